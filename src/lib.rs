@@ -1,0 +1,5 @@
+//! Checks whether the numbers of a training post follow from its receipts.
+//!
+//! The modules are rows; each imports only from rows above it (`tests/it/layers.rs` holds the table).
+
+pub mod source;

@@ -1,0 +1,108 @@
+//! TOML into the shared tree. `toml_edit` checks the grammar, duplicate keys and depth.
+
+use std::ops::Range;
+
+use toml_edit::{Item, Table, TableLike};
+
+use super::{Kind, Member, NOT_FINITE, Refusal, SYNTAX, Source, Value};
+
+/// Parses a whole TOML document.
+pub fn parse(source: &Source) -> Result<Value, Refusal> {
+    let document = toml_edit::Document::parse(source.text()).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        SYNTAX.at(source.place(span), "TOML", error.message().replace('\n', ", "))
+    })?;
+    let root: &Table = document.as_table();
+    Reader { source }.table(root, 0..source.text().len())
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+}
+
+impl Reader<'_> {
+    fn table(&self, table: &dyn TableLike, span: Range<usize>) -> Result<Value, Refusal> {
+        let mut members = Vec::with_capacity(table.len());
+        for (name, item) in table.iter() {
+            let key_span =
+                table.key(name).and_then(toml_edit::Key::span).unwrap_or(span.start..span.start);
+            let value = self.item(item, &key_span)?;
+            members.push(Member { key: name.into(), key_span, value });
+        }
+        Ok(Value { kind: Kind::Object(members), span })
+    }
+
+    /// An item; where the grammar keeps no span (tables made by dotted keys) its key stands in.
+    fn item(&self, item: &Item, key_span: &Range<usize>) -> Result<Value, Refusal> {
+        let span = item.span().unwrap_or_else(|| key_span.clone());
+        match item {
+            Item::None => Ok(Value { kind: Kind::Null, span }),
+            Item::Table(table) => self.table(table, span),
+            Item::ArrayOfTables(tables) => {
+                let items = tables
+                    .iter()
+                    .map(|table| self.table(table, table.span().unwrap_or_else(|| span.clone())));
+                Ok(Value { kind: Kind::Array(items.collect::<Result<_, _>>()?), span })
+            }
+            Item::Value(value) => self.value(value, span),
+        }
+    }
+
+    fn value(&self, value: &toml_edit::Value, span: Range<usize>) -> Result<Value, Refusal> {
+        let kind = match value {
+            toml_edit::Value::String(text) => Kind::Text(text.value().as_str().into()),
+            toml_edit::Value::Boolean(truth) => Kind::Bool(*truth.value()),
+            toml_edit::Value::Datetime(date) => Kind::Text(date.value().to_string().into()),
+            toml_edit::Value::Integer(_) => Kind::Number(self.source.text()[span.clone()].into()),
+            toml_edit::Value::Float(number) => {
+                let text = &self.source.text()[span.clone()];
+                if !number.value().is_finite() {
+                    return Err(NOT_FINITE.at(
+                        self.source.place(span),
+                        "a finite number",
+                        format!("`{text}`"),
+                    ));
+                }
+                Kind::Number(text.into())
+            }
+            toml_edit::Value::Array(array) => {
+                let items = array
+                    .iter()
+                    .map(|item| self.value(item, item.span().unwrap_or_else(|| span.clone())));
+                Kind::Array(items.collect::<Result<_, _>>()?)
+            }
+            toml_edit::Value::InlineTable(table) => return self.table(table, span),
+        };
+        Ok(Value { kind, span })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::source::{Document, Kind, Source};
+
+    fn parse(text: &str) -> Result<Document, crate::source::Refusal> {
+        Document::parse_toml(Source::new("t.toml", text.into()).unwrap())
+    }
+
+    #[test]
+    fn numbers_keep_their_text_and_place() {
+        let document = parse("a = 1\n[t]\nhold = 3_925_721_344\nx.y = [1e-6, \"2\"]\n").unwrap();
+        let hold = document.root().at("/t/hold").unwrap();
+        assert_eq!(hold.value().kind, Kind::Number("3_925_721_344".into()));
+        assert_eq!((hold.place().line, hold.place().column), (3, 8));
+        assert_eq!(
+            document.root().at("/t/x/y/0").unwrap().value().kind,
+            Kind::Number("1e-6".into())
+        );
+    }
+
+    #[test]
+    fn duplicates_and_non_finite_numbers_are_refused() {
+        assert_eq!(parse("a = 1\na = 2").unwrap_err().code.id, "source::syntax");
+        assert_eq!(parse("a = nan").unwrap_err().code.id, "source::not-finite");
+        assert_eq!(parse("a = [1, -inf]").unwrap_err().code.id, "source::not-finite");
+        assert!(parse("a = 1e999").is_err());
+        assert!(parse(&format!("a = {}", "[".repeat(5000))).is_err());
+    }
+}
