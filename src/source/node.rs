@@ -82,7 +82,7 @@ impl<'a> Node<'a> {
 
     /// The member `key`, or a refusal that names it.
     pub fn required(self, key: &str) -> Result<Node<'a>, Refusal> {
-        self.members()?;
+        let _table = self.members()?;
         self.get(key).ok_or_else(|| {
             MISSING_FIELD.at(self.place(), format!("the field `{key}`"), self.contents())
         })
