@@ -10,7 +10,7 @@ mod pointer;
 mod toml;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub(crate) use code::codes;
 pub use code::{Code, Place, Refusal};
@@ -43,6 +43,8 @@ codes! {
 pub struct Source {
     name: String,
     text: String,
+    /// The offset at which each line begins, found when the first place is asked for.
+    lines: OnceLock<Vec<usize>>,
 }
 
 impl Source {
@@ -62,7 +64,7 @@ impl Source {
             return Err(NOT_UTF8.at(Place::file(name), "text", "a byte order mark"));
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Self { name, text }),
+            Ok(text) => Ok(Self { name, text, lines: OnceLock::new() }),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 Err(NOT_UTF8.at(
@@ -105,22 +107,30 @@ impl Source {
 
     /// Line and column (both from 1, columns in characters) of a byte offset.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
-        let before = &self.text[..floor_boundary(&self.text, offset)];
-        let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
-        let start = before.rfind('\n').map_or(0, |at| at + 1);
-        (line, before[start..].chars().count() + 1)
+        let offset = floor_boundary(&self.text, offset);
+        let (line, start) = self.line_of(offset);
+        (line, self.text[start..offset].chars().count() + 1)
     }
 
     /// The place of a byte range, without a pointer.
     pub fn place(&self, span: Range<usize>) -> Place {
         let (line, column) = self.line_column(span.start);
-        let start =
-            self.text[..floor_boundary(&self.text, span.start)].rfind('\n').map_or(0, |at| at + 1);
+        let (_, start) = self.line_of(floor_boundary(&self.text, span.start));
         let end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
         let excerpt = self.text[start..end].trim_end_matches('\r').to_owned();
         let length = self.text.get(span.start..span.end.min(end).max(span.start));
         let length = length.map_or(1, |marked| marked.chars().count().max(1));
         Place { file: self.name.clone(), pointer: String::new(), line, column, length, excerpt }
+    }
+
+    /// The number of the line that holds `offset`, and the offset at which it begins.
+    fn line_of(&self, offset: usize) -> (usize, usize) {
+        let starts = self.lines.get_or_init(|| {
+            let after_breaks = self.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+            std::iter::once(0).chain(after_breaks.map(|(at, _)| at + 1)).collect()
+        });
+        let line = starts.partition_point(|&start| start <= offset);
+        (line, starts[line - 1])
     }
 }
 
