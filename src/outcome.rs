@@ -156,6 +156,58 @@ pub struct Outcome {
     pub notes: Vec<(&'static Code, String)>,
 }
 
+impl Outcome {
+    /// The claim follows from the evidence.
+    pub fn verified() -> Self {
+        Self::new(Verdict::Verified, None, String::new())
+    }
+
+    /// The evidence contradicts the claim.
+    pub fn refuted(code: &'static Code, reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Refuted, Some(code), reason.into())
+    }
+
+    /// The evidence cannot decide.
+    pub fn inconclusive(code: &'static Code, reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Inconclusive, Some(code), reason.into())
+    }
+
+    /// There is no evidence, or the check was not run.
+    pub fn unchecked(code: &'static Code, reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Unchecked, Some(code), reason.into())
+    }
+
+    fn new(verdict: Verdict, code: Option<&'static Code>, reason: String) -> Self {
+        let (recomputed, tolerance) = (String::new(), String::new());
+        Self { verdict, reason, code, method: None, recomputed, tolerance, rule: "", notes: Vec::new() }
+    }
+
+    /// How the evidence was used.
+    pub fn by(mut self, method: Method) -> Self {
+        self.method = Some(method);
+        self
+    }
+
+    /// What the evidence gives.
+    pub fn giving(mut self, recomputed: impl Into<String>) -> Self {
+        self.recomputed = recomputed.into();
+        self
+    }
+
+    /// The rule that judged, and what it lets pass.
+    pub fn within(mut self, rule: &'static str, tolerance: impl Into<String>) -> Self {
+        self.rule = rule;
+        self.tolerance = tolerance.into();
+        self
+    }
+
+    /// Something worth knowing besides the verdict.
+    pub fn noting(mut self, code: &'static Code, message: impl Into<String>) -> Self {
+        self.notes.push((code, message.into()));
+        self
+    }
+}
+
 /// One claim and what became of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimReport {

@@ -200,26 +200,26 @@ pub struct Document {
     /// The text behind the tree.
     pub source: Arc<Source>,
     /// The tree.
-    pub root: Value,
+    pub root: Arc<Value>,
 }
 
 impl Document {
     /// Parses strict JSON: one document, unique keys, finite numbers, integers within 2^53.
     pub fn parse_json(source: Source) -> Result<Self, Refusal> {
         let root = json::parse(&source, 0..source.text().len())?;
-        Ok(Self { source: Arc::new(source), root })
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
     /// Parses JSON lines into a list with one element a line; a last line without a line feed is refused.
     pub fn parse_json_lines(source: Source) -> Result<Self, Refusal> {
         let root = json::parse_lines(&source)?;
-        Ok(Self { source: Arc::new(source), root })
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
     /// Parses TOML into the same tree; numbers must be finite.
     pub fn parse_toml(source: Source) -> Result<Self, Refusal> {
         let root = toml::parse(&source)?;
-        Ok(Self { source: Arc::new(source), root })
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
     /// Parses by the ending of the name: `.toml`, `.jsonl`, else JSON.
