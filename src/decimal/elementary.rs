@@ -37,12 +37,6 @@ impl Interval {
         }
         Some(ln_at(self.low()).hull(&ln_at(self.high())))
     }
-
-    /// A slightly larger interval whose ends have [`PLACES`] binary places.
-    fn widened(&self) -> Self {
-        let unit = BigRational::from_integer(BigInt::one() << PLACES);
-        Self::between((self.low() * &unit).floor() / &unit, (self.high() * &unit).ceil() / &unit)
-    }
 }
 
 /// e^x for one x of size at most 700.
@@ -53,59 +47,103 @@ fn exp_at(x: &BigRational) -> Interval {
     // 700 / 2^14 < 1/16, so the series is short; fourteen squarings undo the halvings and cost at
     // most fifteen of the binary places, because e^|x| >= 1.
     let halvings = 14;
-    let small = Interval::point(x.abs() / BigRational::from_integer(BigInt::one() << halvings));
-    let small = small.widened();
-    let mut term = Interval::integer(1);
-    let mut sum = Interval::integer(1);
+    let small = Fixed::new(&(x.abs() / BigRational::from_integer(BigInt::one() << halvings)));
+    let mut term = Fixed::new(&BigRational::one());
+    let mut sum = term.clone();
     for index in 1..EXP_TERMS {
-        term = (&term * &small).scaled(&BigRational::new(1.into(), index.into())).widened();
-        sum = &sum + &term;
+        term = term.times(&small).over(index);
+        sum = sum.plus(&term);
     }
     // Later terms shrink by more than half each: together they are below the last one that was added.
-    sum = &sum + &Interval::between(BigRational::zero(), term.high().clone());
+    sum = sum.plus(&Fixed { low: BigInt::zero(), high: term.high });
     for _ in 0..halvings {
-        sum = (&sum * &sum).widened();
+        sum = sum.times(&sum);
     }
+    let sum = sum.interval();
     if x.is_positive() {
         return sum;
     }
-    // The low end is at least 1, so the quotient exists; it is never larger than 1.
+    // The low end is at least 1, so the quotient exists.
     Interval::between(sum.high().recip(), sum.low().recip())
 }
 
 /// ln x for one positive x, from x = m·2^e with m near 1: ln x = e·ln 2 + 2·atanh((m-1)/(m+1)).
 fn ln_at(x: &BigRational) -> Interval {
     let exponent = x.numer().bits() as i64 - x.denom().bits() as i64;
-    let two = BigRational::from_integer(2.into());
     // 1/2 < m < 2 gives |z| < 1/3.
     let m = match exponent {
         0.. => x / BigRational::from_integer(BigInt::one() << exponent),
         _ => x * BigRational::from_integer(BigInt::one() << -exponent),
     };
     let one = BigRational::one();
-    let z = (&m - &one) / (&m + &one);
-    let mantissa = twice_atanh(&z);
+    let mantissa = twice_atanh(&((&m - &one) / (&m + &one)));
     if exponent == 0 {
         return mantissa;
     }
-    let ln_two = twice_atanh(&(&one / (&one + &two)));
+    // ln 2 = 2·atanh(1/3)
+    let ln_two = twice_atanh(&BigRational::new(1.into(), 3.into()));
     &mantissa + &ln_two.scaled(&BigRational::from_integer(exponent.into()))
 }
 
 /// 2·atanh(z) = 2·(z + z³/3 + z⁵/5 + ...) for |z| <= 1/3.
 fn twice_atanh(z: &BigRational) -> Interval {
-    let z = Interval::point(z.clone()).widened();
-    let square = (&z * &z).widened();
+    let z = Fixed::new(z);
+    let square = z.times(&z);
     let mut power = z.clone();
     let mut sum = z;
     for index in 1..ATANH_TERMS {
-        power = (&power * &square).widened();
-        sum = &sum + &power.scaled(&BigRational::new(1.into(), (2 * index + 1).into())).widened();
+        power = power.times(&square);
+        sum = sum.plus(&power.over(2 * index + 1));
     }
     // Later terms have one sign and shrink ninefold: together they are below the last power.
-    let tail = power.abs().high().clone();
-    let sum = &sum + &Interval::around(&BigRational::zero(), &tail);
-    sum.scaled(&BigRational::from_integer(2.into()))
+    let tail = power.low.abs().max(power.high.abs());
+    let sum = sum.plus(&Fixed { low: -&tail, high: tail });
+    sum.interval().scaled(&BigRational::from_integer(2.into()))
+}
+
+/// An interval whose ends are multiples of 2^-[`PLACES`], always rounded outward.
+#[derive(Clone)]
+struct Fixed {
+    low: BigInt,
+    high: BigInt,
+}
+
+impl Fixed {
+    fn new(value: &BigRational) -> Self {
+        let scaled = value * BigRational::from_integer(BigInt::one() << PLACES);
+        Self { low: scaled.floor().to_integer(), high: scaled.ceil().to_integer() }
+    }
+
+    fn interval(&self) -> Interval {
+        let end = |n: &BigInt| BigRational::new(n.clone(), BigInt::one() << PLACES);
+        Interval::between(end(&self.low), end(&self.high))
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self { low: &self.low + &other.low, high: &self.high + &other.high }
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        let mut low = &self.low * &other.low;
+        let mut high = low.clone();
+        for (a, b) in
+            [(&self.low, &other.high), (&self.high, &other.low), (&self.high, &other.high)]
+        {
+            let product = a * b;
+            low = low.min(product.clone());
+            high = high.max(product);
+        }
+        // Shifting right rounds towards minus infinity.
+        Self { low: low >> PLACES, high: -(-high >> PLACES) }
+    }
+
+    fn over(&self, divisor: i64) -> Self {
+        let floor = |n: &BigInt| {
+            let cut = n / divisor;
+            if n.is_negative() && &cut * divisor != *n { cut - 1 } else { cut }
+        };
+        Self { low: floor(&self.low), high: -floor(&-&self.high) }
+    }
 }
 
 #[cfg(test)]
