@@ -2,5 +2,7 @@
 //!
 //! The modules are rows; each imports only from rows above it (`tests/it/layers.rs` holds the table).
 
+pub mod decimal;
+pub mod formula;
 pub mod outcome;
 pub mod source;
