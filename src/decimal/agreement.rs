@@ -2,12 +2,17 @@
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::{Signed, Zero};
+use num_traits::Signed;
 
 use super::{Interval, Printed};
 
 /// A recomputed interval this many times as wide as the claimed one decides nothing.
 const COARSE: i32 = 10;
+
+/// How far a number printed as "about" may be off where nothing is declared: one part in twenty.
+pub fn about_tolerance() -> BigRational {
+    BigRational::new(1.into(), 20.into())
+}
 
 /// How a recomputed interval stands to a claimed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +46,14 @@ pub fn rounds_to(recomputed: &Interval, printed: &Printed) -> bool {
 pub fn truncates_to(recomputed: &Interval, printed: &Printed) -> bool {
     let (value, step) = (printed.value(), printed.last_place());
     let (low, high) = (recomputed.low(), recomputed.high());
-    let above = *high >= *value && *low < value + step;
-    let below = *low <= *value && *high > value - step;
-    if value.is_zero() {
+    if value.is_positive() {
+        high >= value && *low < value + step
+    } else if value.is_negative() {
+        low <= value && *high > value - step
+    } else {
         // Everything within one step of zero is cut to zero.
-        return *high > -step && low < step;
+        *high > -step && low < step
     }
-    if value.is_positive() { above } else { below }
 }
 
 /// Whether rounding up would turn some recomputed value into the print.

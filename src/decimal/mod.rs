@@ -13,7 +13,7 @@ mod interval;
 mod printed;
 mod render;
 
-pub use agreement::{Agreement, ceils_to, compare, rounds_to, truncates_to};
+pub use agreement::{Agreement, about_tolerance, ceils_to, compare, rounds_to, truncates_to};
 pub use float::{nearest_f64, ulp_distance};
 pub use interval::Interval;
 pub use printed::{Bound, Flaw, NotPrinted, Printed, Unit};

@@ -271,9 +271,9 @@ impl<T: Clone> Slots<T> {
 
 /// The range of an expression in which an input may be mentioned more than once.
 ///
-/// Taken mention by mention, `(a - b) / b` pairs a low `b` with a high one and comes out too wide, and a
-/// wide range hides wrong claims. Where the slope in such an input keeps its sign over the whole
-/// box, the least and the greatest value lie at the ends of that input, so it is replaced by its ends.
+/// Taken mention by mention, `(a - b) / b` pairs a low `b` with a high one and comes out too wide,
+/// and a wide range hides wrong claims. Where the slope in such an input keeps its sign over the
+/// whole box, the least and the greatest value lie at the ends of that input, so they replace it.
 pub(super) fn range(
     expression: &Expression,
     inputs: &Slots<Interval>,

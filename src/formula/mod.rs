@@ -2,7 +2,7 @@
 //!
 //! Owns the table in `registry.rs`, the expression each formula is, and its three readings from that
 //! one definition: the exact range for rule T0, the value in floats for fields that call themselves
-//! exact, and the text that a report shows. Whether a result agrees with a claim is left to the claims.
+//! exact, and the text that a report shows. Whether a result agrees with a claim is for the claims.
 //!
 //! Inside formulas a percentage is a fraction: the operand `24%` is 0.24. A result in percent is a
 //! number of percent, so a formula with such a result multiplies by 100 where a script would.
@@ -14,16 +14,11 @@ mod text;
 use num_rational::BigRational;
 use num_traits::One;
 
-use crate::decimal::{Interval, Printed, Unit};
+use crate::decimal::{Interval, Printed, Unit, about_tolerance, nearest_f64};
 use expression::Slots;
 pub use expression::{Expression, Fold, Function, Operator, number};
 pub use registry::FORMULAS;
 use text::Words;
-
-/// How far a number printed as "about" may be off where nothing is declared: one part in twenty.
-pub fn about_tolerance() -> BigRational {
-    BigRational::new(1.into(), 20.into())
-}
 
 /// A named formula with what a person needs to know before relying on it.
 #[derive(Debug)]
@@ -171,6 +166,16 @@ impl Nature {
             Nature::Auto | Nature::Measured => Ok(printed.interval()),
         }
     }
+
+    /// The rule in words.
+    fn rule(self) -> &'static str {
+        match self {
+            Nature::Count => "a count, exact as printed",
+            Nature::Measured => "measured, known to half a unit in its last place",
+            Nature::Coefficient => "declared, exact as printed",
+            Nature::Auto => "exact if printed as a whole integer, else measured",
+        }
+    }
 }
 
 impl Operand {
@@ -179,7 +184,7 @@ impl Operand {
         let per_one = printed.unit().per_one();
         let interval = nature.interval(printed)?.scaled(&per_one.recip());
         // Divided as a script would divide; by one it changes nothing.
-        let float = printed.as_f64() / crate::decimal::nearest_f64(&per_one);
+        let float = printed.as_f64() / nearest_f64(&per_one);
         let approximate = printed.approximate();
         Ok(Self { text: printed.text().to_owned(), interval, float, approximate })
     }
@@ -203,7 +208,7 @@ impl Formula {
         printed.iter().zip(natures).map(|(one, spec)| Operand::read(one, spec.nature)).collect()
     }
 
-    /// Computes the formula in all three readings; an input given many times takes the last operands.
+    /// Computes the formula in all three readings; an input given many times takes what is left over.
     pub fn evaluate(&self, operands: &[Operand]) -> Result<Evaluation, FormulaError> {
         self.check_count(operands.len())?;
         let once = self.inputs.iter().filter(|input| !input.many).count();
@@ -274,18 +279,6 @@ impl Formula {
         let names: Vec<_> = self.inputs.iter().map(|input| input.name).collect();
         let expected = names.join(", ") + if open { ", ..." } else { "" };
         Err(FormulaError::InputCount { formula: self.name, expected, found })
-    }
-}
-
-impl Nature {
-    /// The rule in words.
-    fn rule(self) -> &'static str {
-        match self {
-            Nature::Count => "a count, exact as printed",
-            Nature::Measured => "measured, known to half a unit in its last place",
-            Nature::Coefficient => "declared, exact as printed",
-            Nature::Auto => "exact if printed as a whole integer, else measured",
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A formula as text, with the names or the printed values of its inputs in place.
 
 use super::expression::{Expression, Fold, Function, Operator};
+use crate::decimal::grouped;
 
 /// More operands than this are shown by their first ones and their last.
 const SHOWN: usize = 6;
@@ -28,7 +29,7 @@ pub(super) fn render(expression: &Expression, words: &Words) -> String {
 
 fn bound(expression: &Expression, words: &Words) -> (String, Binding) {
     match expression {
-        Expression::Number(value) => (value.to_string(), Binding::Atom),
+        Expression::Number(value) => (grouped(&value.to_string()), Binding::Atom),
         Expression::Input(index) => {
             let word = match words {
                 Words::Names(names) => names.get(*index).map(|name| name.to_string()),
