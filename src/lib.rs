@@ -2,4 +2,6 @@
 //!
 //! The modules are rows; each imports only from rows above it (`tests/it/layers.rs` holds the table).
 
+pub mod bundle;
+pub mod digest;
 pub mod source;
