@@ -2,7 +2,9 @@
 //!
 //! The modules are rows; each imports only from rows above it (`tests/it/layers.rs` holds the table).
 
+pub mod bundle;
 pub mod decimal;
+pub mod digest;
 pub mod formula;
 pub mod outcome;
 pub mod source;
