@@ -2,4 +2,5 @@
 //!
 //! The modules are rows; each imports only from rows above it (`tests/it/layers.rs` holds the table).
 
+pub mod params;
 pub mod source;
