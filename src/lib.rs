@@ -7,4 +7,5 @@ pub mod decimal;
 pub mod digest;
 pub mod formula;
 pub mod outcome;
+pub mod params;
 pub mod source;
