@@ -3,4 +3,5 @@
 //! The modules are rows; each imports only from rows above it (`tests/it/layers.rs` holds the table).
 
 pub mod outcome;
+pub mod report;
 pub mod source;
