@@ -48,7 +48,7 @@ impl<'a> Drawing<'a> {
         let tolerance = wording::tolerance(claim);
         let details = [
             wording::derived(claim),
-            if tolerance.is_empty() { tolerance } else { format!("tolerance {tolerance}") },
+            if tolerance.is_empty() { tolerance } else { format!("agrees within {tolerance}") },
         ];
         Some(Self {
             code,
@@ -81,7 +81,9 @@ impl<'a> Drawing<'a> {
         if self.place.line > 0 {
             origin = origin.line(self.place.line).char_column(self.place.column.max(1));
         }
-        let mut elements: Vec<Element<'_>> = vec![origin.into()];
+        let heading = Level::ERROR.primary_title(title.as_str()).id(self.code.id);
+        let heading = Group::with_title(heading).element(origin);
+        let mut elements: Vec<Element<'_>> = Vec::new();
         if let Some(view) = &view {
             let mark = AnnotationKind::Primary.span(view.mark.clone());
             let mark = if labelled { mark.label(self.label.as_str()) } else { mark };
@@ -92,12 +94,18 @@ impl<'a> Drawing<'a> {
         if !way_out.is_empty() {
             elements.push(Level::HELP.message(way_out.as_str()).into());
         }
-        let heading = Level::ERROR.primary_title(title.as_str()).id(self.code.id);
+        // A group of its own, as a line below an origin counts as one of a second file.
+        let body = Group::with_level(Level::ERROR).elements(elements);
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         // The page is cut already; a second cut by the renderer would only move the marker.
         let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(usize::from(u16::MAX));
-        let drawn = renderer.render(&[Group::with_title(heading).elements(elements)]);
-        let lines: Vec<&str> = drawn.lines().map(str::trim_end).collect();
+        let drawn = renderer.render(&[heading, body]);
+        let mut lines: Vec<&str> = drawn.lines().map(str::trim_end).collect();
+        // Each group has its own bar below the path; one is enough.
+        let bar = title.lines().count() + 1;
+        if lines.get(bar).is_some() && lines.get(bar) == lines.get(bar + 1) {
+            lines.remove(bar);
+        }
         lines.join("\n") + "\n"
     }
 }
@@ -130,7 +138,9 @@ impl View {
         let marked = near.len().min(start - far);
         let before = near.iter().take(marked).map(|c| columns(c)).sum::<usize>();
         // A third of the page before the mark is enough to recognise the line.
-        let kept = if far == 0 && before + length < width { before } else { width / 3 };
+        let whole = far == 0 && near.iter().map(|c| columns(c)).sum::<usize>() < width;
+        let near_start = far == 0 && before + length <= width * 2 / 3;
+        let kept = if whole || near_start { before } else { width / 3 };
         let mut used = 0;
         let lead = near.iter().take(marked).rev().take_while(|c| {
             used += columns(c);

@@ -4,6 +4,9 @@
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
+/// The no-break space.
+pub(super) const GLUE: char = '\u{a0}';
+
 /// The columns that `text` takes.
 pub(super) fn columns(text: &str) -> usize {
     text.width()
@@ -72,13 +75,12 @@ impl Page {
         }
     }
 
-    /// A row: each cell at its stop, or two columns on where that is taken, or on a line of its own
-    /// at the first cell's stop where the line is full.
-    pub(super) fn row(&mut self, cells: &[Cell]) {
-        let indent = cells.first().map_or(0, |first| first.stop);
+    /// A row: each cell at its stop, or two columns on where that is taken, or on the next line at
+    /// column `indent` where the line is full.
+    pub(super) fn row(&mut self, indent: usize, cells: &[Cell]) {
         let mut line = Line::new(self.colour);
         for cell in cells.iter().filter(|cell| !cell.text.is_empty()) {
-            let next = if line.is_empty() { indent } else { line.used + 2 };
+            let next = if line.is_empty() { cell.stop.min(indent) } else { line.used + 2 };
             let wide = columns(&cell.text);
             match [cell.stop.max(next), next].into_iter().find(|at| at + wide <= self.width) {
                 Some(at) => line.push(at, cell.style, &cell.text),
@@ -99,7 +101,7 @@ impl Page {
     pub(super) fn ends(&mut self, left: Cell, right: Cell) {
         let stop = self.width.saturating_sub(columns(&right.text));
         if left.stop + columns(&left.text) + 2 <= stop {
-            self.row(&[left, Cell { stop, ..right }]);
+            self.row(0, &[left, Cell { stop, ..right }]);
         } else {
             self.paragraph(left.stop, left.stop + 2, left.style, &left.text);
             self.paragraph(left.stop + 2, left.stop + 2, right.style, &right.text);
@@ -147,6 +149,8 @@ impl Line {
     }
 
     fn push(&mut self, at: usize, style: Style, text: &str) {
+        let text = text.replace(GLUE, " ");
+        let text = text.trim_end();
         self.text.extend(std::iter::repeat_n(' ', at.saturating_sub(self.used)));
         if self.colour && !style.is_plain() {
             self.text.push_str(&format!("{style}{text}{style:#}"));
@@ -158,12 +162,13 @@ impl Line {
 }
 
 /// `text` broken at spaces, the first line at most `first` columns and the others `rest`; a longer
-/// word keeps a line for itself.
+/// word keeps a line for itself. A no-break space holds two words together.
 pub(super) fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     // Counted along, as measuring the line anew for each word would take quadratic time.
     let mut used = 0;
-    for word in text.split_whitespace() {
+    let words = text.split(|c: char| c.is_whitespace() && c != GLUE);
+    for word in words.filter(|word| !word.trim().is_empty()) {
         let width = if lines.len() <= 1 { first } else { rest };
         let wide = columns(word);
         match lines.last_mut() {
@@ -192,9 +197,9 @@ mod tests {
     #[test]
     fn cells_keep_their_stops_until_the_line_is_full() {
         let mut page = Page::new(40, false);
-        page.row(&[plain(2, "a"), plain(10, "b"), plain(20, "c")]);
-        page.row(&[plain(2, "a-long-identifier"), plain(10, "b"), plain(36, "wide cell")]);
-        page.row(&[plain(2, "a"), plain(10, "thirty-six columns of an unbroken word")]);
+        page.row(2, &[plain(2, "a"), plain(10, "b"), plain(20, "c")]);
+        page.row(2, &[plain(2, "a-long-identifier"), plain(10, "b"), plain(36, "wide cell")]);
+        page.row(2, &[plain(2, "a"), plain(10, "thirty-six columns of an unbroken word")]);
         assert_eq!(
             page.finish(),
             "  a       b         c\n  a-long-identifier  b  wide cell\n  a\n  thirty-six columns of an unbroken word\n"
@@ -204,6 +209,10 @@ mod tests {
     #[test]
     fn wide_characters_count_twice() {
         assert_eq!(wrap("表表 表表 表 表", 9, 4), ["表表 表表", "表", "表"]);
+        assert_eq!(
+            wrap("12\u{a0}verified · 1\u{a0}refuted", 11, 10),
+            ["12\u{a0}verified", "·", "1\u{a0}refuted"]
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::outcome::{
 };
 
 use super::drawing::Drawing;
-use super::layout::{Cell, Page, columns, readable};
+use super::layout::{Cell, GLUE, Page, columns, readable};
 use super::visible::{clipped, prose, visible};
 use super::{Options, SCOPE, wording};
 
@@ -38,7 +38,10 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
     }
     text.below_minimum(&report.below_minimum);
     text.page.blank();
-    text.page.paragraph(0, 0, PLAIN, SCOPE);
+    // A command is never broken over two lines.
+    let command = "repro explain scope";
+    let glued = command.replace(' ', &GLUE.to_string());
+    text.page.paragraph(0, 0, PLAIN, &SCOPE.replace(command, &glued));
     text.page.finish()
 }
 
@@ -53,6 +56,7 @@ fn mark(verdict: Verdict) -> (&'static str, Style) {
 }
 
 /// The columns at which the parts of all entries of a report stand, so that they line up.
+#[derive(Clone, Copy)]
 struct Stops {
     kind: usize,
     claimed: usize,
@@ -71,7 +75,11 @@ impl Stops {
         };
         let kind =
             |claim: &ClaimReport| columns(claim.kind).max(columns(wording::weight(claim.weight)));
-        let claimed = |claim: &ClaimReport| columns(&wording::basis(claim));
+        let claimed = |claim: &ClaimReport| {
+            let cap = width * 24 / 100;
+            let said = columns(&wording::claimed(claim, cap));
+            columns(&wording::basis(claim)).max(if said <= cap { said } else { 0 })
+        };
         let kind_stop = INDENT + widest(width * 28 / 100, &name);
         let claimed_stop = kind_stop + widest(width * 24 / 100, &kind);
         let derived_stop = claimed_stop + widest(width * 24 / 100, &claimed);
@@ -112,20 +120,21 @@ impl Text<'_> {
         let widest = differences.iter().map(|d| columns(&name(d))).filter(|&w| w <= cap).max();
         for difference in differences {
             let stop = 2 + widest.unwrap_or(0) + 2;
-            self.page.row(&[
-                Cell::at(2, PLAIN, name(difference)),
-                Cell::at(stop, PLAIN, wording::change(difference)),
-            ]);
+            self.page.row(
+                INDENT,
+                &[
+                    Cell::at(2, PLAIN, name(difference)),
+                    Cell::at(stop, PLAIN, wording::change(difference)),
+                ],
+            );
         }
     }
 
     fn post(&mut self, post: &PostReport) {
         self.page.blank();
         let name = format!("{}  {}", visible(&post.id), prose(&post.title));
-        self.page.ends(
-            Cell::at(0, BOLD, name),
-            Cell::at(0, PLAIN, wording::counts(&Summary::of(&post.claims))),
-        );
+        self.page
+            .ends(Cell::at(0, BOLD, name), Cell::at(0, PLAIN, counts(Summary::of(&post.claims))));
         let refuted = wording::ranked(post, Verdict::Refuted);
         let decisive = refuted.partition_point(|claim| claim.weight == Weight::Decision);
         let (decisions, digits) = refuted.split_at(decisive);
@@ -159,27 +168,13 @@ impl Text<'_> {
     }
 
     fn entry(&mut self, post: &PostReport, claim: &ClaimReport) {
-        let reason = prose(&claim.outcome.reason);
-        let derived = wording::derived(claim);
+        let (derived, reason) = (wording::derived(claim), prose(&claim.outcome.reason));
         let beside = self.beside(&derived, &reason);
-        let (sign, style) = mark(claim.outcome.verdict);
-        // A quotation may take what the page has; only values are never shortened.
-        let limit = self.stops.derived.saturating_sub(self.stops.claimed + 2).max(24);
-        self.page.row(&[
-            Cell::at(2, style, format!("{sign} {}", visible(&claim.id))),
-            Cell::at(self.stops.kind, PLAIN, claim.kind),
-            Cell::at(self.stops.claimed, PLAIN, wording::claimed(claim, limit)),
-            Cell::at(self.stops.derived, BOLD, beside.clone()),
-        ]);
-        self.page.row(&[
-            Cell::at(INDENT, FAINT, wording::line_of(&claim.place)),
-            Cell::at(self.stops.kind, FAINT, wording::weight(claim.weight)),
-            Cell::at(self.stops.claimed, FAINT, wording::basis(claim)),
-            Cell::at(self.stops.derived, FAINT, claim.outcome.code.map_or("", |code| code.id)),
-        ]);
-        let drawing = Drawing::of_claim(claim)
-            .filter(|_| self.options.verbose && claim.outcome.verdict == Verdict::Refuted);
-        match drawing {
+        let code = claim.outcome.code.map_or("", |code| code.id);
+        let code_fits = self.page.fits(self.stops.derived, code);
+        self.head(claim, &beside, if code_fits { code } else { "" });
+        let refuted = claim.outcome.verdict == Verdict::Refuted;
+        match Drawing::of_claim(claim).filter(|_| self.options.verbose && refuted) {
             Some(drawing) => {
                 let room = self.page.width().saturating_sub(INDENT);
                 self.page.block(INDENT, &drawing.render(room, self.options.colour));
@@ -188,12 +183,35 @@ impl Text<'_> {
                 if beside.is_empty() && !reason.starts_with(&derived) {
                     self.page.paragraph(INDENT, INDENT, PLAIN, &derived);
                 }
-                if beside != reason {
-                    self.page.paragraph(INDENT, INDENT, PLAIN, &reason);
-                }
+                let reason = if beside == reason { String::new() } else { reason };
+                let code = if code_fits { String::new() } else { format!(" [{code}]") };
+                self.page.paragraph(INDENT, INDENT, PLAIN, &(reason + &code));
             }
         }
-        self.additions(post, claim);
+        self.additions(post, claim, refuted);
+    }
+
+    /// The two lines that every entry has.
+    fn head(&mut self, claim: &ClaimReport, beside: &str, code: &str) {
+        let Stops { kind, claimed, derived } = self.stops;
+        let (sign, style) = mark(claim.outcome.verdict);
+        // A quotation is shortened to its column; a value never is.
+        let limit = derived.saturating_sub(claimed + 2).max(24);
+        let name = format!("{sign} {}", visible(&claim.id));
+        let first = [
+            Cell::at(2, style, name),
+            Cell::at(kind, PLAIN, claim.kind),
+            Cell::at(claimed, PLAIN, wording::claimed(claim, limit)),
+            Cell::at(derived, BOLD, beside),
+        ];
+        let second = [
+            Cell::at(INDENT, FAINT, wording::line_of(&claim.place)),
+            Cell::at(kind, FAINT, wording::weight(claim.weight)),
+            Cell::at(claimed, FAINT, wording::basis(claim)),
+            Cell::at(derived, FAINT, code),
+        ];
+        self.page.row(INDENT, &first);
+        self.page.row(INDENT, &second);
     }
 
     /// What stands on the first line of an entry: the recomputed value, or the reason, where it fits.
@@ -204,10 +222,10 @@ impl Text<'_> {
     }
 
     /// The lines below an entry: tolerance and evidence when asked, findings, the author's note.
-    fn additions(&mut self, post: &PostReport, claim: &ClaimReport) {
+    fn additions(&mut self, post: &PostReport, claim: &ClaimReport, drawn: bool) {
         let tolerance = wording::tolerance(claim);
         if self.options.verbose {
-            if !tolerance.is_empty() {
+            if !tolerance.is_empty() && !drawn {
                 self.addition("agrees within", &tolerance);
             }
             for exhibit in &claim.evidence {
@@ -226,7 +244,7 @@ impl Text<'_> {
         }
         for finding in wording::remarks(post) {
             if finding.claim.as_ref() == Some(&claim.id) {
-                self.addition("besides:", &remark(finding));
+                self.addition("also:", &remark(finding));
             }
         }
         if !claim.note.trim().is_empty() {
@@ -257,13 +275,15 @@ impl Text<'_> {
         let (words, hint) = (parts.join(" · "), "(--verbose lists them)");
         self.page.blank();
         let stop = columns(heading) + 3;
-        if self.page.fits(stop + 2 + columns(hint), &words) {
-            let right = self.page.width() - columns(hint);
-            self.page.row(&[
-                Cell::at(0, style, heading),
-                Cell::at(stop, PLAIN, words),
-                Cell::at(right, FAINT, hint),
-            ]);
+        if self.page.fits(stop, &words) {
+            self.page.row(
+                stop,
+                &[
+                    Cell::at(0, style, heading),
+                    Cell::at(stop, PLAIN, words),
+                    Cell::at(self.page.width() - columns(hint), FAINT, hint),
+                ],
+            );
         } else {
             self.page.paragraph(0, 2, style, heading);
             self.page.paragraph(2, 2, PLAIN, &words);
@@ -287,12 +307,12 @@ impl Text<'_> {
             return;
         }
         self.page.blank();
-        self.page.paragraph(0, 2, BOLD, "besides");
+        self.page.paragraph(0, 2, BOLD, "also");
         for finding in remarks {
             let owner = finding.claim.as_deref().map(|claim| format!("{}: ", visible(claim)));
             let words = owner.unwrap_or_default() + &remark(finding);
             self.page.paragraph(2, INDENT, PLAIN, &format!("! {words}"));
-            self.page.row(&[Cell::at(INDENT, FAINT, wording::line_of(&finding.place))]);
+            self.page.row(INDENT, &[Cell::at(INDENT, FAINT, wording::line_of(&finding.place))]);
         }
     }
 
@@ -323,11 +343,14 @@ impl Text<'_> {
         self.page.paragraph(0, 2, BOLD, "bundles");
         for bundle in bundles {
             let digest = clipped(&visible(&bundle.digest), "sha256:".len() + 13);
-            self.page.row(&[
-                Cell::at(2, PLAIN, visible(&bundle.name)),
-                Cell::at(self.stops.kind, FAINT, digest),
-                Cell::at(self.stops.claimed, FAINT, bundle.origin.word()),
-            ]);
+            self.page.row(
+                INDENT,
+                &[
+                    Cell::at(2, PLAIN, visible(&bundle.name)),
+                    Cell::at(self.stops.kind, FAINT, digest),
+                    Cell::at(self.stops.claimed, FAINT, bundle.origin.word()),
+                ],
+            );
         }
     }
 
@@ -338,8 +361,8 @@ impl Text<'_> {
         } else if report.posts.len() > 1 {
             self.page.blank();
             let posts = wording::many(report.posts.len(), "post");
-            let counts = wording::counts(&report.summary());
-            self.page.ends(Cell::at(0, BOLD, posts), Cell::at(0, BOLD, counts));
+            let counted = Cell::at(0, BOLD, counts(report.summary()));
+            self.page.ends(Cell::at(0, BOLD, posts), counted);
         }
     }
 
@@ -350,9 +373,15 @@ impl Text<'_> {
         self.page.blank();
         self.page.paragraph(0, 2, mark(Verdict::Inconclusive).1, "below the asked minimum");
         for claim in claims {
-            self.page.row(&[Cell::at(2, PLAIN, visible(claim))]);
+            self.page.row(INDENT, &[Cell::at(2, PLAIN, visible(claim))]);
         }
     }
+}
+
+/// The counts, broken between verdicts only.
+fn counts(summary: Summary) -> String {
+    let glued = wording::counts(&summary).replace(' ', &GLUE.to_string());
+    glued.replace(&format!("{GLUE}·{GLUE}"), &format!("{GLUE}· "))
 }
 
 /// A finding in one line.

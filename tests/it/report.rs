@@ -329,3 +329,242 @@ fn a_locked_run_reports_the_differences() {
     let github = render(&same, Format::Github, &Options::default());
     assert!(!github.contains("::error") && github.contains("all 7 verdicts are as recorded"));
 }
+
+#[test]
+fn one_refused_input_is_drawn_at_its_place() {
+    let drawn: Vec<String> = [100, 60]
+        .into_iter()
+        .flat_map(|width| {
+            let options = Options { width, ..Options::default() };
+            failures().iter().map(|f| render_failure(f, &options)).collect::<Vec<_>>()
+        })
+        .collect();
+    snapshot("failure", &drawn.join("\n"));
+}
+
+#[test]
+fn an_empty_report_says_so() {
+    assert_eq!(text(&Report::default(), 100), format!("nothing was checked\n\n{SCOPE}\n"));
+}
+
+#[test]
+fn json_has_every_field() {
+    let drawn = render(&everything(), Format::Json, &Options::default());
+    snapshot("json", &drawn);
+    let json: serde_json::Value = serde_json::from_str(&drawn).unwrap();
+    assert_eq!(json["schema"], "repro.report/1");
+    assert_eq!(json["exit_code"], 2);
+    assert_eq!(
+        json["summary"],
+        serde_json::json!({"verified": 4, "refuted": 2, "inconclusive": 2, "unchecked": 1})
+    );
+    let has = |value: &serde_json::Value, fields: &str| {
+        for field in fields.split(' ') {
+            assert!(value.get(field).is_some(), "`{field}` is absent from {value}");
+        }
+    };
+    has(&json, "schema posts failures locked below_minimum summary exit_code");
+    for post in json["posts"].as_array().unwrap() {
+        has(post, "id claims findings coverage bundles referee");
+        assert!(post["coverage"].is_null());
+        for claim in post["claims"].as_array().unwrap() {
+            has(claim, "id kind verdict origin method claimed recomputed tolerance rule reason");
+            has(claim, "quote at evidence place weight note");
+            has(&claim["evidence"][0], "bundle file pointer");
+        }
+        for finding in post["findings"].as_array().unwrap() {
+            has(finding, "code severity message place claim");
+            has(&finding["place"], "file line column pointer");
+        }
+    }
+    for failure in json["failures"].as_array().unwrap() {
+        has(failure, "code message place expected found way_out");
+    }
+    let gap = &json["posts"][1]["claims"][1];
+    assert_eq!((&gap["verdict"], &gap["weight"]), (&"refuted".into(), &"decision".into()));
+    let lock = render(&locked(), Format::Json, &Options::default());
+    let lock: serde_json::Value = serde_json::from_str(&lock).unwrap();
+    assert_eq!(lock["exit_code"], 1);
+    assert_eq!(lock["locked"][1]["recorded"], serde_json::Value::Null);
+}
+
+#[test]
+fn findings_are_sorted_by_place() {
+    let mut shuffled = report();
+    shuffled.posts[0].findings.reverse();
+    for format in Format::ALL {
+        let options = Options { verbose: true, ..Options::default() };
+        assert_eq!(render(&shuffled, format, &options), render(&report(), format, &options));
+    }
+}
+
+#[test]
+fn junit_counts_what_the_report_counts() {
+    let drawn = render(&everything(), Format::Junit, &Options::default());
+    snapshot("junit", &drawn);
+    let parsed = quick_junit::Report::deserialize_from_str(&drawn).unwrap();
+    assert_eq!((parsed.tests, parsed.failures, parsed.errors), (11, 2, 2));
+    let names: Vec<_> = parsed.test_suites.iter().map(|suite| suite.name.as_str()).collect();
+    assert_eq!(names, ["0001", "9999", "inputs"]);
+    let drawn = render(&locked(), Format::Junit, &Options::default());
+    let parsed = quick_junit::Report::deserialize_from_str(&drawn).unwrap();
+    assert_eq!((parsed.tests, parsed.failures, parsed.errors), (8, 3, 0));
+}
+
+#[test]
+fn github_shows_ten_and_counts_the_rest() {
+    snapshot("github", &render(&everything(), Format::Github, &Options::default()));
+    snapshot("github_locked", &render(&locked(), Format::Github, &Options::default()));
+    let mut many = report();
+    let refuted = many.posts[0].claims[0].clone();
+    many.posts[0].claims.extend(std::iter::repeat_n(refuted, 20));
+    let drawn = render(&many, Format::Github, &Options::default());
+    let errors: Vec<_> = drawn.lines().filter(|line| line.starts_with("::error ")).collect();
+    assert_eq!(errors.len(), 10);
+    assert!(errors[0].contains("gap-muon"), "{}", errors[0]);
+    assert_eq!(
+        errors[9],
+        "::error title=13 more errors::in repro/9999.toml (13); the job summary lists all of them"
+    );
+}
+
+#[test]
+fn markdown_keeps_within_a_comment() {
+    snapshot("markdown", &render(&everything(), Format::Markdown, &Options::default()));
+    assert_eq!(
+        github_summary(&everything()),
+        render(&everything(), Format::Markdown, &Options::default())
+    );
+    let mut many = report();
+    let refuted = many.posts[0].claims[0].clone();
+    many.posts[0].claims.extend(std::iter::repeat_n(refuted, 2_000));
+    let drawn = render(&many, Format::Markdown, &Options::default());
+    assert!(drawn.len() <= 65_536 && drawn.contains("more rows did not fit here"));
+    assert!(drawn.ends_with(&format!("{SCOPE}\n")));
+    assert!(github_summary(&many).len() > drawn.len());
+}
+
+/// Whether `c` is obeyed by a terminal instead of shown.
+fn obeyed(c: char) -> bool {
+    (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c)
+}
+
+#[test]
+fn hostile_strings_are_shown_and_not_obeyed() {
+    for format in [Format::Text, Format::Github, Format::Markdown, Format::Junit] {
+        let drawn = render(&hostile(), format, &Options { verbose: true, ..Options::default() });
+        assert!(!drawn.contains(obeyed), "{format:?}");
+        assert!(drawn.contains("u{1b}") || drawn.contains("u{202e}"), "{format:?}");
+    }
+    snapshot("text_hostile", &verbose(&hostile(), 100));
+    let github = render(&hostile(), Format::Github, &Options::default());
+    snapshot("github_hostile", &github);
+    let markdown = render(&hostile(), Format::Markdown, &Options::default());
+    snapshot("markdown_hostile", &markdown);
+    assert!(!markdown.contains("<img") && !markdown.contains("@all"));
+    let junit = render(&hostile(), Format::Junit, &Options::default());
+    let parsed = quick_junit::Report::deserialize_from_str(&junit).unwrap();
+    assert!(parsed.test_suites[0].name.as_str().contains("u{fffe}"));
+    let json = render(&hostile(), Format::Json, &Options::default());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["posts"][0]["id"], HOSTILE);
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let plain = verbose(&everything(), 100);
+    let options = Options { verbose: true, colour: true, ..Options::default() };
+    let coloured = render(&everything(), Format::Text, &options);
+    assert!(coloured.contains("\u{1b}["));
+    let mut bare = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, styled)) = rest.split_once('\u{1b}') {
+        bare.push_str(before);
+        rest = styled.split_once('m').unwrap().1;
+    }
+    assert_eq!(bare + rest, plain);
+}
+
+/// A report whose every string comes from outside.
+fn any_report(strings: &[String], lines: (usize, usize, usize)) -> Report {
+    let mut report = everything();
+    let mut strings = strings.iter().cycle().cloned();
+    let mut next = || strings.next().unwrap_or_default();
+    for post in &mut report.posts {
+        (post.id, post.title) = (next(), next());
+        for claim in &mut post.claims {
+            (claim.id, claim.claimed, claim.quote, claim.note) = (next(), next(), next(), next());
+            (claim.place.line, claim.place.column, claim.place.length) = lines;
+            claim.place.excerpt = next();
+            claim.outcome.reason = next();
+            claim.outcome.recomputed = next();
+            claim.outcome.tolerance = next();
+        }
+        for finding in &mut post.findings {
+            finding.message = next();
+            finding.claim = Some(next());
+        }
+    }
+    let place = report.posts[1].claims[0].place.clone();
+    let refusal = repro::source::WRONG_TYPE.at(place, next(), next()).way_out(next());
+    report.failures.push(refusal);
+    report.below_minimum.push(next());
+    report
+}
+
+/// The columns of `line`, and whether it is one word behind its marks.
+fn too_wide(line: &str, width: usize) -> bool {
+    let marks =
+        ["✗", "?", "·", "✓", "!", "-", "=", "|", "note:", "help:", "also:", "evidence:", "-->"];
+    let words = line.split_whitespace().skip_while(|word| marks.contains(word));
+    unicode_width::UnicodeWidthStr::width(line) > width && words.count() > 1
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_strings_are_drawn_in_every_format(
+        strings in prop::collection::vec(any::<String>(), 1..40),
+        lines in (0usize..9, 0usize..200, 0usize..200),
+        width in 0usize..300,
+        verbose: bool,
+    ) {
+        let report = any_report(&strings, lines);
+        let options = Options { width, verbose, ..Options::default() };
+        for format in Format::ALL {
+            let drawn = render(&report, format, &options);
+            prop_assert_eq!(&drawn, &render(&report, format, &options));
+            if format != Format::Json {
+                prop_assert!(!drawn.contains(obeyed), "{:?}", format);
+            }
+        }
+        let junit = render(&report, Format::Junit, &options);
+        let parsed = quick_junit::Report::deserialize_from_str(&junit).unwrap();
+        prop_assert_eq!(parsed.tests, 12);
+        let json = render(&report, Format::Json, &options);
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok());
+        let github = render(&report, Format::Github, &options);
+        prop_assert!(github.lines().all(|line| {
+            ["::error ", "::warning ", "::notice "].iter().any(|level| line.starts_with(level))
+        }));
+        for level in ["::error ", "::warning ", "::notice "] {
+            prop_assert!(github.lines().filter(|line| line.starts_with(level)).count() <= 10);
+        }
+    }
+
+    #[test]
+    fn lines_fit_the_page(
+        strings in prop::collection::vec("[a-z表é ]{0,90}", 1..40),
+        lines in (0usize..9, 0usize..200, 0usize..200),
+        width in 60usize..140,
+        verbose: bool,
+    ) {
+        let report = any_report(&strings, lines);
+        let drawn = render(&report, Format::Text, &Options { width, verbose, ..Options::default() });
+        for line in drawn.lines() {
+            prop_assert!(!too_wide(line, width), "{} columns: {:?}", width, line);
+            prop_assert!(!line.ends_with(char::is_whitespace), "{:?}", line);
+        }
+    }
+}
