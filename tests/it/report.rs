@@ -545,10 +545,10 @@ proptest! {
         let json = render(&report, Format::Json, &options);
         prop_assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok());
         let github = render(&report, Format::Github, &options);
-        prop_assert!(github.lines().all(|line| {
-            ["::error ", "::warning ", "::notice "].iter().any(|level| line.starts_with(level))
-        }));
-        for level in ["::error ", "::warning ", "::notice "] {
+        let levels = ["::error ", "::warning ", "::notice "];
+        let command = |line: &str| levels.iter().any(|level| line.starts_with(level));
+        prop_assert!(github.lines().all(command), "a line is no command");
+        for level in levels {
             prop_assert!(github.lines().filter(|line| line.starts_with(level)).count() <= 10);
         }
     }
