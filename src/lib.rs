@@ -8,4 +8,5 @@ pub mod digest;
 pub mod formula;
 pub mod outcome;
 pub mod params;
+pub mod report;
 pub mod source;

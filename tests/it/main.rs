@@ -1,3 +1,4 @@
-//! One integration binary.
+//! The integration tests, in one binary.
 
 mod params;
+mod report;
