@@ -170,7 +170,9 @@ impl View {
 
     /// Whether `label` fits behind the marker.
     fn takes(&self, label: &str, width: usize) -> bool {
-        let marked = self.text.get(..self.mark.end).map_or(0, columns).max(1);
+        // An empty mark is still drawn, as one caret.
+        let caret = usize::from(self.mark.is_empty());
+        let marked = self.text.get(..self.mark.end).map_or(0, columns) + caret;
         marked + 1 + columns(label) <= width
     }
 }

@@ -86,7 +86,7 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
         );
     }
     sheet.table(
-        &format!("{owner}besides"),
+        &format!("{owner}also"),
         &["code", "place", "what"],
         wording::remarks(post).into_iter().map(|finding| {
             let place = wording::line_of(&finding.place);
