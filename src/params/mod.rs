@@ -5,6 +5,7 @@
 //! What is claimed about these numbers is left to the claims.
 
 mod blocks;
+pub mod checkpoint;
 mod deepseek;
 mod family;
 mod fields;
@@ -18,6 +19,7 @@ mod granite_moe;
 mod llama;
 mod mistral;
 mod mixtral;
+mod model;
 mod nanochat;
 mod nmoe;
 mod objects;
@@ -37,6 +39,7 @@ mod tensors;
 use crate::source::codes;
 
 pub use family::{recompute, tensors};
+pub use model::{Model, load};
 use objects::Sums;
 pub use objects::{Breakdown, Convention, Count, Object, Objects, Part, Shape};
 use size::Size;

@@ -163,12 +163,6 @@ impl Breakdown {
     }
 }
 
-impl Serialize for Breakdown {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.parts().map(|(part, count)| (part.name(), count)))
-    }
-}
-
 /// A breakdown under construction, from a formula or from tensors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sums([(Size, Size); Part::ALL.len()]);
