@@ -76,7 +76,7 @@ impl Folder {
     pub fn list(&self) -> Result<Listing, Refusal> {
         let unreadable = |error: Errno| self.unreadable(&self.own_place(), error);
         let top = openat(&self.root, c".", folder_flags(), Mode::empty()).map_err(unreadable)?;
-        let device = fstat(&top).map_err(unreadable)?.st_dev;
+        let device = device(&fstat(&top).map_err(unreadable)?);
         let mut walk = Walk { folder: self, device, listing: Listing::new(), entries: 0 };
         walk.enter(&top, "")?;
         Ok(walk.listing)

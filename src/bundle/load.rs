@@ -106,7 +106,8 @@ impl Reader {
             return Err(WRONG_BUNDLE.at(place, pin.prefixed(), digest.prefixed()));
         }
         let tags = manifest::parse(&tags)?;
-        for listed in tags.keys().filter(|name| !manifest::LISTED_TAGS.contains(&name.as_str())) {
+        let unknown = |name: &&String| !manifest::LISTED_TAGS.contains(&name.as_str());
+        if let Some(listed) = tags.keys().find(unknown) {
             let expected = format!("only {}", manifest::LISTED_TAGS.join(", "));
             let place = self.folder.place(manifest::TAGS);
             return Err(EXTRA_FILE.at(place, expected, format!("`{listed}`")));

@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn names_that_tools_read_differently_are_refused() {
-        let deep = vec!["a"; 9].join("/");
+        let deep = ["a"; 9].join("/");
         let long = format!("data/{}", "x".repeat(200));
         for (name, code) in [
             ("data/a-b_c.1.json", ""),
