@@ -1,7 +1,7 @@
 //! Loading: every check between a stranger's folder and a [`Bundle`], cheapest first. Nothing is
 //! hashed before names, kinds and sizes are right, and nothing is parsed but the hashed bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,12 +60,15 @@ pub fn load(
         receipt_document,
         files: reader.files(&manifest),
         facts: Vec::new(),
+        fact_index: HashMap::new(),
         origins,
         signed_by_somebody: reader.listing.contains_key(manifest::SIGNATURE),
         folder: reader.folder,
     };
     if bundle.origin() == Origin::Transcribed && bundle.files.contains_key(FACTS) {
         bundle.facts = facts::parse(bundle.document(FACTS)?)?;
+        bundle.fact_index =
+            bundle.facts.iter().enumerate().map(|(at, fact)| (fact.id.clone(), at)).collect();
     }
     Ok(bundle)
 }

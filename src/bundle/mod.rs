@@ -96,6 +96,7 @@ pub struct Bundle {
     receipt_document: Document,
     files: BTreeMap<String, File>,
     facts: Vec<Fact>,
+    fact_index: std::collections::HashMap<String, usize>,
     origins: BTreeMap<String, String>,
     signed_by_somebody: bool,
 }
@@ -168,6 +169,29 @@ impl Bundle {
     /// The typed facts of a transcribed bundle.
     pub fn facts(&self) -> &[Fact] {
         &self.facts
+    }
+
+    /// A typed fact by its id, and its position in the file.
+    pub fn fact(&self, id: &str) -> Option<(usize, &Fact)> {
+        let at = *self.fact_index.get(id)?;
+        self.facts.get(at).map(|fact| (at, fact))
+    }
+
+    /// The names of its payload files that are read as documents, without the receipt.
+    pub fn documents(&self) -> impl Iterator<Item = &str> {
+        let read = |name: &&str| {
+            [".json", ".jsonl", ".toml", ".csv"].iter().any(|ending| name.ends_with(ending))
+        };
+        self.files.keys().map(String::as_str).filter(|name| *name != RECEIPT).filter(read)
+    }
+
+    /// Refuses, at `place`, a bundle with another digest than `pinned`.
+    pub fn check_pin(&self, pinned: &Digest, place: &Place) -> Result<(), Refusal> {
+        if self.digest == *pinned {
+            return Ok(());
+        }
+        let found = format!("`{}` with {}", self.name, self.digest.prefixed());
+        Err(WRONG_BUNDLE.at(place.clone(), pinned.prefixed(), found))
     }
 
     /// The id of the published document that a file of a transcribed bundle was typed from.

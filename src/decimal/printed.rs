@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::Signed;
+use num_traits::{One, Signed};
 
 use super::{Interval, float, grammar};
 
@@ -43,6 +43,29 @@ impl Unit {
             Unit::Plain | Unit::Times => 1,
         };
         BigRational::from_integer(BigInt::from(count))
+    }
+
+    /// What one printed unit of this kind is worth in the unit of a result; `None` where they do not
+    /// compare: percent and percentage points are never taken for each other.
+    pub fn worth_in(self, result: Unit) -> Option<BigRational> {
+        match (result, self) {
+            (result, printed) if result == printed => Some(BigRational::one()),
+            (_, Unit::Plain) | (Unit::Plain, Unit::Times) => Some(BigRational::one()),
+            (Unit::Plain, Unit::Percent | Unit::Points) | (Unit::Times, Unit::Percent) => {
+                Some(self.per_one().recip())
+            }
+            _ => None,
+        }
+    }
+
+    /// The unit in words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Unit::Plain => "a plain number",
+            Unit::Percent => "percent",
+            Unit::Points => "percentage points",
+            Unit::Times => "times",
+        }
     }
 
     /// The sign that is printed behind a number of this unit.

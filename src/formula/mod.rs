@@ -11,9 +11,6 @@ mod expression;
 mod registry;
 mod text;
 
-use num_rational::BigRational;
-use num_traits::One;
-
 use crate::decimal::{Interval, Printed, Unit, about_tolerance, nearest_f64};
 use expression::Slots;
 pub use expression::{Expression, Fold, Function, Operator, number};
@@ -132,16 +129,6 @@ pub enum FormulaError {
         /// Where the argument lies.
         argument: String,
     },
-    /// A result printed in a unit that the formula cannot have.
-    #[error("`{formula}` gives {expected}, but the claim is printed in {found}")]
-    WrongUnit {
-        /// The formula.
-        formula: &'static str,
-        /// The unit of its result.
-        expected: &'static str,
-        /// The unit printed.
-        found: &'static str,
-    },
     /// An expression that mentions an input which its formula lacks.
     #[error("the expression mentions an input that the formula lacks")]
     NoSuchInput,
@@ -232,23 +219,6 @@ impl Formula {
         })
     }
 
-    /// What one printed unit is worth in the unit of the result; percent and percentage points are
-    /// never taken for each other.
-    pub fn worth_of(&self, printed: Unit) -> Result<BigRational, FormulaError> {
-        match (self.unit, printed) {
-            (unit, printed) if unit == printed => Ok(BigRational::one()),
-            (_, Unit::Plain) | (Unit::Plain, Unit::Times) => Ok(BigRational::one()),
-            (Unit::Plain, Unit::Percent | Unit::Points) | (Unit::Times, Unit::Percent) => {
-                Ok(printed.per_one().recip())
-            }
-            _ => Err(FormulaError::WrongUnit {
-                formula: self.name,
-                expected: word(self.unit),
-                found: word(printed),
-            }),
-        }
-    }
-
     /// The formula with the names of its inputs.
     pub fn definition(&self) -> String {
         let names = self.inputs.iter().map(|input| input.name).collect();
@@ -279,15 +249,6 @@ impl Formula {
         let names: Vec<_> = self.inputs.iter().map(|input| input.name).collect();
         let expected = names.join(", ") + if open { ", ..." } else { "" };
         Err(FormulaError::InputCount { formula: self.name, expected, found })
-    }
-}
-
-fn word(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Plain => "a plain number",
-        Unit::Percent => "percent",
-        Unit::Points => "percentage points",
-        Unit::Times => "times",
     }
 }
 

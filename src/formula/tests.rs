@@ -1,5 +1,6 @@
 use super::*;
 use crate::decimal::{nearest_f64, rounds_to, ulp_distance};
+use num_traits::One;
 
 fn print(text: &str) -> Printed {
     Printed::parse(text).unwrap_or_else(|e| panic!("{e}"))
@@ -16,7 +17,7 @@ fn every_example_follows_from_its_inputs_and_from_no_others() {
     for formula in FORMULAS {
         let (inputs, claimed) = formula.example;
         let (result, claimed) = (evaluate(formula.name, inputs).unwrap(), print(claimed));
-        let worth = formula.worth_of(claimed.unit()).unwrap();
+        let worth = claimed.unit().worth_in(formula.unit).unwrap();
         let claimed_range = claimed.interval().scaled(&worth);
         assert!(result.interval.meets(&claimed_range), "{}: {}", formula.name, result.interval);
         // Tight enough to tell a claim that is off by a tenth.
@@ -93,12 +94,12 @@ fn natures_decide_the_slack_of_an_input() {
 fn percent_and_percentage_points_are_kept_apart() {
     let points = Formula::find("percentage_points").unwrap();
     let percent = Formula::find("relative_delta").unwrap();
-    assert!(matches!(points.worth_of(Unit::Percent), Err(FormulaError::WrongUnit { .. })));
-    assert!(matches!(percent.worth_of(Unit::Points), Err(FormulaError::WrongUnit { .. })));
-    assert!(matches!(percent.worth_of(Unit::Times), Err(FormulaError::WrongUnit { .. })));
-    assert_eq!(percent.worth_of(Unit::Plain), Ok(BigRational::one()));
+    assert_eq!(Unit::Percent.worth_in(points.unit), None);
+    assert_eq!(Unit::Points.worth_in(percent.unit), None);
+    assert_eq!(Unit::Times.worth_in(percent.unit), None);
+    assert_eq!(Unit::Plain.worth_in(percent.unit), Some(BigRational::one()));
     let mean = evaluate("mean", &["24%", "26%"]).unwrap();
-    let worth = Formula::find("mean").unwrap().worth_of(Unit::Percent).unwrap();
+    let worth = Unit::Percent.worth_in(Formula::find("mean").unwrap().unit).unwrap();
     assert!(print("25%").interval().scaled(&worth).meets(&mean.interval));
 }
 

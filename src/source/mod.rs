@@ -226,7 +226,7 @@ impl Document {
     /// Parses CSV into a list with one table a row, keyed by the header; every cell is a string.
     pub fn parse_csv(source: Source) -> Result<Self, Refusal> {
         let root = csv::parse(&source)?;
-        Ok(Self { source: Arc::new(source), root })
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
     /// Parses by the ending of the name: `.toml`, `.jsonl`, `.csv`, else JSON.
