@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use super::{BAD_WEIGHTS, NOT_FINITE_WEIGHT};
-use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source};
+use crate::params::checkpoint::Header;
+use crate::source::{DOCUMENT_CAP, Place, Refusal};
 
 /// The bytes before the header, which say how long it is.
 const PREFIX: usize = 8;
@@ -55,42 +56,19 @@ pub struct TensorBytes {
     pub range: Range<u64>,
 }
 
-/// Judges the header of the file `name`, which is `length` bytes long; `header` is the JSON text alone,
+/// Judges the header of the file `place`, which is `length` bytes long; `header` is the JSON text alone,
 /// without the eight bytes before it. Answers the tensors in the order of their bytes.
-///
-/// This is the one place that reads a header for a bundle. It requires what the search below needs:
-/// tensors that follow each other without hole or overlap to the end of the file. The full rules
-/// (shapes, types, names, aliases) belong to `params::checkpoint::Header::parse`, to be called here.
-fn check_weights(name: &Place, length: u64, header: Vec<u8>) -> Result<Vec<TensorBytes>, Refusal> {
-    let data = length - PREFIX as u64 - header.len() as u64;
-    let document = Document::parse_json(Source::new(name.file.as_str(), header)?)?;
-    let mut tensors = Vec::new();
-    for (tensor, node) in document.root().members()?.filter(|(name, _)| *name != "__metadata__") {
-        let offsets = node.required("data_offsets")?;
-        let ends: Vec<u64> = offsets.items()?.map(|n| n.integer()).collect::<Result<_, _>>()?;
-        let &[start, end] = ends.as_slice() else {
-            return Err(BAD_WEIGHTS.at(offsets.place(), "a start and an end", "another list"));
-        };
-        let float = Float::named(node.required("dtype")?.text()?);
-        tensors.push(TensorBytes { name: tensor.to_owned(), float, range: start..end });
-    }
+fn check_weights(place: &Place, length: u64, header: Vec<u8>) -> Result<Vec<TensorBytes>, Refusal> {
+    let mut tensors: Vec<_> = Header::parse(&place.file, length, header)?
+        .tensors
+        .into_iter()
+        .map(|stored| TensorBytes {
+            name: stored.name,
+            float: Float::named(stored.dtype.name),
+            range: stored.offsets,
+        })
+        .collect();
     tensors.sort_by_key(|tensor| (tensor.range.start, tensor.range.end));
-    let mut reached = 0;
-    for TensorBytes { name: tensor, range, .. } in &tensors {
-        if range.start != reached || range.end < range.start {
-            let found = format!("`{tensor}` at {}..{}", range.start, range.end);
-            return Err(BAD_WEIGHTS.at(
-                name.clone(),
-                format!("a tensor from byte {reached} on"),
-                found,
-            ));
-        }
-        reached = range.end;
-    }
-    if reached != data || tensors.is_empty() {
-        let found = format!("{} tensors of {reached} bytes", tensors.len());
-        return Err(BAD_WEIGHTS.at(name.clone(), format!("tensors of {data} bytes"), found));
-    }
     Ok(tensors)
 }
 
@@ -236,7 +214,15 @@ mod tests {
         for (name, dtype, bytes) in tensors {
             let start = data.len();
             data.extend_from_slice(bytes);
-            let entry = serde_json::json!({"dtype": dtype, "shape": [], "data_offsets": [start, data.len()]});
+            let width = match *dtype {
+                "F64" => 8,
+                "F32" | "I32" => 4,
+                "F16" | "BF16" => 2,
+                _ => 1,
+            };
+            let (shape, offsets) = ([bytes.len() / width], [start, data.len()]);
+            let entry =
+                serde_json::json!({"dtype": dtype, "shape": shape, "data_offsets": offsets});
             header.insert((*name).to_owned(), entry);
         }
         let header = serde_json::Value::Object(header).to_string();
@@ -283,13 +269,13 @@ mod tests {
         let longer = [&good[..], b"x"].concat();
         let huge = [&u64::MAX.to_le_bytes()[..], b"{}"].concat();
         for (bytes, code) in [
-            (&longer[..], "bundle::bad-weights"),
-            (&good[..good.len() - 1], "bundle::bad-weights"),
+            (&longer[..], "checkpoint::layout"),
+            (&good[..good.len() - 1], "checkpoint::layout"),
             (&good[..20], "bundle::bad-weights"),
             (&good[..4], "bundle::bad-weights"),
             (&[], "bundle::bad-weights"),
             (&huge[..], "bundle::bad-weights"),
-            (&file(&[])[..], "bundle::bad-weights"),
+            (&file(&[])[..], "checkpoint::layout"),
         ] {
             assert_eq!(read(bytes, 64).unwrap_err().code.id, code, "{bytes:?}");
         }

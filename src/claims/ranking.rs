@@ -150,7 +150,7 @@ impl<'a> Axis<'a> {
     /// "stop step: MoE-256 4864, MoE-64 5760, dense 8320", best first.
     fn text(&self) -> String {
         let mut sorted: Vec<_> = self.values.iter().collect();
-        sorted.sort_by(|a, b| a.value().cmp(&b.value()));
+        sorted.sort_by_key(|quantity| quantity.value());
         if !self.lower_is_better {
             sorted.reverse();
         }

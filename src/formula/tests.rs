@@ -1,5 +1,6 @@
 use super::*;
 use crate::decimal::{nearest_f64, rounds_to, ulp_distance};
+use num_rational::BigRational;
 use num_traits::One;
 
 fn print(text: &str) -> Printed {
