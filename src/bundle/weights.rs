@@ -275,7 +275,7 @@ mod tests {
             (&good[..4], "bundle::bad-weights"),
             (&[], "bundle::bad-weights"),
             (&huge[..], "bundle::bad-weights"),
-            (&file(&[])[..], "checkpoint::layout"),
+            (&file(&[])[..], "checkpoint::tensor"),
         ] {
             assert_eq!(read(bytes, 64).unwrap_err().code.id, code, "{bytes:?}");
         }

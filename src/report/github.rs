@@ -7,6 +7,7 @@ use crate::outcome::{ClaimReport, Finding, PostReport, Report, Severity, Verdict
 use crate::source::{Place, Refusal};
 
 use super::visible::{clipped, prose, visible};
+use super::wording::Remarks;
 use super::{SCOPE, markdown, wording};
 
 /// The annotations of one level that GitHub shows for a step.
@@ -33,11 +34,9 @@ pub(super) fn render(report: &Report) -> String {
                 let level = if verdict == Verdict::Refuted { &mut errors } else { &mut warnings };
                 level.extend(claims(report, verdict));
             }
-            for (post, finding) in report
-                .posts
-                .iter()
-                .flat_map(|post| wording::remarks(post).into_iter().map(move |f| (post, f)))
-            {
+            for (post, finding) in report.posts.iter().flat_map(|post| {
+                Remarks::of(post).all().to_vec().into_iter().map(move |f| (post, f))
+            }) {
                 let level = match finding.severity {
                     Severity::Error => &mut errors,
                     Severity::Warning => &mut warnings,

@@ -5,6 +5,7 @@ use crate::outcome::{ClaimReport, PostReport, Report, Summary, Verdict};
 use crate::source::Refusal;
 
 use super::visible::{clipped, prose, visible};
+use super::wording::Remarks;
 use super::{SCOPE, wording};
 
 /// GitHub takes comments and issues of up to 65,536 characters.
@@ -88,7 +89,7 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
     sheet.table(
         &format!("{owner}also"),
         &["code", "place", "what"],
-        wording::remarks(post).into_iter().map(|finding| {
+        Remarks::of(post).all().iter().map(|finding| {
             let place = wording::line_of(&finding.place);
             vec![code(finding.code.id), code(&place), escaped(&finding.message)]
         }),

@@ -1,6 +1,6 @@
 //! The report for a terminal: what is wrong first, each claim with its value, its place and its basis.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use anstyle::{AnsiColor, Effects, Style};
 
@@ -12,6 +12,7 @@ use crate::outcome::{
 use super::drawing::Drawing;
 use super::layout::{Cell, GLUE, Page, columns, readable};
 use super::visible::{clipped, prose, visible};
+use super::wording::Remarks;
 use super::{Options, SCOPE, wording};
 
 /// Where the parts of an entry begin after its mark.
@@ -135,19 +136,20 @@ impl Text<'_> {
         let name = format!("{}  {}", visible(&post.id), prose(&post.title));
         self.page
             .ends(Cell::at(0, BOLD, name), Cell::at(0, PLAIN, counts(Summary::of(&post.claims))));
+        let remarks = Remarks::of(post);
         let refuted = wording::ranked(post, Verdict::Refuted);
         let decisive = refuted.partition_point(|claim| claim.weight == Weight::Decision);
         let (decisions, digits) = refuted.split_at(decisive);
-        self.group(post, Verdict::Refuted, "refuted, and a decision changes", decisions);
-        self.group(post, Verdict::Refuted, "refuted, no decision changes", digits);
+        self.group(&remarks, Verdict::Refuted, "refuted, and a decision changes", decisions);
+        self.group(&remarks, Verdict::Refuted, "refuted, no decision changes", digits);
         if self.options.quiet {
             return;
         }
         for verdict in [Verdict::Inconclusive, Verdict::Unchecked] {
-            self.group(post, verdict, verdict.word(), &wording::ranked(post, verdict));
+            self.group(&remarks, verdict, verdict.word(), &wording::ranked(post, verdict));
         }
-        self.verified(post);
-        self.remarks(post);
+        self.verified(post, &remarks);
+        self.remarks(post, &remarks);
         if let Some(referee) = &post.referee {
             self.referee(referee);
         }
@@ -156,23 +158,31 @@ impl Text<'_> {
         }
     }
 
-    fn group(&mut self, post: &PostReport, verdict: Verdict, name: &str, claims: &[&ClaimReport]) {
+    fn group(&mut self, remarks: &Remarks, verdict: Verdict, name: &str, claims: &[&ClaimReport]) {
         if claims.is_empty() {
             return;
         }
         self.page.blank();
         self.page.paragraph(0, 2, mark(verdict).1, name);
-        for claim in claims {
-            self.entry(post, claim);
+        for cluster in remarks.clusters(claims) {
+            self.entry(remarks, &cluster);
         }
     }
 
-    fn entry(&mut self, post: &PostReport, claim: &ClaimReport) {
+    /// Claims that came to one outcome for one reason: their heads, then the reason once.
+    fn entry(&mut self, remarks: &Remarks, cluster: &[&ClaimReport]) {
+        let [claim, others @ ..] = cluster else { return };
         let (derived, reason) = (wording::derived(claim), prose(&claim.outcome.reason));
-        let beside = self.beside(&derived, &reason);
+        let told =
+            !reason.starts_with(&derived) && reason.contains(&prose(&claim.outcome.recomputed));
+        let said = !others.is_empty() || told;
+        let derived = if said { String::new() } else { derived };
+        let beside = if others.is_empty() { self.beside(&derived, &reason) } else { String::new() };
         let code = claim.outcome.code.map_or("", |code| code.id);
         let code_fits = self.page.fits(self.stops.derived, code);
-        self.head(claim, &beside, if code_fits { code } else { "" });
+        for claim in cluster {
+            self.head(claim, &beside, if code_fits { code } else { "" });
+        }
         let refuted = claim.outcome.verdict == Verdict::Refuted;
         match Drawing::of_claim(claim).filter(|_| self.options.verbose && refuted) {
             Some(drawing) => {
@@ -188,7 +198,12 @@ impl Text<'_> {
                 self.page.paragraph(INDENT, INDENT, PLAIN, &(reason + &code));
             }
         }
-        self.additions(post, claim, refuted);
+        self.additions(remarks, claim, refuted);
+        for other in others {
+            if !other.note.trim().is_empty() && other.note != claim.note {
+                self.addition("note:", &prose(&other.note));
+            }
+        }
     }
 
     /// The two lines that every entry has.
@@ -222,7 +237,7 @@ impl Text<'_> {
     }
 
     /// The lines below an entry: tolerance and evidence when asked, findings, the author's note.
-    fn additions(&mut self, post: &PostReport, claim: &ClaimReport, drawn: bool) {
+    fn additions(&mut self, remarks: &Remarks, claim: &ClaimReport, drawn: bool) {
         let tolerance = wording::tolerance(claim);
         if self.options.verbose {
             if !tolerance.is_empty() && !drawn {
@@ -242,10 +257,8 @@ impl Text<'_> {
                 self.addition("evidence:", &visible(&(inside + &printed)));
             }
         }
-        for finding in wording::remarks(post) {
-            if finding.claim.as_ref() == Some(&claim.id) {
-                self.addition("also:", &remark(finding));
-            }
+        for finding in remarks.on(&claim.id) {
+            self.addition("also:", &remark(finding));
         }
         if !claim.note.trim().is_empty() {
             self.addition("note:", &prose(&claim.note));
@@ -256,10 +269,10 @@ impl Text<'_> {
         self.page.paragraph(INDENT, INDENT + 2, FAINT, &format!("{lead} {words}"));
     }
 
-    fn verified(&mut self, post: &PostReport) {
+    fn verified(&mut self, post: &PostReport, remarks: &Remarks) {
         let claims = wording::ranked(post, Verdict::Verified);
         if self.options.verbose {
-            return self.group(post, Verdict::Verified, "verified", &claims);
+            return self.group(remarks, Verdict::Verified, "verified", &claims);
         }
         let mut bases: BTreeMap<_, (usize, &ClaimReport)> = BTreeMap::new();
         for claim in claims {
@@ -292,15 +305,16 @@ impl Text<'_> {
     }
 
     /// Findings that no entry above has shown: of the post itself, and warnings on verified claims.
-    fn remarks(&mut self, post: &PostReport) {
+    fn remarks(&mut self, post: &PostReport, remarks: &Remarks) {
+        let verdicts: HashMap<_, _> =
+            post.claims.iter().map(|claim| (claim.id.as_str(), claim.outcome.verdict)).collect();
         let listed = |finding: &Finding| {
-            post.claims.iter().any(|claim| {
-                finding.claim.as_ref() == Some(&claim.id)
-                    && (self.options.verbose || claim.outcome.verdict != Verdict::Verified)
-            })
+            let verdict = finding.claim.as_deref().and_then(|claim| verdicts.get(claim));
+            verdict.is_some_and(|v| self.options.verbose || *v != Verdict::Verified)
         };
-        let remarks: Vec<&Finding> = wording::remarks(post)
-            .into_iter()
+        let remarks: Vec<_> = remarks
+            .all()
+            .iter()
             .filter(|f| !listed(f) && (self.options.verbose || f.severity != Severity::Note))
             .collect();
         if remarks.is_empty() {

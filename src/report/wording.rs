@@ -1,5 +1,7 @@
 //! How claims are put in words, the same in every format for people.
 
+use std::collections::HashMap;
+
 use crate::outcome::{
     ClaimReport, Finding, LockDifference, Method, Origin, PostReport, Summary, Verdict, Weight,
 };
@@ -120,13 +122,59 @@ pub(super) fn sorted(findings: &[Finding]) -> Vec<&Finding> {
     sorted
 }
 
-/// The findings that say more than the verdict that they belong to, by file, pointer and code.
-pub(super) fn remarks(post: &PostReport) -> Vec<&Finding> {
-    let own = |finding: &&Finding| {
-        !post.claims.iter().any(|claim| {
-            finding.claim.as_ref() == Some(&claim.id)
-                && claim.outcome.code.is_some_and(|code| code.id == finding.code.id)
-        })
-    };
-    sorted(&post.findings).into_iter().filter(own).collect()
+/// The findings of a post that say more than the verdict that they belong to.
+pub(super) struct Remarks<'a> {
+    all: Vec<&'a Finding>,
+    by_claim: HashMap<&'a str, Vec<&'a Finding>>,
+}
+
+impl<'a> Remarks<'a> {
+    /// Sorts the findings of `post` by file, pointer and code, and by the claim that they belong to.
+    pub(super) fn of(post: &'a PostReport) -> Self {
+        let verdicts: HashMap<_, _> =
+            post.claims.iter().map(|claim| (claim.id.as_str(), claim.outcome.code)).collect();
+        let own = |finding: &&Finding| {
+            let verdict = finding.claim.as_deref().and_then(|claim| *verdicts.get(claim)?);
+            verdict.is_some_and(|code| code.id == finding.code.id)
+        };
+        let all: Vec<_> = sorted(&post.findings).into_iter().filter(|f| !own(f)).collect();
+        let mut by_claim: HashMap<_, Vec<_>> = HashMap::new();
+        for finding in &all {
+            if let Some(claim) = &finding.claim {
+                by_claim.entry(claim.as_str()).or_default().push(*finding);
+            }
+        }
+        Self { all, by_claim }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[&'a Finding] {
+        &self.all
+    }
+
+    /// Those of one claim.
+    pub(super) fn on(&self, claim: &str) -> &[&'a Finding] {
+        self.by_claim.get(claim).map_or(&[], Vec::as_slice)
+    }
+
+    /// Claims that came to one outcome for one reason, together, in the order of the first of each.
+    pub(super) fn clusters(&self, claims: &[&'a ClaimReport]) -> Vec<Vec<&'a ClaimReport>> {
+        let mut clusters: Vec<Vec<&ClaimReport>> = Vec::new();
+        let mut known: HashMap<_, usize> = HashMap::new();
+        for &claim in claims {
+            let also: Vec<_> = self.on(&claim.id).iter().map(|f| (f.code.id, &f.message)).collect();
+            let outcome = &claim.outcome;
+            // Without a reason there is nothing that could be said once.
+            let key = (!outcome.reason.is_empty())
+                .then(|| (claim.kind, &outcome.reason, outcome.code.map(|code| code.id), also));
+            match key.as_ref().and_then(|key| known.get(key)) {
+                Some(&at) => clusters[at].push(claim),
+                None => {
+                    known.extend(key.map(|key| (key, clusters.len())));
+                    clusters.push(vec![claim]);
+                }
+            }
+        }
+        clusters
+    }
 }

@@ -398,10 +398,10 @@ const WEIGHT_FILES: &[Attack] = &[
     (7, "an infinity at the end", "bundle::not-finite-weight", |f| {
         f.put(WEIGHTS, weights([1.0, 0.0, 0.0, f32::NEG_INFINITY]));
     }),
-    (7, "a trailing byte", "bundle::bad-weights", |f| {
+    (7, "a trailing byte", "checkpoint::length", |f| {
         f.put(WEIGHTS, [&weights([0.0; 4])[..], b"x"].concat())
     }),
-    (7, "a missing byte", "bundle::bad-weights", |f| f.put(WEIGHTS, &weights([0.0; 4])[..70])),
+    (7, "a missing byte", "checkpoint::length", |f| f.put(WEIGHTS, &weights([0.0; 4])[..70])),
     (7, "a header beyond the file", "bundle::bad-weights", |f| f.put(WEIGHTS, [0xff; 64])),
     (7, "an empty file", "bundle::bad-weights", |f| f.put(WEIGHTS, "")),
     (7, "a tensor twice", "source::duplicate-key", |f| {
