@@ -179,7 +179,16 @@ impl Outcome {
 
     fn new(verdict: Verdict, code: Option<&'static Code>, reason: String) -> Self {
         let (recomputed, tolerance) = (String::new(), String::new());
-        Self { verdict, reason, code, method: None, recomputed, tolerance, rule: "", notes: Vec::new() }
+        Self {
+            verdict,
+            reason,
+            code,
+            method: None,
+            recomputed,
+            tolerance,
+            rule: "",
+            notes: Vec::new(),
+        }
     }
 
     /// How the evidence was used.

@@ -21,6 +21,7 @@ codes! {
     UNKNOWN_SOURCE = "post::unknown-source", "a place names a source that the post does not list", "add a `[[source]]` with this id, or correct it";
     UNKNOWN_BUNDLE = "post::unknown-bundle", "evidence names a bundle that the post does not pin", "add a `[[bundle]]` with name and digest, or correct it";
     BAD_DIGEST = "post::bad-digest", "a digest is not well formed", "write `sha256:` and 64 hexadecimal digits, as `repro list bundles` prints them";
+    NO_SUCH_SOURCE = "post::no-such-source", "the post has no source of this id", "name one that the post lists";
     NO_SUCH_POST = "post::no-such-post", "there is no post of this name", "`repro list posts` names those that are there";
 }
 
@@ -109,7 +110,8 @@ pub struct At<'a> {
 
 impl<'a> Claim<'a> {
     /// The fields that every kind of claim shares.
-    pub const COMMON_FIELDS: [&'static str; 7] = ["id", "kind", "quote", "at", "claimed", "note", "occurrence"];
+    pub const COMMON_FIELDS: [&'static str; 7] =
+        ["id", "kind", "quote", "at", "claimed", "note", "occurrence"];
 
     /// Where the claim stands: at its value where it has one, else at its id.
     pub fn place(&self) -> Place {
@@ -117,7 +119,9 @@ impl<'a> Claim<'a> {
     }
 
     fn parse(node: Node<'a>, post: &Post) -> Result<Self, Refusal> {
-        let optional = |field: &str| node.get(field).map(Node::text).transpose().map(Option::unwrap_or_default);
+        let optional = |field: &str| {
+            node.get(field).map(Node::text).transpose().map(Option::unwrap_or_default)
+        };
         let claimed = node.get("claimed");
         if let Some(claimed) = claimed {
             claimed.text()?;
@@ -150,17 +154,40 @@ impl Post {
 
     /// Parses a post file.
     pub fn parse(source: Source) -> Result<Self, Refusal> {
-        let stem = source.name().rsplit('/').next().and_then(|name| name.strip_suffix(".toml")).map(str::to_owned);
+        let stem = source
+            .name()
+            .rsplit('/')
+            .next()
+            .and_then(|name| name.strip_suffix(".toml"))
+            .map(str::to_owned);
         let document = Document::parse_toml(source)?;
         let root = document.root();
         let schema = root.required("schema")?;
         if schema.text()? != SCHEMA {
-            return Err(WRONG_SCHEMA.at(schema.place(), format!("`{SCHEMA}`"), format!("`{}`", schema.text()?)));
+            return Err(WRONG_SCHEMA.at(
+                schema.place(),
+                format!("`{SCHEMA}`"),
+                format!("`{}`", schema.text()?),
+            ));
         }
-        root.only(&["schema", "id", "title", "default_bundle", "source", "bundle", "claim", "unbound", "referee"])?;
+        root.only(&[
+            "schema",
+            "id",
+            "title",
+            "default_bundle",
+            "source",
+            "bundle",
+            "claim",
+            "unbound",
+            "referee",
+        ])?;
         let id = root.required("id")?;
         if stem.as_deref().is_some_and(|stem| stem != id.text().unwrap_or_default()) {
-            return Err(WRONG_NAME.at(id.place(), format!("`{}`", stem.unwrap_or_default()), format!("`{}`", id.text()?)));
+            return Err(WRONG_NAME.at(
+                id.place(),
+                format!("`{}`", stem.unwrap_or_default()),
+                format!("`{}`", id.text()?),
+            ));
         }
         let mut post = Self {
             id: identifier(id)?.to_owned(),
@@ -194,7 +221,11 @@ impl Post {
         let text = name.text()?;
         self.pins.iter().find(|pin| pin.name == text).ok_or_else(|| {
             let known: Vec<_> = self.pins.iter().map(|pin| format!("`{}`", pin.name)).collect();
-            UNKNOWN_BUNDLE.at(name.place(), format!("one of {}", known.join(", ")), format!("`{text}`"))
+            UNKNOWN_BUNDLE.at(
+                name.place(),
+                format!("one of {}", known.join(", ")),
+                format!("`{text}`"),
+            )
         })
     }
 
@@ -210,7 +241,10 @@ impl Post {
 
     fn parse_at<'a>(&self, node: Node<'a>) -> Result<At<'a>, Refusal> {
         node.only(&["source", "place"])?;
-        let at = At { source: self.known_source(node.required("source")?)?, place: node.required("place")?.text()? };
+        let at = At {
+            source: self.known_source(node.required("source")?)?,
+            place: node.required("place")?.text()?,
+        };
         Ok(at)
     }
 
@@ -229,14 +263,22 @@ impl Post {
             return Ok(text);
         }
         let known: Vec<_> = self.sources.iter().map(|source| format!("`{}`", source.id)).collect();
-        Err(UNKNOWN_SOURCE.at(node.place(), format!("one of {}", known.join(", ")), format!("`{text}`")))
+        Err(UNKNOWN_SOURCE.at(
+            node.place(),
+            format!("one of {}", known.join(", ")),
+            format!("`{text}`"),
+        ))
     }
 }
 
 /// The names of all posts below `root`: the stems of `repro/*.toml`, sorted.
 pub fn list(root: &Path) -> Result<Vec<String>, Refusal> {
     let unreadable = |error: std::io::Error| {
-        crate::source::UNREADABLE.at(Place::file("repro"), "a folder of post files", error.to_string())
+        crate::source::UNREADABLE.at(
+            Place::file("repro"),
+            "a folder of post files",
+            error.to_string(),
+        )
     };
     let mut names = Vec::new();
     for entry in std::fs::read_dir(root.join("repro")).map_err(unreadable)? {
@@ -250,7 +292,11 @@ pub fn list(root: &Path) -> Result<Vec<String>, Refusal> {
 }
 
 /// Each table of the list `key`, parsed; an absent list is empty.
-fn each<'a, T>(root: Node<'a>, key: &str, parse: impl Fn(Node<'a>) -> Result<T, Refusal>) -> Result<Vec<T>, Refusal> {
+fn each<'a, T>(
+    root: Node<'a>,
+    key: &str,
+    parse: impl Fn(Node<'a>) -> Result<T, Refusal>,
+) -> Result<Vec<T>, Refusal> {
     match root.get(key) {
         Some(list) => list.items()?.map(parse).collect(),
         None => Ok(Vec::new()),
@@ -263,7 +309,11 @@ fn unique(root: Node, key: &str, field: &str) -> Result<(), Refusal> {
     for node in each(root, key, Ok)? {
         let Some(id) = node.get(field) else { continue };
         if !seen.insert(id.text()?) {
-            return Err(REPEATED_ID.at(id.place(), format!("each {field} once"), format!("`{}` again", id.text()?)));
+            return Err(REPEATED_ID.at(
+                id.place(),
+                format!("each {field} once"),
+                format!("`{}` again", id.text()?),
+            ));
         }
     }
     Ok(())
@@ -295,10 +345,11 @@ fn parse_pin(node: Node) -> Result<Pin, Refusal> {
     node.only(&["name", "digest"])?;
     let digest = node.required("digest")?;
     let text = digest.text()?;
-    let parsed = text.strip_prefix("sha256:").and_then(|hex| hex.parse().ok());
+    let parsed = Digest::parse_prefixed(text);
     Ok(Pin {
         name: identifier(node.required("name")?)?.to_owned(),
-        digest: parsed.ok_or_else(|| BAD_DIGEST.at(digest.place(), "`sha256:…`", format!("`{text}`")))?,
+        digest: parsed
+            .ok_or_else(|| BAD_DIGEST.at(digest.place(), "`sha256:…`", format!("`{text}`")))?,
         place: digest.place(),
     })
 }
@@ -336,12 +387,23 @@ mod tests {
     fn a_malformed_frame_is_refused_where_it_stands() {
         let code = |text: &str| match parse(text) {
             Err(refusal) => refusal.code.id,
-            Ok(post) => post.claims().find_map(Result::err).map_or("accepted", |refusal| refusal.code.id),
+            Ok(post) => {
+                post.claims().find_map(Result::err).map_or("accepted", |refusal| refusal.code.id)
+            }
         };
-        assert_eq!(code("[[claim]]\nid = \"a\"\nkind = \"x\"\n[[claim]]\nid = \"a\"\nkind = \"x\"\n"), "post::repeated-id");
+        assert_eq!(
+            code("[[claim]]\nid = \"a\"\nkind = \"x\"\n[[claim]]\nid = \"a\"\nkind = \"x\"\n"),
+            "post::repeated-id"
+        );
         assert_eq!(code("[[claim]]\nid = \"A b\"\nkind = \"x\"\n"), "post::bad-id");
-        assert_eq!(code("[[claim]]\nid = \"a\"\nkind = \"x\"\nclaimed = 1\n"), "source::wrong-type");
-        assert_eq!(code("[[claim]]\nid = \"a\"\nkind = \"x\"\nat = { source = \"q\", place = \"\" }\n"), "post::unknown-source");
+        assert_eq!(
+            code("[[claim]]\nid = \"a\"\nkind = \"x\"\nclaimed = 1\n"),
+            "source::wrong-type"
+        );
+        assert_eq!(
+            code("[[claim]]\nid = \"a\"\nkind = \"x\"\nat = { source = \"q\", place = \"\" }\n"),
+            "post::unknown-source"
+        );
         assert_eq!(code("[[bundle]]\nname = \"b\"\ndigest = \"md5:00\"\n"), "post::bad-digest");
         assert_eq!(code("colour = 1\n"), "source::unknown-field");
         let wrong = Source::new("repro/q.toml", HEADER.into()).unwrap();

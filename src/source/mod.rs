@@ -1,9 +1,10 @@
 //! Strict sources: bytes with a name become a tree in which every value knows its place.
 //!
-//! Owns the JSON and TOML readers, the tree they share, pointers into it, and [`Refusal`], the one
+//! Owns the JSON, TOML and CSV readers, the tree they share, pointers into it, and [`Refusal`], the one
 //! shape of "this input cannot be used". What the values mean is left to the modules above.
 
 mod code;
+mod csv;
 mod json;
 mod node;
 mod pointer;
@@ -222,11 +223,18 @@ impl Document {
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
-    /// Parses by the ending of the name: `.toml`, `.jsonl`, else JSON.
+    /// Parses CSV into a list with one table a row, keyed by the header; every cell is a string.
+    pub fn parse_csv(source: Source) -> Result<Self, Refusal> {
+        let root = csv::parse(&source)?;
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
+    }
+
+    /// Parses by the ending of the name: `.toml`, `.jsonl`, `.csv`, else JSON.
     pub fn parse(source: Source) -> Result<Self, Refusal> {
         match source.name().rsplit('.').next() {
             Some("toml") => Self::parse_toml(source),
             Some("jsonl") => Self::parse_json_lines(source),
+            Some("csv") => Self::parse_csv(source),
             _ => Self::parse_json(source),
         }
     }

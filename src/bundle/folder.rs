@@ -1,0 +1,375 @@
+//! A folder written by a stranger: listed and opened without following links or waiting on pipes.
+//!
+//! Everything is reached from one descriptor of the folder. Listing looks at kinds and sizes before
+//! any file is opened. On Linux the kernel itself keeps each path beneath the folder (`openat2`);
+//! elsewhere, and on old kernels, each component is opened on its own and no link is followed.
+
+use std::collections::BTreeMap;
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::io::Errno;
+
+use super::{
+    ABSENT, BAD_NAME, CHANGED_WHILE_READ, EMPTY_FOLDER, HARD_LINK, NOT_A_FOLDER, NOT_REGULAR,
+    OTHER_DEVICE, SPARSE, TOO_MANY_FILES, name,
+};
+use crate::source::{Place, Refusal, TOO_LARGE, UNREADABLE};
+
+/// The most files and folders in one bundle.
+pub const ENTRY_CAP: usize = 100_000;
+/// From this length on a file must be made of bytes and not of holes.
+const SPARSE_FROM: u64 = 64 << 20;
+/// The part of a large file that must be on disk.
+const SPARSE_SHARE: u64 = 16;
+
+/// An open folder and the name that messages give it.
+#[derive(Debug)]
+pub struct Folder {
+    root: OwnedFd,
+    shown: String,
+}
+
+/// The files beneath a folder with their lengths, by name.
+pub type Listing = BTreeMap<String, u64>;
+
+impl Folder {
+    /// Opens the folder at `path`, which may not itself be a link.
+    pub fn open(path: &Path, shown: &str) -> Result<Self, Refusal> {
+        // A trailing slash would make the system follow a link in the last component.
+        let path: PathBuf = path.components().collect();
+        let place = || Place::file(shown);
+        let root =
+            rustix::fs::open(&path, folder_flags(), Mode::empty()).map_err(
+                |error| match error {
+                    Errno::NOENT => ABSENT.at(place(), "a receipt bundle", "nothing"),
+                    Errno::NOTDIR | Errno::LOOP => {
+                        NOT_A_FOLDER.at(place(), "a folder", "a file or a link")
+                    }
+                    other => UNREADABLE.at(place(), "a readable folder", other.to_string()),
+                },
+            )?;
+        Ok(Self { root, shown: shown.to_owned() })
+    }
+
+    /// The place of the file called `name`.
+    pub fn place(&self, name: &str) -> Place {
+        Place::file(format!("{}/{name}", self.shown))
+    }
+
+    /// The folder's own place.
+    pub fn own_place(&self) -> Place {
+        Place::file(self.shown.as_str())
+    }
+
+    /// Whether something called `name` stands at the top of the folder.
+    pub fn holds(&self, name: &str) -> bool {
+        statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// Lists every file beneath, refusing all that is not a plain file in a plain folder.
+    pub fn list(&self) -> Result<Listing, Refusal> {
+        let unreadable = |error: Errno| self.unreadable(&self.own_place(), error);
+        let top = openat(&self.root, c".", folder_flags(), Mode::empty()).map_err(unreadable)?;
+        let device = device(&fstat(&top).map_err(unreadable)?);
+        let mut walk = Walk { folder: self, device, listing: Listing::new(), entries: 0 };
+        walk.enter(&top, "")?;
+        Ok(walk.listing)
+    }
+
+    /// Opens one file for reading and checks that what was opened is a plain file.
+    pub fn file(&self, name: &str) -> Result<OpenFile, Refusal> {
+        let place = self.place(name);
+        let descriptor = open_beneath(&self.root, name).map_err(|error| match error {
+            Errno::LOOP => NOT_REGULAR.at(place.clone(), "a plain file", "a symbolic link"),
+            Errno::XDEV => {
+                OTHER_DEVICE.at(place.clone(), "a file of this folder", "another device")
+            }
+            Errno::NXIO => {
+                NOT_REGULAR.at(place.clone(), "a plain file", "a pipe, socket or device")
+            }
+            other => self.unreadable(&place, other),
+        })?;
+        let stat = fstat(&descriptor).map_err(|error| self.unreadable(&place, error))?;
+        plain(&stat, || place.clone())?;
+        let file = File::from(descriptor);
+        let stamp = Stamp::of(&file, &place)?;
+        Ok(OpenFile { file, place, stamp })
+    }
+
+    fn unreadable(&self, place: &Place, error: Errno) -> Refusal {
+        UNREADABLE.at(place.clone(), "a readable file", error.to_string())
+    }
+}
+
+fn folder_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC
+}
+
+fn file_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
+}
+
+#[cfg(target_os = "linux")]
+fn open_beneath(root: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let resolve = ResolveFlags::BENEATH
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_MAGICLINKS
+        | ResolveFlags::NO_XDEV;
+    match openat2(root, name, file_flags(), Mode::empty(), resolve) {
+        // Old kernels do not know the call; sandboxes forbid it.
+        Err(Errno::NOSYS | Errno::PERM) => open_by_component(root, name),
+        answer => answer,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_beneath(root: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+    open_by_component(root, name)
+}
+
+/// Opens `name`, which has no `..`, one component after the other. A mount inside the folder is not
+/// seen here; the listing sees it.
+fn open_by_component(root: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+    match name.split_once('/') {
+        None => openat(root, name, file_flags(), Mode::empty()),
+        Some((first, rest)) => {
+            open_by_component(&openat(root, first, folder_flags(), Mode::empty())?, rest)
+        }
+    }
+}
+
+/// Refuses what is not a plain file with one name.
+fn plain(stat: &Stat, place: impl Fn() -> Place) -> Result<(), Refusal> {
+    let found = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if stat.st_nlink == 1 => return Ok(()),
+        FileType::RegularFile => {
+            let found = format!("{} links", stat.st_nlink);
+            return Err(HARD_LINK.at(place(), "a file with one name", found));
+        }
+        FileType::Symlink => "a symbolic link",
+        FileType::Fifo => "a named pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Directory => "a folder",
+        FileType::Unknown => "something else",
+    };
+    Err(NOT_REGULAR.at(place(), "a plain file", found))
+}
+
+struct Walk<'a> {
+    folder: &'a Folder,
+    device: u64,
+    listing: Listing,
+    entries: usize,
+}
+
+impl Walk<'_> {
+    /// Lists the open folder whose files are called `prefix` and something; answers how many entries
+    /// it has. Names are sorted first, so the same folder is always refused for the same reason.
+    fn enter(&mut self, folder: &OwnedFd, prefix: &str) -> Result<usize, Refusal> {
+        let place = self.folder.place(prefix.trim_end_matches('/'));
+        let mut names = Vec::new();
+        let entries = Dir::read_from(folder).map_err(|e| self.folder.unreadable(&place, e))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| self.folder.unreadable(&place, error))?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                self.entries += 1;
+                if self.entries > ENTRY_CAP {
+                    let expected = format!("at most {ENTRY_CAP} files and folders");
+                    return Err(TOO_MANY_FILES.at(self.folder.own_place(), expected, "more"));
+                }
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        for name in &names {
+            self.entry(folder, prefix, name)?;
+        }
+        Ok(names.len())
+    }
+
+    fn entry(&mut self, folder: &OwnedFd, prefix: &str, file: &CStr) -> Result<(), Refusal> {
+        let printed = file.to_string_lossy();
+        let full = format!("{prefix}{printed}");
+        let place = || self.folder.place(&full);
+        if file.to_str().is_err() {
+            return Err(BAD_NAME.at(place(), "a name in ASCII", "bytes that are not UTF-8"));
+        }
+        name::check(&full, place)?;
+        let unreadable = |error| self.folder.unreadable(&place(), error);
+        let stat = statat(folder, file, AtFlags::SYMLINK_NOFOLLOW).map_err(unreadable)?;
+        if device(&stat) != self.device {
+            let expected = "one file system for the whole bundle";
+            return Err(OTHER_DEVICE.at(place(), expected, "a mount point"));
+        }
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            let below = openat(folder, file, folder_flags(), Mode::empty()).map_err(unreadable)?;
+            if self.enter(&below, &format!("{full}/"))? == 0 {
+                let place = self.folder.place(&full);
+                return Err(EMPTY_FOLDER.at(place, "a folder with files", "an empty folder"));
+            }
+            return Ok(());
+        }
+        plain(&stat, place)?;
+        let length = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+        let on_disk = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
+        if length >= SPARSE_FROM && on_disk < length / SPARSE_SHARE {
+            let found = format!("{length} bytes of which {on_disk} are stored");
+            return Err(SPARSE.at(place(), "a file without large holes", found));
+        }
+        self.listing.insert(full, length);
+        Ok(())
+    }
+}
+
+/// The device of a file; its type differs between systems.
+fn device(stat: &Stat) -> u64 {
+    #[allow(clippy::unnecessary_cast, reason = "macOS has a signed 32-bit number here")]
+    {
+        stat.st_dev as u64
+    }
+}
+
+/// What changes when somebody writes to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(file: &File, place: &Place) -> Result<Self, Refusal> {
+        let data = file
+            .metadata()
+            .map_err(|error| UNREADABLE.at(place.clone(), "a readable file", error.to_string()))?;
+        Ok(Self {
+            length: data.len(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        })
+    }
+}
+
+/// One file of a bundle, opened once; all that is known about it comes from this descriptor.
+#[derive(Debug)]
+pub struct OpenFile {
+    file: File,
+    place: Place,
+    stamp: Stamp,
+}
+
+impl OpenFile {
+    /// Its length when it was opened.
+    pub fn length(&self) -> u64 {
+        self.stamp.length
+    }
+
+    /// Its place.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Hashes it, showing each piece to `watch`; refuses a file that changes meanwhile.
+    pub fn hash(
+        mut self,
+        mut watch: impl FnMut(&[u8]) -> Result<(), Refusal>,
+    ) -> Result<crate::digest::Digest, Refusal> {
+        // One byte more than promised shows a file that grows; without a limit it might never end.
+        let mut reader = (&mut self.file).take(self.stamp.length.saturating_add(1));
+        let (digest, length) =
+            crate::digest::hash_stream(&mut reader, |piece| watch(piece).map_err(Stop::Refused))
+                .map_err(|stop| match stop {
+                    Stop::Refused(refusal) => refusal,
+                    Stop::Failed(error) => {
+                        UNREADABLE.at(self.place.clone(), "a readable file", error.to_string())
+                    }
+                })?;
+        self.unchanged(length)?;
+        Ok(digest)
+    }
+
+    /// Reads it whole; refuses more than `cap` bytes before reading.
+    pub fn read(mut self, cap: usize) -> Result<Vec<u8>, Refusal> {
+        let length = self.length();
+        if length > cap as u64 {
+            let (expected, found) = (format!("at most {cap} bytes"), format!("{length} bytes"));
+            return Err(TOO_LARGE.at(self.place, expected, found));
+        }
+        let mut bytes = Vec::new();
+        (&mut self.file).take(length + 1).read_to_end(&mut bytes).map_err(|error| {
+            UNREADABLE.at(self.place.clone(), "a readable file", error.to_string())
+        })?;
+        self.unchanged(bytes.len() as u64)?;
+        Ok(bytes)
+    }
+
+    fn unchanged(&self, read: u64) -> Result<(), Refusal> {
+        if read == self.stamp.length && Stamp::of(&self.file, &self.place)? == self.stamp {
+            return Ok(());
+        }
+        let expected = format!("{} bytes that stay as they are", self.stamp.length);
+        Err(CHANGED_WHILE_READ.at(self.place.clone(), expected, "a file that is being written"))
+    }
+}
+
+/// Why hashing stopped.
+enum Stop {
+    Refused(Refusal),
+    Failed(std::io::Error),
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_opening_refuse_links_on_the_way() {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path();
+        std::fs::create_dir(root.join("real")).unwrap();
+        std::fs::write(root.join("real/x"), "1").unwrap();
+        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("x", root.join("real/y")).unwrap();
+        let folder = Folder::open(root, "b").unwrap();
+        for open in [open_beneath, open_by_component] {
+            assert!(open(&folder.root, "real/x").is_ok());
+            for linked in ["link/x", "real/y"] {
+                assert!(open(&folder.root, linked).is_err(), "{linked}");
+            }
+        }
+        assert_eq!(folder.file("real/y").unwrap_err().code.id, "bundle::not-regular");
+        assert_eq!(folder.file("real/x").unwrap().read(1).unwrap(), b"1");
+        assert_eq!(
+            folder.file("real/x").unwrap().read(0).unwrap_err().code.id,
+            "source::too-large"
+        );
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_hashed_is_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("x");
+        std::fs::write(&path, vec![0; 300_000]).unwrap();
+        let folder = Folder::open(temporary.path(), "b").unwrap();
+        let grown = folder.file("x").unwrap().hash(|_| {
+            std::fs::write(&path, vec![1; 300_001]).unwrap();
+            Ok(())
+        });
+        assert_eq!(grown.unwrap_err().code.id, "bundle::changed-while-read");
+    }
+}

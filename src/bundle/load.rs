@@ -1,0 +1,299 @@
+//! Loading: every check between a stranger's folder and a [`Bundle`], cheapest first. Nothing is
+//! hashed before names, kinds and sizes are right, and nothing is parsed but the hashed bytes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::chain::{Chain, METRICS};
+use super::folder::{Folder, Listing, OpenFile};
+use super::manifest::{self, Manifest, Oxum};
+use super::receipt::{RECEIPT, Statement};
+use super::weights::WeightsReader;
+use super::{
+    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, OPAQUE_FORMAT,
+    Origin, UNFINISHED, WRONG_BUNDLE, WRONG_DIGEST, WRONG_SIZE, agree, canonical, facts, name,
+};
+use crate::digest::Digest;
+use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source, TOO_LARGE};
+
+/// The largest signature.
+const SIGNATURE_CAP: u64 = 1 << 20;
+
+/// Checks that `name` is one plain component.
+pub fn check_bundle_name(name: &str, shown: &str) -> Result<(), Refusal> {
+    if !name.contains('/') && name::check(name, || Place::file(shown)).is_ok() {
+        return Ok(());
+    }
+    let found: String = name.chars().take(80).collect();
+    let found = format!("`{}`", found.escape_debug());
+    Err(BAD_BUNDLE_NAME.at(Place::file(shown), "one plain name", found))
+}
+
+/// Loads the folder at `path`; `shown` ends in the name of the bundle.
+pub fn load(
+    path: &Path,
+    shown: &str,
+    pin: Option<&Digest>,
+    threads: usize,
+) -> Result<Bundle, Refusal> {
+    let name = shown.rsplit('/').next().unwrap_or(shown);
+    check_bundle_name(name, shown)?;
+    let folder = Folder::open(path, shown)?;
+    is_bag(&folder)?;
+    let listing = folder.list()?;
+    name::check_set(listing.keys().map(String::as_str), |name| folder.place(name))?;
+    let reader = Reader { folder, listing };
+    let (digest, manifest) = reader.tag_files(pin)?;
+    reader.same_files(&manifest)?;
+    let receipt_document = reader.receipt(&manifest)?;
+    let statement = Statement::parse(&receipt_document)?;
+    agree::declared(&receipt_document, &statement, &manifest, &reader.listing)?;
+    agree::named_files(&receipt_document, &statement.receipt, &manifest, name)?;
+    let origins = agree::origins(&receipt_document, &statement.receipt, &manifest)?;
+    reader.payload(&manifest, threads)?;
+    let mut bundle = Bundle {
+        name: name.to_owned(),
+        digest,
+        receipt: statement.receipt,
+        receipt_document,
+        files: reader.files(&manifest),
+        facts: Vec::new(),
+        fact_index: HashMap::new(),
+        origins,
+        signed_by_somebody: reader.listing.contains_key(manifest::SIGNATURE),
+        folder: reader.folder,
+    };
+    if bundle.origin() == Origin::Transcribed && bundle.files.contains_key(FACTS) {
+        bundle.facts = facts::parse(bundle.document(FACTS)?)?;
+        bundle.fact_index =
+            bundle.facts.iter().enumerate().map(|(at, fact)| (fact.id.clone(), at)).collect();
+    }
+    Ok(bundle)
+}
+
+/// Tells a bundle from a run that still trains and from any other folder.
+fn is_bag(folder: &Folder) -> Result<(), Refusal> {
+    if folder.holds(manifest::DECLARATION) {
+        return Ok(());
+    }
+    let place = folder.own_place();
+    if folder.holds("data") {
+        let state = if folder.holds(manifest::STATE) { " and `state.json`" } else { "" };
+        let found = format!("`data/`{state} without `bagit.txt`");
+        return Err(UNFINISHED.at(place, "a finished bundle", found));
+    }
+    Err(NOT_A_BAG.at(place, "`bagit.txt` and `data/`", "neither"))
+}
+
+/// Refuses a digest that is not the wanted one.
+pub fn same_digest(place: Place, wanted: Digest, found: Digest) -> Result<(), Refusal> {
+    if wanted == found {
+        return Ok(());
+    }
+    Err(WRONG_DIGEST.at(place, format!("sha256 {wanted}"), found.to_string()))
+}
+
+struct Reader {
+    folder: Folder,
+    listing: Listing,
+}
+
+impl Reader {
+    /// Reads and checks the tag files; answers the digest of the bundle and the digests of its payload.
+    fn tag_files(&self, pin: Option<&Digest>) -> Result<(Digest, Manifest), Refusal> {
+        let (tags, digest) = self.source(manifest::TAGS)?;
+        if let Some(pin) = pin.filter(|pin| **pin != digest) {
+            let place = self.folder.own_place();
+            return Err(WRONG_BUNDLE.at(place, pin.prefixed(), digest.prefixed()));
+        }
+        let tags = manifest::parse(&tags)?;
+        let unknown = |name: &&String| !manifest::LISTED_TAGS.contains(&name.as_str());
+        if let Some(listed) = tags.keys().find(unknown) {
+            let expected = format!("only {}", manifest::LISTED_TAGS.join(", "));
+            let place = self.folder.place(manifest::TAGS);
+            return Err(EXTRA_FILE.at(place, expected, format!("`{listed}`")));
+        }
+        let [info, declaration, payload] = manifest::LISTED_TAGS.map(|name| {
+            let Some(wanted) = tags.get(name) else {
+                let place = self.folder.place(manifest::TAGS);
+                return Err(MISSING_FILE.at(place, format!("a line for `{name}`"), "none"));
+            };
+            let (source, found) = self.source(name)?;
+            same_digest(self.folder.place(name), *wanted, found)?;
+            Ok(source)
+        });
+        manifest::check_declaration(&declaration?)?;
+        let sizes = || self.listing.iter().filter(|(name, _)| name.starts_with("data/"));
+        let bytes = sizes().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
+        manifest::check_info(&info?, Oxum { bytes, files: sizes().count() })?;
+        Ok((digest, manifest::parse(&payload?)?))
+    }
+
+    /// A small text file of the bundle and its digest.
+    fn source(&self, name: &str) -> Result<(Source, Digest), Refusal> {
+        if !self.listing.contains_key(name) {
+            return Err(MISSING_FILE.at(self.folder.place(name), "this file", "nothing"));
+        }
+        let bytes = self.folder.file(name)?.read(DOCUMENT_CAP)?;
+        let digest = Digest::of(&bytes);
+        Ok((Source::new(self.folder.place(name).file, bytes)?, digest))
+    }
+
+    /// The files on disk are those of the manifest and the tag files, no more and no fewer.
+    fn same_files(&self, manifest: &Manifest) -> Result<(), Refusal> {
+        for (name, length) in &self.listing {
+            let tag = manifest::LISTED_TAGS.contains(&name.as_str())
+                || name == manifest::TAGS
+                || name == manifest::SIGNATURE;
+            if !tag && !manifest.contains_key(name) {
+                let place = self.folder.place(name);
+                return Err(EXTRA_FILE.at(place, "a file that the manifest lists", "this file"));
+            }
+            if name == manifest::SIGNATURE && *length > SIGNATURE_CAP {
+                let expected = format!("at most {SIGNATURE_CAP} bytes");
+                let place = self.folder.place(name);
+                return Err(TOO_LARGE.at(place, expected, format!("{length} bytes")));
+            }
+        }
+        for name in manifest.keys() {
+            if !name.starts_with("data/") {
+                let place = self.folder.place(manifest::PAYLOAD);
+                return Err(EXTRA_FILE.at(
+                    place,
+                    "names that begin with `data/`",
+                    format!("`{name}`"),
+                ));
+            }
+            if !self.listing.contains_key(name) {
+                let expected = "a file that the manifest lists";
+                return Err(MISSING_FILE.at(self.folder.place(name), expected, "nothing"));
+            }
+        }
+        Ok(())
+    }
+
+    fn receipt(&self, manifest: &Manifest) -> Result<Document, Refusal> {
+        let Some(wanted) = manifest.get(RECEIPT) else {
+            return Err(MISSING_FILE.at(self.folder.place(RECEIPT), "a receipt", "none"));
+        };
+        let (source, found) = self.source(RECEIPT)?;
+        same_digest(self.folder.place(RECEIPT), *wanted, found)?;
+        let document = Document::parse_json(source)?;
+        canonical::check(&document)?;
+        Ok(document)
+    }
+
+    /// Hashes and reads all payload files but the receipt. Whatever the number of threads, the refusal is
+    /// that of the first file by name.
+    fn payload(&self, manifest: &Manifest, threads: usize) -> Result<(), Refusal> {
+        let files: Vec<_> = manifest.iter().filter(|(name, _)| *name != RECEIPT).collect();
+        let next = AtomicUsize::new(0);
+        let work = || -> Option<(usize, Refusal)> {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let (name, wanted) = files.get(index)?;
+                if let Err(refusal) = self.payload_file(name, **wanted) {
+                    return Some((index, refusal));
+                }
+            }
+        };
+        let first = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads.min(files.len())).map(|_| scope.spawn(work)).collect();
+            let mine = work();
+            let theirs = others.into_iter().filter_map(|thread| match thread.join() {
+                Ok(outcome) => outcome,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            mine.into_iter().chain(theirs).min_by_key(|(index, _)| *index)
+        });
+        first.map_or(Ok(()), |(_, refusal)| Err(refusal))
+    }
+
+    fn payload_file(&self, name: &str, wanted: Digest) -> Result<(), Refusal> {
+        let file = self.folder.file(name)?;
+        let listed = self.listing.get(name).copied().unwrap_or_default();
+        if file.length() != listed {
+            let found = format!("{} bytes", file.length());
+            return Err(WRONG_SIZE.at(self.folder.place(name), format!("{listed} bytes"), found));
+        }
+        match name.rsplit('.').next() {
+            Some("json" | "jsonl" | "toml" | "csv") => self.document(name, file, wanted),
+            Some("safetensors") => stream(file, wanted, true),
+            _ => stream(file, wanted, false),
+        }
+    }
+
+    /// Reads, hashes and parses one document, and lets go of it: a bundle may hold many.
+    fn document(&self, name: &str, file: OpenFile, wanted: Digest) -> Result<(), Refusal> {
+        let place = file.place().clone();
+        let bytes = file.read(DOCUMENT_CAP)?;
+        same_digest(place.clone(), wanted, Digest::of(&bytes))?;
+        refuse_opaque(&place, &bytes)?;
+        let document = Document::parse(Source::new(place.file, bytes)?)?;
+        match name.rsplit('.').next() {
+            Some("json") => canonical::check(&document)?,
+            Some("jsonl") => canonical::check_lines(&document)?,
+            _ => {}
+        }
+        if name == METRICS {
+            Chain::check(&document)?;
+        }
+        Ok(())
+    }
+
+    fn files(&self, manifest: &Manifest) -> BTreeMap<String, File> {
+        let file = |name: &String, digest: &Digest| File {
+            bytes: self.listing.get(name).copied().unwrap_or_default(),
+            digest: *digest,
+            document: OnceLock::new(),
+        };
+        manifest.iter().map(|(name, digest)| (name.clone(), file(name, digest))).collect()
+    }
+}
+
+/// Hashes a file of any length; weights are judged while they pass by.
+fn stream(file: OpenFile, wanted: Digest, weights: bool) -> Result<(), Refusal> {
+    let place = file.place().clone();
+    let mut reader = weights.then(|| WeightsReader::new(place.clone(), file.length()));
+    let mut first = true;
+    let mut fault = None;
+    let found = file.hash(|piece| {
+        if std::mem::take(&mut first) && !(weights && looks_like_safetensors(piece)) {
+            refuse_opaque(&place, piece)?;
+        }
+        // A changed byte is a wrong digest, whatever else it breaks: the whole file is hashed first.
+        if let (None, Some(reader)) = (&fault, &mut reader) {
+            fault = reader.feed(piece).err();
+        }
+        Ok(())
+    })?;
+    same_digest(place, wanted, found)?;
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    reader.map_or(Ok(()), WeightsReader::finish)
+}
+
+/// The length of a safetensors header may begin with the bytes of a pickle; the brace after it tells.
+fn looks_like_safetensors(start: &[u8]) -> bool {
+    matches!(start, [_, _, _, _, 0, 0, 0, 0, b'{', ..])
+}
+
+/// Refuses files that begin as pickles and archives do, whatever they are called.
+fn refuse_opaque(place: &Place, start: &[u8]) -> Result<(), Refusal> {
+    let format = match start {
+        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => "a ZIP archive",
+        [0x80, 2..=5, ..] => "a pickle",
+        [0x1f, 0x8b, ..] => "a gzip archive",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "a Zstandard archive",
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => "an XZ archive",
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => "a bzip2 archive",
+        [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => "a 7z archive",
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => "a NumPy array",
+        _ if start.get(257..262) == Some(b"ustar") => "a tar archive",
+        _ => return Ok(()),
+    };
+    Err(OPAQUE_FORMAT.at(place.clone(), "no pickle and no archive", format))
+}

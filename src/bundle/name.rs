@@ -1,0 +1,134 @@
+//! What a file in a bundle may be called, so that every tool on every system means the same file.
+
+use std::collections::HashMap;
+
+use super::{AMBIGUOUS_ORDER, BAD_NAME, CASE_CLASH, HIDDEN_FILE, OPAQUE_FORMAT};
+use crate::source::{Place, Refusal};
+
+/// The longest name, in bytes, folders included.
+pub const NAME_CAP: usize = 200;
+/// The most components of a name.
+pub const DEPTH_CAP: usize = 8;
+
+/// Endings of formats that can run code or hide files when opened: pickles and archives.
+const OPAQUE_ENDINGS: &[&str] = &[
+    "pt", "pth", "bin", "pkl", "pickle", "ckpt", "joblib", "npy", "npz", "zip", "tar", "gz", "tgz",
+    "bz2", "xz", "zst", "lz4", "7z", "rar", "jar", "whl",
+];
+
+/// Checks one name; `place` says where it was read.
+pub fn check(name: &str, place: impl Fn() -> Place) -> Result<(), Refusal> {
+    let bad = |expected: &str| BAD_NAME.at(place(), expected, shown(name));
+    if name.len() > NAME_CAP {
+        return Err(bad(&format!("a name of at most {NAME_CAP} bytes")));
+    }
+    if name.split('/').count() > DEPTH_CAP {
+        return Err(bad(&format!("at most {DEPTH_CAP} components")));
+    }
+    for component in name.split('/') {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+        if component.is_empty() || !component.bytes().all(plain) {
+            return Err(bad("components of letters, digits, `.`, `_` and `-`, joined by `/`"));
+        }
+        if component == "." || component == ".." {
+            return Err(bad("a name without `.` and `..`"));
+        }
+        if component.starts_with('.') {
+            return Err(HIDDEN_FILE.at(place(), "no name that begins with a dot", shown(name)));
+        }
+    }
+    let file = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    match file.rsplit_once('.') {
+        Some((_, ending)) if OPAQUE_ENDINGS.contains(&ending) => {
+            Err(OPAQUE_FORMAT.at(place(), "no pickle and no archive", shown(name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A name cut to a length that fits a message.
+fn shown(name: &str) -> String {
+    let cut: String = name.chars().take(80).collect();
+    let more = if cut.len() < name.len() { "…" } else { "" };
+    format!("`{}{more}`", cut.escape_debug())
+}
+
+/// Checks names as a set: none may differ from another only in case, and sorting them by text must
+/// be sorting them by components, because signers do one or the other.
+pub fn check_set<'a>(
+    names: impl Iterator<Item = &'a str>,
+    place: impl Fn(&str) -> Place,
+) -> Result<(), Refusal> {
+    let mut names: Vec<&str> = names.collect();
+    let mut folded: HashMap<String, &str> = HashMap::new();
+    for name in &names {
+        let ends = name.match_indices('/').map(|(at, _)| at).chain([name.len()]);
+        for prefix in ends.filter_map(|end| name.get(..end)) {
+            let first = *folded.entry(prefix.to_ascii_lowercase()).or_insert(prefix);
+            if first != prefix {
+                let expected = "names that differ in more than case";
+                let found = format!("`{first}` and `{prefix}`");
+                return Err(CASE_CLASH.at(place(name), expected, found));
+            }
+        }
+    }
+    names.sort_unstable();
+    for pair in names.windows(2) {
+        if let [first, second] = pair
+            && first.split('/').gt(second.split('/'))
+        {
+            let expected = "one order for text and for components";
+            let found = format!("`{first}` beside `{second}`");
+            return Err(AMBIGUOUS_ORDER.at(place(first), expected, found));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_tools_read_differently_are_refused() {
+        let deep = ["a"; 9].join("/");
+        let long = format!("data/{}", "x".repeat(200));
+        for (name, code) in [
+            ("data/a-b_c.1.json", ""),
+            ("data/../x", "bundle::bad-name"),
+            ("./data/x", "bundle::bad-name"),
+            ("/etc/passwd", "bundle::bad-name"),
+            ("data//x", "bundle::bad-name"),
+            ("data/x/", "bundle::bad-name"),
+            ("", "bundle::bad-name"),
+            ("data\\x", "bundle::bad-name"),
+            ("data/a b", "bundle::bad-name"),
+            ("data/é", "bundle::bad-name"),
+            ("data/a%0A", "bundle::bad-name"),
+            ("data/a\nb", "bundle::bad-name"),
+            (&deep, "bundle::bad-name"),
+            (&long, "bundle::bad-name"),
+            ("data/.git/config", "bundle::hidden-file"),
+            ("data/model.pt", "bundle::opaque-format"),
+            ("data/model.PTH", "bundle::opaque-format"),
+            ("data/model.safetensors.gz", "bundle::opaque-format"),
+        ] {
+            let found = check(name, Place::default).err().map_or("", |refusal| refusal.code.id);
+            assert_eq!(found, code, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn sets_clash_in_case_and_in_order() {
+        for (names, code) in [
+            (vec!["data/a.json", "data/b/c.json"], ""),
+            (vec!["data/a.json", "data/A.json"], "bundle::case-clash"),
+            (vec!["data/a/x", "data/A/y"], "bundle::case-clash"),
+            (vec!["data/a/x", "data/a.json"], "bundle::ambiguous-order"),
+            (vec!["data/a-b", "data/a/x"], "bundle::ambiguous-order"),
+        ] {
+            let found = check_set(names.iter().copied(), |name| Place::file(name));
+            assert_eq!(found.err().map_or("", |refusal| refusal.code.id), code, "{names:?}");
+        }
+    }
+}

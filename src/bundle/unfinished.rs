@@ -1,0 +1,86 @@
+//! A run that still trains, or stopped: what its folder shows so far.
+
+use std::path::Path;
+
+use super::canonical::check_lines;
+use super::chain::{Chain, METRICS};
+use super::folder::Folder;
+use super::manifest::{DECLARATION, STATE};
+use super::{FINISHED, NOT_A_BAG};
+use crate::digest::Digest;
+use crate::source::{DOCUMENT_CAP, Document, Refusal, Source};
+
+/// What the records of an unfinished run show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Whether the folder holds the state from which the run can go on.
+    pub resumable: bool,
+    /// How many whole lines of `metrics.jsonl` there are; their chain holds.
+    pub lines: usize,
+    /// The chain of the last whole line.
+    pub last_chain: Option<Digest>,
+    /// How many bytes of a torn last line are dropped.
+    pub torn_bytes: usize,
+}
+
+impl Unfinished {
+    /// Reads the folder of an unfinished run and checks its chain up to the last whole line.
+    pub fn load(path: &Path, shown: &str) -> Result<Self, Refusal> {
+        let folder = Folder::open(path, shown)?;
+        if folder.holds(DECLARATION) {
+            let place = folder.place(DECLARATION);
+            return Err(FINISHED.at(place, "a run that still trains", "a finished bundle"));
+        }
+        if !folder.holds("data") {
+            return Err(NOT_A_BAG.at(folder.own_place(), "`data/` or a whole bundle", "neither"));
+        }
+        let resumable = folder.holds(STATE);
+        if !folder.holds(METRICS) {
+            return Ok(Self { resumable, lines: 0, last_chain: None, torn_bytes: 0 });
+        }
+        let mut bytes = folder.file(METRICS)?.read(DOCUMENT_CAP)?;
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let torn_bytes = bytes.len() - whole;
+        bytes.truncate(whole);
+        let source = Source::new(folder.place(METRICS).file, bytes)?;
+        let document = Document::parse_json_lines(source)?;
+        check_lines(&document)?;
+        let last_chain = Chain::check(&document)?.last();
+        Ok(Self { resumable, lines: document.root().items()?.len(), last_chain, torn_bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn whole_lines_are_checked_and_a_torn_one_is_reported() {
+        let temporary = tempfile::tempdir().unwrap();
+        let metrics = temporary.path().join(METRICS);
+        let load = || Unfinished::load(temporary.path(), "run");
+        assert_eq!(load().unwrap_err().code.id, "bundle::not-a-bag");
+        std::fs::create_dir(temporary.path().join("data")).unwrap();
+        assert_eq!((load().unwrap().lines, load().unwrap().resumable), (0, false));
+        std::fs::write(temporary.path().join(STATE), "{}").unwrap();
+
+        let mut chain = Chain::default();
+        let mut text = String::new();
+        for step in 0..3 {
+            let record = json!({ "step": step, "note": "é" }).as_object().cloned().unwrap();
+            text.push_str(&chain.extend(record).unwrap());
+        }
+        for torn in 0..text.len() / 3 {
+            let cut = text.len() - torn;
+            std::fs::write(&metrics, &text.as_bytes()[..cut]).unwrap();
+            let seen = load().unwrap();
+            let wanted = if torn == 0 { (3, 0) } else { (2, text.len() / 3 - torn) };
+            assert_eq!((seen.lines, seen.torn_bytes, seen.resumable), (wanted.0, wanted.1, true));
+        }
+        std::fs::write(&metrics, text.replacen("\"step\":1", "\"step\":7", 1)).unwrap();
+        assert_eq!(load().unwrap_err().code.id, "bundle::broken-chain");
+        std::fs::write(temporary.path().join(DECLARATION), "").unwrap();
+        assert_eq!(load().unwrap_err().code.id, "bundle::finished");
+    }
+}

@@ -1,0 +1,283 @@
+//! Weights pass by once: while a `.safetensors` file is hashed, its header is judged and its floats
+//! are searched for values that are not finite. Nothing but the header is kept in memory.
+
+use std::ops::Range;
+
+use super::{BAD_WEIGHTS, NOT_FINITE_WEIGHT};
+use crate::params::checkpoint::Header;
+use crate::source::{DOCUMENT_CAP, Place, Refusal};
+
+/// The bytes before the header, which say how long it is.
+const PREFIX: usize = 8;
+
+/// A number format whose bits can say "not a number" or "infinite".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Float {
+    width: usize,
+    exponent: u64,
+}
+
+impl Float {
+    /// The float format called `name` in a header; other types hold no such values.
+    pub fn named(name: &str) -> Option<Self> {
+        let (width, exponent) = match name {
+            "F64" => (8, 0x7ff0_0000_0000_0000),
+            "F32" => (4, 0x7f80_0000),
+            "F16" => (2, 0x7c00),
+            "BF16" => (2, 0x7f80),
+            _ => return None,
+        };
+        Some(Self { width, exponent })
+    }
+
+    /// The first element of `bytes`, a row of whole elements, that is not finite.
+    fn first_not_finite(self, bytes: &[u8]) -> Option<usize> {
+        // One loop for each width, so that the compiler can make the common case fast.
+        match self.width {
+            2 => first::<2>(bytes, |e| u16::from_le_bytes(e).into(), self.exponent),
+            4 => first::<4>(bytes, |e| u32::from_le_bytes(e).into(), self.exponent),
+            _ => first::<8>(bytes, u64::from_le_bytes, self.exponent),
+        }
+    }
+}
+
+fn first<const N: usize>(bytes: &[u8], bits: fn([u8; N]) -> u64, exponent: u64) -> Option<usize> {
+    bytes.as_chunks::<N>().0.iter().position(|&element| bits(element) & exponent == exponent)
+}
+
+/// One tensor as its header describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorBytes {
+    /// Its name.
+    pub name: String,
+    /// Its format, where it is a float.
+    pub float: Option<Float>,
+    /// Where its bytes are, counted from the end of the header.
+    pub range: Range<u64>,
+}
+
+/// Judges the header of the file `place`, which is `length` bytes long; `header` is the JSON text alone,
+/// without the eight bytes before it. Answers the tensors in the order of their bytes.
+fn check_weights(place: &Place, length: u64, header: Vec<u8>) -> Result<Vec<TensorBytes>, Refusal> {
+    let mut tensors: Vec<_> = Header::parse(&place.file, length, header)?
+        .tensors
+        .into_iter()
+        .map(|stored| TensorBytes {
+            name: stored.name,
+            float: Float::named(stored.dtype.name),
+            range: stored.offsets,
+        })
+        .collect();
+    tensors.sort_by_key(|tensor| (tensor.range.start, tensor.range.end));
+    Ok(tensors)
+}
+
+/// A `.safetensors` file that passes by in pieces.
+pub struct WeightsReader {
+    place: Place,
+    length: u64,
+    stage: Stage,
+}
+
+enum Stage {
+    /// The length of the header is not known yet, or its text is not complete.
+    Header(Vec<u8>),
+    Data(FiniteScan),
+}
+
+impl WeightsReader {
+    /// A reader of the file at `place`, which is `length` bytes long.
+    pub fn new(place: Place, length: u64) -> Self {
+        Self { place, length, stage: Stage::Header(Vec::new()) }
+    }
+
+    /// Takes the next piece of the file.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), Refusal> {
+        let held = match &mut self.stage {
+            Stage::Data(scan) => return scan.feed(piece),
+            Stage::Header(held) => held,
+        };
+        held.extend_from_slice(piece);
+        let Some((prefix, rest)) = held.split_first_chunk::<PREFIX>() else { return Ok(()) };
+        let header_length = u64::from_le_bytes(*prefix);
+        let cap = self.length.saturating_sub(PREFIX as u64).min(DOCUMENT_CAP as u64);
+        if header_length > cap {
+            let expected = format!("a header of at most {cap} bytes");
+            let found = format!("{header_length} bytes");
+            return Err(BAD_WEIGHTS.at(self.place.clone(), expected, found));
+        }
+        let Some((header, data)) = rest.split_at_checked(header_length as usize) else {
+            return Ok(());
+        };
+        let tensors = check_weights(&self.place, self.length, header.to_vec())?;
+        let mut scan = FiniteScan::new(self.place.clone(), tensors);
+        let result = scan.feed(data);
+        self.stage = Stage::Data(scan);
+        result
+    }
+
+    /// Says that the file has ended.
+    pub fn finish(self) -> Result<(), Refusal> {
+        match self.stage {
+            Stage::Data(_) => Ok(()),
+            Stage::Header(held) => {
+                let found = format!("{} bytes", held.len());
+                Err(BAD_WEIGHTS.at(self.place, "a safetensors header", found))
+            }
+        }
+    }
+}
+
+/// The search for floats that are not finite, in bytes that pass by in pieces of any size.
+pub struct FiniteScan {
+    place: Place,
+    tensors: std::iter::Peekable<std::vec::IntoIter<TensorBytes>>,
+    /// How many bytes have passed.
+    at: u64,
+    /// The bytes of an element that was cut by the end of a piece.
+    cut: Vec<u8>,
+}
+
+impl FiniteScan {
+    /// A search through `tensors`, which are in the order of their bytes and do not overlap.
+    pub fn new(place: Place, tensors: Vec<TensorBytes>) -> Self {
+        Self { place, tensors: tensors.into_iter().peekable(), at: 0, cut: Vec::new() }
+    }
+
+    /// Takes the next piece of the data.
+    pub fn feed(&mut self, mut piece: &[u8]) -> Result<(), Refusal> {
+        while !piece.is_empty() {
+            while self.tensors.next_if(|tensor| tensor.range.end <= self.at).is_some() {}
+            let Some(tensor) = self.tensors.peek() else { return Ok(()) };
+            let (bytes, inside) = match tensor.range.start.checked_sub(self.at) {
+                Some(gap) if gap > 0 => (gap, false),
+                _ => (tensor.range.end - self.at, true),
+            };
+            let here = usize::try_from(bytes).map_or(piece.len(), |bytes| bytes.min(piece.len()));
+            let (part, rest) = piece.split_at(here);
+            if let (true, Some(float)) = (inside, tensor.float) {
+                let tensor = tensor.clone();
+                self.elements(&tensor, float, part)?;
+            }
+            self.at += here as u64;
+            piece = rest;
+        }
+        Ok(())
+    }
+
+    /// Looks at the elements in `part`, which starts at `self.at` inside `tensor`.
+    fn elements(
+        &mut self,
+        tensor: &TensorBytes,
+        float: Float,
+        mut part: &[u8],
+    ) -> Result<(), Refusal> {
+        let mut at = self.at;
+        if !self.cut.is_empty() {
+            let missing = (float.width - self.cut.len()).min(part.len());
+            let (head, rest) = part.split_at(missing);
+            self.cut.extend_from_slice(head);
+            at += missing as u64;
+            part = rest;
+            if self.cut.len() < float.width {
+                return Ok(());
+            }
+            let whole = std::mem::take(&mut self.cut);
+            if float.first_not_finite(&whole).is_some() {
+                return Err(self.refuse(tensor, float, at - float.width as u64));
+            }
+        }
+        let (whole, cut) = part.split_at(part.len() - part.len() % float.width);
+        if let Some(index) = float.first_not_finite(whole) {
+            return Err(self.refuse(tensor, float, at + (index * float.width) as u64));
+        }
+        self.cut.extend_from_slice(cut);
+        if at + part.len() as u64 >= tensor.range.end {
+            self.cut.clear();
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, tensor: &TensorBytes, float: Float, at: u64) -> Refusal {
+        let element = (at - tensor.range.start) / float.width as u64;
+        let found = format!("NaN or an infinity in element {element} of `{}`", tensor.name);
+        NOT_FINITE_WEIGHT.at(self.place.clone(), "finite weights", found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(tensors: &[(&str, &str, &[u8])]) -> Vec<u8> {
+        let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
+        for (name, dtype, bytes) in tensors {
+            let start = data.len();
+            data.extend_from_slice(bytes);
+            let width = match *dtype {
+                "F64" => 8,
+                "F32" | "I32" => 4,
+                "F16" | "BF16" => 2,
+                _ => 1,
+            };
+            let (shape, offsets) = ([bytes.len() / width], [start, data.len()]);
+            let entry =
+                serde_json::json!({"dtype": dtype, "shape": shape, "data_offsets": offsets});
+            header.insert((*name).to_owned(), entry);
+        }
+        let header = serde_json::Value::Object(header).to_string();
+        [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()
+    }
+
+    fn read(bytes: &[u8], step: usize) -> Result<(), Refusal> {
+        let mut reader = WeightsReader::new(Place::file("w.safetensors"), bytes.len() as u64);
+        for piece in bytes.chunks(step) {
+            reader.feed(piece)?;
+        }
+        reader.finish()
+    }
+
+    #[test]
+    fn every_format_and_every_cut_is_searched() {
+        let bad: [(&str, &[u8], &[u8]); 6] = [
+            ("F32", &1.5_f32.to_le_bytes(), &f32::NAN.to_le_bytes()),
+            ("F32", &f32::MAX.to_le_bytes(), &f32::NEG_INFINITY.to_le_bytes()),
+            ("F64", &f64::MIN.to_le_bytes(), &f64::INFINITY.to_le_bytes()),
+            ("F64", &0.1_f64.to_le_bytes(), &f64::NAN.to_le_bytes()),
+            ("F16", &[0xff, 0x7b], &[0x00, 0x7c]),
+            ("BF16", &[0x7f, 0x7f], &[0xc0, 0xff]),
+        ];
+        for (dtype, finite, wrong) in bad {
+            let good = [finite; 5].concat();
+            let mut broken = good.clone();
+            broken.splice(3 * wrong.len()..4 * wrong.len(), wrong.iter().copied());
+            for step in [1, 2, 3, 5, 7, 4096] {
+                read(&file(&[("i", "I8", b"abc"), ("w", dtype, &good)]), step).unwrap();
+                let refusal =
+                    read(&file(&[("i", "I8", b"abc"), ("w", dtype, &broken)]), step).unwrap_err();
+                assert_eq!(refusal.code.id, "bundle::not-finite-weight");
+                assert!(refusal.found.contains("element 3 of `w`"), "{dtype} {step} {refusal}");
+            }
+        }
+        let integers = [0xff; 16];
+        read(&file(&[("a", "I32", &integers), ("b", "U8", &integers)]), 3).unwrap();
+    }
+
+    #[test]
+    fn headers_that_do_not_cover_the_file_are_refused() {
+        let good = file(&[("w", "F32", &[0; 8])]);
+        let longer = [&good[..], b"x"].concat();
+        let huge = [&u64::MAX.to_le_bytes()[..], b"{}"].concat();
+        for (bytes, code) in [
+            (&longer[..], "checkpoint::layout"),
+            (&good[..good.len() - 1], "checkpoint::layout"),
+            (&good[..20], "bundle::bad-weights"),
+            (&good[..4], "bundle::bad-weights"),
+            (&[], "bundle::bad-weights"),
+            (&huge[..], "bundle::bad-weights"),
+            (&file(&[])[..], "checkpoint::layout"),
+        ] {
+            assert_eq!(read(bytes, 64).unwrap_err().code.id, code, "{bytes:?}");
+        }
+    }
+}

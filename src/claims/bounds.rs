@@ -1,0 +1,175 @@
+//! A router or score statistic lies inside what its definition allows.
+
+use super::tolerance::printed;
+use super::{ClaimKind, Field};
+use crate::decimal::{Interval, format_significant};
+use crate::evidence::{BAD_CHOICE, Evidence, NOT_COMPUTABLE};
+use crate::outcome::{Method, Outcome, Weight};
+use crate::post::Claim;
+use crate::source::{Code, Node, Refusal};
+use num_rational::BigRational;
+
+crate::source::codes! {
+    OUTSIDE = "bounds::outside", "the value lies outside what its definition allows", "check the value and how it was computed";
+    TOUCHES = "bounds::touches", "the printed digits lie on both sides of the bound", "publish more digits";
+}
+
+/// See [`ClaimKind::explain`].
+pub struct Kind;
+
+impl ClaimKind for Kind {
+    fn id(&self) -> &'static str {
+        "bounds"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a router statistic or score lies inside its mathematical bounds"
+    }
+
+    fn explain(&self) -> &'static str {
+        "For E experts of which each token uses K: 0 <= entropy <= ln E, and at least ln K for hard top-K \
+         loads; effective experts between 1 and E; the largest load between 1/E and 1/K of all slots, at \
+         most 1 of the tokens, at most E/K of the mean; the coefficient of variation in percent at most \
+         100 sqrt(E/K - 1) over the population, times sqrt(E/(E - 1)) for a sample, the larger where it is \
+         not declared; centred scores at most 1. Where the claim also gives the entropy or the \
+         coefficient of variation of the same loads, (1 + CV^2)/E <= largest share is checked.\n\
+         How it can mislead: inside the bounds nothing is shown; a mean over layers of e^H is not e to the \
+         mean of H.\n\
+         Reference: Cover and Thomas, Elements of Information Theory, on entropy of finite alphabets."
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        const FIELDS: &[Field] = &[
+            Field::required(
+                "quantity",
+                "entropy, effective_experts, cv_percent, max_share_of_slots, max_share_of_tokens, max_over_mean or centered",
+            ),
+            Field::optional("experts", "the number of routed experts, E"),
+            Field::optional("active", "the routed experts that each token uses, K"),
+            Field::optional("hard_top_k", "true where loads count hard top-K choices"),
+            Field::optional("variant", "population or sample, for cv_percent"),
+            Field::optional(
+                "cv_percent",
+                "the coefficient of variation of the same loads, for max_share_of_slots",
+            ),
+        ];
+        FIELDS
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        CODES
+    }
+
+    fn weight(&self) -> Weight {
+        Weight::Digit
+    }
+
+    fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
+        let (_, node) = super::claimed(claim)?;
+        let claimed = printed(node)?;
+        let value = claimed.interval().scaled(&claimed.unit().per_one().recip());
+        let limits = Limits::of(claim, evidence)?;
+        // A coefficient of variation is compared by its square, which is rational.
+        let (measured, shown) =
+            if limits.squared { (&value * &value, "squared, ") } else { (value, "") };
+        let text = format!(
+            "{shown}between {} and {}",
+            limits.text(&limits.low),
+            limits.text(&limits.high)
+        );
+        let outside = limits.low.as_ref().is_some_and(|low| measured.high() < low.low())
+            || limits.high.as_ref().is_some_and(|high| measured.low() > high.high());
+        let inside = limits.low.as_ref().is_none_or(|low| measured.low() >= low.high())
+            && limits.high.as_ref().is_none_or(|high| measured.high() <= high.low());
+        let outcome = if outside {
+            Outcome::refuted(&OUTSIDE, format!("it must lie {text}"))
+        } else if inside {
+            Outcome::verified()
+        } else {
+            Outcome::inconclusive(
+                &TOUCHES,
+                format!("the printed digits lie on both sides of a bound: {text}"),
+            )
+        };
+        Ok(outcome.giving(text).within("T0", "by its printed digits").by(Method::Recomputed))
+    }
+}
+
+/// The least and the greatest possible value (of the square, where `squared`).
+struct Limits {
+    low: Option<Interval>,
+    high: Option<Interval>,
+    squared: bool,
+}
+
+impl Limits {
+    fn of(claim: &Claim, evidence: &Evidence) -> Result<Self, Refusal> {
+        let node = claim.node;
+        let quantity = node.required("quantity")?;
+        let number = |field: &str| -> Result<Interval, Refusal> {
+            Ok(evidence.quantity(node.required(field)?)?.interval)
+        };
+        let zero = || Some(Interval::integer(0));
+        let one = || Interval::integer(1);
+        let divide = |a: &Interval, b: &Interval| a.div(b).ok_or_else(|| undefined(quantity));
+        let plain = |low: Option<Interval>, high: Interval| {
+            Ok(Self { low, high: Some(high), squared: false })
+        };
+        let hard = node.get("hard_top_k").map(Node::truth).transpose()?.unwrap_or(false);
+        match quantity.text()? {
+            "entropy" => {
+                let high = number("experts")?.ln().ok_or_else(|| undefined(quantity))?;
+                let low = if hard { number("active")?.ln() } else { zero() };
+                plain(low, high)
+            }
+            "effective_experts" => plain(Some(if hard { number("active")? } else { one() }), number("experts")?),
+            "cv_percent" => {
+                let (experts, active) = (number("experts")?, number("active")?);
+                let population = &divide(&experts, &active)? - &one();
+                let largest = match node.get("variant").map(Node::text).transpose()? {
+                    Some("population") => population,
+                    None | Some("sample") => &population * &divide(&experts, &(&experts - &one()))?,
+                    Some(other) => {
+                        let place = node.get("variant").unwrap_or(node).place();
+                        return Err(BAD_CHOICE.at(place, "`population` or `sample`", format!("`{other}`")));
+                    }
+                };
+                let high = largest.scaled(&BigRational::from_integer(10_000.into()));
+                Ok(Self { low: zero(), high: Some(high), squared: true })
+            }
+            "max_share_of_slots" => {
+                let (experts, active) = (number("experts")?, number("active")?);
+                let low = match node.get("cv_percent") {
+                    Some(cv) => {
+                        let cv = evidence.quantity(cv)?.interval.scaled(&BigRational::new(1.into(), 100.into()));
+                        divide(&(&one() + &(&cv * &cv)), &experts)?
+                    }
+                    None => divide(&one(), &experts)?,
+                };
+                plain(Some(low), divide(&one(), &active)?)
+            }
+            "max_share_of_tokens" => plain(Some(divide(&number("active")?, &number("experts")?)?), one()),
+            "max_over_mean" => plain(Some(one()), divide(&number("experts")?, &number("active")?)?),
+            "centered" => Ok(Self { low: None, high: Some(one()), squared: false }),
+            other => Err(BAD_CHOICE.at(
+                quantity.place(),
+                "entropy, effective_experts, cv_percent, max_share_of_slots, max_share_of_tokens, max_over_mean or centered",
+                format!("`{other}`"),
+            )),
+        }
+    }
+
+    fn text(&self, limit: &Option<Interval>) -> String {
+        limit
+            .as_ref()
+            .map_or_else(|| "anything".to_owned(), |limit| format_significant(&limit.middle(), 6))
+    }
+}
+
+fn undefined(node: Node) -> Refusal {
+    NOT_COMPUTABLE.at(
+        node.place(),
+        "more than one expert, and at least one active",
+        "counts for which the bound is not defined",
+    )
+}

@@ -1,0 +1,121 @@
+//! Every row of a table has its receipt, and stated numbers of things are their numbers.
+
+use super::{ClaimKind, Field};
+use crate::evidence::{Evidence, NOT_A_NUMBER, whole};
+use crate::outcome::{Method, Outcome, Weight};
+use crate::post::Claim;
+use crate::source::{Code, Node, Refusal};
+use num_bigint::BigInt;
+
+crate::source::codes! {
+    NO_RECEIPT = "completeness::no-receipt", "rows of a table have no receipt", "publish a receipt for each row";
+    OTHER_NUMBER = "completeness::other-number", "the stated number is not the number there is", "correct the number, or publish what is missing";
+    REPEATED = "completeness::repeated", "things that should be distinct are the same", "run and publish distinct ones";
+}
+
+/// See [`ClaimKind::explain`].
+pub struct Kind;
+
+impl ClaimKind for Kind {
+    fn id(&self) -> &'static str {
+        "completeness"
+    }
+
+    fn summary(&self) -> &'static str {
+        "one receipt per row; stated numbers of rows, tasks, seeds are true"
+    }
+
+    fn explain(&self) -> &'static str {
+        "Each row must name a receipt (a log, a config, a bundle) that the evidence holds; a claimed number \
+         must be the number of rows (T-int); values listed as `distinct` must differ from each other. A \
+         receipt that is named but not published counts as named: that its content was not seen is noted.\n\
+         How it can mislead: it cannot see runs that were made and not mentioned.\n\
+         Reference: the machine learning reproducibility checklist (Pineau et al. 2021)."
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        const FIELDS: &[Field] = &[
+            Field::optional(
+                "rows",
+                "tables of `label` and `receipt`; a row without `receipt` has none",
+            ),
+            Field::optional("distinct", "references to values that must all differ"),
+        ];
+        FIELDS
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        CODES
+    }
+
+    fn weight(&self) -> Weight {
+        Weight::Decision
+    }
+
+    fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
+        let items = |field: &str| -> Result<Vec<Node>, Refusal> {
+            Ok(claim
+                .node
+                .get(field)
+                .map(Node::items)
+                .transpose()?
+                .map(Iterator::collect)
+                .unwrap_or_default())
+        };
+        let (rows, distinct) = (items("rows")?, items("distinct")?);
+        if rows.is_empty() && distinct.is_empty() {
+            let expected = "at least one of `rows` and `distinct`";
+            return Err(crate::source::MISSING_FIELD.at(claim.place(), expected, "neither"));
+        }
+        let mut without = Vec::new();
+        for row in &rows {
+            row.only(&["label", "receipt"])?;
+            let label = row.required("label")?.text()?;
+            match row.get("receipt") {
+                Some(receipt) => drop(evidence.datum(receipt)?),
+                None => without.push(label),
+            }
+        }
+        let mut seen = Vec::new();
+        let mut repeated = Vec::new();
+        for reference in &distinct {
+            let value = evidence.datum(*reference)?.printed()?;
+            if seen.contains(&value) { repeated.push(value) } else { seen.push(value) }
+        }
+        let number = if rows.is_empty() { distinct.len() } else { rows.len() };
+        let stated = claim.claimed.map(stated_number).transpose()?;
+        let outcome = if !without.is_empty() {
+            Outcome::refuted(
+                &NO_RECEIPT,
+                format!(
+                    "{} of {} have no receipt: {}",
+                    without.len(),
+                    rows.len(),
+                    without.join(", ")
+                ),
+            )
+        } else if !repeated.is_empty() {
+            Outcome::refuted(&REPEATED, format!("not distinct: {}", repeated.join(", ")))
+        } else if stated.is_some_and(|stated| stated != BigInt::from(number)) {
+            Outcome::refuted(&OTHER_NUMBER, format!("there are {number}"))
+        } else {
+            Outcome::verified()
+        };
+        Ok(outcome.giving(number.to_string()).within("T-int", "exact").by(Method::Compared))
+    }
+}
+
+/// The claimed number, in digits or as an English word up to twelve.
+fn stated_number(node: Node) -> Result<BigInt, Refusal> {
+    const WORDS: [&str; 13] = [
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+        "eleven", "twelve",
+    ];
+    let text = node.text()?;
+    if let Some(number) = WORDS.iter().position(|word| word.eq_ignore_ascii_case(text)) {
+        return Ok(BigInt::from(number));
+    }
+    let printed = super::tolerance::printed(node)?;
+    whole(&printed.exact())
+        .ok_or_else(|| NOT_A_NUMBER.at(node.place(), "a whole number", format!("`{text}`")))
+}

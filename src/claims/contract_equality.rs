@@ -1,0 +1,249 @@
+//! What is said to be held fixed is equal where the compared numbers were read.
+
+use super::tolerance::{fraction, percent};
+use super::{ClaimKind, Field};
+use crate::contract::Schedule;
+use crate::decimal::format_significant;
+use crate::evidence::{BAD_CHOICE, Evidence, Quantity, whole};
+use crate::outcome::{Method, Outcome, Weight};
+use crate::post::Claim;
+use crate::source::{Code, Node, Refusal};
+use num_rational::BigRational;
+use num_traits::{Signed, Zero};
+
+/// What counts as equal where the post declares nothing: 2%.
+const EQUAL_PERCENT: i32 = 2;
+
+crate::source::codes! {
+    NOT_EQUAL = "contract_equality::not-equal", "a quantity that is said to be held fixed differs where the numbers were read", "compare at equal values, or say that it differs";
+    ALL_EQUAL = "contract_equality::all-equal", "quantities that are said to differ are equal", "correct the sentence";
+    NOT_GROWING = "contract_equality::not-growing", "values that are said to grow do not", "correct the sentence";
+    UNDECIDED = "contract_equality::undecided", "the printed digits do not decide", "publish more digits";
+    ALSO_DIFFERS = "contract_equality::also-differs", "something else that the numbers depend on differs too", "hold it fixed, or name it where the numbers are compared";
+}
+
+/// See [`ClaimKind::explain`].
+pub struct Kind;
+
+impl ClaimKind for Kind {
+    fn id(&self) -> &'static str {
+        "contract_equality"
+    }
+
+    fn summary(&self) -> &'static str {
+        "what is said to be held fixed is equal where the numbers were read"
+    }
+
+    fn explain(&self) -> &'static str {
+        "Computes the quantity for each run at the step where its number was read, and reports largest over \
+         smallest. Equal means within the declared tolerance, else within 2%, the verifier's default. \
+         With `runs` (a config and a step each) the phase of the learning-rate schedule is compared too, \
+         and `also` adds further quantities; those are reported beside the verdict. `relation` states \
+         \"grows\" (each value above the one before) or \"differs\" instead of \"equal\".\n\
+         How it can mislead: it sees only the quantities that it is given; a contract has many.\n\
+         Reference: Hägele et al. 2024, Scaling Laws and Compute-Optimal Training Beyond Fixed Training \
+         Durations, on reading losses inside and outside the cooldown."
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        const FIELDS: &[Field] = &[
+            Field::required("quantity", "what is said to be held fixed, in words"),
+            Field::required("values", "a labelled term for each run"),
+            Field::optional("tolerance", "what counts as equal; 2% where absent"),
+            Field::optional("relation", "equal (default), grows or differs"),
+            Field::optional(
+                "also",
+                "further quantities: tables of `quantity`, `values`, `tolerance`",
+            ),
+            Field::optional(
+                "runs",
+                "tables of `label`, `config` and `step`: compares the schedule's phase",
+            ),
+        ];
+        FIELDS
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        CODES
+    }
+
+    fn weight(&self) -> Weight {
+        Weight::Decision
+    }
+
+    fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
+        let node = claim.node;
+        let main = Comparison::read(node, evidence)?;
+        let relation = node.get("relation");
+        let mut outcome = match relation.map(Node::text).transpose()? {
+            None | Some("equal") => main.equal(),
+            Some("grows") => main.grows(),
+            Some("differs") => main.differs(),
+            Some(other) => {
+                let place = relation.unwrap_or(node).place();
+                return Err(BAD_CHOICE.at(
+                    place,
+                    "`equal`, `grows` or `differs`",
+                    format!("`{other}`"),
+                ));
+            }
+        };
+        if let Some(also) = node.get("also") {
+            for further in also.items()? {
+                further.only(&["quantity", "values", "tolerance"])?;
+                let further = Comparison::read(further, evidence)?;
+                if further.equal().verdict != crate::outcome::Verdict::Verified {
+                    outcome = outcome.noting(
+                        &ALSO_DIFFERS,
+                        format!("{} differs too: {}", further.quantity, further.text()),
+                    );
+                }
+            }
+        }
+        if let Some(runs) = node.get("runs")
+            && let Some(phases) = differing_phases(runs, evidence)?
+        {
+            outcome = outcome
+                .noting(&ALSO_DIFFERS, format!("the learning-rate phase differs too: {phases}"));
+        }
+        let allowed =
+            format!("{}% ({})", format_significant(&(&main.tolerance * hundred()), 4), main.whose);
+        Ok(outcome.giving(main.text()).within("ratio", allowed).by(Method::Recomputed))
+    }
+}
+
+/// One quantity over all runs.
+struct Comparison<'a> {
+    quantity: &'a str,
+    values: Vec<Quantity>,
+    tolerance: BigRational,
+    whose: &'static str,
+}
+
+impl<'a> Comparison<'a> {
+    fn read(node: Node<'a>, evidence: &Evidence) -> Result<Self, Refusal> {
+        let values_node = node.required("values")?;
+        let values = evidence.quantities(values_node)?;
+        if values.len() < 2 {
+            return Err(BAD_CHOICE.at(
+                values_node.place(),
+                "at least two values",
+                values.len().to_string(),
+            ));
+        }
+        let declared = node.get("tolerance").map(fraction).transpose()?;
+        let whose = if declared.is_some() { "declared" } else { "the verifier's default" };
+        let tolerance = declared.unwrap_or_else(|| percent(EQUAL_PERCENT));
+        Ok(Self { quantity: node.required("quantity")?.text()?, values, tolerance, whose })
+    }
+
+    fn text(&self) -> String {
+        let values: Vec<_> = self
+            .values
+            .iter()
+            .map(|v| format!("{} {}", v.label, format_significant(&v.value(), 4)))
+            .collect();
+        values.join(", ")
+    }
+
+    /// Largest over smallest; `None` where that means nothing.
+    fn ratio(&self) -> Option<BigRational> {
+        let mut sorted: Vec<_> = self.values.iter().map(|v| v.value()).collect();
+        sorted.sort();
+        let (smallest, largest) = (sorted.first()?, sorted.last()?);
+        (!smallest.is_zero() && smallest.is_positive() == largest.is_positive()).then(|| {
+            let (a, b) = (largest.abs(), smallest.abs());
+            if a > b { a / b } else { b / a }
+        })
+    }
+
+    fn all_equal(&self) -> bool {
+        let first = self.values[0].value();
+        self.values.iter().all(|v| v.value() == first)
+    }
+
+    fn within_tolerance(&self) -> bool {
+        let one = BigRational::from_integer(1.into());
+        self.all_equal() || self.ratio().is_some_and(|ratio| ratio <= one + &self.tolerance)
+    }
+
+    fn spread(&self) -> String {
+        match self.ratio() {
+            Some(ratio) => format!(
+                "{}: the largest is {} times the smallest",
+                self.text(),
+                format_significant(&ratio, 4)
+            ),
+            None => self.text(),
+        }
+    }
+
+    fn equal(&self) -> Outcome {
+        if self.within_tolerance() {
+            return Outcome::verified();
+        }
+        Outcome::refuted(
+            &NOT_EQUAL,
+            format!("{} is not the same: {}", self.quantity, self.spread()),
+        )
+    }
+
+    fn differs(&self) -> Outcome {
+        if self.within_tolerance() {
+            return Outcome::refuted(
+                &ALL_EQUAL,
+                format!("{} is the same: {}", self.quantity, self.spread()),
+            );
+        }
+        Outcome::verified()
+    }
+
+    fn grows(&self) -> Outcome {
+        let steps: Vec<_> = self
+            .values
+            .windows(2)
+            .map(|pair| {
+                let (before, after) = (&pair[0].interval, &pair[1].interval);
+                if before.meets(after) { None } else { Some(before.high() < after.low()) }
+            })
+            .collect();
+        if steps.contains(&Some(false)) {
+            Outcome::refuted(
+                &NOT_GROWING,
+                format!("{} does not grow: {}", self.quantity, self.text()),
+            )
+        } else if steps.contains(&None) {
+            Outcome::inconclusive(
+                &UNDECIDED,
+                format!("the printed digits do not separate {}", self.text()),
+            )
+        } else {
+            Outcome::verified()
+        }
+    }
+}
+
+fn hundred() -> BigRational {
+    BigRational::from_integer(100.into())
+}
+
+/// The phases of the runs at their steps, if they are not all the same.
+fn differing_phases(runs: Node, evidence: &Evidence) -> Result<Option<String>, Refusal> {
+    let mut phases = Vec::new();
+    for run in runs.items()? {
+        run.only(&["label", "config", "step"])?;
+        let step_node = run.required("step")?;
+        let step = whole(&evidence.quantity(step_node)?.interval)
+            .and_then(|step| u64::try_from(step).ok());
+        let step = step.ok_or_else(|| {
+            crate::evidence::NOT_A_NUMBER.at(step_node.place(), "a whole step", "another number")
+        })?;
+        let schedule = Schedule::of_config(evidence.document(run.required("config")?)?)?;
+        phases.push((run.required("label")?.text()?, schedule.phase(step)));
+    }
+    if phases.windows(2).all(|pair| pair[0].1.word() == pair[1].1.word()) {
+        return Ok(None);
+    }
+    let texts: Vec<_> = phases.iter().map(|(label, phase)| format!("{label} {phase}")).collect();
+    Ok(Some(texts.join(", ")))
+}

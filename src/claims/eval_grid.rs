@@ -1,0 +1,92 @@
+//! A stop step lies on the evaluation grid or is the last step.
+
+use super::{ClaimKind, Field};
+use crate::evidence::{Evidence, NOT_A_NUMBER, whole};
+use crate::outcome::{Method, Outcome, Weight};
+use crate::post::Claim;
+use crate::source::{Code, Node, Refusal};
+use num_bigint::BigInt;
+
+crate::source::codes! {
+    OFF_GRID = "eval_grid::off-grid", "the step is neither on the evaluation grid nor the last step", "check the step and the interval between evaluations";
+    NO_LAST_STEP = "eval_grid::no-last-step", "the step is off the grid and the last step of the run is not known", "publish the run's number of steps";
+}
+
+/// See [`ClaimKind::explain`].
+pub struct Kind;
+
+impl ClaimKind for Kind {
+    fn id(&self) -> &'static str {
+        "eval_grid"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a step lies on the evaluation grid or is the last step"
+    }
+
+    fn explain(&self) -> &'static str {
+        "A run that evaluates every `every` steps, and at its end, can only report steps that are multiples \
+         of `every` or the last step. Exact whole numbers (T-int).\n\
+         How it can mislead: a run may evaluate off the grid for reasons of its own (a resumed run, a \
+         grid that begins elsewhere); the published configuration then does not describe it.\n\
+         Reference: none needed; it is divisibility."
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        const FIELDS: &[Field] = &[
+            Field::required("every", "the number of steps between evaluations"),
+            Field::optional("last", "the last step of the run"),
+        ];
+        FIELDS
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        CODES
+    }
+
+    fn weight(&self) -> Weight {
+        Weight::Digit
+    }
+
+    fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
+        let (_, node) = super::claimed(claim)?;
+        let printed = super::tolerance::printed(node)?;
+        let step = whole(&printed.exact()).ok_or_else(|| not_whole(node))?;
+        let count = |field: Node| -> Result<BigInt, Refusal> {
+            whole(&evidence.quantity(field)?.interval).ok_or_else(|| not_whole(field))
+        };
+        let every_node = claim.node.required("every")?;
+        let every = count(every_node)?;
+        if every <= BigInt::ZERO {
+            return Err(NOT_A_NUMBER.at(
+                every_node.place(),
+                "a positive number of steps",
+                format!("`{every}`"),
+            ));
+        }
+        let last = claim.node.get("last").map(count).transpose()?;
+        let remainder = &step % &every;
+        let outcome = if remainder == BigInt::ZERO {
+            Outcome::verified().giving(format!("{} x {every}", &step / &every))
+        } else if last.as_ref() == Some(&step) {
+            Outcome::verified().giving(format!("the last step, {step}"))
+        } else if let Some(last) = last {
+            let reason = format!(
+                "{step} is {remainder} past a multiple of {every}, and the last step is {last}"
+            );
+            Outcome::refuted(&OFF_GRID, reason)
+        } else {
+            Outcome::inconclusive(
+                &NO_LAST_STEP,
+                format!(
+                    "{step} is {remainder} past a multiple of {every}; the last step is not stated"
+                ),
+            )
+        };
+        Ok(outcome.within("T-int", "exact").by(Method::Recomputed))
+    }
+}
+
+fn not_whole(node: Node) -> Refusal {
+    NOT_A_NUMBER.at(node.place(), "a whole number of steps", "another number")
+}

@@ -1,0 +1,196 @@
+//! Printed step counts follow from a token horizon.
+
+use super::{ClaimKind, Field};
+use crate::contract::{Horizon, StepRounding};
+use crate::decimal::{Interval, format_significant};
+use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, whole};
+use crate::formula::Nature;
+use crate::outcome::{Method, Outcome, Weight};
+use crate::post::Claim;
+use crate::source::{Code, Node, Refusal};
+use num_bigint::BigInt;
+
+crate::source::codes! {
+    DIFFERS = "horizon_steps::differs", "a printed step count does not follow from the horizon", "correct the count, the coefficient or the declared rounding";
+    NO_ONE_RULE = "horizon_steps::no-one-rule", "no one rounding rule gives all the printed step counts", "declare the rounding rule and use it throughout";
+    INFERRED = "horizon_steps::inferred-rounding", "the rounding rule is not declared; it was found by search", "declare the rounding rule";
+}
+
+/// See [`ClaimKind::explain`].
+pub struct Kind;
+
+impl ClaimKind for Kind {
+    fn id(&self) -> &'static str {
+        "horizon_steps"
+    }
+
+    fn summary(&self) -> &'static str {
+        "step counts follow from tokens per parameter"
+    }
+
+    fn explain(&self) -> &'static str {
+        "steps = fraction x coefficient x parameters / tokens per step, rounded to a whole step. The rounding \
+         rule is the declared one; where none is declared, down, nearest and up are tried, and the rules \
+         that give every printed count of the claim are named as inferred. Several horizons in one claim \
+         ask whether one rule fits them all.\n\
+         How it can mislead: with few counts several rules fit; a fraction may have been taken of the \
+         rounded full horizon instead of the exact one.\n\
+         Reference: Hoffmann et al. 2022, on horizons proportional to parameters."
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        const FIELDS: &[Field] = &[
+            Field::required("coefficient", "tokens per parameter, exact"),
+            Field::required("tokens_per_step", "tokens per optimizer step"),
+            Field::optional("params", "the parameter count, where the claim is of one horizon"),
+            Field::optional("fraction", "which part of the horizon; the whole where absent"),
+            Field::optional(
+                "horizons",
+                "tables of `label`, `params`, `fraction`, `printed`, for several",
+            ),
+            Field::optional("rounding", "the declared rule: down, nearest or up"),
+        ];
+        FIELDS
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        CODES
+    }
+
+    fn weight(&self) -> Weight {
+        Weight::Digit
+    }
+
+    fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
+        let declared = claim.node.get("rounding").map(rule).transpose()?;
+        let counts = counts(claim, evidence)?;
+        let tried: &[StepRounding] = match &declared {
+            Some(rule) => std::slice::from_ref(rule),
+            None => &StepRounding::ALL,
+        };
+        let fits = |count: &Count| -> Vec<StepRounding> {
+            tried.iter().copied().filter(|rule| count.fits(*rule)).collect()
+        };
+        let common: Vec<_> = tried
+            .iter()
+            .copied()
+            .filter(|rule| counts.iter().all(|count| count.fits(*rule)))
+            .collect();
+        let each: Vec<_> = counts.iter().map(|count| count.text(&fits(count))).collect();
+        let outcome = if !common.is_empty() {
+            let outcome = Outcome::verified();
+            if declared.is_some() {
+                outcome
+            } else {
+                let message = format!(
+                    "rounding inferred, {} of {} tried: {}",
+                    common.len(),
+                    tried.len(),
+                    words(&common)
+                );
+                let mut outcome = outcome.noting(&INFERRED, message.clone());
+                outcome.reason = message;
+                outcome
+            }
+        } else if counts.iter().all(|count| !fits(count).is_empty()) {
+            Outcome::refuted(
+                &NO_ONE_RULE,
+                format!("no one rounding rule gives all of them: {}", each.join("; ")),
+            )
+        } else {
+            let off: Vec<_> = counts
+                .iter()
+                .filter(|count| fits(count).is_empty())
+                .map(|count| count.text(&[]))
+                .collect();
+            Outcome::refuted(&DIFFERS, off.join("; "))
+        };
+        let exact: Vec<_> =
+            counts.iter().map(|count| format_significant(&count.exact.middle(), 10)).collect();
+        Ok(outcome
+            .giving(exact.join(", "))
+            .within("T-int", "exact, under one rounding rule")
+            .by(Method::Recomputed))
+    }
+}
+
+/// A printed count and the exact horizon behind it.
+struct Count {
+    label: String,
+    printed: BigInt,
+    exact: Interval,
+}
+
+impl Count {
+    fn fits(&self, rule: StepRounding) -> bool {
+        rule.round(self.exact.low()) <= self.printed
+            && self.printed <= rule.round(self.exact.high())
+    }
+
+    fn text(&self, rules: &[StepRounding]) -> String {
+        let fit = if rules.is_empty() { "no rule fits".to_owned() } else { words(rules) };
+        let label = if self.label.is_empty() { String::new() } else { format!("{} ", self.label) };
+        format!(
+            "{label}{} is printed for {} ({fit})",
+            self.printed,
+            format_significant(&self.exact.middle(), 10)
+        )
+    }
+}
+
+fn counts(claim: &Claim, evidence: &Evidence) -> Result<Vec<Count>, Refusal> {
+    let node = claim.node;
+    let coefficient =
+        evidence.quantity_as(node.required("coefficient")?, Nature::Coefficient)?.interval;
+    let tokens_per_step = evidence.quantity(node.required("tokens_per_step")?)?.interval;
+    let one = |node: Node, printed: Node| -> Result<Count, Refusal> {
+        let params = evidence.quantity(node.required("params")?)?.interval;
+        let fraction = node
+            .get("fraction")
+            .map(|fraction| evidence.quantity_as(fraction, Nature::Coefficient))
+            .transpose()?;
+        let fraction = fraction.map_or_else(|| Interval::integer(1), |fraction| fraction.interval);
+        let horizon = Horizon {
+            fraction,
+            coefficient: coefficient.clone(),
+            params,
+            tokens_per_step: tokens_per_step.clone(),
+        };
+        let exact = horizon.steps().ok_or_else(|| {
+            NOT_A_NUMBER.at(node.place(), "a positive number of tokens per step", "zero")
+        })?;
+        let count = super::tolerance::printed(printed)?;
+        let count = whole(&count.exact()).ok_or_else(|| {
+            NOT_A_NUMBER.at(printed.place(), "a whole number of steps", "another number")
+        })?;
+        let label = node.get("label").map(Node::text).transpose()?.unwrap_or_default().to_owned();
+        Ok(Count { label, printed: count, exact })
+    };
+    match node.get("horizons") {
+        Some(list) => list
+            .items()?
+            .map(|item| {
+                item.only(&["label", "params", "fraction", "printed"])?;
+                one(item, item.required("printed")?)
+            })
+            .collect(),
+        None => {
+            let (_, claimed) = super::claimed(claim)?;
+            let mut count = one(node, claimed)?;
+            count.label.clear();
+            Ok(vec![count])
+        }
+    }
+}
+
+fn rule(node: Node) -> Result<StepRounding, Refusal> {
+    let text = node.text()?;
+    StepRounding::ALL.into_iter().find(|rule| rule.word() == text).ok_or_else(|| {
+        BAD_CHOICE.at(node.place(), "`down`, `nearest` or `up`", format!("`{text}`"))
+    })
+}
+
+fn words(rules: &[StepRounding]) -> String {
+    let words: Vec<_> = rules.iter().map(|rule| rule.word()).collect();
+    words.join(" or ")
+}

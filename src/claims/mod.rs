@@ -1,0 +1,114 @@
+//! Claim kinds: what can be stated, and how each statement is judged.
+//!
+//! One file per kind. A kind reads its own fields and the evidence, and returns an outcome; it does
+//! no input or output and knows no other kind. A new kind is `mod name;` and `&name::Kind,` here.
+
+mod bounds;
+mod completeness;
+mod contract_equality;
+mod cross_artifact;
+mod eval_grid;
+mod horizon_steps;
+mod identity;
+mod param_count;
+mod ranking;
+mod replicate;
+mod rounding_pair;
+mod target_rule;
+mod time_identity;
+
+mod tolerance;
+
+use crate::evidence::Evidence;
+use crate::outcome::{Outcome, Weight};
+use crate::post::Claim;
+use crate::source::{Code, Node, Refusal, codes};
+
+codes! {
+    UNKNOWN_KIND = "claims::unknown-kind", "there is no claim kind of this name", "`repro list kinds` names them; `scripts/new_claim_kind.sh` makes a new one";
+    NOT_PRINTED = "claims::not-printed", "the claimed value is not a printed number", "write it exactly as the publication prints it";
+    NO_CLAIMED = "claims::no-claimed", "this kind of claim needs the claimed value", "add `claimed = \"…\"`, exactly as printed";
+}
+
+/// A field that a kind reads beside those that every claim has.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether a claim must have it.
+    pub required: bool,
+    /// What it holds.
+    pub doc: &'static str,
+}
+
+impl Field {
+    /// A field that a claim must have.
+    pub const fn required(name: &'static str, doc: &'static str) -> Self {
+        Self { name, required: true, doc }
+    }
+
+    /// A field that a claim may have.
+    pub const fn optional(name: &'static str, doc: &'static str) -> Self {
+        Self { name, required: false, doc }
+    }
+}
+
+/// One kind of claim.
+pub trait ClaimKind: Sync {
+    /// Its name: the file stem, the fixture folder, the word in post files.
+    fn id(&self) -> &'static str;
+    /// One line for lists.
+    fn summary(&self) -> &'static str;
+    /// What is checked, the formula, how it can mislead, one reference.
+    fn explain(&self) -> &'static str;
+    /// The fields it reads.
+    fn fields(&self) -> &'static [Field];
+    /// The codes it raises.
+    fn codes(&self) -> &'static [&'static Code];
+    /// Whether being wrong turns a conclusion or only a digit.
+    fn weight(&self) -> Weight;
+    /// Judges a claim. A refusal means that the claim or its evidence is malformed.
+    fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal>;
+}
+
+/// Every kind, by name.
+pub static KINDS: &[&dyn ClaimKind] = &[
+    &bounds::Kind,
+    &completeness::Kind,
+    &contract_equality::Kind,
+    &cross_artifact::Kind,
+    &eval_grid::Kind,
+    &horizon_steps::Kind,
+    &identity::Kind,
+    &param_count::Kind,
+    &ranking::Kind,
+    &replicate::Kind,
+    &rounding_pair::Kind,
+    &target_rule::Kind,
+    &time_identity::Kind,
+];
+
+/// The codes of the rules that kinds share.
+pub static SHARED_CODES: &[&Code] = tolerance::CODES;
+
+/// The kind that a claim names; its fields are checked too.
+pub fn kind_of(claim: &Claim) -> Result<&'static dyn ClaimKind, Refusal> {
+    let kind = KINDS.iter().find(|kind| kind.id() == claim.kind).ok_or_else(|| {
+        let place = claim.node.get("kind").unwrap_or(claim.node).place();
+        let known: Vec<_> = KINDS.iter().map(|kind| kind.id()).collect();
+        UNKNOWN_KIND.at(place, format!("one of {}", known.join(", ")), format!("`{}`", claim.kind))
+    })?;
+    let own = kind.fields().iter().map(|field| field.name);
+    let known: Vec<_> = Claim::COMMON_FIELDS.into_iter().chain(own).collect();
+    claim.node.only(&known)?;
+    for field in kind.fields().iter().filter(|field| field.required) {
+        claim.node.required(field.name)?;
+    }
+    Ok(*kind)
+}
+
+/// The claimed text, which a kind may require.
+fn claimed<'a>(claim: &Claim<'a>) -> Result<(&'a str, Node<'a>), Refusal> {
+    let node = claim.claimed.ok_or_else(|| NO_CLAIMED.at(claim.place(), "`claimed`", "none"))?;
+    Ok((node.text()?, node))
+}

@@ -1,0 +1,136 @@
+//! The same config, seed and dtype give the same outcome, or the difference is declared noise.
+
+use super::{ClaimKind, Field};
+use crate::decimal::format_significant;
+use crate::evidence::{Evidence, Quantity};
+use crate::outcome::{Method, Outcome, Weight};
+use crate::post::Claim;
+use crate::source::{Code, Node, Refusal};
+use num_traits::Signed;
+
+crate::source::codes! {
+    DIFFERS = "replicate::differs", "runs of one config, seed and dtype came out differently", "say what differed between the runs, or declare the noise";
+    NO_SEED = "replicate::no-seed", "runs of one config and dtype came out differently, and no seeds are published", "publish the seeds, and what else differed";
+    NOT_REPLICATES = "replicate::not-replicates", "the runs differ in config, seed or dtype", "compare runs that share all three";
+}
+
+/// See [`ClaimKind::explain`].
+pub struct Kind;
+
+impl ClaimKind for Kind {
+    fn id(&self) -> &'static str {
+        "replicate"
+    }
+
+    fn summary(&self) -> &'static str {
+        "same config, seed and dtype, same outcome"
+    }
+
+    fn explain(&self) -> &'static str {
+        "Runs that share config, seed and dtype must have the same outcome, or differ by no more than the \
+         noise that the publication declares. Without published seeds equal outcomes are consistent, and \
+         different ones are inconclusive: the seed may differ, or something else that is not published.\n\
+         How it can mislead: a config file may have been overridden on the command line; equal outcomes \
+         may be one run, listed twice.\n\
+         Reference: MLPerf Training rules, on reference convergence points; the speedrun rules on noise."
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        const FIELDS: &[Field] = &[
+            Field::required(
+                "runs",
+                "tables of `label`, `config`, `seed`, `dtype` (references) and `outcome` (a term)",
+            ),
+            Field::optional("noise", "the run-to-run difference that the publication declares"),
+        ];
+        FIELDS
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        CODES
+    }
+
+    fn weight(&self) -> Weight {
+        Weight::Decision
+    }
+
+    fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
+        let runs: Vec<Run> = claim
+            .node
+            .required("runs")?
+            .items()?
+            .map(|run| Run::read(run, evidence))
+            .collect::<Result<_, _>>()?;
+        let noise = claim.node.get("noise").map(|noise| evidence.quantity(noise)).transpose()?;
+        Ok(judge(&runs, noise)
+            .within("exact", "equal, or within the declared noise")
+            .by(Method::Compared))
+    }
+}
+
+struct Run {
+    label: String,
+    config: Option<String>,
+    seed: Option<String>,
+    dtype: Option<String>,
+    outcome: Quantity,
+}
+
+impl Run {
+    fn read(node: Node, evidence: &Evidence) -> Result<Self, Refusal> {
+        node.only(&["label", "config", "seed", "dtype", "outcome"])?;
+        let text = |field: &str| -> Result<Option<String>, Refusal> {
+            let Some(reference) = node.get(field) else { return Ok(None) };
+            Ok(Some(evidence.datum(reference)?.printed()?.to_owned()))
+        };
+        Ok(Self {
+            label: node.required("label")?.text()?.to_owned(),
+            config: text("config")?,
+            seed: text("seed")?,
+            dtype: text("dtype")?,
+            outcome: evidence.quantity(node.required("outcome")?)?,
+        })
+    }
+}
+
+fn judge(runs: &[Run], noise: Option<Quantity>) -> Outcome {
+    let outcomes: Vec<_> = runs
+        .iter()
+        .map(|run| format!("{} {}", run.label, format_significant(&run.outcome.value(), 8)))
+        .collect();
+    let text = outcomes.join(", ");
+    let same = |field: fn(&Run) -> &Option<String>| {
+        runs.windows(2).all(|pair| field(&pair[0]) == field(&pair[1]))
+    };
+    if runs.len() < 2
+        || !same(|run| &run.config)
+        || !same(|run| &run.dtype)
+        || !same(|run| &run.seed)
+    {
+        return Outcome::unchecked(
+            &NOT_REPLICATES,
+            format!("not replicates of each other: {text}"),
+        );
+    }
+    let values: Vec<_> = runs.iter().map(|run| run.outcome.value()).collect();
+    let spread = match (values.iter().max(), values.iter().min()) {
+        (Some(largest), Some(smallest)) => largest - smallest,
+        _ => return Outcome::unchecked(&NOT_REPLICATES, "no runs"),
+    };
+    let overlap =
+        runs.iter().all(|a| runs.iter().all(|b| a.outcome.interval.meets(&b.outcome.interval)));
+    let within_noise = noise.is_some_and(|noise| spread <= noise.value().abs());
+    let apart = format!("{} apart: {text}", format_significant(&spread, 4));
+    let known = |field: fn(&Run) -> &Option<String>| runs.iter().all(|run| field(run).is_some());
+    let outcome = if overlap || within_noise {
+        Outcome::verified()
+    } else if known(|run| &run.seed) && known(|run| &run.config) && known(|run| &run.dtype) {
+        Outcome::refuted(&DIFFERS, format!("one config, seed and dtype, yet {apart}"))
+    } else {
+        Outcome::inconclusive(
+            &NO_SEED,
+            format!("one config and dtype, yet {apart}; no seed or other difference is published"),
+        )
+    };
+    outcome.giving(text)
+}

@@ -1,0 +1,258 @@
+//! The tolerance rules that kinds share: T0 for measured values, T-int for counts, T-f64 for fields
+//! that print a binary float in full, and declared or default tolerances for "about".
+
+use num_rational::BigRational;
+
+use crate::decimal::about_tolerance;
+use crate::decimal::{
+    Agreement, Interval, Printed, ceils_to, compare, format_significant, nearest_f64, truncates_to,
+    ulp_distance,
+};
+use crate::evidence::{BAD_CHOICE, Quantity, whole};
+use crate::outcome::Outcome;
+use crate::post::Claim;
+use crate::source::{Code, Node, Refusal, codes};
+
+/// The most units in the last place by which two binary floats that state one number may differ.
+pub const ULPS: u64 = 4;
+/// The significant digits of computed numbers in reports.
+pub const DIGITS: usize = 10;
+
+codes! {
+    TOO_COARSE = "tolerance::too-coarse", "the inputs are printed too coarsely to decide", "publish the inputs with more digits";
+    OTHER_UNIT = "tolerance::other-unit", "claim and evidence are in units that do not compare", "percent and percentage points are two units: correct one of them";
+    STRADDLES = "tolerance::straddles", "the recomputed interval lies on both sides of the limit", "publish the inputs with more digits";
+}
+
+/// What a claim declares about its own tolerance.
+#[derive(Debug, Default)]
+pub struct Declared {
+    tolerance: Option<BigRational>,
+    rounding: Option<Rounding>,
+}
+
+/// How a printed value came from the exact one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the nearest.
+    Nearest,
+    /// Digits cut off.
+    Truncated,
+    /// Away from zero's side, up.
+    Up,
+}
+
+impl Declared {
+    /// Reads `tolerance` and `rounding` of a claim.
+    pub fn of(claim: &Claim) -> Result<Self, Refusal> {
+        let tolerance = claim.node.get("tolerance").map(fraction).transpose()?;
+        let rounding = claim.node.get("rounding").map(rounding).transpose()?;
+        Ok(Self { tolerance, rounding })
+    }
+}
+
+/// A declared tolerance such as `"2%"`, as a fraction.
+pub fn fraction(node: Node) -> Result<BigRational, Refusal> {
+    let text = node.text()?;
+    match Printed::parse(text) {
+        Ok(printed) if *printed.value() >= BigRational::from_integer(0.into()) => {
+            Ok(printed.value() / printed.unit().per_one())
+        }
+        _ => Err(BAD_CHOICE.at(node.place(), "a tolerance such as `\"2%\"`", format!("`{text}`"))),
+    }
+}
+
+fn rounding(node: Node) -> Result<Rounding, Refusal> {
+    match node.text()? {
+        "nearest" => Ok(Rounding::Nearest),
+        "truncated" => Ok(Rounding::Truncated),
+        "up" => Ok(Rounding::Up),
+        other => {
+            Err(BAD_CHOICE.at(node.place(), "`nearest`, `truncated` or `up`", format!("`{other}`")))
+        }
+    }
+}
+
+/// The claimed text as a printed number.
+pub fn printed(node: Node) -> Result<Printed, Refusal> {
+    let text = node.text()?;
+    Printed::parse(text)
+        .map_err(|error| super::NOT_PRINTED.at(node.place(), "a printed number", error.to_string()))
+}
+
+/// Judges a claimed number against a recomputed one; `differs` is the kind's code for a refutation.
+pub fn judge(
+    claimed: &Printed,
+    given: &Quantity,
+    declared: &Declared,
+    differs: &'static Code,
+) -> Outcome {
+    let Some(worth) = claimed.unit().worth_in(given.unit) else {
+        let reason = format!(
+            "the evidence is in {}, the claim in {}",
+            given.unit.word(),
+            claimed.unit().word()
+        );
+        return Outcome::refuted(&OTHER_UNIT, reason);
+    };
+    let recomputed = given.interval.scaled(&worth.recip());
+    let float = given.float / nearest_f64(&worth);
+    let outcome = if let Some(bound) = claimed.bound() {
+        one_sided(claimed, bound, &recomputed, differs)
+    } else if let Some(tolerance) = &declared.tolerance {
+        relative(claimed, &recomputed, tolerance, "declared", differs)
+    } else if claimed.approximate() {
+        relative(
+            claimed,
+            &recomputed,
+            &about_tolerance(),
+            "verifier's default for \"about\"",
+            differs,
+        )
+    } else if claimed.is_full_float() {
+        full_float(claimed, float, &recomputed, differs)
+    } else if claimed.is_integer_text() && whole(&recomputed).is_some() {
+        integer(claimed, &recomputed, differs)
+    } else {
+        measured(claimed, &recomputed, declared.rounding, differs)
+    };
+    outcome.giving(shown(claimed, given, float, &recomputed))
+}
+
+/// `n` hundredths.
+pub fn percent(n: i32) -> BigRational {
+    BigRational::new(n.into(), 100.into())
+}
+
+/// The recomputed value for people, with its derivation.
+fn shown(claimed: &Printed, given: &Quantity, float: f64, recomputed: &Interval) -> String {
+    let value = if claimed.is_full_float() && claimed.bound().is_none() {
+        float.to_string()
+    } else {
+        format_significant(&recomputed.middle(), DIGITS)
+    };
+    let value = format!("{value}{}", claimed.unit().sign());
+    if given.derivation.is_empty() { value } else { format!("{value} = {}", given.derivation) }
+}
+
+fn measured(
+    claimed: &Printed,
+    recomputed: &Interval,
+    rounding: Option<Rounding>,
+    differs: &'static Code,
+) -> Outcome {
+    let tolerance = format!("± half of {}", format_significant(claimed.last_place(), DIGITS));
+    let declared = match rounding {
+        Some(Rounding::Truncated) => {
+            Some(("truncated, as declared", truncates_to(recomputed, claimed)))
+        }
+        Some(Rounding::Up) => Some(("rounded up, as declared", ceils_to(recomputed, claimed))),
+        Some(Rounding::Nearest) | None => None,
+    };
+    if let Some((how, fits)) = declared {
+        let outcome = if fits {
+            Outcome::verified()
+        } else {
+            Outcome::refuted(differs, apart(claimed, recomputed))
+        };
+        return outcome.within("T0", how);
+    }
+    let outcome = match compare(recomputed, &claimed.interval()) {
+        Agreement::Consistent => Outcome::verified(),
+        Agreement::TooCoarse => Outcome::inconclusive(
+            &TOO_COARSE,
+            "inputs too coarse: the recomputed interval is more than ten times as wide as the claimed one",
+        ),
+        Agreement::Apart(_) => {
+            let also = if truncates_to(recomputed, claimed) {
+                "; cutting digits off instead of rounding would give it"
+            } else {
+                ""
+            };
+            Outcome::refuted(differs, format!("{}{also}", apart(claimed, recomputed)))
+        }
+    };
+    outcome.within("T0", tolerance)
+}
+
+fn integer(claimed: &Printed, recomputed: &Interval, differs: &'static Code) -> Outcome {
+    let outcome = if recomputed.contains(claimed.value()) {
+        Outcome::verified()
+    } else {
+        Outcome::refuted(differs, apart(claimed, recomputed))
+    };
+    outcome.within("T-int", "exact")
+}
+
+fn full_float(
+    claimed: &Printed,
+    float: f64,
+    recomputed: &Interval,
+    differs: &'static Code,
+) -> Outcome {
+    let distance = ulp_distance(claimed.as_f64(), float);
+    let outcome = if distance <= ULPS {
+        Outcome::verified()
+    } else if !recomputed.is_point() && recomputed.meets(&claimed.interval()) {
+        Outcome::inconclusive(&TOO_COARSE, "inputs too coarse for a value printed in full")
+    } else {
+        let off = format_significant(&(claimed.value() - recomputed.middle()), 3);
+        Outcome::refuted(
+            differs,
+            format!("off by {off}, which is {distance} units in the last place of a 64-bit float"),
+        )
+    };
+    outcome.within("T-f64", format!("{ULPS} units in the last place"))
+}
+
+fn one_sided(
+    claimed: &Printed,
+    bound: crate::decimal::Bound,
+    recomputed: &Interval,
+    differs: &'static Code,
+) -> Outcome {
+    let outcome = match bound.satisfied(recomputed, claimed.value()) {
+        Some(true) => Outcome::verified(),
+        Some(false) => Outcome::refuted(differs, "no recomputed value satisfies the limit"),
+        None => Outcome::inconclusive(
+            &STRADDLES,
+            "the recomputed interval lies on both sides of the limit",
+        ),
+    };
+    outcome.within("T0", "the whole interval on the stated side")
+}
+
+fn relative(
+    claimed: &Printed,
+    recomputed: &Interval,
+    tolerance: &BigRational,
+    whose: &str,
+    differs: &'static Code,
+) -> Outcome {
+    let allowed = claimed.about(tolerance);
+    let inside = allowed.contains(recomputed.low()) && allowed.contains(recomputed.high());
+    let outcome = if inside {
+        Outcome::verified()
+    } else if recomputed.meets(&allowed) {
+        Outcome::inconclusive(&STRADDLES, "the recomputed interval is partly outside the tolerance")
+    } else {
+        Outcome::refuted(differs, apart(claimed, recomputed))
+    };
+    let hundred = BigRational::from_integer(100.into());
+    outcome.within(
+        "T0",
+        format!("± {}% ({whose})", format_significant(&(tolerance * hundred), DIGITS)),
+    )
+}
+
+/// "off by 820 (0.0006%)".
+fn apart(claimed: &Printed, recomputed: &Interval) -> String {
+    let middle = recomputed.middle();
+    let off = claimed.value() - &middle;
+    let off_text = format_significant(&off, 4);
+    if middle == BigRational::from_integer(0.into()) {
+        return format!("off by {off_text}");
+    }
+    let relative = off / middle * BigRational::from_integer(100.into());
+    format!("off by {off_text} ({}%)", format_significant(&relative, 3))
+}

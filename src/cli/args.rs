@@ -1,0 +1,167 @@
+//! The arguments of every command.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::exit;
+
+/// Checks whether the numbers of a training post follow from its receipts.
+#[derive(Debug, Parser)]
+#[command(name = "repro", version, after_help = exit::TABLE, arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Args)]
+pub struct Common {
+    /// The project's folder; the nearest upward that holds `repro/` where absent
+    #[arg(long, global = true, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// What standard output carries
+    #[arg(long, global = true, value_enum, default_value_t = Shape::Text)]
+    pub format: Shape,
+    /// Writes a report to a file as well; may be repeated
+    #[arg(long, global = true, value_name = "FORMAT=PATH")]
+    pub output: Vec<String>,
+    /// Only what is refuted, refused or different
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Everything, verified claims too
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+    /// When to colour
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
+    pub color: Colour,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shape {
+    Text,
+    Json,
+    Junit,
+    Github,
+    Markdown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Verifies posts: the main job
+    #[command(after_help = exit::TABLE)]
+    Verify(Verify),
+    /// Lists every number of a post's text with the claims that bind it
+    Coverage(Coverage),
+    /// Changes each number in turn and lists the changes that no claim would notice
+    Mutate(Mutate),
+    /// Counts what models store and what a token touches
+    Params(Params),
+    /// Lists kinds, formulas, posts, bundles or codes
+    List(List),
+    /// Explains a code, a kind, a formula, or `scope`
+    Explain(Explain),
+    /// Writes receipt and manifests of a folder of transcribed evidence anew
+    Seal(Seal),
+}
+
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The posts, by id, or `all`; may be repeated. All where neither posts nor bundles are named
+    #[arg(long, value_name = "ID")]
+    pub post: Vec<String>,
+    /// Bundles to check on their own, by folder
+    #[arg(value_name = "BUNDLE")]
+    pub bundles: Vec<PathBuf>,
+    /// Compares the verdicts with `repro/verdicts.lock`: the CI gate
+    #[arg(long, conflicts_with = "write_lock")]
+    pub locked: bool,
+    /// Records the verdicts in `repro/verdicts.lock`
+    #[arg(long)]
+    pub write_lock: bool,
+    /// The weakest origin that counts as verified
+    #[arg(long, value_enum, value_name = "ORIGIN")]
+    pub min_origin: Option<MinOrigin>,
+    /// The weakest method that counts as verified
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub min_method: Option<MinMethod>,
+    /// How many files are hashed at a time; the processor's cores where absent
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum MinOrigin {
+    Transcribed,
+    Emitted,
+    Signed,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum MinMethod {
+    Compared,
+    Recomputed,
+    Replayed,
+}
+
+#[derive(Debug, Args)]
+pub struct Coverage {
+    /// The post
+    #[arg(long, value_name = "ID")]
+    pub post: String,
+    /// Which of the post's sources the text is; found by file name, else the first, where absent
+    #[arg(long, value_name = "ID")]
+    pub source: Option<String>,
+    /// The text of the publication
+    pub text: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Mutate {
+    /// The post
+    #[arg(long, value_name = "ID")]
+    pub post: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Params {
+    /// `config.json`, `.toml`, `.safetensors` or `*.safetensors.index.json`
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct List {
+    /// What to list
+    #[arg(value_enum)]
+    pub what: Listing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Listing {
+    Kinds,
+    Formulas,
+    Posts,
+    Bundles,
+    Codes,
+}
+
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// A code such as `identity::differs`, a kind, a formula, or `scope`
+    pub name: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Seal {
+    /// The folder, with `data/` and, from before, `data/receipt.json`
+    pub folder: PathBuf,
+}

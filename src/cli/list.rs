@@ -1,0 +1,194 @@
+//! `repro list` and `repro explain`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::args::{Common, Explain, List, Listing};
+use super::output::Output;
+use super::{Answer, UNKNOWN_CODE};
+use crate::bundle::{self, Bundle};
+use crate::claims::{self, KINDS};
+use crate::formula::{FORMULAS, Formula};
+use crate::outcome::ExitStatus;
+use crate::post::{self, Post};
+use crate::source::{Code, Place, Refusal};
+use crate::{evidence, lock, params, source};
+
+/// What a pass shows, and what it does not.
+const SCOPE: &str = "\
+What a pass shows: the numbers of a post follow from its receipts, and its receipts agree with each other.
+It is consistency, not honesty. Neither digests nor recomputation show
+  - that the receipts tell what happened: whoever types or writes them can invent them;
+  - that these are all the runs that were made, or that the runs shown were not picked;
+  - that the arms of a comparison were tuned with equal care;
+  - that the training text excludes the validation text;
+  - what happened between the steps, files and documents that were looked at.
+How strong a verdict is, its basis says. Origin: transcribed (typed from a publication) < emitted (in an intact
+bundle of a trainer or importer) < signed. Method: compared (two statements of one fact) < recomputed (derived
+again from raw evidence) < replayed (produced again by re-execution). The weakest input decides.
+\"Inconclusive\" means that the evidence is there and cannot decide, \"unchecked\" that it is missing.
+";
+
+/// Prints a list.
+pub fn list(common: &Common, own: &List, output: &Output) -> Answer {
+    let json = output.wants_json()?;
+    let rows = match own.what {
+        Listing::Kinds => KINDS.iter().map(|kind| row(kind.id(), kind.summary())).collect(),
+        Listing::Formulas => {
+            FORMULAS.iter().map(|formula| row(formula.name, &formula.definition())).collect()
+        }
+        Listing::Codes => codes().into_iter().map(|code| row(code.id, code.meaning)).collect(),
+        Listing::Posts => posts(&super::root(common)?)?,
+        Listing::Bundles => bundles(&super::root(common)?)?,
+    };
+    if json {
+        let list: Vec<_> = rows
+            .iter()
+            .map(|(name, what)| serde_json::json!({"name": name, "what": what}))
+            .collect();
+        output.print_json(&list);
+    } else {
+        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let mut text = String::new();
+        for (name, what) in &rows {
+            let _ = writeln!(text, "{name:<width$}  {what}");
+        }
+        output.print(&text);
+    }
+    Ok(ExitStatus::Verified)
+}
+
+/// Explains a code, a kind, a formula, or the scope of a pass.
+pub fn explain(own: &Explain, output: &Output) -> Answer {
+    let name = own.name.as_str();
+    let text = if name == "scope" {
+        SCOPE.to_owned()
+    } else if let Some(kind) = KINDS.iter().find(|kind| kind.id() == name) {
+        explain_kind(*kind)
+    } else if let Some(formula) = Formula::find(name) {
+        formula.explain() + "\n"
+    } else if let Some(code) = codes().into_iter().find(|code| code.id == name) {
+        let owner = name.split("::").next().unwrap_or_default();
+        let more = KINDS
+            .iter()
+            .find(|kind| kind.id() == owner)
+            .map(|kind| format!("\n{}", explain_kind(*kind)));
+        format!(
+            "{}: {}.\nWay out: {}.\n{}",
+            code.id,
+            code.meaning,
+            code.way_out,
+            more.unwrap_or_default()
+        )
+    } else {
+        let near: Vec<_> =
+            codes().iter().map(|code| code.id).filter(|id| id.contains(name)).take(5).collect();
+        let expected = if near.is_empty() {
+            "a code, kind, formula, or `scope`".to_owned()
+        } else {
+            format!("perhaps {}", near.join(", "))
+        };
+        return Err(vec![UNKNOWN_CODE.at(Place::file("explain"), expected, format!("`{name}`"))]);
+    };
+    output.print(&text);
+    Ok(ExitStatus::Verified)
+}
+
+fn explain_kind(kind: &dyn claims::ClaimKind) -> String {
+    let mut text = format!(
+        "{}: {}\n\n{}\n\nFields, beside those of every claim:\n",
+        kind.id(),
+        kind.summary(),
+        wrapped(kind.explain())
+    );
+    for field in kind.fields() {
+        let need = if field.required { "required" } else { "optional" };
+        let _ = writeln!(text, "  {:<16} {need}  {}", field.name, field.doc);
+    }
+    text.push_str("\nCodes:\n");
+    for code in kind.codes() {
+        let _ = writeln!(text, "  {}  {}", code.id, code.meaning);
+    }
+    text
+}
+
+/// Paragraphs broken at 100 columns.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in paragraph.split_whitespace() {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 100 {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines.join("\n")
+}
+
+/// Every code of the program, by id.
+pub fn codes() -> Vec<&'static Code> {
+    let families: [&[&'static Code]; 10] = [
+        source::CODES,
+        bundle::CODES,
+        params::CODES,
+        post::CODES,
+        evidence::CODES,
+        lock::CODES,
+        claims::CODES,
+        claims::SHARED_CODES,
+        super::CODES,
+        params::checkpoint::CODES,
+    ];
+    let own = families.into_iter().flatten().copied();
+    let mut codes: Vec<_> =
+        own.chain(KINDS.iter().flat_map(|kind| kind.codes()).copied()).collect();
+    codes.sort_by_key(|code| code.id);
+    codes
+}
+
+fn posts(root: &Path) -> Result<Vec<(String, String)>, Vec<Refusal>> {
+    let ids = post::list(root).map_err(|refusal| vec![refusal])?;
+    Ok(ids
+        .into_iter()
+        .map(|id| {
+            let what = match Post::load(root, &id) {
+                Ok(post) => post.title,
+                Err(refusal) => refusal.to_string(),
+            };
+            (id, what)
+        })
+        .collect())
+}
+
+/// The bundles with their digests, as a post pins them.
+fn bundles(root: &Path) -> Result<Vec<(String, String)>, Vec<Refusal>> {
+    let unreadable = |error: std::io::Error| {
+        vec![source::UNREADABLE.at(
+            Place::file("receipts"),
+            "a folder of bundles",
+            error.to_string(),
+        )]
+    };
+    let mut rows = Vec::new();
+    for entry in std::fs::read_dir(root.join("receipts")).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if entry.path().is_dir() {
+            let what = Bundle::load(root, &name, None, 1)
+                .map_or_else(|refusal| refusal.to_string(), |bundle| bundle.digest().prefixed());
+            rows.push((name, what));
+        }
+    }
+    rows.sort();
+    Ok(rows)
+}
+
+fn row(name: &str, what: &str) -> (String, String) {
+    (name.to_owned(), what.to_owned())
+}

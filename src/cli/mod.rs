@@ -1,0 +1,89 @@
+//! The command line: arguments in, a report on standard output, an exit status out.
+//!
+//! Only this module prints, and only here is the environment read: terminal, colours, folders.
+
+mod args;
+mod coverage;
+mod exit;
+mod list;
+mod mutate;
+mod output;
+mod params;
+mod seal;
+mod verify;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::outcome::ExitStatus;
+use crate::source::{Place, Refusal, codes};
+use args::{Arguments, Command, Common};
+use output::Output;
+
+codes! {
+    NO_ROOT = "cli::no-root", "no project was found", "run it inside a project, a folder that holds `repro/`, or name one with `--root`";
+    BAD_USAGE = "cli::bad-usage", "the arguments do not go together", "see `repro help`";
+    CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check the folder, its rights and the space left";
+    UNKNOWN_CODE = "cli::unknown-code", "there is nothing of this name to explain", "`repro list codes`, `kinds` and `formulas` name what there is";
+}
+
+/// What a command comes to: a status, or inputs that could not be used.
+type Answer = Result<ExitStatus, Vec<Refusal>>;
+
+/// Runs the program on the process's own arguments.
+pub fn run() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Clap's own texts; a closed pipe is no reason to complain.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let output = match Output::new(&arguments.common) {
+        Ok(output) => output,
+        Err(refusal) => return refuse(&Output::plain(), &[refusal]),
+    };
+    match dispatch(&arguments, &output) {
+        Ok(status) => ExitCode::from(status.code()),
+        Err(refusals) => refuse(&output, &refusals),
+    }
+}
+
+fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
+    let common = &arguments.common;
+    match &arguments.command {
+        Command::Verify(own) => verify::run(&root(common)?, own, output),
+        Command::Coverage(own) => coverage::run(&root(common)?, own, output),
+        Command::Mutate(own) => mutate::run(&root(common)?, own, output),
+        Command::Params(own) => params::run(own, output),
+        Command::List(own) => list::list(common, own, output),
+        Command::Explain(own) => list::explain(own, output),
+        Command::Seal(own) => seal::run(own, output),
+    }
+}
+
+/// Says on standard error why nothing came of it.
+fn refuse(output: &Output, refusals: &[Refusal]) -> ExitCode {
+    for refusal in refusals {
+        output.complain(refusal);
+    }
+    ExitCode::from(ExitStatus::Refused.code())
+}
+
+/// The project: as named, else the nearest folder upward that holds `repro/`.
+fn root(common: &Common) -> Result<PathBuf, Vec<Refusal>> {
+    let holds = |folder: &Path| folder.join("repro").is_dir();
+    if let Some(named) = &common.root {
+        let shown = named.display().to_string();
+        let none = || NO_ROOT.at(Place::file(shown), "a folder that holds `repro/`", "none");
+        return if holds(named) { Ok(named.clone()) } else { Err(vec![none()]) };
+    }
+    let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let found = here.ancestors().find(|folder| holds(folder)).map(Path::to_path_buf);
+    found.ok_or_else(|| {
+        vec![NO_ROOT.at(Place::file("."), "a folder upward that holds `repro/`", "none")]
+    })
+}

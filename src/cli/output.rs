@@ -1,0 +1,156 @@
+//! Where things are printed: reports to standard output and files, complaints to standard error.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use super::args::{Colour, Common, Shape};
+use super::{BAD_USAGE, CANNOT_WRITE};
+use crate::report::{self, Format, Options};
+use crate::source::{Place, Refusal};
+
+/// Reports outside a terminal are this wide.
+const PAGE_WIDTH: usize = 100;
+
+/// The reader: terminal, colours, format.
+#[derive(Debug)]
+pub struct Output {
+    format: Format,
+    files: Vec<(Format, PathBuf)>,
+    stdout: Options,
+    stderr: Options,
+}
+
+impl Output {
+    /// The output that the arguments and the terminal ask for.
+    pub fn new(common: &Common) -> Result<Self, Refusal> {
+        let files = common.output.iter().map(|text| file(text)).collect::<Result<_, _>>()?;
+        let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let options = |terminal: bool| Options {
+            width: width.filter(|_| terminal).unwrap_or(PAGE_WIDTH),
+            colour: match common.color {
+                Colour::Always => true,
+                Colour::Never => false,
+                Colour::Auto => {
+                    terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                }
+            },
+            verbose: common.verbose,
+            quiet: common.quiet,
+        };
+        Ok(Self {
+            format: format(common.format),
+            files,
+            stdout: options(std::io::stdout().is_terminal()),
+            stderr: options(std::io::stderr().is_terminal()),
+        })
+    }
+
+    /// The output before the arguments are understood.
+    pub fn plain() -> Self {
+        let options = Options::default();
+        Self { format: Format::Text, files: Vec::new(), stdout: options, stderr: options }
+    }
+
+    /// Whether standard output carries JSON; commands without a report know text and JSON only.
+    pub fn wants_json(&self) -> Result<bool, Vec<Refusal>> {
+        match self.format {
+            Format::Text if self.files.is_empty() => Ok(false),
+            Format::Json if self.files.is_empty() => Ok(true),
+            _ => Err(vec![BAD_USAGE.at(
+                Place::file("--format"),
+                "`text` or `json` for this command",
+                "another format, or `--output`",
+            )]),
+        }
+    }
+
+    /// Whether everything is to be listed.
+    pub fn verbose(&self) -> bool {
+        self.stdout.verbose
+    }
+
+    /// Prints a report to standard output and to the files asked for.
+    pub fn report(&self, report: &crate::outcome::Report) -> Result<(), Vec<Refusal>> {
+        for (format, path) in &self.files {
+            let options = Options { width: PAGE_WIDTH, colour: false, ..self.stdout };
+            let text = report::render(report, *format, &options);
+            std::fs::write(path, text).map_err(|error| vec![cannot_write(path, &error)])?;
+        }
+        if self.format == Format::Github {
+            self.summary(&report::github_summary(report))?;
+        }
+        self.print(&report::render(report, self.format, &self.stdout));
+        Ok(())
+    }
+
+    /// Appends to the job summary where GitHub names a file for it.
+    fn summary(&self, text: &str) -> Result<(), Vec<Refusal>> {
+        let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").map(PathBuf::from) else {
+            return Ok(());
+        };
+        let append = || {
+            std::fs::OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(&path)?
+                .write_all(text.as_bytes())
+        };
+        append().map_err(|error| vec![cannot_write(&path, &error)])
+    }
+
+    /// Prints to standard output; a reader who closed the pipe has seen enough.
+    pub fn print(&self, text: &str) {
+        let mut stdout = std::io::stdout().lock();
+        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    }
+
+    /// Prints a serialisable answer as JSON.
+    pub fn print_json(&self, value: &impl serde::Serialize) {
+        // The answers are plain data with string keys, which always have a JSON form.
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        self.print(&(text + "\n"));
+    }
+
+    /// Draws one refused input on standard error.
+    pub fn complain(&self, refusal: &Refusal) {
+        let _ = writeln!(
+            std::io::stderr(),
+            "{}",
+            report::render_failure(refusal, &self.stderr).trim_end()
+        );
+    }
+}
+
+fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Refusal {
+    CANNOT_WRITE.at(
+        Place::file(path.display().to_string()),
+        "a file that can be written",
+        error.to_string(),
+    )
+}
+
+fn format(shape: Shape) -> Format {
+    match shape {
+        Shape::Text => Format::Text,
+        Shape::Json => Format::Json,
+        Shape::Junit => Format::Junit,
+        Shape::Github => Format::Github,
+        Shape::Markdown => Format::Markdown,
+    }
+}
+
+/// `FORMAT=PATH`.
+fn file(text: &str) -> Result<(Format, PathBuf), Refusal> {
+    let parsed = text.split_once('=').and_then(|(word, path)| {
+        let format = Format::ALL.into_iter().find(|format| format.word() == word)?;
+        (!path.is_empty()).then(|| (format, PathBuf::from(path)))
+    });
+    parsed.ok_or_else(|| {
+        let words: Vec<_> = Format::ALL.iter().map(|format| format.word()).collect();
+        BAD_USAGE.at(
+            Place::file("--output"),
+            format!("FORMAT=PATH with a format of {}", words.join(", ")),
+            format!("`{text}`"),
+        )
+    })
+}

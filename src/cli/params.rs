@@ -1,0 +1,72 @@
+//! `repro params`.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::Answer;
+use super::args;
+use super::output::Output;
+use crate::decimal::grouped;
+use crate::outcome::ExitStatus;
+use crate::params::{self, Convention, Model, Object};
+
+/// `repro.params/1`.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    models: Vec<Model>,
+}
+
+/// Runs the command: every file that can be counted is, the others are refused.
+pub fn run(own: &args::Params, output: &Output) -> Answer {
+    let json = output.wants_json()?;
+    let mut models = Vec::new();
+    let mut refusals = Vec::new();
+    for path in &own.files {
+        match params::load(path, &path.display().to_string()) {
+            Ok(model) => models.push(model),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    if json {
+        output.print_json(&Document { schema: "repro.params/1", models });
+    } else {
+        let texts: Vec<_> = models.iter().map(render).collect();
+        output.print(&texts.join("\n"));
+    }
+    if refusals.is_empty() { Ok(ExitStatus::Verified) } else { Err(refusals) }
+}
+
+/// One model for people: both objects, their parts, and the counts under other conventions.
+fn render(model: &Model) -> String {
+    let number = |count: u64| grouped(&count.to_string());
+    let mut text = format!("{}\n", model.file);
+    // Writing to a string cannot fail.
+    let mut line = |name: &str, total: String, active: String| {
+        let _ = writeln!(text, "  {name:<24}{total:>20}{active:>20}");
+    };
+    let family = model.objects.as_ref().map_or("unknown family", |objects| objects.family);
+    line(family, "P_total".to_owned(), "P_active".to_owned());
+    line("all", number(model.total), model.active.map_or_else(|| "unknown".to_owned(), number));
+    if let Some(objects) = &model.objects {
+        for (part, count) in objects.breakdown.parts() {
+            line(&format!("  {}", part.name()), number(count.total), number(count.active));
+        }
+        for convention in
+            Convention::ALL.into_iter().filter(|convention| *convention != Convention::Default)
+        {
+            let count = |object| number(objects.count(object, convention));
+            line(convention.name(), count(Object::Total), count(Object::Active));
+        }
+        line("active FFN width", String::new(), number(objects.active_ffn_width));
+    }
+    let ignored = model.objects.as_ref().map_or(&[][..], |objects| &objects.ignored);
+    if !ignored.is_empty() {
+        let _ = writeln!(text, "  ignored fields: {}", ignored.join(", "));
+    }
+    for note in &model.notes {
+        let _ = writeln!(text, "  note: {note}");
+    }
+    text
+}

@@ -1,0 +1,226 @@
+//! Closed intervals with exact rational ends.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{Signed, Zero};
+
+/// All values from a low end to a high end, both included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interval {
+    low: BigRational,
+    high: BigRational,
+}
+
+impl Interval {
+    /// The smallest interval that holds both values, in either order.
+    pub fn between(a: BigRational, b: BigRational) -> Self {
+        if a <= b { Self { low: a, high: b } } else { Self { low: b, high: a } }
+    }
+
+    /// One exact value.
+    pub fn point(value: BigRational) -> Self {
+        Self { low: value.clone(), high: value }
+    }
+
+    /// One exact integer.
+    pub fn integer(value: impl Into<BigInt>) -> Self {
+        Self::point(BigRational::from_integer(value.into()))
+    }
+
+    /// `centre` and everything within `radius` of it.
+    pub fn around(centre: &BigRational, radius: &BigRational) -> Self {
+        Self::between(centre - radius, centre + radius)
+    }
+
+    /// The least value.
+    pub fn low(&self) -> &BigRational {
+        &self.low
+    }
+
+    /// The greatest value.
+    pub fn high(&self) -> &BigRational {
+        &self.high
+    }
+
+    /// Whether it holds one value only.
+    pub fn is_point(&self) -> bool {
+        self.low == self.high
+    }
+
+    /// The value halfway between the ends.
+    pub fn middle(&self) -> BigRational {
+        (&self.low + &self.high) / BigRational::from_integer(2.into())
+    }
+
+    /// The high end less the low end.
+    pub fn width(&self) -> BigRational {
+        &self.high - &self.low
+    }
+
+    /// The width over the size of the middle; none around zero.
+    pub fn relative_width(&self) -> Option<BigRational> {
+        let middle = self.middle();
+        (!middle.is_zero()).then(|| self.width() / middle.abs())
+    }
+
+    /// Whether `value` lies inside or on an end.
+    pub fn contains(&self, value: &BigRational) -> bool {
+        &self.low <= value && value <= &self.high
+    }
+
+    /// Whether the two share a value; touching ends do.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
+
+    /// The gap between the two, zero where they meet.
+    pub fn distance(&self, other: &Self) -> BigRational {
+        let gap = (&other.low - &self.high).max(&self.low - &other.high);
+        gap.max(BigRational::zero())
+    }
+
+    /// The smallest interval that holds both.
+    pub fn hull(&self, other: &Self) -> Self {
+        Self {
+            low: self.low.clone().min(other.low.clone()),
+            high: self.high.clone().max(other.high.clone()),
+        }
+    }
+
+    /// The sizes of its values.
+    pub fn abs(&self) -> Self {
+        if self.contains(&BigRational::zero()) {
+            let high = self.low.abs().max(self.high.abs());
+            return Self { low: BigRational::zero(), high };
+        }
+        Self::between(self.low.abs(), self.high.abs())
+    }
+
+    /// Every quotient; none where the divisor may be zero.
+    pub fn div(&self, divisor: &Self) -> Option<Self> {
+        if divisor.contains(&BigRational::zero()) {
+            return None;
+        }
+        Some(self * &Self::between(divisor.low.recip(), divisor.high.recip()))
+    }
+
+    /// Every value to an integer power; none for a negative power of what may be zero, and for
+    /// powers beyond ±1024, whose exact ends would not fit a page.
+    pub fn powi(&self, power: i32) -> Option<Self> {
+        if power.unsigned_abs() > 1024 || (power < 0 && self.contains(&BigRational::zero())) {
+            return None;
+        }
+        // An even power forgets the sign; then, as for an odd one, the ends go to the ends.
+        let base = if power % 2 == 0 { self.abs() } else { self.clone() };
+        Some(Self::between(base.low.pow(power), base.high.pow(power)))
+    }
+
+    /// The least integers not below its values.
+    pub fn ceil(&self) -> Self {
+        Self { low: self.low.ceil(), high: self.high.ceil() }
+    }
+
+    /// The greatest integers not above its values.
+    pub fn floor(&self) -> Self {
+        Self { low: self.low.floor(), high: self.high.floor() }
+    }
+
+    /// Every value times a positive or negative constant.
+    pub fn scaled(&self, factor: &BigRational) -> Self {
+        Self::between(&self.low * factor, &self.high * factor)
+    }
+}
+
+impl std::ops::Add for &Interval {
+    type Output = Interval;
+    fn add(self, other: Self) -> Interval {
+        Interval { low: &self.low + &other.low, high: &self.high + &other.high }
+    }
+}
+
+impl std::ops::Sub for &Interval {
+    type Output = Interval;
+    fn sub(self, other: Self) -> Interval {
+        Interval { low: &self.low - &other.high, high: &self.high - &other.low }
+    }
+}
+
+impl std::ops::Neg for &Interval {
+    type Output = Interval;
+    fn neg(self) -> Interval {
+        Interval { low: -&self.high, high: -&self.low }
+    }
+}
+
+impl std::ops::Mul for &Interval {
+    type Output = Interval;
+    fn mul(self, other: Self) -> Interval {
+        let one = Interval::between(&self.low * &other.low, &self.low * &other.high);
+        let two = Interval::between(&self.high * &other.low, &self.high * &other.high);
+        one.hull(&two)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ratio(n: i64, d: i64) -> BigRational {
+        BigRational::new(n.into(), d.into())
+    }
+
+    fn interval(a: i64, b: i64) -> Interval {
+        Interval::between(ratio(a, 1), ratio(b, 1))
+    }
+
+    #[test]
+    fn signs_are_handled() {
+        assert_eq!(&interval(-2, 3) * &interval(-5, 4), interval(-15, 12));
+        assert_eq!(interval(-2, 3).powi(2), Some(interval(0, 9)));
+        assert_eq!(interval(-2, 3).powi(3), Some(interval(-8, 27)));
+        assert_eq!(interval(-3, -2).powi(-1), Some(Interval::between(ratio(-1, 2), ratio(-1, 3))));
+        assert_eq!(interval(-4, -2).abs(), interval(2, 4));
+        assert_eq!(interval(1, 2).div(&interval(-1, 1)), None);
+        assert_eq!(interval(1, 2).div(&interval(0, 1)), None);
+        assert_eq!(interval(0, 1).powi(-1), None);
+        assert_eq!(interval(2, 2).powi(5000), None);
+    }
+
+    #[test]
+    fn distances_and_widths() {
+        assert!(interval(0, 2).meets(&interval(2, 3)));
+        assert_eq!(interval(0, 2).distance(&interval(2, 3)), ratio(0, 1));
+        assert_eq!(interval(5, 9).distance(&interval(2, 3)), ratio(2, 1));
+        assert_eq!(interval(3, 5).relative_width(), Some(ratio(1, 2)));
+        assert_eq!(interval(-1, 1).relative_width(), None);
+        assert_eq!(interval(0, 1).hull(&interval(4, 5)), interval(0, 5));
+    }
+
+    fn held() -> impl Strategy<Value = (Interval, BigRational)> {
+        (-60i64..60, 0i64..40, 1i64..9, 0i64..=8).prop_map(|(low, width, d, at)| {
+            let held = Interval::between(ratio(low, d), ratio(low + width, d));
+            let value = held.low() + held.width() * ratio(at, 8);
+            (held, value)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn results_hold_every_pointwise_result((a, x) in held(), (b, y) in held(), n in -4i32..5) {
+            prop_assert!((&a + &b).contains(&(&x + &y)));
+            prop_assert!((&a - &b).contains(&(&x - &y)));
+            prop_assert!((&a * &b).contains(&(&x * &y)));
+            prop_assert!((-&a).contains(&-&x));
+            prop_assert!(a.abs().contains(&x.abs()));
+            prop_assert!(a.ceil().contains(&x.ceil()) && a.floor().contains(&x.floor()));
+            match a.div(&b) {
+                Some(quotient) => prop_assert!(quotient.contains(&(&x / &y))),
+                None => prop_assert!(b.contains(&ratio(0, 1))),
+            }
+            if let Some(power) = a.powi(n) {
+                prop_assert!(power.contains(&x.pow(n)));
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Exact values as text: rounded half to even, never through a float, the same on every machine.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{One, Signed, Zero};
+
+use super::Interval;
+
+/// Integers up to this many digits are written whole.
+const WHOLE_DIGITS: usize = 40;
+/// Fractions below 10^-6 are written with an exponent.
+const LEAST_PLAIN: i64 = -6;
+/// The significant digits of an interval's ends.
+const INTERVAL_DIGITS: usize = 10;
+
+/// `value` in at most `digits` significant digits: integers whole, no trailing zeros, an exponent
+/// only where plain digits would be made up or would be mostly zeros.
+pub fn format_significant(value: &BigRational, digits: usize) -> String {
+    let whole = value.numer().to_string();
+    if value.is_integer() && whole.len() <= WHOLE_DIGITS {
+        return whole;
+    }
+    let sign = if value.is_negative() { "-" } else { "" };
+    let (mantissa, exponent) = leading_digits(&value.abs(), digits.max(1));
+    let mantissa = mantissa.trim_end_matches('0');
+    if !(LEAST_PLAIN..digits.max(1) as i64).contains(&exponent) {
+        let (first, rest) = mantissa.split_at(mantissa.len().min(1));
+        let point = if rest.is_empty() { "" } else { "." };
+        return format!("{sign}{first}{point}{rest}e{exponent}");
+    }
+    if exponent < 0 {
+        return format!("{sign}0.{}{mantissa}", "0".repeat((-exponent - 1) as usize));
+    }
+    let whole = exponent as usize + 1;
+    if mantissa.len() <= whole {
+        return format!("{sign}{mantissa:0<whole$}");
+    }
+    let (before, after) = mantissa.split_at(whole);
+    format!("{sign}{before}.{after}")
+}
+
+/// The first `digits` digits of a positive value, and the power of ten of the first.
+fn leading_digits(value: &BigRational, digits: usize) -> (String, i64) {
+    if value.is_zero() {
+        return ("0".to_owned(), 0);
+    }
+    let length = |n: &BigInt| n.to_string().len() as i64;
+    // One off at most: 10^exponent <= value < 10^(exponent + 2).
+    let mut exponent = length(value.numer()) - length(value.denom()) - 1;
+    if *value >= ten_to(exponent + 1) {
+        exponent += 1;
+    }
+    let mut rounded = half_even(&(value * ten_to(digits as i64 - 1 - exponent)));
+    if rounded.to_string().len() > digits {
+        // 9.996 became 10.00
+        exponent += 1;
+        rounded /= 10;
+    }
+    (rounded.to_string(), exponent)
+}
+
+/// The nearest integer, ties to even.
+fn half_even(value: &BigRational) -> BigInt {
+    let below = value.floor().to_integer();
+    let rest = value - BigRational::from_integer(below.clone());
+    let half = BigRational::new(1.into(), 2.into());
+    if rest > half || (rest == half && below.bit(0)) { below + BigInt::one() } else { below }
+}
+
+fn ten_to(power: i64) -> BigRational {
+    BigRational::from_integer(10.into()).pow(power as i32)
+}
+
+/// The same number with commas between groups of three digits before the decimal point.
+pub fn grouped(number: &str) -> String {
+    let start = number.find(|c: char| c.is_ascii_digit()).unwrap_or(number.len());
+    let (sign, rest) = number.split_at(start);
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (whole, tail) = rest.split_at(end);
+    let mut text = sign.to_owned();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + tail
+}
+
+/// A point as its value, a wider interval as `[low, high]`, in at most ten significant digits.
+impl std::fmt::Display for Interval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = |end: &BigRational| grouped(&format_significant(end, INTERVAL_DIGITS));
+        let (low, high) = (text(self.low()), text(self.high()));
+        // Ends that differ beyond the printed digits, as those of exp do, are one number to a reader.
+        if low == high { f.write_str(&low) } else { write!(f, "[{low}, {high}]") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decimal::Printed;
+    use proptest::prelude::*;
+
+    fn shown(text: &str, digits: usize) -> String {
+        format_significant(Printed::parse(text).unwrap().value(), digits)
+    }
+
+    #[test]
+    fn rounding_and_shape() {
+        for (text, digits, expected) in [
+            ("755,534,592,123", 10, "755534592123"),
+            ("-12", 1, "-12"),
+            ("0", 10, "0"),
+            ("0.0297", 10, "0.0297"),
+            ("0.500", 10, "0.5"),
+            ("2.675", 3, "2.68"),
+            ("2.665", 3, "2.66"),
+            ("2.6650000001", 3, "2.67"),
+            ("-9.996", 3, "-10"),
+            ("99.96", 3, "100"),
+            ("12345.678", 5, "12346"),
+            ("12345678901.5", 10, "1.23456789e10"),
+            ("1.5e-7", 10, "1.5e-7"),
+            ("1.5e-6", 10, "0.0000015"),
+            ("1e300", 10, "1e300"),
+            ("-2.5e-300", 1, "-2e-300"),
+        ] {
+            assert_eq!(shown(text, digits), expected, "{text} to {digits}");
+        }
+        let third = BigRational::new(1.into(), 3.into());
+        assert_eq!(format_significant(&third, 10), "0.3333333333");
+    }
+
+    #[test]
+    fn groups() {
+        assert_eq!(grouped("-1234567.8901"), "-1,234,567.8901");
+        assert_eq!(grouped("123"), "123");
+        assert_eq!(grouped("1.5e-7"), "1.5e-7");
+    }
+
+    #[test]
+    fn intervals_for_people() {
+        let interval = |text: &str| Printed::parse(text).unwrap().interval();
+        assert_eq!(interval("0.2").to_string(), "[0.15, 0.25]");
+        assert_eq!(Printed::parse("32,800").unwrap().exact().to_string(), "32,800");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(n in -9_999_999_999i64..=9_999_999_999, power in -380i64..380) {
+            let value = BigRational::from_integer(n.into()) * ten_to(power);
+            let text = format_significant(&value, 10);
+            let back = Printed::parse(&text).unwrap();
+            prop_assert_eq!(back.value(), &value, "{}", text);
+            let back = Printed::parse(&grouped(&text)).unwrap();
+            prop_assert_eq!(back.value(), &value, "{}", text);
+        }
+
+        #[test]
+        fn any_fraction_lies_within_its_print(n in any::<i64>(), d in 1..i64::MAX, digits in 1usize..18) {
+            let value = BigRational::new(n.into(), d.into());
+            let printed = Printed::parse(&format_significant(&value, digits)).unwrap();
+            // Trailing zeros are cut, so the print may look coarser than it is, never finer.
+            prop_assert!(printed.interval().contains(&value));
+        }
+    }
+}

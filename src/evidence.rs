@@ -1,0 +1,414 @@
+//! The read-only view of the evidence that a claim may query.
+//!
+//! Owns how evidence is named in post files: references (`bundle`, `file`, `pointer`, or `fact`) and
+//! terms, which add formulas and parameter objects. It remembers what it showed, so that a report
+//! can say what a verdict rests on. Reading and checking bundles is left to `bundle`.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use num_rational::BigRational;
+
+use crate::bundle::{self, Bundle, FACTS};
+use crate::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
+use crate::formula::{Evaluation, Formula, Nature, Operand};
+use crate::outcome::{Exhibit, Origin};
+use crate::params::{self, Convention, Object, Objects};
+use crate::post::Post;
+use crate::source::{Document, Node, Place, Refusal, codes};
+
+codes! {
+    NO_BUNDLE = "evidence::no-bundle", "evidence names no bundle and the post has no default", "name the bundle, or give the post a `default_bundle`";
+    NO_FACT = "evidence::no-fact", "the bundle has no fact of this id", "correct the id; `data/facts.json` lists them";
+    NOT_A_NUMBER = "evidence::not-a-number", "a value that is needed as a number is not one", "point at a number, as printed";
+    UNKNOWN_FORMULA = "evidence::unknown-formula", "there is no formula of this name", "`repro list formulas` names them; a new one is one entry in `src/formula/registry.rs`";
+    WRONG_INPUTS = "evidence::wrong-inputs", "the inputs are not those of the formula", "give exactly the inputs that are named";
+    NOT_COMPUTABLE = "evidence::not-computable", "the formula has no value for these inputs", "check the inputs: a divisor may be zero";
+    BAD_CHOICE = "evidence::bad-choice", "a word is not one of the choices", "write one of the words that are named";
+}
+
+/// All bundles that a run of the program has loaded and checked.
+#[derive(Debug, Default)]
+pub struct Library {
+    bundles: BTreeMap<String, Bundle>,
+    replaced: HashMap<(String, String), Document>,
+    objects: RefCell<HashMap<(String, String), Rc<Objects>>>,
+}
+
+impl Library {
+    /// Adds a bundle under its name.
+    pub fn add(&mut self, bundle: Bundle) {
+        self.bundles.insert(bundle.name().to_owned(), bundle);
+    }
+
+    /// A bundle by name.
+    pub fn bundle(&self, name: &str) -> Option<&Bundle> {
+        self.bundles.get(name)
+    }
+
+    /// Puts `document` in the place of a bundle's file, or (`None`) puts the file back: how the
+    /// mutation check shows claims a changed number without touching any file.
+    pub fn replace(&mut self, bundle: &str, file: &str, document: Option<Document>) {
+        let key = (bundle.to_owned(), file.to_owned());
+        self.objects.borrow_mut().remove(&key);
+        match document {
+            Some(document) => self.replaced.insert(key, document),
+            None => self.replaced.remove(&key),
+        };
+    }
+
+    fn document(&self, bundle: &str, file: &str, asked: &Place) -> Result<&Document, Refusal> {
+        if !self.replaced.is_empty()
+            && let Some(document) = self.replaced.get(&(bundle.to_owned(), file.to_owned()))
+        {
+            return Ok(document);
+        }
+        let bundle = self.bundle(bundle).ok_or_else(|| {
+            crate::post::UNKNOWN_BUNDLE.at(asked.clone(), "a loaded bundle", format!("`{bundle}`"))
+        })?;
+        bundle.document(file).map_err(|refusal| {
+            let (expected, found) =
+                (refusal.expected.clone(), format!("{} in `{}`", refusal.found, bundle.name()));
+            refusal.code.at(asked.clone(), expected, found).way_out(refusal.way_out.clone())
+        })
+    }
+}
+
+/// The evidence as one claim sees it.
+#[derive(Debug)]
+pub struct Evidence<'a> {
+    library: &'a Library,
+    post: &'a Post,
+    shown: RefCell<Vec<(Exhibit, Origin)>>,
+}
+
+/// One value of a bundle.
+#[derive(Debug, Clone)]
+pub struct Datum<'a> {
+    /// The value.
+    pub node: Node<'a>,
+    /// Where it stands.
+    pub exhibit: Exhibit,
+}
+
+impl<'a> Datum<'a> {
+    /// Its text as printed.
+    pub fn printed(&self) -> Result<&'a str, Refusal> {
+        match &self.node.value().kind {
+            crate::source::Kind::Bool(true) => Ok("true"),
+            crate::source::Kind::Bool(false) => Ok("false"),
+            _ => self.node.printed(),
+        }
+    }
+
+    /// Whether it was typed from the very place that a claim quotes.
+    pub fn is_printed_at(&self, at: Option<crate::post::At<'_>>) -> bool {
+        at.is_some_and(|at| {
+            self.exhibit.document.as_deref() == Some(at.source)
+                && self.exhibit.printed_at.as_deref() == Some(at.place)
+        })
+    }
+}
+
+/// A number and how it came about.
+#[derive(Debug, Clone)]
+pub struct Quantity {
+    /// The label it carries in a list.
+    pub label: String,
+    /// Where it lies, in `unit`.
+    pub interval: Interval,
+    /// The nearest binary float.
+    pub float: f64,
+    /// The unit: shares are plain fractions, results of formulas have the formula's unit.
+    pub unit: Unit,
+    /// As printed, or what a formula gave.
+    pub text: String,
+    /// How it came about, with values in place: "(6 + 2) × 384"; empty for a plain value.
+    pub derivation: String,
+}
+
+impl Quantity {
+    /// An exact whole number.
+    pub fn count(number: u64) -> Self {
+        Self::plain(Operand::computed(number.to_string(), Interval::integer(number), number as f64))
+    }
+
+    /// The middle of its interval.
+    pub fn value(&self) -> BigRational {
+        self.interval.middle()
+    }
+
+    fn plain(operand: Operand) -> Self {
+        let Operand { text, interval, float, .. } = operand;
+        Self {
+            label: String::new(),
+            interval,
+            float,
+            unit: Unit::Plain,
+            text,
+            derivation: String::new(),
+        }
+    }
+
+    fn computed(evaluation: Evaluation, unit: Unit) -> Self {
+        let Evaluation { interval, float, text: derivation, .. } = evaluation;
+        let text = format_significant(&interval.middle(), 10);
+        Self { label: String::new(), interval, float, unit, text, derivation }
+    }
+
+    /// As the input of a formula, where shares are fractions.
+    fn into_operand(self) -> Operand {
+        let per_one = self.unit.per_one();
+        let float = self.float / nearest_f64(&per_one);
+        let text =
+            if self.derivation.is_empty() { self.text } else { format!("({})", self.derivation) };
+        Operand::computed(text, self.interval.scaled(&per_one.recip()), float)
+    }
+}
+
+impl<'a> Evidence<'a> {
+    /// The view that a claim of `post` has on `library`.
+    pub fn new(library: &'a Library, post: &'a Post) -> Self {
+        Self { library, post, shown: RefCell::default() }
+    }
+
+    /// Everything shown so far, sorted, and the weakest origin among it.
+    pub fn shown(&self) -> (Vec<Exhibit>, Option<Origin>) {
+        let shown = self.shown.borrow();
+        let weakest = shown.iter().map(|(_, origin)| *origin).min();
+        let mut exhibits: Vec<_> = shown.iter().map(|(exhibit, _)| exhibit.clone()).collect();
+        exhibits.sort();
+        exhibits.dedup();
+        (exhibits, weakest)
+    }
+
+    /// Follows a reference.
+    pub fn datum(&self, reference: Node) -> Result<Datum<'a>, Refusal> {
+        let bundle = self.bundle_of(reference)?;
+        let (file, pointer) = match reference.get("fact") {
+            Some(fact) => (FACTS, self.fact_pointer(bundle, fact)?),
+            None => (self.file_of(reference)?, reference.required("pointer")?.text()?.to_owned()),
+        };
+        let document = self.library.document(bundle.name(), file, &reference.place())?;
+        let node = document.root().at(&pointer).map_err(|refusal| {
+            let found = format!(
+                "{} at `{}` of `{}`",
+                refusal.found, refusal.place.pointer, refusal.place.file
+            );
+            let expected = refusal.expected.clone();
+            refusal.code.at(reference.place(), expected, found)
+        })?;
+        let exhibit = exhibit(bundle, file, &pointer);
+        self.shown.borrow_mut().push((exhibit.clone(), bundle.origin().into()));
+        Ok(Datum { node, exhibit })
+    }
+
+    /// Evaluates a term: a reference, a formula over terms, or a parameter object of a model.
+    pub fn quantity(&self, term: Node) -> Result<Quantity, Refusal> {
+        self.quantity_as(term, Nature::Auto)
+    }
+
+    /// A labelled list of terms.
+    pub fn quantities(&self, list: Node) -> Result<Vec<Quantity>, Refusal> {
+        list.items()?.map(|term| self.quantity(term)).collect()
+    }
+
+    /// Evaluates a term; a plain value is as exact as `nature` says, unless the term says otherwise.
+    pub fn quantity_as(&self, term: Node, nature: Nature) -> Result<Quantity, Refusal> {
+        let label = term.get("label").map(Node::text).transpose()?.unwrap_or_default().to_owned();
+        let quantity = if term.get("formula").is_some() {
+            term.only(&["formula", "inputs", "label"])?;
+            self.formula(term)?
+        } else if let Some(model) = term.get("model") {
+            term.only(&["model", "object", "convention", "label"])?;
+            Quantity::count(self.objects(model)?.count(object_of(term)?, convention_of(term)?))
+        } else {
+            self.value(term, nature)?
+        };
+        Ok(Quantity { label, ..quantity })
+    }
+
+    /// The number that a reference leads to.
+    fn value(&self, term: Node, nature: Nature) -> Result<Quantity, Refusal> {
+        term.only(&["bundle", "file", "pointer", "fact", "label", "nature"])?;
+        let datum = self.datum(term)?;
+        let nature = match term.get("nature").map(Node::text).transpose()? {
+            None => nature,
+            Some("exact") => Nature::Coefficient,
+            Some("measured") => Nature::Measured,
+            Some(other) => {
+                let place = term.get("nature").unwrap_or(term).place();
+                return Err(BAD_CHOICE.at(place, "`exact` or `measured`", format!("`{other}`")));
+            }
+        };
+        let text = datum.printed()?;
+        let not_a_number = |why: String| {
+            NOT_A_NUMBER.at(
+                term.place(),
+                "a number",
+                format!("\"{text}\" at {}: {why}", datum.node.place()),
+            )
+        };
+        let printed = Printed::parse(text).map_err(|error| not_a_number(error.to_string()))?;
+        Operand::read(&printed, nature)
+            .map(Quantity::plain)
+            .map_err(|error| not_a_number(error.to_string()))
+    }
+
+    /// Evaluates the `formula` of `node` over its `inputs`.
+    pub fn formula(&self, node: Node) -> Result<Quantity, Refusal> {
+        let name = node.required("formula")?;
+        let text = name.text()?;
+        let formula = Formula::find(text).ok_or_else(|| {
+            UNKNOWN_FORMULA.at(name.place(), "a formula of the registry", format!("`{text}`"))
+        })?;
+        let inputs = node.required("inputs")?;
+        let wrong = |found: String| {
+            let names: Vec<_> =
+                formula.inputs.iter().map(|spec| format!("`{}`", spec.name)).collect();
+            WRONG_INPUTS.at(inputs.place(), format!("{} for `{text}`", names.join(", ")), found)
+        };
+        if let Some((key, _)) =
+            inputs.members()?.find(|(key, _)| formula.inputs.iter().all(|spec| spec.name != *key))
+        {
+            return Err(wrong(format!("`{key}`")));
+        }
+        let mut operands = Vec::new();
+        for spec in formula.inputs {
+            let input =
+                inputs.get(spec.name).ok_or_else(|| wrong(format!("no `{}`", spec.name)))?;
+            let terms: Vec<Node> = if spec.many { input.items()?.collect() } else { vec![input] };
+            for term in terms {
+                operands.push(self.quantity_as(term, spec.nature)?.into_operand());
+            }
+        }
+        let evaluation = formula.evaluate(&operands).map_err(|error| {
+            NOT_COMPUTABLE.at(
+                node.place(),
+                "inputs for which the formula has a value",
+                error.to_string(),
+            )
+        })?;
+        Ok(Quantity::computed(evaluation, formula.unit))
+    }
+
+    /// The parameter objects of the model whose config stands at `reference` (`bundle`, `file`).
+    pub fn objects(&self, reference: Node) -> Result<Rc<Objects>, Refusal> {
+        let bundle = self.bundle_of(reference)?;
+        let file = self.file_of(reference)?;
+        self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
+        let key = (bundle.name().to_owned(), file.to_owned());
+        if let Some(objects) = self.library.objects.borrow().get(&key) {
+            return Ok(Rc::clone(objects));
+        }
+        let document = self.library.document(bundle.name(), file, &reference.place())?;
+        let objects = Rc::new(params::recompute(document)?);
+        self.library.objects.borrow_mut().insert(key, Rc::clone(&objects));
+        Ok(objects)
+    }
+
+    /// The parsed file that `reference` names.
+    pub fn document(&self, reference: Node) -> Result<&'a Document, Refusal> {
+        let bundle = self.bundle_of(reference)?;
+        let file = self.file_of(reference)?;
+        self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
+        self.library.document(bundle.name(), file, &reference.place())
+    }
+
+    fn file_of<'n>(&self, reference: Node<'n>) -> Result<&'n str, Refusal> {
+        reference.required("file")?.text()
+    }
+
+    fn bundle_of(&self, reference: Node) -> Result<&'a Bundle, Refusal> {
+        let name = match reference.get("bundle") {
+            Some(name) => self.post.pin(name)?.name.as_str(),
+            None => self
+                .post
+                .default_bundle
+                .as_deref()
+                .ok_or_else(|| NO_BUNDLE.at(reference.place(), "`bundle`", "none"))?,
+        };
+        self.library.bundle(name).ok_or_else(|| {
+            crate::post::UNKNOWN_BUNDLE.at(
+                reference.place(),
+                "a loaded bundle",
+                format!("`{name}`"),
+            )
+        })
+    }
+
+    fn fact_pointer(&self, bundle: &Bundle, fact: Node) -> Result<String, Refusal> {
+        let id = fact.text()?;
+        let at = bundle.fact(id).map(|(at, _)| at);
+        let at = at.ok_or_else(|| {
+            NO_FACT.at(fact.place(), format!("a fact of `{}`", bundle.name()), format!("`{id}`"))
+        })?;
+        Ok(format!("/facts/{at}/value"))
+    }
+}
+
+impl From<bundle::Origin> for Origin {
+    fn from(origin: bundle::Origin) -> Self {
+        match origin {
+            bundle::Origin::Transcribed => Self::Transcribed,
+            bundle::Origin::Emitted => Self::Emitted,
+        }
+    }
+}
+
+/// Which parameter object a term or claim means.
+pub fn object_of(node: Node) -> Result<Object, Refusal> {
+    let object = node.required("object")?;
+    match object.text()? {
+        "total" => Ok(Object::Total),
+        "active" => Ok(Object::Active),
+        other => Err(BAD_CHOICE.at(object.place(), "`total` or `active`", format!("`{other}`"))),
+    }
+}
+
+/// The counting convention that a term or claim declares, else the default one.
+pub fn convention_of(node: Node) -> Result<Convention, Refusal> {
+    let Some(convention) = node.get("convention") else { return Ok(Convention::Default) };
+    let name = convention.text()?;
+    Convention::named(name).ok_or_else(|| {
+        let known: Vec<_> =
+            Convention::ALL.iter().map(|known| format!("`{}`", known.name())).collect();
+        BAD_CHOICE.at(
+            convention.place(),
+            format!("one of {}", known.join(", ")),
+            format!("`{name}`"),
+        )
+    })
+}
+
+/// The exhibit for a value: a transcribed one also names the publication it was typed from.
+fn exhibit(bundle: &Bundle, file: &str, pointer: &str) -> Exhibit {
+    let fact = pointer.strip_prefix("/facts/").and_then(|rest| rest.split('/').next());
+    let fact =
+        fact.filter(|_| file == FACTS).and_then(|at| bundle.facts().get(at.parse::<usize>().ok()?));
+    let (document, printed_at, pointer) = match fact {
+        Some(fact) => (
+            Some(fact.at.source.clone()),
+            Some(fact.at.place.clone()),
+            format!("/facts/id={}/value", fact.id),
+        ),
+        None => (
+            bundle.typed_from(file).map(str::to_owned),
+            bundle.typed_from(file).map(|_| pointer.to_owned()),
+            pointer.to_owned(),
+        ),
+    };
+    Exhibit {
+        bundle: bundle.name().to_owned(),
+        file: file.to_owned(),
+        pointer,
+        document,
+        printed_at,
+    }
+}
+
+/// An interval that is one whole number.
+pub fn whole(interval: &Interval) -> Option<num_bigint::BigInt> {
+    (interval.is_point() && interval.low().is_integer()).then(|| interval.low().to_integer())
+}

@@ -1,0 +1,410 @@
+//! The fields of a config: typed reads that remember what was read, and the rule for the rest.
+//!
+//! A field that no reader asked for is harmless if it is known to be, refused if its name looks like
+//! a shape, and otherwise listed as ignored.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use crate::source::{Kind, Node, Place, Refusal, WRONG_TYPE};
+
+use super::blocks::{Experts, Heads};
+use super::{IMPOSSIBLE_SHAPE, Layers, Size, UNKNOWN_SHAPE_FIELD, UNSUPPORTED};
+
+/// The most layers that are read: beyond every model, and small enough to list.
+const LAYER_CAP: u64 = 1 << 16;
+
+/// Fields of published configs that shape nothing in any family here, though their names may look so.
+const INERT: &[&str] = &[
+    "_name_or_path",
+    "architectures",
+    "attention_dropout",
+    "auto_map",
+    "bos_token_id",
+    "classifier_dropout",
+    "chunk_size_feed_forward",
+    "context_window_size",
+    "dtype",
+    "encoder_no_repeat_ngram_size",
+    "eos_token_id",
+    "head_dtype",
+    "hidden_act",
+    "id2label",
+    "initializer_range",
+    "label2id",
+    "layer_norm_eps",
+    "layer_norm_epsilon",
+    "layer_types",
+    "max_position_embeddings",
+    "max_window_layers",
+    "model_type",
+    "no_repeat_ngram_size",
+    "num_beam_groups",
+    "num_beams",
+    "num_logits_to_keep",
+    "num_return_sequences",
+    "output_attentions",
+    "output_hidden_states",
+    "output_router_logits",
+    "pad_token_id",
+    "partial_rotary_factor",
+    "prefill_chunk_size",
+    "pretraining_tp",
+    "rms_norm_eps",
+    "rope_interleave",
+    "rope_interleaved",
+    "rope_parameters",
+    "rope_scaling",
+    "rope_theta",
+    "rotary_dim",
+    "router_aux_loss_coef",
+    "router_jitter_noise",
+    "sliding_window",
+    "sliding_window_size",
+    "attention_sink_size",
+    "tie_encoder_decoder",
+    "tokenizer_class",
+    "torch_dtype",
+    "transformers_version",
+    "use_cache",
+    "use_sliding_window",
+];
+
+/// The root of a config and which of its fields were asked for.
+pub struct Fields<'a> {
+    root: Node<'a>,
+    read: RefCell<BTreeSet<String>>,
+    notes: RefCell<Vec<String>>,
+}
+
+/// What most configs say in the same words.
+pub struct Dims {
+    /// `vocab_size`.
+    pub v: Size,
+    /// `hidden_size`.
+    pub h: Size,
+    /// `intermediate_size`.
+    pub i: Size,
+    /// `num_hidden_layers`.
+    pub layers: Layers,
+    /// `tie_word_embeddings`.
+    pub tied: bool,
+}
+
+/// What the reference implementation takes where a config is silent.
+pub struct Defaults {
+    /// `vocab_size`.
+    pub vocabulary: u64,
+    /// `hidden_size`.
+    pub hidden: u64,
+    /// `intermediate_size`.
+    pub width: u64,
+    /// `num_hidden_layers`.
+    pub layers: u64,
+    /// `tie_word_embeddings`.
+    pub tied: bool,
+}
+
+/// The head size where the config does not name one.
+#[derive(Debug, Clone, Copy)]
+pub enum HeadSize {
+    /// Width over heads.
+    Derived,
+    /// The default of the reference implementation.
+    Fixed(u64),
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of the table `root`.
+    pub fn new(root: Node<'a>) -> Self {
+        Self { root, read: RefCell::default(), notes: RefCell::default() }
+    }
+
+    /// Adds a remark that goes into the report.
+    pub fn note(&self, text: impl Into<String>) {
+        self.notes.borrow_mut().push(text.into());
+    }
+
+    /// The field that goes by one of the names in `names` (separated by `|`), null included; two
+    /// names that disagree are refused.
+    fn find(&self, names: &str) -> Result<Option<Node<'a>>, Refusal> {
+        let mut found: Option<Node<'a>> = None;
+        for name in names.split('|') {
+            self.read.borrow_mut().insert(name.to_owned());
+            let Some((_, node)) = self.root.members()?.find(|(key, _)| *key == name) else {
+                continue;
+            };
+            match found {
+                Some(first) if first.value().kind != node.value().kind => {
+                    return Err(IMPOSSIBLE_SHAPE.at(
+                        node.place(),
+                        format!("one value for `{names}`"),
+                        format!("`{name}` with another value"),
+                    ));
+                }
+                Some(_) => {}
+                None => found = Some(node),
+            }
+        }
+        Ok(found)
+    }
+
+    fn present(&self, names: &str) -> Result<Option<Node<'a>>, Refusal> {
+        Ok(self.find(names)?.filter(|node| node.value().kind != Kind::Null))
+    }
+
+    /// Whether a field is there and not null.
+    pub fn given(&self, names: &str) -> Result<bool, Refusal> {
+        Ok(self.present(names)?.is_some())
+    }
+
+    /// Where a field stands, or the root if it is absent.
+    pub fn place(&self, names: &str) -> Place {
+        match self.find(names) {
+            Ok(Some(node)) => node.place(),
+            _ => self.root.place(),
+        }
+    }
+
+    /// Refuses the value of a field.
+    pub fn impossible(&self, names: &str, expected: impl Into<String>) -> Refusal {
+        let found = self.find(names).ok().flatten().map_or_else(|| "its default".to_owned(), said);
+        IMPOSSIBLE_SHAPE.at(self.place(names), expected, format!("`{names}` = {found}"))
+    }
+
+    /// A whole number, 0 allowed.
+    pub fn count(&self, names: &str, default: u64) -> Result<Size, Refusal> {
+        match self.find(names)? {
+            Some(node) => Ok(node.integer()?.into()),
+            None => Ok(default.into()),
+        }
+    }
+
+    /// A number of things that null turns off.
+    pub fn count_or_none(&self, names: &str, default: u64) -> Result<Size, Refusal> {
+        match self.present(names)? {
+            None if self.find(names)?.is_some() => Ok(Size::ZERO),
+            _ => self.count(names, default),
+        }
+    }
+
+    /// A dimension: at least 1.
+    pub fn size(&self, names: &str, default: u64) -> Result<Size, Refusal> {
+        self.nonzero(names, self.count(names, default)?)
+    }
+
+    /// A dimension that the config must name.
+    pub fn required(&self, names: &str) -> Result<Size, Refusal> {
+        let first = names.split('|').next().unwrap_or(names);
+        match self.present(names)? {
+            Some(node) => self.nonzero(names, node.integer()?.into()),
+            None => self.root.required(first).and_then(Node::integer).map(Size::from),
+        }
+    }
+
+    /// A dimension that may be absent or null, with what each of the two means.
+    pub fn size_or(&self, names: &str, absent: Size, null: Size) -> Result<Size, Refusal> {
+        match self.find(names)? {
+            None => Ok(absent),
+            Some(node) if node.value().kind == Kind::Null => Ok(null),
+            Some(node) => self.nonzero(names, node.integer()?.into()),
+        }
+    }
+
+    /// A dimension that null turns off.
+    pub fn size_unless_null(&self, names: &str, absent: u64) -> Result<Option<Size>, Refusal> {
+        let size = self.size_or(names, absent.into(), Size::ZERO)?;
+        Ok((size != Size::ZERO).then_some(size))
+    }
+
+    /// A dimension that has no default.
+    pub fn size_if_any(&self, names: &str) -> Result<Option<Size>, Refusal> {
+        self.size_unless_null(names, 0)
+    }
+
+    fn nonzero(&self, names: &str, size: Size) -> Result<Size, Refusal> {
+        if size == Size::ZERO {
+            return Err(self.impossible(names, "at least 1"));
+        }
+        Ok(size)
+    }
+
+    /// A switch; null is off.
+    pub fn flag(&self, names: &str, default: bool) -> Result<bool, Refusal> {
+        match self.find(names)? {
+            None => Ok(default),
+            Some(node) if node.value().kind == Kind::Null => Ok(false),
+            Some(node) => node.truth(),
+        }
+    }
+
+    /// Refuses the value of a field that has a meaning, but none that is counted here.
+    pub fn unsupported(&self, names: &str, expected: impl Into<String>) -> Refusal {
+        let found = self.find(names).ok().flatten().map_or_else(|| "its default".to_owned(), said);
+        UNSUPPORTED.at(self.place(names), expected, found)
+    }
+
+    /// Refuses a switch that is on where only the other layout is known.
+    pub fn off(&self, name: &str) -> Result<(), Refusal> {
+        match self.flag(name, false)? {
+            false => Ok(()),
+            true => Err(self.unsupported(name, format!("`{name}` off"))),
+        }
+    }
+
+    /// Refuses a word other than `known`; where it is absent `default` holds.
+    pub fn word(&self, name: &str, default: &str, known: &str) -> Result<(), Refusal> {
+        let word = match self.present(name)? {
+            Some(node) => node.text()?,
+            None => default,
+        };
+        if word == known {
+            return Ok(());
+        }
+        let found = format!("\"{word}\"");
+        Err(UNSUPPORTED.at(self.place(name), format!("`{name}` = \"{known}\""), found))
+    }
+
+    /// Refuses a number other than `known`.
+    pub fn exactly(&self, name: &str, known: u64) -> Result<(), Refusal> {
+        if self.count(name, known)? == known.into() {
+            return Ok(());
+        }
+        Err(self.unsupported(name, format!("`{name}` = {known}")))
+    }
+
+    /// The elements of a list of whole numbers; absent and null are empty.
+    pub fn list(&self, name: &str) -> Result<Vec<u64>, Refusal> {
+        match self.present(name)? {
+            Some(node) => node.items()?.map(Node::integer).collect(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The number of layers, and which are sparse.
+    pub fn layers(
+        &self,
+        names: &str,
+        default: u64,
+        sparse: impl Fn(u64) -> bool,
+    ) -> Result<Layers, Refusal> {
+        match self.size(names, default)?.value() {
+            Some(count) if count <= LAYER_CAP => Ok(Layers::new(count, sparse)),
+            _ => Err(self.impossible(names, format!("at most {LAYER_CAP} layers"))),
+        }
+    }
+
+    /// The number of layers without a default, and which are sparse.
+    pub fn required_layers(
+        &self,
+        names: &str,
+        sparse: impl Fn(u64) -> bool,
+    ) -> Result<Layers, Refusal> {
+        self.required(names)?;
+        self.layers(names, 0, sparse)
+    }
+
+    /// The common dimensions; `sparse` says which layers have routed experts.
+    pub fn dims(&self, defaults: Defaults, sparse: impl Fn(u64) -> bool) -> Result<Dims, Refusal> {
+        Ok(Dims {
+            v: self.size("vocab_size", defaults.vocabulary)?,
+            h: self.size("hidden_size", defaults.hidden)?,
+            i: self.size("intermediate_size", defaults.width)?,
+            layers: self.layers("num_hidden_layers", defaults.layers, sparse)?,
+            tied: self.flag("tie_word_embeddings", defaults.tied)?,
+        })
+    }
+
+    /// `width` over `heads`, which must come out even.
+    pub fn head_size(&self, names: &str, width: Size, heads: Size) -> Result<Size, Refusal> {
+        width
+            .split(heads)
+            .ok_or_else(|| self.impossible(names, "a number of heads that divides the width"))
+    }
+
+    /// The heads of a config in the common spelling; `key_value` is the default number of grouped
+    /// heads, or nothing where it is the number of heads.
+    pub fn heads(
+        &self,
+        hidden: Size,
+        default: u64,
+        key_value: Option<u64>,
+        size: HeadSize,
+    ) -> Result<Heads, Refusal> {
+        let count = self.size("num_attention_heads", default)?;
+        let absent = key_value.map_or(count, Size::from);
+        let key_value = self.size_or("num_key_value_heads", absent, count)?;
+        if count.split(key_value).is_none() {
+            let expected = "a number of heads of keys and values that divides the heads of queries";
+            return Err(self.impossible("num_key_value_heads", expected));
+        }
+        let named = match (self.find("head_dim")?, size) {
+            (None, HeadSize::Fixed(size)) => Some(Size::from(size)),
+            _ => self.size_if_any("head_dim")?,
+        };
+        let size = match named {
+            Some(size) => size,
+            None => self.head_size("num_attention_heads", hidden, count)?,
+        };
+        Ok(Heads { count, key_value, size })
+    }
+
+    /// E and K under their names, with K at most E.
+    pub fn experts(
+        &self,
+        (all, all_default): (&str, u64),
+        (used, used_default): (&str, u64),
+    ) -> Result<Experts, Refusal> {
+        let (count, per_token) = (self.size(all, all_default)?, self.size(used, used_default)?);
+        if (count - per_token).value().is_none() {
+            return Err(self.impossible(used, "at most as many as there are experts"));
+        }
+        Ok(Experts { count, per_token })
+    }
+
+    /// Judges every field that was not read: refused, harmless or ignored. Returns the ignored
+    /// ones and the notes.
+    pub fn finish(self, inert: &[&str]) -> Result<(Vec<String>, Vec<String>), Refusal> {
+        let read = self.read.into_inner();
+        let mut ignored = Vec::new();
+        for (key, node) in self.root.members()? {
+            if read.contains(key) || INERT.contains(&key) || inert.contains(&key) {
+                continue;
+            }
+            if node.value().kind != Kind::Null && looks_like_a_shape(key) {
+                let expected = "fields whose meaning for the shape is known";
+                return Err(UNKNOWN_SHAPE_FIELD.at(node.place(), expected, format!("`{key}`")));
+            }
+            ignored.push(key.to_owned());
+        }
+        Ok((ignored, self.notes.into_inner()))
+    }
+}
+
+/// Whether a field of this name may change the number of parameters.
+fn looks_like_a_shape(name: &str) -> bool {
+    let ends = ["_dim", "_size", "_rank"];
+    let starts = ["num_", "n_", "tie_", "tied_"];
+    let holds = ["bias", "layers", "experts", "qk_norm", "qk_layernorm"];
+    ends.iter().any(|end| name.ends_with(end))
+        || starts.iter().any(|start| name.starts_with(start))
+        || holds.iter().any(|part| name.contains(part))
+}
+
+/// A scalar as it is written, for messages.
+fn said(node: Node<'_>) -> String {
+    match &node.value().kind {
+        Kind::Number(text) => text.to_string(),
+        Kind::Text(text) => format!("\"{}\"", text.chars().take(60).collect::<String>()),
+        Kind::Bool(truth) => truth.to_string(),
+        other => other.word().to_owned(),
+    }
+}
+
+/// Refuses what is not a table.
+pub fn table(root: Node<'_>) -> Result<Node<'_>, Refusal> {
+    match &root.value().kind {
+        Kind::Object(_) => Ok(root),
+        other => Err(WRONG_TYPE.at(root.place(), "a config", other.word())),
+    }
+}

@@ -1,0 +1,164 @@
+//! The report on one file: a config, a checkpoint, or the index of a sharded one.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use super::checkpoint::{FOREIGN_FORMAT, Header, Seen, Shards, read_document};
+use super::{Convention, Objects, recompute};
+use crate::source::{Document, Place, Refusal};
+
+/// One entry of `models` in `repro.params/1`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// The file, by the name the caller gave it.
+    pub file: String,
+    /// Everything stored, under the default convention.
+    pub total: u64,
+    /// What one token touches, where that is known; the notes say why it is not.
+    pub active: Option<u64>,
+    /// The parameter objects of the config, where there is one and the file agrees with it.
+    pub objects: Option<Objects>,
+    /// What the count leaves out or could not see.
+    pub notes: Vec<String>,
+}
+
+impl Model {
+    fn of(file: &str, mut objects: Objects) -> Self {
+        Self {
+            file: file.to_owned(),
+            total: objects.total(),
+            active: Some(objects.active()),
+            notes: std::mem::take(&mut objects.notes),
+            objects: Some(objects),
+        }
+    }
+}
+
+impl Serialize for Model {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let objects = self.objects.as_ref();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("file", &self.file)?;
+        map.serialize_entry("family", objects.map_or("unknown", |objects| objects.family))?;
+        map.serialize_entry("total", &self.total)?;
+        map.serialize_entry("active", &self.active)?;
+        map.serialize_entry("breakdown", &Parts(objects))?;
+        map.serialize_entry("conventions", &Conventions(objects))?;
+        map.serialize_entry("tied", &objects.map(|objects| objects.tied))?;
+        map.serialize_entry("shape", &objects.map(|objects| objects.shape))?;
+        map.serialize_entry("active_ffn_width", &objects.map(|objects| objects.active_ffn_width))?;
+        map.serialize_entry("ignored", objects.map_or(&[][..], |objects| &objects.ignored))?;
+        map.serialize_entry("notes", &self.notes)?;
+        map.end()
+    }
+}
+
+/// Both objects by part, or an empty table where only a header was seen.
+struct Parts<'a>(Option<&'a Objects>);
+
+impl Serialize for Parts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let parts = self.0.into_iter().flat_map(|objects| objects.breakdown.parts());
+        serializer.collect_map(parts.map(|(part, count)| (part.name(), count)))
+    }
+}
+
+/// The counts under every convention, or an empty table.
+struct Conventions<'a>(Option<&'a Objects>);
+
+impl Serialize for Conventions<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let counts = |objects: &Objects| {
+            Convention::ALL.map(|convention| (convention.name(), objects.both(convention)))
+        };
+        serializer.collect_map(self.0.map(counts).into_iter().flatten())
+    }
+}
+
+/// Counts the model in the file at `path`, called `name` in every message.
+pub fn load(path: &Path, name: &str) -> Result<Model, Refusal> {
+    let ending = name.rsplit('.').next().unwrap_or_default();
+    match ending {
+        "safetensors" => {
+            let header = Header::load(path, name)?;
+            let mut seen = Seen::default();
+            header.tensors.iter().for_each(|tensor| seen.add(tensor));
+            let mut notes = Vec::new();
+            if let Some(count) = shard_count(name) {
+                notes.push(format!("one shard of {count}: load the index to count the model"));
+            }
+            Ok(stored(path, name, &seen, notes))
+        }
+        "pt" | "pth" | "bin" | "ckpt" | "pkl" | "pickle" | "zip" | "tar" | "npz" | "gguf" => {
+            let expected = "`.json`, `.toml` or `.safetensors`";
+            Err(FOREIGN_FORMAT.at(Place::file(name), expected, format!("`.{ending}`")))
+        }
+        _ => {
+            let document = read_document(path, name)?;
+            if document.root().get("weight_map").is_none() {
+                return recompute(&document).map(|objects| Model::of(name, objects));
+            }
+            index(path, name, &document)
+        }
+    }
+}
+
+/// Counts the shards that lie beside an index.
+fn index(path: &Path, name: &str, document: &Document) -> Result<Model, Refusal> {
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let folder = name.rfind('/').map_or("", |at| &name[..=at]);
+    let shards = Shards::load(document, beside, folder)?;
+    let mut notes = Vec::new();
+    if !shards.missing.is_empty() {
+        let missing = shards.missing.join("`, `");
+        notes.push(format!("not counted, because the shards are missing: `{missing}`"));
+    }
+    Ok(stored(path, name, &shards.seen, notes))
+}
+
+/// The report on what headers show, joined with the config beside them if there is one.
+fn stored(path: &Path, name: &str, seen: &Seen, mut notes: Vec<String>) -> Model {
+    notes.extend(seen.notes());
+    let mut total = seen.parameters();
+    let config = path.with_file_name("config.json");
+    let folder = name.rfind('/').map_or("", |at| &name[..=at]);
+    let objects = match config.exists() {
+        true => read_document(&config, &format!("{folder}config.json"))
+            .and_then(|document| recompute(&document))
+            .map_err(|refusal| format!("the config beside the file is of no use: {refusal}")),
+        false => Err("no `config.json` beside the file says how many experts a token uses".into()),
+    };
+    let objects = objects.and_then(|objects| {
+        if objects.tied && total.saturating_sub(seen.head()) == objects.total() {
+            total = objects.total();
+        }
+        match total == objects.total() {
+            true => Ok(objects),
+            false => Err(format!(
+                "the config beside the file describes {} parameters, not {total}",
+                objects.total()
+            )),
+        }
+    });
+    match objects {
+        Ok(objects) => {
+            let mut model = Model::of(name, objects);
+            model.notes.extend(notes);
+            model
+        }
+        Err(why) => {
+            notes.push(format!("the active count is not known: {why}"));
+            Model { file: name.to_owned(), total, active: None, objects: None, notes }
+        }
+    }
+}
+
+/// How many shards a checkpoint has whose name ends in `-00001-of-00002.safetensors`.
+fn shard_count(name: &str) -> Option<u64> {
+    let (rest, count) = name.strip_suffix(".safetensors")?.rsplit_once("-of-")?;
+    let number = rest.rsplit_once('-')?.1;
+    number.parse::<u64>().ok()?;
+    count.parse().ok()
+}

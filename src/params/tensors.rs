@@ -1,0 +1,198 @@
+//! The named list of tensors that a checkpoint of a family holds, kept as patterns: 45,000 expert
+//! matrices are three rows.
+
+use super::{Part, Size, Sums};
+
+/// Which layers have routed experts.
+#[derive(Debug, Clone)]
+pub struct Layers(Vec<bool>);
+
+impl Layers {
+    /// `count` layers, of which those are sparse for which `sparse` says so.
+    pub fn new(count: u64, sparse: impl Fn(u64) -> bool) -> Self {
+        Self((0..count).map(sparse).collect())
+    }
+
+    /// How many there are.
+    pub fn all(&self) -> Size {
+        Size::from(self.0.len() as u64)
+    }
+
+    /// How many have routed experts.
+    pub fn sparse(&self) -> Size {
+        Size::from(self.0.iter().filter(|&&sparse| sparse).count() as u64)
+    }
+
+    /// How many have none.
+    pub fn dense(&self) -> Size {
+        self.all() - self.sparse()
+    }
+
+    /// The numbers of the layers in which `part` stands.
+    fn with(&self, part: Part) -> impl Iterator<Item = usize> + '_ {
+        let stands = move |sparse: bool| match part {
+            Part::DenseFfn => !sparse,
+            Part::Router | Part::RoutedExperts | Part::SharedExperts => sparse,
+            _ => true,
+        };
+        self.0.iter().enumerate().filter(move |(_, sparse)| stands(**sparse)).map(|(at, _)| at)
+    }
+}
+
+/// A tensor of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its name in the file.
+    pub name: String,
+    /// Its dimensions.
+    pub shape: Vec<u64>,
+    /// What it is part of.
+    pub part: Part,
+}
+
+/// Tensors whose names differ in a number: `{layer}` runs over the layers of the part, `{copy}`
+/// over `copies`.
+#[derive(Debug, Clone)]
+struct Row {
+    name: String,
+    shape: Vec<Size>,
+    copies: Size,
+    part: Part,
+}
+
+/// The tensors of one model.
+#[derive(Debug, Clone)]
+pub struct Tensors {
+    layers: Layers,
+    /// E and K of the routed experts.
+    experts: (Size, Size),
+    rows: Vec<Row>,
+}
+
+impl Tensors {
+    /// An empty list for a model with these layers and no experts.
+    pub fn new(layers: &Layers) -> Self {
+        Self { layers: layers.clone(), experts: (1.into(), 1.into()), rows: Vec::new() }
+    }
+
+    /// The same list for `experts` routed experts a layer, of which a token uses `used`.
+    pub fn with_experts(mut self, experts: Size, used: Size) -> Self {
+        self.experts = (experts, used);
+        self
+    }
+
+    /// Adds one tensor.
+    pub fn tensor(&mut self, part: Part, name: &str, shape: &[Size]) {
+        self.copied(part, name, 1.into(), shape);
+    }
+
+    /// Adds one tensor for each of `copies` values of `{copy}`.
+    pub fn copied(&mut self, part: Part, name: &str, copies: Size, shape: &[Size]) {
+        self.rows.push(Row { name: name.to_owned(), shape: shape.to_vec(), copies, part });
+    }
+
+    /// Adds the `.weight`, out × in, of a linear map and its `.bias` if it has one.
+    pub fn linear(&mut self, part: Part, name: &str, output: Size, input: Size, bias: bool) {
+        self.copied_linear(part, name, 1.into(), (output, input), bias);
+    }
+
+    /// Adds a linear map for each of `copies` values of `{copy}`.
+    pub fn copied_linear(
+        &mut self,
+        part: Part,
+        name: &str,
+        copies: Size,
+        (output, input): (Size, Size),
+        bias: bool,
+    ) {
+        self.copied(part, &format!("{name}.weight"), copies, &[output, input]);
+        if bias {
+            self.copied(part, &format!("{name}.bias"), copies, &[output]);
+        }
+    }
+
+    /// Adds a normalisation weight, and its bias if it has one.
+    pub fn norm(&mut self, name: &str, width: Size, bias: bool) {
+        self.tensor(Part::Norms, &format!("{name}.weight"), &[width]);
+        if bias {
+            self.tensor(Part::Norms, &format!("{name}.bias"), &[width]);
+        }
+    }
+
+    /// The sum of their elements by part.
+    pub fn sums(&self) -> Sums {
+        let (experts, used) = self.experts;
+        self.rows.iter().fold(Sums::NONE, |sums, row| {
+            let one = row.shape.iter().fold(row.copies, |product, &size| product * size);
+            let places = match row.name.contains("{layer}") {
+                true => Size::from(self.layers.with(row.part).count() as u64),
+                false => 1.into(),
+            };
+            let total = one * places;
+            match row.part {
+                Part::RoutedExperts => {
+                    // Whether stacked in one tensor or one tensor each, E experts share the row.
+                    let each = one.split(experts).map_or(one, |each| each * places);
+                    sums.routed(each, experts, used)
+                }
+                part => sums.plus(part, total, total),
+            }
+        })
+    }
+
+    /// Every tensor, one by one; sizes beyond `u64` were refused before anybody gets here.
+    pub fn iter(&self) -> impl Iterator<Item = Tensor> + '_ {
+        self.rows.iter().flat_map(move |row| {
+            let layers: Box<dyn Iterator<Item = Option<usize>>> = match row.name.contains("{layer}")
+            {
+                true => Box::new(self.layers.with(row.part).map(Some)),
+                false => Box::new(std::iter::once(None)),
+            };
+            layers.flat_map(move |layer| {
+                (0..row.copies.value().unwrap_or(0)).map(move |copy| row.tensor(layer, copy))
+            })
+        })
+    }
+}
+
+impl Row {
+    fn tensor(&self, layer: Option<usize>, copy: u64) -> Tensor {
+        let mut name = self.name.clone();
+        if let Some(layer) = layer {
+            name = name.replacen("{layer}", &layer.to_string(), 1);
+        }
+        if name.contains("{copy}") {
+            name = name.replacen("{copy}", &copy.to_string(), 1);
+        }
+        let shape = self.shape.iter().filter_map(|size| size.value()).collect();
+        Tensor { name, shape, part: self.part }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_unfold_into_the_names_of_a_checkpoint() {
+        let layers = Layers::new(3, |layer| layer > 0);
+        let mut tensors = Tensors::new(&layers).with_experts(4.into(), 1.into());
+        tensors.linear(Part::DenseFfn, "l.{layer}.up", 2.into(), 3.into(), true);
+        tensors.copied_linear(
+            Part::RoutedExperts,
+            "l.{layer}.e.{copy}",
+            4.into(),
+            (2.into(), 3.into()),
+            false,
+        );
+        let names: Vec<_> = tensors.iter().map(|tensor| tensor.name).collect();
+        assert_eq!(names[..3], ["l.0.up.weight", "l.0.up.bias", "l.1.e.0.weight"]);
+        assert_eq!((names.len(), names[9].as_str()), (10, "l.2.e.3.weight"));
+        let breakdown = tensors.sums().finish().unwrap();
+        assert_eq!(breakdown.part(Part::DenseFfn).total, 8);
+        let routed = breakdown.part(Part::RoutedExperts);
+        assert_eq!((routed.total, routed.active), (48, 12));
+        let listed: u64 = tensors.iter().map(|tensor| tensor.shape.iter().product::<u64>()).sum();
+        assert_eq!(listed, 56);
+    }
+}

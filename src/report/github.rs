@@ -1,0 +1,204 @@
+//! Workflow commands of GitHub Actions, and the job summary. A step may show ten annotations of each
+//! level, so the worst come first and the last one says what is missing.
+
+use std::collections::BTreeMap;
+
+use crate::outcome::{ClaimReport, Finding, PostReport, Report, Severity, Verdict};
+use crate::source::{Place, Refusal};
+
+use super::visible::{clipped, prose, visible};
+use super::{SCOPE, markdown, wording};
+
+/// The annotations of one level that GitHub shows for a step.
+const PER_LEVEL: usize = 10;
+/// The most characters of one message.
+const MESSAGE_LIMIT: usize = 2_000;
+/// GitHub drops a job summary of more than 1 MiB.
+const SUMMARY_LIMIT: usize = 1_000_000;
+
+/// The report as a job summary in Markdown, to be appended to the file that GitHub names.
+pub fn summary(report: &Report) -> String {
+    markdown::render(report, SUMMARY_LIMIT)
+}
+
+/// The report as annotations.
+pub(super) fn render(report: &Report) -> String {
+    let mut errors: Vec<Annotation> = report.failures.iter().map(Annotation::of_refusal).collect();
+    let mut warnings = Vec::new();
+    let mut notices = Vec::new();
+    match &report.locked {
+        Some(_) => errors.extend(differences(report)),
+        None => {
+            for verdict in Verdict::ALL {
+                let level = if verdict == Verdict::Refuted { &mut errors } else { &mut warnings };
+                level.extend(claims(report, verdict));
+            }
+            for (post, finding) in report
+                .posts
+                .iter()
+                .flat_map(|post| wording::remarks(post).into_iter().map(move |f| (post, f)))
+            {
+                let level = match finding.severity {
+                    Severity::Error => &mut errors,
+                    Severity::Warning => &mut warnings,
+                    Severity::Note => &mut notices,
+                };
+                level.push(Annotation::of_finding(post, finding));
+            }
+        }
+    }
+    notices.insert(0, closing(report));
+    let mut text = String::new();
+    for (level, annotations) in [("error", errors), ("warning", warnings), ("notice", notices)] {
+        for annotation in capped(annotations, level) {
+            annotation.write(level, &mut text);
+        }
+    }
+    text
+}
+
+/// The claims with one verdict in all posts, decisions first.
+fn claims(report: &Report, verdict: Verdict) -> Vec<Annotation> {
+    let mut claims: Vec<(&PostReport, &ClaimReport)> = report
+        .posts
+        .iter()
+        .flat_map(|post| wording::ranked(post, verdict).into_iter().map(move |claim| (post, claim)))
+        .filter(|(post, claim)| {
+            verdict != Verdict::Verified
+                || report.below_minimum.contains(&format!("{}/{}", post.id, claim.id))
+        })
+        .collect();
+    claims.sort_by_key(|(_, claim)| claim.weight != crate::outcome::Weight::Decision);
+    claims.into_iter().map(|(post, claim)| Annotation::of_claim(post, claim)).collect()
+}
+
+fn differences(report: &Report) -> impl Iterator<Item = Annotation> {
+    report.locked.iter().flatten().map(|difference| {
+        let post = report.posts.iter().find(|post| post.id == difference.post);
+        let claim = post.and_then(|post| post.claims.iter().find(|c| c.id == difference.claim));
+        let whole = || post.map(|post| Place::file(post.file.clone()));
+        Annotation {
+            place: claim.map(|c| c.place.clone()).or_else(whole).unwrap_or_default(),
+            title: format!("{}/{} is not as recorded", difference.post, difference.claim),
+            message: wording::change(difference),
+        }
+    })
+}
+
+fn closing(report: &Report) -> Annotation {
+    let result = match &report.locked {
+        Some(differences) if differences.is_empty() => {
+            format!("all {} verdicts are as recorded", report.summary().total())
+        }
+        Some(differences) => {
+            let differing = differences.len();
+            format!("{differing} differ from the recorded ones",)
+        }
+        None => wording::counts(&report.summary()),
+    };
+    Annotation {
+        place: Place::default(),
+        title: "repro".to_owned(),
+        message: format!("{result}. {SCOPE}"),
+    }
+}
+
+/// At most [`PER_LEVEL`] annotations; the last then stands for all that are left out.
+fn capped(mut annotations: Vec<Annotation>, level: &str) -> Vec<Annotation> {
+    if annotations.len() <= PER_LEVEL {
+        return annotations;
+    }
+    let rest = annotations.split_off(PER_LEVEL - 1);
+    let mut files: BTreeMap<&str, usize> = BTreeMap::new();
+    for annotation in &rest {
+        *files.entry(&annotation.place.file).or_default() += 1;
+    }
+    let mut named: Vec<String> =
+        files.iter().take(5).map(|(file, count)| format!("{} ({count})", visible(file))).collect();
+    if files.len() > named.len() {
+        named.push(format!("{} more files", files.len() - named.len()));
+    }
+    let title = wording::many(rest.len(), &format!("more {level}"));
+    let message = format!("in {}; the job summary lists all of them", named.join(", "));
+    annotations.push(Annotation { place: Place::default(), title, message });
+    annotations
+}
+
+/// One workflow command.
+struct Annotation {
+    place: Place,
+    title: String,
+    message: String,
+}
+
+impl Annotation {
+    fn of_refusal(refusal: &Refusal) -> Self {
+        let message = format!(
+            "{}: expected {}, found {}; {}",
+            refusal.place.pointer,
+            prose(&refusal.expected),
+            prose(&refusal.found),
+            prose(&refusal.way_out)
+        );
+        Self {
+            place: refusal.place.clone(),
+            title: format!("{} [{}]", refusal.code.meaning, refusal.code.id),
+            message: message.trim_start_matches(": ").to_owned(),
+        }
+    }
+
+    fn of_claim(post: &PostReport, claim: &ClaimReport) -> Self {
+        let verdict = claim.outcome.verdict;
+        let said = wording::claimed(claim, 120);
+        let facts = [
+            prose(&claim.outcome.reason),
+            if said.is_empty() { said } else { format!("claimed {said}") },
+            wording::derived(claim),
+            wording::basis(claim),
+            wording::weight(claim.weight).to_owned(),
+        ];
+        let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
+        let word = match verdict {
+            Verdict::Verified => "verified, but below the asked minimum",
+            _ => verdict.word(),
+        };
+        Self {
+            place: claim.place.clone(),
+            title: format!("{}/{} {word}", post.id, claim.id),
+            message: facts.join("; "),
+        }
+    }
+
+    fn of_finding(post: &PostReport, finding: &Finding) -> Self {
+        let owner = finding.claim.as_deref().map(|claim| format!("/{claim}")).unwrap_or_default();
+        Self {
+            place: finding.place.clone(),
+            title: format!("{}{owner}: {}", post.id, finding.code.id),
+            message: prose(&finding.message),
+        }
+    }
+
+    fn write(&self, level: &str, text: &mut String) {
+        let mut properties = Vec::new();
+        if !self.place.file.is_empty() {
+            properties.push(format!("file={}", property(&self.place.file)));
+            if self.place.line > 0 {
+                properties.push(format!("line={}", self.place.line));
+                properties.push(format!("col={}", self.place.column.max(1)));
+            }
+        }
+        properties.push(format!("title={}", property(&self.title)));
+        let message = data(&clipped(&visible(&self.message), MESSAGE_LIMIT));
+        text.push_str(&format!("::{level} {}::{message}\n", properties.join(",")));
+    }
+}
+
+/// Text after the second `::`.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// Text of a property, in which commas and colons separate.
+fn property(text: &str) -> String {
+    data(&visible(text)).replace(':', "%3A").replace(',', "%2C")
+}

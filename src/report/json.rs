@@ -1,0 +1,155 @@
+//! `repro.report/1`: the whole report for programs. Keys keep one order; strings are as in the inputs.
+
+use serde::Serialize;
+
+use crate::outcome::{
+    BundleReport, ClaimReport, Exhibit, Finding, LockDifference, Method, Origin, PostReport,
+    Referee, Report, Severity, Summary, Verdict, Weight,
+};
+use crate::source::{Place, Refusal};
+
+use super::wording;
+
+#[derive(Serialize)]
+struct ReportJson<'a> {
+    schema: &'static str,
+    posts: Vec<PostJson<'a>>,
+    failures: Vec<FailureJson<'a>>,
+    locked: Option<&'a [LockDifference]>,
+    below_minimum: &'a [String],
+    summary: Summary,
+    exit_code: u8,
+}
+
+#[derive(Serialize)]
+struct PostJson<'a> {
+    id: &'a str,
+    title: &'a str,
+    file: &'a str,
+    claims: Vec<ClaimJson<'a>>,
+    findings: Vec<FindingJson<'a>>,
+    /// Known only to a run that read the post's text; `verify` does not.
+    coverage: Option<()>,
+    bundles: &'a [BundleReport],
+    referee: Option<&'a Referee>,
+    summary: Summary,
+}
+
+#[derive(Serialize)]
+struct ClaimJson<'a> {
+    id: &'a str,
+    kind: &'a str,
+    verdict: Verdict,
+    origin: Option<Origin>,
+    method: Option<Method>,
+    claimed: &'a str,
+    recomputed: &'a str,
+    tolerance: &'a str,
+    rule: &'a str,
+    reason: &'a str,
+    code: Option<&'a str>,
+    quote: &'a str,
+    at: Option<AtJson<'a>>,
+    evidence: &'a [Exhibit],
+    place: &'a Place,
+    weight: Weight,
+    note: &'a str,
+}
+
+#[derive(Serialize)]
+struct AtJson<'a> {
+    source: &'a str,
+    place: &'a str,
+}
+
+#[derive(Serialize)]
+struct FindingJson<'a> {
+    code: &'a str,
+    severity: Severity,
+    message: &'a str,
+    place: &'a Place,
+    claim: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct FailureJson<'a> {
+    code: &'a str,
+    message: &'a str,
+    place: &'a Place,
+    expected: &'a str,
+    found: &'a str,
+    way_out: &'a str,
+}
+
+/// The report as pretty-printed JSON.
+pub(super) fn render(report: &Report) -> String {
+    let document = ReportJson {
+        schema: "repro.report/1",
+        posts: report.posts.iter().map(post).collect(),
+        failures: report.failures.iter().map(failure).collect(),
+        locked: report.locked.as_deref(),
+        below_minimum: &report.below_minimum,
+        summary: report.summary(),
+        exit_code: report.exit_status().code(),
+    };
+    // Only strings, numbers and lists: nothing here can fail to serialise.
+    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}
+
+fn post(post: &PostReport) -> PostJson<'_> {
+    PostJson {
+        id: &post.id,
+        title: &post.title,
+        file: &post.file,
+        claims: post.claims.iter().map(claim).collect(),
+        findings: wording::sorted(&post.findings).into_iter().map(finding).collect(),
+        coverage: None,
+        bundles: &post.bundles,
+        referee: post.referee.as_ref(),
+        summary: Summary::of(&post.claims),
+    }
+}
+
+fn claim(claim: &ClaimReport) -> ClaimJson<'_> {
+    let outcome = &claim.outcome;
+    ClaimJson {
+        id: &claim.id,
+        kind: claim.kind,
+        verdict: outcome.verdict,
+        origin: claim.origin,
+        method: outcome.method,
+        claimed: &claim.claimed,
+        recomputed: &outcome.recomputed,
+        tolerance: &outcome.tolerance,
+        rule: outcome.rule,
+        reason: &outcome.reason,
+        code: outcome.code.map(|code| code.id),
+        quote: &claim.quote,
+        at: claim.at.as_ref().map(|(source, place)| AtJson { source, place }),
+        evidence: &claim.evidence,
+        place: &claim.place,
+        weight: claim.weight,
+        note: &claim.note,
+    }
+}
+
+fn finding(finding: &Finding) -> FindingJson<'_> {
+    FindingJson {
+        code: finding.code.id,
+        severity: finding.severity,
+        message: &finding.message,
+        place: &finding.place,
+        claim: finding.claim.as_deref(),
+    }
+}
+
+fn failure(refusal: &Refusal) -> FailureJson<'_> {
+    FailureJson {
+        code: refusal.code.id,
+        message: refusal.code.meaning,
+        place: &refusal.place,
+        expected: &refusal.expected,
+        found: &refusal.found,
+        way_out: &refusal.way_out,
+    }
+}

@@ -1,0 +1,115 @@
+//! JUnit XML: one suite a post, one case a claim. No clock and no host name, so equal reports are
+//! equal bytes. With `--locked` a case passes when its verdict is as recorded.
+
+use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
+
+use crate::outcome::{ClaimReport, LockDifference, PostReport, Report, Verdict};
+use crate::source::Refusal;
+
+use super::visible::{prose, visible};
+use super::wording;
+
+/// The report as a JUnit document.
+pub(super) fn render(report: &Report) -> String {
+    let mut document = Document::new("repro");
+    for post in &report.posts {
+        document.add_test_suite(suite(report, post));
+    }
+    if let Some(gone) = gone(report) {
+        document.add_test_suite(gone);
+    }
+    if !report.failures.is_empty() {
+        let mut suite = TestSuite::new("inputs");
+        suite.add_test_cases(report.failures.iter().map(input));
+        document.add_test_suite(suite);
+    }
+    // Writing into memory, and every name is free of what XML refuses: this cannot fail.
+    document.to_string().unwrap_or_default()
+}
+
+fn suite(report: &Report, post: &PostReport) -> TestSuite {
+    let mut suite = TestSuite::new(visible(&post.id));
+    for claim in &post.claims {
+        let status = match &report.locked {
+            Some(differences) => {
+                match differences.iter().find(|d| d.post == post.id && d.claim == claim.id) {
+                    Some(difference) => changed(difference),
+                    None => TestCaseStatus::success(),
+                }
+            }
+            None => {
+                let name = format!("{}/{}", post.id, claim.id);
+                judged(claim, report.below_minimum.contains(&name))
+            }
+        };
+        let mut case = TestCase::new(visible(&claim.id), status);
+        case.set_classname(format!("{}.{}", visible(&post.id), claim.kind));
+        suite.add_test_case(case);
+    }
+    suite
+}
+
+/// Recorded claims that no post has any more.
+fn gone(report: &Report) -> Option<TestSuite> {
+    let has = |d: &&LockDifference| {
+        report
+            .posts
+            .iter()
+            .any(|post| post.id == d.post && post.claims.iter().any(|claim| claim.id == d.claim))
+    };
+    let mut suite = TestSuite::new("recorded verdicts");
+    for difference in report.locked.iter().flatten().filter(|d| !has(d)) {
+        let name = format!("{}/{}", visible(&difference.post), visible(&difference.claim));
+        suite.add_test_case(TestCase::new(name, changed(difference)));
+    }
+    (suite.tests > 0).then_some(suite)
+}
+
+fn changed(difference: &LockDifference) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    status.set_message(wording::change(difference)).set_type("locked");
+    status
+}
+
+fn judged(claim: &ClaimReport, below_minimum: bool) -> TestCaseStatus {
+    let mut status = match claim.outcome.verdict {
+        Verdict::Verified if below_minimum => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(format!("below the asked minimum: {}", wording::basis(claim)));
+            return status;
+        }
+        Verdict::Verified => return TestCaseStatus::success(),
+        Verdict::Refuted => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Verdict::Inconclusive | Verdict::Unchecked => TestCaseStatus::skipped(),
+    };
+    let word = claim.outcome.verdict.word();
+    status.set_message(format!("{word}: {}", prose(&claim.outcome.reason)));
+    status.set_type(claim.outcome.code.map_or(word, |code| code.id));
+    let place = visible(&claim.place.to_string());
+    let facts = [
+        format!("at {place}"),
+        format!("claimed {}", wording::claimed(claim, 200)),
+        wording::derived(claim),
+        wording::tolerance(claim),
+        wording::basis(claim),
+        wording::weight(claim.weight).to_owned(),
+        prose(&claim.note),
+    ];
+    let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
+    status.set_description(facts.join("\n"));
+    status
+}
+
+fn input(refusal: &Refusal) -> TestCase {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status.set_message(refusal.code.meaning).set_type(refusal.code.id);
+    status.set_description(format!(
+        "expected {}\nfound {}\n{}",
+        prose(&refusal.expected),
+        prose(&refusal.found),
+        prose(&refusal.way_out)
+    ));
+    let mut case = TestCase::new(visible(&refusal.place.to_string()), status);
+    case.set_classname("inputs");
+    case
+}

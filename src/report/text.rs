@@ -1,0 +1,390 @@
+//! The report for a terminal: what is wrong first, each claim with its value, its place and its basis.
+
+use std::collections::BTreeMap;
+
+use anstyle::{AnsiColor, Effects, Style};
+
+use crate::outcome::{
+    BundleReport, ClaimReport, Finding, LockDifference, PostReport, Referee, Report, Severity,
+    Summary, Verdict, Weight,
+};
+
+use super::drawing::Drawing;
+use super::layout::{Cell, GLUE, Page, columns, readable};
+use super::visible::{clipped, prose, visible};
+use super::{Options, SCOPE, wording};
+
+/// Where the parts of an entry begin after its mark.
+const INDENT: usize = 4;
+
+const PLAIN: Style = Style::new();
+const BOLD: Style = Style::new().effects(Effects::BOLD);
+const FAINT: Style = Style::new().effects(Effects::DIMMED);
+
+/// The report as text.
+pub(super) fn render(report: &Report, options: &Options) -> String {
+    let mut text = Text {
+        page: Page::new(options.width, options.colour),
+        stops: Stops::of(report, readable(options.width)),
+        options,
+    };
+    text.failures(report);
+    if let Some(differences) = &report.locked {
+        text.differences(differences, report.summary().total());
+    }
+    if report.locked.is_none() || (options.verbose && !options.quiet) {
+        report.posts.iter().for_each(|post| text.post(post));
+        text.total(report);
+    }
+    text.below_minimum(&report.below_minimum);
+    text.page.blank();
+    // A command is never broken over two lines.
+    let command = "repro explain scope";
+    let glued = command.replace(' ', &GLUE.to_string());
+    text.page.paragraph(0, 0, PLAIN, &SCOPE.replace(command, &glued));
+    text.page.finish()
+}
+
+/// The mark of a verdict and its style.
+fn mark(verdict: Verdict) -> (&'static str, Style) {
+    match verdict {
+        Verdict::Refuted => ("✗", AnsiColor::Red.on_default().effects(Effects::BOLD)),
+        Verdict::Inconclusive => ("?", AnsiColor::Yellow.on_default().effects(Effects::BOLD)),
+        Verdict::Unchecked => ("·", AnsiColor::Cyan.on_default().effects(Effects::BOLD)),
+        Verdict::Verified => ("✓", AnsiColor::Green.on_default().effects(Effects::BOLD)),
+    }
+}
+
+/// The columns at which the parts of all entries of a report stand, so that they line up.
+#[derive(Clone, Copy)]
+struct Stops {
+    kind: usize,
+    claimed: usize,
+    derived: usize,
+}
+
+impl Stops {
+    fn of(report: &Report, width: usize) -> Self {
+        let claims = || report.posts.iter().flat_map(|post| &post.claims);
+        // One long name may not push the others off the page: it spills over its own stop instead.
+        let widest = |cap: usize, part: &dyn Fn(&ClaimReport) -> usize| {
+            claims().map(part).filter(|&wide| wide <= cap).max().unwrap_or(0) + 2
+        };
+        let name = |claim: &ClaimReport| {
+            columns(&visible(&claim.id)).max(columns(&wording::line_of(&claim.place)))
+        };
+        let kind =
+            |claim: &ClaimReport| columns(claim.kind).max(columns(wording::weight(claim.weight)));
+        let claimed = |claim: &ClaimReport| {
+            let cap = width * 24 / 100;
+            let said = columns(&wording::claimed(claim, cap));
+            columns(&wording::basis(claim)).max(if said <= cap { said } else { 0 })
+        };
+        let kind_stop = INDENT + widest(width * 28 / 100, &name);
+        let claimed_stop = kind_stop + widest(width * 24 / 100, &kind);
+        let derived_stop = claimed_stop + widest(width * 24 / 100, &claimed);
+        Self { kind: kind_stop, claimed: claimed_stop, derived: derived_stop }
+    }
+}
+
+struct Text<'a> {
+    page: Page,
+    stops: Stops,
+    options: &'a Options,
+}
+
+impl Text<'_> {
+    fn failures(&mut self, report: &Report) {
+        for failure in &report.failures {
+            self.page.blank();
+            let drawing = Drawing::of_refusal(failure);
+            self.page.block(0, &drawing.render(self.page.width(), self.options.colour));
+        }
+    }
+
+    fn differences(&mut self, differences: &[LockDifference], total: usize) {
+        self.page.blank();
+        if differences.is_empty() {
+            let words = match total {
+                1 => "the 1 verdict is as recorded".to_owned(),
+                _ => format!("all {total} verdicts are as recorded"),
+            };
+            return self.page.paragraph(0, 2, BOLD, &words);
+        }
+        let verb = if differences.len() == 1 { "differs" } else { "differ" };
+        let counted = wording::many(differences.len(), "verdict");
+        let words = format!("{counted} {verb} from the recorded ones");
+        self.page.paragraph(0, 2, mark(Verdict::Refuted).1, &words);
+        let name = |d: &LockDifference| format!("{}/{}", visible(&d.post), visible(&d.claim));
+        let cap = self.page.width() / 2;
+        let widest = differences.iter().map(|d| columns(&name(d))).filter(|&w| w <= cap).max();
+        for difference in differences {
+            let stop = 2 + widest.unwrap_or(0) + 2;
+            self.page.row(
+                INDENT,
+                &[
+                    Cell::at(2, PLAIN, name(difference)),
+                    Cell::at(stop, PLAIN, wording::change(difference)),
+                ],
+            );
+        }
+    }
+
+    fn post(&mut self, post: &PostReport) {
+        self.page.blank();
+        let name = format!("{}  {}", visible(&post.id), prose(&post.title));
+        self.page
+            .ends(Cell::at(0, BOLD, name), Cell::at(0, PLAIN, counts(Summary::of(&post.claims))));
+        let refuted = wording::ranked(post, Verdict::Refuted);
+        let decisive = refuted.partition_point(|claim| claim.weight == Weight::Decision);
+        let (decisions, digits) = refuted.split_at(decisive);
+        self.group(post, Verdict::Refuted, "refuted, and a decision changes", decisions);
+        self.group(post, Verdict::Refuted, "refuted, no decision changes", digits);
+        if self.options.quiet {
+            return;
+        }
+        for verdict in [Verdict::Inconclusive, Verdict::Unchecked] {
+            self.group(post, verdict, verdict.word(), &wording::ranked(post, verdict));
+        }
+        self.verified(post);
+        self.remarks(post);
+        if let Some(referee) = &post.referee {
+            self.referee(referee);
+        }
+        if self.options.verbose {
+            self.bundles(&post.bundles);
+        }
+    }
+
+    fn group(&mut self, post: &PostReport, verdict: Verdict, name: &str, claims: &[&ClaimReport]) {
+        if claims.is_empty() {
+            return;
+        }
+        self.page.blank();
+        self.page.paragraph(0, 2, mark(verdict).1, name);
+        for claim in claims {
+            self.entry(post, claim);
+        }
+    }
+
+    fn entry(&mut self, post: &PostReport, claim: &ClaimReport) {
+        let (derived, reason) = (wording::derived(claim), prose(&claim.outcome.reason));
+        let beside = self.beside(&derived, &reason);
+        let code = claim.outcome.code.map_or("", |code| code.id);
+        let code_fits = self.page.fits(self.stops.derived, code);
+        self.head(claim, &beside, if code_fits { code } else { "" });
+        let refuted = claim.outcome.verdict == Verdict::Refuted;
+        match Drawing::of_claim(claim).filter(|_| self.options.verbose && refuted) {
+            Some(drawing) => {
+                let room = self.page.width().saturating_sub(INDENT);
+                self.page.block(INDENT, &drawing.render(room, self.options.colour));
+            }
+            None => {
+                if beside.is_empty() && !reason.starts_with(&derived) {
+                    self.page.paragraph(INDENT, INDENT, PLAIN, &derived);
+                }
+                let reason = if beside == reason { String::new() } else { reason };
+                let code = if code_fits { String::new() } else { format!(" [{code}]") };
+                self.page.paragraph(INDENT, INDENT, PLAIN, &(reason + &code));
+            }
+        }
+        self.additions(post, claim, refuted);
+    }
+
+    /// The two lines that every entry has.
+    fn head(&mut self, claim: &ClaimReport, beside: &str, code: &str) {
+        let Stops { kind, claimed, derived } = self.stops;
+        let (sign, style) = mark(claim.outcome.verdict);
+        // A quotation is shortened to its column; a value never is.
+        let limit = derived.saturating_sub(claimed + 2).max(24);
+        let name = format!("{sign} {}", visible(&claim.id));
+        let first = [
+            Cell::at(2, style, name),
+            Cell::at(kind, PLAIN, claim.kind),
+            Cell::at(claimed, PLAIN, wording::claimed(claim, limit)),
+            Cell::at(derived, BOLD, beside),
+        ];
+        let second = [
+            Cell::at(INDENT, FAINT, wording::line_of(&claim.place)),
+            Cell::at(kind, FAINT, wording::weight(claim.weight)),
+            Cell::at(claimed, FAINT, wording::basis(claim)),
+            Cell::at(derived, FAINT, code),
+        ];
+        self.page.row(INDENT, &first);
+        self.page.row(INDENT, &second);
+    }
+
+    /// What stands on the first line of an entry: the recomputed value, or the reason, where it fits.
+    fn beside(&self, derived: &str, reason: &str) -> String {
+        let fitting = |words: &&str| self.page.fits(self.stops.derived, words);
+        let whole = Some(reason).filter(|reason| reason.starts_with(derived)).filter(fitting);
+        whole.or(Some(derived).filter(fitting)).unwrap_or_default().to_owned()
+    }
+
+    /// The lines below an entry: tolerance and evidence when asked, findings, the author's note.
+    fn additions(&mut self, post: &PostReport, claim: &ClaimReport, drawn: bool) {
+        let tolerance = wording::tolerance(claim);
+        if self.options.verbose {
+            if !tolerance.is_empty() && !drawn {
+                self.addition("agrees within", &tolerance);
+            }
+            for exhibit in &claim.evidence {
+                let inside = format!("{} {} {}", exhibit.bundle, exhibit.file, exhibit.pointer);
+                let printed: Vec<&str> = [&exhibit.document, &exhibit.printed_at]
+                    .into_iter()
+                    .flatten()
+                    .map(String::as_str)
+                    .collect();
+                let printed = match printed.is_empty() {
+                    true => String::new(),
+                    false => format!(" (printed in {})", printed.join(", ")),
+                };
+                self.addition("evidence:", &visible(&(inside + &printed)));
+            }
+        }
+        for finding in wording::remarks(post) {
+            if finding.claim.as_ref() == Some(&claim.id) {
+                self.addition("also:", &remark(finding));
+            }
+        }
+        if !claim.note.trim().is_empty() {
+            self.addition("note:", &prose(&claim.note));
+        }
+    }
+
+    fn addition(&mut self, lead: &str, words: &str) {
+        self.page.paragraph(INDENT, INDENT + 2, FAINT, &format!("{lead} {words}"));
+    }
+
+    fn verified(&mut self, post: &PostReport) {
+        let claims = wording::ranked(post, Verdict::Verified);
+        if self.options.verbose {
+            return self.group(post, Verdict::Verified, "verified", &claims);
+        }
+        let mut bases: BTreeMap<_, (usize, &ClaimReport)> = BTreeMap::new();
+        for claim in claims {
+            let basis = std::cmp::Reverse((claim.outcome.method, claim.origin));
+            bases.entry(basis).or_insert((0, claim)).0 += 1;
+        }
+        if bases.is_empty() {
+            return;
+        }
+        let parts: Vec<String> =
+            bases.values().map(|(count, claim)| wording::verified_as(*count, claim)).collect();
+        let (heading, style) = (Verdict::Verified.word(), mark(Verdict::Verified).1);
+        let (words, hint) = (parts.join(" · "), "(--verbose lists them)");
+        self.page.blank();
+        let stop = columns(heading) + 3;
+        if self.page.fits(stop, &words) {
+            self.page.row(
+                stop,
+                &[
+                    Cell::at(0, style, heading),
+                    Cell::at(stop, PLAIN, words),
+                    Cell::at(self.page.width() - columns(hint), FAINT, hint),
+                ],
+            );
+        } else {
+            self.page.paragraph(0, 2, style, heading);
+            self.page.paragraph(2, 2, PLAIN, &words);
+            self.page.paragraph(2, 2, FAINT, hint);
+        }
+    }
+
+    /// Findings that no entry above has shown: of the post itself, and warnings on verified claims.
+    fn remarks(&mut self, post: &PostReport) {
+        let listed = |finding: &Finding| {
+            post.claims.iter().any(|claim| {
+                finding.claim.as_ref() == Some(&claim.id)
+                    && (self.options.verbose || claim.outcome.verdict != Verdict::Verified)
+            })
+        };
+        let remarks: Vec<&Finding> = wording::remarks(post)
+            .into_iter()
+            .filter(|f| !listed(f) && (self.options.verbose || f.severity != Severity::Note))
+            .collect();
+        if remarks.is_empty() {
+            return;
+        }
+        self.page.blank();
+        self.page.paragraph(0, 2, BOLD, "also");
+        for finding in remarks {
+            let owner = finding.claim.as_deref().map(|claim| format!("{}: ", visible(claim)));
+            let words = owner.unwrap_or_default() + &remark(finding);
+            self.page.paragraph(2, INDENT, PLAIN, &format!("! {words}"));
+            self.page.row(INDENT, &[Cell::at(INDENT, FAINT, wording::line_of(&finding.place))]);
+        }
+    }
+
+    fn referee(&mut self, referee: &Referee) {
+        let lists = [
+            ("premises that the conclusions rest on", &referee.load_bearing_premises),
+            ("choices that were free", &referee.free_parameters),
+            ("facts that would settle what is open", &referee.missing_facts),
+        ];
+        if lists.iter().all(|(_, items)| items.is_empty()) {
+            return;
+        }
+        self.page.blank();
+        self.page.paragraph(0, 2, BOLD, "what a referee would ask");
+        for (name, items) in lists.into_iter().filter(|(_, items)| !items.is_empty()) {
+            self.page.paragraph(2, 2, FAINT, name);
+            for item in items {
+                self.page.paragraph(INDENT, INDENT + 2, PLAIN, &format!("- {}", prose(item)));
+            }
+        }
+    }
+
+    fn bundles(&mut self, bundles: &[BundleReport]) {
+        if bundles.is_empty() {
+            return;
+        }
+        self.page.blank();
+        self.page.paragraph(0, 2, BOLD, "bundles");
+        for bundle in bundles {
+            let digest = clipped(&visible(&bundle.digest), "sha256:".len() + 13);
+            self.page.row(
+                INDENT,
+                &[
+                    Cell::at(2, PLAIN, visible(&bundle.name)),
+                    Cell::at(self.stops.kind, FAINT, digest),
+                    Cell::at(self.stops.claimed, FAINT, bundle.origin.word()),
+                ],
+            );
+        }
+    }
+
+    fn total(&mut self, report: &Report) {
+        if report.posts.is_empty() {
+            self.page.blank();
+            self.page.paragraph(0, 0, PLAIN, "nothing was checked");
+        } else if report.posts.len() > 1 {
+            self.page.blank();
+            let posts = wording::many(report.posts.len(), "post");
+            let counted = Cell::at(0, BOLD, counts(report.summary()));
+            self.page.ends(Cell::at(0, BOLD, posts), counted);
+        }
+    }
+
+    fn below_minimum(&mut self, claims: &[String]) {
+        if claims.is_empty() {
+            return;
+        }
+        self.page.blank();
+        self.page.paragraph(0, 2, mark(Verdict::Inconclusive).1, "below the asked minimum");
+        for claim in claims {
+            self.page.row(INDENT, &[Cell::at(2, PLAIN, visible(claim))]);
+        }
+    }
+}
+
+/// The counts, broken between verdicts only.
+fn counts(summary: Summary) -> String {
+    let glued = wording::counts(&summary).replace(' ', &GLUE.to_string());
+    glued.replace(&format!("{GLUE}·{GLUE}"), &format!("{GLUE}· "))
+}
+
+/// A finding in one line.
+fn remark(finding: &Finding) -> String {
+    format!("{} [{}]", prose(&finding.message), finding.code.id)
+}

@@ -1,0 +1,290 @@
+//! The uniform runner: load posts and bundles, judge every claim, collect what came out.
+//!
+//! Owns the order of things and what one failure stops: a malformed claim is reported and the others
+//! are still judged; a bundle that is refused stops the posts that pin it, and no others.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::bundle::{Bundle, RECEIPT};
+use crate::claims;
+use crate::evidence::{Evidence, Library};
+use crate::outcome::{
+    BundleReport, ClaimReport, Finding, Method, Origin, Outcome, PostReport, Report, Severity,
+    Verdict, Weight,
+};
+use crate::params::{self, Convention, Object};
+use crate::post::{Claim, Post};
+use crate::source::{Refusal, codes};
+
+/// The file of an emitted bundle that holds the run's configuration.
+const CONFIG: &str = "data/config.json";
+
+codes! {
+    UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
+    OTHER_COUNT = "verify::other-count", "the receipt declares another parameter count than its config has", "correct the receipt's `model`";
+}
+
+/// The weakest evidence that a caller accepts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Minimum {
+    /// The weakest origin.
+    pub origin: Option<Origin>,
+    /// The weakest method.
+    pub method: Option<Method>,
+}
+
+/// Verifies the posts `ids` below `root`, hashing at most `threads` files at a time.
+pub fn verify(root: &Path, ids: &[String], minimum: Minimum, threads: usize) -> Report {
+    let mut report = Report::default();
+    let mut shelf = Shelf::new(threads);
+    for id in ids {
+        match Post::load(root, id) {
+            Err(refusal) => report.failures.push(refusal),
+            Ok(post) => match shelf.fetch(root, &post) {
+                Err(refusals) => report.failures.extend(refusals),
+                Ok(()) => {
+                    let judged = judge(&post, &shelf.library);
+                    report.failures.extend(judged.failures);
+                    report.posts.push(judged.post);
+                }
+            },
+        }
+    }
+    report.failures.dedup();
+    report.below_minimum = below(&report, minimum);
+    report
+}
+
+/// Checks the bundle in the folder `path` on its own and adds what came out to `report`.
+pub fn inspect(path: &Path, threads: usize, report: &mut Report) {
+    let shown = path.display().to_string();
+    match Bundle::load_folder(path, &shown, None, threads) {
+        Err(refusal) => report.failures.push(refusal),
+        Ok(bundle) => {
+            let claims =
+                vec![intact(&bundle)].into_iter().chain(declared_objects(&bundle)).collect();
+            report.posts.push(PostReport {
+                id: bundle.name().to_owned(),
+                title: format!("{} receipt bundle", bundle.receipt().origin.word()),
+                file: shown,
+                bundles: vec![describe(&bundle)],
+                claims,
+                findings: Vec::new(),
+                referee: None,
+            });
+        }
+    }
+}
+
+/// What loading a bundle has shown.
+fn intact(bundle: &Bundle) -> ClaimReport {
+    let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
+    let recomputed = format!("{} files, {bytes} bytes", bundle.files().len());
+    let outcome = Outcome::verified()
+        .giving(recomputed)
+        .within("sha-256", "equal digests")
+        .by(Method::Recomputed);
+    own_claim(bundle, "intact", "files, sizes, digests and receipt agree", String::new(), outcome)
+}
+
+/// Whether the parameter objects that a receipt declares follow from its config.
+fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
+    let Some(model) = &bundle.receipt().model else { return Vec::new() };
+    let objects = bundle.document(CONFIG).and_then(params::recompute);
+    let declared = [
+        ("params-total", model.params_total, Object::Total),
+        ("params-active", model.params_active, Object::Active),
+    ];
+    let judge = |(id, declared, object): (&str, Option<u64>, Object)| {
+        let declared = declared?;
+        let outcome = match &objects {
+            Err(refusal) => Outcome::unchecked(&UNCOUNTED, refusal.to_string()),
+            Ok(objects) => {
+                let found = objects.count(object, Convention::Default);
+                let outcome = if found == declared {
+                    Outcome::verified()
+                } else {
+                    Outcome::refuted(&OTHER_COUNT, format!("the config has {found} parameters"))
+                };
+                outcome.giving(found.to_string()).within("T-int", "exact").by(Method::Recomputed)
+            }
+        };
+        Some(own_claim(
+            bundle,
+            id,
+            "the declared count follows from the config",
+            declared.to_string(),
+            outcome,
+        ))
+    };
+    declared.into_iter().filter_map(judge).collect()
+}
+
+/// A claim that a bundle makes about itself.
+fn own_claim(
+    bundle: &Bundle,
+    id: &str,
+    quote: &str,
+    claimed: String,
+    outcome: Outcome,
+) -> ClaimReport {
+    ClaimReport {
+        id: id.to_owned(),
+        kind: "bundle",
+        claimed,
+        quote: quote.to_owned(),
+        at: None,
+        note: String::new(),
+        place: bundle.place(RECEIPT),
+        origin: Some(bundle.origin().into()),
+        weight: Weight::Digit,
+        outcome,
+        evidence: Vec::new(),
+    }
+}
+
+/// Bundles loaded so far: each is read and checked once, however many posts pin it.
+#[derive(Debug)]
+pub struct Shelf {
+    /// Those that passed.
+    pub library: Library,
+    refused: BTreeMap<String, Refusal>,
+    threads: usize,
+}
+
+impl Shelf {
+    /// An empty shelf; bundles are hashed with at most `threads` threads.
+    pub fn new(threads: usize) -> Self {
+        Self { library: Library::default(), refused: BTreeMap::new(), threads }
+    }
+
+    /// Loads the bundles that `post` pins and holds them against their pins.
+    pub fn fetch(&mut self, root: &Path, post: &Post) -> Result<(), Vec<Refusal>> {
+        let mut refusals = Vec::new();
+        for pin in &post.pins {
+            if self.library.bundle(&pin.name).is_none() && !self.refused.contains_key(&pin.name) {
+                match Bundle::load(root, &pin.name, None, self.threads) {
+                    Ok(bundle) => self.library.add(bundle),
+                    Err(refusal) => drop(self.refused.insert(pin.name.clone(), refusal)),
+                }
+            }
+            match (self.library.bundle(&pin.name), self.refused.get(&pin.name)) {
+                (Some(bundle), _) => {
+                    refusals.extend(bundle.check_pin(&pin.digest, &pin.place).err())
+                }
+                (None, Some(refusal)) => refusals.push(refusal.clone()),
+                (None, None) => {}
+            }
+        }
+        if refusals.is_empty() { Ok(()) } else { Err(refusals) }
+    }
+}
+
+/// A post with its claims judged, and what could not be judged.
+#[derive(Debug)]
+pub struct Judged {
+    /// The post.
+    pub post: PostReport,
+    /// Claims that are malformed, or whose evidence is.
+    pub failures: Vec<Refusal>,
+}
+
+/// Judges every claim of `post` on the bundles of `library`.
+pub fn judge(post: &Post, library: &Library) -> Judged {
+    let mut claims = Vec::new();
+    let mut failures = Vec::new();
+    for claim in post.claims() {
+        match claim.and_then(|claim| judge_claim(post, &claim, library)) {
+            Ok(report) => claims.push(report),
+            Err(refusal) => failures.push(refusal),
+        }
+    }
+    let mut findings: Vec<_> = claims.iter().flat_map(findings).collect();
+    findings.sort_by(|a, b| {
+        let key = |finding: &Finding| {
+            (finding.severity, finding.place.line, finding.place.column, finding.code.id)
+        };
+        key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+    });
+    let bundles =
+        post.pins.iter().filter_map(|pin| library.bundle(&pin.name)).map(describe).collect();
+    let report = PostReport {
+        id: post.id.clone(),
+        title: post.title.clone(),
+        file: post.file().to_owned(),
+        bundles,
+        claims,
+        findings,
+        referee: post.referee.clone(),
+    };
+    Judged { post: report, failures }
+}
+
+/// Judges one claim.
+pub fn judge_claim(post: &Post, claim: &Claim, library: &Library) -> Result<ClaimReport, Refusal> {
+    let kind = claims::kind_of(claim)?;
+    let evidence = Evidence::new(library, post);
+    let outcome = kind.check(claim, &evidence)?;
+    let (exhibits, origin) = evidence.shown();
+    Ok(ClaimReport {
+        id: claim.id.to_owned(),
+        kind: kind.id(),
+        claimed: claim.claimed.map_or(Ok(""), |node| node.text())?.to_owned(),
+        quote: claim.quote.to_owned(),
+        at: claim.at.map(|at| (at.source.to_owned(), at.place.to_owned())),
+        note: claim.note.to_owned(),
+        place: claim.place(),
+        origin,
+        weight: kind.weight(),
+        outcome,
+        evidence: exhibits,
+    })
+}
+
+fn describe(bundle: &Bundle) -> BundleReport {
+    BundleReport {
+        name: bundle.name().to_owned(),
+        digest: bundle.digest().prefixed(),
+        origin: bundle.origin().into(),
+    }
+}
+
+/// A finding for a verdict that is not verified, and one for each note.
+fn findings(claim: &ClaimReport) -> Vec<Finding> {
+    let finding = |code, severity, message: &str| Finding {
+        code,
+        severity,
+        message: message.to_owned(),
+        place: claim.place.clone(),
+        claim: Some(claim.id.clone()),
+    };
+    let Outcome { verdict, code, reason, notes, .. } = &claim.outcome;
+    let severity = match verdict {
+        Verdict::Refuted => Severity::Error,
+        Verdict::Inconclusive => Severity::Warning,
+        Verdict::Unchecked | Verdict::Verified => Severity::Note,
+    };
+    let main = code.map(|code| finding(code, severity, reason));
+    main.into_iter()
+        .chain(notes.iter().map(|(code, message)| finding(code, Severity::Note, message)))
+        .collect()
+}
+
+/// Verified claims whose evidence is weaker than the caller accepts.
+fn below(report: &Report, minimum: Minimum) -> Vec<String> {
+    let weak = |claim: &ClaimReport| {
+        minimum.origin.is_some_and(|least| claim.origin.is_none_or(|origin| origin < least))
+            || minimum
+                .method
+                .is_some_and(|least| claim.outcome.method.is_none_or(|method| method < least))
+    };
+    let named = |post: &PostReport| {
+        let weak = post
+            .claims
+            .iter()
+            .filter(|claim| claim.outcome.verdict == Verdict::Verified && weak(claim));
+        weak.map(|claim| format!("{}/{}", post.id, claim.id)).collect::<Vec<_>>()
+    };
+    report.posts.iter().flat_map(named).collect()
+}

@@ -1,0 +1,5 @@
+//! The integration tests, in one binary.
+
+mod bundle;
+mod params;
+mod report;

@@ -1,0 +1,572 @@
+//! Reports as people and programs see them: one invented report in every format, hostile strings,
+//! and what must hold for any strings.
+
+use proptest::prelude::*;
+use repro::outcome::{
+    BundleReport, ClaimReport, Exhibit, Finding, LockDifference, Method, Origin, Outcome,
+    PostReport, Referee, Report, Severity, Verdict, Weight,
+};
+use repro::report::{Format, Options, SCOPE, github_summary, render, render_failure};
+use repro::source::{Code, Document, Place, Refusal, Source};
+
+static DIFFERS: Code = Code {
+    id: "identity::differs",
+    meaning: "the two sides of an identity differ",
+    way_out: "correct the one that is wrong",
+};
+static OUTSIDE: Code = Code {
+    id: "gap::outside",
+    meaning: "the claimed gap lies outside the interval",
+    way_out: "print the recomputed gap",
+};
+static ONE_RUN: Code = Code {
+    id: "ranking_significance::one-run",
+    meaning: "one run per cell decides no ranking",
+    way_out: "run more seeds",
+};
+static SINGLE_SOURCE: Code = Code {
+    id: "cross_artifact::single-source",
+    meaning: "both sides come from one place",
+    way_out: "name a second document",
+};
+static INFERRED: Code = Code {
+    id: "param_count::inferred",
+    meaning: "the convention was found by search",
+    way_out: "state the convention",
+};
+
+/// A post file, so that places are real ones.
+const POST: &str = r#"schema = "repro.post/1"
+[[claim]]
+id = "width-moe32"
+claimed = "2,048"
+[[claim]]
+id = "gap-muon"
+claimed = "0.0410 ± 0.0012"
+[[claim]]
+id = "score-best"
+[[claim]]
+id = "loss-large"
+claimed = "2.31"
+[[claim]]
+id = "p-total"
+claimed = "755,534,592"
+[[claim]]
+id = "a-claim-with-a-name-that-takes-half-of-the-page"
+claimed = "24%"
+[[claim]]
+id = "steps"
+claimed = "8,320"
+"#;
+
+fn place(number: usize) -> Place {
+    let source = Source::new("repro/9999.toml", POST.as_bytes().to_vec()).unwrap();
+    let document = Document::parse_toml(source).unwrap();
+    let claim = document.root().at(&format!("/claim/{number}")).unwrap();
+    claim.get("claimed").or(claim.get("id")).unwrap().place()
+}
+
+fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimReport {
+    ClaimReport {
+        id: id.to_owned(),
+        kind,
+        claimed: claimed.to_owned(),
+        quote: String::new(),
+        at: Some(("post".to_owned(), "section 3, table 1".to_owned())),
+        note: String::new(),
+        place: place(number),
+        origin: Some(Origin::Transcribed),
+        weight: Weight::Digit,
+        outcome: Outcome {
+            verdict: Verdict::Verified,
+            reason: String::new(),
+            code: None,
+            method: Some(Method::Recomputed),
+            recomputed: claimed.to_owned(),
+            tolerance: "half a unit of the last printed digit".to_owned(),
+            rule: "T0",
+            notes: Vec::new(),
+        },
+        evidence: vec![Exhibit {
+            bundle: "nmoe-0003".to_owned(),
+            file: "data/configs/moe64.toml".to_owned(),
+            pointer: "/model/dim".to_owned(),
+            document: Some("config".to_owned()),
+            printed_at: Some("line 12".to_owned()),
+        }],
+    }
+}
+
+fn judged(
+    mut claim: ClaimReport,
+    verdict: Verdict,
+    code: &'static Code,
+    recomputed: &str,
+    reason: &str,
+) -> ClaimReport {
+    claim.outcome.verdict = verdict;
+    claim.outcome.code = Some(code);
+    claim.outcome.recomputed = recomputed.to_owned();
+    claim.outcome.reason = reason.to_owned();
+    claim
+}
+
+fn own_finding(claim: &ClaimReport) -> Option<Finding> {
+    let severity = match claim.outcome.verdict {
+        Verdict::Refuted => Severity::Error,
+        _ => Severity::Warning,
+    };
+    Some(Finding {
+        code: claim.outcome.code?,
+        severity,
+        message: claim.outcome.reason.clone(),
+        place: claim.place.clone(),
+        claim: Some(claim.id.clone()),
+    })
+}
+
+fn claims() -> Vec<ClaimReport> {
+    let mut width = judged(
+        claim(0, "width-moe32", "identity", "2,048"),
+        Verdict::Refuted,
+        &DIFFERS,
+        "1,920",
+        "recomputed 1,920 = (4 + 1) x 384",
+    );
+    width.note = "The table was made before the\nlast change of the config.".to_owned();
+    let mut gap = judged(
+        claim(1, "gap-muon", "gap", "0.0410 ± 0.0012"),
+        Verdict::Refuted,
+        &OUTSIDE,
+        "0.0297",
+        "the claimed gap is outside the 95% interval [0.0211, 0.0383] of a paired t test over n = 3 seeds",
+    );
+    gap.weight = Weight::Decision;
+    gap.origin = Some(Origin::Emitted);
+    let mut score = judged(
+        claim(2, "score-best", "ranking_significance", ""),
+        Verdict::Inconclusive,
+        &ONE_RUN,
+        "A 0.412, B 0.407",
+        "one run per cell",
+    );
+    score.weight = Weight::Decision;
+    score.quote = "the best of all models that we trained, by a clear margin".to_owned();
+    let mut loss = judged(
+        claim(3, "loss-large", "cross_artifact", "2.31"),
+        Verdict::Unchecked,
+        &SINGLE_SOURCE,
+        "",
+        "single source; the run's log is not published",
+    );
+    loss.outcome.method = None;
+    loss.origin = None;
+    let total = claim(4, "p-total", "param_count", "755,534,592");
+    let mut long = judged(
+        claim(5, "a-claim-with-a-name-that-takes-half-of-the-page", "percentage", "24%"),
+        Verdict::Inconclusive,
+        &ONE_RUN,
+        "23.4% to 25.1%, depending on which of the two printed baselines is meant by the text",
+        "both readings are possible; the text names neither of them, and the two tables print different baselines",
+    );
+    long.origin = Some(Origin::Signed);
+    let mut steps = claim(6, "steps", "cross_artifact", "8,320");
+    steps.outcome.method = Some(Method::Compared);
+    vec![width, gap, score, loss, total, long, steps]
+}
+
+fn post() -> PostReport {
+    let claims = claims();
+    let mut findings: Vec<Finding> = claims.iter().filter_map(own_finding).collect();
+    findings.push(Finding {
+        code: &INFERRED,
+        severity: Severity::Warning,
+        message: "holds only with untied embeddings: inferred, 1 of 8 conventions tried".to_owned(),
+        place: claims[4].place.clone(),
+        claim: Some("p-total".to_owned()),
+    });
+    PostReport {
+        id: "9999".to_owned(),
+        title: "An invented post".to_owned(),
+        file: "repro/9999.toml".to_owned(),
+        bundles: vec![BundleReport {
+            name: "nmoe-0003".to_owned(),
+            digest: format!("sha256:{}", "0123456789abcdef".repeat(4)),
+            origin: Origin::Transcribed,
+        }],
+        claims,
+        findings,
+        referee: Some(Referee {
+            load_bearing_premises: vec!["Both arms were tuned equally.".to_owned()],
+            free_parameters: vec!["The learning rate; one value was tried.".to_owned()],
+            missing_facts: vec![
+                "The logs of the eight runs behind table 2, which would settle whether the gap holds for each seed.".to_owned(),
+            ],
+        }),
+    }
+}
+
+/// A refusal inside the invented post, and one of a whole file.
+fn failures() -> Vec<Refusal> {
+    let line = r#"{"schema":"repro.receipt/1","run":{"name":"moe64","seed":1,"steps":8320},"model":{"dim":"wide","layers":12,"heads":6,"experts":64},"data":{"tokens":1000000}}"#;
+    let source = Source::new("receipts/nmoe-0003/receipt.json", line.as_bytes().to_vec()).unwrap();
+    let document = Document::parse_json(source).unwrap();
+    let wrong = document.root().at("/model/dim").unwrap().integer().unwrap_err();
+    let absent = repro::source::UNREADABLE.at(
+        Place::file("receipts/gone/receipt.json"),
+        "a readable file",
+        "No such file or directory",
+    );
+    vec![wrong, absent]
+}
+
+fn report() -> Report {
+    Report { posts: vec![post()], ..Report::default() }
+}
+
+fn everything() -> Report {
+    let mut second = post();
+    second.id = "0001".to_owned();
+    second.claims.retain(|claim| claim.outcome.verdict == Verdict::Verified);
+    second.findings.clear();
+    second.referee = None;
+    Report {
+        posts: vec![second, post()],
+        failures: failures(),
+        locked: None,
+        below_minimum: vec!["0001/steps".to_owned()],
+    }
+}
+
+fn locked() -> Report {
+    let difference = |claim: &str, recorded: Option<&str>, found: Option<&str>| LockDifference {
+        post: "9999".to_owned(),
+        claim: claim.to_owned(),
+        recorded: recorded.map(str::to_owned),
+        found: found.map(str::to_owned),
+    };
+    let differences = vec![
+        difference(
+            "gap-muon",
+            Some("verified emitted recomputed"),
+            Some("refuted emitted recomputed"),
+        ),
+        difference("steps", None, Some("verified transcribed compared")),
+        difference("gone", Some("verified transcribed recomputed"), None),
+    ];
+    Report { locked: Some(differences), ..report() }
+}
+
+const HOSTILE: &str = "\u{1b}[2J|`x`\r\n::error::pwned,a:b%0A<img src=x onerror=alert(1)>\u{202e}@all \u{0}\u{fffe}]]>";
+
+fn hostile() -> Report {
+    let mut report = report();
+    for post in &mut report.posts {
+        post.claims.truncate(2);
+        post.findings.truncate(1);
+        post.title = HOSTILE.to_owned();
+        post.id = HOSTILE.to_owned();
+        for claim in &mut post.claims {
+            claim.id = HOSTILE.to_owned();
+            claim.claimed = HOSTILE.to_owned();
+            claim.note = HOSTILE.to_owned();
+            claim.place.file = HOSTILE.to_owned();
+            claim.place.excerpt = HOSTILE.to_owned();
+            claim.outcome.reason = HOSTILE.to_owned();
+            claim.outcome.recomputed = HOSTILE.to_owned();
+        }
+        for finding in &mut post.findings {
+            finding.message = HOSTILE.to_owned();
+        }
+    }
+    let place = Place {
+        line: 1,
+        column: 3,
+        length: 9,
+        excerpt: HOSTILE.to_owned(),
+        ..Place::file(HOSTILE)
+    };
+    report.failures = vec![repro::source::WRONG_TYPE.at(place, HOSTILE, HOSTILE).way_out(HOSTILE)];
+    report.below_minimum = vec![HOSTILE.to_owned()];
+    report
+}
+
+fn text(report: &Report, width: usize) -> String {
+    render(report, Format::Text, &Options { width, ..Options::default() })
+}
+
+fn verbose(report: &Report, width: usize) -> String {
+    render(report, Format::Text, &Options { width, verbose: true, ..Options::default() })
+}
+
+/// Keeps the snapshots beside those of the other tests.
+fn snapshot(name: &str, drawn: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(format!("report_{name}"), drawn));
+}
+
+#[test]
+fn text_says_the_worst_first() {
+    snapshot("text", &text(&report(), 100));
+    snapshot("text_narrow", &text(&report(), 60));
+    snapshot("text_wide", &text(&report(), 140));
+    let quiet = Options { quiet: true, ..Options::default() };
+    snapshot("text_quiet", &render(&report(), Format::Text, &quiet));
+}
+
+#[test]
+fn verbose_text_lists_what_holds_and_draws_what_does_not() {
+    snapshot("text_verbose", &verbose(&everything(), 100));
+    snapshot("text_verbose_narrow", &verbose(&report(), 60));
+}
+
+#[test]
+fn a_locked_run_reports_the_differences() {
+    snapshot("text_locked", &text(&locked(), 100));
+    let same = Report { locked: Some(Vec::new()), ..report() };
+    assert_eq!(text(&same, 100), format!("all 7 verdicts are as recorded\n\n{SCOPE}\n"));
+    let github = render(&same, Format::Github, &Options::default());
+    assert!(!github.contains("::error") && github.contains("all 7 verdicts are as recorded"));
+}
+
+#[test]
+fn one_refused_input_is_drawn_at_its_place() {
+    let drawn: Vec<String> = [100, 60]
+        .into_iter()
+        .flat_map(|width| {
+            let options = Options { width, ..Options::default() };
+            failures().iter().map(|f| render_failure(f, &options)).collect::<Vec<_>>()
+        })
+        .collect();
+    snapshot("failure", &drawn.join("\n"));
+}
+
+#[test]
+fn an_empty_report_says_so() {
+    assert_eq!(text(&Report::default(), 100), format!("nothing was checked\n\n{SCOPE}\n"));
+}
+
+#[test]
+fn json_has_every_field() {
+    let drawn = render(&everything(), Format::Json, &Options::default());
+    snapshot("json", &drawn);
+    let json: serde_json::Value = serde_json::from_str(&drawn).unwrap();
+    assert_eq!(json["schema"], "repro.report/1");
+    assert_eq!(json["exit_code"], 2);
+    assert_eq!(
+        json["summary"],
+        serde_json::json!({"verified": 4, "refuted": 2, "inconclusive": 2, "unchecked": 1})
+    );
+    let has = |value: &serde_json::Value, fields: &str| {
+        for field in fields.split(' ') {
+            assert!(value.get(field).is_some(), "`{field}` is absent from {value}");
+        }
+    };
+    has(&json, "schema posts failures locked below_minimum summary exit_code");
+    for post in json["posts"].as_array().unwrap() {
+        has(post, "id claims findings coverage bundles referee");
+        assert!(post["coverage"].is_null());
+        for claim in post["claims"].as_array().unwrap() {
+            has(claim, "id kind verdict origin method claimed recomputed tolerance rule reason");
+            has(claim, "quote at evidence place weight note");
+            has(&claim["evidence"][0], "bundle file pointer");
+        }
+        for finding in post["findings"].as_array().unwrap() {
+            has(finding, "code severity message place claim");
+            has(&finding["place"], "file line column pointer");
+        }
+    }
+    for failure in json["failures"].as_array().unwrap() {
+        has(failure, "code message place expected found way_out");
+    }
+    let gap = &json["posts"][1]["claims"][1];
+    assert_eq!((&gap["verdict"], &gap["weight"]), (&"refuted".into(), &"decision".into()));
+    let lock = render(&locked(), Format::Json, &Options::default());
+    let lock: serde_json::Value = serde_json::from_str(&lock).unwrap();
+    assert_eq!(lock["exit_code"], 1);
+    assert_eq!(lock["locked"][1]["recorded"], serde_json::Value::Null);
+}
+
+#[test]
+fn findings_are_sorted_by_place() {
+    let mut shuffled = report();
+    shuffled.posts[0].findings.reverse();
+    for format in Format::ALL {
+        let options = Options { verbose: true, ..Options::default() };
+        assert_eq!(render(&shuffled, format, &options), render(&report(), format, &options));
+    }
+}
+
+#[test]
+fn junit_counts_what_the_report_counts() {
+    let drawn = render(&everything(), Format::Junit, &Options::default());
+    snapshot("junit", &drawn);
+    let parsed = quick_junit::Report::deserialize_from_str(&drawn).unwrap();
+    assert_eq!((parsed.tests, parsed.failures, parsed.errors), (11, 2, 2));
+    let names: Vec<_> = parsed.test_suites.iter().map(|suite| suite.name.as_str()).collect();
+    assert_eq!(names, ["0001", "9999", "inputs"]);
+    let drawn = render(&locked(), Format::Junit, &Options::default());
+    let parsed = quick_junit::Report::deserialize_from_str(&drawn).unwrap();
+    assert_eq!((parsed.tests, parsed.failures, parsed.errors), (8, 3, 0));
+}
+
+#[test]
+fn github_shows_ten_and_counts_the_rest() {
+    snapshot("github", &render(&everything(), Format::Github, &Options::default()));
+    snapshot("github_locked", &render(&locked(), Format::Github, &Options::default()));
+    let mut many = report();
+    let refuted = many.posts[0].claims[0].clone();
+    many.posts[0].claims.extend(std::iter::repeat_n(refuted, 20));
+    let drawn = render(&many, Format::Github, &Options::default());
+    let errors: Vec<_> = drawn.lines().filter(|line| line.starts_with("::error ")).collect();
+    assert_eq!(errors.len(), 10);
+    assert!(errors[0].contains("gap-muon"), "{}", errors[0]);
+    assert_eq!(
+        errors[9],
+        "::error title=13 more errors::in repro/9999.toml (13); the job summary lists all of them"
+    );
+}
+
+#[test]
+fn markdown_keeps_within_a_comment() {
+    snapshot("markdown", &render(&everything(), Format::Markdown, &Options::default()));
+    assert_eq!(
+        github_summary(&everything()),
+        render(&everything(), Format::Markdown, &Options::default())
+    );
+    let mut many = report();
+    let refuted = many.posts[0].claims[0].clone();
+    many.posts[0].claims.extend(std::iter::repeat_n(refuted, 2_000));
+    let drawn = render(&many, Format::Markdown, &Options::default());
+    assert!(drawn.len() <= 65_536 && drawn.contains("more rows did not fit here"));
+    assert!(drawn.ends_with(&format!("{SCOPE}\n")));
+    assert!(github_summary(&many).len() > drawn.len());
+}
+
+/// Whether `c` is obeyed by a terminal instead of shown.
+fn obeyed(c: char) -> bool {
+    (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c)
+}
+
+#[test]
+fn hostile_strings_are_shown_and_not_obeyed() {
+    for format in [Format::Text, Format::Github, Format::Markdown, Format::Junit] {
+        let drawn = render(&hostile(), format, &Options { verbose: true, ..Options::default() });
+        assert!(!drawn.contains(obeyed), "{format:?}");
+        assert!(drawn.contains("u{1b}") || drawn.contains("u{202e}"), "{format:?}");
+    }
+    snapshot("text_hostile", &verbose(&hostile(), 100));
+    let github = render(&hostile(), Format::Github, &Options::default());
+    snapshot("github_hostile", &github);
+    let markdown = render(&hostile(), Format::Markdown, &Options::default());
+    snapshot("markdown_hostile", &markdown);
+    assert!(!markdown.contains("<img") && !markdown.contains("@all"));
+    let junit = render(&hostile(), Format::Junit, &Options::default());
+    let parsed = quick_junit::Report::deserialize_from_str(&junit).unwrap();
+    assert!(parsed.test_suites[0].name.as_str().contains("u{fffe}"));
+    let json = render(&hostile(), Format::Json, &Options::default());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["posts"][0]["id"], HOSTILE);
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let plain = verbose(&everything(), 100);
+    let options = Options { verbose: true, colour: true, ..Options::default() };
+    let coloured = render(&everything(), Format::Text, &options);
+    assert!(coloured.contains("\u{1b}["));
+    let mut bare = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, styled)) = rest.split_once('\u{1b}') {
+        bare.push_str(before);
+        rest = styled.split_once('m').unwrap().1;
+    }
+    assert_eq!(bare + rest, plain);
+}
+
+/// A report whose every string comes from outside.
+fn any_report(strings: &[String], lines: (usize, usize, usize)) -> Report {
+    let mut report = everything();
+    let mut strings = strings.iter().cycle().cloned();
+    let mut next = || strings.next().unwrap_or_default();
+    for post in &mut report.posts {
+        (post.id, post.title) = (next(), next());
+        for claim in &mut post.claims {
+            (claim.id, claim.claimed, claim.quote, claim.note) = (next(), next(), next(), next());
+            (claim.place.line, claim.place.column, claim.place.length) = lines;
+            claim.place.excerpt = next();
+            claim.outcome.reason = next();
+            claim.outcome.recomputed = next();
+            claim.outcome.tolerance = next();
+        }
+        for finding in &mut post.findings {
+            finding.message = next();
+            finding.claim = Some(next());
+        }
+    }
+    let place = report.posts[1].claims[0].place.clone();
+    let refusal = repro::source::WRONG_TYPE.at(place, next(), next()).way_out(next());
+    report.failures.push(refusal);
+    report.below_minimum.push(next());
+    report
+}
+
+/// The columns of `line`, and whether it is one word behind its marks.
+fn too_wide(line: &str, width: usize) -> bool {
+    let marks =
+        ["✗", "?", "·", "✓", "!", "-", "=", "|", "note:", "help:", "also:", "evidence:", "-->"];
+    let words = line.split_whitespace().skip_while(|word| marks.contains(word));
+    unicode_width::UnicodeWidthStr::width(line) > width && words.count() > 1
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_strings_are_drawn_in_every_format(
+        strings in prop::collection::vec(any::<String>(), 1..40),
+        lines in (0usize..9, 0usize..200, 0usize..200),
+        width in 0usize..300,
+        verbose: bool,
+    ) {
+        let report = any_report(&strings, lines);
+        let options = Options { width, verbose, ..Options::default() };
+        for format in Format::ALL {
+            let drawn = render(&report, format, &options);
+            prop_assert_eq!(&drawn, &render(&report, format, &options));
+            if format != Format::Json {
+                prop_assert!(!drawn.contains(obeyed), "{:?}", format);
+            }
+        }
+        let junit = render(&report, Format::Junit, &options);
+        let parsed = quick_junit::Report::deserialize_from_str(&junit).unwrap();
+        prop_assert_eq!(parsed.tests, 12);
+        let json = render(&report, Format::Json, &options);
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok());
+        let github = render(&report, Format::Github, &options);
+        let levels = ["::error ", "::warning ", "::notice "];
+        let command = |line: &str| levels.iter().any(|level| line.starts_with(level));
+        prop_assert!(github.lines().all(command), "a line is no command");
+        for level in levels {
+            prop_assert!(github.lines().filter(|line| line.starts_with(level)).count() <= 10);
+        }
+    }
+
+    #[test]
+    fn lines_fit_the_page(
+        strings in prop::collection::vec("[a-z表é ]{0,90}", 1..40),
+        lines in (0usize..9, 0usize..200, 0usize..200),
+        width in 60usize..140,
+        verbose: bool,
+    ) {
+        let report = any_report(&strings, lines);
+        let drawn = render(&report, Format::Text, &Options { width, verbose, ..Options::default() });
+        for line in drawn.lines() {
+            prop_assert!(!too_wide(line, width), "{} columns: {:?}", width, line);
+            prop_assert!(!line.ends_with(char::is_whitespace), "{:?}", line);
+        }
+    }
+}
