@@ -269,8 +269,8 @@ mod tests {
         let longer = [&good[..], b"x"].concat();
         let huge = [&u64::MAX.to_le_bytes()[..], b"{}"].concat();
         for (bytes, code) in [
-            (&longer[..], "checkpoint::layout"),
-            (&good[..good.len() - 1], "checkpoint::layout"),
+            (&longer[..], "checkpoint::length"),
+            (&good[..good.len() - 1], "checkpoint::length"),
             (&good[..20], "bundle::bad-weights"),
             (&good[..4], "bundle::bad-weights"),
             (&[], "bundle::bad-weights"),

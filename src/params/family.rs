@@ -225,3 +225,43 @@ fn shape(blueprint: &Blueprint) -> Option<(Shape, u64)> {
         _ => Some((shape, shape.dense_width)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    #[test]
+    fn two_ways_that_differ_are_an_error() {
+        let source = Source::new("config.json", b"{}".to_vec()).unwrap();
+        let document = Document::parse_json(source).unwrap();
+        let layers = Layers::new(2, |_| false);
+        let mut tensors = Tensors::new(&layers);
+        tensors.linear(Part::DenseFfn, "l.{layer}.up", 3.into(), 5.into(), true);
+        let mut blueprint = Blueprint {
+            vocabulary: 1.into(),
+            hidden: 5.into(),
+            layers,
+            tied: false,
+            dense_width: 3.into(),
+            mixture: None,
+            tensors,
+            closed: Sums::of([(Part::DenseFfn, Size::from(2 * 18))]),
+        };
+        assert!(agree(document.root(), &blueprint).is_ok());
+        blueprint.closed = Sums::of([(Part::DenseFfn, Size::from(2 * 15))]);
+        let refusal = agree(document.root(), &blueprint).unwrap_err();
+        assert_eq!(refusal.code.id, "params::disagree");
+        assert!(refusal.expected.contains("total: 30") && refusal.found.contains("total: 36"));
+    }
+
+    #[test]
+    fn no_two_families_share_a_name() {
+        let mut names: Vec<_> = FAMILIES.iter().flat_map(|f| f.model_types).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(FAMILIES.iter().all(|family| family.model_types[0] == family.id));
+    }
+}

@@ -41,6 +41,8 @@ const INERT: &[&str] = &[
     "no_repeat_ngram_size",
     "num_beam_groups",
     "num_beams",
+    "n_special",
+    "num_labels",
     "num_logits_to_keep",
     "num_return_sequences",
     "output_attentions",
@@ -50,6 +52,7 @@ const INERT: &[&str] = &[
     "partial_rotary_factor",
     "prefill_chunk_size",
     "pretraining_tp",
+    "quantization_config",
     "rms_norm_eps",
     "rope_interleave",
     "rope_interleaved",
@@ -371,7 +374,9 @@ impl<'a> Fields<'a> {
             if read.contains(key) || INERT.contains(&key) || inert.contains(&key) {
                 continue;
             }
-            if node.value().kind != Kind::Null && looks_like_a_shape(key) {
+            // What is null or switched off adds nothing, whatever it would mean.
+            let off = matches!(node.value().kind, Kind::Null | Kind::Bool(false));
+            if !off && looks_like_a_shape(key) {
                 let expected = "fields whose meaning for the shape is known";
                 return Err(UNKNOWN_SHAPE_FIELD.at(node.place(), expected, format!("`{key}`")));
             }

@@ -11,7 +11,7 @@ pub static FAMILY: Family = Family {
     id: "gpt2",
     model_types: &["gpt2"],
     architectures: &["GPT2LMHeadModel"],
-    inert: &["n_ctx", "num_labels"],
+    inert: &["n_ctx"],
     looks_like: never,
     read,
 };

@@ -12,7 +12,7 @@ pub static FAMILY: Family = Family {
     id: "gptj",
     model_types: &["gptj"],
     architectures: &["GPTJForCausalLM"],
-    inert: &["n_positions", "n_ctx", "rotary", "num_labels"],
+    inert: &["n_positions", "n_ctx", "rotary"],
     looks_like: never,
     read,
 };
