@@ -139,6 +139,16 @@ formulas! {
         misleads "It says whether a step lies on a grid only if the grid begins at 0.";
         example ["8,330", "128"] => "10";
 
+    grid_points(
+        first: Count "the first step that counts",
+        last: Count "the last step that counts",
+        every: Count "the steps from one point to the next",
+    ) -> Plain = (last - first) / every + 1;
+        what "How many points a grid of steps has, both ends counted.";
+        source "definition";
+        misleads "It is whole only if the last step lies on the grid that begins at the first.";
+        example ["1,000", "7,000", "100"] => "61";
+
     // Tokens, steps and schedules.
 
     tokens(
@@ -306,6 +316,29 @@ formulas! {
         misleads "It returns the formula that the source counted with, not what the hardware \
             executed.";
         example ["400.0", "100.0k"] => "4.00e9";
+
+    training_flops(
+        params: Auto "parameters that one token is multiplied with, without the embedding table",
+        layers: Count "layers with attention",
+        heads: Count "attention heads of a layer",
+        length: Count "tokens a sequence",
+        head_sizes[many]: Count "sizes of a head: of query and key, of value",
+    ) -> Plain = (params + layers * heads * length * head_sizes.total()) * 6;
+        what "FLOPs of one token, forward and backward: six for each parameter and for each product \
+            of the attention scores.";
+        source "Chowdhery et al., PaLM, 2022, appendix B (12·L·H·Q·T for equal head sizes)";
+        misleads "It counts the whole square of scores, though a causal mask needs half of it; and \
+            the head sizes must be those of the model that ran.";
+        example ["100", "2", "4", "8", "16", "16"] => "12,888";
+
+    achieved_tflops(
+        tokens_per_second: Measured "tokens a second of one device",
+        flops_per_token: Auto "FLOPs that are counted for one token",
+    ) -> Plain = tokens_per_second * flops_per_token / 1_000_000_000_000;
+        what "TFLOP/s of one device.";
+        source "definition";
+        misleads "It follows the count of FLOPs per token, right or wrong.";
+        example ["100,000", "4.00e9"] => "400";
 
     flops_difference(
         tflops_a: Measured "achieved TFLOP/s of a device in run a",
