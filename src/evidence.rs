@@ -16,7 +16,7 @@ use crate::formula::{Evaluation, Formula, Nature, Operand};
 use crate::outcome::{Exhibit, Origin};
 use crate::params::{self, Convention, Object, Objects};
 use crate::post::Post;
-use crate::source::{Document, Node, Place, Refusal, codes};
+use crate::source::{Document, Node, Refusal, codes};
 
 codes! {
     NO_BUNDLE = "evidence::no-bundle", "evidence names no bundle and the post has no default", "name the bundle, or give the post a `default_bundle`";
@@ -58,19 +58,19 @@ impl Library {
         };
     }
 
-    fn document(&self, bundle: &str, file: &str, asked: &Place) -> Result<&Document, Refusal> {
+    fn document(&self, bundle: &str, file: &str, asked: Node) -> Result<&Document, Refusal> {
         if !self.replaced.is_empty()
             && let Some(document) = self.replaced.get(&(bundle.to_owned(), file.to_owned()))
         {
             return Ok(document);
         }
         let bundle = self.bundle(bundle).ok_or_else(|| {
-            crate::post::UNKNOWN_BUNDLE.at(asked.clone(), "a loaded bundle", format!("`{bundle}`"))
+            crate::post::UNKNOWN_BUNDLE.at(asked.place(), "a loaded bundle", format!("`{bundle}`"))
         })?;
         bundle.document(file).map_err(|refusal| {
             let (expected, found) =
                 (refusal.expected.clone(), format!("{} in `{}`", refusal.found, bundle.name()));
-            refusal.code.at(asked.clone(), expected, found).way_out(refusal.way_out.clone())
+            refusal.code.at(asked.place(), expected, found).way_out(refusal.way_out.clone())
         })
     }
 }
@@ -190,7 +190,7 @@ impl<'a> Evidence<'a> {
             Some(fact) => (FACTS, self.fact_pointer(bundle, fact)?),
             None => (self.file_of(reference)?, reference.required("pointer")?.text()?.to_owned()),
         };
-        let document = self.library.document(bundle.name(), file, &reference.place())?;
+        let document = self.library.document(bundle.name(), file, reference)?;
         let node = document.root().at(&pointer).map_err(|refusal| {
             let found = format!(
                 "{} at `{}` of `{}`",
@@ -302,7 +302,7 @@ impl<'a> Evidence<'a> {
         if let Some(objects) = self.library.objects.borrow().get(&key) {
             return Ok(Rc::clone(objects));
         }
-        let document = self.library.document(bundle.name(), file, &reference.place())?;
+        let document = self.library.document(bundle.name(), file, reference)?;
         let objects = Rc::new(params::recompute(document)?);
         self.library.objects.borrow_mut().insert(key, Rc::clone(&objects));
         Ok(objects)
@@ -313,7 +313,7 @@ impl<'a> Evidence<'a> {
         let bundle = self.bundle_of(reference)?;
         let file = self.file_of(reference)?;
         self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
-        self.library.document(bundle.name(), file, &reference.place())
+        self.library.document(bundle.name(), file, reference)
     }
 
     fn file_of<'n>(&self, reference: Node<'n>) -> Result<&'n str, Refusal> {

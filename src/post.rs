@@ -95,6 +95,8 @@ pub struct Claim<'a> {
     pub note: &'a str,
     /// Which occurrence of the claimed value within the quote is meant, from 1.
     pub occurrence: usize,
+    /// Its position in the post file.
+    pub index: usize,
     /// The whole table, for the fields of its kind.
     pub node: Node<'a>,
 }
@@ -115,10 +117,16 @@ impl<'a> Claim<'a> {
 
     /// Where the claim stands: at its value where it has one, else at its id.
     pub fn place(&self) -> Place {
-        self.claimed.or(self.node.get("id")).unwrap_or(self.node).place()
+        let (field, node) = match (self.claimed, self.node.get("id")) {
+            (Some(claimed), _) => ("/claimed", claimed),
+            (None, Some(id)) => ("/id", id),
+            (None, None) => ("", self.node),
+        };
+        // The pointer is known here; searching the document for each claim would cost its square.
+        node.place_at(format!("/claim/{}{field}", self.index))
     }
 
-    fn parse(node: Node<'a>, post: &Post) -> Result<Self, Refusal> {
+    fn parse(index: usize, node: Node<'a>, post: &Post) -> Result<Self, Refusal> {
         let optional = |field: &str| {
             node.get(field).map(Node::text).transpose().map(Option::unwrap_or_default)
         };
@@ -136,6 +144,7 @@ impl<'a> Claim<'a> {
             claimed,
             note: optional("note")?,
             occurrence: usize::try_from(occurrence).unwrap_or(usize::MAX),
+            index,
             node,
         })
     }
@@ -213,7 +222,7 @@ impl Post {
     /// Its claims in the order of the file; each is a refusal of its own where its frame is malformed.
     pub fn claims(&self) -> impl Iterator<Item = Result<Claim<'_>, Refusal>> {
         let list = self.document.root().get("claim").and_then(|node| node.items().ok());
-        list.into_iter().flatten().map(|node| Claim::parse(node, self))
+        list.into_iter().flatten().enumerate().map(|(index, node)| Claim::parse(index, node, self))
     }
 
     /// The pin that a bundle's name, standing at `name`, refers to.

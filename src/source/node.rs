@@ -32,9 +32,14 @@ impl<'a> Node<'a> {
         pointer::locate(&self.document.root, self.value).unwrap_or_default()
     }
 
-    /// Where it stands.
+    /// Where it stands. The pointer is searched, so this is for messages, not for every value.
     pub fn place(self) -> Place {
-        self.document.source.place(self.value.span.clone()).with_pointer(self.pointer())
+        self.place_at(self.pointer())
+    }
+
+    /// Where it stands, for a caller that knows its pointer.
+    pub fn place_at(self, pointer: String) -> Place {
+        self.document.source.place(self.value.span.clone()).with_pointer(pointer)
     }
 
     /// Follows a pointer; a pointer that leads nowhere is refused with what was there instead.
