@@ -2,16 +2,16 @@
 
 use super::tolerance::printed;
 use super::{ClaimKind, Field};
-use crate::decimal::{Interval, format_significant};
-use crate::evidence::{BAD_CHOICE, Evidence, NOT_COMPUTABLE};
+use crate::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
+use crate::evidence::{BAD_CHOICE, Evidence, NOT_COMPUTABLE, Quantity, whole};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal};
 use num_rational::BigRational;
+use num_traits::Signed;
 
 crate::source::codes! {
     OUTSIDE = "bounds::outside", "the value lies outside what its definition allows", "check the value and how it was computed";
-    TOUCHES = "bounds::touches", "the printed digits lie on both sides of the bound", "publish more digits";
 }
 
 /// See [`ClaimKind::explain`].
@@ -67,29 +67,24 @@ impl ClaimKind for Kind {
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let (_, node) = super::claimed(claim)?;
         let claimed = printed(node)?;
-        let value = claimed.interval().scaled(&claimed.unit().per_one().recip());
         let limits = Limits::of(claim, evidence)?;
+        let value = match claimed.unit() {
+            // This quantity is a number of percent, with or without the sign.
+            Unit::Percent if limits.squared => claimed.interval(),
+            unit => claimed.interval().scaled(&unit.per_one().recip()),
+        };
+        let text = format!("{} to {}", limits.text(&limits.low), limits.text(&limits.high));
         // A coefficient of variation is compared by its square, which is rational.
-        let (measured, shown) =
-            if limits.squared { (&value * &value, "squared, ") } else { (value, "") };
-        let text = format!(
-            "{shown}between {} and {}",
-            limits.text(&limits.low),
-            limits.text(&limits.high)
-        );
-        let outside = limits.low.as_ref().is_some_and(|low| measured.high() < low.low())
-            || limits.high.as_ref().is_some_and(|high| measured.low() > high.high());
-        let inside = limits.low.as_ref().is_none_or(|low| measured.low() >= low.high())
-            && limits.high.as_ref().is_none_or(|high| measured.high() <= high.low());
-        let outcome = if outside {
-            Outcome::refuted(&OUTSIDE, format!("it must lie {text}"))
-        } else if inside {
-            Outcome::verified()
+        let measured = if limits.squared { &value * &value } else { value.clone() };
+        let below = limits.low.as_ref().is_some_and(|low| {
+            let measured = if limits.squared { &value } else { &measured };
+            measured.high() < low.low()
+        });
+        let above = limits.high.as_ref().is_some_and(|high| measured.low() > high.high());
+        let outcome = if below || above {
+            Outcome::refuted(&OUTSIDE, format!("outside its bounds, {text}"))
         } else {
-            Outcome::inconclusive(
-                &TOUCHES,
-                format!("the printed digits lie on both sides of a bound: {text}"),
-            )
+            Outcome::verified()
         };
         Ok(outcome.giving(text).within("T0", "by its printed digits").by(Method::Recomputed))
     }
@@ -106,8 +101,20 @@ impl Limits {
     fn of(claim: &Claim, evidence: &Evidence) -> Result<Self, Refusal> {
         let node = claim.node;
         let quantity = node.required("quantity")?;
+        let counted = |field: &str| -> Result<Interval, Refusal> {
+            let term = node.required(field)?;
+            let count = evidence.quantity(term)?.interval;
+            match whole(&count).filter(|count| count.is_positive()) {
+                Some(_) => Ok(count),
+                None => Err(undefined(term)),
+            }
+        };
         let number = |field: &str| -> Result<Interval, Refusal> {
-            Ok(evidence.quantity(node.required(field)?)?.interval)
+            let count = counted(field)?;
+            match field == "active" && count.low() > counted("experts")?.high() {
+                true => Err(undefined(node.required(field)?)),
+                false => Ok(count),
+            }
         };
         let zero = || Some(Interval::integer(0));
         let one = || Interval::integer(1);
@@ -128,6 +135,8 @@ impl Limits {
                 let population = &divide(&experts, &active)? - &one();
                 let largest = match node.get("variant").map(Node::text).transpose()? {
                     Some("population") => population,
+                    // One expert has no spread, however it is counted.
+                    None if experts == one() => population,
                     None | Some("sample") => &population * &divide(&experts, &(&experts - &one()))?,
                     Some(other) => {
                         let place = node.get("variant").unwrap_or(node).place();
@@ -141,7 +150,8 @@ impl Limits {
                 let (experts, active) = (number("experts")?, number("active")?);
                 let low = match node.get("cv_percent") {
                     Some(cv) => {
-                        let cv = evidence.quantity(cv)?.interval.scaled(&BigRational::new(1.into(), 100.into()));
+                        let hundredth = BigRational::new(1.into(), 100.into());
+                        let cv = percent_of(&evidence.quantity(cv)?).scaled(&hundredth);
                         divide(&(&one() + &(&cv * &cv)), &experts)?
                     }
                     None => divide(&one(), &experts)?,
@@ -160,16 +170,25 @@ impl Limits {
     }
 
     fn text(&self, limit: &Option<Interval>) -> String {
-        limit
-            .as_ref()
-            .map_or_else(|| "anything".to_owned(), |limit| format_significant(&limit.middle(), 6))
+        let Some(limit) = limit else { return "anything".to_owned() };
+        let middle = limit.middle();
+        // Only for people; the comparison is of squares.
+        let root = BigRational::from_float(nearest_f64(&middle).sqrt()).filter(|_| self.squared);
+        format_significant(&root.unwrap_or(middle), 6)
     }
+}
+
+/// A number of percent, printed with the sign or without.
+fn percent_of(quantity: &Quantity) -> Interval {
+    let sign = Printed::parse(&quantity.text).is_ok_and(|printed| printed.unit() == Unit::Percent);
+    let hundred = BigRational::from_integer(100.into());
+    if sign { quantity.interval.scaled(&hundred) } else { quantity.interval.clone() }
 }
 
 fn undefined(node: Node) -> Refusal {
     NOT_COMPUTABLE.at(
         node.place(),
-        "more than one expert, and at least one active",
+        "whole numbers of experts, at least one of them active and no more than there are",
         "counts for which the bound is not defined",
     )
 }

@@ -1,11 +1,12 @@
 //! Every row of a table has its receipt, and stated numbers of things are their numbers.
 
-use super::{ClaimKind, Field};
-use crate::evidence::{Evidence, NOT_A_NUMBER, whole};
-use crate::outcome::{Method, Outcome, Weight};
+use super::tolerance::{Declared, judge, printed};
+use super::{ClaimKind, Field, NOT_PRINTED};
+use crate::decimal::Printed;
+use crate::evidence::{Evidence, Quantity};
+use crate::outcome::{Method, Outcome, Verdict, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal};
-use num_bigint::BigInt;
 
 crate::source::codes! {
     NO_RECEIPT = "completeness::no-receipt", "rows of a table have no receipt", "publish a receipt for each row";
@@ -27,8 +28,7 @@ impl ClaimKind for Kind {
 
     fn explain(&self) -> &'static str {
         "Each row must name a receipt (a log, a config, a bundle) that the evidence holds; a claimed number \
-         must be the number of rows (T-int); values listed as `distinct` must differ from each other. A \
-         receipt that is named but not published counts as named: that its content was not seen is noted.\n\
+         must be the number of rows (T-int); values listed as `distinct` must differ from each other.\n\
          How it can mislead: it cannot see runs that were made and not mentioned.\n\
          Reference: the machine learning reproducibility checklist (Pineau et al. 2021)."
     }
@@ -83,12 +83,16 @@ impl ClaimKind for Kind {
             if seen.contains(&value) { repeated.push(value) } else { seen.push(value) }
         }
         let number = if rows.is_empty() { distinct.len() } else { rows.len() };
+        let counted = Quantity::count(number as u64);
         let stated = claim.claimed.map(stated_number).transpose()?;
+        let stated = stated
+            .map(|stated| judge(&stated, &counted, &Declared::default(), &OTHER_NUMBER))
+            .filter(|outcome| outcome.verdict != Verdict::Verified);
         let outcome = if !without.is_empty() {
             Outcome::refuted(
                 &NO_RECEIPT,
                 format!(
-                    "{} of {} have no receipt: {}",
+                    "{} of {} without a receipt: {}",
                     without.len(),
                     rows.len(),
                     without.join(", ")
@@ -96,8 +100,8 @@ impl ClaimKind for Kind {
             )
         } else if !repeated.is_empty() {
             Outcome::refuted(&REPEATED, format!("not distinct: {}", repeated.join(", ")))
-        } else if stated.is_some_and(|stated| stated != BigInt::from(number)) {
-            Outcome::refuted(&OTHER_NUMBER, format!("there are {number}"))
+        } else if let Some(other) = stated {
+            Outcome { reason: format!("{number} are listed: the stated number is {}", other.reason), ..other }
         } else {
             Outcome::verified()
         };
@@ -106,16 +110,15 @@ impl ClaimKind for Kind {
 }
 
 /// The claimed number, in digits or as an English word up to twelve.
-fn stated_number(node: Node) -> Result<BigInt, Refusal> {
+fn stated_number(node: Node) -> Result<Printed, Refusal> {
     const WORDS: [&str; 13] = [
         "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
         "eleven", "twelve",
     ];
     let text = node.text()?;
     if let Some(number) = WORDS.iter().position(|word| word.eq_ignore_ascii_case(text)) {
-        return Ok(BigInt::from(number));
+        return Printed::parse(&number.to_string())
+            .map_err(|error| NOT_PRINTED.at(node.place(), "a number", error.to_string()));
     }
-    let printed = super::tolerance::printed(node)?;
-    whole(&printed.exact())
-        .ok_or_else(|| NOT_A_NUMBER.at(node.place(), "a whole number", format!("`{text}`")))
+    printed(node)
 }

@@ -9,7 +9,7 @@ use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal};
 use num_rational::BigRational;
-use num_traits::{Signed, Zero};
+use num_traits::Signed;
 
 /// What counts as equal where the post declares nothing: 2%.
 const EQUAL_PERCENT: i32 = 2;
@@ -19,7 +19,7 @@ crate::source::codes! {
     ALL_EQUAL = "contract_equality::all-equal", "quantities that are said to differ are equal", "correct the sentence";
     NOT_GROWING = "contract_equality::not-growing", "values that are said to grow do not", "correct the sentence";
     UNDECIDED = "contract_equality::undecided", "the printed digits do not decide", "publish more digits";
-    ALSO_DIFFERS = "contract_equality::also-differs", "something else that the numbers depend on differs too", "hold it fixed, or name it where the numbers are compared";
+    ALSO_DIFFERS = "contract_equality::also-differs", "something else that the numbers depend on differs", "hold it fixed, or name it where the numbers are compared";
 }
 
 /// See [`ClaimKind::explain`].
@@ -92,10 +92,10 @@ impl ClaimKind for Kind {
             for further in also.items()? {
                 further.only(&["quantity", "values", "tolerance"])?;
                 let further = Comparison::read(further, evidence)?;
-                if further.equal().verdict != crate::outcome::Verdict::Verified {
+                if further.are_equal() == Some(false) {
                     outcome = outcome.noting(
                         &ALSO_DIFFERS,
-                        format!("{} differs too: {}", further.quantity, further.text()),
+                        format!("{} differs: {}", further.quantity, further.spread()),
                     );
                 }
             }
@@ -104,12 +104,18 @@ impl ClaimKind for Kind {
             && let Some(phases) = differing_phases(runs, evidence)?
         {
             outcome = outcome
-                .noting(&ALSO_DIFFERS, format!("the learning-rate phase differs too: {phases}"));
+                .noting(&ALSO_DIFFERS, format!("the learning-rate phase differs: {phases}"));
         }
         let allowed =
             format!("{}% ({})", format_significant(&(&main.tolerance * hundred()), 4), main.whose);
         Ok(outcome.giving(main.text()).within("ratio", allowed).by(Method::Recomputed))
     }
+}
+
+/// Largest over smallest: of the values as printed, and the least that their digits allow.
+struct Ratio {
+    printed: BigRational,
+    least: BigRational,
 }
 
 /// One quantity over all runs.
@@ -141,30 +147,41 @@ impl<'a> Comparison<'a> {
         let values: Vec<_> = self
             .values
             .iter()
-            .map(|v| format!("{} {}", v.label, format_significant(&v.value(), 4)))
+            .map(|v| format!("{} {}", v.label, format_significant(&v.value(), 6)))
             .collect();
         values.join(", ")
     }
 
-    /// Largest over smallest; `None` where that means nothing.
-    fn ratio(&self) -> Option<BigRational> {
-        let mut sorted: Vec<_> = self.values.iter().map(|v| v.value()).collect();
-        sorted.sort();
-        let (smallest, largest) = (sorted.first()?, sorted.last()?);
-        (!smallest.is_zero() && smallest.is_positive() == largest.is_positive()).then(|| {
-            let (a, b) = (largest.abs(), smallest.abs());
-            if a > b { a / b } else { b / a }
+    /// Largest over smallest, as printed and at the least; `None` where values differ in sign or one
+    /// is zero, so that a ratio means nothing.
+    fn ratio(&self) -> Option<Ratio> {
+        let positive = self.values.iter().all(|v| v.value().is_positive());
+        let negative = self.values.iter().all(|v| v.value().is_negative());
+        let sizes: Vec<_> = self.values.iter().map(|v| v.interval.abs()).collect();
+        let largest = sizes.iter().max_by_key(|size| size.middle())?;
+        let smallest = sizes.iter().min_by_key(|size| size.middle())?;
+        (positive || negative).then(|| Ratio {
+            printed: largest.middle() / smallest.middle(),
+            least: largest.low() / smallest.high(),
         })
     }
 
-    fn all_equal(&self) -> bool {
-        let first = self.values[0].value();
-        self.values.iter().all(|v| v.value() == first)
-    }
-
-    fn within_tolerance(&self) -> bool {
-        let one = BigRational::from_integer(1.into());
-        self.all_equal() || self.ratio().is_some_and(|ratio| ratio <= one + &self.tolerance)
+    /// Whether the values are equal within the tolerance; `None` where the printed digits allow both.
+    fn are_equal(&self) -> Option<bool> {
+        let within = BigRational::from_integer(1.into()) + &self.tolerance;
+        let first = self.values.first().map(Quantity::value);
+        if self.values.iter().all(|v| Some(v.value()) == first) {
+            return Some(true);
+        }
+        match self.ratio() {
+            Some(ratio) if ratio.printed <= within => Some(true),
+            Some(ratio) if ratio.least > within => Some(false),
+            Some(_) => None,
+            None => {
+                let meets = |a: &Quantity| self.values.iter().all(|b| a.interval.meets(&b.interval));
+                if self.values.iter().all(meets) { None } else { Some(false) }
+            }
+        }
     }
 
     fn spread(&self) -> String {
@@ -172,30 +189,37 @@ impl<'a> Comparison<'a> {
             Some(ratio) => format!(
                 "{}: the largest is {} times the smallest",
                 self.text(),
-                format_significant(&ratio, 4)
+                format_significant(&ratio.printed, 4)
             ),
             None => self.text(),
         }
     }
 
+    fn undecided(&self) -> Outcome {
+        let reason = format!("the printed digits do not decide about {}: {}", self.quantity, self.spread());
+        Outcome::inconclusive(&UNDECIDED, reason)
+    }
+
     fn equal(&self) -> Outcome {
-        if self.within_tolerance() {
-            return Outcome::verified();
+        match self.are_equal() {
+            Some(true) => Outcome::verified(),
+            Some(false) => Outcome::refuted(
+                &NOT_EQUAL,
+                format!("{} is not the same: {}", self.quantity, self.spread()),
+            ),
+            None => self.undecided(),
         }
-        Outcome::refuted(
-            &NOT_EQUAL,
-            format!("{} is not the same: {}", self.quantity, self.spread()),
-        )
     }
 
     fn differs(&self) -> Outcome {
-        if self.within_tolerance() {
-            return Outcome::refuted(
+        match self.are_equal() {
+            Some(false) => Outcome::verified(),
+            Some(true) => Outcome::refuted(
                 &ALL_EQUAL,
                 format!("{} is the same: {}", self.quantity, self.spread()),
-            );
+            ),
+            None => self.undecided(),
         }
-        Outcome::verified()
     }
 
     fn grows(&self) -> Outcome {
@@ -241,7 +265,9 @@ fn differing_phases(runs: Node, evidence: &Evidence) -> Result<Option<String>, R
         let schedule = Schedule::of_config(evidence.document(run.required("config")?)?)?;
         phases.push((run.required("label")?.text()?, schedule.phase(step)));
     }
-    if phases.windows(2).all(|pair| pair[0].1.word() == pair[1].1.word()) {
+    // Two runs in one decay, at different parts of it, are not in one phase.
+    let texts: Vec<_> = phases.iter().map(|(_, phase)| phase.to_string()).collect();
+    if texts.windows(2).all(|pair| pair[0] == pair[1]) {
         return Ok(None);
     }
     let texts: Vec<_> = phases.iter().map(|(label, phase)| format!("{label} {phase}")).collect();

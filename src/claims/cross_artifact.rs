@@ -4,7 +4,7 @@ use super::tolerance::{Declared, judge};
 use super::{ClaimKind, Field};
 use crate::decimal::Printed;
 use crate::evidence::{Datum, Evidence};
-use crate::outcome::{Method, Outcome, Verdict, Weight};
+use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Refusal};
 
@@ -54,6 +54,10 @@ impl ClaimKind for Kind {
 
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         super::claimed(claim)?;
+        if claim.at.is_none() {
+            let reason = "the claim does not say where it stands, so its evidence may be the same place";
+            return Ok(Outcome::unchecked(&SINGLE_SOURCE, reason));
+        }
         let mut worst: Option<Outcome> = None;
         for reference in claim.node.required("with")?.items()? {
             let datum = evidence.datum(reference)?;
@@ -86,10 +90,10 @@ fn compare(
         _ => Outcome::refuted(&DIFFERS, String::new()).within("exact", "the same words"),
     };
     let mut outcome = outcome.giving(other).by(Method::Compared);
-    if outcome.verdict == Verdict::Refuted {
+    if outcome.code.is_some_and(|code| *code == DIFFERS) {
         let document = datum.exhibit.document.as_deref().unwrap_or(&datum.exhibit.file);
         let place = datum.exhibit.printed_at.as_deref().unwrap_or(&datum.exhibit.pointer);
-        outcome.reason = format!("{document} says {other} at {place}");
+        outcome.reason = format!("{document} has {other} at {place}");
     }
     Ok(outcome)
 }

@@ -1,5 +1,6 @@
 //! A stop step lies on the evaluation grid or is the last step.
 
+use super::tolerance::printed_steps;
 use super::{ClaimKind, Field};
 use crate::evidence::{Evidence, NOT_A_NUMBER, whole};
 use crate::outcome::{Method, Outcome, Weight};
@@ -9,6 +10,7 @@ use num_bigint::BigInt;
 
 crate::source::codes! {
     OFF_GRID = "eval_grid::off-grid", "the step is neither on the evaluation grid nor the last step", "check the step and the interval between evaluations";
+    AFTER_END = "eval_grid::after-the-end", "the step lies after the last step of the run", "check the step and the run's number of steps";
     NO_LAST_STEP = "eval_grid::no-last-step", "the step is off the grid and the last step of the run is not known", "publish the run's number of steps";
 }
 
@@ -26,7 +28,7 @@ impl ClaimKind for Kind {
 
     fn explain(&self) -> &'static str {
         "A run that evaluates every `every` steps, and at its end, can only report steps that are multiples \
-         of `every` or the last step. Exact whole numbers (T-int).\n\
+         of `every` or the last step, and none after it. Exact whole numbers (T-int).\n\
          How it can mislead: a run may evaluate off the grid for reasons of its own (a resumed run, a \
          grid that begins elsewhere); the published configuration then does not describe it.\n\
          Reference: none needed; it is divisibility."
@@ -50,8 +52,7 @@ impl ClaimKind for Kind {
 
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let (_, node) = super::claimed(claim)?;
-        let printed = super::tolerance::printed(node)?;
-        let step = whole(&printed.exact()).ok_or_else(|| not_whole(node))?;
+        let step = printed_steps(node)?;
         let count = |field: Node| -> Result<BigInt, Refusal> {
             whole(&evidence.quantity(field)?.interval).ok_or_else(|| not_whole(field))
         };
@@ -66,7 +67,9 @@ impl ClaimKind for Kind {
         }
         let last = claim.node.get("last").map(count).transpose()?;
         let remainder = &step % &every;
-        let outcome = if remainder == BigInt::ZERO {
+        let outcome = if let Some(last) = last.as_ref().filter(|last| step > **last) {
+            Outcome::refuted(&AFTER_END, format!("{step} is after the last step, {last}"))
+        } else if remainder == BigInt::ZERO {
             Outcome::verified().giving(format!("{} x {every}", &step / &every))
         } else if last.as_ref() == Some(&step) {
             Outcome::verified().giving(format!("the last step, {step}"))

@@ -1,5 +1,6 @@
 //! Printed step counts follow from a token horizon.
 
+use super::tolerance::{TOO_COARSE, printed_steps};
 use super::{ClaimKind, Field};
 use crate::contract::{Horizon, StepRounding};
 use crate::decimal::{Interval, format_significant};
@@ -77,9 +78,15 @@ impl ClaimKind for Kind {
             .filter(|rule| counts.iter().all(|count| count.fits(*rule)))
             .collect();
         let each: Vec<_> = counts.iter().map(|count| count.text(&fits(count))).collect();
-        let outcome = if !common.is_empty() {
+        let coarse: Vec<_> = counts.iter().filter(|count| count.is_coarse()).collect();
+        let outcome = if let Some(count) = coarse.first() {
+            Outcome::inconclusive(
+                &TOO_COARSE,
+                format!("inputs too coarse: {}", count.text(&StepRounding::ALL)),
+            )
+        } else if !common.is_empty() {
             let outcome = Outcome::verified();
-            if declared.is_some() {
+            if declared.is_some() || counts.iter().all(|count| whole(&count.exact).is_some()) {
                 outcome
             } else {
                 let message = format!(
@@ -122,19 +129,23 @@ struct Count {
 }
 
 impl Count {
+    /// Whether more than ten counts would fit, so that a fit shows little.
+    fn is_coarse(&self) -> bool {
+        self.exact.width() > num_rational::BigRational::from_integer(10.into())
+            && StepRounding::ALL.into_iter().any(|rule| self.fits(rule))
+    }
+
     fn fits(&self, rule: StepRounding) -> bool {
         rule.round(self.exact.low()) <= self.printed
             && self.printed <= rule.round(self.exact.high())
     }
 
     fn text(&self, rules: &[StepRounding]) -> String {
-        let fit = if rules.is_empty() { "no rule fits".to_owned() } else { words(rules) };
-        let label = if self.label.is_empty() { String::new() } else { format!("{} ", self.label) };
-        format!(
-            "{label}{} is printed for {} ({fit})",
-            self.printed,
-            format_significant(&self.exact.middle(), 10)
-        )
+        let fit = if rules.is_empty() { "by no rule".to_owned() } else { words(rules) };
+        let label = if self.label.is_empty() { String::new() } else { format!("{}: ", self.label) };
+        let [low, high] = [self.exact.low(), self.exact.high()].map(|end| format_significant(end, 10));
+        let exact = if low == high { low } else { format!("{low} to {high}") };
+        format!("{label}{} steps are printed for {exact} ({fit})", self.printed)
     }
 }
 
@@ -159,21 +170,22 @@ fn counts(claim: &Claim, evidence: &Evidence) -> Result<Vec<Count>, Refusal> {
         let exact = horizon.steps().ok_or_else(|| {
             NOT_A_NUMBER.at(node.place(), "a positive number of tokens per step", "zero")
         })?;
-        let count = super::tolerance::printed(printed)?;
-        let count = whole(&count.exact()).ok_or_else(|| {
-            NOT_A_NUMBER.at(printed.place(), "a whole number of steps", "another number")
-        })?;
+        let count = printed_steps(printed)?;
         let label = node.get("label").map(Node::text).transpose()?.unwrap_or_default().to_owned();
         Ok(Count { label, printed: count, exact })
     };
     match node.get("horizons") {
-        Some(list) => list
-            .items()?
-            .map(|item| {
+        Some(list) => {
+            let horizon = |item: Node| {
                 item.only(&["label", "params", "fraction", "printed"])?;
                 one(item, item.required("printed")?)
-            })
-            .collect(),
+            };
+            let counts: Vec<_> = list.items()?.map(horizon).collect::<Result<_, _>>()?;
+            if counts.is_empty() {
+                return Err(BAD_CHOICE.at(list.place(), "at least one horizon", "none"));
+            }
+            Ok(counts)
+        }
         None => {
             let (_, claimed) = super::claimed(claim)?;
             let mut count = one(node, claimed)?;
@@ -192,5 +204,5 @@ fn rule(node: Node) -> Result<StepRounding, Refusal> {
 
 fn words(rules: &[StepRounding]) -> String {
     let words: Vec<_> = rules.iter().map(|rule| rule.word()).collect();
-    words.join(" or ")
+    words.join(", ")
 }

@@ -80,7 +80,7 @@ impl ClaimKind for Kind {
             None => outcome,
             Some((_, fit)) => {
                 let message = format!(
-                    "convention inferred: {} of {} tried fits: {}",
+                    "convention inferred, {} of {} tried: {}",
                     names.len(),
                     Convention::ALL.len(),
                     names.join(", ")

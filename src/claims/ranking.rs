@@ -11,7 +11,7 @@ crate::source::codes! {
     OTHER_ORDER = "ranking::other-order", "the numbers rank the other way", "correct the sentence, or name the axis on which it holds";
     TIE = "ranking::tie", "the printed digits do not separate the candidates", "publish more digits";
     AXES_DISAGREE = "ranking::axes-disagree", "no axis is named and the axes rank differently", "name the axis that is meant";
-    ONE_RUN = "ranking::one-run-per-cell", "each number is of one run: whether the lead exceeds run-to-run noise is not decided here", "publish replicate runs";
+    NOISE = "ranking::noise-not-judged", "whether the lead exceeds the noise between runs is not decided here", "publish replicate runs, and test the lead against them";
     BESIDE = "ranking::other-axes", "other axes of the receipt rank differently from the named one", "say which axis is meant wherever the result is quoted";
 }
 
@@ -66,6 +66,10 @@ impl ClaimKind for Kind {
             .items()?
             .map(|axis| Axis::read(axis, evidence))
             .collect::<Result<_, _>>()?;
+        if axes.is_empty() {
+            let place = node.required("axes")?.place();
+            return Err(BAD_CHOICE.at(place, "at least one axis", "none"));
+        }
         let named = node.get("axis").map(Node::text).transpose()?;
         if let Some(name) = named
             && !axes.iter().any(|axis| axis.name == name)
@@ -166,10 +170,11 @@ impl<'a> Axis<'a> {
 fn pairs<'q>(node: Node, axis: &'q Axis) -> Result<Vec<(&'q Quantity, &'q Quantity)>, Refusal> {
     if let Some(order) = node.get("order") {
         let labels = labels(order)?;
-        return labels
+        let pairs: Vec<_> = labels
             .windows(2)
             .map(|pair| Ok((value(axis, pair[0], order)?, value(axis, pair[1], order)?)))
-            .collect();
+            .collect::<Result<_, Refusal>>()?;
+        return some(pairs, order);
     }
     let winner = node.required("winner")?;
     let ahead = labels(winner)?;
@@ -187,6 +192,14 @@ fn pairs<'q>(node: Node, axis: &'q Axis) -> Result<Vec<(&'q Quantity, &'q Quanti
         for second in &behind {
             pairs.push((value(axis, first, winner)?, value(axis, second, winner)?));
         }
+    }
+    some(pairs, winner)
+}
+
+/// A sentence that puts nobody ahead of anybody would hold whatever the numbers are.
+fn some<T>(pairs: Vec<T>, asked: Node) -> Result<Vec<T>, Refusal> {
+    if pairs.is_empty() {
+        return Err(BAD_CHOICE.at(asked.place(), "labels ahead of others", "nobody to be ahead of"));
     }
     Ok(pairs)
 }
@@ -221,13 +234,11 @@ fn decide(standings: &[(&Axis, Standing)], named: Option<&str>) -> Outcome {
     let all = |standing: Standing| deciding.iter().all(|(_, s)| *s == standing);
     let deciding_text: Vec<_> = deciding.iter().map(|(axis, _)| axis.text()).collect();
     let deciding_text = deciding_text.join("; ");
-    let outcome = if deciding.is_empty() {
-        Outcome::unchecked(&AXES_DISAGREE, "no axis is given")
-    } else if all(Standing::Agrees) {
+    let outcome = if all(Standing::Agrees) {
         Outcome::verified()
     } else if all(Standing::Contradicts) {
-        Outcome::refuted(&OTHER_ORDER, deciding_text.clone())
-    } else if deciding.len() == 1 {
+        Outcome::refuted(&OTHER_ORDER, format!("best first: {deciding_text}"))
+    } else if all(Standing::Ties) {
         Outcome::inconclusive(&TIE, format!("a tie within the printed digits: {deciding_text}"))
     } else {
         let side = |standing: Standing, word: &str| {
@@ -240,11 +251,11 @@ fn decide(standings: &[(&Axis, Standing)], named: Option<&str>) -> Outcome {
             side(Standing::Ties, "a tie by"),
         ];
         let sides: Vec<_> = sides.into_iter().flatten().collect();
-        Outcome::inconclusive(&AXES_DISAGREE, format!("no axis is named: {}", sides.join(" — ")))
+        Outcome::inconclusive(&AXES_DISAGREE, format!("no axis is named: {}", sides.join("; ")))
     };
     let mut outcome = outcome
         .giving(deciding_text)
-        .noting(&ONE_RUN, "one run per cell: noise between runs is not judged here");
+        .noting(&NOISE, "the numbers as printed; noise between runs is not judged here");
     if named.is_some() {
         let beside: Vec<_> = standings
             .iter()

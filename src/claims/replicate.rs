@@ -10,8 +10,8 @@ use num_traits::Signed;
 
 crate::source::codes! {
     DIFFERS = "replicate::differs", "runs of one config, seed and dtype came out differently", "say what differed between the runs, or declare the noise";
-    NO_SEED = "replicate::no-seed", "runs of one config and dtype came out differently, and no seeds are published", "publish the seeds, and what else differed";
-    NOT_REPLICATES = "replicate::not-replicates", "the runs differ in config, seed or dtype", "compare runs that share all three";
+    NO_SEED = "replicate::no-seed", "runs of one config came out differently, and seeds or dtypes are not published", "publish the seeds, and what else differed";
+    NOT_REPLICATES = "replicate::not-replicates", "the runs are not known to share config, seed and dtype", "compare runs that share all three, and publish them";
 }
 
 /// See [`ClaimKind::explain`].
@@ -28,8 +28,9 @@ impl ClaimKind for Kind {
 
     fn explain(&self) -> &'static str {
         "Runs that share config, seed and dtype must have the same outcome, or differ by no more than the \
-         noise that the publication declares. Without published seeds equal outcomes are consistent, and \
-         different ones are inconclusive: the seed may differ, or something else that is not published.\n\
+         noise that the publication declares. Without published seeds or dtypes equal outcomes are consistent, \
+         and different ones are inconclusive: the seed may differ, or something else that is not \
+         published. Without published configs nothing is known to be replicated.\n\
          How it can mislead: a config file may have been overridden on the command line; equal outcomes \
          may be one run, listed twice.\n\
          Reference: MLPerf Training rules, on reference convergence points; the speedrun rules on noise."
@@ -99,37 +100,45 @@ fn judge(runs: &[Run], noise: Option<Quantity>) -> Outcome {
         .map(|run| format!("{} {}", run.label, format_significant(&run.outcome.value(), 8)))
         .collect();
     let text = outcomes.join(", ");
-    let same = |field: fn(&Run) -> &Option<String>| {
-        runs.windows(2).all(|pair| field(&pair[0]) == field(&pair[1]))
+    let not_replicates = |why: &str| {
+        Outcome::unchecked(&NOT_REPLICATES, format!("{why}: {text}")).giving(text.clone())
     };
-    if runs.len() < 2
-        || !same(|run| &run.config)
-        || !same(|run| &run.dtype)
-        || !same(|run| &run.seed)
-    {
-        return Outcome::unchecked(
-            &NOT_REPLICATES,
-            format!("not replicates of each other: {text}"),
-        );
+    let fields: [(&str, fn(&Run) -> Option<&str>); 3] = [
+        ("config", |run| run.config.as_deref()),
+        ("seed", |run| run.seed.as_deref()),
+        ("dtype", |run| run.dtype.as_deref()),
+    ];
+    if runs.len() < 2 {
+        return not_replicates("a single run replicates nothing");
+    }
+    let mut unknown = Vec::new();
+    for (name, field) in fields {
+        let known: Vec<_> = runs.iter().filter_map(field).collect();
+        if known.windows(2).any(|pair| pair[0] != pair[1]) {
+            return not_replicates(&format!("the runs differ in {name} ({})", known.join(", ")));
+        }
+        if known.len() < runs.len() {
+            unknown.push(name);
+        }
+    }
+    if unknown.contains(&"config") {
+        return not_replicates("not every run's config is published");
     }
     let values: Vec<_> = runs.iter().map(|run| run.outcome.value()).collect();
-    let spread = match (values.iter().max(), values.iter().min()) {
-        (Some(largest), Some(smallest)) => largest - smallest,
-        _ => return Outcome::unchecked(&NOT_REPLICATES, "no runs"),
-    };
+    let largest = values.iter().max().cloned().unwrap_or_default();
+    let spread = largest - values.iter().min().cloned().unwrap_or_default();
     let overlap =
         runs.iter().all(|a| runs.iter().all(|b| a.outcome.interval.meets(&b.outcome.interval)));
     let within_noise = noise.is_some_and(|noise| spread <= noise.value().abs());
     let apart = format!("{} apart: {text}", format_significant(&spread, 4));
-    let known = |field: fn(&Run) -> &Option<String>| runs.iter().all(|run| field(run).is_some());
     let outcome = if overlap || within_noise {
         Outcome::verified()
-    } else if known(|run| &run.seed) && known(|run| &run.config) && known(|run| &run.dtype) {
+    } else if unknown.is_empty() {
         Outcome::refuted(&DIFFERS, format!("one config, seed and dtype, yet {apart}"))
     } else {
         Outcome::inconclusive(
             &NO_SEED,
-            format!("one config and dtype, yet {apart}; no seed or other difference is published"),
+            format!("one config, yet {apart}; not published: {}", unknown.join(", ")),
         )
     };
     outcome.giving(text)

@@ -73,7 +73,6 @@ impl ClaimKind for Kind {
             per_step(node, evidence)?
         };
         let outcome = outcome.by(Method::Recomputed);
-        choice(node, "validation", &["inside", "outside"])?;
         match node.get("hardware") {
             Some(hardware) => {
                 evidence.datum(hardware)?.printed()?;
@@ -82,11 +81,11 @@ impl ClaimKind for Kind {
             None if outcome.verdict == Verdict::Refuted => Ok(outcome),
             None => {
                 let agreement = if outcome.verdict == Verdict::Verified {
-                    "the arithmetic agrees"
+                    format!("the arithmetic agrees: {}", outcome.recomputed)
                 } else {
-                    outcome.reason.as_str()
+                    outcome.reason.clone()
                 };
-                let reason = format!("no hardware is named; {agreement}: {}", outcome.recomputed);
+                let reason = format!("no hardware is named; {agreement}");
                 let unchecked = Outcome::unchecked(&NO_HARDWARE, reason).giving(outcome.recomputed);
                 Ok(unchecked.within(outcome.rule, outcome.tolerance).by(Method::Recomputed))
             }
@@ -97,6 +96,7 @@ impl ClaimKind for Kind {
 /// total = steps x time per step.
 fn per_step(node: Node, evidence: &Evidence) -> Result<Outcome, Refusal> {
     let statistic = choice(node, "statistic", &["mean", "median", "p50"])?;
+    let validation = choice(node, "validation", &["inside", "outside"])?;
     let total = evidence.quantity(node.required("total")?)?;
     let steps = evidence.quantity(node.required("steps")?)?;
     let each = evidence.quantity(node.required("per_step")?)?;
@@ -112,6 +112,10 @@ fn per_step(node: Node, evidence: &Evidence) -> Result<Outcome, Refusal> {
     let near = near(&product, &total.interval);
     let outcome = match statistic {
         Some("mean") if product.meets(&total.interval) => Outcome::verified(),
+        Some("mean") if validation.is_none() => Outcome::inconclusive(
+            &UNDECLARED,
+            format!("whether validation is inside the times is not declared: {text}"),
+        ),
         Some("mean") => Outcome::refuted(&DISAGREE, text.clone()),
         _ if near => Outcome::inconclusive(
             &UNDECLARED,
@@ -158,7 +162,9 @@ fn elapsed(node: Node, evidence: &Evidence) -> Result<Outcome, Refusal> {
         "{elapsed} s from start to end, {} s in the parts",
         format_significant(&parts.middle(), 6)
     );
-    let outcome = if parts.low() > whole.high() {
+    let outcome = if elapsed < 0 {
+        Outcome::refuted(&DISAGREE, format!("the end is before the start: {text}"))
+    } else if parts.low() > whole.high() {
         Outcome::refuted(&DISAGREE, format!("the parts take longer than the whole: {text}"))
     } else if near(&parts, &whole) {
         Outcome::verified()

@@ -1,14 +1,15 @@
 //! The tolerance rules that kinds share: T0 for measured values, T-int for counts, T-f64 for fields
 //! that print a binary float in full, and declared or default tolerances for "about".
 
+use num_bigint::BigInt;
 use num_rational::BigRational;
+use num_traits::{Signed, Zero};
 
-use crate::decimal::about_tolerance;
 use crate::decimal::{
-    Agreement, Interval, Printed, ceils_to, compare, format_significant, nearest_f64, truncates_to,
-    ulp_distance,
+    Agreement, Interval, Printed, Unit, about_tolerance, ceils_to, compare, format_significant,
+    nearest_f64, truncates_to, ulp_distance,
 };
-use crate::evidence::{BAD_CHOICE, Quantity, whole};
+use crate::evidence::{BAD_CHOICE, NOT_A_NUMBER, Quantity, whole};
 use crate::outcome::Outcome;
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal, codes};
@@ -80,6 +81,15 @@ pub fn printed(node: Node) -> Result<Printed, Refusal> {
         .map_err(|error| super::NOT_PRINTED.at(node.place(), "a printed number", error.to_string()))
 }
 
+/// The claimed text as a number of steps: whole, not negative, and not "about" or "over" something.
+pub fn printed_steps(node: Node) -> Result<BigInt, Refusal> {
+    let printed = printed(node)?;
+    let plain = !printed.approximate() && printed.bound().is_none();
+    whole(&printed.exact()).filter(|steps| plain && !steps.is_negative()).ok_or_else(|| {
+        NOT_A_NUMBER.at(node.place(), "a whole number of steps", format!("`{}`", printed.text()))
+    })
+}
+
 /// Judges a claimed number against a recomputed one; `differs` is the kind's code for a refutation.
 pub fn judge(
     claimed: &Printed,
@@ -89,7 +99,7 @@ pub fn judge(
 ) -> Outcome {
     let Some(worth) = claimed.unit().worth_in(given.unit) else {
         let reason = format!(
-            "the evidence is in {}, the claim in {}",
+            "the evidence gives {}, the claim states {}",
             given.unit.word(),
             claimed.unit().word()
         );
@@ -141,7 +151,9 @@ fn measured(
     rounding: Option<Rounding>,
     differs: &'static Code,
 ) -> Outcome {
-    let tolerance = format!("± half of {}", format_significant(claimed.last_place(), DIGITS));
+    let half = claimed.last_place() / BigRational::from_integer(2.into());
+    let sign = claimed.unit().sign();
+    let mut tolerance = format!("± {}{sign}", format_significant(&half, DIGITS));
     let declared = match rounding {
         Some(Rounding::Truncated) => {
             Some(("truncated, as declared", truncates_to(recomputed, claimed)))
@@ -158,10 +170,18 @@ fn measured(
         return outcome.within("T0", how);
     }
     let outcome = match compare(recomputed, &claimed.interval()) {
-        Agreement::Consistent => Outcome::verified(),
+        Agreement::Consistent => {
+            let slack = format_significant(&slack(recomputed, &claimed.interval()), 2);
+            tolerance.push_str(&format!(", slack {slack}{sign}"));
+            Outcome::verified()
+        }
         Agreement::TooCoarse => Outcome::inconclusive(
             &TOO_COARSE,
-            "inputs too coarse: the recomputed interval is more than ten times as wide as the claimed one",
+            format!(
+                "inputs too coarse: anything in {} follows, more than ten times the width of \"{}\"",
+                shown_interval(recomputed),
+                claimed.text()
+            ),
         ),
         Agreement::Apart(_) => {
             let also = if truncates_to(recomputed, claimed) {
@@ -173,6 +193,11 @@ fn measured(
         }
     };
     outcome.within("T0", tolerance)
+}
+
+/// By how much the two could be moved apart and still meet.
+fn slack(a: &Interval, b: &Interval) -> BigRational {
+    (a.high() - b.low()).min(b.high() - a.low())
 }
 
 fn integer(claimed: &Printed, recomputed: &Interval, differs: &'static Code) -> Outcome {
@@ -196,10 +221,10 @@ fn full_float(
     } else if !recomputed.is_point() && recomputed.meets(&claimed.interval()) {
         Outcome::inconclusive(&TOO_COARSE, "inputs too coarse for a value printed in full")
     } else {
-        let off = format_significant(&(claimed.value() - recomputed.middle()), 3);
+        let apart = apart(claimed, recomputed);
         Outcome::refuted(
             differs,
-            format!("off by {off}, which is {distance} units in the last place of a 64-bit float"),
+            format!("{apart}: {distance} units in the last place of a 64-bit float"),
         )
     };
     outcome.within("T-f64", format!("{ULPS} units in the last place"))
@@ -213,10 +238,17 @@ fn one_sided(
 ) -> Outcome {
     let outcome = match bound.satisfied(recomputed, claimed.value()) {
         Some(true) => Outcome::verified(),
-        Some(false) => Outcome::refuted(differs, "no recomputed value satisfies the limit"),
+        Some(false) => Outcome::refuted(
+            differs,
+            format!("{} is not \"{}\"", shown_interval(recomputed), claimed.text()),
+        ),
         None => Outcome::inconclusive(
             &STRADDLES,
-            "the recomputed interval lies on both sides of the limit",
+            format!(
+                "{} lies on both sides of \"{}\"",
+                shown_interval(recomputed),
+                claimed.text()
+            ),
         ),
     };
     outcome.within("T0", "the whole interval on the stated side")
@@ -234,7 +266,8 @@ fn relative(
     let outcome = if inside {
         Outcome::verified()
     } else if recomputed.meets(&allowed) {
-        Outcome::inconclusive(&STRADDLES, "the recomputed interval is partly outside the tolerance")
+        let found = shown_interval(recomputed);
+        Outcome::inconclusive(&STRADDLES, format!("{found} is partly outside the tolerance"))
     } else {
         Outcome::refuted(differs, apart(claimed, recomputed))
     };
@@ -245,14 +278,26 @@ fn relative(
     )
 }
 
-/// "off by 820 (0.0006%)".
+/// "820 too high (0.0006%)"; shares are compared in points, where a percentage of a percentage would
+/// be misread.
 fn apart(claimed: &Printed, recomputed: &Interval) -> String {
     let middle = recomputed.middle();
     let off = claimed.value() - &middle;
-    let off_text = format_significant(&off, 4);
-    if middle == BigRational::from_integer(0.into()) {
-        return format!("off by {off_text}");
+    let way = if off.is_negative() { "low" } else { "high" };
+    let size = format_significant(&off.abs(), 4);
+    match claimed.unit() {
+        Unit::Percent | Unit::Points => format!("{size} points too {way}"),
+        Unit::Plain | Unit::Times if middle.is_zero() => format!("{size} too {way}"),
+        Unit::Plain | Unit::Times => {
+            let hundred = BigRational::from_integer(100.into());
+            let relative = (off / middle * hundred).abs();
+            format!("{size} too {way} ({}%)", format_significant(&relative, 3))
+        }
     }
-    let relative = off / middle * BigRational::from_integer(100.into());
-    format!("off by {off_text} ({}%)", format_significant(&relative, 3))
+}
+
+/// An interval for people: `0.52`, or `0.515 to 0.525`.
+fn shown_interval(interval: &Interval) -> String {
+    let [low, high] = [interval.low(), interval.high()].map(|end| format_significant(end, 6));
+    if low == high { low } else { format!("{low} to {high}") }
 }

@@ -12,7 +12,7 @@ use crate::formula::{FORMULAS, Formula};
 use crate::outcome::ExitStatus;
 use crate::post::{self, Post};
 use crate::source::{Code, Place, Refusal};
-use crate::{evidence, lock, params, source};
+use crate::{evidence, lock, params, source, verify};
 
 /// What a pass shows, and what it does not.
 const SCOPE: &str = "\
@@ -133,7 +133,7 @@ fn wrapped(text: &str) -> String {
 
 /// Every code of the program, by id.
 pub fn codes() -> Vec<&'static Code> {
-    let families: [&[&'static Code]; 10] = [
+    let families: [&[&'static Code]; 11] = [
         source::CODES,
         bundle::CODES,
         params::CODES,
@@ -144,6 +144,7 @@ pub fn codes() -> Vec<&'static Code> {
         claims::SHARED_CODES,
         super::CODES,
         params::checkpoint::CODES,
+        verify::CODES,
     ];
     let own = families.into_iter().flatten().copied();
     let mut codes: Vec<_> =

@@ -1,5 +1,7 @@
 //! The integration tests, in one binary.
 
 mod bundle;
+mod corpus;
+mod layers;
 mod params;
 mod report;
