@@ -101,7 +101,10 @@ impl ClaimKind for Kind {
         } else if !repeated.is_empty() {
             Outcome::refuted(&REPEATED, format!("not distinct: {}", repeated.join(", ")))
         } else if let Some(other) = stated {
-            Outcome { reason: format!("{number} are listed: the stated number is {}", other.reason), ..other }
+            Outcome {
+                reason: format!("{number} are listed: the stated number is {}", other.reason),
+                ..other
+            }
         } else {
             Outcome::verified()
         };

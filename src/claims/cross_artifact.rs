@@ -26,8 +26,8 @@ impl ClaimKind for Kind {
     }
 
     fn explain(&self) -> &'static str {
-        "Holds the claimed value against the same fact in other documents: numbers by their printed digits \
-         (T0), whole numbers and words exactly. Two sides typed from the same place prove nothing: the \
+        "Holds the claimed value against the same fact in other documents: the print with more digits must \
+         round to the print with fewer (T0), prints of equal precision and words must be equal. Two sides typed from the same place prove nothing: the \
          claim is then unchecked, single source.\n\
          How it can mislead: one document may have been copied from the other, mistakes included; the \
          method is therefore `compared`, the weakest.\n\
@@ -55,7 +55,8 @@ impl ClaimKind for Kind {
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         super::claimed(claim)?;
         if claim.at.is_none() {
-            let reason = "the claim does not say where it stands, so its evidence may be the same place";
+            let reason =
+                "the claim does not say where it stands, so its evidence may be the same place";
             return Ok(Outcome::unchecked(&SINGLE_SOURCE, reason));
         }
         let mut worst: Option<Outcome> = None;
@@ -82,10 +83,15 @@ fn compare(
 ) -> Result<Outcome, Refusal> {
     let (text, _) = super::claimed(claim)?;
     let other = datum.printed()?;
-    let outcome = match (Printed::parse(text), quantity) {
-        (Ok(claimed), Some(quantity)) => {
-            judge(&claimed, &quantity, &Declared::of(claim)?, &DIFFERS)
+    let declared = Declared::of(claim)?;
+    let outcome = match (Printed::parse(text), Printed::parse(other), quantity) {
+        (Ok(claimed), Ok(stated), Some(_)) if declared.is_empty() && plain(&claimed, &stated) => {
+            let same = same_number(&claimed, &stated);
+            let outcome =
+                if same { Outcome::verified() } else { Outcome::refuted(&DIFFERS, String::new()) };
+            outcome.within("T0", "one value, rounded to the digits of the coarser print")
         }
+        (Ok(claimed), _, Some(quantity)) => judge(&claimed, &quantity, &declared, &DIFFERS),
         _ if text == other => Outcome::verified().within("exact", "the same words"),
         _ => Outcome::refuted(&DIFFERS, String::new()).within("exact", "the same words"),
     };
@@ -96,4 +102,41 @@ fn compare(
         outcome.reason = format!("{document} has {other} at {place}");
     }
     Ok(outcome)
+}
+
+/// Whether two prints state a value each, in one unit, without "about" or a limit.
+fn plain(a: &Printed, b: &Printed) -> bool {
+    let value = |print: &Printed| !print.approximate() && print.bound().is_none();
+    value(a) && value(b) && a.unit() == b.unit()
+}
+
+/// Whether two prints are of one number: the finer one rounds to the coarser one. Two prints of equal
+/// precision must be equal, although their intervals touch when they are one step apart.
+fn same_number(a: &Printed, b: &Printed) -> bool {
+    let (coarse, fine) = if a.last_place() >= b.last_place() { (a, b) } else { (b, a) };
+    if coarse.last_place() == fine.last_place() {
+        return coarse.value() == fine.value();
+    }
+    coarse.interval().contains(fine.value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_of_equal_precision_are_two_numbers() {
+        for (a, b, same) in [
+            ("0.060865", "0.060866", false),
+            ("0.060865", "0.0608650", true),
+            ("4.9996B", "4,999,610,368", true),
+            ("4.9997B", "4,999,610,368", false),
+            ("3.28", "3.275", true),
+            ("8320", "8321", false),
+        ] {
+            let (a, b) = (Printed::parse(a).unwrap(), Printed::parse(b).unwrap());
+            assert_eq!(same_number(&a, &b), same, "{a} {b}");
+            assert_eq!(same_number(&b, &a), same, "{b} {a}");
+        }
+    }
 }

@@ -143,7 +143,8 @@ impl Count {
     fn text(&self, rules: &[StepRounding]) -> String {
         let fit = if rules.is_empty() { "by no rule".to_owned() } else { words(rules) };
         let label = if self.label.is_empty() { String::new() } else { format!("{}: ", self.label) };
-        let [low, high] = [self.exact.low(), self.exact.high()].map(|end| format_significant(end, 10));
+        let [low, high] =
+            [self.exact.low(), self.exact.high()].map(|end| format_significant(end, 10));
         let exact = if low == high { low } else { format!("{low} to {high}") };
         format!("{label}{} steps are printed for {exact} ({fit})", self.printed)
     }

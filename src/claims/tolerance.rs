@@ -44,6 +44,11 @@ pub enum Rounding {
 }
 
 impl Declared {
+    /// Whether the claim declares nothing.
+    pub fn is_empty(&self) -> bool {
+        self.tolerance.is_none() && self.rounding.is_none()
+    }
+
     /// Reads `tolerance` and `rounding` of a claim.
     pub fn of(claim: &Claim) -> Result<Self, Refusal> {
         let tolerance = claim.node.get("tolerance").map(fraction).transpose()?;
@@ -244,11 +249,7 @@ fn one_sided(
         ),
         None => Outcome::inconclusive(
             &STRADDLES,
-            format!(
-                "{} lies on both sides of \"{}\"",
-                shown_interval(recomputed),
-                claimed.text()
-            ),
+            format!("{} lies on both sides of \"{}\"", shown_interval(recomputed), claimed.text()),
         ),
     };
     outcome.within("T0", "the whole interval on the stated side")
