@@ -2,8 +2,8 @@
 
 use super::tolerance::{Declared, judge};
 use super::{ClaimKind, Field};
-use crate::decimal::Printed;
-use crate::evidence::{Datum, Evidence};
+use crate::decimal::{Printed, Unit, nearest_f64};
+use crate::evidence::{Datum, Evidence, Quantity};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Refusal};
@@ -75,15 +75,31 @@ impl ClaimKind for Kind {
     }
 }
 
+/// Evidence gives shares as fractions; where both sides print a unit, the two units are compared too.
+fn in_printed_unit(quantity: Quantity, claimed: Unit) -> Quantity {
+    let printed = Printed::parse(&quantity.text).map_or(Unit::Plain, |printed| printed.unit());
+    if claimed == Unit::Plain || printed == Unit::Plain {
+        return quantity;
+    }
+    let per_one = printed.per_one();
+    Quantity {
+        interval: quantity.interval.scaled(&per_one),
+        float: quantity.float * nearest_f64(&per_one),
+        unit: printed,
+        ..quantity
+    }
+}
+
 fn compare(
     claim: &Claim,
     datum: &Datum,
-    quantity: Option<crate::evidence::Quantity>,
+    quantity: Option<Quantity>,
 ) -> Result<Outcome, Refusal> {
     let (text, _) = super::claimed(claim)?;
     let other = datum.printed()?;
     let outcome = match (Printed::parse(text), quantity) {
         (Ok(claimed), Some(quantity)) => {
+            let quantity = in_printed_unit(quantity, claimed.unit());
             judge(&claimed, &quantity, &Declared::of(claim)?, &DIFFERS)
         }
         _ if text == other => Outcome::verified().within("exact", "the same words"),

@@ -97,7 +97,7 @@ impl Run {
 fn judge(runs: &[Run], noise: Option<Quantity>) -> Outcome {
     let outcomes: Vec<_> = runs
         .iter()
-        .map(|run| format!("{} {}", run.label, format_significant(&run.outcome.value(), 8)))
+        .map(|run| format!("{} {}", run.label, run.outcome.text))
         .collect();
     let text = outcomes.join(", ");
     let not_replicates = |why: &str| {

@@ -226,10 +226,11 @@ impl Text<'_> {
         let tolerance = wording::tolerance(claim);
         if self.options.verbose {
             if !tolerance.is_empty() && !drawn {
-                self.addition("agrees within", &tolerance);
+                self.addition("agreement:", &tolerance);
             }
             for exhibit in &claim.evidence {
                 let inside = format!("{} {} {}", exhibit.bundle, exhibit.file, exhibit.pointer);
+                let inside = inside.trim_end();
                 let printed: Vec<&str> = [&exhibit.document, &exhibit.printed_at]
                     .into_iter()
                     .flatten()
@@ -239,7 +240,7 @@ impl Text<'_> {
                     true => String::new(),
                     false => format!(" (printed in {})", printed.join(", ")),
                 };
-                self.addition("evidence:", &visible(&(inside + &printed)));
+                self.addition("evidence:", &visible(&format!("{inside}{printed}")));
             }
         }
         for finding in wording::remarks(post) {
