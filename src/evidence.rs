@@ -134,9 +134,15 @@ impl Quantity {
         Self::plain(Operand::computed(number.to_string(), Interval::integer(number), number as f64))
     }
 
-    /// The middle of its interval.
+    /// The one value that it stands for: what is printed, or what a formula gives for its inputs as
+    /// printed, which need not be the middle of the interval.
     pub fn value(&self) -> BigRational {
-        self.interval.middle()
+        let middle = self.interval.middle();
+        if self.derivation.is_empty() || self.interval.is_point() {
+            return middle;
+        }
+        let computed = BigRational::from_float(self.float);
+        computed.filter(|value| self.interval.contains(value)).unwrap_or(middle)
     }
 
     fn plain(operand: Operand) -> Self {
@@ -153,8 +159,9 @@ impl Quantity {
 
     fn computed(evaluation: Evaluation, unit: Unit) -> Self {
         let Evaluation { interval, float, text: derivation, .. } = evaluation;
-        let text = format_significant(&interval.middle(), 10);
-        Self { label: String::new(), interval, float, unit, text, derivation }
+        let bare =
+            Self { label: String::new(), interval, float, unit, text: String::new(), derivation };
+        Self { text: format_significant(&bare.value(), 10), ..bare }
     }
 
     /// As the input of a formula, where shares are fractions.
@@ -395,7 +402,7 @@ fn exhibit(bundle: &Bundle, file: &str, pointer: &str) -> Exhibit {
         ),
         None => (
             bundle.typed_from(file).map(str::to_owned),
-            bundle.typed_from(file).map(|_| pointer.to_owned()),
+            bundle.typed_from(file).map(|_| pointer.to_owned()).filter(|place| !place.is_empty()),
             pointer.to_owned(),
         ),
     };

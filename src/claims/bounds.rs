@@ -73,7 +73,7 @@ impl ClaimKind for Kind {
             Unit::Percent if limits.squared => claimed.interval(),
             unit => claimed.interval().scaled(&unit.per_one().recip()),
         };
-        let text = format!("{} to {}", limits.text(&limits.low), limits.text(&limits.high));
+        let text = limits.text(claimed.unit());
         // A coefficient of variation is compared by its square, which is rational.
         let measured = if limits.squared { &value * &value } else { value.clone() };
         let below = limits.low.as_ref().is_some_and(|low| {
@@ -82,11 +82,14 @@ impl ClaimKind for Kind {
         });
         let above = limits.high.as_ref().is_some_and(|high| measured.low() > high.high());
         let outcome = if below || above {
-            Outcome::refuted(&OUTSIDE, format!("outside its bounds, {text}"))
+            Outcome::refuted(&OUTSIDE, format!("outside what is possible: {text}"))
         } else {
             Outcome::verified()
         };
-        Ok(outcome.giving(text).within("T0", "by its printed digits").by(Method::Recomputed))
+        Ok(outcome
+            .giving(format!("bounds {text}"))
+            .within("T0", "by its printed digits")
+            .by(Method::Recomputed))
     }
 }
 
@@ -169,12 +172,23 @@ impl Limits {
         }
     }
 
-    fn text(&self, limit: &Option<Interval>) -> String {
-        let Some(limit) = limit else { return "anything".to_owned() };
-        let middle = limit.middle();
-        // Only for people; the comparison is of squares.
-        let root = BigRational::from_float(nearest_f64(&middle).sqrt()).filter(|_| self.squared);
-        format_significant(&root.unwrap_or(middle), 6)
+    /// The limits in the unit that the claim prints.
+    fn text(&self, unit: Unit) -> String {
+        let text = |limit: &Interval| {
+            let middle = limit.middle();
+            if self.squared {
+                // Only for people; the comparison is of squares.
+                let root = BigRational::from_float(nearest_f64(&middle).sqrt());
+                return format_significant(&root.unwrap_or(middle), 6) + unit.sign();
+            }
+            format_significant(&(middle * unit.per_one()), 6) + unit.sign()
+        };
+        match (&self.low, &self.high) {
+            (Some(low), Some(high)) => format!("{} to {}", text(low), text(high)),
+            (Some(low), None) => format!("at least {}", text(low)),
+            (None, Some(high)) => format!("at most {}", text(high)),
+            (None, None) => "anything".to_owned(),
+        }
     }
 }
 

@@ -101,10 +101,8 @@ impl ClaimKind for Kind {
         } else if !repeated.is_empty() {
             Outcome::refuted(&REPEATED, format!("not distinct: {}", repeated.join(", ")))
         } else if let Some(other) = stated {
-            Outcome {
-                reason: format!("{number} are listed: the stated number is {}", other.reason),
-                ..other
-            }
+            let stated = claim.claimed.map(Node::text).transpose()?.unwrap_or_default();
+            Outcome { reason: format!("{number} are listed, the post says \"{stated}\""), ..other }
         } else {
             Outcome::verified()
         };

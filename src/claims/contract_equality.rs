@@ -9,7 +9,7 @@ use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal};
 use num_rational::BigRational;
-use num_traits::Signed;
+use num_traits::{One, Signed};
 
 /// What counts as equal where the post declares nothing: 2%.
 const EQUAL_PERCENT: i32 = 2;
@@ -95,7 +95,7 @@ impl ClaimKind for Kind {
                 if further.are_equal() == Some(false) {
                     outcome = outcome.noting(
                         &ALSO_DIFFERS,
-                        format!("{} differs: {}", further.quantity, further.spread()),
+                        format!("{} not held fixed: {}", further.quantity, further.spread()),
                     );
                 }
             }
@@ -108,7 +108,11 @@ impl ClaimKind for Kind {
         }
         let allowed =
             format!("{}% ({})", format_significant(&(&main.tolerance * hundred()), 4), main.whose);
-        Ok(outcome.giving(main.text()).within("ratio", allowed).by(Method::Recomputed))
+        let outcome = match relation.map(Node::text).transpose()? {
+            Some("grows") => outcome.within("exact", "each interval above the one before"),
+            _ => outcome.within("ratio", allowed),
+        };
+        Ok(outcome.giving(main.text()).by(Method::Recomputed))
     }
 }
 
@@ -144,11 +148,8 @@ impl<'a> Comparison<'a> {
     }
 
     fn text(&self) -> String {
-        let values: Vec<_> = self
-            .values
-            .iter()
-            .map(|v| format!("{} {}", v.label, format_significant(&v.value(), 6)))
-            .collect();
+        let values: Vec<_> =
+            self.values.iter().map(|v| format!("{} {}", v.label, v.text)).collect();
         values.join(", ")
     }
 
@@ -187,18 +188,18 @@ impl<'a> Comparison<'a> {
 
     fn spread(&self) -> String {
         match self.ratio() {
-            Some(ratio) => format!(
+            Some(ratio) if !ratio.printed.is_one() => format!(
                 "{}: the largest is {} times the smallest",
                 self.text(),
                 format_significant(&ratio.printed, 4)
             ),
-            None => self.text(),
+            _ => self.text(),
         }
     }
 
     fn undecided(&self) -> Outcome {
         let reason =
-            format!("the printed digits do not decide about {}: {}", self.quantity, self.spread());
+            format!("the printed digits of {} do not decide: {}", self.quantity, self.spread());
         Outcome::inconclusive(&UNDECIDED, reason)
     }
 
@@ -207,7 +208,7 @@ impl<'a> Comparison<'a> {
             Some(true) => Outcome::verified(),
             Some(false) => Outcome::refuted(
                 &NOT_EQUAL,
-                format!("{} is not the same: {}", self.quantity, self.spread()),
+                format!("{} not held fixed: {}", self.quantity, self.spread()),
             ),
             None => self.undecided(),
         }
@@ -218,7 +219,7 @@ impl<'a> Comparison<'a> {
             Some(false) => Outcome::verified(),
             Some(true) => Outcome::refuted(
                 &ALL_EQUAL,
-                format!("{} is the same: {}", self.quantity, self.spread()),
+                format!("{} held fixed: {}", self.quantity, self.spread()),
             ),
             None => self.undecided(),
         }
@@ -236,7 +237,7 @@ impl<'a> Comparison<'a> {
         if steps.contains(&Some(false)) {
             Outcome::refuted(
                 &NOT_GROWING,
-                format!("{} does not grow: {}", self.quantity, self.text()),
+                format!("no growth of {}: {}", self.quantity, self.text()),
             )
         } else if steps.contains(&None) {
             Outcome::inconclusive(

@@ -2,9 +2,9 @@
 
 use super::tolerance::{Declared, judge};
 use super::{ClaimKind, Field};
-use crate::decimal::Printed;
-use crate::evidence::{Datum, Evidence};
-use crate::outcome::{Method, Outcome, Weight};
+use crate::decimal::{Printed, Unit, nearest_f64};
+use crate::evidence::{Datum, Evidence, Quantity};
+use crate::outcome::{Method, Outcome, Verdict, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Refusal};
 
@@ -76,22 +76,38 @@ impl ClaimKind for Kind {
     }
 }
 
-fn compare(
-    claim: &Claim,
-    datum: &Datum,
-    quantity: Option<crate::evidence::Quantity>,
-) -> Result<Outcome, Refusal> {
+/// Evidence gives shares as fractions; where both sides print a unit, the two units are compared too.
+fn in_printed_unit(quantity: Quantity, claimed: Unit) -> Quantity {
+    let printed = Printed::parse(&quantity.text).map_or(Unit::Plain, |printed| printed.unit());
+    if claimed == Unit::Plain || printed == Unit::Plain {
+        return quantity;
+    }
+    let per_one = printed.per_one();
+    Quantity {
+        interval: quantity.interval.scaled(&per_one),
+        float: quantity.float * nearest_f64(&per_one),
+        unit: printed,
+        ..quantity
+    }
+}
+
+fn compare(claim: &Claim, datum: &Datum, quantity: Option<Quantity>) -> Result<Outcome, Refusal> {
     let (text, _) = super::claimed(claim)?;
     let other = datum.printed()?;
     let declared = Declared::of(claim)?;
     let outcome = match (Printed::parse(text), Printed::parse(other), quantity) {
-        (Ok(claimed), Ok(stated), Some(_)) if declared.is_empty() && plain(&claimed, &stated) => {
-            let same = same_number(&claimed, &stated);
-            let outcome =
-                if same { Outcome::verified() } else { Outcome::refuted(&DIFFERS, String::new()) };
-            outcome.within("T0", "one value, rounded to the digits of the coarser print")
+        (Ok(claimed), Ok(stated), Some(quantity)) => {
+            let quantity = in_printed_unit(quantity, claimed.unit());
+            let outcome = judge(&claimed, &quantity, &declared, &DIFFERS);
+            let comparable = declared.is_empty() && plain(&claimed, &stated);
+            if outcome.verdict == Verdict::Verified && comparable && !same_number(&claimed, &stated)
+            {
+                // Two touching intervals could hold one value; two prints of one value could not differ.
+                Outcome::refuted(&DIFFERS, String::new()).within("T0", "one value, printed twice")
+            } else {
+                outcome
+            }
         }
-        (Ok(claimed), _, Some(quantity)) => judge(&claimed, &quantity, &declared, &DIFFERS),
         _ if text == other => Outcome::verified().within("exact", "the same words"),
         _ => Outcome::refuted(&DIFFERS, String::new()).within("exact", "the same words"),
     };

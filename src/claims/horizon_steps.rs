@@ -77,12 +77,12 @@ impl ClaimKind for Kind {
             .copied()
             .filter(|rule| counts.iter().all(|count| count.fits(*rule)))
             .collect();
-        let each: Vec<_> = counts.iter().map(|count| count.text(&fits(count))).collect();
+        let each: Vec<_> = counts.iter().map(|count| count.text(&fits(count), tried)).collect();
         let coarse: Vec<_> = counts.iter().filter(|count| count.is_coarse()).collect();
         let outcome = if let Some(count) = coarse.first() {
             Outcome::inconclusive(
                 &TOO_COARSE,
-                format!("inputs too coarse: {}", count.text(&StepRounding::ALL)),
+                format!("inputs too coarse: {}", count.text(&fits(count), tried)),
             )
         } else if !common.is_empty() {
             let outcome = Outcome::verified();
@@ -95,9 +95,7 @@ impl ClaimKind for Kind {
                     tried.len(),
                     words(&common)
                 );
-                let mut outcome = outcome.noting(&INFERRED, message.clone());
-                outcome.reason = message;
-                outcome
+                outcome.noting(&INFERRED, message)
             }
         } else if counts.iter().all(|count| !fits(count).is_empty()) {
             Outcome::refuted(
@@ -108,7 +106,7 @@ impl ClaimKind for Kind {
             let off: Vec<_> = counts
                 .iter()
                 .filter(|count| fits(count).is_empty())
-                .map(|count| count.text(&[]))
+                .map(|count| count.text(&[], tried))
                 .collect();
             Outcome::refuted(&DIFFERS, off.join("; "))
         };
@@ -140,8 +138,18 @@ impl Count {
             && self.printed <= rule.round(self.exact.high())
     }
 
-    fn text(&self, rules: &[StepRounding]) -> String {
-        let fit = if rules.is_empty() { "by no rule".to_owned() } else { words(rules) };
+    /// "large: 401 steps are printed for 401.6 (down)", or what it would be where no rule fits.
+    fn text(&self, fitting: &[StepRounding], tried: &[StepRounding]) -> String {
+        let fit = if fitting.is_empty() {
+            let mut counts: Vec<_> =
+                tried.iter().map(|rule| rule.round(&self.exact.middle()).to_string()).collect();
+            counts.sort();
+            counts.dedup();
+            let whose = if tried.len() == 1 { words(tried) } else { "rounded".to_owned() };
+            format!("{whose}: {}", counts.join(" or "))
+        } else {
+            words(fitting)
+        };
         let label = if self.label.is_empty() { String::new() } else { format!("{}: ", self.label) };
         let [low, high] =
             [self.exact.low(), self.exact.high()].map(|end| format_significant(end, 10));

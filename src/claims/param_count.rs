@@ -85,9 +85,7 @@ impl ClaimKind for Kind {
                     Convention::ALL.len(),
                     names.join(", ")
                 );
-                let mut fit = fit.noting(&INFERRED, message.clone());
-                fit.reason = message;
-                fit
+                fit.noting(&INFERRED, message)
             }
         })
     }

@@ -1,7 +1,6 @@
 //! Who is best on a named axis.
 
 use super::{ClaimKind, Field};
-use crate::decimal::format_significant;
 use crate::evidence::{BAD_CHOICE, Evidence, Quantity};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
@@ -158,10 +157,7 @@ impl<'a> Axis<'a> {
         if !self.lower_is_better {
             sorted.reverse();
         }
-        let values: Vec<_> = sorted
-            .iter()
-            .map(|v| format!("{} {}", v.label, format_significant(&v.value(), 7)))
-            .collect();
+        let values: Vec<_> = sorted.iter().map(|v| format!("{} {}", v.label, v.text)).collect();
         format!("{}: {}", self.name, values.join(", "))
     }
 }

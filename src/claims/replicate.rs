@@ -95,15 +95,14 @@ impl Run {
 }
 
 fn judge(runs: &[Run], noise: Option<Quantity>) -> Outcome {
-    let outcomes: Vec<_> = runs
-        .iter()
-        .map(|run| format!("{} {}", run.label, format_significant(&run.outcome.value(), 8)))
-        .collect();
+    let outcomes: Vec<_> =
+        runs.iter().map(|run| format!("{} {}", run.label, run.outcome.text)).collect();
     let text = outcomes.join(", ");
     let not_replicates = |why: &str| {
         Outcome::unchecked(&NOT_REPLICATES, format!("{why}: {text}")).giving(text.clone())
     };
-    let fields: [(&str, fn(&Run) -> Option<&str>); 3] = [
+    type Field = fn(&Run) -> Option<&str>;
+    let fields: [(&str, Field); 3] = [
         ("config", |run| run.config.as_deref()),
         ("seed", |run| run.seed.as_deref()),
         ("dtype", |run| run.dtype.as_deref()),

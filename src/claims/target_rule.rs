@@ -77,7 +77,11 @@ impl ClaimKind for Kind {
             .giving(recomputed),
             None => Outcome::inconclusive(
                 &STRADDLES,
-                format!("the printed loss {loss_text} rounds to both sides of {target_text}"),
+                format!(
+                    "the loss printed as {loss_text} is between {} and {}, the target is {target_text}",
+                    format_significant(loss.interval.low(), 10),
+                    format_significant(loss.interval.high(), 10)
+                ),
             ),
         };
         if stated && let Some(every) = claim.node.get("every") {

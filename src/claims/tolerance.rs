@@ -110,7 +110,10 @@ pub fn judge(
         );
         return Outcome::refuted(&OTHER_UNIT, reason);
     };
-    let recomputed = given.interval.scaled(&worth.recip());
+    let recomputed = Recomputed {
+        point: given.value() / &worth,
+        interval: given.interval.scaled(&worth.recip()),
+    };
     let float = given.float / nearest_f64(&worth);
     let outcome = if let Some(bound) = claimed.bound() {
         one_sided(claimed, bound, &recomputed, differs)
@@ -126,12 +129,20 @@ pub fn judge(
         )
     } else if claimed.is_full_float() {
         full_float(claimed, float, &recomputed, differs)
-    } else if claimed.is_integer_text() && whole(&recomputed).is_some() {
+    } else if claimed.is_integer_text() && whole(&recomputed.interval).is_some() {
         integer(claimed, &recomputed, differs)
     } else {
         measured(claimed, &recomputed, declared.rounding, differs)
     };
     outcome.giving(shown(claimed, given, float, &recomputed))
+}
+
+/// A recomputed number in the unit of the claim.
+struct Recomputed {
+    /// Its value for the inputs as printed.
+    point: BigRational,
+    /// Every value that the printed inputs allow.
+    interval: Interval,
 }
 
 /// `n` hundredths.
@@ -140,11 +151,11 @@ pub fn percent(n: i32) -> BigRational {
 }
 
 /// The recomputed value for people, with its derivation.
-fn shown(claimed: &Printed, given: &Quantity, float: f64, recomputed: &Interval) -> String {
+fn shown(claimed: &Printed, given: &Quantity, float: f64, recomputed: &Recomputed) -> String {
     let value = if claimed.is_full_float() && claimed.bound().is_none() {
         float.to_string()
     } else {
-        format_significant(&recomputed.middle(), DIGITS)
+        format_significant(&recomputed.point, DIGITS)
     };
     let value = format!("{value}{}", claimed.unit().sign());
     if given.derivation.is_empty() { value } else { format!("{value} = {}", given.derivation) }
@@ -152,18 +163,24 @@ fn shown(claimed: &Printed, given: &Quantity, float: f64, recomputed: &Interval)
 
 fn measured(
     claimed: &Printed,
-    recomputed: &Interval,
+    recomputed: &Recomputed,
     rounding: Option<Rounding>,
     differs: &'static Code,
 ) -> Outcome {
     let half = claimed.last_place() / BigRational::from_integer(2.into());
-    let sign = claimed.unit().sign();
+    let sign = match claimed.unit() {
+        // "± 0.5%" would read as a part of the value.
+        Unit::Percent | Unit::Points => " points",
+        unit => unit.sign(),
+    };
     let mut tolerance = format!("± {}{sign}", format_significant(&half, DIGITS));
     let declared = match rounding {
         Some(Rounding::Truncated) => {
-            Some(("truncated, as declared", truncates_to(recomputed, claimed)))
+            Some(("truncated, as declared", truncates_to(&recomputed.interval, claimed)))
         }
-        Some(Rounding::Up) => Some(("rounded up, as declared", ceils_to(recomputed, claimed))),
+        Some(Rounding::Up) => {
+            Some(("rounded up, as declared", ceils_to(&recomputed.interval, claimed)))
+        }
         Some(Rounding::Nearest) | None => None,
     };
     if let Some((how, fits)) = declared {
@@ -174,9 +191,9 @@ fn measured(
         };
         return outcome.within("T0", how);
     }
-    let outcome = match compare(recomputed, &claimed.interval()) {
+    let outcome = match compare(&recomputed.interval, &claimed.interval()) {
         Agreement::Consistent => {
-            let slack = format_significant(&slack(recomputed, &claimed.interval()), 2);
+            let slack = format_significant(&slack(&recomputed.interval, &claimed.interval()), 2);
             tolerance.push_str(&format!(", slack {slack}{sign}"));
             Outcome::verified()
         }
@@ -184,12 +201,12 @@ fn measured(
             &TOO_COARSE,
             format!(
                 "inputs too coarse: anything in {} follows, more than ten times the width of \"{}\"",
-                shown_interval(recomputed),
+                shown_interval(&recomputed.interval),
                 claimed.text()
             ),
         ),
         Agreement::Apart(_) => {
-            let also = if truncates_to(recomputed, claimed) {
+            let also = if truncates_to(&recomputed.interval, claimed) {
                 "; cutting digits off instead of rounding would give it"
             } else {
                 ""
@@ -205,8 +222,8 @@ fn slack(a: &Interval, b: &Interval) -> BigRational {
     (a.high() - b.low()).min(b.high() - a.low())
 }
 
-fn integer(claimed: &Printed, recomputed: &Interval, differs: &'static Code) -> Outcome {
-    let outcome = if recomputed.contains(claimed.value()) {
+fn integer(claimed: &Printed, recomputed: &Recomputed, differs: &'static Code) -> Outcome {
+    let outcome = if recomputed.interval.contains(claimed.value()) {
         Outcome::verified()
     } else {
         Outcome::refuted(differs, apart(claimed, recomputed))
@@ -217,13 +234,13 @@ fn integer(claimed: &Printed, recomputed: &Interval, differs: &'static Code) -> 
 fn full_float(
     claimed: &Printed,
     float: f64,
-    recomputed: &Interval,
+    recomputed: &Recomputed,
     differs: &'static Code,
 ) -> Outcome {
     let distance = ulp_distance(claimed.as_f64(), float);
     let outcome = if distance <= ULPS {
         Outcome::verified()
-    } else if !recomputed.is_point() && recomputed.meets(&claimed.interval()) {
+    } else if !recomputed.interval.is_point() && recomputed.interval.meets(&claimed.interval()) {
         Outcome::inconclusive(&TOO_COARSE, "inputs too coarse for a value printed in full")
     } else {
         let apart = apart(claimed, recomputed);
@@ -238,18 +255,22 @@ fn full_float(
 fn one_sided(
     claimed: &Printed,
     bound: crate::decimal::Bound,
-    recomputed: &Interval,
+    recomputed: &Recomputed,
     differs: &'static Code,
 ) -> Outcome {
-    let outcome = match bound.satisfied(recomputed, claimed.value()) {
+    let outcome = match bound.satisfied(&recomputed.interval, claimed.value()) {
         Some(true) => Outcome::verified(),
         Some(false) => Outcome::refuted(
             differs,
-            format!("{} is not \"{}\"", shown_interval(recomputed), claimed.text()),
+            format!("{} is not \"{}\"", shown_interval(&recomputed.interval), claimed.text()),
         ),
         None => Outcome::inconclusive(
             &STRADDLES,
-            format!("{} lies on both sides of \"{}\"", shown_interval(recomputed), claimed.text()),
+            format!(
+                "{} lies on both sides of \"{}\"",
+                shown_interval(&recomputed.interval),
+                claimed.text()
+            ),
         ),
     };
     outcome.within("T0", "the whole interval on the stated side")
@@ -257,17 +278,18 @@ fn one_sided(
 
 fn relative(
     claimed: &Printed,
-    recomputed: &Interval,
+    recomputed: &Recomputed,
     tolerance: &BigRational,
     whose: &str,
     differs: &'static Code,
 ) -> Outcome {
     let allowed = claimed.about(tolerance);
-    let inside = allowed.contains(recomputed.low()) && allowed.contains(recomputed.high());
+    let interval = &recomputed.interval;
+    let inside = allowed.contains(interval.low()) && allowed.contains(interval.high());
     let outcome = if inside {
         Outcome::verified()
-    } else if recomputed.meets(&allowed) {
-        let found = shown_interval(recomputed);
+    } else if interval.meets(&allowed) {
+        let found = shown_interval(&recomputed.interval);
         Outcome::inconclusive(&STRADDLES, format!("{found} is partly outside the tolerance"))
     } else {
         Outcome::refuted(differs, apart(claimed, recomputed))
@@ -281,17 +303,17 @@ fn relative(
 
 /// "820 too high (0.0006%)"; shares are compared in points, where a percentage of a percentage would
 /// be misread.
-fn apart(claimed: &Printed, recomputed: &Interval) -> String {
-    let middle = recomputed.middle();
-    let off = claimed.value() - &middle;
+fn apart(claimed: &Printed, recomputed: &Recomputed) -> String {
+    let point = &recomputed.point;
+    let off = claimed.value() - point;
     let way = if off.is_negative() { "low" } else { "high" };
     let size = format_significant(&off.abs(), 4);
     match claimed.unit() {
         Unit::Percent | Unit::Points => format!("{size} points too {way}"),
-        Unit::Plain | Unit::Times if middle.is_zero() => format!("{size} too {way}"),
+        Unit::Plain | Unit::Times if point.is_zero() => format!("{size} too {way}"),
         Unit::Plain | Unit::Times => {
             let hundred = BigRational::from_integer(100.into());
-            let relative = (off / middle * hundred).abs();
+            let relative = (off / point * hundred).abs();
             format!("{size} too {way} ({}%)", format_significant(&relative, 3))
         }
     }

@@ -48,7 +48,7 @@ impl<'a> Drawing<'a> {
         let tolerance = wording::tolerance(claim);
         let details = [
             wording::derived(claim),
-            if tolerance.is_empty() { tolerance } else { format!("agrees within {tolerance}") },
+            if tolerance.is_empty() { tolerance } else { format!("agreement: {tolerance}") },
         ];
         Some(Self {
             code,

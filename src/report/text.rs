@@ -173,16 +173,17 @@ impl Text<'_> {
     fn entry(&mut self, remarks: &Remarks, cluster: &[&ClaimReport]) {
         let [claim, others @ ..] = cluster else { return };
         let (derived, reason) = (wording::derived(claim), prose(&claim.outcome.reason));
-        let told =
-            !reason.starts_with(&derived) && reason.contains(&prose(&claim.outcome.recomputed));
-        let said = !others.is_empty() || told;
-        let derived = if said { String::new() } else { derived };
-        let beside = if others.is_empty() { self.beside(&derived, &reason) } else { String::new() };
         let code = claim.outcome.code.map_or("", |code| code.id);
         let code_fits = self.page.fits(self.stops.derived, code);
-        for claim in cluster {
-            self.head(claim, &beside, if code_fits { code } else { "" });
-        }
+        let shown_code = if code_fits { code } else { "" };
+        let beside = if others.is_empty() {
+            let beside = self.beside(&derived, &reason);
+            self.head(claim, &beside, shown_code);
+            beside
+        } else {
+            self.heads(cluster, shown_code);
+            String::new()
+        };
         let refuted = claim.outcome.verdict == Verdict::Refuted;
         match Drawing::of_claim(claim).filter(|_| self.options.verbose && refuted) {
             Some(drawing) => {
@@ -190,7 +191,8 @@ impl Text<'_> {
                 self.page.block(INDENT, &drawing.render(room, self.options.colour));
             }
             None => {
-                if beside.is_empty() && !reason.starts_with(&derived) {
+                let told = reason.contains(&prose(&claim.outcome.recomputed));
+                if beside.is_empty() && !told {
                     self.page.paragraph(INDENT, INDENT, PLAIN, &derived);
                 }
                 let reason = if beside == reason { String::new() } else { reason };
@@ -199,9 +201,11 @@ impl Text<'_> {
             }
         }
         self.additions(remarks, claim, refuted);
-        for other in others {
-            if !other.note.trim().is_empty() && other.note != claim.note {
-                self.addition("note:", &prose(&other.note));
+        let mut said = vec![claim.note.trim()];
+        for note in others.iter().map(|other| other.note.trim()).filter(|note| !note.is_empty()) {
+            if !said.contains(&note) {
+                said.push(note);
+                self.addition("note:", &prose(note));
             }
         }
     }
@@ -229,6 +233,31 @@ impl Text<'_> {
         self.page.row(INDENT, &second);
     }
 
+    /// The lines of claims that share the rest: one each, then what all have in common.
+    fn heads(&mut self, cluster: &[&ClaimReport], code: &str) {
+        let Stops { kind, claimed, derived } = self.stops;
+        let limit = derived.saturating_sub(claimed + 2).max(24);
+        for claim in cluster {
+            let (sign, style) = mark(claim.outcome.verdict);
+            let line = [
+                Cell::at(2, style, format!("{sign} {}", visible(&claim.id))),
+                Cell::at(kind, PLAIN, claim.kind),
+                Cell::at(claimed, PLAIN, wording::claimed(claim, limit)),
+                Cell::at(derived, FAINT, wording::line_of(&claim.place)),
+            ];
+            self.page.row(INDENT, &line);
+        }
+        if let [claim, ..] = cluster {
+            let shared = [
+                Cell::at(INDENT, FAINT, format!("all {}", cluster.len())),
+                Cell::at(kind, FAINT, wording::weight(claim.weight)),
+                Cell::at(claimed, FAINT, wording::basis(claim)),
+                Cell::at(derived, FAINT, code),
+            ];
+            self.page.row(INDENT, &shared);
+        }
+    }
+
     /// What stands on the first line of an entry: the recomputed value, or the reason, where it fits.
     fn beside(&self, derived: &str, reason: &str) -> String {
         let fitting = |words: &&str| self.page.fits(self.stops.derived, words);
@@ -241,10 +270,11 @@ impl Text<'_> {
         let tolerance = wording::tolerance(claim);
         if self.options.verbose {
             if !tolerance.is_empty() && !drawn {
-                self.addition("agrees within", &tolerance);
+                self.addition("agreement:", &tolerance);
             }
             for exhibit in &claim.evidence {
                 let inside = format!("{} {} {}", exhibit.bundle, exhibit.file, exhibit.pointer);
+                let inside = inside.trim_end();
                 let printed: Vec<&str> = [&exhibit.document, &exhibit.printed_at]
                     .into_iter()
                     .flatten()
@@ -254,7 +284,7 @@ impl Text<'_> {
                     true => String::new(),
                     false => format!(" (printed in {})", printed.join(", ")),
                 };
-                self.addition("evidence:", &visible(&(inside + &printed)));
+                self.addition("evidence:", &visible(&format!("{inside}{printed}")));
             }
         }
         for finding in remarks.on(&claim.id) {
