@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+use crate::bundle::FACTS;
 use crate::evidence::Library;
 use crate::outcome::PostReport;
 use crate::post::{NO_SUCH_SOURCE, Post, Publication};
@@ -123,6 +124,9 @@ pub fn coverage(
             Statement { place: &fact.at.place, quote, value: Some(&fact.value), occurrence: 1 };
         marks.bind(&page, &statement, format!("fact {bundle}/{id}"));
     }
+    for (file, pointer) in used_values(judged, &publication.id) {
+        marks.bind_value(&page, &pointer, format!("evidence {file}"));
+    }
     for unbound in post.unbound.iter().filter(|unbound| unbound.source == publication.id) {
         marks.excuse(&page, &unbound.quote, &unbound.reason);
     }
@@ -142,6 +146,16 @@ fn used_facts(judged: &PostReport) -> BTreeSet<(String, String)> {
         Some(pointer.strip_prefix("/facts/id=")?.strip_suffix("/value")?.to_owned())
     };
     exhibits.filter_map(|exhibit| Some((exhibit.bundle.clone(), fact(&exhibit.pointer)?))).collect()
+}
+
+/// The values of files typed from `publication` that judged claims rest on, as (file, pointer).
+fn used_values(judged: &PostReport, publication: &str) -> BTreeSet<(String, String)> {
+    let exhibits = judged.claims.iter().flat_map(|claim| &claim.evidence);
+    exhibits
+        .filter(|exhibit| exhibit.document.as_deref() == Some(publication))
+        .filter(|exhibit| exhibit.file != FACTS && !exhibit.pointer.is_empty())
+        .map(|exhibit| (exhibit.file.clone(), exhibit.pointer.clone()))
+        .collect()
 }
 
 /// A publication as text, and as a tree where it is one.
@@ -217,6 +231,14 @@ impl Marks {
         let Some(spans) = page.locate(statement) else { return self.misplaced.push(by) };
         for span in spans {
             self.bound.entry((span.start, span.end)).or_default().push(by.clone());
+        }
+    }
+
+    /// Binds the whole value that a pointer leads to.
+    fn bind_value(&mut self, page: &Page, pointer: &str, by: String) {
+        match page.pointed(pointer) {
+            Some(span) => self.bound.entry((span.start, span.end)).or_default().push(by),
+            None => self.misplaced.push(by),
         }
     }
 

@@ -4,4 +4,6 @@ mod bundle;
 mod corpus;
 mod layers;
 mod params;
+mod posts;
 mod report;
+mod shared;

@@ -1,0 +1,88 @@
+//! The posts of the repository: their reports, the same on every run, and their coverage.
+
+use std::path::{Path, PathBuf};
+
+use repro::coverage::{Number, coverage, publication};
+use repro::outcome::{ExitStatus, Report};
+use repro::post::{self, Post};
+use repro::report::{Format, Options, render};
+use repro::source::Source;
+use repro::verify::{Minimum, Shelf, judge, verify};
+
+use crate::shared;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn report(ids: &[&str], threads: usize) -> Report {
+    let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
+    verify(root(), &ids, Minimum::default(), threads)
+}
+
+#[test]
+fn the_reports_are_as_read() {
+    for id in ["0003", "0004"] {
+        let report = report(&[id], 2);
+        assert_eq!(report.exit_status(), ExitStatus::Refuted, "{id}");
+        let text = render(&report, Format::Text, &Options::default());
+        insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(format!("post_{id}"), text);
+        });
+    }
+}
+
+#[test]
+fn reports_are_the_same_bytes_on_every_run_and_thread_count() {
+    for format in Format::ALL {
+        let draw =
+            |threads| render(&report(&["0003", "0004"], threads), format, &Options::default());
+        let first = draw(1);
+        for threads in [1, 2, 4] {
+            assert!(draw(threads) == first, "{format:?} with {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn every_number_of_the_publications_has_a_claim_or_a_reason() {
+    let Some(data) = shared::folder("coverage of the posts") else { return };
+    let text = data.join("../sources/004_266ba8d949829bcd.txt");
+    let published: [(&str, &str, PathBuf); 7] = [
+        ("0004", "post-0004", text),
+        ("0004", "receipts-0004", data.join("nmoe/0004.receipts.json")),
+        ("0003", "receipts-0003", data.join("nmoe/0003.receipts.json")),
+        ("0003", "leaderboard", data.join("nmoe/LEADERBOARD.json")),
+        ("0003", "config-dense", data.join("nmoe/small_dense_sdpa.toml")),
+        ("0003", "config-moe64", data.join("nmoe/small_moe.toml")),
+        ("0003", "config-moe256", data.join("nmoe/small_moe_ultra.toml")),
+    ];
+    for (id, source, path) in published {
+        let post = Post::load(root(), id).unwrap();
+        let mut shelf = Shelf::new(1);
+        shelf.fetch(root(), &post).unwrap();
+        let judged = judge(&post, &shelf.library).post;
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let publication = publication(&post, Some(source), &name).unwrap();
+        let text = Source::load(&path, name).unwrap();
+        let found = coverage(&post, &judged, &shelf.library, publication, text).unwrap();
+        let unbound: Vec<_> = found.numbers.iter().filter(|number| number.is_unbound()).collect();
+        assert!(unbound.is_empty(), "{source}: {unbound:?}");
+        assert!(found.misplaced.is_empty(), "{source}: {:?}", found.misplaced);
+        assert!(
+            found.numbers.iter().any(|number: &Number| !number.bound_by.is_empty()),
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn every_post_is_readable_and_every_bundle_is_pinned() {
+    let ids = post::list(root()).unwrap();
+    assert_eq!(ids, ["0003", "0004"]);
+    let report = report(&["0003", "0004"], 1);
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    for post in &report.posts {
+        assert_eq!(post.bundles.len(), 2, "{}", post.id);
+    }
+}
