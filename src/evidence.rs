@@ -159,14 +159,8 @@ impl Quantity {
 
     fn computed(evaluation: Evaluation, unit: Unit) -> Self {
         let Evaluation { interval, float, text: derivation, .. } = evaluation;
-        let bare = Self {
-            label: String::new(),
-            interval,
-            float,
-            unit,
-            text: String::new(),
-            derivation,
-        };
+        let bare =
+            Self { label: String::new(), interval, float, unit, text: String::new(), derivation };
         Self { text: format_significant(&bare.value(), 10), ..bare }
     }
 

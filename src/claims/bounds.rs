@@ -86,7 +86,10 @@ impl ClaimKind for Kind {
         } else {
             Outcome::verified()
         };
-        Ok(outcome.giving(format!("bounds {text}")).within("T0", "by its printed digits").by(Method::Recomputed))
+        Ok(outcome
+            .giving(format!("bounds {text}"))
+            .within("T0", "by its printed digits")
+            .by(Method::Recomputed))
     }
 }
 

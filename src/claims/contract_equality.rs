@@ -103,8 +103,8 @@ impl ClaimKind for Kind {
         if let Some(runs) = node.get("runs")
             && let Some(phases) = differing_phases(runs, evidence)?
         {
-            outcome = outcome
-                .noting(&ALSO_DIFFERS, format!("the learning-rate phase differs: {phases}"));
+            outcome =
+                outcome.noting(&ALSO_DIFFERS, format!("the learning-rate phase differs: {phases}"));
         }
         let allowed =
             format!("{}% ({})", format_significant(&(&main.tolerance * hundred()), 4), main.whose);
@@ -148,11 +148,8 @@ impl<'a> Comparison<'a> {
     }
 
     fn text(&self) -> String {
-        let values: Vec<_> = self
-            .values
-            .iter()
-            .map(|v| format!("{} {}", v.label, v.text))
-            .collect();
+        let values: Vec<_> =
+            self.values.iter().map(|v| format!("{} {}", v.label, v.text)).collect();
         values.join(", ")
     }
 
@@ -182,7 +179,8 @@ impl<'a> Comparison<'a> {
             Some(ratio) if ratio.least > within => Some(false),
             Some(_) => None,
             None => {
-                let meets = |a: &Quantity| self.values.iter().all(|b| a.interval.meets(&b.interval));
+                let meets =
+                    |a: &Quantity| self.values.iter().all(|b| a.interval.meets(&b.interval));
                 if self.values.iter().all(meets) { None } else { Some(false) }
             }
         }
@@ -200,7 +198,8 @@ impl<'a> Comparison<'a> {
     }
 
     fn undecided(&self) -> Outcome {
-        let reason = format!("the printed digits of {} do not decide: {}", self.quantity, self.spread());
+        let reason =
+            format!("the printed digits of {} do not decide: {}", self.quantity, self.spread());
         Outcome::inconclusive(&UNDECIDED, reason)
     }
 

@@ -55,7 +55,8 @@ impl ClaimKind for Kind {
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         super::claimed(claim)?;
         if claim.at.is_none() {
-            let reason = "the claim does not say where it stands, so its evidence may be the same place";
+            let reason =
+                "the claim does not say where it stands, so its evidence may be the same place";
             return Ok(Outcome::unchecked(&SINGLE_SOURCE, reason));
         }
         let mut worst: Option<Outcome> = None;
@@ -90,11 +91,7 @@ fn in_printed_unit(quantity: Quantity, claimed: Unit) -> Quantity {
     }
 }
 
-fn compare(
-    claim: &Claim,
-    datum: &Datum,
-    quantity: Option<Quantity>,
-) -> Result<Outcome, Refusal> {
+fn compare(claim: &Claim, datum: &Datum, quantity: Option<Quantity>) -> Result<Outcome, Refusal> {
     let (text, _) = super::claimed(claim)?;
     let other = datum.printed()?;
     let outcome = match (Printed::parse(text), quantity) {

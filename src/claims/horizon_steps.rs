@@ -151,7 +151,8 @@ impl Count {
             words(fitting)
         };
         let label = if self.label.is_empty() { String::new() } else { format!("{}: ", self.label) };
-        let [low, high] = [self.exact.low(), self.exact.high()].map(|end| format_significant(end, 10));
+        let [low, high] =
+            [self.exact.low(), self.exact.high()].map(|end| format_significant(end, 10));
         let exact = if low == high { low } else { format!("{low} to {high}") };
         format!("{label}{} steps are printed for {exact} ({fit})", self.printed)
     }

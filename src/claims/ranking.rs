@@ -157,10 +157,7 @@ impl<'a> Axis<'a> {
         if !self.lower_is_better {
             sorted.reverse();
         }
-        let values: Vec<_> = sorted
-            .iter()
-            .map(|v| format!("{} {}", v.label, v.text))
-            .collect();
+        let values: Vec<_> = sorted.iter().map(|v| format!("{} {}", v.label, v.text)).collect();
         format!("{}: {}", self.name, values.join(", "))
     }
 }
@@ -198,7 +195,11 @@ fn pairs<'q>(node: Node, axis: &'q Axis) -> Result<Vec<(&'q Quantity, &'q Quanti
 /// A sentence that puts nobody ahead of anybody would hold whatever the numbers are.
 fn some<T>(pairs: Vec<T>, asked: Node) -> Result<Vec<T>, Refusal> {
     if pairs.is_empty() {
-        return Err(BAD_CHOICE.at(asked.place(), "labels ahead of others", "nobody to be ahead of"));
+        return Err(BAD_CHOICE.at(
+            asked.place(),
+            "labels ahead of others",
+            "nobody to be ahead of",
+        ));
     }
     Ok(pairs)
 }

@@ -95,10 +95,8 @@ impl Run {
 }
 
 fn judge(runs: &[Run], noise: Option<Quantity>) -> Outcome {
-    let outcomes: Vec<_> = runs
-        .iter()
-        .map(|run| format!("{} {}", run.label, run.outcome.text))
-        .collect();
+    let outcomes: Vec<_> =
+        runs.iter().map(|run| format!("{} {}", run.label, run.outcome.text)).collect();
     let text = outcomes.join(", ");
     let not_replicates = |why: &str| {
         Outcome::unchecked(&NOT_REPLICATES, format!("{why}: {text}")).giving(text.clone())

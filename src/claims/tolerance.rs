@@ -124,7 +124,10 @@ pub fn judge(
         )
     } else if claimed.is_full_float() {
         full_float(claimed, float, &recomputed, differs)
-    } else if claimed.is_integer_text() && whole(&recomputed.interval).is_some() {
+    } else if claimed.is_integer_text()
+        && claimed.unit() == Unit::Plain
+        && whole(&recomputed.interval).is_some()
+    {
         integer(claimed, &recomputed, differs)
     } else {
         measured(claimed, &recomputed, declared.rounding, differs)
@@ -173,7 +176,9 @@ fn measured(
         Some(Rounding::Truncated) => {
             Some(("truncated, as declared", truncates_to(&recomputed.interval, claimed)))
         }
-        Some(Rounding::Up) => Some(("rounded up, as declared", ceils_to(&recomputed.interval, claimed))),
+        Some(Rounding::Up) => {
+            Some(("rounded up, as declared", ceils_to(&recomputed.interval, claimed)))
+        }
         Some(Rounding::Nearest) | None => None,
     };
     if let Some((how, fits)) = declared {

@@ -46,7 +46,10 @@ fn reports_are_as_recorded() {
         snapshot(&format!("{kind}_{root}"), &render(&report, Format::Text, &options));
         let json = render(&report, Format::Json, &Options::default());
         let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
-        snapshot(&format!("{kind}_{root}_json"), &json.replace(&version, "\"version\": \"[version]\""));
+        snapshot(
+            &format!("{kind}_{root}_json"),
+            &json.replace(&version, "\"version\": \"[version]\""),
+        );
     }
 }
 

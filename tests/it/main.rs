@@ -1,7 +1,9 @@
 //! The integration tests, in one binary.
 
 mod bundle;
+mod cli;
 mod corpus;
 mod layers;
+mod new_kind;
 mod params;
 mod report;
