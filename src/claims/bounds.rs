@@ -200,9 +200,38 @@ fn percent_of(quantity: &Quantity) -> Interval {
 }
 
 fn undefined(node: Node) -> Refusal {
-    NOT_COMPUTABLE.at(
-        node.place(),
-        "whole numbers of experts, at least one of them active and no more than there are",
-        "counts for which the bound is not defined",
-    )
+    NOT_COMPUTABLE
+        .at(
+            node.place(),
+            "whole numbers of experts, at least one of them active and no more than there are",
+            "counts for which the bound is not defined",
+        )
+        .way_out("correct the counts")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_shown_in_the_unit_of_the_claim() {
+        let quarter = || Some(Interval::point(BigRational::new(1.into(), 4.into())));
+        let share = Limits { low: quarter(), high: Some(Interval::integer(1)), squared: false };
+        assert_eq!(share.text(Unit::Percent), "25% to 100%");
+        assert_eq!(share.text(Unit::Plain), "0.25 to 1");
+        let squared = Limits { low: None, high: quarter(), squared: true };
+        assert_eq!(squared.text(Unit::Plain), "at most 0.5");
+    }
+
+    #[test]
+    fn a_variation_is_a_number_of_percent_with_or_without_the_sign() {
+        let quantity = |text: &str, numerator: i32, denominator: i32| Quantity {
+            text: text.to_owned(),
+            interval: Interval::point(BigRational::new(numerator.into(), denominator.into())),
+            ..Quantity::count(0)
+        };
+        let seventy = Interval::integer(70);
+        assert_eq!(percent_of(&quantity("70%", 7, 10)), seventy);
+        assert_eq!(percent_of(&quantity("70", 70, 1)), seventy);
+    }
 }
