@@ -98,6 +98,9 @@ fn reseal(root: &Path, post: &str) {
     edit(&path, &digest, &format!("digest = \"{}\"", sealed.stdout.trim()));
 }
 
+/// How a project is broken.
+type Break = Box<dyn Fn(&Path)>;
+
 /// Breaks a project, verifies it, and answers how the failure is drawn: exit code 2, nothing written,
 /// the sound post judged all the same.
 fn refused(kind: &str, break_it: impl Fn(&Path)) -> String {
@@ -137,7 +140,7 @@ fn bad_input_is_refused_where_it_stands() {
         }
     };
     let identity = "inputs = { a = { fact = \"before\" }, b = { fact = \"after\" } }";
-    let cases: Vec<(&str, &str, Box<dyn Fn(&Path)>)> = vec![
+    let cases: Vec<(&str, &str, Break)> = vec![
         (
             "missing bundle",
             "identity",
