@@ -31,8 +31,9 @@ impl ClaimKind for Kind {
          loads; effective experts between 1 and E; the largest load between 1/E and 1/K of all slots, at \
          most 1 of the tokens, at most E/K of the mean; the coefficient of variation in percent at most \
          100 sqrt(E/K - 1) over the population, times sqrt(E/(E - 1)) for a sample, the larger where it is \
-         not declared; centred scores at most 1. Where the claim also gives the entropy or the \
-         coefficient of variation of the same loads, (1 + CV^2)/E <= largest share is checked.\n\
+         not declared; centred scores at most 1. Where the claim also gives the coefficient of \
+         variation of the same loads, (1 + CV^2)/E <= largest share is checked. A print that rounds past \
+         its bound still holds (T0).\n\
          How it can mislead: inside the bounds nothing is shown; a mean over layers of e^H is not e to the \
          mean of H.\n\
          Reference: Cover and Thomas, Elements of Information Theory, on entropy of finite alphabets."
