@@ -21,11 +21,11 @@ use crate::source::{Document, Node, Refusal, codes};
 codes! {
     NO_BUNDLE = "evidence::no-bundle", "evidence names no bundle and the post has no default", "name the bundle, or give the post a `default_bundle`";
     NO_FACT = "evidence::no-fact", "the bundle has no fact of this id", "correct the id; `data/facts.json` lists them";
-    NOT_A_NUMBER = "evidence::not-a-number", "a value that is needed as a number is not one", "point at a number, as printed";
+    NOT_A_NUMBER = "evidence::not-a-number", "a value is not the kind of number that is needed", "give such a number, as printed";
     UNKNOWN_FORMULA = "evidence::unknown-formula", "there is no formula of this name", "`repro list formulas` names them; a new one is one entry in `src/formula/registry.rs`";
     WRONG_INPUTS = "evidence::wrong-inputs", "the inputs are not those of the formula", "give exactly the inputs that are named";
     NOT_COMPUTABLE = "evidence::not-computable", "the formula has no value for these inputs", "check the inputs: a divisor may be zero";
-    BAD_CHOICE = "evidence::bad-choice", "a word is not one of the choices", "write one of the words that are named";
+    BAD_CHOICE = "evidence::bad-choice", "a field holds nothing that it may hold", "write what is expected there";
 }
 
 /// All bundles that a run of the program has loaded and checked.
@@ -199,10 +199,11 @@ impl<'a> Evidence<'a> {
         };
         let document = self.library.document(bundle.name(), file, reference)?;
         let node = document.root().at(&pointer).map_err(|refusal| {
-            let found = format!(
-                "{} at `{}` of `{}`",
-                refusal.found, refusal.place.pointer, refusal.place.file
-            );
+            let inside = match refusal.place.pointer.as_str() {
+                "" => String::new(),
+                pointer => format!(" at `{pointer}`"),
+            };
+            let found = format!("{}{inside} of `{}`", refusal.found, refusal.place.file);
             let expected = refusal.expected.clone();
             refusal.code.at(reference.place(), expected, found)
         })?;
@@ -292,7 +293,7 @@ impl<'a> Evidence<'a> {
         }
         let evaluation = formula.evaluate(&operands).map_err(|error| {
             NOT_COMPUTABLE.at(
-                node.place(),
+                inputs.place(),
                 "inputs for which the formula has a value",
                 error.to_string(),
             )

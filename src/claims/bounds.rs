@@ -31,8 +31,9 @@ impl ClaimKind for Kind {
          loads; effective experts between 1 and E; the largest load between 1/E and 1/K of all slots, at \
          most 1 of the tokens, at most E/K of the mean; the coefficient of variation in percent at most \
          100 sqrt(E/K - 1) over the population, times sqrt(E/(E - 1)) for a sample, the larger where it is \
-         not declared; centred scores at most 1. Where the claim also gives the entropy or the \
-         coefficient of variation of the same loads, (1 + CV^2)/E <= largest share is checked.\n\
+         not declared; centred scores at most 1. Where the claim also gives the coefficient of \
+         variation of the same loads, (1 + CV^2)/E <= largest share is checked. A print that rounds past \
+         its bound still holds (T0).\n\
          How it can mislead: inside the bounds nothing is shown; a mean over layers of e^H is not e to the \
          mean of H.\n\
          Reference: Cover and Thomas, Elements of Information Theory, on entropy of finite alphabets."
@@ -200,9 +201,38 @@ fn percent_of(quantity: &Quantity) -> Interval {
 }
 
 fn undefined(node: Node) -> Refusal {
-    NOT_COMPUTABLE.at(
-        node.place(),
-        "whole numbers of experts, at least one of them active and no more than there are",
-        "counts for which the bound is not defined",
-    )
+    NOT_COMPUTABLE
+        .at(
+            node.place(),
+            "whole numbers of experts, at least one of them active and no more than there are",
+            "counts for which the bound is not defined",
+        )
+        .way_out("correct the counts")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_shown_in_the_unit_of_the_claim() {
+        let quarter = || Some(Interval::point(BigRational::new(1.into(), 4.into())));
+        let share = Limits { low: quarter(), high: Some(Interval::integer(1)), squared: false };
+        assert_eq!(share.text(Unit::Percent), "25% to 100%");
+        assert_eq!(share.text(Unit::Plain), "0.25 to 1");
+        let squared = Limits { low: None, high: quarter(), squared: true };
+        assert_eq!(squared.text(Unit::Plain), "at most 0.5");
+    }
+
+    #[test]
+    fn a_variation_is_a_number_of_percent_with_or_without_the_sign() {
+        let quantity = |text: &str, numerator: i32, denominator: i32| Quantity {
+            text: text.to_owned(),
+            interval: Interval::point(BigRational::new(numerator.into(), denominator.into())),
+            ..Quantity::count(0)
+        };
+        let seventy = Interval::integer(70);
+        assert_eq!(percent_of(&quantity("70%", 7, 10)), seventy);
+        assert_eq!(percent_of(&quantity("70", 70, 1)), seventy);
+    }
 }

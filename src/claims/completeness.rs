@@ -1,7 +1,7 @@
 //! Every row of a table has its receipt, and stated numbers of things are their numbers.
 
-use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field, NOT_PRINTED};
+use super::tolerance::{Declared, judge, printed, printed_as};
+use super::{ClaimKind, Field};
 use crate::decimal::Printed;
 use crate::evidence::{Evidence, Quantity};
 use crate::outcome::{Method, Outcome, Verdict, Weight};
@@ -118,8 +118,7 @@ fn stated_number(node: Node) -> Result<Printed, Refusal> {
     ];
     let text = node.text()?;
     if let Some(number) = WORDS.iter().position(|word| word.eq_ignore_ascii_case(text)) {
-        return Printed::parse(&number.to_string())
-            .map_err(|error| NOT_PRINTED.at(node.place(), "a number", error.to_string()));
+        return printed_as(node, &number.to_string());
     }
     printed(node)
 }

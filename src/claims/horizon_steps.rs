@@ -162,7 +162,8 @@ fn counts(claim: &Claim, evidence: &Evidence) -> Result<Vec<Count>, Refusal> {
     let node = claim.node;
     let coefficient =
         evidence.quantity_as(node.required("coefficient")?, Nature::Coefficient)?.interval;
-    let tokens_per_step = evidence.quantity(node.required("tokens_per_step")?)?.interval;
+    let tokens_node = node.required("tokens_per_step")?;
+    let tokens_per_step = evidence.quantity(tokens_node)?.interval;
     let one = |node: Node, printed: Node| -> Result<Count, Refusal> {
         let params = evidence.quantity(node.required("params")?)?.interval;
         let fraction = node
@@ -177,7 +178,7 @@ fn counts(claim: &Claim, evidence: &Evidence) -> Result<Vec<Count>, Refusal> {
             tokens_per_step: tokens_per_step.clone(),
         };
         let exact = horizon.steps().ok_or_else(|| {
-            NOT_A_NUMBER.at(node.place(), "a positive number of tokens per step", "zero")
+            NOT_A_NUMBER.at(tokens_node.place(), "a positive number of tokens per step", "zero")
         })?;
         let count = printed_steps(printed)?;
         let label = node.get("label").map(Node::text).transpose()?.unwrap_or_default().to_owned();
@@ -214,4 +215,40 @@ fn rule(node: Node) -> Result<StepRounding, Refusal> {
 fn words(rules: &[StepRounding]) -> String {
     let words: Vec<_> = rules.iter().map(|rule| rule.word()).collect();
     words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decimal::Printed;
+
+    fn count(printed: i32, exact: &str) -> Count {
+        let exact = Printed::parse(exact).unwrap().interval();
+        Count { label: "MoE-64".to_owned(), printed: printed.into(), exact }
+    }
+
+    #[test]
+    fn a_count_fits_where_some_value_of_the_interval_rounds_to_it() {
+        let fitting = |printed, exact| {
+            let count = count(printed, exact);
+            StepRounding::ALL.into_iter().filter(|rule| count.fits(*rule)).collect::<Vec<_>>()
+        };
+        assert_eq!(fitting(7562, "7562.80"), [StepRounding::Down]);
+        assert_eq!(fitting(7563, "7562.80"), [StepRounding::Nearest, StepRounding::Up]);
+        assert_eq!(fitting(7564, "7562.80"), []);
+        // 7562.5 to 7563.5.
+        assert_eq!(fitting(7562, "7563"), [StepRounding::Down]);
+    }
+
+    #[test]
+    fn what_does_not_fit_says_what_would() {
+        let count = count(7570, "7562.80");
+        let all = count.text(&[], &StepRounding::ALL);
+        assert_eq!(
+            all,
+            "MoE-64: 7570 steps are printed for 7562.795 to 7562.805 (rounded: 7562 or 7563)"
+        );
+        assert!(count.text(&[], &[StepRounding::Down]).ends_with("(down: 7562)"));
+        assert!(!count.is_coarse());
+    }
 }

@@ -71,24 +71,25 @@ impl ClaimKind for Kind {
 
 struct Run {
     label: String,
-    config: Option<String>,
-    seed: Option<String>,
-    dtype: Option<String>,
+    /// What replicates have in common, in the order of [`Run::SHARED`], where it is published.
+    shared: [Option<String>; 3],
     outcome: Quantity,
 }
 
 impl Run {
+    const SHARED: [&'static str; 3] = ["config", "seed", "dtype"];
+
     fn read(node: Node, evidence: &Evidence) -> Result<Self, Refusal> {
         node.only(&["label", "config", "seed", "dtype", "outcome"])?;
-        let text = |field: &str| -> Result<Option<String>, Refusal> {
-            let Some(reference) = node.get(field) else { return Ok(None) };
-            Ok(Some(evidence.datum(reference)?.printed()?.to_owned()))
-        };
+        let mut shared = [None, None, None];
+        for (name, slot) in Self::SHARED.into_iter().zip(&mut shared) {
+            if let Some(reference) = node.get(name) {
+                *slot = Some(evidence.datum(reference)?.printed()?.to_owned());
+            }
+        }
         Ok(Self {
             label: node.required("label")?.text()?.to_owned(),
-            config: text("config")?,
-            seed: text("seed")?,
-            dtype: text("dtype")?,
+            shared,
             outcome: evidence.quantity(node.required("outcome")?)?,
         })
     }
@@ -101,18 +102,12 @@ fn judge(runs: &[Run], noise: Option<Quantity>) -> Outcome {
     let not_replicates = |why: &str| {
         Outcome::unchecked(&NOT_REPLICATES, format!("{why}: {text}")).giving(text.clone())
     };
-    type Field = fn(&Run) -> Option<&str>;
-    let fields: [(&str, Field); 3] = [
-        ("config", |run| run.config.as_deref()),
-        ("seed", |run| run.seed.as_deref()),
-        ("dtype", |run| run.dtype.as_deref()),
-    ];
     if runs.len() < 2 {
         return not_replicates("a single run replicates nothing");
     }
     let mut unknown = Vec::new();
-    for (name, field) in fields {
-        let known: Vec<_> = runs.iter().filter_map(field).collect();
+    for (at, name) in Run::SHARED.into_iter().enumerate() {
+        let known: Vec<_> = runs.iter().filter_map(|run| run.shared[at].as_deref()).collect();
         if known.windows(2).any(|pair| pair[0] != pair[1]) {
             return not_replicates(&format!("the runs differ in {name} ({})", known.join(", ")));
         }

@@ -116,7 +116,9 @@ fn per_step(node: Node, evidence: &Evidence) -> Result<Outcome, Refusal> {
             &UNDECLARED,
             format!("whether validation is inside the times is not declared: {text}"),
         ),
-        Some("mean") => Outcome::refuted(&DISAGREE, text.clone()),
+        Some("mean") => {
+            Outcome::refuted(&DISAGREE, format!("the product is not the total: {text}"))
+        }
         _ if near => Outcome::inconclusive(
             &UNDECLARED,
             format!(

@@ -81,9 +81,15 @@ fn rounding(node: Node) -> Result<Rounding, Refusal> {
 
 /// The claimed text as a printed number.
 pub fn printed(node: Node) -> Result<Printed, Refusal> {
-    let text = node.text()?;
-    Printed::parse(text)
-        .map_err(|error| super::NOT_PRINTED.at(node.place(), "a printed number", error.to_string()))
+    printed_as(node, node.text()?)
+}
+
+/// What is claimed at `node`, where `text` says the same in digits.
+pub fn printed_as(node: Node, text: &str) -> Result<Printed, Refusal> {
+    Printed::parse(text).map_err(|error| {
+        let found = format!("`{}`: {}", error.text, error.flaw);
+        super::NOT_PRINTED.at(node.place(), "a printed number", found)
+    })
 }
 
 /// The claimed text as a number of steps: whole, not negative, and not "about" or "over" something.
@@ -129,7 +135,10 @@ pub fn judge(
         )
     } else if claimed.is_full_float() {
         full_float(claimed, float, &recomputed, differs)
-    } else if claimed.is_integer_text() && whole(&recomputed.interval).is_some() {
+    } else if claimed.is_integer_text()
+        && claimed.unit() == Unit::Plain
+        && whole(&recomputed.interval).is_some()
+    {
         integer(claimed, &recomputed, differs)
     } else {
         measured(claimed, &recomputed, declared.rounding, differs)
@@ -323,4 +332,118 @@ fn apart(claimed: &Printed, recomputed: &Recomputed) -> String {
 fn shown_interval(interval: &Interval) -> String {
     let [low, high] = [interval.low(), interval.high()].map(|end| format_significant(end, 6));
     if low == high { low } else { format!("{low} to {high}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Verdict;
+    use proptest::prelude::*;
+
+    static DIFFERS: Code =
+        Code { id: "test::differs", meaning: "it differs", way_out: "correct it" };
+
+    fn exact(number: i64, denominator: i64) -> Quantity {
+        let value = BigRational::new(number.into(), denominator.into());
+        Quantity {
+            float: nearest_f64(&value),
+            interval: Interval::point(value),
+            ..Quantity::count(0)
+        }
+    }
+
+    fn read(text: &str) -> Printed {
+        Printed::parse(text).unwrap()
+    }
+
+    fn verdict(claimed: &str, given: &Quantity) -> (Verdict, &'static str) {
+        let outcome = judge(&read(claimed), given, &Declared::default(), &DIFFERS);
+        assert_eq!(outcome.verdict != Verdict::Verified, outcome.code.is_some());
+        (outcome.verdict, outcome.rule)
+    }
+
+    #[test]
+    fn the_print_chooses_the_rule() {
+        use Verdict::{Refuted, Verified};
+        for (claimed, given, expected) in [
+            ("8,320", exact(8320, 1), (Verified, "T-int")),
+            ("8,321", exact(8320, 1), (Refuted, "T-int")),
+            ("8.3k", exact(8320, 1), (Verified, "T0")),
+            ("8,320", exact(83204, 10), (Verified, "T0")),
+            ("~8,000", exact(8320, 1), (Verified, "T0")),
+            ("~7,900", exact(8320, 1), (Refuted, "T0")),
+            ("over 8,320", exact(8320, 1), (Refuted, "T0")),
+            ("at least 8,320", exact(8320, 1), (Verified, "T0")),
+            ("33%", exact(1, 3), (Verified, "T0")),
+            ("34%", exact(1, 3), (Refuted, "T0")),
+            ("25%", exact(2540, 10_000), (Verified, "T0")),
+            ("-0.0", exact(-1, 100), (Verified, "T0")),
+            ("0.333333333333333", exact(1, 3), (Refuted, "T-f64")),
+            ("0.3333333333333333", exact(1, 3), (Verified, "T-f64")),
+        ] {
+            assert_eq!(verdict(claimed, &given), expected, "{claimed}");
+        }
+    }
+
+    #[test]
+    fn four_floats_away_is_the_same_and_five_is_not() {
+        let third = exact(1, 3);
+        let away = |floats: u64| f64::from_bits((1.0_f64 / 3.0).to_bits() + floats).to_string();
+        assert_eq!(verdict(&away(4), &third).0, Verdict::Verified);
+        assert_eq!(verdict(&away(5), &third).0, Verdict::Refuted);
+    }
+
+    #[test]
+    fn slack_is_what_is_left_to_the_nearest_end() {
+        let slack_of = |claimed: &str| slack(&exact(231, 100).interval, &read(claimed).interval());
+        assert_eq!(slack_of("2.3"), BigRational::new(4.into(), 100.into()));
+        assert_eq!(slack_of("2.31"), BigRational::new(5.into(), 1000.into()));
+        let given = judge(&read("2.3"), &exact(231, 100), &Declared::default(), &DIFFERS);
+        assert_eq!(given.tolerance, "± 0.05, slack 0.04");
+    }
+
+    #[test]
+    fn differences_are_worded_with_their_direction() {
+        let words = |claimed: &str, given: Quantity| {
+            judge(&read(claimed), &given, &Declared::default(), &DIFFERS).reason
+        };
+        assert_eq!(words("2.6", exact(5, 2)), "0.1 too high (4%)");
+        assert_eq!(words("-2.6", exact(-5, 2)), "0.1 too low (4%)");
+        assert_eq!(words("0.5", exact(0, 1)), "0.5 too high");
+        assert_eq!(words("30%", exact(1, 4)), "5 points too high");
+    }
+
+    #[test]
+    fn points_are_not_percent() {
+        let share = Quantity { unit: Unit::Points, ..exact(5, 1) };
+        assert_eq!(verdict("5 pp", &share).0, Verdict::Verified);
+        let other = judge(&read("5%"), &share, &Declared::default(), &DIFFERS);
+        assert_eq!((other.verdict, other.code), (Verdict::Refuted, Some(&OTHER_UNIT)));
+    }
+
+    proptest! {
+        /// What a correct printer prints is never refuted, and one more in the last place is.
+        #[test]
+        fn correct_prints_hold(n in -1_000_000i64..1_000_000, d in 1i64..1000, decimals in 0u32..5) {
+            let given = exact(n, d);
+            let scale = BigRational::from_integer(BigInt::from(10).pow(decimals));
+            let rounded = (given.value() * &scale).round().to_integer();
+            let claimed = |last: BigInt| read(&format!("{last}e-{decimals}"));
+            let verdict = |last: BigInt| {
+                judge(&claimed(last), &given, &Declared::default(), &DIFFERS).verdict
+            };
+            prop_assert_eq!(verdict(rounded.clone()), Verdict::Verified);
+            prop_assert_eq!(verdict(&rounded + 2), Verdict::Refuted);
+            prop_assert_eq!(verdict(&rounded - 2), Verdict::Refuted);
+        }
+
+        /// No claimed text makes judging panic, and no verdict comes without its reason.
+        #[test]
+        fn any_print_is_judged(text in "[~<>]?-?[0-9]{1,12}(\\.[0-9]{1,18})?(e-?[0-9]{1,2})?(%| pp|×|k|Ki)?", n in any::<i64>()) {
+            if let Ok(claimed) = Printed::parse(&text) {
+                let outcome = judge(&claimed, &exact(n, 7), &Declared::default(), &DIFFERS);
+                prop_assert!(outcome.verdict == Verdict::Verified || !outcome.reason.is_empty());
+            }
+        }
+    }
 }

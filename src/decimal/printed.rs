@@ -211,7 +211,7 @@ pub struct NotPrinted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
     /// There is no digit where a number should begin.
-    #[error("a digit is expected after the sign")]
+    #[error("a digit is expected where the number begins")]
     NoDigits,
     /// Separators do not make groups of three.
     #[error("separators must make groups of three digits")]

@@ -14,6 +14,7 @@ mod text;
 use crate::decimal::{Interval, Printed, Unit, about_tolerance, nearest_f64};
 use expression::Slots;
 pub use expression::{Expression, Fold, Function, Operator, number};
+use num_traits::One;
 pub use registry::FORMULAS;
 use text::Words;
 
@@ -149,7 +150,10 @@ impl Nature {
                 Err(FormulaError::NotACount { text: text() })
             }
             Nature::Count | Nature::Coefficient => Ok(printed.exact()),
-            Nature::Auto if printed.is_integer_text() => Ok(printed.exact()),
+            // A share is measured, however it is rounded: 24% is no count.
+            Nature::Auto if printed.is_integer_text() && printed.unit().per_one().is_one() => {
+                Ok(printed.exact())
+            }
             Nature::Auto | Nature::Measured => Ok(printed.interval()),
         }
     }
@@ -160,7 +164,7 @@ impl Nature {
             Nature::Count => "a count, exact as printed",
             Nature::Measured => "measured, known to half a unit in its last place",
             Nature::Coefficient => "declared, exact as printed",
-            Nature::Auto => "exact if printed as a whole integer, else measured",
+            Nature::Auto => "exact if printed as a whole number without %, else measured",
         }
     }
 }

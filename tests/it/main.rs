@@ -1,8 +1,10 @@
 //! The integration tests, in one binary.
 
 mod bundle;
+mod cli;
 mod corpus;
 mod layers;
+mod new_kind;
 mod params;
 mod posts;
 mod report;

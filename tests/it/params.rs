@@ -9,23 +9,6 @@ use repro::params::{Convention, Object, Part, load, recompute, tensors};
 use repro::source::{Document, Source};
 use serde_json::{Value, json};
 
-/// The folder of shared data; where it is absent the test says so, or fails if it must be there.
-fn shared() -> Option<PathBuf> {
-    let folder = std::env::var_os("REPRO_SHARED_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
-        PathBuf::from,
-    );
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert_ne!(std::env::var("REPRO_REQUIRE_SHARED").as_deref(), Ok("1"), "no shared data");
-    #[expect(clippy::disallowed_macros, reason = "a skipped test must say so")]
-    {
-        eprintln!("skipped: no shared data at {}", folder.display());
-    }
-    None
-}
-
 fn document(path: &Path) -> Document {
     Document::parse(Source::load(path, path.file_name().unwrap().to_string_lossy()).unwrap())
         .unwrap()
@@ -33,7 +16,7 @@ fn document(path: &Path) -> Document {
 
 #[test]
 fn every_shared_config_counts_as_the_reference_does() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = crate::shared::folder("params") else { return };
     let folder = shared.join("model_configs");
     let text = std::fs::read_to_string(folder.join("counts.json")).unwrap();
     let counts: Value = serde_json::from_str(&text).unwrap();
@@ -56,7 +39,7 @@ fn every_shared_config_counts_as_the_reference_does() {
 
 #[test]
 fn the_published_nmoe_runs_count_as_their_receipts_say() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = crate::shared::folder("params") else { return };
     for (name, total, active, width) in [
         ("small_dense_sdpa", 190_532_352, 190_532_352, 3072),
         ("small_moe", 755_534_592, 191_073_024, 3072),
