@@ -4,23 +4,21 @@ use std::fmt::Write;
 use std::path::Path;
 
 use num_rational::BigRational;
-use num_traits::{One, Signed};
 use serde_json::{Value as Json, json};
 
-use super::args::{self, HorizonName, Rounding};
+use super::args;
 use super::columns::{Columns, paragraph};
+use super::horizons::Horizons;
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
-use crate::contract::{
-    Comparison, Group, HorizonRule, Plan, Planned, Row, Run, Standing, StepRounding,
-    TOLERANCE_PERCENT, Value,
-};
-use crate::decimal::{Printed, Unit, format_significant, grouped};
+use crate::contract::{Comparison, Group, Row, Run, Standing, TOLERANCE_PERCENT, Value};
+use crate::decimal::{format_significant, grouped};
 use crate::outcome::ExitStatus;
 use crate::report::{columns, visible};
-use crate::source::{Place, Refusal};
+use crate::source::Place;
 
-const SCHEMA: &str = "repro.diff/1";
+/// The schema of all that this command prints as JSON.
+pub const SCHEMA: &str = "repro.diff/1";
 /// The longest file name that names a column.
 const NAME_CAP: usize = 18;
 /// The significant digits that people see of a derived number, and of a stated one.
@@ -44,11 +42,11 @@ pub fn run(own: &args::Diff, output: &Output) -> Answer {
     let labels = labels(&runs);
     match own.horizon {
         Some(name) => {
-            let plan = Horizons::compute(name, own, &runs)?;
+            let horizons = Horizons::compute(name, own, &runs)?;
             if json {
-                output.print_json(&plan.json(&runs, &labels));
+                output.print_json(&horizons.json(&runs, &labels));
             } else {
-                output.print(&plan.text(&labels, output));
+                output.print(&horizons.text(&labels, output.width()));
             }
         }
         None if runs.len() < 2 => {
@@ -117,8 +115,8 @@ fn document(comparison: &Comparison, runs: &[Run], labels: &[String]) -> Json {
     })
 }
 
-/// `runs` of the document.
-fn described(runs: &[Run], labels: &[String]) -> Vec<Json> {
+/// `runs` of a document.
+pub fn described(runs: &[Run], labels: &[String]) -> Vec<Json> {
     let run = |(run, label): (&Run, &String)| {
         json!({
             "label": label,
@@ -157,7 +155,8 @@ fn ratio(row: &Row) -> Option<String> {
     row.ratio.as_ref().map(exact)
 }
 
-fn exact(number: &BigRational) -> String {
+/// A number for programs.
+pub fn exact(number: &BigRational) -> String {
     format_significant(number, STATED_DIGITS)
 }
 
@@ -247,7 +246,7 @@ fn contract_sentence(comparison: &Comparison, group: Group) -> String {
     let said = |holds: Option<bool>| -> Vec<String> {
         let rows = comparison.contract(group).filter(|(_, row)| row.holds() == holds);
         rows.map(|(name, row)| match &row.ratio {
-            Some(ratio) => format!("{name} ({}×)", format_significant(ratio, DERIVED_DIGITS)),
+            Some(ratio) => format!("{name} ({})", times(ratio)),
             None => name.to_owned(),
         })
         .collect()
@@ -266,10 +265,16 @@ fn contract_sentence(comparison: &Comparison, group: Group) -> String {
     parts.join("; ")
 }
 
+/// The rows of one standing by group: a column for each run, or one for what all share.
 fn table(comparison: &Comparison, standing: Standing, labels: &[String]) -> Columns {
-    let ratios = standing != Standing::NotStated;
-    let heading = ratios.then(|| "ratio".to_owned());
-    let mut table = Columns::new(labels.iter().cloned().chain(heading).collect());
+    let mut headings = match standing {
+        Standing::HeldFixed => vec!["value".to_owned()],
+        Standing::Differs | Standing::NotStated => labels.to_vec(),
+    };
+    if standing == Standing::Differs {
+        headings.push("ratio".to_owned());
+    }
+    let mut table = Columns::new(headings);
     for group in Group::ALL {
         let mut rows = comparison.with(standing).filter(|row| row.group == group).peekable();
         if rows.peek().is_some() {
@@ -278,14 +283,28 @@ fn table(comparison: &Comparison, standing: Standing, labels: &[String]) -> Colu
         for row in rows {
             let mut cells: Vec<_> =
                 row.values.iter().map(|value| cell(row, value.as_ref())).collect();
-            if ratios {
-                let shown = |ratio| format!("{}×", format_significant(ratio, DERIVED_DIGITS));
-                cells.push(row.ratio.as_ref().map(shown).unwrap_or_default());
+            match standing {
+                Standing::HeldFixed => cells = vec![one_cell(row, cells)],
+                Standing::Differs => cells.push(row.ratio.as_ref().map_or_else(String::new, times)),
+                Standing::NotStated => {}
             }
             table.row(&row.name, cells);
         }
     }
     table
+}
+
+/// The value that all runs share, or all values where they are only close.
+fn one_cell(row: &Row, mut each: Vec<String>) -> String {
+    match &row.ratio {
+        _ if row.shared().is_some() => each.swap_remove(0),
+        Some(ratio) => format!("{} ({})", each.join(" / "), times(ratio)),
+        None => each.join(" / "),
+    }
+}
+
+fn times(ratio: &BigRational) -> String {
+    format!("{}×", format_significant(ratio, DERIVED_DIGITS))
 }
 
 fn cell(row: &Row, value: Option<&Value>) -> String {
@@ -318,150 +337,6 @@ fn missing(comparison: &Comparison, labels: &[String]) -> Vec<String> {
     by_runs.into_iter().map(sentence).collect()
 }
 
-/// One horizon for every model, as `--horizon` asks.
-struct Horizons {
-    plan: Plan,
-    rounding: Option<StepRounding>,
-    planned: Vec<Planned>,
-}
-
-impl Horizons {
-    fn compute(name: HorizonName, own: &args::Diff, runs: &[Run]) -> Result<Self, Vec<Refusal>> {
-        let one = |refusal: Refusal| vec![refusal];
-        let positive = |option: &'static str, text: &Option<String>| {
-            text.as_deref().map(|text| positive(option, text)).transpose()
-        };
-        let plan = Plan {
-            rule: match name {
-                HorizonName::TotalDn => HorizonRule::TotalDn,
-                HorizonName::ActiveDn => HorizonRule::ActiveDn,
-                HorizonName::EqualTokens => HorizonRule::EqualTokens,
-                HorizonName::Steps => HorizonRule::Steps,
-            },
-            // The command line asks for it wherever there is a horizon.
-            coefficient: positive("--coefficient", &own.coefficient)
-                .map_err(one)?
-                .unwrap_or_else(BigRational::one),
-            fraction: positive("--fraction", &own.fraction)
-                .map_err(one)?
-                .unwrap_or_else(BigRational::one),
-            tokens_per_step: positive("--tokens-per-step", &own.tokens_per_step).map_err(one)?,
-        };
-        let rounding = own.rounding.map(|rounding| match rounding {
-            Rounding::Down => StepRounding::Down,
-            Rounding::Nearest => StepRounding::Nearest,
-            Rounding::Up => StepRounding::Up,
-        });
-        let (planned, refusals): (Vec<_>, Vec<_>) =
-            runs.iter().map(|run| plan.apply(run)).partition(Result::is_ok);
-        let refusals: Vec<_> = refusals.into_iter().filter_map(Result::err).collect();
-        if !refusals.is_empty() {
-            return Err(refusals);
-        }
-        Ok(Self { plan, rounding, planned: planned.into_iter().flatten().collect() })
-    }
-
-    /// The declared rounding, else all three.
-    fn roundings(&self) -> &[StepRounding] {
-        self.rounding.as_ref().map_or(&StepRounding::ALL, std::slice::from_ref)
-    }
-
-    fn json(&self, runs: &[Run], labels: &[String]) -> Json {
-        let steps = |planned: &Planned| -> serde_json::Map<String, Json> {
-            let rounded = |rule: &StepRounding| {
-                (rule.word().to_owned(), rule.round(&planned.steps).to_string().into())
-            };
-            self.roundings().iter().map(rounded).collect()
-        };
-        let model = |(planned, label): (&Planned, &String)| {
-            json!({
-                "label": label,
-                "params": planned.params.map(|params| params.to_string()),
-                "tokens_per_step": exact(&planned.tokens_per_step),
-                "tokens": exact(&planned.tokens),
-                "steps": exact(&planned.steps),
-                "rounded": steps(planned),
-            })
-        };
-        json!({
-            "schema": SCHEMA,
-            "runs": described(runs, labels),
-            "plan": {
-                "rule": self.plan.rule.word(),
-                "coefficient": exact(&self.plan.coefficient),
-                "fraction": exact(&self.plan.fraction),
-                "rounding": self.rounding.map(StepRounding::word),
-                "models": self.planned.iter().zip(labels).map(model).collect::<Vec<_>>(),
-            },
-        })
-    }
-
-    fn text(&self, labels: &[String], output: &Output) -> String {
-        let plan = &self.plan;
-        let percent = &plan.fraction * BigRational::from_integer(100.into());
-        let part = match plan.fraction.is_one() {
-            true => String::new(),
-            false => format!("{}% of ", exact(&percent)),
-        };
-        let mut text = format!(
-            "{}: {part}{} {}; steps {}\n\n",
-            plan.rule.word(),
-            grouped(&exact(&plan.coefficient)),
-            plan.rule.unit(),
-            match self.rounding {
-                Some(rule) => format!("rounded {}, as declared", rule.word()),
-                None => "rounded in every way, as none is declared".to_owned(),
-            }
-        );
-        let object = match plan.rule {
-            HorizonRule::TotalDn => Some("P_total"),
-            HorizonRule::ActiveDn => Some("P_active"),
-            HorizonRule::EqualTokens | HorizonRule::Steps => None,
-        };
-        let words = self.roundings().iter().map(|rule| rule.word());
-        let headings =
-            object.into_iter().chain(["tokens/step", "tokens", "exact steps"]).chain(words);
-        let mut table = Columns::new(headings.map(str::to_owned).collect());
-        for (planned, label) in self.planned.iter().zip(labels) {
-            let params = planned.params.map(|params| grouped(&params.to_string()));
-            let tokens = Value::Number(planned.tokens.clone()).shown(STATED_DIGITS);
-            let numbers = [
-                grouped(&exact(&planned.tokens_per_step)),
-                tokens,
-                grouped(&format_significant(&planned.steps, 8)),
-            ];
-            let rounded = self
-                .roundings()
-                .iter()
-                .map(|rule| grouped(&rule.round(&planned.steps).to_string()));
-            table.row(label, params.into_iter().chain(numbers).chain(rounded).collect());
-        }
-        text.push_str(&table.render("model", output.width(), true));
-        text
-    }
-}
-
-/// A positive number as printed, taken exactly, or the ratio of two.
-fn positive(option: &'static str, text: &str) -> Result<BigRational, Refusal> {
-    let refused = |found: String| {
-        let expected = "a positive number such as `26.24`, `20%` or `5,000/190`";
-        BAD_USAGE.at(Place::file(option), expected, found)
-    };
-    let one = |text: &str| -> Result<BigRational, Refusal> {
-        let printed = Printed::parse(text).map_err(|error| refused(error.to_string()))?;
-        let vague =
-            printed.approximate() || printed.bound().is_some() || printed.spread().is_some();
-        if vague || printed.unit() == Unit::Points || !printed.value().is_positive() {
-            return Err(refused(format!("`{text}`")));
-        }
-        Ok(printed.value() / printed.unit().per_one())
-    };
-    match text.split_once('/') {
-        None => one(text),
-        Some((above, below)) => Ok(one(above)? / one(below)?),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -469,17 +344,5 @@ mod tests {
     #[test]
     fn columns_beyond_z_have_two_letters() {
         assert_eq!([0, 25, 26, 27, 702].map(letters), ["A", "Z", "AA", "AB", "AAA"]);
-    }
-
-    #[test]
-    fn coefficients_are_exact() {
-        let read = |text| positive("--coefficient", text).map(|number| exact(&number)).ok();
-        assert_eq!(read("26.24").as_deref(), Some("26.24"));
-        assert_eq!(read("20%").as_deref(), Some("0.2"));
-        assert_eq!(read("4,999/5").as_deref(), Some("999.8"));
-        assert_eq!(read("20x").as_deref(), Some("20"));
-        for wrong in ["0", "-1", "~20", "20 ± 1", ">5", "1/0", "", "a", "1/2/3", "5 pp"] {
-            assert_eq!(read(wrong), None, "{wrong}");
-        }
     }
 }

@@ -7,6 +7,7 @@ mod columns;
 mod coverage;
 mod diff;
 mod exit;
+mod horizons;
 mod list;
 mod mutate;
 mod output;

@@ -49,7 +49,7 @@ pub static QUANTITIES: &[Quantity] = &[
         number(over(run.tokens()?, run.active?))
     }),
     tolerant(Group::Horizon, "step", Some("steps"), |run| run.step.map(Value::integer)),
-    tolerant(Group::Horizon, "compute, 10^18 FLOP", Some("iso_flop"), |run| {
+    tolerant(Group::Horizon, "compute (10^18 FLOP)", Some("iso_flop"), |run| {
         let scale = BigRational::from_integer(BigInt::from(10).pow(18));
         number(Some(whole(6) * whole(run.active?) * run.tokens()? / scale))
     }),

@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
 mod bundle;
+mod diff;
 mod params;
 mod report;
