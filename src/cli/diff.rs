@@ -24,11 +24,6 @@ const NAME_CAP: usize = 18;
 /// The significant digits that people see of a derived number, and of a stated one.
 const DERIVED_DIGITS: usize = 4;
 const STATED_DIGITS: usize = 10;
-/// What a reader needs to know to read the table.
-const READING: &str = "Derived quantities are held fixed within 2%, stated fields exactly; what is not stated is \
-     never counted as equal. Compute is approximated as 6 P_active FLOP a token. Tokens per routed expert are \
-     those of an even load.";
-
 /// Runs the command: every run is read, or nothing is compared.
 pub fn run(own: &args::Diff, output: &Output) -> Answer {
     let json = output.wants_json()?;
@@ -164,10 +159,14 @@ pub fn exact(number: &BigRational) -> String {
 fn text(comparison: &Comparison, runs: &[Run], labels: &[String], output: &Output) -> String {
     let width = output.width();
     let count = |standing| comparison.with(standing).count();
+    let differing = match count(Standing::Differs) {
+        0 => "nothing differs".to_owned(),
+        1 => "1 thing differs".to_owned(),
+        more => format!("{more} things differ"),
+    };
     let mut text = format!(
-        "{} runs: {} things differ · {} held fixed · {} not stated by all\n",
+        "{} runs: {differing} · {} held fixed · {} not stated by all\n",
         runs.len(),
-        count(Standing::Differs),
         count(Standing::HeldFixed),
         count(Standing::NotStated)
     );
@@ -207,8 +206,17 @@ fn text(comparison: &Comparison, runs: &[Run], labels: &[String], output: &Outpu
         }
     }
     text.push('\n');
-    text.push_str(&paragraph("reading", READING, width));
+    text.push_str(&paragraph("reading", &reading(), width));
     text
+}
+
+/// What a reader needs to know about the table.
+fn reading() -> String {
+    format!(
+        "Derived quantities are held fixed within {TOLERANCE_PERCENT}%, stated fields exactly; what is not \
+         stated is never counted as equal. A ratio is the largest over the smallest. Compute is approximated \
+         as 6 P_active FLOP a token; tokens per routed expert are those of an even load."
+    )
 }
 
 /// Which run is which, read where, and what to know about it.
@@ -252,10 +260,12 @@ fn contract_sentence(comparison: &Comparison, group: Group) -> String {
         .collect()
     };
     let (held, missed, unknown) = (said(Some(true)), said(Some(false)), said(None));
-    let mut parts = vec![match held.is_empty() {
-        true => format!("none holds within {TOLERANCE_PERCENT}%"),
-        false => format!("{} within {TOLERANCE_PERCENT}%", held.join(", ")),
-    }];
+    let mut parts = Vec::new();
+    if !held.is_empty() {
+        parts.push(format!("{} within {TOLERANCE_PERCENT}%", held.join(", ")));
+    } else if !missed.is_empty() {
+        parts.push(format!("none holds within {TOLERANCE_PERCENT}%"));
+    }
     if !missed.is_empty() {
         parts.push(format!("not {}", missed.join(", ")));
     }

@@ -124,17 +124,14 @@ impl Horizons {
             HorizonRule::EqualTokens | HorizonRule::Steps => None,
         };
         let words = self.roundings().iter().map(|rule| rule.word());
-        let headings =
-            object.into_iter().chain(["tokens/step", "tokens", "exact steps"]).chain(words);
+        let headings = object.into_iter().chain(["tokens", "per step", "steps"]).chain(words);
         let mut table = Columns::new(headings.map(str::to_owned).collect());
         for (planned, label) in self.planned.iter().zip(labels) {
             let params = planned.params.map(|params| grouped(&params.to_string()));
             let tokens = Value::Number(planned.tokens.clone()).shown(TOKEN_DIGITS);
-            let numbers = [
-                grouped(&exact(&planned.tokens_per_step)),
-                tokens,
-                grouped(&format_significant(&planned.steps, STEP_DIGITS)),
-            ];
+            let per_step = grouped(&exact(&planned.tokens_per_step));
+            let steps = grouped(&format_significant(&planned.steps, STEP_DIGITS));
+            let numbers = [tokens, per_step, steps];
             let rounded = self
                 .roundings()
                 .iter()

@@ -146,6 +146,23 @@ fn horizons_for_any_models() {
     assert_eq!(model["rounded"], json!({"nearest": "6"}));
 }
 
+#[test]
+fn weights_without_a_config_have_no_active_horizon() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = br#"{"w":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}}"#;
+    let file = [&(header.len() as u64).to_le_bytes()[..], &header[..], &[0; 12]].concat();
+    std::fs::write(folder.path().join("w.safetensors"), file).unwrap();
+    let plan = |rule| {
+        let size = ["--coefficient", "20", "--tokens-per-step", "6", "--format", "json"];
+        diff_in(folder.path(), &[&["w.safetensors", "--horizon", rule], &size[..]].concat())
+    };
+    let document: Value = serde_json::from_str(&plan("total_dn").0).unwrap();
+    assert_eq!(document["plan"]["models"][0]["steps"], "10");
+    let (stdout, stderr, code) = plan("active_dn");
+    assert_eq!((stdout.as_str(), code), ("", 2));
+    assert!(stderr.starts_with("error[contract::no-active]"), "{stderr}");
+}
+
 /// Writes an emitted bundle of a tiny run whose last checkpoint is at step 40.
 fn bundle(folder: &Path, id: &str, seed: &str) {
     let mut writer = BundleWriter::create(&folder.join(id)).unwrap();
