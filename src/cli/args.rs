@@ -65,6 +65,8 @@ pub enum Command {
     Mutate(Mutate),
     /// Counts what models store and what a token touches
     Params(Params),
+    /// Says what runs hold fixed where their numbers were read, and what not
+    Diff(Diff),
     /// Lists kinds, formulas, posts, bundles or codes
     List(List),
     /// Explains a code, a kind, a formula, or `scope`
@@ -136,6 +138,47 @@ pub struct Params {
     /// `config.json`, `.toml`, `.safetensors` or `*.safetensors.index.json`
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// Configs, checkpoints or receipt bundles, each with the step at which its number was read;
+    /// the last step of the config where absent
+    #[arg(required = true, value_name = "PATH[@STEP]")]
+    pub runs: Vec<String>,
+    /// Prints a horizon in tokens and steps for each model instead
+    #[arg(long, value_enum, requires = "coefficient")]
+    pub horizon: Option<HorizonName>,
+    /// Tokens per parameter, tokens or steps: a printed number, taken exactly, or a ratio A/B
+    #[arg(long, value_name = "X", requires = "horizon")]
+    pub coefficient: Option<String>,
+    /// Which part of the horizon; the whole where absent
+    #[arg(long, value_name = "PART", requires = "horizon")]
+    pub fraction: Option<String>,
+    /// Tokens per optimizer step; those of each config where absent
+    #[arg(long, value_name = "N", requires = "horizon")]
+    pub tokens_per_step: Option<String>,
+    /// How steps become whole; all three ways are shown where none is declared
+    #[arg(long, value_enum, value_name = "RULE", requires = "horizon")]
+    pub rounding: Option<Rounding>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum HorizonName {
+    #[value(name = "total_dn")]
+    TotalDn,
+    #[value(name = "active_dn")]
+    ActiveDn,
+    #[value(name = "equal_tokens")]
+    EqualTokens,
+    Steps,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Rounding {
+    Down,
+    Nearest,
+    Up,
 }
 
 #[derive(Debug, Args)]

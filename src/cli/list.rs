@@ -12,7 +12,7 @@ use crate::formula::{FORMULAS, Formula};
 use crate::outcome::ExitStatus;
 use crate::post::{self, Post};
 use crate::source::{Code, Place, Refusal};
-use crate::{evidence, lock, params, source, verify};
+use crate::{contract, evidence, lock, params, source, verify};
 
 /// What a pass shows, and what it does not.
 const SCOPE: &str = "\
@@ -133,10 +133,11 @@ fn wrapped(text: &str) -> String {
 
 /// Every code of the program, by id.
 pub fn codes() -> Vec<&'static Code> {
-    let families: [&[&'static Code]; 11] = [
+    let families = [
         source::CODES,
         bundle::CODES,
         params::CODES,
+        contract::CODES,
         post::CODES,
         evidence::CODES,
         lock::CODES,

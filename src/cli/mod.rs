@@ -3,8 +3,11 @@
 //! Only this module prints, and only here is the environment read: terminal, colours, folders.
 
 mod args;
+mod columns;
 mod coverage;
+mod diff;
 mod exit;
+mod horizons;
 mod list;
 mod mutate;
 mod output;
@@ -59,6 +62,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Coverage(own) => coverage::run(&root(common)?, own, output),
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),
         Command::Params(own) => params::run(own, output),
+        Command::Diff(own) => diff::run(own, output),
         Command::List(own) => list::list(common, own, output),
         Command::Explain(own) => list::explain(own, output),
         Command::Seal(own) => seal::run(own, output),

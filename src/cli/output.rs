@@ -69,6 +69,16 @@ impl Output {
         self.stdout.verbose
     }
 
+    /// Whether all but what matters most is to be left out.
+    pub fn quiet(&self) -> bool {
+        self.stdout.quiet
+    }
+
+    /// The columns that a line may take.
+    pub fn width(&self) -> usize {
+        self.stdout.width.clamp(60, 140)
+    }
+
     /// Prints a report to standard output and to the files asked for.
     pub fn report(&self, report: &crate::outcome::Report) -> Result<(), Vec<Refusal>> {
         for (format, path) in &self.files {

@@ -17,6 +17,8 @@ use crate::outcome::Report;
 use crate::source::Refusal;
 
 pub use github::summary as github_summary;
+pub(crate) use layout::{columns, wrap};
+pub(crate) use visible::{clipped, visible};
 
 /// The line that every report for people ends with.
 pub const SCOPE: &str = "A pass shows consistency, not honesty: `repro explain scope`.";

@@ -3,6 +3,7 @@
 mod bundle;
 mod cli;
 mod corpus;
+mod diff;
 mod layers;
 mod new_kind;
 mod params;

@@ -1,0 +1,182 @@
+//! `repro diff --horizon`: how long each model trains under one horizon.
+
+use num_rational::BigRational;
+use num_traits::{One, Signed};
+use serde_json::{Value as Json, json};
+
+use super::BAD_USAGE;
+use super::args::{self, HorizonName, Rounding};
+use super::columns::Columns;
+use super::diff::{SCHEMA, described, exact};
+use crate::contract::{HorizonRule, Plan, Planned, Run, StepRounding, Value};
+use crate::decimal::{Printed, Unit, format_significant, grouped};
+use crate::source::{Place, Refusal};
+
+/// The significant digits that people see of tokens, and of steps before rounding.
+const TOKEN_DIGITS: usize = 10;
+const STEP_DIGITS: usize = 8;
+
+/// One horizon for every model, as `--horizon` asks.
+pub struct Horizons {
+    plan: Plan,
+    rounding: Option<StepRounding>,
+    planned: Vec<Planned>,
+}
+
+impl Horizons {
+    /// Computes the horizon that the arguments describe.
+    pub fn compute(
+        name: HorizonName,
+        own: &args::Diff,
+        runs: &[Run],
+    ) -> Result<Self, Vec<Refusal>> {
+        let one = |refusal: Refusal| vec![refusal];
+        let positive = |option: &'static str, text: &Option<String>| {
+            text.as_deref().map(|text| positive(option, text)).transpose()
+        };
+        let plan = Plan {
+            rule: match name {
+                HorizonName::TotalDn => HorizonRule::TotalDn,
+                HorizonName::ActiveDn => HorizonRule::ActiveDn,
+                HorizonName::EqualTokens => HorizonRule::EqualTokens,
+                HorizonName::Steps => HorizonRule::Steps,
+            },
+            // The command line asks for it wherever there is a horizon.
+            coefficient: positive("--coefficient", &own.coefficient)
+                .map_err(one)?
+                .unwrap_or_else(BigRational::one),
+            fraction: positive("--fraction", &own.fraction)
+                .map_err(one)?
+                .unwrap_or_else(BigRational::one),
+            tokens_per_step: positive("--tokens-per-step", &own.tokens_per_step).map_err(one)?,
+        };
+        let rounding = own.rounding.map(|rounding| match rounding {
+            Rounding::Down => StepRounding::Down,
+            Rounding::Nearest => StepRounding::Nearest,
+            Rounding::Up => StepRounding::Up,
+        });
+        let (planned, refusals): (Vec<_>, Vec<_>) =
+            runs.iter().map(|run| plan.apply(run)).partition(Result::is_ok);
+        let refusals: Vec<_> = refusals.into_iter().filter_map(Result::err).collect();
+        if !refusals.is_empty() {
+            return Err(refusals);
+        }
+        Ok(Self { plan, rounding, planned: planned.into_iter().flatten().collect() })
+    }
+
+    /// The declared rounding, else all three.
+    fn roundings(&self) -> &[StepRounding] {
+        self.rounding.as_ref().map_or(&StepRounding::ALL, std::slice::from_ref)
+    }
+
+    /// The answer as JSON.
+    pub fn json(&self, runs: &[Run], labels: &[String]) -> Json {
+        let steps = |planned: &Planned| -> serde_json::Map<String, Json> {
+            let rounded = |rule: &StepRounding| {
+                (rule.word().to_owned(), rule.round(&planned.steps).to_string().into())
+            };
+            self.roundings().iter().map(rounded).collect()
+        };
+        let model = |(planned, label): (&Planned, &String)| {
+            json!({
+                "label": label,
+                "params": planned.params.map(|params| params.to_string()),
+                "tokens_per_step": exact(&planned.tokens_per_step),
+                "tokens": exact(&planned.tokens),
+                "steps": exact(&planned.steps),
+                "rounded": steps(planned),
+            })
+        };
+        json!({
+            "schema": SCHEMA,
+            "runs": described(runs, labels),
+            "plan": {
+                "rule": self.plan.rule.word(),
+                "coefficient": exact(&self.plan.coefficient),
+                "fraction": exact(&self.plan.fraction),
+                "rounding": self.rounding.map(StepRounding::word),
+                "models": self.planned.iter().zip(labels).map(model).collect::<Vec<_>>(),
+            },
+        })
+    }
+
+    /// The answer as a table.
+    pub fn text(&self, labels: &[String], width: usize) -> String {
+        let plan = &self.plan;
+        let percent = &plan.fraction * BigRational::from_integer(100.into());
+        let part = match plan.fraction.is_one() {
+            true => String::new(),
+            false => format!("{}% of ", exact(&percent)),
+        };
+        let mut text = format!(
+            "{}: {part}{} {}; steps {}\n\n",
+            plan.rule.word(),
+            grouped(&exact(&plan.coefficient)),
+            plan.rule.unit(),
+            match self.rounding {
+                Some(rule) => format!("rounded {}, as declared", rule.word()),
+                None => "rounded in every way, as none is declared".to_owned(),
+            }
+        );
+        let object = match plan.rule {
+            HorizonRule::TotalDn => Some("P_total"),
+            HorizonRule::ActiveDn => Some("P_active"),
+            HorizonRule::EqualTokens | HorizonRule::Steps => None,
+        };
+        let words = self.roundings().iter().map(|rule| rule.word());
+        let headings = object.into_iter().chain(["tokens", "per step", "steps"]).chain(words);
+        let mut table = Columns::new(headings.map(str::to_owned).collect());
+        for (planned, label) in self.planned.iter().zip(labels) {
+            let params = planned.params.map(|params| grouped(&params.to_string()));
+            let tokens = Value::Number(planned.tokens.clone()).shown(TOKEN_DIGITS);
+            let per_step = grouped(&exact(&planned.tokens_per_step));
+            let steps = grouped(&format_significant(&planned.steps, STEP_DIGITS));
+            let numbers = [tokens, per_step, steps];
+            let rounded = self
+                .roundings()
+                .iter()
+                .map(|rule| grouped(&rule.round(&planned.steps).to_string()));
+            table.row(label, params.into_iter().chain(numbers).chain(rounded).collect());
+        }
+        text.push_str(&table.render("model", width, true));
+        text
+    }
+}
+
+/// A positive number as printed, taken exactly, or the ratio of two.
+fn positive(option: &'static str, text: &str) -> Result<BigRational, Refusal> {
+    let refused = |found: String| {
+        let expected = "a positive number such as `26.24`, `20%` or `5,000/190`";
+        BAD_USAGE.at(Place::file(option), expected, found)
+    };
+    let one = |text: &str| -> Result<BigRational, Refusal> {
+        let printed = Printed::parse(text).map_err(|error| refused(error.to_string()))?;
+        let vague =
+            printed.approximate() || printed.bound().is_some() || printed.spread().is_some();
+        if vague || printed.unit() == Unit::Points || !printed.value().is_positive() {
+            return Err(refused(format!("`{text}`")));
+        }
+        Ok(printed.value() / printed.unit().per_one())
+    };
+    match text.split_once('/') {
+        None => one(text),
+        Some((above, below)) => Ok(one(above)? / one(below)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coefficients_are_exact() {
+        let read = |text| positive("--coefficient", text).map(|number| exact(&number)).ok();
+        assert_eq!(read("26.24").as_deref(), Some("26.24"));
+        assert_eq!(read("20%").as_deref(), Some("0.2"));
+        assert_eq!(read("4,999/5").as_deref(), Some("999.8"));
+        assert_eq!(read("20x").as_deref(), Some("20"));
+        for wrong in ["0", "-1", "~20", "20 ± 1", ">5", "1/0", "", "a", "1/2/3", "5 pp"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Horizons: how long each model trains, in tokens and in whole steps.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+use super::{NO_ACTIVE, NO_STEP_SIZE, Run};
+use crate::decimal::Interval;
+use crate::source::{Place, Refusal};
+
+/// A token horizon: `fraction x coefficient x params` tokens, in steps of `tokens_per_step`.
+#[derive(Debug, Clone)]
+pub struct Horizon {
+    /// Which part of the whole horizon.
+    pub fraction: Interval,
+    /// Tokens per parameter.
+    pub coefficient: Interval,
+    /// Parameters: P_total for `total_dn`, P_active for `active_dn`.
+    pub params: Interval,
+    /// Tokens per optimizer step.
+    pub tokens_per_step: Interval,
+}
+
+impl Horizon {
+    /// The horizon in tokens, before rounding.
+    pub fn tokens(&self) -> Interval {
+        &(&self.fraction * &self.coefficient) * &self.params
+    }
+
+    /// The horizon in steps, before rounding; `None` where a step may have no tokens.
+    pub fn steps(&self) -> Option<Interval> {
+        self.tokens().div(&self.tokens_per_step)
+    }
+}
+
+/// How a horizon becomes a whole number of steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepRounding {
+    /// Cut off.
+    Down,
+    /// To the nearest, halves up.
+    Nearest,
+    /// The next whole step.
+    Up,
+}
+
+impl StepRounding {
+    /// Every rule.
+    pub const ALL: [Self; 3] = [Self::Down, Self::Nearest, Self::Up];
+
+    /// The word in post files and on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Nearest => "nearest",
+            Self::Up => "up",
+        }
+    }
+
+    /// Rounds a number of steps.
+    pub fn round(self, steps: &BigRational) -> BigInt {
+        match self {
+            Self::Down => steps.floor().to_integer(),
+            Self::Nearest => (steps + BigRational::new(1.into(), 2.into())).floor().to_integer(),
+            Self::Up => steps.ceil().to_integer(),
+        }
+    }
+}
+
+/// What a horizon is proportional to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HorizonRule {
+    /// Tokens per stored parameter.
+    TotalDn,
+    /// Tokens per parameter that a token touches.
+    ActiveDn,
+    /// The same tokens for every model.
+    EqualTokens,
+    /// The same steps for every model.
+    Steps,
+}
+
+impl HorizonRule {
+    /// The word in receipts and on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::TotalDn => "total_dn",
+            Self::ActiveDn => "active_dn",
+            Self::EqualTokens => "equal_tokens",
+            Self::Steps => "steps",
+        }
+    }
+
+    /// What its coefficient counts.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::TotalDn => "tokens per P_total",
+            Self::ActiveDn => "tokens per P_active",
+            Self::EqualTokens => "tokens",
+            Self::Steps => "steps",
+        }
+    }
+}
+
+/// One horizon for any set of models.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What the horizon is proportional to.
+    pub rule: HorizonRule,
+    /// How much of it, exactly.
+    pub coefficient: BigRational,
+    /// Which part of the whole horizon.
+    pub fraction: BigRational,
+    /// Tokens per step; those of each run's own config where absent.
+    pub tokens_per_step: Option<BigRational>,
+}
+
+/// The horizon of one model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// The parameters that it is proportional to, if to any.
+    pub params: Option<u64>,
+    /// Tokens per step.
+    pub tokens_per_step: BigRational,
+    /// The tokens, exactly.
+    pub tokens: BigRational,
+    /// The steps, exactly.
+    pub steps: BigRational,
+}
+
+impl Plan {
+    /// The horizon of one run's model.
+    pub fn apply(&self, run: &Run) -> Result<Planned, Refusal> {
+        let place = || Place::file(run.file.as_str());
+        let own = || run.tokens_per_step().cloned();
+        let tokens_per_step = self.tokens_per_step.clone().or_else(own).ok_or_else(|| {
+            NO_STEP_SIZE.at(place(), "tokens per step", "a model without batch size and length")
+        })?;
+        let params = match self.rule {
+            HorizonRule::TotalDn => Some(run.total),
+            HorizonRule::ActiveDn => Some(run.active.ok_or_else(|| {
+                NO_ACTIVE.at(place(), "a known P_active", "a checkpoint without its config")
+            })?),
+            HorizonRule::EqualTokens | HorizonRule::Steps => None,
+        };
+        let factor = match (params, self.rule) {
+            (Some(params), _) => BigRational::from_integer(params.into()),
+            (None, HorizonRule::Steps) => tokens_per_step.clone(),
+            (None, _) => BigRational::from_integer(1.into()),
+        };
+        let horizon = Horizon {
+            fraction: Interval::point(self.fraction.clone()),
+            coefficient: Interval::point(self.coefficient.clone()),
+            params: Interval::point(factor),
+            tokens_per_step: Interval::point(tokens_per_step.clone()),
+        };
+        let steps = horizon.steps().ok_or_else(|| {
+            NO_STEP_SIZE.at(place(), "a positive number of tokens per step", "zero")
+        })?;
+        let tokens = horizon.tokens().low().clone();
+        Ok(Planned { params, tokens_per_step, tokens, steps: steps.low().clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(n: i64, d: i64) -> BigRational {
+        BigRational::new(n.into(), d.into())
+    }
+
+    #[test]
+    fn steps_are_rounded_by_the_named_rule() {
+        let steps = ratio(75628, 10);
+        let rounded = StepRounding::ALL.map(|rule| rule.round(&steps));
+        assert_eq!(rounded, [7562.into(), 7563.into(), 7563.into()]);
+        assert_eq!(StepRounding::Nearest.round(&ratio(5, 2)), 3.into());
+    }
+
+    #[test]
+    fn a_horizon_is_tokens_per_parameter() {
+        let point = |n: i64| Interval::integer(n);
+        let horizon = Horizon {
+            fraction: Interval::point(ratio(1, 5)),
+            coefficient: point(8),
+            params: point(1000),
+            tokens_per_step: point(16),
+        };
+        assert_eq!(horizon.steps(), Some(point(100)));
+        assert_eq!(Horizon { tokens_per_step: point(0), ..horizon }.steps(), None);
+    }
+
+    #[test]
+    fn the_four_rules_differ_in_what_they_hold_fixed() {
+        let text = r#"{"model_type": "repro-llama", "vocab_size": 10, "hidden_size": 4,
+            "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}"#;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        std::fs::write(&path, text).unwrap();
+        let run = Run::load(path.to_str().unwrap()).unwrap();
+        // 2 x 10 x 4 embeddings and head, 4 x 16 attention, 3 x 32 feed-forward, 3 x 4 norms
+        assert_eq!(run.total, 252);
+        let plan = |rule, tokens_per_step: Option<i64>| Plan {
+            rule,
+            coefficient: ratio(20, 1),
+            fraction: ratio(1, 2),
+            tokens_per_step: tokens_per_step.map(|n| ratio(n, 1)),
+        };
+        let steps = |rule| plan(rule, Some(16)).apply(&run).unwrap().steps;
+        assert_eq!(steps(HorizonRule::TotalDn), ratio(315, 2));
+        assert_eq!(steps(HorizonRule::ActiveDn), ratio(315, 2));
+        assert_eq!(steps(HorizonRule::EqualTokens), ratio(10, 16));
+        assert_eq!(steps(HorizonRule::Steps), ratio(10, 1));
+        for missing in [None, Some(0)] {
+            let refusal = plan(HorizonRule::TotalDn, missing).apply(&run).unwrap_err();
+            assert_eq!(refusal.code.id, "contract::no-step-size");
+        }
+    }
+}

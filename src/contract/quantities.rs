@@ -1,0 +1,90 @@
+//! The quantities that a contract is made of, each computed for one run at its step.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::Zero;
+
+use super::fields::VALIDATION_STEPS;
+use super::{Group, Run, Value};
+
+/// A quantity that is computed and not merely stated.
+pub struct Quantity {
+    /// What it is about.
+    pub group: Group,
+    /// Its name in reports.
+    pub name: &'static str,
+    /// The match or horizon that holds where it is equal.
+    pub contract: Option<&'static str>,
+    /// Whether it is equal within the tolerance, or only exactly.
+    pub tolerant: bool,
+    /// Its value, where the run states enough.
+    pub of: fn(&Run) -> Option<Value>,
+}
+
+const fn tolerant(
+    group: Group,
+    name: &'static str,
+    contract: Option<&'static str>,
+    of: fn(&Run) -> Option<Value>,
+) -> Quantity {
+    Quantity { group, name, contract, tolerant: true, of }
+}
+
+const fn exact(group: Group, name: &'static str, of: fn(&Run) -> Option<Value>) -> Quantity {
+    Quantity { group, name, contract: None, tolerant: false, of }
+}
+
+/// Every quantity, in the order of reports.
+pub static QUANTITIES: &[Quantity] = &[
+    tolerant(Group::Match, "P_active", Some("active"), |run| run.active.map(Value::integer)),
+    tolerant(Group::Match, "P_total", Some("total"), |run| Some(Value::integer(run.total))),
+    tolerant(Group::Match, "active FFN width", Some("active_ffn_width"), |run| {
+        run.objects.as_ref().map(|objects| Value::integer(objects.active_ffn_width))
+    }),
+    tolerant(Group::Horizon, "tokens seen", Some("equal_tokens"), |run| number(run.tokens())),
+    tolerant(Group::Horizon, "tokens per P_total", Some("total_dn"), |run| {
+        number(over(run.tokens()?, run.total))
+    }),
+    tolerant(Group::Horizon, "tokens per P_active", Some("active_dn"), |run| {
+        number(over(run.tokens()?, run.active?))
+    }),
+    tolerant(Group::Horizon, "step", Some("steps"), |run| run.step.map(Value::integer)),
+    tolerant(Group::Horizon, "compute (10^18 FLOP)", Some("iso_flop"), |run| {
+        let scale = BigRational::from_integer(BigInt::from(10).pow(18));
+        number(Some(whole(6) * whole(run.active?) * run.tokens()? / scale))
+    }),
+    tolerant(Group::Horizon, "tokens per routed expert", None, tokens_per_expert),
+    tolerant(Group::Horizon, "part of its own schedule", None, |run| {
+        number(Some(whole(run.step?) / run.schedule_steps().filter(|steps| !steps.is_zero())?))
+    }),
+    exact(Group::Recipe, "learning-rate phase", |run| {
+        Some(Value::Phase(run.schedule?.phase(run.step?)))
+    }),
+    exact(Group::Recipe, "schedule in steps", |run| number(run.schedule_steps())),
+    exact(Group::Recipe, "seeds", |run| run.fields.seeds().map(Value::Text)),
+    exact(Group::Evaluation, "validation tokens", |run| {
+        number(Some(run.fields.number(VALIDATION_STEPS)? * run.tokens_per_step()?))
+    }),
+    exact(Group::Data, "tokens per step", |run| number(run.tokens_per_step().cloned())),
+];
+
+fn number(value: Option<BigRational>) -> Option<Value> {
+    value.map(Value::Number)
+}
+
+fn whole(value: u64) -> BigRational {
+    BigRational::from_integer(value.into())
+}
+
+fn over(tokens: BigRational, params: u64) -> Option<BigRational> {
+    (params > 0).then(|| tokens / whole(params))
+}
+
+/// The share of tokens that one expert sees where all are used alike: `tokens x K / E`.
+fn tokens_per_expert(run: &Run) -> Option<Value> {
+    let shape = run.objects.as_ref()?.shape;
+    if shape.experts == 0 {
+        return Some(Value::Nothing("no experts"));
+    }
+    number(over(run.tokens()? * whole(shape.experts_per_token), shape.experts))
+}
