@@ -86,9 +86,11 @@ impl Layout {
         let label = all.iter().map(|(label, _)| columns(label)).filter(|wide| *wide <= LABEL_CAP);
         let label = label.max().unwrap_or(0);
         let cells = |cap: usize| -> Vec<usize> {
+            let row = |cells: &&Vec<String>| cells.iter().all(|cell| columns(cell) <= cap);
             let widest = |(at, heading): (usize, &String)| {
-                let wide = all.iter().filter_map(|(_, cells)| cells.get(at)).map(|c| columns(c));
-                wide.filter(|wide| *wide <= cap).max().unwrap_or(0).max(columns(heading))
+                let rows = all.iter().map(|(_, cells)| *cells).filter(row);
+                let wide = rows.filter_map(|cells| cells.get(at)).map(|cell| columns(cell));
+                wide.max().unwrap_or(0).max(columns(heading))
             };
             table.headings.iter().enumerate().map(widest).collect()
         };
@@ -150,10 +152,10 @@ runs        A  B
 sizes
   wide  1,024  7
   path
-    A  /a/very/long/path/of/a/data/fo…
+    A  /a/very/long/path/of/a/data/fol…
     B  \\u{1b}[31m
 ";
-        assert_eq!(table.render("runs", 37, false), wanted);
+        assert_eq!(table.render("runs", 39, false), wanted);
         assert!(table.render("runs", 40, true).contains("data/folder\n"));
     }
 

@@ -314,7 +314,7 @@ fn one_cell(row: &Row, mut each: Vec<String>) -> String {
 }
 
 fn times(ratio: &BigRational) -> String {
-    format!("{}×", format_significant(ratio, DERIVED_DIGITS))
+    format!("{}×", grouped(&format_significant(ratio, DERIVED_DIGITS)))
 }
 
 fn cell(row: &Row, value: Option<&Value>) -> String {
