@@ -62,15 +62,15 @@ pub fn inspect(path: &Path, threads: usize, report: &mut Report) {
     match Bundle::load_folder(path, &shown, None, threads) {
         Err(refusal) => report.failures.push(refusal),
         Ok(bundle) => {
-            let claims =
-                vec![intact(&bundle)].into_iter().chain(declared_objects(&bundle)).collect();
+            let claims: Vec<_> =
+                std::iter::once(intact(&bundle)).chain(declared_objects(&bundle)).collect();
             report.posts.push(PostReport {
                 id: bundle.name().to_owned(),
                 title: format!("{} receipt bundle", bundle.receipt().origin.word()),
                 file: shown,
                 bundles: vec![describe(&bundle)],
+                findings: claims.iter().flat_map(findings).collect(),
                 claims,
-                findings: Vec::new(),
                 referee: None,
             });
         }

@@ -148,8 +148,13 @@ impl<'a> Comparison<'a> {
     }
 
     fn text(&self) -> String {
+        // Computed values are cut to what a comparison needs; printed ones stay as printed.
+        let short = |v: &Quantity| match v.derivation.is_empty() || whole(&v.interval).is_some() {
+            true => v.text.clone(),
+            false => format_significant(&v.value(), 5),
+        };
         let values: Vec<_> =
-            self.values.iter().map(|v| format!("{} {}", v.label, v.text)).collect();
+            self.values.iter().map(|v| format!("{} {}", v.label, short(v))).collect();
         values.join(", ")
     }
 

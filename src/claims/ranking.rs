@@ -150,14 +150,26 @@ impl<'a> Axis<'a> {
             .unwrap_or(Standing::Agrees)
     }
 
-    /// "stop step: MoE-256 4864, MoE-64 5760, dense 8320", best first.
-    fn text(&self) -> String {
+    /// Best first.
+    fn sorted(&self) -> Vec<&Quantity> {
         let mut sorted: Vec<_> = self.values.iter().collect();
         sorted.sort_by_key(|quantity| quantity.value());
         if !self.lower_is_better {
             sorted.reverse();
         }
-        let values: Vec<_> = sorted.iter().map(|v| format!("{} {}", v.label, v.text)).collect();
+        sorted
+    }
+
+    /// "MoE-256 by stop step".
+    fn leader(&self) -> String {
+        let label = self.sorted().first().map(|quantity| quantity.label.clone());
+        format!("{} by {}", label.unwrap_or_default(), self.name)
+    }
+
+    /// "stop step: MoE-256 4864, MoE-64 5760, dense 8320", best first.
+    fn text(&self) -> String {
+        let values: Vec<_> =
+            self.sorted().into_iter().map(|v| format!("{} {}", v.label, v.text)).collect();
         format!("{}: {}", self.name, values.join(", "))
     }
 }
@@ -253,8 +265,9 @@ fn decide(standings: &[(&Axis, Standing)], named: Option<&str>) -> Outcome {
         let sides: Vec<_> = sides.into_iter().flatten().collect();
         Outcome::inconclusive(&AXES_DISAGREE, format!("no axis is named: {}", sides.join("; ")))
     };
+    let leaders: Vec<_> = deciding.iter().map(|(axis, _)| axis.leader()).collect();
     let mut outcome = outcome
-        .giving(deciding_text)
+        .giving(if deciding.len() > 1 { leaders.join(", ") } else { deciding_text })
         .noting(&NOISE, "the numbers as printed; noise between runs is not judged here");
     if named.is_some() {
         let beside: Vec<_> = standings
