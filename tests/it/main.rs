@@ -8,5 +8,6 @@ mod layers;
 mod new_kind;
 mod params;
 mod posts;
+mod readme;
 mod report;
 mod shared;
