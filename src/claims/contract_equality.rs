@@ -95,7 +95,7 @@ impl ClaimKind for Kind {
                 if further.are_equal() == Some(false) {
                     outcome = outcome.noting(
                         &ALSO_DIFFERS,
-                        format!("{} not held fixed: {}", further.quantity, further.spread()),
+                        format!("{} is not held fixed: {}", further.quantity, further.spread()),
                     );
                 }
             }
@@ -213,7 +213,7 @@ impl<'a> Comparison<'a> {
             Some(true) => Outcome::verified(),
             Some(false) => Outcome::refuted(
                 &NOT_EQUAL,
-                format!("{} not held fixed: {}", self.quantity, self.spread()),
+                format!("{} is not held fixed: {}", self.quantity, self.spread()),
             ),
             None => self.undecided(),
         }

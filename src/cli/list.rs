@@ -11,6 +11,7 @@ use crate::claims::{self, KINDS};
 use crate::formula::{FORMULAS, Formula};
 use crate::outcome::ExitStatus;
 use crate::post::{self, Post};
+use crate::report::wrap;
 use crate::source::{Code, Place, Refusal};
 use crate::{contract, evidence, lock, params, source, verify};
 
@@ -114,20 +115,7 @@ fn explain_kind(kind: &dyn claims::ClaimKind) -> String {
 
 /// Paragraphs broken at 100 columns.
 fn wrapped(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in paragraph.split_whitespace() {
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 100 {
-                lines.push(std::mem::take(&mut line));
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-        lines.push(line);
-    }
+    let lines: Vec<_> = text.lines().flat_map(|paragraph| wrap(paragraph, 100, 100)).collect();
     lines.join("\n")
 }
 

@@ -10,6 +10,7 @@ use super::output::Output;
 use crate::decimal::grouped;
 use crate::outcome::ExitStatus;
 use crate::params::{self, Convention, Model, Object};
+use crate::report::{visible, wrap};
 
 /// `repro.params/1`.
 #[derive(Serialize)]
@@ -41,7 +42,7 @@ pub fn run(own: &args::Params, output: &Output) -> Answer {
 /// One model for people: both objects, their parts, and the counts under other conventions.
 fn render(model: &Model) -> String {
     let number = |count: u64| grouped(&count.to_string());
-    let mut text = format!("{}\n", model.file);
+    let mut text = format!("{}\n", visible(&model.file));
     // Writing to a string cannot fail.
     let mut line = |name: &str, total: String, active: String| {
         let _ = writeln!(text, "  {name:<24}{total:>20}{active:>20}");
@@ -63,10 +64,20 @@ fn render(model: &Model) -> String {
     }
     let ignored = model.objects.as_ref().map_or(&[][..], |objects| &objects.ignored);
     if !ignored.is_empty() {
-        let _ = writeln!(text, "  ignored fields: {}", ignored.join(", "));
+        text.push_str(&paragraph(&format!("ignored fields: {}", ignored.join(", "))));
     }
     for note in &model.notes {
-        let _ = writeln!(text, "  note: {note}");
+        text.push_str(&paragraph(&format!("note: {note}")));
     }
     text
+}
+
+/// Words of a file, made safe, broken at 100 columns and indented.
+fn paragraph(words: &str) -> String {
+    let lines = wrap(&visible(words), 98, 96);
+    let indented = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| format!("{}{line}\n", if at == 0 { "  " } else { "    " }));
+    indented.collect()
 }
