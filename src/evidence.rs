@@ -126,6 +126,8 @@ pub struct Quantity {
     pub text: String,
     /// How it came about, with values in place: "(6 + 2) × 384"; empty for a plain value.
     pub derivation: String,
+    /// Whether something it rests on is printed as "about", so that the default tolerance widened it.
+    pub approximate: bool,
 }
 
 impl Quantity {
@@ -146,7 +148,7 @@ impl Quantity {
     }
 
     fn plain(operand: Operand) -> Self {
-        let Operand { text, interval, float, .. } = operand;
+        let Operand { text, interval, float, approximate } = operand;
         Self {
             label: String::new(),
             interval,
@@ -154,13 +156,14 @@ impl Quantity {
             unit: Unit::Plain,
             text,
             derivation: String::new(),
+            approximate,
         }
     }
 
     fn computed(evaluation: Evaluation, unit: Unit) -> Self {
-        let Evaluation { interval, float, text: derivation, .. } = evaluation;
-        let bare =
-            Self { label: String::new(), interval, float, unit, text: String::new(), derivation };
+        let Evaluation { interval, float, text: derivation, approximate } = evaluation;
+        let (label, text) = (String::new(), String::new());
+        let bare = Self { label, interval, float, unit, text, derivation, approximate };
         Self { text: format_significant(&bare.value(), 10), ..bare }
     }
 
@@ -168,9 +171,9 @@ impl Quantity {
     fn into_operand(self) -> Operand {
         let per_one = self.unit.per_one();
         let float = self.float / nearest_f64(&per_one);
-        let text =
-            if self.derivation.is_empty() { self.text } else { format!("({})", self.derivation) };
-        Operand::computed(text, self.interval.scaled(&per_one.recip()), float)
+        let text = if self.derivation.is_empty() { self.text } else { self.derivation };
+        let interval = self.interval.scaled(&per_one.recip());
+        Operand { approximate: self.approximate, ..Operand::computed(text, interval, float) }
     }
 }
 

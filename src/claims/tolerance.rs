@@ -143,7 +143,13 @@ pub fn judge(
     } else {
         measured(claimed, &recomputed, declared.rounding, differs)
     };
-    outcome.giving(shown(claimed, given, float, &recomputed))
+    let mut outcome = outcome.giving(shown(claimed, given, float, &recomputed));
+    if given.approximate {
+        outcome
+            .tolerance
+            .push_str("; inputs printed as \"about\" within 5%, the verifier's default");
+    }
+    outcome
 }
 
 /// A recomputed number in the unit of the claim.

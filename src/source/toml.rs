@@ -4,13 +4,18 @@ use std::ops::Range;
 
 use toml_edit::{Item, Table, TableLike};
 
-use super::{Kind, Member, NOT_FINITE, Refusal, SYNTAX, Source, Value};
+use super::{DUPLICATE_KEY, Kind, Member, NOT_FINITE, Refusal, SYNTAX, Source, Value};
 
 /// Parses a whole TOML document.
 pub fn parse(source: &Source) -> Result<Value, Refusal> {
     let document = toml_edit::Document::parse(source.text()).map_err(|error| {
         let span = error.span().unwrap_or(0..0);
-        SYNTAX.at(source.place(span), "TOML", error.message().replace('\n', ", "))
+        let message = error.message().replace('\n', ", ");
+        let (code, expected) = match message.contains("duplicate key") {
+            true => (&DUPLICATE_KEY, "each key once"),
+            false => (&SYNTAX, "TOML"),
+        };
+        code.at(source.place(span), expected, message)
     })?;
     let root: &Table = document.as_table();
     Reader { source }.table(root, 0..source.text().len())
@@ -99,7 +104,7 @@ mod tests {
 
     #[test]
     fn duplicates_and_non_finite_numbers_are_refused() {
-        assert_eq!(parse("a = 1\na = 2").unwrap_err().code.id, "source::syntax");
+        assert_eq!(parse("a = 1\na = 2").unwrap_err().code.id, "source::duplicate-key");
         assert_eq!(parse("a = nan").unwrap_err().code.id, "source::not-finite");
         assert_eq!(parse("a = [1, -inf]").unwrap_err().code.id, "source::not-finite");
         assert!(parse("a = 1e999").is_err());
