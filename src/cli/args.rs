@@ -128,9 +128,9 @@ pub struct Coverage {
 
 #[derive(Debug, Args)]
 pub struct Mutate {
-    /// The post
+    /// The posts, by id, or `all`; may be repeated. All where none is named
     #[arg(long, value_name = "ID")]
-    pub post: String,
+    pub post: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,5 @@
 //! `repro mutate`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -9,109 +8,83 @@ use serde::Serialize;
 use super::Answer;
 use super::args;
 use super::output::Output;
-use crate::mutation::{Catch, Mutant, mutate};
+use crate::mutation::{Mutant, Typing, mutate, table};
 use crate::outcome::ExitStatus;
-use crate::post::Post;
+use crate::post::{self, Post};
+use crate::source::Refusal;
 use crate::verify::Shelf;
 
 /// `repro.mutation/1`.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
-    post: &'a str,
-    shares: Vec<Share>,
-    mutants: &'a [Mutant],
+    posts: Vec<&'a str>,
+    numbers: &'a [Mutant],
 }
 
-/// How many numbers of one origin were caught in which way.
-#[derive(Serialize)]
-struct Share {
-    origin: &'static str,
-    numbers: usize,
-    counts: BTreeMap<&'static str, usize>,
-}
-
-/// Runs the command: 0 where every change is caught, else 3.
+/// Runs the command: 0 where no first digit can change unnoticed, else 3.
 pub fn run(root: &Path, own: &args::Mutate, output: &Output) -> Answer {
     let json = output.wants_json()?;
-    let post = Post::load(root, &own.post).map_err(|refusal| vec![refusal])?;
+    let one = |refusal: Refusal| vec![refusal];
+    let all = own.post.is_empty() || own.post.iter().any(|id| id == "all");
+    let ids = if all { post::list(root).map_err(one)? } else { own.post.clone() };
+    let posts =
+        ids.iter().map(|id| Post::load(root, id)).collect::<Result<Vec<_>, _>>().map_err(one)?;
     let mut shelf = Shelf::new(1);
-    shelf.fetch(root, &post)?;
-    let mutants = mutate(&post, &mut shelf.library).map_err(|refusal| vec![refusal])?;
-    let shares = shares(&mutants);
+    for post in &posts {
+        shelf.fetch(root, post)?;
+    }
+    let mutants = mutate(&posts, &mut shelf.library).map_err(one)?;
     if json {
-        output.print_json(&Document {
-            schema: "repro.mutation/1",
-            post: &post.id,
-            shares,
-            mutants: &mutants,
-        });
+        let posts = posts.iter().map(|post| post.id.as_str()).collect();
+        output.print_json(&Document { schema: "repro.mutation/1", posts, numbers: &mutants });
     } else {
-        output.print(&render(&post.id, &shares, &mutants, output.verbose()));
+        output.print(&render(&mutants));
     }
-    let all = mutants.iter().all(|mutant| counts(mutant.catch)) && !mutants.is_empty();
-    Ok(if all { ExitStatus::Verified } else { ExitStatus::Undecided })
+    let covered = !mutants.is_empty() && mutants.iter().all(|mutant| mutant.first_digit.counts());
+    Ok(if covered { ExitStatus::Verified } else { ExitStatus::Undecided })
 }
 
-fn counts(catch: Catch) -> bool {
-    matches!(catch, Catch::Recomputed | Catch::OtherDocument)
-}
-
-fn shares(mutants: &[Mutant]) -> Vec<Share> {
-    let mut groups: BTreeMap<&'static str, Vec<&Mutant>> = BTreeMap::new();
-    for mutant in mutants {
-        groups
-            .entry(mutant.origin.map_or("claimed", |origin| origin.word()))
-            .or_default()
-            .push(mutant);
-    }
-    let share = |(origin, group): (&'static str, Vec<&Mutant>)| {
-        let count = |catch: Catch| {
-            (catch.words(), group.iter().filter(|mutant| mutant.catch == catch).count())
-        };
-        Share { origin, numbers: group.len(), counts: Catch::ALL.into_iter().map(count).collect() }
-    };
-    groups.into_iter().map(share).collect()
-}
-
-fn render(post: &str, shares: &[Share], mutants: &[Mutant], verbose: bool) -> String {
-    let mut text = format!("{post}  the last digit of every number, changed in turn\n");
-    // Writing to a string cannot fail.
-    for share in shares {
-        let caught = mutants_caught(share);
-        let percent = 100.0 * caught as f64 / share.numbers.max(1) as f64;
-        let parts: Vec<_> = Catch::ALL
-            .iter()
-            .map(|catch| {
-                format!("{} {}", share.counts.get(catch.words()).unwrap_or(&0), catch.words())
-            })
-            .collect();
-        let _ = writeln!(
-            text,
-            "  {:<12} {caught} of {} caught ({percent:.1}%): {}",
-            share.origin,
-            share.numbers,
-            parts.join(" · ")
-        );
-    }
-    for mutant in mutants.iter().filter(|mutant| !counts(mutant.catch) || verbose) {
-        let by = mutant.by.as_deref().map(|claim| format!(" by {claim}")).unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "  {:<26} {} -> {}  {}{by}",
-            mutant.catch.words(),
-            mutant.from,
-            mutant.to,
-            mutant.place
-        );
-    }
+/// The table, then every number that could change unnoticed.
+fn render(mutants: &[Mutant]) -> String {
+    let mut text = table(mutants);
+    let any = |mutant: &&Mutant| !mutant.first_digit.counts();
+    let last = |mutant: &&Mutant| mutant.first_digit.counts() && !mutant.last_digit.counts();
+    list(&mut text, "any digit could change unnoticed", mutants.iter().filter(any).collect());
+    list(
+        &mut text,
+        "only the last digit could change unnoticed",
+        mutants.iter().filter(last).collect(),
+    );
     text
 }
 
-fn mutants_caught(share: &Share) -> usize {
-    Catch::ALL
-        .iter()
-        .filter(|catch| counts(**catch))
-        .filter_map(|catch| share.counts.get(catch.words()))
-        .sum()
+fn list(text: &mut String, heading: &str, mutants: Vec<&Mutant>) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "\n{heading}: {}", mutants.len());
+    for mutant in mutants {
+        let unit = &mutant.unit;
+        let document = unit.document.as_deref().unwrap_or("no document");
+        let _ = writeln!(
+            text,
+            "  {:<20} {document} {}  {}",
+            unit.text,
+            unit.place,
+            typings(&unit.typings)
+        );
+    }
+}
+
+/// "claim 0004/d10-depth, fact nmoe-0004/post.d10.depth".
+fn typings(typings: &[Typing]) -> String {
+    let name = |typing: &Typing| match typing {
+        Typing::Claim { post, id } => format!("claim {post}/{id}"),
+        Typing::Value { bundle, file, shown, .. } => {
+            let fact =
+                shown.strip_prefix("/facts/id=").and_then(|rest| rest.strip_suffix("/value"));
+            fact.map_or_else(|| format!("{bundle}/{file}"), |fact| format!("fact {bundle}/{fact}"))
+        }
+    };
+    let names: Vec<_> = typings.iter().map(name).collect();
+    format!("({})", names.join(", "))
 }

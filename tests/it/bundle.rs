@@ -375,7 +375,9 @@ const JSON: &[Attack] = &[
         f.put(METRICS, [lines[0].as_str(), &lines[2]].concat());
     }),
     (6, "a ragged table", "source::syntax", |f| f.put(TASKS, "a,b\n1\n")),
-    (6, "a duplicate key in TOML", "source::duplicate-key", |f| f.put("data/a.toml", "a = 1\na = 2\n")),
+    (6, "a duplicate key in TOML", "source::duplicate-key", |f| {
+        f.put("data/a.toml", "a = 1\na = 2\n")
+    }),
     (6, "an unknown field", "source::unknown-field", |f| f.predicate["runs"] = json!(1)),
     (6, "an unknown field inside", "source::unknown-field", |f| {
         f.predicate["checkpoints"][0]["weight"] = json!(WEIGHTS);

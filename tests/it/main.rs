@@ -5,6 +5,7 @@ mod cli;
 mod corpus;
 mod diff;
 mod layers;
+mod mutation;
 mod new_kind;
 mod params;
 mod posts;

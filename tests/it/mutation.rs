@@ -1,0 +1,46 @@
+//! The mutation check on the repository's own posts.
+
+use std::path::Path;
+
+use repro::mutation::{Catch, Mutant, Typing, mutate, table};
+use repro::post::{self, Post};
+use repro::verify::Shelf;
+
+fn mutants() -> Vec<Mutant> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let ids = post::list(root).unwrap();
+    let posts: Vec<_> = ids.iter().map(|id| Post::load(root, id).unwrap()).collect();
+    let mut shelf = Shelf::new(1);
+    for post in &posts {
+        shelf.fetch(root, post).unwrap();
+    }
+    mutate(&posts, &mut shelf.library).unwrap()
+}
+
+#[test]
+fn the_readme_states_the_shares_that_are_caught() {
+    let mutants = mutants();
+    let table = table(&mutants);
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let readme = readme.unwrap();
+    let (_, after) = readme.split_once("<!-- mutation table -->\n").unwrap();
+    let (stated, _) = after.split_once("<!-- end of mutation table -->").unwrap();
+    assert_eq!(stated, format!("```text\n{table}```\n"));
+
+    let catch = |document: &str, place: &str, text: &str| {
+        let found = mutants.iter().find(|mutant| {
+            let unit = &mutant.unit;
+            unit.document.as_deref() == Some(document) && unit.place == place && unit.text == text
+        });
+        let found = found.unwrap_or_else(|| panic!("no {text} at {document} {place}"));
+        (found.first_digit, found.last_digit)
+    };
+    // A parameter count is recomputed from its config, a CORE is compared with the receipts, and a
+    // number that stands in one place only could be anything, however often it was typed here.
+    let counts = "/measurements/model_param_counts/moe64/params_total";
+    assert_eq!(catch("receipts-0003", counts, "755534592"), (Catch::Recomputed, Catch::Recomputed));
+    let single = mutants.iter().find(|mutant| mutant.unit.text == "759M").unwrap();
+    assert!(single.unit.typings.iter().any(|typing| matches!(typing, Typing::Claim { .. })));
+    assert!(single.unit.typings.iter().any(|typing| matches!(typing, Typing::Value { .. })));
+    assert_eq!((single.first_digit, single.last_digit), (Catch::Uncaught, Catch::Uncaught));
+}
