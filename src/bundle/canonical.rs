@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value as Json};
 
 use super::NOT_CANONICAL;
 use crate::digest::first_difference;
-use crate::source::{Document, Kind, Node, Refusal, Value};
+use crate::source::{Document, Kind, Refusal, Value};
 
 /// The value as `serde_json` has it; numbers become the nearest float or an exact integer.
 pub fn to_json(value: &Value) -> Json {
@@ -29,33 +29,16 @@ fn number(text: &str) -> Json {
 
 /// Checks one document: canonical text and a line feed.
 pub fn check(document: &Document) -> Result<(), Refusal> {
-    check_span(document.root(), 0..document.source.text().len())
-}
-
-/// Checks a document of lines, each one canonical text and a line feed.
-pub fn check_lines(document: &Document) -> Result<(), Refusal> {
-    let mut start = 0;
-    for line in document.root().items()? {
-        let end = line.value().span.end.max(start);
-        let rest = document.source.text().get(end..).unwrap_or_default();
-        let end = end + rest.find('\n').map_or(rest.len(), |at| at + 1);
-        check_span(line, start..end)?;
-        start = end;
-    }
-    Ok(())
-}
-
-fn check_span(node: Node<'_>, span: std::ops::Range<usize>) -> Result<(), Refusal> {
-    let source = &node.document().source;
-    let text = source.text().get(span.clone()).unwrap_or_default();
-    let Some(line) = text.strip_suffix('\n') else {
-        let place = source.place(span.end..span.end);
+    let (source, node) = (&document.source, document.root());
+    let Some(line) = source.text().strip_suffix('\n') else {
+        let end = source.text().len();
+        let place = source.place(end..end);
         return Err(NOT_CANONICAL.at(place, "a line feed at the end", "none"));
     };
     match first_difference(line, &to_json(node.value())) {
         Ok(None) => Ok(()),
         Ok(Some(offset)) => {
-            let at = span.start + offset;
+            let at = offset;
             let found: String =
                 String::from_utf8_lossy(line.as_bytes().get(offset..).unwrap_or_default())
                     .chars()
@@ -101,19 +84,6 @@ mod tests {
             assert_eq!(refusal.code.id, "bundle::not-canonical", "{text:?}");
             assert_eq!(refusal.place.column, column, "{text:?} {refusal}");
         }
-    }
-
-    #[test]
-    fn every_line_is_checked() {
-        let lines = |text: &str| {
-            let source = Source::new("t.jsonl", text.into()).unwrap();
-            check_lines(&Document::parse_json_lines(source).unwrap())
-        };
-        lines("{\"a\":1}\n{\"a\":2}\n").unwrap();
-        lines("").unwrap();
-        let refusal = lines("{\"a\":1}\n{\"a\": 2}\n").unwrap_err();
-        assert_eq!((refusal.place.line, refusal.place.column), (2, 6));
-        assert_eq!(lines("{\"a\":1} \n").unwrap_err().place.column, 8);
     }
 
     proptest::proptest! {

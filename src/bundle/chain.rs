@@ -10,7 +10,7 @@ use super::BROKEN_CHAIN;
 use super::canonical::to_json;
 use super::record::Field;
 use crate::digest::{Digest, Hasher, NotCanonical, canonical};
-use crate::source::{Document, Node, Refusal};
+use crate::source::{Node, Refusal};
 
 /// The file whose lines are chained.
 pub const METRICS: &str = "data/metrics.jsonl";
@@ -41,16 +41,8 @@ impl Chain {
         Ok(text)
     }
 
-    /// Checks the chain of all lines of a document, from the first on.
-    pub fn check(document: &Document) -> Result<Self, Refusal> {
-        let mut chain = Self::default();
-        for line in document.root().items()? {
-            chain.check_line(line)?;
-        }
-        Ok(chain)
-    }
-
-    fn check_line(&mut self, line: Node<'_>) -> Result<(), Refusal> {
+    /// Checks the chain of one more line.
+    pub(super) fn check_line(&mut self, line: Node<'_>) -> Result<(), Refusal> {
         let stated = line.required(MEMBER)?;
         let mut record = to_json(line.value());
         if let Json::Object(members) = &mut record {
@@ -81,7 +73,7 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Source;
+    use crate::source::{Document, Source};
     use serde_json::json;
 
     fn lines() -> Vec<String> {
@@ -96,7 +88,10 @@ mod tests {
 
     fn check(lines: &[String]) -> Result<Chain, Refusal> {
         let source = Source::new("metrics.jsonl", lines.concat().into_bytes()).unwrap();
-        Chain::check(&Document::parse_json_lines(source).unwrap())
+        let document = Document::parse_json_lines(source).unwrap();
+        let mut chain = Chain::default();
+        document.root().items()?.try_for_each(|line| chain.check_line(line))?;
+        Ok(chain)
     }
 
     #[test]

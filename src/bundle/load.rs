@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::chain::{Chain, METRICS};
+use super::chain::METRICS;
 use super::folder::{Folder, Listing, OpenFile};
+use super::lines::LinesReader;
 use super::manifest::{self, Manifest, Oxum};
 use super::receipt::{RECEIPT, Statement};
 use super::weights::WeightsReader;
@@ -219,9 +220,16 @@ impl Reader {
             return Err(WRONG_SIZE.at(self.folder.place(name), format!("{listed} bytes"), found));
         }
         match name.rsplit('.').next() {
-            Some("json" | "jsonl" | "toml" | "csv") => self.document(name, file, wanted),
-            Some("safetensors") => stream(file, wanted, true),
-            _ => stream(file, wanted, false),
+            Some("json" | "toml" | "csv") => self.document(name, file, wanted),
+            Some("safetensors") => {
+                let reader = WeightsReader::new(file.place().clone(), file.length());
+                stream(file, wanted, Passing::Weights(reader))
+            }
+            Some("jsonl") => {
+                let reader = LinesReader::new(file.place().clone(), name == METRICS);
+                stream(file, wanted, Passing::Lines(reader))
+            }
+            _ => stream(file, wanted, Passing::Opaque),
         }
     }
 
@@ -232,13 +240,8 @@ impl Reader {
         same_digest(place.clone(), wanted, Digest::of(&bytes))?;
         refuse_opaque(&place, &bytes)?;
         let document = Document::parse(Source::new(place.file, bytes)?)?;
-        match name.rsplit('.').next() {
-            Some("json") => canonical::check(&document)?,
-            Some("jsonl") => canonical::check_lines(&document)?,
-            _ => {}
-        }
-        if name == METRICS {
-            Chain::check(&document)?;
+        if name.ends_with(".json") {
+            canonical::check(&document)?;
         }
         Ok(())
     }
@@ -254,26 +257,48 @@ impl Reader {
 }
 
 /// Hashes a file of any length; weights are judged while they pass by.
-fn stream(file: OpenFile, wanted: Digest, weights: bool) -> Result<(), Refusal> {
+fn stream(file: OpenFile, wanted: Digest, mut passing: Passing) -> Result<(), Refusal> {
     let place = file.place().clone();
-    let mut reader = weights.then(|| WeightsReader::new(place.clone(), file.length()));
     let mut first = true;
     let mut fault = None;
     let found = file.hash(|piece| {
+        let weights = matches!(passing, Passing::Weights(_));
         if std::mem::take(&mut first) && !(weights && looks_like_safetensors(piece)) {
             refuse_opaque(&place, piece)?;
         }
         // A changed byte is a wrong digest, whatever else it breaks: the whole file is hashed first.
-        if let (None, Some(reader)) = (&fault, &mut reader) {
-            fault = reader.feed(piece).err();
+        if fault.is_none() {
+            fault = passing.feed(piece).err();
         }
         Ok(())
     })?;
     same_digest(place, wanted, found)?;
-    if let Some(fault) = fault {
-        return Err(fault);
+    fault.map_or_else(|| passing.finish(), Err)
+}
+
+/// What is judged in a file while it passes by.
+enum Passing {
+    Weights(WeightsReader),
+    Lines(LinesReader),
+    Opaque,
+}
+
+impl Passing {
+    fn feed(&mut self, piece: &[u8]) -> Result<(), Refusal> {
+        match self {
+            Self::Weights(reader) => reader.feed(piece),
+            Self::Lines(reader) => reader.feed(piece),
+            Self::Opaque => Ok(()),
+        }
     }
-    reader.map_or(Ok(()), WeightsReader::finish)
+
+    fn finish(self) -> Result<(), Refusal> {
+        match self {
+            Self::Weights(reader) => reader.finish(),
+            Self::Lines(reader) => reader.finish(),
+            Self::Opaque => Ok(()),
+        }
+    }
 }
 
 /// The length of a safetensors header may begin with the bytes of a pickle; the brace after it tells.

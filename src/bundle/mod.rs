@@ -11,6 +11,7 @@ mod canonical;
 mod chain;
 mod facts;
 mod folder;
+mod lines;
 mod load;
 mod manifest;
 mod name;

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::canonical::check_lines;
-use super::chain::{Chain, METRICS};
+use super::chain::METRICS;
 use super::folder::Folder;
+use super::lines::LinesReader;
 use super::manifest::{DECLARATION, STATE};
 use super::{FINISHED, NOT_A_BAG};
 use crate::digest::Digest;
-use crate::source::{DOCUMENT_CAP, Document, Refusal, Source};
+use crate::source::Refusal;
 
 /// What the records of an unfinished run show.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,21 +38,17 @@ impl Unfinished {
         if !folder.holds(METRICS) {
             return Ok(Self { resumable, lines: 0, last_chain: None, torn_bytes: 0 });
         }
-        let mut bytes = folder.file(METRICS)?.read(DOCUMENT_CAP)?;
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let torn_bytes = bytes.len() - whole;
-        bytes.truncate(whole);
-        let source = Source::new(folder.place(METRICS).file, bytes)?;
-        let document = Document::parse_json_lines(source)?;
-        check_lines(&document)?;
-        let last_chain = Chain::check(&document)?.last();
-        Ok(Self { resumable, lines: document.root().items()?.len(), last_chain, torn_bytes })
+        let mut reader = LinesReader::new(folder.place(METRICS), true);
+        folder.file(METRICS)?.hash(|piece| reader.feed(piece))?;
+        let (lines, torn_bytes) = (reader.whole_lines(), reader.torn_bytes());
+        Ok(Self { resumable, lines, last_chain: reader.chain().last(), torn_bytes })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::Chain;
     use serde_json::json;
 
     #[test]
