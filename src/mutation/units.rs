@@ -135,7 +135,8 @@ pub fn collect(posts: &[Post], library: &Library) -> Result<Vec<Unit>, Refusal> 
     for post in posts {
         for claim in post.claims().filter_map(Result::ok) {
             let Some(text) = claim.claimed.map(|node| node.text()).transpose()? else { continue };
-            if last_digit(text).is_none() {
+            // Words and names with digits in them are no numbers.
+            if Printed::parse(text).is_err() {
                 continue;
             }
             let (document, place) = match claim.at {
