@@ -9,8 +9,8 @@ use super::folder::Listing;
 use super::manifest::Manifest;
 use super::receipt::{Origin, RECEIPT, Receipt, Statement};
 use super::{
-    DUPLICATE_NAME, FACTS, UNDECLARED_SIZE, UNKNOWN_FILE, UNTRACED_DOCUMENT, WRONG_DIGEST,
-    WRONG_FIELD_FOR_ORIGIN, WRONG_NAME, WRONG_SIZE, WRONG_SUBJECTS, name,
+    DUPLICATE_NAME, FACTS, UNDECLARED_SIZE, UNKNOWN_FILE, UNTRACED_DOCUMENT, WRONG_COUNT,
+    WRONG_DIGEST, WRONG_FIELD_FOR_ORIGIN, WRONG_NAME, WRONG_SIZE, WRONG_SUBJECTS, name,
 };
 use crate::digest::Digest;
 use crate::source::{Document, Node, Place, Refusal};
@@ -136,6 +136,25 @@ pub fn named_files(
     }
     for (index, slice) in receipt.slices.iter().enumerate() {
         held(manifest, &slice.file, at(format!("/predicate/slices/{index}/file"))?)?;
+    }
+    Ok(())
+}
+
+/// The declared parameter count against the tensors of each checkpoint in the bundle.
+pub fn declared_count(
+    document: &Document,
+    receipt: &Receipt,
+    elements: &BTreeMap<String, u64>,
+) -> Result<(), Refusal> {
+    let Some(declared) = receipt.model.as_ref().and_then(|model| model.params_total) else {
+        return Ok(());
+    };
+    for weights in receipt.checkpoints.iter().filter_map(|point| point.weights.as_ref()) {
+        if let Some(found) = elements.get(weights).filter(|found| **found != declared) {
+            let place = document.root().at("/predicate/model/params_total")?.place();
+            let expected = format!("{found}, the elements of the model's tensors in `{weights}`");
+            return Err(WRONG_COUNT.at(place, expected, declared.to_string()));
+        }
     }
     Ok(())
 }

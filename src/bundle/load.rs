@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::chain::METRICS;
 use super::folder::{Folder, Listing, OpenFile};
@@ -45,7 +45,7 @@ pub fn load(
     is_bag(&folder)?;
     let listing = folder.list()?;
     name::check_set(listing.keys().map(String::as_str), |name| folder.place(name))?;
-    let reader = Reader { folder, listing };
+    let reader = Reader { folder, listing, elements: Mutex::default() };
     let (digest, manifest) = reader.tag_files(pin)?;
     reader.same_files(&manifest)?;
     let receipt_document = reader.receipt(&manifest)?;
@@ -54,6 +54,8 @@ pub fn load(
     agree::named_files(&receipt_document, &statement.receipt, &manifest, name)?;
     let origins = agree::origins(&receipt_document, &statement.receipt, &manifest)?;
     reader.payload(&manifest, threads)?;
+    let elements = reader.elements.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    agree::declared_count(&receipt_document, &statement.receipt, &elements)?;
     let mut bundle = Bundle {
         name: name.to_owned(),
         digest,
@@ -99,6 +101,8 @@ pub fn same_digest(place: Place, wanted: Digest, found: Digest) -> Result<(), Re
 struct Reader {
     folder: Folder,
     listing: Listing,
+    /// The elements of the model's own tensors in each checkpoint read so far.
+    elements: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Reader {
@@ -223,13 +227,16 @@ impl Reader {
             Some("json" | "toml" | "csv") => self.document(name, file, wanted),
             Some("safetensors") => {
                 let reader = WeightsReader::new(file.place().clone(), file.length());
-                stream(file, wanted, Passing::Weights(reader))
+                let elements = stream(file, wanted, Passing::Weights(reader))?;
+                let mut known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
+                known.insert(name.to_owned(), elements);
+                Ok(())
             }
             Some("jsonl") => {
                 let reader = LinesReader::new(file.place().clone(), name == METRICS);
-                stream(file, wanted, Passing::Lines(reader))
+                stream(file, wanted, Passing::Lines(reader)).map(drop)
             }
-            _ => stream(file, wanted, Passing::Opaque),
+            _ => stream(file, wanted, Passing::Opaque).map(drop),
         }
     }
 
@@ -257,7 +264,7 @@ impl Reader {
 }
 
 /// Hashes a file of any length; weights are judged while they pass by.
-fn stream(file: OpenFile, wanted: Digest, mut passing: Passing) -> Result<(), Refusal> {
+fn stream(file: OpenFile, wanted: Digest, mut passing: Passing) -> Result<u64, Refusal> {
     let place = file.place().clone();
     let mut first = true;
     let mut fault = None;
@@ -292,11 +299,12 @@ impl Passing {
         }
     }
 
-    fn finish(self) -> Result<(), Refusal> {
+    /// Answers the elements of a model's own tensors, none where there are no weights.
+    fn finish(self) -> Result<u64, Refusal> {
         match self {
             Self::Weights(reader) => reader.finish(),
-            Self::Lines(reader) => reader.finish(),
-            Self::Opaque => Ok(()),
+            Self::Lines(reader) => reader.finish().map(|()| 0),
+            Self::Opaque => Ok(0),
         }
     }
 }

@@ -4,11 +4,13 @@
 use std::ops::Range;
 
 use super::{BAD_WEIGHTS, NOT_FINITE_WEIGHT};
-use crate::params::checkpoint::Header;
+use crate::params::checkpoint::{Header, Stored};
 use crate::source::{DOCUMENT_CAP, Place, Refusal};
 
 /// The bytes before the header, which say how long it is.
 const PREFIX: usize = 8;
+/// What the names of an optimizer's tensors begin with.
+const OPTIMIZER: &str = "optimizer.";
 
 /// A number format whose bits can say "not a number" or "infinite".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,20 +58,22 @@ pub struct TensorBytes {
     pub range: Range<u64>,
 }
 
-/// Judges the header of the file `place`, which is `length` bytes long; `header` is the JSON text alone,
-/// without the eight bytes before it. Answers the tensors in the order of their bytes.
-fn check_weights(place: &Place, length: u64, header: Vec<u8>) -> Result<Vec<TensorBytes>, Refusal> {
-    let mut tensors: Vec<_> = Header::parse(&place.file, length, header)?
-        .tensors
-        .into_iter()
-        .map(|stored| TensorBytes {
-            name: stored.name,
-            float: Float::named(stored.dtype.name),
-            range: stored.offsets,
-        })
-        .collect();
+/// The tensors of a header, in the order of their bytes.
+fn in_order(header: Header) -> Vec<TensorBytes> {
+    let tensor = |stored: Stored| TensorBytes {
+        name: stored.name,
+        float: Float::named(stored.dtype.name),
+        range: stored.offsets,
+    };
+    let mut tensors: Vec<_> = header.tensors.into_iter().map(tensor).collect();
     tensors.sort_by_key(|tensor| (tensor.range.start, tensor.range.end));
-    Ok(tensors)
+    tensors
+}
+
+/// The elements of the model's own tensors: the optimizer's moments lie beside them under a prefix.
+fn model_elements(header: &Header) -> u64 {
+    let own = header.tensors.iter().filter(|tensor| !tensor.name.starts_with(OPTIMIZER));
+    own.fold(0, |sum, tensor| sum.saturating_add(tensor.elements))
 }
 
 /// A `.safetensors` file that passes by in pieces.
@@ -77,6 +81,7 @@ pub struct WeightsReader {
     place: Place,
     length: u64,
     stage: Stage,
+    elements: u64,
 }
 
 enum Stage {
@@ -88,7 +93,7 @@ enum Stage {
 impl WeightsReader {
     /// A reader of the file at `place`, which is `length` bytes long.
     pub fn new(place: Place, length: u64) -> Self {
-        Self { place, length, stage: Stage::Header(Vec::new()) }
+        Self { place, length, stage: Stage::Header(Vec::new()), elements: 0 }
     }
 
     /// Takes the next piece of the file.
@@ -109,17 +114,18 @@ impl WeightsReader {
         let Some((header, data)) = rest.split_at_checked(header_length as usize) else {
             return Ok(());
         };
-        let tensors = check_weights(&self.place, self.length, header.to_vec())?;
-        let mut scan = FiniteScan::new(self.place.clone(), tensors);
+        let header = Header::parse(&self.place.file, self.length, header.to_vec())?;
+        self.elements = model_elements(&header);
+        let mut scan = FiniteScan::new(self.place.clone(), in_order(header));
         let result = scan.feed(data);
         self.stage = Stage::Data(scan);
         result
     }
 
-    /// Says that the file has ended.
-    pub fn finish(self) -> Result<(), Refusal> {
+    /// Says that the file has ended, and answers the elements of the model's own tensors.
+    pub fn finish(self) -> Result<u64, Refusal> {
         match self.stage {
-            Stage::Data(_) => Ok(()),
+            Stage::Data(_) => Ok(self.elements),
             Stage::Header(held) => {
                 let found = format!("{} bytes", held.len());
                 Err(BAD_WEIGHTS.at(self.place, "a safetensors header", found))
@@ -234,7 +240,7 @@ mod tests {
         for piece in bytes.chunks(step) {
             reader.feed(piece)?;
         }
-        reader.finish()
+        reader.finish().map(drop)
     }
 
     #[test]

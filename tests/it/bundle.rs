@@ -66,7 +66,7 @@ fn emitted() -> Forge {
     Forge {
         payload: payload.map(|(name, bytes)| (name.to_owned(), bytes)).into(),
         predicate: json!({
-            "schema": "repro.receipt/1", "origin": "emitted", "run": {"id": "run-1"},
+            "schema": "repro.receipt/1", "origin": "emitted", "run": {"id": "run-1"}, "model": {"params_total": 4},
             "checkpoints": [{"step": 10, "evaluation": EVALUATION, "weights": WEIGHTS}],
         }),
         statement: |_| {},
@@ -495,6 +495,9 @@ const AGREEMENT: &[Attack] = &[
     }),
     (9, "the receipt of another run", "bundle::wrong-name", |f| {
         f.predicate["run"]["id"] = json!("run-2")
+    }),
+    (9, "a parameter count that the tensors do not have", "bundle::wrong-count", |f| {
+        f.predicate["model"] = json!({"params_total": 5});
     }),
     (9, "an evaluation that is not there", "bundle::unknown-file", |f| {
         f.predicate["checkpoints"][0]["evaluation"] = json!("data/evaluation/step-20.json");
