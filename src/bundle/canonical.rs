@@ -29,23 +29,33 @@ fn number(text: &str) -> Json {
 
 /// Checks one document: canonical text and a line feed.
 pub fn check(document: &Document) -> Result<(), Refusal> {
-    let (source, node) = (&document.source, document.root());
+    let source = &document.source;
     let Some(line) = source.text().strip_suffix('\n') else {
         let end = source.text().len();
         let place = source.place(end..end);
         return Err(NOT_CANONICAL.at(place, "a line feed at the end", "none"));
     };
+    spelled(document, line)
+}
+
+/// Checks one line of a log, which is given without its line feed.
+pub fn check_line(document: &Document) -> Result<(), Refusal> {
+    spelled(document, document.source.text())
+}
+
+/// Checks that `line`, the text of the document, is its value's one spelling.
+fn spelled(document: &Document, line: &str) -> Result<(), Refusal> {
+    let (source, node) = (&document.source, document.root());
     match first_difference(line, &to_json(node.value())) {
         Ok(None) => Ok(()),
         Ok(Some(offset)) => {
-            let at = offset;
             let found: String =
                 String::from_utf8_lossy(line.as_bytes().get(offset..).unwrap_or_default())
                     .chars()
                     .take(40)
                     .collect();
             Err(NOT_CANONICAL.at(
-                source.place(at..at + 1),
+                source.place(offset..offset + 1),
                 "keys in order, no spaces and the shortest numbers",
                 format!("`{}`", found.escape_debug()),
             ))

@@ -36,7 +36,8 @@ impl LinesReader {
             self.held.extend_from_slice(part);
             if part.ends_with(b"\n") {
                 self.line += 1;
-                let line = std::mem::take(&mut self.held);
+                let mut line = std::mem::take(&mut self.held);
+                line.pop();
                 self.judge(line).map_err(|refusal| self.in_line(refusal))?;
             }
         }
@@ -69,7 +70,7 @@ impl LinesReader {
 
     fn judge(&mut self, line: Vec<u8>) -> Result<(), Refusal> {
         let document = Document::parse_json(Source::new(self.place.file.as_str(), line)?)?;
-        canonical::check(&document)?;
+        canonical::check_line(&document)?;
         self.chain.as_mut().map_or(Ok(()), |chain| chain.check_line(document.root()))
     }
 
@@ -81,7 +82,8 @@ impl LinesReader {
     fn in_line(&self, refusal: Refusal) -> Refusal {
         let inside = refusal.place.clone();
         let pointer = format!("/{}{}", self.line - 1, inside.pointer);
-        refusal.moved(Place { line: self.line, pointer, ..inside })
+        let column = inside.column.max(1);
+        refusal.moved(Place { line: self.line, column, pointer, ..inside })
     }
 }
 
@@ -123,6 +125,19 @@ mod tests {
             assert_eq!((spaced.code.id, spaced.place.column), ("bundle::not-canonical", 2));
             let long = read(long.as_bytes(), step.max(7), false).unwrap_err();
             assert_eq!(long.code.id, "source::too-large");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_json_is_faulted_inside_it() {
+        for (text, code, column) in [
+            (&b"1\n{\"a\":1\n"[..], "source::syntax", 6),
+            (b"1\n\xff\n", "source::not-utf8", 1),
+            (b"1\n\n", "source::syntax", 1),
+        ] {
+            let place = read(text, 3, false).unwrap_err();
+            assert_eq!((place.code.id, place.place.line), (code, 2), "{place}");
+            assert_eq!(place.place.column, column, "{place}");
         }
     }
 

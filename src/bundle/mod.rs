@@ -179,12 +179,15 @@ impl Bundle {
         self.facts.get(at).map(|fact| (at, fact))
     }
 
-    /// The names of its payload files that are read as documents, without the receipt.
+    /// The names of its payload files that [`Bundle::document`] reads, without the receipt: a log may
+    /// be longer than a document, and is then only checked.
     pub fn documents(&self) -> impl Iterator<Item = &str> {
-        let read = |name: &&str| {
+        let read = |name: &str| {
             [".json", ".jsonl", ".toml", ".csv"].iter().any(|ending| name.ends_with(ending))
         };
-        self.files.keys().map(String::as_str).filter(|name| *name != RECEIPT).filter(read)
+        let fits = |file: &File| file.bytes <= DOCUMENT_CAP as u64;
+        let chosen = self.files.iter().filter(move |(name, file)| read(name) && fits(file));
+        chosen.map(|(name, _)| name.as_str()).filter(|name| *name != RECEIPT)
     }
 
     /// Refuses, at `place`, a bundle with another digest than `pinned`.

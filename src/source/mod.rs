@@ -25,7 +25,7 @@ pub const DEPTH_CAP: usize = 64;
 
 codes! {
     NOT_UTF8 = "source::not-utf8", "the bytes are not plain UTF-8", "save the file as UTF-8 without a byte order mark";
-    TOO_LARGE = "source::too-large", "the document is larger than a document may be", "split it, or keep large data in `.jsonl` or `.safetensors`";
+    TOO_LARGE = "source::too-large", "the document is larger than a document may be", "split it into smaller ones";
     TOO_DEEP = "source::too-deep", "the document nests deeper than 64 levels", "flatten it";
     SYNTAX = "source::syntax", "the document does not follow its grammar", "mend the text at the place named";
     DUPLICATE_KEY = "source::duplicate-key", "an object names one key twice", "keep one of the two";
