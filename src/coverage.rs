@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::bundle::FACTS;
+use crate::bundle::{FACTS, fact_id};
 use crate::evidence::Library;
-use crate::outcome::PostReport;
+use crate::outcome::{Exhibit, PostReport};
 use crate::post::{NO_SUCH_SOURCE, Post, Publication};
 use crate::source::{Document, Place, Refusal, Source};
 
@@ -142,10 +142,9 @@ pub fn coverage(
 /// The facts that judged claims rest on, as (bundle, id).
 fn used_facts(judged: &PostReport) -> BTreeSet<(String, String)> {
     let exhibits = judged.claims.iter().flat_map(|claim| &claim.evidence);
-    let fact = |pointer: &str| {
-        Some(pointer.strip_prefix("/facts/id=")?.strip_suffix("/value")?.to_owned())
-    };
-    exhibits.filter_map(|exhibit| Some((exhibit.bundle.clone(), fact(&exhibit.pointer)?))).collect()
+    let fact =
+        |exhibit: &Exhibit| Some((exhibit.bundle.clone(), fact_id(&exhibit.pointer)?.to_owned()));
+    exhibits.filter_map(fact).collect()
 }
 
 /// The values of files typed from `publication` that judged claims rest on, as (file, pointer).

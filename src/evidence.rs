@@ -210,7 +210,9 @@ impl<'a> Evidence<'a> {
             let expected = refusal.expected.clone();
             refusal.code.at(reference.place(), expected, found)
         })?;
-        let exhibit = exhibit(bundle, file, &pointer);
+        // However a fact is pointed at, it stays the fact that was typed from one place.
+        let odd = file == FACTS && bundle.fact_at(file, &pointer).is_none();
+        let exhibit = exhibit(bundle, file, &if odd { node.pointer() } else { pointer });
         self.shown.borrow_mut().push((exhibit.clone(), bundle.origin().into()));
         Ok(Datum { node, exhibit })
     }
@@ -395,15 +397,9 @@ pub fn convention_of(node: Node) -> Result<Convention, Refusal> {
 
 /// The exhibit for a value: a transcribed one also names the publication it was typed from.
 fn exhibit(bundle: &Bundle, file: &str, pointer: &str) -> Exhibit {
-    let fact = pointer.strip_prefix("/facts/").and_then(|rest| rest.split('/').next());
-    let fact =
-        fact.filter(|_| file == FACTS).and_then(|at| bundle.facts().get(at.parse::<usize>().ok()?));
+    let fact = bundle.fact_at(file, pointer);
     let (document, printed_at, pointer) = match fact {
-        Some(fact) => (
-            Some(fact.at.source.clone()),
-            Some(fact.at.place.clone()),
-            format!("/facts/id={}/value", fact.id),
-        ),
+        Some(fact) => (Some(fact.at.source.clone()), Some(fact.at.place.clone()), fact.pointer()),
         None => (
             bundle.typed_from(file).map(str::to_owned),
             bundle.typed_from(file).map(|_| pointer.to_owned()).filter(|place| !place.is_empty()),

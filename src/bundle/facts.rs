@@ -37,6 +37,18 @@ record! {
     }
 }
 
+impl Fact {
+    /// The pointer to its value, by its id: it stays true when the file grows.
+    pub fn pointer(&self) -> String {
+        format!("/facts/id={}/value", self.id)
+    }
+}
+
+/// The id of the fact whose [`Fact::pointer`] this is.
+pub fn fact_id(pointer: &str) -> Option<&str> {
+    pointer.strip_prefix("/facts/id=")?.strip_suffix("/value")
+}
+
 /// Reads `facts.json`.
 pub fn parse(document: &Document) -> Result<Vec<Fact>, Refusal> {
     let root = document.root();

@@ -30,7 +30,7 @@ use crate::digest::Digest;
 use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source, codes};
 
 pub use chain::{Chain, METRICS};
-pub use facts::{Citation, FACTS, Fact};
+pub use facts::{Citation, FACTS, Fact, fact_id};
 pub use receipt::{
     Checkpoint, Contract, Data, Environment, Listed, Model, Origin, PREDICATE, RECEIPT, Receipt,
     Run, SCHEMA, STATEMENT, Seeds, Slice, Statement, Trainer,
@@ -177,6 +177,16 @@ impl Bundle {
     pub fn fact(&self, id: &str) -> Option<(usize, &Fact)> {
         let at = *self.fact_index.get(id)?;
         self.facts.get(at).map(|fact| (at, fact))
+    }
+
+    /// The fact that a pointer leads into, by position (`/facts/17/value`) or by id.
+    pub fn fact_at(&self, file: &str, pointer: &str) -> Option<&Fact> {
+        let segment = pointer.strip_prefix("/facts/")?.split('/').next()?;
+        let fact = match segment.strip_prefix("id=") {
+            Some(id) => self.fact(id).map(|(_, fact)| fact),
+            None => self.facts.get(segment.parse::<usize>().ok()?),
+        };
+        fact.filter(|_| file == FACTS)
     }
 
     /// The names of its payload files that [`Bundle::document`] reads, without the receipt: a log may

@@ -93,6 +93,10 @@ mod tests {
         assert_eq!(seal(&two, "receipts/t", None).unwrap(), digest);
         let bundle = Bundle::load_folder(&one, "receipts/t", None, 1).unwrap();
         assert_eq!(bundle.facts()[0].value, "2.310");
+        for pointer in ["/facts/0/value", "/facts/id=loss/value"] {
+            assert_eq!(bundle.fact_at("data/facts.json", pointer), bundle.facts().first());
+            assert_eq!(bundle.fact_at("data/other.json", pointer), None);
+        }
         assert_eq!(bundle.typed_from("data/configs/moe64.toml"), Some("config-moe64"));
         let config = bundle.document("data/configs/moe64.toml").unwrap();
         assert_eq!(config.root().at("/dim").unwrap().integer().unwrap(), 64);

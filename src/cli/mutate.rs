@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::Answer;
 use super::args;
 use super::output::Output;
+use crate::bundle::fact_id;
 use crate::mutation::{Mutant, Typing, mutate, table};
 use crate::outcome::ExitStatus;
 use crate::post::{self, Post};
@@ -80,8 +81,7 @@ fn typings(typings: &[Typing]) -> String {
     let name = |typing: &Typing| match typing {
         Typing::Claim { post, id } => format!("claim {post}/{id}"),
         Typing::Value { bundle, file, shown, .. } => {
-            let fact =
-                shown.strip_prefix("/facts/id=").and_then(|rest| rest.strip_suffix("/value"));
+            let fact = fact_id(shown);
             fact.map_or_else(|| format!("{bundle}/{file}"), |fact| format!("fact {bundle}/{fact}"))
         }
     };

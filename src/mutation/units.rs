@@ -9,7 +9,7 @@ use crate::decimal::Printed;
 use crate::evidence::Library;
 use crate::outcome::Origin;
 use crate::post::Post;
-use crate::source::{Document, Kind, Refusal, Source, Value};
+use crate::source::{Document, Kind, Refusal, Source, Value, escape};
 
 /// Which digit is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,15 +181,11 @@ pub fn collect(posts: &[Post], library: &Library) -> Result<Vec<Unit>, Refusal> 
 
 /// Where a value of a bundle was published, and the pointer that evidence shows for it.
 fn published(bundle: &Bundle, file: &str, pointer: &str, text: &str) -> (Key, String) {
-    let position = pointer
-        .strip_prefix("/facts/")
-        .and_then(|rest| rest.split('/').next()?.parse::<usize>().ok());
-    let fact = position.filter(|_| file == FACTS).and_then(|at| bundle.facts().get(at));
     let text = text.to_owned();
-    match fact {
+    match bundle.fact_at(file, pointer) {
         Some(fact) => {
             let key = (Some(fact.at.source.clone()), fact.at.place.clone(), text);
-            (key, format!("/facts/id={}/value", fact.id))
+            (key, fact.pointer())
         }
         None => {
             let document = bundle.typed_from(file).map(str::to_owned);
@@ -207,8 +203,7 @@ fn numbers(value: &Value, pointer: String, facts: bool, found: &mut Vec<(String,
     match &value.kind {
         Kind::Object(members) => {
             for member in members {
-                let below =
-                    format!("{pointer}/{}", member.key.replace('~', "~0").replace('/', "~1"));
+                let below = format!("{pointer}/{}", escape(&member.key));
                 let wanted = match &member.value.kind {
                     Kind::Text(text) => {
                         facts && &*member.key == "value" && Printed::parse(text).is_ok()

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) use code::codes;
 pub use code::{Code, Place, Refusal};
 pub use node::Node;
-pub use pointer::Pointer;
+pub use pointer::{Pointer, escape};
 
 /// The most bytes a JSON or TOML document may have (16 MiB): larger evidence is not a document.
 pub const DOCUMENT_CAP: usize = 16 << 20;
