@@ -30,5 +30,6 @@ pub mod outcome;
 pub mod params;
 pub mod post;
 pub mod report;
+pub mod rests;
 pub mod source;
 pub mod verify;
