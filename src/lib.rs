@@ -30,6 +30,7 @@ pub mod outcome;
 pub mod params;
 pub mod post;
 pub mod report;
+pub mod rng;
 pub mod source;
 pub mod stats;
 pub mod verify;
