@@ -11,12 +11,15 @@ mod eval_grid;
 mod horizon_steps;
 mod identity;
 mod param_count;
+mod pm_pairing;
+mod pm_reading;
 mod ranking;
 mod replicate;
 mod rounding_pair;
 mod target_rule;
 mod time_identity;
 
+mod plus_minus;
 mod tolerance;
 
 use crate::evidence::Evidence;
@@ -81,6 +84,8 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &horizon_steps::Kind,
     &identity::Kind,
     &param_count::Kind,
+    &pm_pairing::Kind,
+    &pm_reading::Kind,
     &ranking::Kind,
     &replicate::Kind,
     &rounding_pair::Kind,
