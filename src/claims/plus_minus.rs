@@ -9,12 +9,8 @@ use crate::decimal::{Interval, Printed};
 use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, whole};
 use crate::formula::{Nature, Operand};
 use crate::post::Claim;
-use crate::source::{Code, Node, Refusal, codes};
+use crate::source::{Node, Refusal};
 use crate::spread::{Estimate, Reading, Spread};
-
-codes! {
-    NO_SPREAD = "plus_minus::no-spread", "a printed mean has no ± behind it", "give the spread too, as `printed` or as `spread`";
-}
 
 /// One mean with the number after ±, and what is declared about the two.
 #[derive(Debug)]
@@ -67,7 +63,7 @@ impl Stated {
         let not_a_number = |why: String| NOT_A_NUMBER.at(node.place(), "a number with its ±", why);
         let printed = Printed::parse(text).map_err(|error| not_a_number(error.to_string()))?;
         let Some(spread) = printed.spread() else {
-            return Err(NO_SPREAD.at(node.place(), "a mean and its ±", format!("\"{text}\"")));
+            return Err(NOT_A_NUMBER.at(node.place(), "a mean and its ±", format!("\"{text}\"")));
         };
         let interval = |part: &Printed| {
             let operand = Operand::read(part, Nature::Measured);
@@ -106,7 +102,7 @@ fn named(node: Node) -> Result<Reading, Refusal> {
     let text = node.text()?;
     Reading::named(text).ok_or_else(|| {
         let known: Vec<_> =
-            Reading::ALL.iter().map(|known| format!("`{}`", known.word())).collect();
+            Reading::ALL.iter().map(|known| format!("`{}`", known.name())).collect();
         let expected = format!("one of {}, or another level", known.join(", "));
         BAD_CHOICE.at(node.place(), expected, format!("`{text}`"))
     })

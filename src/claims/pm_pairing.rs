@@ -49,7 +49,7 @@ impl ClaimKind for Kind {
          variance from 2h²/(n-1) up to that of values at both ends. ρ = 0, propagation of independent errors, \
          outside the box means \"paired only\"; no pairs but ρ = 0 means \"unpaired only\"; else \"either\". \
          Only where one reading and one n are declared for all three is the claim verified or refuted; \
-         otherwise all readings are tried, mixed ones too, and those that fit are named.\n\
+         otherwise the readings are tried, one for both arms and each for the gap, and those that fit are named.\n\
          How it can mislead: a fit does not show that the runs were paired, by seed or by anything else; \
          a gap over other runs than those of the arms may fit by chance.\n\
          Reference: Brown and Heathers 2017, The GRIM Test; R package scrutiny (DEBIT, for mean and sd)."
@@ -57,11 +57,17 @@ impl ClaimKind for Kind {
 
     fn fields(&self) -> &'static [Field] {
         const FIELDS: &[Field] = &[
-            Field::required("a", "one arm: `label`, and `printed` or `mean` and `spread`, `n`, `reading`"),
+            Field::required(
+                "a",
+                "one arm: `label`, and `printed` or `mean` and `spread`, `n`, `reading`",
+            ),
             Field::required("b", "the other arm"),
             Field::optional("gap", "their gap, in the same form; the claimed value where absent"),
             Field::optional("n", "how many values each mean is of, where it is one number for all"),
-            Field::optional("reading", "sd, population sd, se, ci95, 1.96 se or half-range, for all"),
+            Field::optional(
+                "reading",
+                "sd, population sd, se, ci95, 1.96 se or half-range, for all",
+            ),
             Field::optional("states", "what the publication says of the runs: paired or unpaired"),
         ];
         FIELDS
@@ -115,9 +121,7 @@ fn says(node: Node) -> Result<Says, Refusal> {
     match node.text()? {
         "paired" => Ok(Says::Paired),
         "unpaired" => Ok(Says::Unpaired),
-        other => {
-            Err(BAD_CHOICE.at(node.place(), "`paired` or `unpaired`", format!("`{other}`")))
-        }
+        other => Err(BAD_CHOICE.at(node.place(), "`paired` or `unpaired`", format!("`{other}`"))),
     }
 }
 
@@ -154,28 +158,25 @@ impl Three {
     }
 
     fn triple(&self, [a, b, gap]: [u64; 3]) -> Option<Triple> {
-        Some(Triple {
-            a: self.a.spread(a)?,
-            b: self.b.spread(b)?,
-            gap: self.gap.spread(gap)?,
-        })
+        Some(Triple { a: self.a.spread(a)?, b: self.b.spread(b)?, gap: self.gap.spread(gap)? })
     }
 
     /// One reading and n for all three: the box decides.
     fn declared(&self, reading: Reading, sizes: [u64; 3], states: Option<Says>) -> Outcome {
         let fit = self.triple(sizes).and_then(|triple| triple.fit([reading; 3]));
         let Some(fit) = fit else {
-            let why = format!("no values have these spreads as {}: {}", reading.word(), self.shown());
+            let why =
+                format!("no values have these spreads as {}: {}", reading.word(), self.shown());
             return Outcome::refuted(&INFEASIBLE, why)
                 .giving("ρ outside [-1, 1] in the whole rounding box");
         };
         let found = standing(&fit);
         let outcome = match (states, &fit) {
             (Some(Says::Paired), Fit { paired: None, .. }) => {
-                Outcome::refuted(&NOT_PAIRED, format!("said to be paired; {found}"))
+                Outcome::refuted(&NOT_PAIRED, format!("said to be paired, but {found}"))
             }
             (Some(Says::Unpaired), Fit { independent: false, .. }) => {
-                Outcome::refuted(&NOT_INDEPENDENT, format!("said to be unpaired; {found}"))
+                Outcome::refuted(&NOT_INDEPENDENT, format!("said to be unpaired, but {found}"))
             }
             (Some(Says::Paired), Fit { independent: true, .. }) => {
                 let why = "said to be paired, but independent arms give the same spread";
@@ -192,17 +193,17 @@ impl Three {
         let mut mixed = Search::default();
         let known = sizes.into_iter().all(|n| n.is_some());
         let triples: Vec<(u64, Triple)> = match sizes {
-            [Some(x), Some(y), Some(z)] => self.triple([x, y, z]).map(|t| (x, t)).into_iter().collect(),
+            [Some(x), Some(y), Some(z)] => {
+                self.triple([x, y, z]).map(|t| (x, t)).into_iter().collect()
+            }
             _ => TRIED_N
                 .filter_map(|n| Some((n, self.triple(sizes.map(|own| own.unwrap_or(n)))?)))
                 .collect(),
         };
-        for a in self.a.readings() {
-            for b in self.b.readings() {
-                for gap in self.gap.readings() {
-                    let search = if a == b && b == gap { &mut alike } else { &mut mixed };
-                    search.add([a, b, gap], &triples);
-                }
+        for [a, b] in self.arms() {
+            for gap in self.gap.readings() {
+                let search = if a == b && b == gap { &mut alike } else { &mut mixed };
+                search.add([a, b, gap], &triples);
             }
         }
         let tried = format!(
@@ -235,6 +236,14 @@ impl Three {
             return outcome;
         }
         outcome.noting(&MIXED, format!("mixed readings that fit: {}", mixed.grouped(!known)))
+    }
+
+    /// The readings of the two arms: one for both where neither is declared.
+    fn arms(&self) -> Vec<[Reading; 2]> {
+        let open = self.a.reading.is_none() && self.b.reading.is_none();
+        let (a, b) = (self.a.readings(), self.b.readings());
+        let pairs = a.iter().flat_map(|a| b.iter().map(move |b| [*a, *b]));
+        pairs.filter(|[a, b]| !open || a == b).collect()
     }
 
     fn undeclared(&self) -> bool {
@@ -351,7 +360,8 @@ impl Search {
         let groups: Vec<_> = groups
             .iter()
             .map(|([a, b], words)| {
-                format!("arms {} and {}: gap {}", a.word(), b.word(), words.join(", "))
+                let other = if a == b { String::new() } else { format!(" and {}", b.word()) };
+                format!("arms {}{other}: gap {}", a.word(), words.join(", "))
             })
             .collect();
         groups.join("; ")
@@ -377,9 +387,11 @@ impl Fitting {
         }
         let runs: Vec<_> = runs
             .iter()
-            .map(|[first, last]| {
-                if first == last { first.to_string() } else { format!("{first} to {last}") }
-            })
+            .map(
+                |[first, last]| {
+                    if first == last { first.to_string() } else { format!("{first} to {last}") }
+                },
+            )
             .collect();
         format!(" (n {})", runs.join(", "))
     }

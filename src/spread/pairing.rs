@@ -170,8 +170,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn triple(n: u64, widths: [&str; 3]) -> Triple {
-        let [a, b, gap] = widths
-            .map(|text| Spread::new(&Printed::parse(text).unwrap().interval(), n).unwrap());
+        let [a, b, gap] =
+            widths.map(|text| Spread::new(&Printed::parse(text).unwrap().interval(), n).unwrap());
         Triple { a, b, gap }
     }
 

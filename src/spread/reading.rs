@@ -51,10 +51,17 @@ impl Reading {
             let level = whole.parse::<u16>().ok()? * 10 + tenth.parse::<u16>().ok()?;
             return (level > 0).then_some(Self::Confidence(level));
         }
-        Self::ALL.into_iter().find(|reading| reading.word() == name)
+        Self::ALL.into_iter().find(|reading| reading.name() == name)
     }
 
-    /// The word in post files and reports.
+    /// The name in post files.
+    pub fn name(self) -> String {
+        self.word()
+            .replace(' ', if self == Self::NormalConfidence { "" } else { "_" })
+            .replace('-', "_")
+    }
+
+    /// The word in reports.
     pub fn word(self) -> String {
         match self {
             Self::Sd => "sd".to_owned(),
@@ -101,7 +108,8 @@ fn ratio(top: u128, bottom: u128) -> BigRational {
 pub(super) fn quantile_square(df: f64, level: u16) -> Interval {
     let beyond = (1.0 - f64::from(level) / 1000.0) / 2.0;
     let quantile = StudentT::new(df).map_or(f64::MAX, |t| t.upper_quantile(beyond));
-    let end = |factor: f64| BigRational::from_float(quantile * factor).unwrap_or_else(BigRational::one);
+    let end =
+        |factor: f64| BigRational::from_float(quantile * factor).unwrap_or_else(BigRational::one);
     let quantile = Interval::between(end(1.0 - QUANTILE_MARGIN), end(1.0 + QUANTILE_MARGIN));
     &quantile * &quantile
 }
@@ -118,7 +126,8 @@ pub struct Spread {
 impl Spread {
     /// A printed width of `n` values; `None` for fewer than two, which have no spread.
     pub fn new(width: &Interval, n: u64) -> Option<Self> {
-        let from_zero = |end: &BigRational| if end.is_negative() { BigRational::zero() } else { end.clone() };
+        let from_zero =
+            |end: &BigRational| if end.is_negative() { BigRational::zero() } else { end.clone() };
         let width = Interval::between(from_zero(width.low()), from_zero(width.high()));
         (n >= 2).then_some(Self { width, n })
     }
@@ -144,9 +153,9 @@ mod tests {
     #[test]
     fn readings_are_named_and_found_again() {
         for reading in Reading::ALL.into_iter().chain([Reading::Confidence(999)]) {
-            assert_eq!(Reading::named(&reading.word()), Some(reading));
+            assert_eq!(Reading::named(&reading.name()), Some(reading));
         }
-        for unknown in ["", "ci", "ci0", "ci100", "ci95.25", "ci9x", "ci+5", "standard error"] {
+        for unknown in ["", "ci", "ci0", "ci100", "ci95.25", "ci9x", "ci+5", "population sd"] {
             assert_eq!(Reading::named(unknown), None, "{unknown}");
         }
     }
@@ -172,7 +181,10 @@ mod tests {
     fn one_value_has_no_spread_and_none_is_negative() {
         let width = Printed::parse("0.0").unwrap().interval();
         assert_eq!(Spread::new(&width, 1), None);
-        assert_eq!(Spread::new(&width, 2).unwrap().width, Interval::between(ratio(0, 1), ratio(1, 20)));
+        assert_eq!(
+            Spread::new(&width, 2).unwrap().width,
+            Interval::between(ratio(0, 1), ratio(1, 20))
+        );
         let pair = Spread::new(&Interval::integer(1), 2).unwrap();
         assert_eq!(pair.variance(Reading::HalfRange), Interval::integer(2));
     }

@@ -124,11 +124,8 @@ fn welch_df([one, other]: [&Interval; 2], df: [u64; 2]) -> [f64; 2] {
     };
     let best = &first / &total;
     let (at_low, at_high) = (at(&low), at(&high));
-    let most = if (&low..=&high).contains(&&best) {
-        total
-    } else {
-        at_low.clone().max(at_high.clone())
-    };
+    let most =
+        if (&low..=&high).contains(&&best) { total } else { at_low.clone().max(at_high.clone()) };
     [nearest_f64(&at_low.min(at_high)), nearest_f64(&most)]
 }
 

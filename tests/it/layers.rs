@@ -8,8 +8,8 @@ use repro::claims::KINDS;
 
 /// The rows. A module may import from lower numbers, and within its row only what [`BESIDE`] names.
 const ROWS: &[(u8, &[&str])] = &[
-    (0, &["source", "digest", "decimal"]),
-    (1, &["outcome", "formula", "params"]),
+    (0, &["source", "digest", "decimal", "rng", "stats"]),
+    (1, &["outcome", "formula", "params", "spread"]),
     (2, &["bundle", "contract", "post"]),
     (4, &["evidence"]),
     (5, &["claims"]),
@@ -19,19 +19,23 @@ const ROWS: &[(u8, &[&str])] = &[
 ];
 
 /// Imports within a row: (importer, imported).
-const BESIDE: &[(&str, &str)] = &[("contract", "bundle"), ("mutation", "verify"), ("main", "cli")];
+const BESIDE: &[(&str, &str)] =
+    &[("stats", "rng"), ("contract", "bundle"), ("mutation", "verify"), ("main", "cli")];
 
 /// Modules that may import less than their row allows.
 const ONLY: &[(&str, &[&str])] = &[
     ("digest", &[]),
     ("decimal", &[]),
+    ("rng", &[]),
+    ("stats", &["rng"]),
     ("params", &["source"]),
+    ("spread", &["decimal", "stats"]),
     ("report", &["source", "outcome"]),
     ("main", &["cli"]),
 ];
 
 /// Files of `claims` that are no kinds.
-const SHARED: &[&str] = &["mod", "tolerance"];
+const SHARED: &[&str] = &["mod", "plus_minus", "tolerance"];
 
 /// What prints: macros, and the streams that they write to.
 const MACROS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];
