@@ -30,6 +30,7 @@ pub mod outcome;
 pub mod params;
 pub mod post;
 pub mod report;
+pub mod rests;
 pub mod source;
 pub mod spread;
 pub mod stats;

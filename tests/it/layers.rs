@@ -11,6 +11,7 @@ const ROWS: &[(u8, &[&str])] = &[
     (0, &["source", "digest", "decimal", "rng", "stats"]),
     (1, &["outcome", "formula", "params", "spread"]),
     (2, &["bundle", "contract", "post"]),
+    (3, &["rests"]),
     (4, &["evidence"]),
     (5, &["claims"]),
     (6, &["verify", "lock", "coverage", "mutation"]),
