@@ -3,20 +3,26 @@
 //! One file per kind. A kind reads its own fields and the evidence, and returns an outcome; it does
 //! no input or output and knows no other kind. A new kind is `mod name;` and `&name::Kind,` here.
 
+mod band;
 mod bounds;
 mod completeness;
 mod contract_equality;
 mod cross_artifact;
+mod decision;
 mod eval_grid;
 mod horizon_steps;
 mod identity;
+mod monotone;
 mod param_count;
+mod pm_pairing;
+mod pm_reading;
 mod ranking;
 mod replicate;
 mod rounding_pair;
 mod target_rule;
 mod time_identity;
 
+mod plus_minus;
 mod tolerance;
 
 use crate::evidence::Evidence;
@@ -73,14 +79,19 @@ pub trait ClaimKind: Sync {
 
 /// Every kind, by name.
 pub static KINDS: &[&dyn ClaimKind] = &[
+    &band::Kind,
     &bounds::Kind,
     &completeness::Kind,
     &contract_equality::Kind,
     &cross_artifact::Kind,
+    &decision::Kind,
     &eval_grid::Kind,
     &horizon_steps::Kind,
     &identity::Kind,
+    &monotone::Kind,
     &param_count::Kind,
+    &pm_pairing::Kind,
+    &pm_reading::Kind,
     &ranking::Kind,
     &replicate::Kind,
     &rounding_pair::Kind,
