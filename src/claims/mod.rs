@@ -5,9 +5,11 @@
 
 mod bounds;
 mod completeness;
+mod compute_identity;
 mod contract_equality;
 mod cross_artifact;
 mod eval_grid;
+mod formula_limits;
 mod horizon_steps;
 mod identity;
 mod param_count;
@@ -75,9 +77,11 @@ pub trait ClaimKind: Sync {
 pub static KINDS: &[&dyn ClaimKind] = &[
     &bounds::Kind,
     &completeness::Kind,
+    &compute_identity::Kind,
     &contract_equality::Kind,
     &cross_artifact::Kind,
     &eval_grid::Kind,
+    &formula_limits::Kind,
     &horizon_steps::Kind,
     &identity::Kind,
     &param_count::Kind,
