@@ -173,6 +173,15 @@ formulas! {
             of epochs.";
         example ["2.75", "3.3333", "22.0", "1.0000", "1.7500"] => "4.64";
 
+    epochs_of_share(
+        share: Auto "different tokens over all tokens trained",
+    ) -> Plain = number(1) / share;
+        what "How often each token is seen if the different tokens are this share of all.";
+        source "`epochs`, for a share";
+        misleads "Under strict reuse the share is the relative cost, which is the activation rate \
+            only without context.";
+        example ["0.25"] => "4";
+
     relative_cost_as_printed(
         alpha: Auto "expansion α of the dense model",
         beta: Auto "expansion β that a token of the mixture uses",
