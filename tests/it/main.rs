@@ -12,3 +12,4 @@ mod posts;
 mod readme;
 mod report;
 mod shared;
+mod statistics;
