@@ -6,10 +6,12 @@
 mod band;
 mod bounds;
 mod completeness;
+mod compute_identity;
 mod contract_equality;
 mod cross_artifact;
 mod decision;
 mod eval_grid;
+mod formula_limits;
 mod horizon_steps;
 mod identity;
 mod monotone;
@@ -82,10 +84,12 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &band::Kind,
     &bounds::Kind,
     &completeness::Kind,
+    &compute_identity::Kind,
     &contract_equality::Kind,
     &cross_artifact::Kind,
     &decision::Kind,
     &eval_grid::Kind,
+    &formula_limits::Kind,
     &horizon_steps::Kind,
     &identity::Kind,
     &monotone::Kind,
