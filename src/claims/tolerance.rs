@@ -83,12 +83,7 @@ fn rounding(node: Node) -> Result<Rounding, Refusal> {
 
 /// The claimed text as a printed number.
 pub fn printed(node: Node) -> Result<Printed, Refusal> {
-    printed_as(node, node.text()?)
-}
-
-/// What is claimed at `node`, where `text` says the same in digits.
-pub fn printed_as(node: Node, text: &str) -> Result<Printed, Refusal> {
-    Printed::parse(text).map_err(|error| {
+    Printed::parse(node.text()?).map_err(|error| {
         let found = format!("`{}`: {}", error.text, error.flaw);
         super::NOT_PRINTED.at(node.place(), "a printed number", found)
     })
