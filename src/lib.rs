@@ -30,5 +30,7 @@ pub mod outcome;
 pub mod params;
 pub mod post;
 pub mod report;
+pub mod scores;
 pub mod source;
+pub mod tasks;
 pub mod verify;
