@@ -4,10 +4,13 @@
 //! no input or output and knows no other kind. A new kind is `mod name;` and `&name::Kind,` here.
 
 mod bounds;
+mod bpb;
 mod completeness;
 mod contract_equality;
+mod core;
 mod cross_artifact;
 mod eval_grid;
+mod granularity;
 mod horizon_steps;
 mod identity;
 mod param_count;
@@ -74,10 +77,13 @@ pub trait ClaimKind: Sync {
 /// Every kind, by name.
 pub static KINDS: &[&dyn ClaimKind] = &[
     &bounds::Kind,
+    &bpb::Kind,
     &completeness::Kind,
     &contract_equality::Kind,
+    &core::Kind,
     &cross_artifact::Kind,
     &eval_grid::Kind,
+    &granularity::Kind,
     &horizon_steps::Kind,
     &identity::Kind,
     &param_count::Kind,

@@ -81,10 +81,8 @@ impl Baselines {
         if entries.is_empty() || entries.len() > TASK_CAP {
             return Err(no_baselines(root, &format!("{} tasks", entries.len())));
         }
-        let cells = entries
-            .iter()
-            .map(|(_, node, _)| Cell::read(*node))
-            .collect::<Result<Vec<_>, _>>()?;
+        let cells =
+            entries.iter().map(|(_, node, _)| Cell::read(*node)).collect::<Result<Vec<_>, _>>()?;
         let scale = Scale::detect(cells.iter().map(|cell| (cell, false)))?;
         let mut tasks = BTreeMap::new();
         for ((task, node, category), cell) in entries.iter().zip(&cells) {

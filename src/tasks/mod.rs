@@ -10,6 +10,7 @@ mod reading;
 mod scored;
 mod sets;
 mod table;
+mod trouble;
 
 pub use baselines::Baselines;
 pub use cell::{Cell, Fit, Scale};
@@ -17,6 +18,7 @@ pub use reading::{Column, Followed, Reading};
 pub use scored::{Measure, Scored, Scores};
 pub use sets::{CORE, TaskSet};
 pub use table::{Row, Shape, Stated, Table};
+pub use trouble::Trouble;
 
 use crate::source::codes;
 

@@ -107,10 +107,7 @@ impl<'a> Reading<'a> {
 
     /// What an aggregate follows: one of the table's, or one that is claimed of it.
     pub fn follow(&self, stated: Stated<'a>) -> Followed<'a> {
-        let set = match stated.set {
-            TaskSet::Core => self.table.core_set(),
-            other => other,
-        };
+        let set = self.set_of(&stated);
         let fits_in = |scale: Scale, set: TaskSet| -> Vec<Fit> {
             self.versions.iter().map(|version| version.fit(&stated, set, scale)).collect()
         };
@@ -127,9 +124,8 @@ impl<'a> Reading<'a> {
             Scale::Fraction => Scale::Percent,
             Scale::Percent => Scale::Fraction,
         };
-        let anything = |scale| {
-            own(scale) || fits_in(scale, set).iter().any(|fit| *fit != Fit::Differs)
-        };
+        let anything =
+            |scale| own(scale) || fits_in(scale, set).iter().any(|fit| *fit != Fit::Differs);
         let scale = if !anything(self.scale) && anything(other) { other } else { self.scale };
         let fits = fits_in(scale, set);
         let over_all = match fits.contains(&Fit::Follows) || set == TaskSet::All {
@@ -137,6 +133,14 @@ impl<'a> Reading<'a> {
             false => positions(&fits_in(scale, TaskSet::All), |fit| *fit == Fit::Follows),
         };
         Followed { own_column: own(scale), stated, scale, fits, over_all }
+    }
+
+    /// The tasks that an aggregate is over: those of CORE where the table has them all.
+    pub(super) fn set_of(&self, stated: &Stated<'a>) -> TaskSet<'a> {
+        match stated.set {
+            TaskSet::Core => self.table.core_set(),
+            other => other,
+        }
     }
 
     /// The aggregate that states the score itself, if the table has one.
@@ -178,11 +182,8 @@ impl<'a> Reading<'a> {
             let slack = BigRational::new(BigInt::one(), BigInt::one() << 22);
             let printed = row.accuracy.interval(self.scale, &place);
             // Floats of accuracies are often single precision.
-            let printed = if printed.is_point() {
-                Interval::around(printed.low(), &slack)
-            } else {
-                printed
-            };
+            let printed =
+                if printed.is_point() { Interval::around(printed.low(), &slack) } else { printed };
             !ratio.is_some_and(|ratio| ratio.meets(&printed))
         };
         self.table.rows.iter().filter(wrong).collect()
@@ -211,9 +212,8 @@ impl<'a> Column<'a> {
                 .iter()
                 .map(|scores| rows().filter(|row| agrees(scores, row)).count())
                 .collect();
-            let stray = rows()
-                .filter(|row| !versions.iter().any(|scores| agrees(scores, row)))
-                .collect();
+            let stray =
+                rows().filter(|row| !versions.iter().any(|scores| agrees(scores, row))).collect();
             let set = table.core_set();
             let place = super::cell::Place::of(rows().filter_map(|row| row.centered.as_ref()));
             let counted: Option<Vec<_>> = table

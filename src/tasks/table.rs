@@ -247,8 +247,7 @@ impl<'a> Table<'a> {
             }
             for count in row.items.iter().chain(&row.correct) {
                 let value = count.printed.value();
-                let above =
-                    row.items.as_ref().is_some_and(|items| value > items.printed.value());
+                let above = row.items.as_ref().is_some_and(|items| value > items.printed.value());
                 if !value.is_integer() || value.is_negative() || above {
                     let found = format!("`{}`", count.printed.text());
                     let expected = "a whole number, at most as many as there are";
