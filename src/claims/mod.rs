@@ -22,7 +22,7 @@ mod time_identity;
 
 mod tolerance;
 
-use crate::evidence::Evidence;
+use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal, codes};
@@ -111,6 +111,17 @@ pub fn kind_of(claim: &Claim) -> Result<&'static dyn ClaimKind, Refusal> {
         claim.node.required(field.name)?;
     }
     Ok(*kind)
+}
+
+/// A field that holds one of a few words.
+fn choice<'a>(node: Node<'a>, field: &str, words: &[&str]) -> Result<Option<&'a str>, Refusal> {
+    let Some(chosen) = node.get(field) else { return Ok(None) };
+    let word = chosen.text()?;
+    if words.contains(&word) {
+        return Ok(Some(word));
+    }
+    let known: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+    Err(BAD_CHOICE.at(chosen.place(), known.join(" or "), format!("`{word}`")))
 }
 
 /// The claimed text, which a kind may require.

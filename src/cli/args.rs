@@ -126,6 +126,18 @@ pub struct Core {
     /// The unit of the accuracies; found by their range where absent
     #[arg(long, value_enum, value_name = "UNIT")]
     pub unit: Option<ScoreUnit>,
+    /// Another table: the difference of the scores over the same tasks, with its interval
+    #[arg(long, value_name = "TABLE")]
+    pub against: Option<PathBuf>,
+    /// The level of the task-bootstrap intervals
+    #[arg(long, value_name = "P", default_value_t = 0.95)]
+    pub level: f64,
+    /// How many times the tasks are resampled
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub resamples: usize,
+    /// The seed of the resampling
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

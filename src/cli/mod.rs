@@ -5,6 +5,7 @@
 mod args;
 mod columns;
 mod core;
+mod core_bootstrap;
 mod coverage;
 mod diff;
 mod exit;

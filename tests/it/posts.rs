@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use repro::coverage::{Number, coverage, publication};
-use repro::outcome::{ExitStatus, Report};
+use repro::outcome::{ExitStatus, Report, Verdict};
 use repro::post::{self, Post};
 use repro::report::{Format, Options, render};
 use repro::source::Source;
@@ -22,7 +22,7 @@ fn report(ids: &[&str], threads: usize) -> Report {
 
 #[test]
 fn the_reports_are_as_read() {
-    for id in ["0003", "0004"] {
+    for id in ["0002", "0003", "0004"] {
         let report = report(&[id], 2);
         assert_eq!(report.exit_status(), ExitStatus::Refuted, "{id}");
         let text = render(&report, Format::Text, &Options::default());
@@ -36,7 +36,7 @@ fn the_reports_are_as_read() {
 fn reports_are_the_same_bytes_on_every_run_and_thread_count() {
     for format in Format::ALL {
         let draw =
-            |threads| render(&report(&["0003", "0004"], threads), format, &Options::default());
+            |threads| render(&report(&["0002", "0003", "0004"], threads), format, &Options::default());
         let first = draw(1);
         for threads in [1, 2, 4] {
             assert!(draw(threads) == first, "{format:?} with {threads} threads");
@@ -48,7 +48,8 @@ fn reports_are_the_same_bytes_on_every_run_and_thread_count() {
 fn every_number_of_the_publications_has_a_claim_or_a_reason() {
     let Some(data) = shared::folder("coverage of the posts") else { return };
     let text = data.join("../sources/004_266ba8d949829bcd.txt");
-    let published: [(&str, &str, PathBuf); 7] = [
+    let published: [(&str, &str, PathBuf); 8] = [
+        ("0002", "receipts-0002", data.join("nmoe/0002.receipts.json")),
         ("0004", "post-0004", text),
         ("0004", "receipts-0004", data.join("nmoe/0004.receipts.json")),
         ("0003", "receipts-0003", data.join("nmoe/0003.receipts.json")),
@@ -79,10 +80,42 @@ fn every_number_of_the_publications_has_a_claim_or_a_reason() {
 #[test]
 fn every_post_is_readable_and_every_bundle_is_pinned() {
     let ids = post::list(root()).unwrap();
-    assert_eq!(ids, ["0003", "0004"]);
-    let report = report(&["0003", "0004"], 1);
+    assert_eq!(ids, ["0002", "0003", "0004"]);
+    let report = report(&["0002", "0003", "0004"], 1);
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     for post in &report.posts {
-        assert_eq!(post.bundles.len(), 2, "{}", post.id);
+        let shared = if post.id == "0002" { 3 } else { 2 };
+        assert_eq!(post.bundles.len(), shared, "{}", post.id);
     }
+}
+
+/// What post 0002 comes to: its runs are those of the other posts, its commands are not, and its
+/// scores cannot be recomputed.
+#[test]
+fn the_verdicts_of_0002() {
+    use Verdict::{Refuted, Unchecked, Verified};
+    let report = report(&["0002"], 1);
+    let verdict = |id: &str| {
+        let claims = report.posts.iter().flat_map(|post| &post.claims);
+        let found = claims.filter(|claim| claim.id == id).map(|claim| claim.outcome.verdict);
+        found.collect::<Vec<_>>()
+    };
+    for (id, wanted) in [
+        ("healthy-run", Verified),
+        ("healthy-run-second", Verified),
+        ("three-panel-run", Verified),
+        ("collapsed-run", Unchecked),
+        ("command-0-steps", Verified),
+        ("command-0-config", Refuted),
+        ("command-1-steps", Refuted),
+        ("each-surface-has-its-command", Refuted),
+        ("core-variance", Unchecked),
+        ("three-panel-core", Unchecked),
+        ("three-panel-bpb", Unchecked),
+        ("note-super-256", Verified),
+    ] {
+        assert_eq!(verdict(id), [wanted], "{id}");
+    }
+    let core = report.posts[0].claims.iter().find(|claim| claim.id == "core-variance").unwrap();
+    assert!(core.outcome.reason.contains("core_summaries.json"), "{}", core.outcome.reason);
 }
