@@ -32,4 +32,5 @@ pub mod post;
 pub mod report;
 pub mod rests;
 pub mod source;
+pub mod stats;
 pub mod verify;
