@@ -9,7 +9,8 @@ use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
 
 use crate::decimal::{Interval, Printed, format_significant, nearest_f64};
-use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, Quantity, whole};
+use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, Quantity, nature_of, whole};
+use crate::formula::Nature;
 use crate::source::{Kind, Node, Refusal, codes};
 use crate::stats::{self, Summary, distribution};
 
@@ -138,8 +139,13 @@ impl Arm {
             .collect();
         let runs = match shapes.as_slice() {
             ["values"] => {
-                node.only(&["label", "values"])?;
-                Runs::Values(evidence.quantities(node.required("values")?)?)
+                node.only(&["label", "values", "nature"])?;
+                // The values of the very log that was analysed are exact; a table's stand for what
+                // rounds to them.
+                let nature = nature_of(node)?.unwrap_or(Nature::Auto);
+                let values = node.required("values")?.items()?;
+                let values = values.map(|value| evidence.quantity_as(value, nature));
+                Runs::Values(values.collect::<Result<_, _>>()?)
             }
             ["mean"] => {
                 node.only(&["label", "mean", "spread", "n", "reading"])?;
@@ -245,7 +251,8 @@ impl Arm {
             }
             Runs::Printed { spread: Some((spread, reading)), .. } => {
                 let factor = reading.per_sd(n).filter(|factor| *factor > 0.0);
-                let factor = factor.ok_or_else(|| format!("the spread of {} does not follow", self.name()))?;
+                let factor = factor
+                    .ok_or_else(|| format!("the spread of {} does not follow", self.name()))?;
                 let low = spread.low().clone().max(BigRational::zero());
                 [spread.middle(), low, spread.high().clone()].map(|end| nearest_f64(&end) / factor)
             }
@@ -292,7 +299,11 @@ impl Arm {
         };
         if a.len() != b.len() {
             let found = format!("{} and {} runs", a.len(), b.len());
-            return Err(UNPAIRED.at(asked.place(), "as many runs in one group as in the other", found));
+            return Err(UNPAIRED.at(
+                asked.place(),
+                "as many runs in one group as in the other",
+                found,
+            ));
         }
         let difference = |(a, b): (&Quantity, &Quantity)| {
             let value = a.value() - b.value();
@@ -324,7 +335,8 @@ fn spread_behind(reference: Node, evidence: &Evidence) -> Result<Interval, Refus
 
 /// A number of runs: a whole number from 1 up, written here or in the evidence.
 pub fn runs_of(node: Node, evidence: &Evidence) -> Result<usize, Refusal> {
-    let wrong = |found: String| NOT_A_NUMBER.at(node.place(), "a whole number of runs from 1 up", found);
+    let wrong =
+        |found: String| NOT_A_NUMBER.at(node.place(), "a whole number of runs from 1 up", found);
     let runs = match &node.value().kind {
         Kind::Number(text) => node.integer().map_err(|_| wrong(text.to_string()))?,
         _ => {
@@ -338,9 +350,4 @@ pub fn runs_of(node: Node, evidence: &Evidence) -> Result<usize, Refusal> {
         Ok(runs) if (1..=1 << 40).contains(&runs) => Ok(runs),
         _ => Err(wrong(runs.to_string())),
     }
-}
-
-/// A labelled list of groups.
-pub fn arms(list: Node, evidence: &Evidence) -> Result<Vec<Arm>, Refusal> {
-    list.items()?.map(|arm| Arm::read(arm, evidence)).collect()
 }

@@ -4,13 +4,15 @@
 //! print of it, and whether a printed statistic follows. Who wins is left to `significance`.
 
 use num_rational::BigRational;
+use num_traits::One;
 
+use super::Field;
 use super::arms::{Arm, Reading, number, percent};
 use super::tolerance::{self, Declared};
 use crate::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
 use crate::evidence::Quantity;
 use crate::outcome::{Outcome, Verdict};
-use crate::source::Code;
+use crate::source::{Code, Node, Refusal};
 use crate::stats::{self, Refused, Summary, T};
 
 /// The part by which a float that went through a distribution may differ from another program's.
@@ -60,8 +62,10 @@ impl Test {
             let estimate = nearest_f64(estimate);
             spreads.iter().map(move |noise| T::new(estimate, 0.0, noise.sd * scale, df))
         });
+        let tests = tests.collect();
         let runs = vec![a.n(), b.n()];
-        Self::new("borrowed noise", named(a, b), runs, difference, tests.collect(), false)
+        let recorded = [a, b, noise].iter().all(|arm| arm.is_recorded());
+        Self::new("borrowed noise", named(a, b), runs, difference, tests, recorded)
     }
 
     fn of_two(
@@ -70,7 +74,13 @@ impl Test {
         b: &Arm,
         test: impl Fn(&Summary, &Summary) -> Result<T, Refused>,
     ) -> Result<Self, String> {
-        let (left, right) = (a.summaries()?, b.summaries()?);
+        let (left, right) = match (a.summaries(), b.summaries()) {
+            (Ok(left), Ok(right)) => (left, right),
+            (left, right) => {
+                let reasons: Vec<_> = left.err().into_iter().chain(right.err()).collect();
+                return Err(reasons.join(", "));
+            }
+        };
         let all = left.iter().flat_map(|a| right.iter().map(|b| test(a, b))).collect();
         let recorded = a.is_recorded() && b.is_recorded();
         Self::new(name, named(a, b), vec![a.n(), b.n()], difference(a, b), all, recorded)
@@ -93,7 +103,7 @@ impl Test {
         if found.len() < all.len() && !recorded {
             return Err(format!("{what}: the spread is printed as no more than zero"));
         }
-        let estimate = Computed { near: Interval::point(point.clone()), point, span, recorded };
+        let estimate = Computed::exact((point, span), recorded);
         Ok(Self { name, what, runs, estimate, all: found, recorded })
     }
 
@@ -113,7 +123,11 @@ impl Test {
         let [low, high] = t.interval(level);
         format!(
             "{} = {}, df {}, two-sided p = {}, {} interval [{}, {}]",
-            if self.name.ends_with('t') { self.name.to_owned() } else { format!("{} t", self.name) },
+            if self.name.ends_with('t') {
+                self.name.to_owned()
+            } else {
+                format!("{} t", self.name)
+            },
             number(t.t, 4),
             number(t.df, 4),
             number(t.p_two_sided(), 3),
@@ -123,29 +137,101 @@ impl Test {
         )
     }
 
-    /// The estimate for people.
-    pub fn estimate_text(&self) -> String {
-        format_significant(&self.estimate.point, 6)
-    }
-
     /// A statistic of this test; none where it may be anything.
     pub fn statistic(&self, statistic: Statistic) -> Option<Computed> {
         if statistic == Statistic::Estimate {
             return Some(self.estimate.clone());
         }
-        let values: Option<Vec<f64>> = self.all.iter().map(|t| statistic.of(t, &self.runs)).collect();
+        self.computed(|t| statistic.of(t, &self.runs))
+    }
+
+    /// What a function of the test comes to; none where it has no value.
+    pub fn computed(&self, of: impl Fn(&T) -> Option<f64>) -> Option<Computed> {
+        let values: Option<Vec<f64>> = self.all.iter().map(of).collect();
         Computed::of(&values?, self.recorded)
     }
 }
 
 /// A difference of means: as recorded, exactly, and all that the digits allow.
-fn difference(a: &Arm, b: &Arm) -> (BigRational, Interval) {
+pub fn difference(a: &Arm, b: &Arm) -> (BigRational, Interval) {
     let ((left, lefts), (right, rights)) = (a.mean(), b.mean());
     (left - right, &lefts - &rights)
 }
 
 fn named(a: &Arm, b: &Arm) -> String {
     format!("{} - {}", a.name(), b.name())
+}
+
+/// Whether groups are compared run by run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pairing {
+    /// Whether the claim says that they are.
+    pub claimed: bool,
+    /// Whether that was declared before the runs, and one seed fixes the data order in both arms.
+    pub established: bool,
+}
+
+/// Whether the runs are pairs.
+pub const PAIRED: Field =
+    Field::optional("paired", "whether the groups are compared run by run, in the order given");
+/// When they were declared to be.
+pub const PAIRED_BEFORE: Field =
+    Field::optional("paired_before", "whether pairing was declared before the runs");
+/// What makes them pairs.
+pub const SAME_DATA_ORDER: Field =
+    Field::optional("same_data_order", "whether the seed fixes the data order in both groups");
+
+impl Pairing {
+    /// Reads `paired`, `paired_before` and `same_data_order`.
+    pub fn of(node: Node) -> Result<Self, Refusal> {
+        let said = |field| node.get(field).map(Node::truth).transpose().map(|t| t == Some(true));
+        let (claimed, before, order) =
+            (said("paired")?, said("paired_before")?, said("same_data_order")?);
+        Ok(Self { claimed, established: claimed && before && order })
+    }
+}
+
+/// Two groups and the tests of their difference.
+#[derive(Debug)]
+pub struct Pair {
+    /// The difference of the means.
+    pub estimate: Computed,
+    /// The test that decides, then the other one where there is one; or why there is none.
+    pub tests: Result<Vec<Test>, String>,
+    /// How closely the pairs move together.
+    pub correlation: Option<f64>,
+}
+
+impl Pair {
+    /// Compares two groups; groups that cannot be the pairs that they are said to be are refused at
+    /// `asked`.
+    pub fn of(a: &Arm, b: &Arm, pairing: Pairing, asked: Node) -> Result<Self, Refusal> {
+        let differences = match (pairing.claimed, a.minus(b, asked)) {
+            (true, Err(refusal)) => return Err(refusal),
+            (_, differences) => differences.ok(),
+        };
+        let welch = Test::welch(a, b);
+        let paired = differences.map(|pairs| Test::one_sample("paired t", &pairs, 0.0));
+        let (decides, other) = match paired {
+            Some(paired) if pairing.established => (paired, welch.ok()),
+            paired => (welch, paired.and_then(Result::ok)),
+        };
+        let tests = decides.map(|test| std::iter::once(test).chain(other).collect());
+        let correlation = match (a.values(), b.values()) {
+            (Some(a), Some(b)) => stats::correlation(&a, &b).ok(),
+            _ => None,
+        };
+        let recorded = a.is_recorded() && b.is_recorded();
+        Ok(Self { estimate: Computed::exact(difference(a, b), recorded), tests, correlation })
+    }
+
+    /// "gap 0.0297; paired t = …; Welch t = …; rho = 0.98".
+    pub fn text(&self, level: f64) -> String {
+        let mut parts = vec![format!("gap {}", self.estimate.text())];
+        parts.extend(self.tests.iter().flatten().map(|test| test.text(level)));
+        parts.extend(self.correlation.map(|rho| format!("rho {}", number(rho, 3))));
+        parts.join("; ")
+    }
 }
 
 /// Which p a test has.
@@ -235,6 +321,11 @@ pub struct Computed {
 }
 
 impl Computed {
+    /// A number that was computed without rounding, and all that the printed digits allow.
+    pub fn exact((point, span): (BigRational, Interval), recorded: bool) -> Self {
+        Self { near: Interval::point(point.clone()), point, span, recorded }
+    }
+
     /// The first of some floats, and all that they span; none where one is infinite.
     pub fn of(values: &[f64], recorded: bool) -> Option<Self> {
         let around = |value: &f64| {
@@ -245,7 +336,12 @@ impl Computed {
         let near = near?;
         let first = near.first()?.clone();
         let span = near.iter().fold(first.clone(), |span, value| span.hull(value));
-        Some(Self { point: BigRational::from_float(*values.first()?)?, near: first, span, recorded })
+        Some(Self {
+            point: BigRational::from_float(*values.first()?)?,
+            near: first,
+            span,
+            recorded,
+        })
     }
 
     /// The same with room for the error of resampling.
@@ -256,10 +352,16 @@ impl Computed {
         Some(self)
     }
 
+    /// The number for people.
+    pub fn text(&self) -> String {
+        format_significant(&self.point, 6)
+    }
+
     /// Whether a printed number follows. Of recorded values the value itself counts first; what else
     /// their digits allow counts only where it does not fit.
     pub fn follows(&self, claimed: &Printed, differs: &'static Code) -> Outcome {
-        if claimed.is_full_float() && claimed.bound().is_none() && self.near.meets(&claimed.exact()) {
+        if claimed.is_full_float() && claimed.bound().is_none() && self.near.meets(&claimed.exact())
+        {
             let outcome = Outcome::verified().giving(nearest_f64(&self.point).to_string());
             return outcome.within("T-f64", "1 part in 10^9, the noise of floating point");
         }
@@ -282,7 +384,9 @@ impl Computed {
             derivation: String::new(),
             approximate: false,
         };
-        let shown = format_significant(&self.point, 6);
-        tolerance::judge(claimed, &quantity, &Declared::default(), differs).giving(shown)
+        let worth = claimed.unit().worth_in(Unit::Plain);
+        let shown = format_significant(&(&self.point / worth.unwrap_or_else(BigRational::one)), 6);
+        let outcome = tolerance::judge(claimed, &quantity, &Declared::default(), differs);
+        outcome.giving(format!("{shown}{}", claimed.unit().sign()))
     }
 }
