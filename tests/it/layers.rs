@@ -41,7 +41,7 @@ const ONLY: &[(&str, &[&str])] = &[
 ];
 
 /// Files of `claims` that are no kinds.
-const SHARED: &[&str] = &["mod", "tolerance"];
+const SHARED: &[&str] = &["arms", "axes", "comparison", "mod", "significance", "tolerance"];
 
 /// What prints: macros, and the streams that they write to.
 const MACROS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];
