@@ -4,6 +4,8 @@
 
 mod args;
 mod columns;
+mod core;
+mod core_bootstrap;
 mod coverage;
 mod diff;
 mod exit;
@@ -60,6 +62,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
     match &arguments.command {
         Command::Verify(own) => verify::run(&root(common)?, own, output),
+        Command::Core(own) => core::run(own, output),
         Command::Coverage(own) => coverage::run(&root(common)?, own, output),
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),
         Command::Params(own) => params::run(own, output),
