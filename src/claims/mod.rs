@@ -5,6 +5,7 @@
 
 mod bounds;
 mod completeness;
+mod confidence_interval;
 mod contract_equality;
 mod cross_artifact;
 mod equivalence;
@@ -20,6 +21,7 @@ mod rounding_pair;
 mod target_rule;
 mod target_test;
 mod time_identity;
+mod trend;
 
 mod arms;
 mod axes;
@@ -83,6 +85,7 @@ pub trait ClaimKind: Sync {
 pub static KINDS: &[&dyn ClaimKind] = &[
     &bounds::Kind,
     &completeness::Kind,
+    &confidence_interval::Kind,
     &contract_equality::Kind,
     &cross_artifact::Kind,
     &equivalence::Kind,
@@ -98,6 +101,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &target_rule::Kind,
     &target_test::Kind,
     &time_identity::Kind,
+    &trend::Kind,
 ];
 
 /// The codes of the rules that kinds share.
