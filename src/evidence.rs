@@ -222,9 +222,32 @@ impl<'a> Evidence<'a> {
         self.quantity_as(term, Nature::Auto)
     }
 
-    /// A labelled list of terms.
+    /// A labelled list of terms, or one `column` of a table of records, each labelled by its `by`.
     pub fn quantities(&self, list: Node) -> Result<Vec<Quantity>, Refusal> {
-        list.items()?.map(|term| self.quantity(term)).collect()
+        self.quantities_as(list, Nature::Auto)
+    }
+
+    /// The same, where plain values are as exact as `nature` says, unless they say otherwise.
+    pub fn quantities_as(&self, list: Node, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
+        match list.get("column") {
+            Some(column) => self.column(list, column.text()?, nature),
+            None => list.items()?.map(|term| self.quantity_as(term, nature)).collect(),
+        }
+    }
+
+    /// The numbers of a column in the order of the file; records without it are passed over.
+    fn column(&self, list: Node, column: &str, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
+        list.only(&["bundle", "file", "column", "by", "nature"])?;
+        let by = list.get("by").map(Node::text).transpose()?;
+        let mut numbers = Vec::new();
+        for record in self.document(list)?.root().items()? {
+            let cell = |name: &str| record.get(name).map(Node::printed).transpose();
+            let Some(text) = cell(column)?.filter(|text| !text.is_empty()) else { continue };
+            let number = number(text, record, list, nature)?;
+            let label = by.map(|by| Ok(format!("{by} {}", cell(by)?.unwrap_or_default())));
+            numbers.push(Quantity { label: label.transpose()?.unwrap_or_default(), ..number });
+        }
+        Ok(numbers)
     }
 
     /// Evaluates a term; a plain value is as exact as `nature` says, unless the term says otherwise.
@@ -246,19 +269,7 @@ impl<'a> Evidence<'a> {
     fn value(&self, term: Node, nature: Nature) -> Result<Quantity, Refusal> {
         term.only(&["bundle", "file", "pointer", "fact", "label", "nature"])?;
         let datum = self.datum(term)?;
-        let nature = nature_of(term)?.unwrap_or(nature);
-        let text = datum.printed()?;
-        let not_a_number = |why: String| {
-            NOT_A_NUMBER.at(
-                term.place(),
-                "a number",
-                format!("\"{text}\" at {}: {why}", datum.node.place()),
-            )
-        };
-        let printed = Printed::parse(text).map_err(|error| not_a_number(error.to_string()))?;
-        Operand::read(&printed, nature)
-            .map(Quantity::plain)
-            .map_err(|error| not_a_number(error.to_string()))
+        number(datum.printed()?, datum.node, term, nature)
     }
 
     /// Evaluates the `formula` of `node` over its `inputs`.
@@ -415,6 +426,19 @@ fn exhibit(bundle: &Bundle, file: &str, pointer: &str) -> Exhibit {
         document,
         printed_at,
     }
+}
+
+/// The number that `text`, standing at `node`, prints; the term `asked` may say how exact it is.
+fn number(text: &str, node: Node, asked: Node, nature: Nature) -> Result<Quantity, Refusal> {
+    let nature = nature_of(asked)?.unwrap_or(nature);
+    let not_a_number = |why: String| {
+        let found = format!("\"{text}\" at {}: {why}", node.place());
+        NOT_A_NUMBER.at(asked.place(), "a number", found)
+    };
+    let printed = Printed::parse(text).map_err(|error| not_a_number(error.to_string()))?;
+    Operand::read(&printed, nature)
+        .map(Quantity::plain)
+        .map_err(|error| not_a_number(error.to_string()))
 }
 
 /// An interval that is one whole number.

@@ -33,5 +33,6 @@ pub mod report;
 pub mod rests;
 pub mod rng;
 pub mod source;
+pub mod spread;
 pub mod stats;
 pub mod verify;

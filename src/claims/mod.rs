@@ -3,17 +3,24 @@
 //! One file per kind. A kind reads its own fields and the evidence, and returns an outcome; it does
 //! no input or output and knows no other kind. A new kind is `mod name;` and `&name::Kind,` here.
 
+mod band;
 mod bounds;
 mod completeness;
+mod compute_identity;
 mod confidence_interval;
 mod contract_equality;
 mod cross_artifact;
+mod decision;
 mod equivalence;
 mod eval_grid;
+mod formula_limits;
 mod gap;
 mod horizon_steps;
 mod identity;
+mod monotone;
 mod param_count;
+mod pm_pairing;
+mod pm_reading;
 mod ranking;
 mod ranking_significance;
 mod replicate;
@@ -26,7 +33,9 @@ mod trend;
 mod arms;
 mod axes;
 mod comparison;
+mod plus_minus;
 mod significance;
+mod statement;
 mod tolerance;
 
 use crate::evidence::Evidence;
@@ -83,17 +92,24 @@ pub trait ClaimKind: Sync {
 
 /// Every kind, by name.
 pub static KINDS: &[&dyn ClaimKind] = &[
+    &band::Kind,
     &bounds::Kind,
     &completeness::Kind,
+    &compute_identity::Kind,
     &confidence_interval::Kind,
     &contract_equality::Kind,
     &cross_artifact::Kind,
+    &decision::Kind,
     &equivalence::Kind,
     &eval_grid::Kind,
+    &formula_limits::Kind,
     &gap::Kind,
     &horizon_steps::Kind,
     &identity::Kind,
+    &monotone::Kind,
     &param_count::Kind,
+    &pm_pairing::Kind,
+    &pm_reading::Kind,
     &ranking::Kind,
     &ranking_significance::Kind,
     &replicate::Kind,

@@ -149,7 +149,7 @@ pub struct Diff {
     /// Prints a horizon in tokens and steps for each model instead
     #[arg(long, value_enum, requires = "coefficient")]
     pub horizon: Option<HorizonName>,
-    /// Tokens per parameter, tokens or steps: a printed number, taken exactly, or a ratio A/B
+    /// Tokens per parameter, tokens, steps or FLOP: a printed number, taken exactly, or a ratio A/B
     #[arg(long, value_name = "X", requires = "horizon")]
     pub coefficient: Option<String>,
     /// Which part of the horizon; the whole where absent
@@ -172,6 +172,15 @@ pub enum HorizonName {
     #[value(name = "equal_tokens")]
     EqualTokens,
     Steps,
+    /// Equal compute at 6 P_active FLOP a token; the coefficient is the FLOP
+    #[value(name = "iso_flop")]
+    IsoFlop,
+    /// Equal compute and equal data: the first model sees the coefficient's tokens once, others repeat them
+    #[value(name = "strict_reuse")]
+    StrictReuse,
+    /// Equal compute: the first model trains on the coefficient's tokens, every model sees each token twice
+    #[value(name = "relaxed_reuse")]
+    RelaxedReuse,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

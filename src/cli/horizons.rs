@@ -6,21 +6,24 @@ use serde_json::{Value as Json, json};
 
 use super::BAD_USAGE;
 use super::args::{self, HorizonName, Rounding};
-use super::columns::Columns;
+use super::columns::{Columns, paragraph};
 use super::diff::{SCHEMA, described, exact};
-use crate::contract::{HorizonRule, Plan, Planned, Run, StepRounding, Value};
+use crate::contract::{HorizonRule, Plan, Planned, Run, StepRounding, TOLERANCE_PERCENT, Value};
 use crate::decimal::{Printed, Unit, format_significant, grouped};
 use crate::source::{Place, Refusal};
 
 /// The significant digits that people see of tokens, and of steps before rounding.
 const TOKEN_DIGITS: usize = 10;
 const STEP_DIGITS: usize = 8;
+const EPOCH_DIGITS: usize = 4;
 
 /// One horizon for every model, as `--horizon` asks.
 pub struct Horizons {
     plan: Plan,
     rounding: Option<StepRounding>,
     planned: Vec<Planned>,
+    /// Largest over smallest P_total.
+    sizes: Option<BigRational>,
 }
 
 impl Horizons {
@@ -40,6 +43,9 @@ impl Horizons {
                 HorizonName::ActiveDn => HorizonRule::ActiveDn,
                 HorizonName::EqualTokens => HorizonRule::EqualTokens,
                 HorizonName::Steps => HorizonRule::Steps,
+                HorizonName::IsoFlop => HorizonRule::IsoFlop,
+                HorizonName::StrictReuse => HorizonRule::StrictReuse,
+                HorizonName::RelaxedReuse => HorizonRule::RelaxedReuse,
             },
             // The command line asks for it wherever there is a horizon.
             coefficient: positive("--coefficient", &own.coefficient)
@@ -55,13 +61,17 @@ impl Horizons {
             Rounding::Nearest => StepRounding::Nearest,
             Rounding::Up => StepRounding::Up,
         });
-        let (planned, refusals): (Vec<_>, Vec<_>) =
-            runs.iter().map(|run| plan.apply(run)).partition(Result::is_ok);
+        let each = runs.iter().flat_map(|run| Some(plan.apply(run, runs.first()?)));
+        let (planned, refusals): (Vec<_>, Vec<_>) = each.partition(Result::is_ok);
         let refusals: Vec<_> = refusals.into_iter().filter_map(Result::err).collect();
         if !refusals.is_empty() {
             return Err(refusals);
         }
-        Ok(Self { plan, rounding, planned: planned.into_iter().flatten().collect() })
+        let planned = planned.into_iter().flatten().collect();
+        let sizes = runs.iter().map(|run| run.total);
+        let sizes = sizes.clone().max().zip(sizes.min().filter(|least| *least > 0));
+        let sizes = sizes.map(|(most, least)| BigRational::new(most.into(), least.into()));
+        Ok(Self { plan, rounding, planned, sizes })
     }
 
     /// The declared rounding, else all three.
@@ -83,6 +93,8 @@ impl Horizons {
                 "params": planned.params.map(|params| params.to_string()),
                 "tokens_per_step": exact(&planned.tokens_per_step),
                 "tokens": exact(&planned.tokens),
+                "unique_tokens": planned.unique.as_ref().map(exact),
+                "epochs": planned.epochs().as_ref().map(exact),
                 "steps": exact(&planned.steps),
                 "rounded": steps(planned),
             })
@@ -120,18 +132,26 @@ impl Horizons {
         );
         let object = match plan.rule {
             HorizonRule::TotalDn => Some("P_total"),
-            HorizonRule::ActiveDn => Some("P_active"),
+            HorizonRule::ActiveDn
+            | HorizonRule::IsoFlop
+            | HorizonRule::StrictReuse
+            | HorizonRule::RelaxedReuse => Some("P_active"),
             HorizonRule::EqualTokens | HorizonRule::Steps => None,
         };
         let words = self.roundings().iter().map(|rule| rule.word());
-        let headings = object.into_iter().chain(["tokens", "per step", "steps"]).chain(words);
+        let reuse: &[&str] = if plan.rule.reuses() { &["different", "epochs"] } else { &[] };
+        let before = object.into_iter().chain(["tokens"]).chain(reuse.iter().copied());
+        let headings = before.chain(["per step", "steps"]).chain(words);
         let mut table = Columns::new(headings.map(str::to_owned).collect());
         for (planned, label) in self.planned.iter().zip(labels) {
             let params = planned.params.map(|params| grouped(&params.to_string()));
             let tokens = Value::Number(planned.tokens.clone()).shown(TOKEN_DIGITS);
             let per_step = grouped(&exact(&planned.tokens_per_step));
             let steps = grouped(&format_significant(&planned.steps, STEP_DIGITS));
-            let numbers = [tokens, per_step, steps];
+            let unique =
+                planned.unique.clone().map(|unique| Value::Number(unique).shown(TOKEN_DIGITS));
+            let epochs = planned.epochs().map(|epochs| format_significant(&epochs, EPOCH_DIGITS));
+            let numbers = [tokens].into_iter().chain(unique).chain(epochs).chain([per_step, steps]);
             let rounded = self
                 .roundings()
                 .iter()
@@ -139,8 +159,23 @@ impl Horizons {
             table.row(label, params.into_iter().chain(numbers).chain(rounded).collect());
         }
         text.push_str(&table.render("model", width, true));
+        if let Some(sizes) =
+            self.sizes.as_ref().filter(|sizes| plan.rule.reuses() && **sizes > fixed())
+        {
+            let sentence = format!(
+                "equal compute and data only: the largest P_total is {} times the smallest",
+                format_significant(sizes, EPOCH_DIGITS)
+            );
+            text.push('\n');
+            text.push_str(&paragraph("size", &sentence, width));
+        }
         text
     }
+}
+
+/// Largest over smallest of what still counts as held fixed.
+fn fixed() -> BigRational {
+    BigRational::new((100 + TOLERANCE_PERCENT).into(), 100.into())
 }
 
 /// A positive number as printed, taken exactly, or the ratio of two.

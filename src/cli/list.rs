@@ -8,7 +8,7 @@ use super::output::Output;
 use super::{Answer, UNKNOWN_CODE};
 use crate::bundle::{self, Bundle};
 use crate::claims::{self, KINDS};
-use crate::formula::{FORMULAS, Formula};
+use crate::formula::{Formula, formulas};
 use crate::outcome::ExitStatus;
 use crate::post::{self, Post};
 use crate::report::wrap;
@@ -36,7 +36,7 @@ pub fn list(common: &Common, own: &List, output: &Output) -> Answer {
     let rows = match own.what {
         Listing::Kinds => KINDS.iter().map(|kind| row(kind.id(), kind.summary())).collect(),
         Listing::Formulas => {
-            FORMULAS.iter().map(|formula| row(formula.name, &formula.definition())).collect()
+            formulas().map(|formula| row(formula.name, &formula.definition())).collect()
         }
         Listing::Codes => codes().into_iter().map(|code| row(code.id, code.meaning)).collect(),
         Listing::Posts => posts(&super::root(common)?)?,

@@ -64,6 +64,9 @@ pub const VALIDATION_STEPS: &str = "validation steps";
 /// Tokens a step, as a receipt states them.
 pub const TOKENS_PER_STEP: &str = "receipt: contract.tokens_per_step";
 
+/// Different tokens of the training data, as a receipt states them.
+pub const UNIQUE_TOKENS: &str = "receipt: data.unique_tokens";
+
 /// The known fields in the order of reports.
 static KNOWN: &[Known] = &[
     known(Group::Horizon, STEPS, &["steps", "num_steps", "max_steps", "num_iterations"]),

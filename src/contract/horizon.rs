@@ -2,6 +2,7 @@
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
+use num_traits::{One, Zero};
 
 use super::{NO_ACTIVE, NO_STEP_SIZE, Run};
 use crate::decimal::Interval;
@@ -77,7 +78,18 @@ pub enum HorizonRule {
     EqualTokens,
     /// The same steps for every model.
     Steps,
+    /// The same compute, as 6 P_active FLOP a token.
+    IsoFlop,
+    /// The same compute and the same different tokens as the first model, which sees each once.
+    StrictReuse,
+    /// The same compute as the first model, over half as many different tokens, each seen twice.
+    RelaxedReuse,
 }
+
+/// How often each token is seen where data is reused by the relaxed scheme.
+const RELAXED_EPOCHS: u64 = 2;
+/// FLOPs of one token for each parameter that it touches, forward and backward.
+const FLOP_PER_PARAMETER: u64 = 6;
 
 impl HorizonRule {
     /// The word in receipts and on the command line.
@@ -87,6 +99,9 @@ impl HorizonRule {
             Self::ActiveDn => "active_dn",
             Self::EqualTokens => "equal_tokens",
             Self::Steps => "steps",
+            Self::IsoFlop => "iso_flop",
+            Self::StrictReuse => "strict_reuse",
+            Self::RelaxedReuse => "relaxed_reuse",
         }
     }
 
@@ -97,7 +112,19 @@ impl HorizonRule {
             Self::ActiveDn => "tokens per P_active",
             Self::EqualTokens => "tokens",
             Self::Steps => "steps",
+            Self::IsoFlop => "FLOP at 6 P_active a token",
+            Self::StrictReuse => {
+                "different tokens for all, and the compute of the first model, which sees each once"
+            }
+            Self::RelaxedReuse => {
+                "tokens for the first model, its compute for all, each token seen twice"
+            }
         }
+    }
+
+    /// Whether it says how many different tokens there are.
+    pub fn reuses(self) -> bool {
+        matches!(self, Self::StrictReuse | Self::RelaxedReuse)
     }
 }
 
@@ -125,11 +152,21 @@ pub struct Planned {
     pub tokens: BigRational,
     /// The steps, exactly.
     pub steps: BigRational,
+    /// The different tokens among them, where the horizon says so.
+    pub unique: Option<BigRational>,
+}
+
+impl Planned {
+    /// How often each token is seen, where that is known.
+    pub fn epochs(&self) -> Option<BigRational> {
+        let unique = self.unique.as_ref().filter(|unique| !unique.is_zero())?;
+        Some(&self.tokens / unique)
+    }
 }
 
 impl Plan {
-    /// The horizon of one run's model.
-    pub fn apply(&self, run: &Run) -> Result<Planned, Refusal> {
+    /// The horizon of one run's model; `first` is the one whose compute others are held to.
+    pub fn apply(&self, run: &Run, first: &Run) -> Result<Planned, Refusal> {
         let place = || Place::file(run.file.as_str());
         let own = || run.tokens_per_step().cloned();
         let tokens_per_step = self.tokens_per_step.clone().or_else(own).ok_or_else(|| {
@@ -137,15 +174,21 @@ impl Plan {
         })?;
         let params = match self.rule {
             HorizonRule::TotalDn => Some(run.total),
-            HorizonRule::ActiveDn => Some(run.active.ok_or_else(|| {
-                NO_ACTIVE.at(place(), "a known P_active", "a checkpoint without its config")
-            })?),
+            HorizonRule::ActiveDn
+            | HorizonRule::IsoFlop
+            | HorizonRule::StrictReuse
+            | HorizonRule::RelaxedReuse => Some(active(run)?),
             HorizonRule::EqualTokens | HorizonRule::Steps => None,
         };
+        let whole = |number: u64| BigRational::from_integer(number.into());
         let factor = match (params, self.rule) {
-            (Some(params), _) => BigRational::from_integer(params.into()),
+            (Some(active), HorizonRule::IsoFlop) => {
+                (whole(FLOP_PER_PARAMETER) * whole(active)).recip()
+            }
+            (Some(own), rule) if rule.reuses() => whole(active(first)?) / whole(own),
+            (Some(params), _) => whole(params),
             (None, HorizonRule::Steps) => tokens_per_step.clone(),
-            (None, _) => BigRational::from_integer(1.into()),
+            (None, _) => BigRational::one(),
         };
         let horizon = Horizon {
             fraction: Interval::point(self.fraction.clone()),
@@ -157,8 +200,21 @@ impl Plan {
             NO_STEP_SIZE.at(place(), "a positive number of tokens per step", "zero")
         })?;
         let tokens = horizon.tokens().low().clone();
-        Ok(Planned { params, tokens_per_step, tokens, steps: steps.low().clone() })
+        let unique = match self.rule {
+            HorizonRule::StrictReuse => Some(&self.fraction * &self.coefficient),
+            HorizonRule::RelaxedReuse => Some(&tokens / whole(RELAXED_EPOCHS)),
+            _ => None,
+        };
+        Ok(Planned { params, tokens_per_step, tokens, steps: steps.low().clone(), unique })
     }
+}
+
+/// What one token touches: known and not nothing.
+fn active(run: &Run) -> Result<u64, Refusal> {
+    run.active.filter(|active| *active > 0).ok_or_else(|| {
+        let place = Place::file(run.file.as_str());
+        NO_ACTIVE.at(place, "a known P_active", "a checkpoint without its config")
+    })
 }
 
 #[cfg(test)]
@@ -191,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_four_rules_differ_in_what_they_hold_fixed() {
+    fn the_rules_differ_in_what_they_hold_fixed() {
         let text = r#"{"model_type": "repro-llama", "vocab_size": 10, "hidden_size": 4,
             "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}"#;
         let folder = tempfile::tempdir().unwrap();
@@ -206,14 +262,59 @@ mod tests {
             fraction: ratio(1, 2),
             tokens_per_step: tokens_per_step.map(|n| ratio(n, 1)),
         };
-        let steps = |rule| plan(rule, Some(16)).apply(&run).unwrap().steps;
+        let steps = |rule| plan(rule, Some(16)).apply(&run, &run).unwrap().steps;
         assert_eq!(steps(HorizonRule::TotalDn), ratio(315, 2));
         assert_eq!(steps(HorizonRule::ActiveDn), ratio(315, 2));
         assert_eq!(steps(HorizonRule::EqualTokens), ratio(10, 16));
         assert_eq!(steps(HorizonRule::Steps), ratio(10, 1));
+        // 10 FLOP over 6 x 252 a token
+        assert_eq!(steps(HorizonRule::IsoFlop), ratio(10, 6 * 252 * 16));
+        assert_eq!(steps(HorizonRule::StrictReuse), ratio(10, 16));
+        assert_eq!(steps(HorizonRule::RelaxedReuse), ratio(10, 16));
         for missing in [None, Some(0)] {
-            let refusal = plan(HorizonRule::TotalDn, missing).apply(&run).unwrap_err();
+            let refusal = plan(HorizonRule::TotalDn, missing).apply(&run, &run).unwrap_err();
             assert_eq!(refusal.code.id, "contract::no-step-size");
         }
+    }
+
+    #[test]
+    fn reused_data_holds_compute_fixed() {
+        let text = |experts| {
+            format!(
+                r#"{{"model_type": "repro-llama-moe", "vocab_size": 10, "hidden_size": 4,
+                "num_hidden_layers": 1, "num_attention_heads": 2, "num_experts": 8,
+                "num_experts_per_tok": {experts}, "moe_intermediate_size": 8}}"#
+            )
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let load = |experts: u64| {
+            let path = folder.path().join(format!("{experts}.json"));
+            std::fs::write(&path, text(experts)).unwrap();
+            Run::load(path.to_str().unwrap()).unwrap()
+        };
+        let (all, one) = (load(8), load(1));
+        assert_eq!(all.total, one.total);
+        let planned = |rule, run| {
+            let (coefficient, fraction) = (ratio(6400, 1), ratio(1, 1));
+            let tokens_per_step = Some(ratio(16, 1));
+            Plan { rule, coefficient, fraction, tokens_per_step }.apply(run, &all).unwrap()
+        };
+        let compute = |run: &Run, planned: &Planned| {
+            &planned.tokens * BigRational::from_integer(run.active.unwrap().into())
+        };
+        for rule in [HorizonRule::StrictReuse, HorizonRule::RelaxedReuse] {
+            let (first, other) = (planned(rule, &all), planned(rule, &one));
+            assert_eq!(first.tokens, ratio(6400, 1));
+            assert_eq!(compute(&all, &first), compute(&one, &other), "{rule:?}");
+        }
+        let more = ratio(all.active.unwrap() as i64, one.active.unwrap() as i64);
+        assert_eq!(planned(HorizonRule::StrictReuse, &all).epochs(), Some(ratio(1, 1)));
+        assert_eq!(planned(HorizonRule::StrictReuse, &one).epochs(), Some(more.clone()));
+        let relaxed = planned(HorizonRule::RelaxedReuse, &one);
+        assert_eq!(
+            (relaxed.epochs(), relaxed.unique),
+            (Some(ratio(2, 1)), Some(more * ratio(3200, 1)))
+        );
+        assert_eq!(planned(HorizonRule::EqualTokens, &one).epochs(), None);
     }
 }

@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero;
 
-use super::fields::VALIDATION_STEPS;
+use super::fields::{UNIQUE_TOKENS, VALIDATION_STEPS};
 use super::{Group, Run, Value};
 
 /// A quantity that is computed and not merely stated.
@@ -64,6 +64,11 @@ pub static QUANTITIES: &[Quantity] = &[
     exact(Group::Recipe, "seeds", |run| run.fields.seeds().map(Value::Text)),
     exact(Group::Evaluation, "validation tokens", |run| {
         number(Some(run.fields.number(VALIDATION_STEPS)? * run.tokens_per_step()?))
+    }),
+    tolerant(Group::Data, "epochs", None, |run| {
+        number(Some(
+            run.tokens()? / run.fields.number(UNIQUE_TOKENS).filter(|tokens| !tokens.is_zero())?,
+        ))
     }),
     exact(Group::Data, "tokens per step", |run| number(run.tokens_per_step().cloned())),
 ];

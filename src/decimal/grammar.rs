@@ -1,8 +1,9 @@
-//! The grammar of printed numbers: qualifiers, sign, digits, exponent, suffix, unit, spread.
+//! The grammar of printed numbers: qualifiers, sign, digits, exponent, suffix, unit, spread; and the
+//! few words that are numbers.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::{One, Signed};
+use num_traits::{One, Signed, Zero};
 
 use super::printed::{Bound, Flaw, Printed, Unit};
 
@@ -70,6 +71,10 @@ const UNITS: &[(&str, Unit)] = &[
     ("x", Unit::Times),
 ];
 
+/// Words that are numbers, numerator and denominator: a post that uses one means "about".
+const WORDS: &[(&str, i32, i32, Unit)] =
+    &[("half", 1, 2, Unit::Plain), ("twice", 2, 1, Unit::Times), ("double", 2, 1, Unit::Times)];
+
 const SPREAD_SIGNS: &[&str] = &["±", "+/-", "+-"];
 const MINUS_SIGNS: &[char] = &['-', '−'];
 const SEPARATORS: &[char] = &[',', '_', '\u{2009}', '\u{202f}', '\u{a0}'];
@@ -83,6 +88,20 @@ pub(super) fn parse(text: &str) -> Result<Printed, Flaw> {
     let text = text.trim();
     let mut cursor = Cursor(text);
     let (approximate, bound) = qualifiers(&mut cursor)?;
+    if let Some((_, top, bottom, unit)) = WORDS.iter().find(|(word, ..)| cursor.is(word)) {
+        let value = BigRational::new((*top).into(), (*bottom).into());
+        return Ok(Printed {
+            text: text.to_owned(),
+            value,
+            last_place: BigRational::zero(),
+            unit: *unit,
+            approximate: bound.is_none(),
+            bound,
+            spread: None,
+            significant_digits: 1,
+            integer_text: false,
+        });
+    }
     let mut main = Quantity::read(&mut cursor)?;
     let spread = spread(&mut cursor, &mut main)?;
     if !cursor.0.is_empty() {
@@ -296,6 +315,11 @@ impl<'a> Cursor<'a> {
         matches
     }
 
+    /// Whether nothing but this word is left.
+    fn is(self, word: &str) -> bool {
+        self.0.eq_ignore_ascii_case(word)
+    }
+
     fn any(&mut self, words: &[&str]) -> bool {
         words.iter().any(|word| self.take(word))
     }
@@ -507,6 +531,29 @@ mod tests {
         assert_eq!(read("~100").about(&ratio(1, 20)), about);
         assert_eq!(read("-100").about(&ratio(1, 20)), -&about);
         assert_eq!(read("0.2").about(&ratio(1, 20)), half, "never narrower than the print");
+    }
+
+    #[test]
+    fn words_that_are_numbers_are_about() {
+        let tolerance = ratio(1, 20);
+        let half = Interval::between(ratio(475, 1000), ratio(525, 1000));
+        for text in ["half", "about half", "Half"] {
+            assert_eq!(read(text).about(&tolerance), half, "{text}");
+            assert!(read(text).approximate(), "{text}");
+        }
+        let twice = Interval::between(ratio(19, 10), ratio(21, 10));
+        for text in ["twice", "double"] {
+            assert_eq!(
+                (read(text).about(&tolerance), read(text).unit()),
+                (twice.clone(), Unit::Times)
+            );
+        }
+        let over = read("over half");
+        assert_eq!(
+            (over.bound(), over.approximate(), over.value()),
+            (Some(Bound::Above), false, &ratio(1, 2))
+        );
+        assert!(Printed::parse("half a unit").is_err() && Printed::parse("doubled").is_err());
     }
 
     proptest! {

@@ -1,12 +1,13 @@
 //! The registry of named formulas: the arithmetic that posts use to get one number from others.
 //!
-//! Owns the table in `registry.rs`, the expression each formula is, and its three readings from that
+//! Owns the tables in `registry.rs` and `equal_resource.rs`, the expression each formula is, and its three readings from that
 //! one definition: the exact range for rule T0, the value in floats for fields that call themselves
 //! exact, and the text that a report shows. Whether a result agrees with a claim is for the claims.
 //!
 //! Inside formulas a percentage is a fraction: the operand `24%` is 0.24. A result in percent is a
 //! number of percent, so a formula with such a result multiplies by 100 where a script would.
 
+mod equal_resource;
 mod expression;
 mod registry;
 mod text;
@@ -15,7 +16,6 @@ use crate::decimal::{Interval, Printed, Unit, about_tolerance, nearest_f64};
 use expression::Slots;
 pub use expression::{Expression, Fold, Function, Operator, number};
 use num_traits::One;
-pub use registry::FORMULAS;
 use text::Words;
 
 /// A named formula with what a person needs to know before relying on it.
@@ -186,10 +186,15 @@ impl Operand {
     }
 }
 
+/// Every formula, in the order of the help.
+pub fn formulas() -> impl Iterator<Item = &'static Formula> {
+    registry::FORMULAS.iter().chain(equal_resource::FORMULAS)
+}
+
 impl Formula {
     /// The formula called `name`.
     pub fn find(name: &str) -> Option<&'static Self> {
-        FORMULAS.iter().find(|formula| formula.name == name)
+        formulas().find(|formula| formula.name == name)
     }
 
     /// Reads printed inputs as this formula's inputs say.

@@ -14,7 +14,7 @@ macro_rules! formulas {
         misleads $misleads:literal;
         example [$($value:literal),+] => $claimed:literal;
     )+) => {
-        /// Every formula, in the order of the help.
+        /// The formulas of this table, in the order of the help.
         pub static FORMULAS: &[Formula] = &[$(Formula {
             name: stringify!($name),
             inputs: &[$(InputSpec {
@@ -37,6 +37,7 @@ macro_rules! formulas {
     (@given) => { false };
     (@given many) => { true };
 }
+pub(super) use formulas;
 
 formulas! {
     // Plain arithmetic between printed numbers.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use repro::bundle::{BundleWriter, Checkpoint, Contract, Origin, Receipt, Run, Seeds};
+use repro::bundle::{BundleWriter, Checkpoint, Contract, Data, Origin, Receipt, Run, Seeds};
 use serde_json::{Value, json};
 
 /// Standard output, standard error and the exit status of `repro diff` in `folder`.
@@ -147,6 +147,35 @@ fn horizons_for_any_models() {
 }
 
 #[test]
+fn horizons_of_equal_resources() {
+    let runs = ["dense.toml", "moe.toml"];
+    let plan = |rule, coefficient| {
+        let own = ["--horizon", rule, "--coefficient", coefficient, "--rounding", "nearest"];
+        [&runs[..], &own[..]].concat()
+    };
+    snapshot("strict_reuse", &printed(&plan("strict_reuse", "1M")));
+    snapshot("relaxed_reuse", &printed(&plan("relaxed_reuse", "1M")));
+    snapshot("iso_flop", &printed(&plan("iso_flop", "1e12")));
+    let models = |rule, coefficient| parsed(&plan(rule, coefficient))["plan"]["models"].clone();
+    let number = |value: &Value| value.as_str().unwrap().parse::<f64>().unwrap();
+    let iso = models("iso_flop", "1e12");
+    for model in iso.as_array().unwrap() {
+        let compute = 6.0 * number(&model["params"]) * number(&model["tokens"]);
+        assert!((compute / 1e12 - 1.0).abs() < 1e-9, "{compute}");
+        assert_eq!(model["epochs"], Value::Null);
+    }
+    let (strict, relaxed) = (models("strict_reuse", "1M"), models("relaxed_reuse", "1M"));
+    assert_eq!((&strict[0]["epochs"], &relaxed[0]["epochs"]), (&json!("1"), &json!("2")));
+    assert_eq!(
+        (&strict[1]["unique_tokens"], &relaxed[1]["epochs"]),
+        (&json!("1000000"), &json!("2"))
+    );
+    let cost = number(&strict[0]["params"]) / number(&strict[1]["params"]);
+    assert!((number(&strict[1]["epochs"]) / cost - 1.0).abs() < 1e-9);
+    assert_eq!(strict[1]["tokens"], relaxed[1]["tokens"]);
+}
+
+#[test]
 fn weights_without_a_config_have_no_active_horizon() {
     let folder = tempfile::tempdir().unwrap();
     let header = br#"{"w":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}}"#;
@@ -164,12 +193,22 @@ fn weights_without_a_config_have_no_active_horizon() {
 }
 
 /// Writes an emitted bundle of a tiny run whose last checkpoint is at step 40.
-fn bundle(folder: &Path, id: &str, seed: &str) {
+fn bundle(folder: &Path, id: &str, seed: &str, unique: u64) {
     let mut writer = BundleWriter::create(&folder.join(id)).unwrap();
     let config = json!({"model": {"model_type": "repro-llama", "vocab_size": 10, "hidden_size": 4,
         "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}});
     writer.json("data/config.json", &config).unwrap();
     let receipt = Receipt {
+        data: Some(Data {
+            name: None,
+            sha256: None,
+            unique_tokens: Some(unique),
+            unique_bytes: None,
+            tokenizer: None,
+            order: None,
+            validation_sha256: None,
+            epochs: None,
+        }),
         run: Some(Run {
             id: id.to_owned(),
             study: None,
@@ -204,8 +243,8 @@ fn bundle(folder: &Path, id: &str, seed: &str) {
 #[test]
 fn bundles_state_seeds_and_contracts() {
     let folder = tempfile::tempdir().unwrap();
-    bundle(folder.path(), "tiny-s1", "1");
-    bundle(folder.path(), "tiny-s2", "2");
+    bundle(folder.path(), "tiny-s1", "1", 640);
+    bundle(folder.path(), "tiny-s2", "2", 200);
     let (stdout, stderr, _) = diff_in(folder.path(), &["tiny-s1", "tiny-s2", "--format", "json"]);
     assert_eq!(stderr, "");
     let document: Value = serde_json::from_str(&stdout).unwrap();
@@ -215,8 +254,11 @@ fn bundles_state_seeds_and_contracts() {
     assert!(run["digest"].as_str().unwrap().starts_with("sha256:"));
     let seeds = &named(&document["differs"], "seeds")["values"];
     assert_eq!(*seeds, json!(["data 1, init 1", "data 1, init 2"]));
-    assert_eq!(document["differs"].as_array().unwrap().len(), 1);
+    assert_eq!(document["differs"].as_array().unwrap().len(), 3);
     assert_eq!(named(&document["held_fixed"], "tokens seen")["value"], "640");
+    // 640 tokens of 640, and of 200
+    let epochs = named(&document["differs"], "epochs");
+    assert_eq!((&epochs["values"], &epochs["ratio"]), (&json!(["1", "3.2"]), &json!("3.2")));
     assert_eq!(named(&document["held_fixed"], "receipt: contract.horizon")["value"], "total_dn");
 }
 
