@@ -401,9 +401,7 @@ pub fn nature_of(node: Node) -> Result<Option<Nature>, Refusal> {
     match nature.text()? {
         "exact" => Ok(Some(Nature::Coefficient)),
         "measured" => Ok(Some(Nature::Measured)),
-        other => {
-            Err(BAD_CHOICE.at(nature.place(), "`exact` or `measured`", format!("`{other}`")))
-        }
+        other => Err(BAD_CHOICE.at(nature.place(), "`exact` or `measured`", format!("`{other}`"))),
     }
 }
 

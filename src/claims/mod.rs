@@ -16,6 +16,7 @@ mod granularity;
 mod horizon_steps;
 mod identity;
 mod param_count;
+mod proportion_test;
 mod ranking;
 mod ranking_significance;
 mod replicate;
@@ -27,6 +28,7 @@ mod time_identity;
 mod arms;
 mod axes;
 mod comparison;
+mod proportions;
 mod significance;
 mod tolerance;
 
@@ -97,6 +99,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &horizon_steps::Kind,
     &identity::Kind,
     &param_count::Kind,
+    &proportion_test::Kind,
     &ranking::Kind,
     &ranking_significance::Kind,
     &replicate::Kind,

@@ -50,6 +50,16 @@ impl Proportion {
         }
     }
 
+    /// How many succeeded.
+    pub fn successes(&self) -> u64 {
+        self.successes
+    }
+
+    /// Of how many.
+    pub fn trials(&self) -> u64 {
+        self.trials
+    }
+
     /// The share of successes.
     pub fn share(&self) -> f64 {
         self.successes as f64 / self.trials as f64

@@ -41,7 +41,8 @@ const ONLY: &[(&str, &[&str])] = &[
 ];
 
 /// Files of `claims` that are no kinds.
-const SHARED: &[&str] = &["arms", "axes", "comparison", "mod", "significance", "tolerance"];
+const SHARED: &[&str] =
+    &["arms", "axes", "comparison", "proportions", "mod", "significance", "tolerance"];
 
 /// What prints: macros, and the streams that they write to.
 const MACROS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];

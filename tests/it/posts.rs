@@ -35,8 +35,9 @@ fn the_reports_are_as_read() {
 #[test]
 fn reports_are_the_same_bytes_on_every_run_and_thread_count() {
     for format in Format::ALL {
-        let draw =
-            |threads| render(&report(&["0002", "0003", "0004"], threads), format, &Options::default());
+        let draw = |threads| {
+            render(&report(&["0002", "0003", "0004"], threads), format, &Options::default())
+        };
         let first = draw(1);
         for threads in [1, 2, 4] {
             assert!(draw(threads) == first, "{format:?} with {threads} threads");
