@@ -55,9 +55,17 @@ impl Proportion {
         self.successes
     }
 
-    /// Of how many.
+    /// How many there were.
     pub fn trials(&self) -> u64 {
         self.trials
+    }
+
+    /// The least of the four counts that one common share would lead to expect.
+    pub fn least_expected(&self, other: &Self) -> f64 {
+        let all = (self.trials + other.trials) as f64;
+        let successes = self.successes + other.successes;
+        let rarer = successes.min(self.trials + other.trials - successes) as f64;
+        rarer / all * self.trials.min(other.trials) as f64
     }
 
     /// The share of successes.

@@ -13,3 +13,4 @@ mod posts;
 mod readme;
 mod report;
 mod shared;
+mod statistics;
