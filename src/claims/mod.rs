@@ -6,6 +6,7 @@
 mod bounds;
 mod bpb;
 mod completeness;
+mod confidence_interval;
 mod contract_equality;
 mod core;
 mod cross_artifact;
@@ -24,6 +25,7 @@ mod rounding_pair;
 mod target_rule;
 mod target_test;
 mod time_identity;
+mod trend;
 
 mod arms;
 mod axes;
@@ -89,6 +91,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &bounds::Kind,
     &bpb::Kind,
     &completeness::Kind,
+    &confidence_interval::Kind,
     &contract_equality::Kind,
     &core::Kind,
     &cross_artifact::Kind,
@@ -107,6 +110,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &target_rule::Kind,
     &target_test::Kind,
     &time_identity::Kind,
+    &trend::Kind,
 ];
 
 /// The codes of the rules that kinds share.
