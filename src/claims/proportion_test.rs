@@ -132,7 +132,10 @@ impl ClaimKind for Kind {
             let expected = "`claimed`, `claimed_p`, `significant` or `direction`";
             return Err(super::NO_CLAIMED.at(claim.place(), expected, "none of them"));
         }
-        let mut outcome = rule.within(worst(parts));
+        let mut outcome = worst(parts);
+        if outcome.rule.is_empty() {
+            outcome = outcome.within("p", rule.text());
+        }
         if outcome.recomputed.is_empty() || rule.direction.is_some() {
             outcome = outcome.giving(tests.text(&groups));
         }
@@ -242,7 +245,7 @@ impl Groups {
         };
         let text = format!("Wilson [{}, {}]", first.text(), second.text());
         let parts = vec![first.follows(low, &OTHER_DIGITS), second.follows(high, &OTHER_DIGITS)];
-        Ok(worst(parts).giving(text))
+        Ok(worst(parts).giving(text).weighing(Weight::Digit))
     }
 
     /// Judges a printed share with its standard error.
@@ -263,7 +266,7 @@ impl Groups {
         let text = format!("{} ± {}", shares.text(), errors.text());
         let parts =
             vec![shares.follows(value, &OTHER_DIGITS), errors.follows(error, &OTHER_DIGITS)];
-        Ok(worst(parts).giving(text))
+        Ok(worst(parts).giving(text).weighing(Weight::Digit))
     }
 
     /// The tests that apply, the one that decides first.
@@ -293,7 +296,7 @@ impl Groups {
                 if two_sided {
                     tests.push(Test::fisher(&pairs));
                 }
-                if two_sided && pairs.iter().any(|(a, b)| expects_few(a, b)) {
+                if two_sided && pairs.iter().any(|(a, b)| a.least_expected(b) < FEW) {
                     tests.reverse();
                 }
                 named_of(tests)
@@ -305,13 +308,6 @@ impl Groups {
             }
         }
     }
-}
-
-/// Whether some cell of the two-by-two table is expected to hold fewer items than the z test needs.
-fn expects_few(a: &Proportion, b: &Proportion) -> bool {
-    let (right, items) = (a.successes() + b.successes(), a.trials() + b.trials());
-    let least = right.min(items - right) as f64 * a.trials().min(b.trials()) as f64 / items as f64;
-    least < FEW
 }
 
 /// Items that only one of two got right, from their published outcomes.
