@@ -24,6 +24,7 @@ mod monotone;
 mod param_count;
 mod pm_pairing;
 mod pm_reading;
+mod proportion_test;
 mod ranking;
 mod ranking_significance;
 mod replicate;
@@ -37,6 +38,7 @@ mod arms;
 mod axes;
 mod comparison;
 mod plus_minus;
+mod proportions;
 mod significance;
 mod statement;
 mod tolerance;
@@ -116,6 +118,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &param_count::Kind,
     &pm_pairing::Kind,
     &pm_reading::Kind,
+    &proportion_test::Kind,
     &ranking::Kind,
     &ranking_significance::Kind,
     &replicate::Kind,
