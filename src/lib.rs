@@ -31,4 +31,5 @@ pub mod params;
 pub mod post;
 pub mod report;
 pub mod source;
+pub mod stats;
 pub mod verify;

@@ -8,7 +8,7 @@ use repro::claims::KINDS;
 
 /// The rows. A module may import from lower numbers, and within its row only what [`BESIDE`] names.
 const ROWS: &[(u8, &[&str])] = &[
-    (0, &["source", "digest", "decimal"]),
+    (0, &["source", "digest", "decimal", "rng", "stats"]),
     (1, &["outcome", "formula", "params"]),
     (2, &["bundle", "contract", "post"]),
     (4, &["evidence"]),
@@ -19,12 +19,15 @@ const ROWS: &[(u8, &[&str])] = &[
 ];
 
 /// Imports within a row: (importer, imported).
-const BESIDE: &[(&str, &str)] = &[("contract", "bundle"), ("mutation", "verify"), ("main", "cli")];
+const BESIDE: &[(&str, &str)] =
+    &[("stats", "rng"), ("contract", "bundle"), ("mutation", "verify"), ("main", "cli")];
 
 /// Modules that may import less than their row allows.
 const ONLY: &[(&str, &[&str])] = &[
     ("digest", &[]),
     ("decimal", &[]),
+    ("rng", &[]),
+    ("stats", &["rng"]),
     ("params", &["source"]),
     ("report", &["source", "outcome"]),
     ("main", &["cli"]),
