@@ -8,6 +8,7 @@ mod coverage;
 mod diff;
 mod exit;
 mod horizons;
+mod import;
 mod list;
 mod mutate;
 mod output;
@@ -63,6 +64,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),
         Command::Params(own) => params::run(own, output),
         Command::Diff(own) => diff::run(own, output),
+        Command::Import(own) => import::run(own, output),
         Command::List(own) => list::list(common, own, output),
         Command::Explain(own) => list::explain(own, output),
         Command::Seal(own) => seal::run(own, output),

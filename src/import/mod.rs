@@ -26,11 +26,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::source::{Refusal, codes};
 
 pub use columns::Mapping;
-pub use convergence::{Convergence, Point, Reference};
+pub use convergence::{Against, Convergence, Point, Reference, Verdict};
 pub use group::{Figures, Group, Losses, NoFigure};
 pub use log::Identity;
 pub use run::{Column, Finding, Printed, Row, Run};
-pub use score::{Score, Timed};
+pub use score::{Measure, Scaling, Score, Timed};
 pub use write::write;
 
 codes! {
@@ -143,7 +143,7 @@ pub struct Options {
     /// The reference convergence points.
     pub reference: Option<Reference>,
     /// The factor on the score, instead of a `scaling.json` beside the logs.
-    pub scaling: Option<score::Scaling>,
+    pub scaling: Option<Scaling>,
     /// How many logs are read at a time; the answer does not depend on it.
     pub threads: usize,
 }
@@ -203,21 +203,24 @@ fn parse_all(
     logs: &[files::Found],
     options: &Options,
 ) -> Vec<Result<Run, Refusal>> {
+    in_parallel(logs, options.threads, |found| parse(format, found, options))
+}
+
+/// The results of `work` for all items, in their order, of which several are worked on at a time.
+fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    threads: usize,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        while let Some((at, found)) = {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            logs.get(at).map(|found| (at, found))
-        } {
-            done.push((at, parse(format, found, options)));
-        }
-        done
+    let take = || {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        items.get(at).map(|item| (at, item))
     };
+    let some = || std::iter::from_fn(take).map(|(at, item)| (at, work(item))).collect::<Vec<_>>();
     let mut all = std::thread::scope(|scope| {
-        let others = (1..options.threads.min(logs.len())).map(|_| scope.spawn(work));
-        let others: Vec<_> = others.collect();
-        let mut all = work();
+        let others: Vec<_> = (1..threads.min(items.len())).map(|_| scope.spawn(some)).collect();
+        let mut all = some();
         for thread in others {
             match thread.join() {
                 Ok(done) => all.extend(done),
@@ -227,7 +230,7 @@ fn parse_all(
         all
     });
     all.sort_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, run)| run).collect()
+    all.into_iter().map(|(_, result)| result).collect()
 }
 
 fn parse(format: Format, found: &files::Found, options: &Options) -> Result<Run, Refusal> {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value as Json};
 
 use super::log::Identity;
+use super::score::Timed;
 use crate::digest::Digest;
 use crate::source::Refusal;
 
@@ -158,10 +159,14 @@ pub struct Run {
     pub evaluations: Vec<Row>,
     /// The last step that the run was meant to reach.
     pub planned: Option<u64>,
+    /// The last step that the log says was reached, beside its rows.
+    pub reached: Option<u64>,
     /// The seed, as printed.
     pub seed: Option<String>,
     /// What the log says about how the run was made.
     pub config: Map<String, Json>,
+    /// What an MLPerf log says about its time.
+    pub timed: Option<Timed>,
     /// What else the receipt shall say about the run.
     pub extra: Map<String, Json>,
     /// What is odd about it.
@@ -179,8 +184,10 @@ impl Run {
             training: Vec::new(),
             evaluations: Vec::new(),
             planned: None,
+            reached: None,
             seed: None,
             config: Map::new(),
+            timed: None,
             extra: Map::new(),
             findings: Vec::new(),
         }
@@ -189,7 +196,7 @@ impl Run {
     /// The last step of which the log says anything.
     pub fn last_step(&self) -> Option<u64> {
         let last = |rows: &[Row]| rows.last().map(|row| row.step);
-        last(&self.training).max(last(&self.evaluations))
+        last(&self.training).max(last(&self.evaluations)).max(self.reached)
     }
 
     /// The validation loss at the last step.

@@ -10,7 +10,7 @@ use repro::claims::KINDS;
 const ROWS: &[(u8, &[&str])] = &[
     (0, &["source", "digest", "decimal", "rng", "stats"]),
     (1, &["outcome", "formula", "params"]),
-    (2, &["bundle", "contract", "post"]),
+    (2, &["bundle", "contract", "import", "post"]),
     (4, &["evidence"]),
     (5, &["claims"]),
     (6, &["verify", "lock", "coverage", "mutation"]),
@@ -20,7 +20,7 @@ const ROWS: &[(u8, &[&str])] = &[
 
 /// Imports within a row: (importer, imported).
 const BESIDE: &[(&str, &str)] =
-    &[("stats", "rng"), ("contract", "bundle"), ("mutation", "verify"), ("main", "cli")];
+    &[("stats", "rng"), ("contract", "bundle"), ("import", "bundle"), ("mutation", "verify"), ("main", "cli")];
 
 /// Modules that may import less than their row allows.
 const ONLY: &[(&str, &[&str])] = &[
