@@ -177,3 +177,88 @@ fn losses(runs: &[Run], target: Option<f64>) -> Losses {
     let test = target.map(|target| Ok(stats::one_sample(summary.as_ref().map_err(Clone::clone)?, target)?));
     Losses { values, mean, summary, test }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::log::Identity;
+    use super::super::run::{Printed, Row};
+    use super::*;
+    use crate::digest::Digest;
+
+    fn row(step: u64, loss: &str) -> Row {
+        Row { step, cells: vec![(Column::ValidationLoss, Printed::parse(loss.as_bytes()).unwrap())] }
+    }
+
+    fn run(file: &str, steps: u64, loss: &str) -> Run {
+        let digest = Digest::of(file.as_bytes());
+        let mut run = Run::new(file, Identity { sha256: digest, bytes: 1 }, digest);
+        run.planned = Some(50);
+        run.evaluations = vec![row(0, "10.8"), row(steps, loss)];
+        run
+    }
+
+    fn group(runs: Vec<Run>, target: Option<f64>) -> Group {
+        let options = Options { target, ..Options::default() };
+        Group::new(Format::Speedrun, "g".to_owned(), runs, &options).unwrap()
+    }
+
+    fn codes(group: &Group) -> Vec<Vec<&str>> {
+        let codes = |run: &Run| run.findings.iter().map(|finding| finding.refusal.code.id).collect();
+        group.runs.iter().map(codes).collect()
+    }
+
+    fn losses(group: &Group) -> &Losses {
+        match &group.figures {
+            Figures::Losses(losses) => losses,
+            Figures::Score(_) => panic!("a score"),
+        }
+    }
+
+    #[test]
+    fn equal_losses_alone_make_no_copy() {
+        let mut renamed = run("c", 50, "3.25");
+        renamed.metrics_sha256 = Digest::of(b"a");
+        let copy = Run { file: "d".into(), ..run("a", 50, "3.25") };
+        let group = group(vec![run("a", 50, "3.25"), run("b", 50, "3.25"), renamed, copy], Some(3.5));
+        assert_eq!(codes(&group), [vec![], vec![], vec!["import::same-metrics"], vec!["import::same-bytes"]]);
+        assert_eq!((losses(&group).values.as_slice(), group.counted()), ([3.25, 3.25].as_slice(), 2));
+        let why = losses(&group).test.as_ref().unwrap().as_ref().unwrap_err();
+        assert_eq!(*why, NoFigure::Refused(Refused::NoSpread));
+    }
+
+    #[test]
+    fn seeds_count_once_unless_the_first_run_did_not() {
+        let seeded = |file: &str, steps, seed: &str| Run { seed: Some(seed.to_owned()), ..run(file, steps, "3.25") };
+        let group = group(vec![seeded("a", 25, "1"), seeded("b", 50, "1"), seeded("c", 50, "2"), seeded("d", 50, "2")], None);
+        assert_eq!(codes(&group), [vec!["import::early-stop"], vec![], vec![], vec!["import::same-seed"]]);
+        assert!(group.runs[3].findings[0].refusal.found.contains("the seed 2 of `c`"));
+    }
+
+    #[test]
+    fn runs_without_a_final_loss_do_not_count() {
+        let mut unvalidated = run("b", 50, "3.25");
+        unvalidated.training = vec![row(51, "3.0")];
+        unvalidated.planned = None;
+        let group = group(vec![run("a", 50, "inf"), unvalidated, run("c", 50, "3.25")], None);
+        assert_eq!(codes(&group), [vec!["import::not-finite"], vec!["import::no-final-validation"], vec![]]);
+        assert_eq!((losses(&group).mean.clone(), losses(&group).summary.is_err()), (Ok(3.25), true));
+    }
+
+    #[test]
+    fn runs_of_different_lengths_have_no_mean() {
+        let longer = Run { planned: Some(60), ..run("b", 60, "3.0") };
+        let group = group(vec![run("a", 50, "3.25"), longer], Some(3.5));
+        let why = losses(&group).mean.as_ref().unwrap_err().to_string();
+        assert_eq!(why, "the runs have different lengths: 1 run of 50 steps, 1 run of 60 steps");
+        assert!(losses(&group).test.as_ref().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_run_in_two_groups_is_named() {
+        let mut groups = [group(vec![run("a", 50, "3.25")], None), group(vec![run("b", 50, "3.0"), run("a", 50, "3.25")], None)];
+        across(&mut groups);
+        assert_eq!(codes(&groups[0]), [Vec::<&str>::new()]);
+        assert_eq!(codes(&groups[1]), [vec![], vec!["import::also-elsewhere"]]);
+        assert_eq!(groups[1].counted(), 2);
+    }
+}

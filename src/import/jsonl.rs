@@ -129,7 +129,7 @@ mod tests {
             ("{\"step\":0.5,\"loss\":1}\n", "", "import::not-a-number", 1, 9),
             ("{\"step\":-1,\"loss\":1}\n", "", "import::not-a-number", 1, 9),
             ("{\"step\":0,\"loss\":[1]}\n", "", "import::not-a-number", 1, 18),
-            ("{\"step\":0,\"loss\":1}\n{\"step\":\n{}\n", "", "source::syntax", 2, 9),
+            ("{\"step\":0,\"loss\":1}\n{\"step\":\n{}\n", "", "source::syntax", 2, 8),
             ("{\"step\":0,\"step\":1}\n", "", "source::duplicate-key", 1, 11),
             ("[1]\n", "", "source::wrong-type", 1, 1),
             ("{\"step\":0,\"x\":1}\n", "", "import::no-values", 0, 0),

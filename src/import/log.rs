@@ -262,7 +262,7 @@ mod tests {
         ];
         let seen: Vec<_> = seen.iter().map(|(b, n, e, c)| (b.as_slice(), *n, *e, *c)).collect();
         assert_eq!(seen, wanted);
-        assert_eq!(identity.bytes, 15);
+        assert_eq!(identity.bytes, 13);
         assert_eq!(identity.sha256, Digest::of(b"one\r\n\n\xff\xfe\ntorn"));
         assert_eq!(lines(b"", 1).0, []);
     }

@@ -297,12 +297,12 @@ mod tests {
             read(&lines.concat()).unwrap_err()
         };
         for (at, line, code, number, column) in [
-            (1, ":::MLLOG {\"key\": \"seed\"\n", "source::syntax", 2, 24),
+            (1, ":::MLLOG {\"key\": \"seed\"\n", "source::syntax", 2, 23),
             (1, "x :::MLLOG {\"key\": 5, \"time_ms\": 1}\n", "source::wrong-type", 2, 20),
             (1, ":::MLLOG {\"key\": \"a\", \"key\": \"b\"}\n", "source::duplicate-key", 2, 23),
             (1, ":::MLLOG {\"key\": \"seed\", \"time_ms\": -4}\n", "source::wrong-type", 2, 37),
-            (6, ":::MLLOG {\"key\": \"eval_accuracy\", \"time_ms\": 5, \"value\": 1, \"metadata\": {}}\n", "import::no-record", 7, 75),
-            (5, &*record(1001, "run_start", "null", ""), "import::two-records", 6, 72),
+            (6, ":::MLLOG {\"key\": \"eval_accuracy\", \"time_ms\": 5, \"value\": 1, \"metadata\": {}}\n", "import::no-record", 7, 73),
+            (5, &*record(1001, "run_start", "null", ""), "import::two-records", 6, 71),
             (8, ":::MLLOG {\"key\": \"run_stop\", \"time_ms\": 5, \"metadata\": {}}\n", "source::missing-field", 9, 56),
             (0, "", "import::no-record", 0, 0),
             (2, "", "import::no-record", 0, 0),

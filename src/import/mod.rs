@@ -76,6 +76,7 @@ codes! {
     NOT_CONVERGED = "import::not-converged", "the run did not reach its target", "it counts as the slowest run, as far as the rules allow";
     TARGET_MISSED = "import::target-missed", "the run calls itself a success and its last evaluation misses the target", "correct the log, or leave it out";
     FEW_RUNS = "import::few-runs", "there are other numbers of runs than the rules ask for", "import all runs of the submission";
+    SCALING_DIFFERS = "import::scaling-differs", "the score is scaled by another factor than the reference points give", "use the factor of the reference, or say where the other one comes from";
     BAD_REFERENCE = "import::bad-reference", "the reference points are not as they must be", "use the file of the benchmark's rules";
 }
 

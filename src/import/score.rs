@@ -10,11 +10,14 @@ use std::path::Path;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-use super::convergence::Convergence;
+use super::convergence::{Convergence, Reference, Verdict};
 use super::run::Run;
-use super::{BAD_REFERENCE, FEW_RUNS, MIXED_RUNS, Options, counted};
+use super::{BAD_REFERENCE, FEW_RUNS, MIXED_RUNS, Options, SCALING_DIFFERS, counted};
 use crate::decimal;
 use crate::source::{Document, Place, Refusal, Source};
+
+/// How far two factors may lie apart that are one: files print them as floats.
+const FACTOR_NOISE: f64 = 1e-9;
 
 /// What progress is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,37 +189,34 @@ impl Score {
         let of = uniform(runs)?;
         let rule = rule(&of.benchmark);
         let dropped = rule.map_or(1, |rule| rule.dropped);
-        let timed = |run: &&Run| run.timed.is_some();
-        let failed = runs.iter().filter(timed).filter(|run| is_failed(run)).count();
-        let counting: Vec<&Timed> =
-            runs.iter().filter(|run| run.counts()).filter_map(|run| run.timed.as_ref()).collect();
+        let failed = runs.iter().filter(|run| is_failed(run)).count();
+        let counting = runs.iter().filter(|run| run.counts());
+        let counting: Vec<&Timed> = counting.filter_map(|run| run.timed.as_ref()).collect();
         let times = counting.iter().filter_map(|timed| timed.milliseconds).collect();
         let kept = olympic(times, dropped, failed);
-        let length = kept.as_ref().map_or(0, Vec::len);
-        let minutes = kept.map(|kept| {
-            let sum: BigInt = kept.iter().map(|time| BigInt::from(*time)).sum();
-            BigRational::new(sum, BigInt::from(kept.len()) * 60_000)
-        });
-        let converged: Option<Vec<_>> = counting.iter().map(|timed| timed.converged).collect();
-        let convergence = options.reference.as_ref().map(|reference| {
-            let converged = converged.filter(|all| !all.is_empty()).ok_or("a run does not say how far it went")?;
-            let measure = converged.first().map_or(Measure::Samples, |(measure, _)| *measure);
-            let amounts = converged.into_iter().map(|(_, amount)| amount).collect();
-            let kept = olympic_floats(amounts, dropped, failed)?;
-            reference.check(&of, measure, &kept, dropped)
-        });
-        let mut findings = Vec::new();
-        let runs_found = counting.len() + failed;
-        let place = || Place::file(runs.first().map_or("", |run| run.file.as_str()));
-        if let Some(rule) = rule.filter(|rule| rule.runs != runs_found) {
-            let expected = format!("{} of `{}`", counted(rule.runs, "run"), rule.benchmark);
-            findings.push(FEW_RUNS.at(place(), expected, runs_found.to_string()));
-        }
+        let reference = options.reference.as_ref();
+        let convergence =
+            reference.map(|reference| converged(reference, &of, &counting, dropped, failed));
         let scaling = match (&options.scaling, runs.first()) {
             (Some(scaling), _) => Some(scaling.clone()),
             (None, Some(run)) => Scaling::beside(run)?,
             (None, None) => None,
         };
+        let place = || Place::file(runs.first().map_or("", |run| run.file.as_str()));
+        let mut findings = Vec::new();
+        let found = counting.len() + failed;
+        if let Some(rule) = rule.filter(|rule| rule.runs != found) {
+            let expected = format!("{} of `{}`", counted(rule.runs, "run"), rule.benchmark);
+            findings.push(FEW_RUNS.at(place(), expected, found.to_string()));
+        }
+        if let Some(Ok(found)) = &convergence {
+            findings.extend(scaling_differs(found, scaling.as_ref(), place()));
+        }
+        let length = kept.as_ref().map_or(0, Vec::len);
+        let minutes = kept.map(|kept| {
+            let sum: BigInt = kept.iter().map(|time| BigInt::from(*time)).sum();
+            BigRational::new(sum, BigInt::from(kept.len()) * 60_000)
+        });
         Ok(Self { of, dropped, failed, kept: length, minutes, scaling, convergence, findings })
     }
 
@@ -225,6 +225,34 @@ impl Score {
         let minutes = self.minutes.as_ref().ok()?;
         Some(self.scaling.as_ref().map_or_else(|| minutes.clone(), |scaling| minutes * &scaling.factor))
     }
+}
+
+/// The runs that converged, held against the reference.
+fn converged(
+    reference: &Reference,
+    of: &Timed,
+    counting: &[&Timed],
+    dropped: usize,
+    failed: usize,
+) -> Result<Convergence, String> {
+    let amounts: Option<Vec<_>> = counting.iter().map(|timed| timed.converged).collect();
+    let amounts = amounts.ok_or("a run does not say how far it went")?;
+    let measure = amounts.first().map_or(reference.measure, |(measure, _)| *measure);
+    if amounts.iter().any(|(other, _)| *other != measure) {
+        return Err("the runs count in different units".to_owned());
+    }
+    let amounts = amounts.into_iter().map(|(_, amount)| amount).collect();
+    reference.check(of, measure, &olympic_floats(amounts, dropped, failed)?, dropped)
+}
+
+/// A factor beside the logs that is not the one that the reference asks for.
+fn scaling_differs(found: &Convergence, scaling: Option<&Scaling>, place: Place) -> Option<Refusal> {
+    let factor = scaling.map_or(1.0, |scaling| decimal::nearest_f64(&scaling.factor));
+    let agrees = (factor - found.factor).abs() <= FACTOR_NOISE * found.factor;
+    let decided = matches!(found.verdict, Verdict::Passes | Verdict::Scaled);
+    let place = scaling.map_or(place, |scaling| Place::file(scaling.file.as_str()));
+    let expected = format!("the factor {:.9}", found.factor);
+    (decided && !agrees).then(|| SCALING_DIFFERS.at(place, expected, format!("{factor:.9}")))
 }
 
 /// Whether a run did not converge: it takes a place among the slowest.

@@ -82,6 +82,10 @@ fn said(line: Line<'_>) -> Said {
         Some(b's') if bytes.starts_with(b"step:") && digit(5) => alike(long(bytes)),
         Some(b's') if bytes.starts_with(b"s:") && digit(2) => alike(short(bytes)),
         Some(b's') if bytes.starts_with(b"seed") => seed(bytes),
+        // The file ends before the line tells what it is.
+        Some(_) if !line.ended && [&b"step:"[..], b"s:"].iter().any(|word| word.starts_with(bytes)) => {
+            Said::Alike
+        }
         Some(b'=') if bytes.len() >= SEPARATOR && bytes.iter().all(|&byte| byte == b'=') => {
             Said::Separator
         }
@@ -306,8 +310,8 @@ struct Reader {
     block: Option<Block>,
     /// Why the block is no run.
     fault: Option<Refusal>,
-    /// The block before the first line of `=`: the run, unless another one follows.
-    source: Option<Block>,
+    /// The block before the first line of `=`, and its fault: the run, unless another block follows.
+    source: Option<(Block, Option<Refusal>)>,
     seed: Option<String>,
 }
 
@@ -328,7 +332,8 @@ impl Reader {
             Said::Seed(seed) => self.seed = Some(seed),
             Said::Separator => {
                 if self.part == 0 {
-                    self.source = self.block.take().filter(|_| self.fault.take().is_none());
+                    let fault = self.fault.take();
+                    self.source = self.block.take().map(|block| (block, fault));
                     self.seed = None;
                 }
                 self.part += 1;
@@ -340,8 +345,10 @@ impl Reader {
     fn metrics(&mut self, metrics: Metrics, line: Line<'_>, here: impl Fn() -> Place) -> Result<(), Refusal> {
         if self.block.is_none() {
             // A line of `=` may also stand in the middle of a run.
-            let middle = |block: &mut Block| metrics.row.step > LATEST_START && block.goes_on(&metrics);
-            self.block = self.source.take_if(middle);
+            let middle = |(block, fault): &mut (Block, Option<Refusal>)| {
+                fault.is_none() && metrics.row.step > LATEST_START && block.goes_on(&metrics)
+            };
+            self.block = self.source.take_if(middle).map(|(block, _)| block);
         }
         let block = self.block.get_or_insert_with(|| Block::new(&metrics, here()));
         if block.lines > 0 && !block.goes_on(&metrics) {
@@ -352,11 +359,15 @@ impl Reader {
     }
 
     fn finish(mut self, file: &str, identity: Identity) -> Result<Run, Refusal> {
-        if let Some(fault) = self.fault {
+        let embedded = if self.block.is_some() { self.source.take() } else { None };
+        let (block, fault) = match self.source.take() {
+            Some((block, fault)) => (Some(block), fault),
+            None => (self.block, self.fault),
+        };
+        if let Some(fault) = fault {
             return Err(fault);
         }
-        let embedded = if self.block.is_some() { self.source.take() } else { None };
-        let Some(mut block) = self.block.or(self.source).filter(|block| block.lines > 0) else {
+        let Some(mut block) = block.filter(|block| block.lines > 0) else {
             let found = if identity.bytes == 0 { "an empty file" } else { "no such line" };
             let expected = "lines such as `step:0/1000 val_loss:10.8` or `s:0 tel:10.9`";
             return Err(NO_METRICS.at(Place::file(file), expected, found));
@@ -368,7 +379,7 @@ impl Reader {
         }
         let mut run = Run::new(file, identity, std::mem::take(&mut block.hasher).finish());
         block.findings(&mut run);
-        if let Some(block) = embedded {
+        if let Some((block, _)) = embedded {
             let found = format!("{} from line {} on", counted(block.lines, "line"), block.first.line);
             run.note(EMBEDDED_TEXT.at(block.first, "no metric lines before the first line of `=`", found));
         }
@@ -383,5 +394,176 @@ impl Reader {
             run.seed = Some(seed);
         }
         Ok(run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Run, Refusal> {
+        parse(Log::new(text.as_bytes(), "a.txt"))
+    }
+
+    fn rule() -> String {
+        "=".repeat(100) + "\n"
+    }
+
+    const LOG: &str = "step:0/50 val_loss:10.8296 train_time:0ms step_avg:nanms\n\
+                       step:25/50 train_time:827ms step_avg:33.10ms\n\
+                       step:50/50 val_loss:3.2790 train_time:1639ms step_avg:32.78ms\n";
+
+    #[test]
+    fn both_dialects_are_read_as_printed() {
+        let run = read(LOG).unwrap();
+        assert_eq!((run.planned, run.last_step(), run.training.len()), (Some(50), Some(50), 1));
+        assert_eq!(run.final_loss().unwrap().text(), "3.2790");
+        assert_eq!(run.evaluations[0].get(&Column::StepAverage).unwrap().text(), "nan");
+        assert_eq!(run.config["planned_steps"], 50);
+        let run = read("s:0 tel:10.968871\ns:24 trl:8.127998\ns:30 trl:7.5\ns:30 hel:0.25\ns:30 tel:7.250000\n").unwrap();
+        assert_eq!((run.planned, run.training.len(), run.evaluations.len()), (None, 2, 2));
+        assert_eq!(run.final_loss().unwrap().text(), "7.250000");
+        assert_eq!(run.evaluations[1].cells.len(), 2);
+        let more = "step:1/2 train_loss:10.5 train_time:1.5s step_avg:nanms lr:2e-05 mem:12\nstep:2/2 val_loss:9.5 train_time:2ms\n";
+        let run = read(more).unwrap();
+        let cells: Vec<_> = run.training[0].cells.iter().map(|(column, number)| (column.name(), number.text())).collect();
+        assert_eq!(cells, [("loss", "10.5"), ("seconds", "1.5"), ("step_avg_ms", "nan"), ("lr", "2e-05"), ("mem", "12")]);
+    }
+
+    #[test]
+    fn line_ends_do_not_matter() {
+        let crlf = read(&LOG.replace('\n', "\r\n")).unwrap();
+        let plain = read(LOG).unwrap();
+        assert_eq!((crlf.metrics_sha256, crlf.training), (plain.metrics_sha256, plain.training));
+        assert!(crlf.findings.is_empty());
+    }
+
+    #[test]
+    fn only_whole_lines_are_metric_lines() {
+        for line in [
+            "step:{step}/{args.train_steps} val_loss:{val_loss:.4f} train_time:{t:.0f}ms",
+            "        step:1/50 val_loss:3.0 train_time:1ms",
+            "# step:1/50 val_loss:3.0 train_time:1ms",
+            "print0(f\"step:{step}/{n} train_time:{t}ms\")",
+            "step:1/50",
+            "step:1/50 step_avg:2ms",
+            "step:1/50 val_loss:3.0 val_loss:3.0",
+            "step:1/50 val_loss:+3.0",
+            "step:1/50 val_loss:.5",
+            "step:1/50 val_loss:3.0  train_time:1ms",
+            "step:1/50 val_loss:3.0 ",
+            "step:1/50 val_loss:3.0 train_time:1",
+            "step:1/50 val_loss:3.0 # the end",
+            "step:1/50 val_loss:3.0 step:5",
+            "step:-1/50 val_loss:3.0",
+            "step:1.0/50 val_loss:3.0",
+            "step:1/ val_loss:3.0",
+            "step:1234567890123456/1234567890123456 val_loss:3.0",
+            "s:1 tel:3.0 trl:4.0",
+            "s:1 tel:",
+            "s:1 xyz:3.0",
+            "s:x tel:3.0",
+        ] {
+            let bytes = line.as_bytes();
+            let said = said(Line { bytes, number: 1, ended: true, cut: false });
+            assert!(matches!(said, Said::Alike | Said::Nothing), "{line}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn the_source_before_the_log_is_not_read() {
+        let source = format!(
+            "import torch\nseed: 5\n\"\"\"\n{LOG}step:0/9 val_loss:1.0 train_time:0ms\n\"\"\"\nprint0(f\"step:{{s}}\")\n\u{ff}\n{}",
+            rule()
+        );
+        let run = read(&format!("{source}nvidia-smi | table\nseed: 1337\n{}{LOG}", rule())).unwrap();
+        assert_eq!((run.evaluations.len(), run.seed.as_deref()), (2, Some("1337")));
+        assert_eq!(run.metrics_sha256, read(LOG).unwrap().metrics_sha256);
+        assert_eq!(run.findings[0].refusal.found, "3 lines from line 4 on");
+        let run = read(&format!("{LOG}{}{LOG}", rule())).unwrap();
+        let finding = &run.findings[0].refusal;
+        assert_eq!((finding.code.id, finding.found.as_str()), ("import::embedded-text", "3 lines from line 1 on"));
+        // A log of metric lines may also end in a line of `=`, or have one in its middle.
+        assert_eq!(read(&format!("{LOG}{}peak memory\n", rule())).unwrap().evaluations.len(), 2);
+        let (head, tail) = LOG.split_at(LOG.find('\n').unwrap() + 1);
+        let halves = read(&format!("{head}{}{tail}", rule())).unwrap();
+        assert_eq!(halves.metrics_sha256, read(LOG).unwrap().metrics_sha256);
+        let latin = [b"caf\xe9 \xff\xfe\n", rule().as_bytes(), LOG.as_bytes()].concat();
+        assert_eq!(parse(Log::new(latin.as_slice(), "a.txt")).unwrap().evaluations.len(), 2);
+    }
+
+    #[test]
+    fn what_is_not_one_run_is_refused_with_its_place() {
+        let rule = rule();
+        for (text, code, line) in [
+            (String::new(), "import::no-metrics", 0),
+            ("hello\n".to_owned(), "import::no-metrics", 0),
+            (format!("{LOG}{LOG}"), "import::two-runs", 4),
+            (format!("code\n{rule}{LOG}code\n{rule}{LOG}"), "import::two-runs", 8),
+            (LOG.replace("25/50", "60/50"), "import::beyond-plan", 2),
+            (LOG.replace("25/50", "60/50") + &rule, "import::beyond-plan", 2),
+            (LOG.replace("25/50", "25/60"), "import::plan-changes", 2),
+            (LOG.replace("step:25/50 train_time:827ms step_avg:33.10ms", "s:25 trl:4.0"), "import::mixed-dialects", 2),
+            (LOG.replace("step:50/50", "step:0/50"), "import::two-runs", 3),
+            (LOG.lines().skip(1).map(|line| format!("{line}\n")).collect(), "import::no-start", 1),
+        ] {
+            let refusal = read(&text).unwrap_err();
+            assert_eq!((refusal.code.id, refusal.place.line), (code, line), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn torn_and_strange_lines_are_named() {
+        let findings = |text: &str| -> Vec<_> {
+            let run = read(text).unwrap();
+            run.findings.iter().map(|finding| (finding.refusal.code.id, finding.refusal.place.line)).collect()
+        };
+        for end in [1, 5, 12, 20, 40, 57] {
+            let torn = &LOG[..LOG.len() - end];
+            let code = if end == 1 { vec![] } else { vec![("import::torn-line", 3)] };
+            assert_eq!(findings(torn), code, "{torn}");
+        }
+        // Without the line feed, fewer decimals are a number cut off.
+        assert_eq!(findings("s:0 tel:10.968871\ns:9 tel:3.27"), [("import::torn-line", 2)]);
+        assert_eq!(findings("s:0 tel:10.968871\ns:9 tel:3.275959"), []);
+        let strange = LOG.replace("step:25/50 train_time:827ms", "step:25/50 train_time:827");
+        assert_eq!(findings(&strange), [("import::not-a-metric-line", 2)]);
+    }
+
+    #[test]
+    fn losses_that_are_not_finite_are_kept_as_words() {
+        let run = read(&LOG.replace("3.2790", "nan")).unwrap();
+        assert_eq!(run.final_loss().unwrap().nonfinite(), Some("nan"));
+    }
+
+    proptest::proptest! {
+        /// Whatever the text is, reading ends in a run or a refusal.
+        #[test]
+        fn any_log_is_read_or_refused(
+            pieces in proptest::collection::vec(0..12_usize, 0..14), noise in "\\PC{0,20}", end in 0..5_usize,
+        ) {
+            let rule = rule();
+            let known = [LOG, &rule, "s:0 tel:1.5\n", "s:3 trl:1.5\n", "seed: 3\n", "step:25/50 train_loss:4.0 train_time:1ms\n",
+                         "step:1/2 val_loss:inf\n", "\r\n", "step:50/50 val_loss:3", "====\n"];
+            let text: String = pieces.iter().map(|at| *known.get(*at).unwrap_or(&noise.as_str())).collect();
+            let text = text.get(..text.len().saturating_sub(end)).unwrap_or(&text);
+            let _ = read(text);
+        }
+
+        /// A rendered log comes back as it was printed, whatever stands before it.
+        #[test]
+        fn rendered_logs_survive(
+            losses in proptest::collection::vec("[1-9]?[0-9]\\.[0-9]{4}", 1..30), crlf: bool, prefix in "\\PC{0,40}",
+        ) {
+            let last = losses.len() - 1;
+            let end = if crlf { "\r\n" } else { "\n" };
+            let lines: String = losses.iter().enumerate()
+                .map(|(step, loss)| format!("step:{step}/{last} val_loss:{loss} train_time:{}ms step_avg:0.5ms{end}", step * 9))
+                .collect();
+            let run = read(&format!("{prefix}\n{}{lines}", rule())).unwrap();
+            let read: Vec<_> = run.evaluations.iter().map(|row| row.get(&Column::ValidationLoss).unwrap().text()).collect();
+            proptest::prop_assert_eq!(read, losses);
+            proptest::prop_assert_eq!((run.finished(), run.planned), (Some(true), Some(last as u64)));
+        }
     }
 }
