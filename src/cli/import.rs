@@ -17,7 +17,7 @@ use crate::import::{
     Options, Reference, Run, Scaling, Score, Verdict, counted, read, write,
 };
 use crate::outcome::ExitStatus;
-use crate::report::clipped;
+use crate::report::{clipped, visible};
 use crate::source::{Place, Refusal};
 use crate::stats::T;
 
@@ -25,6 +25,8 @@ use crate::stats::T;
 const SCHEMA: &str = "repro.import/1";
 /// The most runs of a group that are listed without being asked for.
 const LISTED: usize = 24;
+/// The most notes of one code that are listed without being asked for.
+const NOTES: usize = 5;
 /// The longest name of a run in a table.
 const LABEL: usize = 26;
 /// The decimals of means, spreads and scores.
@@ -280,19 +282,20 @@ fn text(import: &Import, digests: Option<&[Digest]>, own: &args::Import, output:
     text.push('\n');
     if !import.skipped.is_empty() {
         let shown = if output.verbose() { import.skipped.len() } else { 0 };
-        let hint = if shown == 0 { "; --verbose lists them" } else { "" };
+        let hint = if output.verbose() { "" } else { "; --verbose lists them" };
         let _ = writeln!(text, "skipped  {}{hint}", counted(import.skipped.len(), "file"));
         for refusal in import.skipped.iter().take(shown) {
             text.push_str(&paragraph("", &format!("{}: {}", refusal.place, refusal.found), output.width()));
         }
     }
-    let out = own.out.as_deref().map(|out| out.display().to_string()).unwrap_or_default();
-    let last = match digests {
-        Some(written) => format!("written  {} in {out}", counted(written.len(), "bundle")),
-        None if own.dry_run => "nothing was written, as asked".to_owned(),
-        None => "nothing was written".to_owned(),
+    let last = match (digests, &own.out) {
+        (Some(written), Some(out)) => format!("written  {} in {}", counted(written.len(), "bundle"), out.display()),
+        _ if own.dry_run => "written  nothing, as asked".to_owned(),
+        _ => "written  nothing, because of what was refused".to_owned(),
     };
-    text + &paragraph("", &last, output.width()).trim_start().replace("written  ", "written  ")
+    text.push_str(&visible(&last));
+    text.push('\n');
+    text
 }
 
 fn group_text(group: &Group, output: &Output) -> String {
@@ -312,10 +315,8 @@ fn group_text(group: &Group, output: &Output) -> String {
     }
     let width = output.width();
     let mut text = String::new();
-    if output.quiet() {
-        let _ = writeln!(text, "{title}");
-    } else {
-        let _ = writeln!(text, "{title}");
+    let _ = writeln!(text, "{}", visible(&title));
+    if !output.quiet() {
         text.push_str(&table.render("", width, false));
         if !all {
             let _ = writeln!(text, "  {} that count, listed by --verbose", counted(group.counted(), "run"));
@@ -325,16 +326,31 @@ fn group_text(group: &Group, output: &Output) -> String {
         Figures::Losses(losses) => losses_text(losses, width, &mut text),
         Figures::Score(score) => score_text(score, width, &mut text),
     }
-    let findings = group.runs.iter().flat_map(|run| &run.findings).map(|finding| &finding.refusal);
-    let own = match &group.figures {
+    notes_text(group, output, &mut text);
+    text
+}
+
+/// What is odd about the runs; where many share one oddity, how many.
+fn notes_text(group: &Group, output: &Output, text: &mut String) {
+    let of_runs = group.runs.iter().flat_map(|run| &run.findings).map(|finding| &finding.refusal);
+    let of_group = match &group.figures {
         Figures::Score(score) => score.findings.as_slice(),
         Figures::Losses(_) => &[],
     };
-    for refusal in findings.chain(own) {
-        let said = format!("{}: {}: expected {}, found {} [{}]", refusal.place, refusal.code.meaning, refusal.expected, refusal.found, refusal.code.id);
-        text.push_str(&paragraph("  note", &said, width));
+    let all: Vec<_> = of_runs.chain(of_group).collect();
+    let mut told: Vec<&str> = Vec::new();
+    for refusal in &all {
+        let code = refusal.code;
+        let alike = all.iter().filter(|other| other.code == code).count();
+        let many = alike > NOTES && !output.verbose();
+        if many && told.contains(&code.id) {
+            continue;
+        }
+        told.push(code.id);
+        let more = if many { format!(", and {} more like it; --verbose lists them", alike - 1) } else { String::new() };
+        let said = format!("{}: {}: expected {}, found {}{more} [{}]", refusal.place, code.meaning, refusal.expected, refusal.found, code.id);
+        text.push_str(&paragraph("  note", &said, output.width()));
     }
-    text
 }
 
 fn cells(run: &Run, timed: bool) -> Vec<String> {
