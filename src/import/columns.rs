@@ -18,10 +18,28 @@ const LISTED: usize = 12;
 
 /// Names under which others log what we know: our name, and theirs with `_` between words.
 const ALIASES: &[(&str, &[&str])] = &[
-    ("step", &["iter", "iteration", "global_step", "trainer_global_step", "steps", "it", "update", "batch"]),
-    ("tokens", &["tokens_seen", "num_tokens", "total_tokens", "consumed_tokens", "num_input_tokens_seen"]),
+    (
+        "step",
+        &[
+            "iter",
+            "iteration",
+            "global_step",
+            "trainer_global_step",
+            "steps",
+            "it",
+            "update",
+            "batch",
+        ],
+    ),
+    (
+        "tokens",
+        &["tokens_seen", "num_tokens", "total_tokens", "consumed_tokens", "num_input_tokens_seen"],
+    ),
     ("loss", &["train_loss", "training_loss", "loss_train", "lm_loss"]),
-    ("val_loss", &["valid_loss", "validation_loss", "eval_loss", "test_loss", "loss_val", "loss_eval"]),
+    (
+        "val_loss",
+        &["valid_loss", "validation_loss", "eval_loss", "test_loss", "loss_val", "loss_eval"],
+    ),
     ("grad_norm", &["gradnorm", "gradient_norm", "grad_norm_total", "train_grad_norm", "norm"]),
     ("lr", &["learning_rate", "train_lr", "lr_0"]),
     ("seconds", &["time", "elapsed", "wall_time", "runtime", "train_time", "elapsed_seconds"]),
@@ -37,18 +55,26 @@ impl Mapping {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for pair in texts.iter().flat_map(|text| text.split(',')) {
             let place = || Place::file("--map");
-            let Some((ours, theirs)) = pair.split_once('=').filter(|(_, theirs)| !theirs.is_empty()) else {
+            let Some((ours, theirs)) =
+                pair.split_once('=').filter(|(_, theirs)| !theirs.is_empty())
+            else {
                 return Err(BAD_MAP.at(place(), "our name, `=` and theirs", format!("`{pair}`")));
             };
             let ours = if ours == "time" { "seconds" } else { ours };
             if ours != STEP && known(ours).is_none() {
                 let near = nearest(ours, our_names());
-                let way_out = near.map_or("use one of these names".to_owned(), |name| format!("perhaps `{name}={theirs}`"));
+                let way_out = near.map_or("use one of these names".to_owned(), |name| {
+                    format!("perhaps `{name}={theirs}`")
+                });
                 let names: Vec<_> = our_names().map(|name| format!("`{name}`")).collect();
                 let expected = format!("one of {}", names.join(", "));
-                return Err(UNKNOWN_NAME.at(place(), expected, format!("`{ours}`")).way_out(way_out));
+                return Err(UNKNOWN_NAME
+                    .at(place(), expected, format!("`{ours}`"))
+                    .way_out(way_out));
             }
-            if let Some((taken, _)) = pairs.iter().find(|(one, other)| one == ours || other == theirs) {
+            if let Some((taken, _)) =
+                pairs.iter().find(|(one, other)| one == ours || other == theirs)
+            {
                 let expected = "each name once";
                 return Err(BAD_MAP.at(place(), expected, format!("`{pair}` beside `{taken}`")));
             }
@@ -59,7 +85,9 @@ impl Mapping {
 
     /// A mapping that the program knows, from pairs of our name and theirs.
     pub(super) fn fixed(pairs: &[(&str, &str)]) -> Self {
-        Self(pairs.iter().map(|(ours, theirs)| ((*ours).to_owned(), (*theirs).to_owned())).collect())
+        Self(
+            pairs.iter().map(|(ours, theirs)| ((*ours).to_owned(), (*theirs).to_owned())).collect(),
+        )
     }
 
     /// Our name for one of their columns.
@@ -75,7 +103,18 @@ fn known(name: &str) -> Option<Column> {
 }
 
 fn our_names() -> impl Iterator<Item = &'static str> {
-    [STEP, "tokens", "loss", "grad_norm", "lr", "val_loss", "train_time_ms", "step_avg_ms", "seconds"].into_iter()
+    [
+        STEP,
+        "tokens",
+        "loss",
+        "grad_norm",
+        "lr",
+        "val_loss",
+        "train_time_ms",
+        "step_avg_ms",
+        "seconds",
+    ]
+    .into_iter()
 }
 
 /// The name that differs least from `name`, if it differs little.
@@ -114,7 +153,9 @@ fn plain(name: &str) -> String {
 fn likely(theirs: &str) -> Option<&'static str> {
     let plain = plain(theirs);
     let own = our_names().find(|name| *name == plain);
-    own.or_else(|| ALIASES.iter().find(|(_, names)| names.contains(&plain.as_str())).map(|(ours, _)| *ours))
+    own.or_else(|| {
+        ALIASES.iter().find(|(_, names)| names.contains(&plain.as_str())).map(|(ours, _)| *ours)
+    })
 }
 
 /// A table on its way to a run.
@@ -141,7 +182,9 @@ impl Table {
             let Some(number) = number(cell, ours.is_some())? else { continue };
             match ours.map(|name| (name, known(name))) {
                 Some((STEP, _)) => step = Some(whole(cell, &number)?),
-                Some((_, Some(Column::ValidationLoss))) => evaluation.push((Column::ValidationLoss, number)),
+                Some((_, Some(Column::ValidationLoss))) => {
+                    evaluation.push((Column::ValidationLoss, number))
+                }
                 Some((_, Some(Column::Tokens))) => {
                     whole(cell, &number)?;
                     shared.push((Column::Tokens, number));
@@ -174,8 +217,16 @@ impl Table {
     }
 
     fn no_step(&self, node: Node<'_>, mapping: &Mapping) -> Refusal {
-        let said = mapping.0.iter().find(|(ours, _)| ours == STEP).map_or(STEP, |(_, theirs)| theirs.as_str());
-        let refusal = NO_STEP.at(node.place(), format!("a number in `{said}`"), format!("a row with {}", listed(&self.names)));
+        let said = mapping
+            .0
+            .iter()
+            .find(|(ours, _)| ours == STEP)
+            .map_or(STEP, |(_, theirs)| theirs.as_str());
+        let refusal = NO_STEP.at(
+            node.place(),
+            format!("a number in `{said}`"),
+            format!("a row with {}", listed(&self.names)),
+        );
         match self.names.iter().find(|name| likely(name) == Some(STEP) && *name != said) {
             Some(name) => refusal.way_out(format!("perhaps `--map {STEP}={name}`")),
             None => refusal,
@@ -183,9 +234,16 @@ impl Table {
     }
 
     /// The run that the rows are; `file` is its log.
-    pub fn into_run(self, file: &str, identity: Identity, mapping: &Mapping) -> Result<Run, Refusal> {
+    pub fn into_run(
+        self,
+        file: &str,
+        identity: Identity,
+        mapping: &Mapping,
+    ) -> Result<Run, Refusal> {
         let place = || Place::file(file);
-        if let Some((ours, theirs)) = mapping.0.iter().find(|(_, theirs)| !self.names.contains(theirs)) {
+        if let Some((ours, theirs)) =
+            mapping.0.iter().find(|(_, theirs)| !self.names.contains(theirs))
+        {
             let expected = format!("a column among {}", listed(&self.names));
             let refusal = UNKNOWN_NAME.at(place(), expected, format!("`{theirs}` for `{ours}`"));
             return Err(match nearest(theirs, self.names.iter().map(String::as_str)) {
@@ -194,10 +252,20 @@ impl Table {
             });
         }
         let mut rows = self.training.iter().chain(&self.evaluations);
-        if !rows.any(|row| row.cells.iter().any(|(column, _)| !matches!(column, Column::Other(_)))) {
-            let refusal = NO_VALUES.at(place(), "columns that are known, or mapped", listed(&self.names));
-            let maps: Vec<_> = self.names.iter().filter_map(|name| Some(format!("{}={name}", likely(name)?))).collect();
-            return Err(if maps.is_empty() { refusal } else { refusal.way_out(format!("perhaps `--map {}`", maps.join(","))) });
+        if !rows.any(|row| row.cells.iter().any(|(column, _)| !matches!(column, Column::Other(_))))
+        {
+            let refusal =
+                NO_VALUES.at(place(), "columns that are known, or mapped", listed(&self.names));
+            let maps: Vec<_> = self
+                .names
+                .iter()
+                .filter_map(|name| Some(format!("{}={name}", likely(name)?)))
+                .collect();
+            return Err(if maps.is_empty() {
+                refusal
+            } else {
+                refusal.way_out(format!("perhaps `--map {}`", maps.join(",")))
+            });
         }
         let mut run = Run::new(file, identity, self.hasher.finish());
         run.training = self.training;
@@ -222,7 +290,8 @@ impl Table {
             shown.push(format!("{} more", names.len() - LISTED));
         }
         let found = shown.join(", ");
-        (!names.is_empty()).then(|| UNMAPPED.at(Place::file(file), "columns that are known, or mapped", found))
+        (!names.is_empty())
+            .then(|| UNMAPPED.at(Place::file(file), "columns that are known, or mapped", found))
     }
 }
 
@@ -272,13 +341,17 @@ fn add(rows: &mut Vec<Row>, row: Row, hasher: &mut Hasher, node: Node<'_>) -> Re
             Err(STEPS_GO_BACK.at(node.place(), expected, row.step.to_string()))
         }
         Some(last) if row.step == last.step => {
-            let repeats = |(column, number): &&(Column, Printed)| last.get(column).is_some_and(|told| told != number);
+            let repeats = |(column, number): &&(Column, Printed)| {
+                last.get(column).is_some_and(|told| told != number)
+            };
             if let Some((column, number)) = row.cells.iter().find(repeats) {
                 let told = last.get(column).map_or("", Printed::text);
-                let expected = format!("`{}` = {told}, as before, for step {}", column.name(), row.step);
+                let expected =
+                    format!("`{}` = {told}, as before, for step {}", column.name(), row.step);
                 return Err(TOLD_TWICE.at(node.place(), expected, number.text()));
             }
-            let new: Vec<_> = row.cells.into_iter().filter(|(column, _)| last.get(column).is_none()).collect();
+            let new: Vec<_> =
+                row.cells.into_iter().filter(|(column, _)| last.get(column).is_none()).collect();
             last.cells.extend(new);
             Ok(())
         }
@@ -300,10 +373,15 @@ mod tests {
     #[test]
     fn names_are_mapped_ours_first() {
         let mapping = Mapping::parse(&texts(&["loss=train/loss,step=iter", "time=t"])).unwrap();
-        for (theirs, ours) in
-            [("train/loss", Some("loss")), ("iter", Some("step")), ("t", Some("seconds")),
-             ("val_loss", Some("val_loss")), ("loss", None), ("step", None), ("epoch", None)]
-        {
+        for (theirs, ours) in [
+            ("train/loss", Some("loss")),
+            ("iter", Some("step")),
+            ("t", Some("seconds")),
+            ("val_loss", Some("val_loss")),
+            ("loss", None),
+            ("step", None),
+            ("epoch", None),
+        ] {
             assert_eq!(mapping.ours(theirs), ours, "{theirs}");
         }
     }

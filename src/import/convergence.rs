@@ -131,30 +131,47 @@ impl Reference {
                 points: Vec::new(),
             });
             if reference.benchmark != benchmark || reference.measure != measure {
-                let expected = format!("points of `{}` in {}", reference.benchmark, reference.measure.word());
+                let expected =
+                    format!("points of `{}` in {}", reference.benchmark, reference.measure.word());
                 let found = format!("`{benchmark}` in {}", measure.word());
                 return Err(BAD_REFERENCE.at(entry.place(), expected, found));
             }
             if reference.points.iter().any(|other| other.batch == point.batch) {
                 let found = format!("{} again", point.batch);
-                return Err(BAD_REFERENCE.at(entry.required("BS")?.place(), "each batch size once", found));
+                return Err(BAD_REFERENCE.at(
+                    entry.required("BS")?.place(),
+                    "each batch size once",
+                    found,
+                ));
             }
             reference.points.push(point);
         }
-        let mut reference = reference.ok_or_else(|| BAD_REFERENCE.at(root.place(), "a point", "none"))?;
+        let mut reference =
+            reference.ok_or_else(|| BAD_REFERENCE.at(root.place(), "a point", "none"))?;
         reference.points.sort_by_key(|point| point.batch);
         Ok(reference)
     }
 
     /// Holds the runs of a submission, the dropped ones left out, against the reference.
-    pub(super) fn check(&self, of: &Timed, measure: Measure, kept: &[f64], dropped: usize) -> Result<Convergence, String> {
+    pub(super) fn check(
+        &self,
+        of: &Timed,
+        measure: Measure,
+        kept: &[f64],
+        dropped: usize,
+    ) -> Result<Convergence, String> {
         if of.benchmark != self.benchmark {
             return Err(format!("the reference is of `{}`", self.benchmark));
         }
         if measure != self.measure {
-            return Err(format!("the reference counts {}, the runs {}", self.measure.word(), measure.word()));
+            return Err(format!(
+                "the reference counts {}, the runs {}",
+                self.measure.word(),
+                measure.word()
+            ));
         }
-        let curves: Result<Vec<_>, _> = self.points.iter().map(|point| Curve::of(point, dropped)).collect();
+        let curves: Result<Vec<_>, _> =
+            self.points.iter().map(|point| Curve::of(point, dropped)).collect();
         let (curve, against) = locate(&thinned(curves?), of.batch)?;
         let submission = mean(kept).map_err(|why| why.to_string())?;
         let least = curve.least(curve.sd, kept.len())?;
@@ -185,17 +202,26 @@ impl Reference {
 fn point(entry: Node<'_>) -> Result<(&str, Measure, Point), Refusal> {
     let benchmark = entry.required("Benchmark")?.text()?;
     let batch = entry.required("BS")?;
-    let known = [("samples to converge", Measure::Samples), ("Epochs to converge", Measure::Epochs)];
+    let known =
+        [("samples to converge", Measure::Samples), ("Epochs to converge", Measure::Epochs)];
     let found = known.iter().find_map(|(key, measure)| Some((entry.get(key)?, *measure)));
     let Some((list, measure)) = found else {
-        return Err(BAD_REFERENCE.at(entry.place(), "`samples to converge` or `Epochs to converge`", "neither"));
+        return Err(BAD_REFERENCE.at(
+            entry.place(),
+            "`samples to converge` or `Epochs to converge`",
+            "neither",
+        ));
     };
     let values: Vec<f64> = list.items()?.map(Node::float).collect::<Result<_, _>>()?;
     if values.iter().any(|value| *value <= 0.0) {
         return Err(BAD_REFERENCE.at(list.place(), "numbers above zero", "another one"));
     }
     if values.len() < 3 {
-        return Err(BAD_REFERENCE.at(list.place(), "at least three runs", counted(values.len(), "run")));
+        return Err(BAD_REFERENCE.at(
+            list.place(),
+            "at least three runs",
+            counted(values.len(), "run"),
+        ));
     }
     let size = batch.integer()?;
     if size == 0 {
@@ -219,11 +245,21 @@ impl Curve {
         let refused = |why: crate::stats::Refused| why.to_string();
         let mut sorted = point.values.clone();
         sorted.sort_by(f64::total_cmp);
-        let kept: Vec<_> =
-            sorted.iter().copied().skip(dropped).take(sorted.len().saturating_sub(2 * dropped)).collect();
+        let kept: Vec<_> = sorted
+            .iter()
+            .copied()
+            .skip(dropped)
+            .take(sorted.len().saturating_sub(2 * dropped))
+            .collect();
         let summary = Summary::of(&sorted).map_err(refused)?;
         let mean = mean(&kept).map_err(refused)?;
-        Ok(Self { batch: point.batch, mean, sd: summary.sd, population_sd: summary.population_sd(), runs: kept.len() })
+        Ok(Self {
+            batch: point.batch,
+            mean,
+            sd: summary.sd,
+            population_sd: summary.population_sd(),
+            runs: kept.len(),
+        })
     }
 
     fn between(low: &Self, high: &Self, batch: u64) -> Self {
@@ -242,14 +278,18 @@ impl Curve {
     fn least(&self, sd: f64, runs: usize) -> Result<f64, String> {
         let df = (self.runs + runs) as f64 - 2.0;
         let distribution = StudentT::new(df).map_err(|why| why.to_string())?;
-        let reach = distribution.upper_quantile(ALPHA) * (1.0 / self.runs as f64 + 1.0 / runs as f64).sqrt();
+        let reach = distribution.upper_quantile(ALPHA)
+            * (1.0 / self.runs as f64 + 1.0 / runs as f64).sqrt();
         Ok(self.mean - reach * sd)
     }
 }
 
 /// The points that the rules keep.
 fn thinned(mut curves: Vec<Curve>) -> Vec<Curve> {
-    let fastest = curves.iter().min_by(|one, other| one.mean.total_cmp(&other.mean)).map_or(0, |curve| curve.batch);
+    let fastest = curves
+        .iter()
+        .min_by(|one, other| one.mean.total_cmp(&other.mean))
+        .map_or(0, |curve| curve.batch);
     curves.retain(|curve| curve.batch >= fastest);
     let mut at = 1;
     while let Some([low, middle, high]) = curves.get(at - 1..at + 2) {
@@ -268,7 +308,9 @@ fn locate(curves: &[Curve], batch: u64) -> Result<(Curve, Against), String> {
     let (low, high) = (above.checked_sub(1).and_then(|at| curves.get(at)), curves.get(above));
     match (low, high) {
         (_, Some(same)) if same.batch == batch => Ok((*same, Against::Same)),
-        (Some(low), Some(high)) => Ok((Curve::between(low, high, batch), Against::Between(low.batch, high.batch))),
+        (Some(low), Some(high)) => {
+            Ok((Curve::between(low, high, batch), Against::Between(low.batch, high.batch)))
+        }
         (None, Some(smallest)) => Ok((*smallest, Against::Smallest(smallest.batch))),
         (_, None) => Err(format!("the reference has no point at batch size {batch} or above")),
     }
@@ -280,12 +322,28 @@ mod tests {
     use serde_json::json;
 
     fn reference(points: &[(u64, &[f64])]) -> Reference {
-        let points = points.iter().map(|(batch, values)| Point { batch: *batch, values: values.to_vec() }).collect();
-        Reference { file: "r.json".into(), benchmark: "b".into(), measure: Measure::Samples, points }
+        let points = points
+            .iter()
+            .map(|(batch, values)| Point { batch: *batch, values: values.to_vec() })
+            .collect();
+        Reference {
+            file: "r.json".into(),
+            benchmark: "b".into(),
+            measure: Measure::Samples,
+            points,
+        }
     }
 
     fn timed(batch: u64) -> Timed {
-        Timed { benchmark: "b".into(), organisation: None, platform: None, batch, milliseconds: None, success: true, converged: None }
+        Timed {
+            benchmark: "b".into(),
+            organisation: None,
+            platform: None,
+            batch,
+            milliseconds: None,
+            success: true,
+            converged: None,
+        }
     }
 
     const RUNS: [f64; 7] = [90.0, 95.0, 100.0, 100.0, 100.0, 105.0, 110.0];
@@ -293,12 +351,16 @@ mod tests {
     #[test]
     fn the_least_mean_is_where_the_test_stops_rejecting() {
         let reference = reference(&[(8, &RUNS)]);
-        let check = |values: &[f64]| reference.check(&timed(8), Measure::Samples, values, 1).unwrap();
+        let check =
+            |values: &[f64]| reference.check(&timed(8), Measure::Samples, values, 1).unwrap();
         let found = check(&[99.0, 97.0, 98.0]);
         // s = sqrt(250 / 6); t(0.95; 6) = 1.9431802804 (scipy); 100 - t s sqrt(1/5 + 1/3).
         assert!((found.least - 90.839_760).abs() < 1e-5, "{}", found.least);
         assert!((found.least_population - 91.519_266).abs() < 1e-5, "{}", found.least_population);
-        assert_eq!((found.reference, found.submission, found.verdict), (100.0, 98.0, Verdict::Scaled));
+        assert_eq!(
+            (found.reference, found.submission, found.verdict),
+            (100.0, 98.0, Verdict::Scaled)
+        );
         assert!((found.factor - 100.0 / 98.0).abs() < 1e-15);
         assert_eq!(check(&[101.0, 100.0, 99.0]).verdict, Verdict::Passes);
         assert_eq!(check(&[101.0, 100.0, 99.0]).factor, 1.0);
@@ -309,7 +371,8 @@ mod tests {
     fn between_two_points_the_line_stands_in() {
         let doubled = RUNS.map(|value| 2.0 * value);
         let reference = reference(&[(8, &RUNS), (16, &doubled)]);
-        let check = |batch| reference.check(&timed(batch), Measure::Samples, &[150.0, 150.0, 150.0], 1);
+        let check =
+            |batch| reference.check(&timed(batch), Measure::Samples, &[150.0, 150.0, 150.0], 1);
         let found = check(12).unwrap();
         assert_eq!((found.reference, found.against), (150.0, Against::Between(8, 16)));
         assert!((found.sd - 1.5 * (250.0_f64 / 6.0).sqrt()).abs() < 1e-12);
@@ -323,7 +386,8 @@ mod tests {
     fn slow_points_are_thinned_out() {
         let slow = RUNS.map(|value| 1.9 * value);
         let (double, triple) = (RUNS.map(|value| 2.0 * value), RUNS.map(|value| 3.0 * value));
-        let points = reference(&[(4, &double), (8, &RUNS), (12, &slow), (16, &double), (24, &triple)]);
+        let points =
+            reference(&[(4, &double), (8, &RUNS), (12, &slow), (16, &double), (24, &triple)]);
         let curves = points.points.iter().map(|point| Curve::of(point, 1).unwrap()).collect();
         let kept: Vec<_> = thinned(curves).iter().map(|curve| curve.batch).collect();
         assert_eq!(kept, [8, 16, 24]);
@@ -333,7 +397,10 @@ mod tests {
     fn other_references_do_not_fit() {
         let reference = reference(&[(8, &RUNS)]);
         let other = Timed { benchmark: "c".into(), ..timed(8) };
-        assert_eq!(reference.check(&other, Measure::Samples, &[1.0], 1).unwrap_err(), "the reference is of `b`");
+        assert_eq!(
+            reference.check(&other, Measure::Samples, &[1.0], 1).unwrap_err(),
+            "the reference is of `b`"
+        );
         let epochs = reference.check(&timed(8), Measure::Epochs, &[1.0], 1).unwrap_err();
         assert_eq!(epochs, "the reference counts samples, the runs epochs");
     }
@@ -353,12 +420,24 @@ mod tests {
             (json!({"a": point("a", 8), "b": point("a", 8)}), "import::bad-reference", "/b/BS"),
             (json!({"a": point("a", 0)}), "import::bad-reference", "/a/BS"),
             (json!({"a": {"Benchmark": "a", "BS": 1}}), "import::bad-reference", "/a"),
-            (json!({"a": {"Benchmark": "a", "BS": 1, "samples to converge": [1, 2]}}), "import::bad-reference", "/a/samples to converge"),
-            (json!({"a": {"Benchmark": "a", "BS": 1, "samples to converge": [1, 2, -1]}}), "import::bad-reference", "/a/samples to converge"),
+            (
+                json!({"a": {"Benchmark": "a", "BS": 1, "samples to converge": [1, 2]}}),
+                "import::bad-reference",
+                "/a/samples to converge",
+            ),
+            (
+                json!({"a": {"Benchmark": "a", "BS": 1, "samples to converge": [1, 2, -1]}}),
+                "import::bad-reference",
+                "/a/samples to converge",
+            ),
             (json!({"a": {"BS": 1}}), "source::missing-field", "/a"),
         ] {
             let refusal = parse(value).unwrap_err();
-            assert_eq!((refusal.code.id, refusal.place.pointer.as_str()), (code, pointer), "{refusal}");
+            assert_eq!(
+                (refusal.code.id, refusal.place.pointer.as_str()),
+                (code, pointer),
+                "{refusal}"
+            );
         }
     }
 }

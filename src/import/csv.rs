@@ -39,7 +39,11 @@ mod tests {
         let text = "step,train/loss,val_loss,tokens\r\n0,,10.80,0\r\n10.0,4.50,,5120\r\n20,4.25,3.50,10240\r\n";
         let run = read(text, "loss=train/loss").unwrap();
         let cells = |rows: &[super::super::Row], row: usize| -> Vec<String> {
-            rows[row].cells.iter().map(|(column, number)| format!("{}={}", column.name(), number.text())).collect()
+            rows[row]
+                .cells
+                .iter()
+                .map(|(column, number)| format!("{}={}", column.name(), number.text()))
+                .collect()
         };
         assert_eq!(cells(&run.training, 0), ["loss=4.50", "tokens=5120"]);
         assert_eq!(cells(&run.evaluations, 1), ["val_loss=3.50", "tokens=10240"]);

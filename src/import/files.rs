@@ -121,7 +121,8 @@ impl Walk {
             self.without_earlier_states(&mut entries);
         }
         for path in entries {
-            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            let hidden =
+                path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
             let Ok(about) = std::fs::symlink_metadata(&path) else { continue };
             if hidden {
                 self.skip(&path, "a hidden file");
@@ -237,7 +238,8 @@ fn bundle_name(format: Format, group: &str, log: &Path, taken: &mut HashSet<Stri
     };
     let name: String =
         format!("{group}-{}", plain(&own.unwrap_or_default())).chars().take(NAME_CAP).collect();
-    let numbered = |number: usize| if number == 1 { name.clone() } else { format!("{name}-{number}") };
+    let numbered =
+        |number: usize| if number == 1 { name.clone() } else { format!("{name}-{number}") };
     (1..).map(numbered).find(|name| taken.insert(name.to_ascii_lowercase())).unwrap_or_default()
 }
 
@@ -269,7 +271,8 @@ mod tests {
 
     #[test]
     fn files_of_a_folder_are_a_group() {
-        let folder = tree(&["a/x.txt", "a/x.log", "a/README.md", "b/y z.txt", "c/b/y z.txt", ".git/z.txt"]);
+        let folder =
+            tree(&["a/x.txt", "a/x.log", "a/README.md", "b/y z.txt", "c/b/y z.txt", ".git/z.txt"]);
         let finds = find(Format::Speedrun, &[folder.path().to_owned()], None);
         let wanted = [("a", "a-x"), ("a", "a-x-2"), ("c-b", "c-b-y-z")];
         let found = names(&finds);
@@ -286,7 +289,8 @@ mod tests {
     #[test]
     fn a_trainers_last_state_is_the_run() {
         let state = "trainer_state.json";
-        let files = ["s/one/", "s/one/checkpoint-5/", "s/two/checkpoint-90/", "s/two/checkpoint-100/"];
+        let files =
+            ["s/one/", "s/one/checkpoint-5/", "s/two/checkpoint-90/", "s/two/checkpoint-100/"];
         let files: Vec<_> = files.iter().map(|folder| format!("{folder}{state}")).collect();
         let folder = tree(&files.iter().map(String::as_str).collect::<Vec<_>>());
         let finds = find(Format::HfTrainer, &[folder.path().to_owned()], None);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::run::{Column, Run};
 use super::{
-    ALSO_ELSEWHERE, EARLY_STOP, Format, NO_FINAL_VALIDATION, NOT_FINITE, Options, SAME_BYTES, SAME_METRICS,
-    SAME_SEED, counted, score,
+    ALSO_ELSEWHERE, EARLY_STOP, Format, NO_FINAL_VALIDATION, NOT_FINITE, Options, SAME_BYTES,
+    SAME_METRICS, SAME_SEED, counted, score,
 };
 use crate::source::{Place, Refusal};
 use crate::stats::{self, Refused, Summary, T};
@@ -139,7 +139,11 @@ fn ending(run: &mut Run) {
             Some(EARLY_STOP.at(place(), expected, format!("step {last} as the last one")))
         }
         (_, None) => {
-            let found = match run.evaluations.iter().rfind(|row| row.get(&Column::ValidationLoss).is_some()) {
+            let found = match run
+                .evaluations
+                .iter()
+                .rfind(|row| row.get(&Column::ValidationLoss).is_some())
+            {
                 Some(row) => format!("the last one at step {}", row.step),
                 None => "none".to_owned(),
             };
@@ -157,11 +161,11 @@ fn ending(run: &mut Run) {
 
 fn losses(runs: &[Run], target: Option<f64>) -> Losses {
     let counting: Vec<_> = runs.iter().filter(|run| run.counts()).collect();
-    let values: Vec<f64> =
-        counting.iter().filter_map(|run| run.final_loss()?.value()).collect();
+    let values: Vec<f64> = counting.iter().filter_map(|run| run.final_loss()?.value()).collect();
     let mut lengths: BTreeMap<u64, usize> = BTreeMap::new();
     for run in &counting {
-        *lengths.entry(run.planned.or_else(|| run.last_step()).unwrap_or_default()).or_default() += 1;
+        *lengths.entry(run.planned.or_else(|| run.last_step()).unwrap_or_default()).or_default() +=
+            1;
     }
     if lengths.len() > 1 {
         let parts: Vec<_> = lengths
@@ -174,7 +178,8 @@ fn losses(runs: &[Run], target: Option<f64>) -> Losses {
     }
     let summary = Summary::of(&values).map_err(NoFigure::from);
     let mean = stats::mean(&values).map_err(NoFigure::from);
-    let test = target.map(|target| Ok(stats::one_sample(summary.as_ref().map_err(Clone::clone)?, target)?));
+    let test = target
+        .map(|target| Ok(stats::one_sample(summary.as_ref().map_err(Clone::clone)?, target)?));
     Losses { values, mean, summary, test }
 }
 
@@ -186,7 +191,10 @@ mod tests {
     use crate::digest::Digest;
 
     fn row(step: u64, loss: &str) -> Row {
-        Row { step, cells: vec![(Column::ValidationLoss, Printed::parse(loss.as_bytes()).unwrap())] }
+        Row {
+            step,
+            cells: vec![(Column::ValidationLoss, Printed::parse(loss.as_bytes()).unwrap())],
+        }
     }
 
     fn run(file: &str, steps: u64, loss: &str) -> Run {
@@ -203,7 +211,8 @@ mod tests {
     }
 
     fn codes(group: &Group) -> Vec<Vec<&str>> {
-        let codes = |run: &Run| run.findings.iter().map(|finding| finding.refusal.code.id).collect();
+        let codes =
+            |run: &Run| run.findings.iter().map(|finding| finding.refusal.code.id).collect();
         group.runs.iter().map(codes).collect()
     }
 
@@ -219,18 +228,39 @@ mod tests {
         let mut renamed = run("c", 50, "3.25");
         renamed.metrics_sha256 = Digest::of(b"a");
         let copy = Run { file: "d".into(), ..run("a", 50, "3.25") };
-        let group = group(vec![run("a", 50, "3.25"), run("b", 50, "3.25"), renamed, copy], Some(3.5));
-        assert_eq!(codes(&group), [vec![], vec![], vec!["import::same-metrics"], vec!["import::same-bytes"]]);
-        assert_eq!((losses(&group).values.as_slice(), group.counted()), ([3.25, 3.25].as_slice(), 2));
+        let group =
+            group(vec![run("a", 50, "3.25"), run("b", 50, "3.25"), renamed, copy], Some(3.5));
+        assert_eq!(
+            codes(&group),
+            [vec![], vec![], vec!["import::same-metrics"], vec!["import::same-bytes"]]
+        );
+        assert_eq!(
+            (losses(&group).values.as_slice(), group.counted()),
+            ([3.25, 3.25].as_slice(), 2)
+        );
         let why = losses(&group).test.as_ref().unwrap().as_ref().unwrap_err();
         assert_eq!(*why, NoFigure::Refused(Refused::NoSpread));
     }
 
     #[test]
     fn seeds_count_once_unless_the_first_run_did_not() {
-        let seeded = |file: &str, steps, seed: &str| Run { seed: Some(seed.to_owned()), ..run(file, steps, "3.25") };
-        let group = group(vec![seeded("a", 25, "1"), seeded("b", 50, "1"), seeded("c", 50, "2"), seeded("d", 50, "2")], None);
-        assert_eq!(codes(&group), [vec!["import::early-stop"], vec![], vec![], vec!["import::same-seed"]]);
+        let seeded = |file: &str, steps, seed: &str| Run {
+            seed: Some(seed.to_owned()),
+            ..run(file, steps, "3.25")
+        };
+        let group = group(
+            vec![
+                seeded("a", 25, "1"),
+                seeded("b", 50, "1"),
+                seeded("c", 50, "2"),
+                seeded("d", 50, "2"),
+            ],
+            None,
+        );
+        assert_eq!(
+            codes(&group),
+            [vec!["import::early-stop"], vec![], vec![], vec!["import::same-seed"]]
+        );
         assert!(group.runs[3].findings[0].refusal.found.contains("the seed 2 of `c`"));
     }
 
@@ -240,8 +270,14 @@ mod tests {
         unvalidated.training = vec![row(51, "3.0")];
         unvalidated.planned = None;
         let group = group(vec![run("a", 50, "inf"), unvalidated, run("c", 50, "3.25")], None);
-        assert_eq!(codes(&group), [vec!["import::not-finite"], vec!["import::no-final-validation"], vec![]]);
-        assert_eq!((losses(&group).mean.clone(), losses(&group).summary.is_err()), (Ok(3.25), true));
+        assert_eq!(
+            codes(&group),
+            [vec!["import::not-finite"], vec!["import::no-final-validation"], vec![]]
+        );
+        assert_eq!(
+            (losses(&group).mean.clone(), losses(&group).summary.is_err()),
+            (Ok(3.25), true)
+        );
     }
 
     #[test]
@@ -255,7 +291,10 @@ mod tests {
 
     #[test]
     fn a_run_in_two_groups_is_named() {
-        let mut groups = [group(vec![run("a", 50, "3.25")], None), group(vec![run("b", 50, "3.0"), run("a", 50, "3.25")], None)];
+        let mut groups = [
+            group(vec![run("a", 50, "3.25")], None),
+            group(vec![run("b", 50, "3.0"), run("a", 50, "3.25")], None),
+        ];
         across(&mut groups);
         assert_eq!(codes(&groups[0]), [Vec::<&str>::new()]);
         assert_eq!(codes(&groups[1]), [vec![], vec!["import::also-elsewhere"]]);

@@ -15,9 +15,17 @@ use super::{BEST_DIFFERS, STEPS_DIFFER};
 use crate::source::{Document, Kind, Node, Refusal, Source};
 
 /// What the Trainer calls the columns that are known here.
-const NAMES: &[(&str, &str)] = &[("val_loss", "eval_loss"), ("lr", "learning_rate"), ("tokens", "num_input_tokens_seen")];
+const NAMES: &[(&str, &str)] =
+    &[("val_loss", "eval_loss"), ("lr", "learning_rate"), ("tokens", "num_input_tokens_seen")];
 /// What the state says about how the run was made. Paths are left out: they are nobody's business.
-const CONFIG: &[&str] = &["max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps"];
+const CONFIG: &[&str] = &[
+    "max_steps",
+    "num_train_epochs",
+    "train_batch_size",
+    "logging_steps",
+    "eval_steps",
+    "save_steps",
+];
 
 /// Reads one state.
 pub fn parse<R: Read>(log: Log<R>) -> Result<Run, Refusal> {
@@ -66,10 +74,18 @@ fn scalar(node: Node<'_>) -> Option<Json> {
 /// The best metric is one that some evaluation printed.
 fn check_best(best: Node<'_>, run: &mut Run) -> Result<(), Refusal> {
     let value = best.float()?;
-    let mut told = run.evaluations.iter().flat_map(|row| &row.cells).chain(run.training.iter().flat_map(|row| &row.cells));
+    let mut told = run
+        .evaluations
+        .iter()
+        .flat_map(|row| &row.cells)
+        .chain(run.training.iter().flat_map(|row| &row.cells));
     if !told.any(|(_, number)| number.value() == Some(value)) {
         let found = best.printed()?.to_owned();
-        run.note(BEST_DIFFERS.at(best.place(), "the metric of an evaluation in `log_history`", found));
+        run.note(BEST_DIFFERS.at(
+            best.place(),
+            "the metric of an evaluation in `log_history`",
+            found,
+        ));
     }
     Ok(())
 }
@@ -84,7 +100,9 @@ mod tests {
     }
 
     fn state(history: &str, more: &str) -> String {
-        format!("{{\"best_metric\": 2.5, \"global_step\": 20, \"max_steps\": 20, {more}\"log_history\": [{history}]}}")
+        format!(
+            "{{\"best_metric\": 2.5, \"global_step\": 20, \"max_steps\": 20, {more}\"log_history\": [{history}]}}"
+        )
     }
 
     const HISTORY: &str = r#"{"epoch": 0.5, "grad_norm": 1.25, "learning_rate": 5e-05, "loss": 3.0, "step": 10},
@@ -113,7 +131,10 @@ mod tests {
             (&*state("", ""), "import::no-values"),
             (&*state("{\"loss\": 1.0}", ""), "import::no-step"),
             (&*state("1", ""), "source::wrong-type"),
-            (&*state(HISTORY, "").replace("\"global_step\": 20", "\"global_step\": \"x\""), "source::wrong-type"),
+            (
+                &*state(HISTORY, "").replace("\"global_step\": 20", "\"global_step\": \"x\""),
+                "source::wrong-type",
+            ),
         ] {
             assert_eq!(read(text).unwrap_err().code.id, code, "{text}");
         }

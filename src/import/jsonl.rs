@@ -109,10 +109,14 @@ mod tests {
         let text = "{\"iter\":0,\"val_loss\":10.80}\n{\"iter\":10,\"loss\":\"4.5\",\"lr\":2e-05,\"note\":\"x\"}\n\n\
                     {\"iter\":10,\"val_loss\":NaN,\"t\":3}\n{\"iter\":20,\"loss\":null,\"val_loss\":3.5000}";
         let run = read(text, "step=iter,time=t").unwrap();
-        let steps = |rows: &[super::super::Row]| rows.iter().map(|row| row.step).collect::<Vec<_>>();
+        let steps =
+            |rows: &[super::super::Row]| rows.iter().map(|row| row.step).collect::<Vec<_>>();
         assert_eq!((steps(&run.training), steps(&run.evaluations)), (vec![10], vec![0, 10, 20]));
         let told = |row: usize, column| run.evaluations[row].get(&column).unwrap().text();
-        assert_eq!((told(0, Column::ValidationLoss), told(1, Column::ValidationLoss)), ("10.80", "NaN"));
+        assert_eq!(
+            (told(0, Column::ValidationLoss), told(1, Column::ValidationLoss)),
+            ("10.80", "NaN")
+        );
         assert_eq!(told(1, Column::Seconds), "3");
         assert_eq!(run.final_loss().unwrap().text(), "3.5000");
         assert_eq!(run.findings.len(), 1, "{:?}", run.findings);
@@ -123,7 +127,13 @@ mod tests {
     fn what_cannot_be_read_is_refused_with_its_place() {
         for (text, map, code, line, column) in [
             ("{\"step\":0,\"loss\":1}\n{\"loss\":2}\n", "", "import::no-step", 2, 1),
-            ("{\"step\":5,\"loss\":1}\n {\"step\":4,\"loss\":2}\n", "", "import::steps-go-back", 2, 2),
+            (
+                "{\"step\":5,\"loss\":1}\n {\"step\":4,\"loss\":2}\n",
+                "",
+                "import::steps-go-back",
+                2,
+                2,
+            ),
             ("{\"step\":5,\"loss\":1}\n{\"step\":5,\"loss\":2}\n", "", "import::told-twice", 2, 1),
             ("{\"step\":0,\"loss\":\"low\"}\n", "", "import::not-a-number", 1, 18),
             ("{\"step\":0.5,\"loss\":1}\n", "", "import::not-a-number", 1, 9),
@@ -150,13 +160,19 @@ mod tests {
     fn a_torn_last_line_is_named() {
         let run = read("{\"step\":0,\"loss\":1}\n{\"step\":1,\"lo", "").unwrap();
         assert_eq!(run.training.len(), 1);
-        assert_eq!((run.findings[0].refusal.code.id, run.findings[0].refusal.place.line), ("import::torn-line", 2));
+        assert_eq!(
+            (run.findings[0].refusal.code.id, run.findings[0].refusal.place.line),
+            ("import::torn-line", 2)
+        );
     }
 
     #[test]
     fn bare_words_for_what_is_not_finite_become_strings() {
         for (text, wanted) in [
-            (r#"{"a":NaN,"b":[-Infinity,Infinity]}"#, r#"{"a":"NaN","b":["-Infinity","Infinity"]}"#),
+            (
+                r#"{"a":NaN,"b":[-Infinity,Infinity]}"#,
+                r#"{"a":"NaN","b":["-Infinity","Infinity"]}"#,
+            ),
             (r#"{"NaN":"NaN \" NaN","é":1}"#, r#"{"NaN":"NaN \" NaN","é":1}"#),
             ("\"\\", "\"\\"),
         ] {

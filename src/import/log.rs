@@ -275,10 +275,13 @@ mod tests {
         text.extend_from_slice(b"\nlast");
         let whole = lines(&text, usize::MAX);
         assert_eq!(whole.1.sha256, Digest::of(&text));
-        let short: Vec<_> =
-            whole.0.iter().map(|(b, n, e, c)| (b.len(), *n, *e, *c)).collect();
-        let wanted =
-            [(LINE_CAP, 1, true, true), (6, 2, true, false), (LINE_CAP, 3, true, true), (4, 4, false, false)];
+        let short: Vec<_> = whole.0.iter().map(|(b, n, e, c)| (b.len(), *n, *e, *c)).collect();
+        let wanted = [
+            (LINE_CAP, 1, true, true),
+            (6, 2, true, false),
+            (LINE_CAP, 3, true, true),
+            (4, 4, false, false),
+        ];
         assert_eq!(short, wanted);
         assert_eq!(whole.0[1].0, b"step:0");
         for step in [1000, 65_536, 70_001] {

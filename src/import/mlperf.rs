@@ -20,8 +20,11 @@ use crate::source::{Document, Kind, Node, Place, Refusal};
 /// What stands before each record.
 const TOKEN: &[u8] = b":::MLLOG ";
 /// What tells one evaluation from another, best first: the log's units of progress.
-const PROGRESS: [(&str, Measure); 3] =
-    [("samples_count", Measure::Samples), ("epoch_num", Measure::Epochs), ("step_num", Measure::Steps)];
+const PROGRESS: [(&str, Measure); 3] = [
+    ("samples_count", Measure::Samples),
+    ("epoch_num", Measure::Epochs),
+    ("step_num", Measure::Steps),
+];
 
 /// Reads one log.
 pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Refusal> {
@@ -37,7 +40,8 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Refusal> {
         let start = at + TOKEN.len();
         let bytes = line.bytes.get(start..).unwrap_or_default();
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let column = String::from_utf8_lossy(line.bytes.get(..start).unwrap_or_default()).chars().count();
+        let column =
+            String::from_utf8_lossy(line.bytes.get(..start).unwrap_or_default()).chars().count();
         let record = document(&name, Line { bytes, ..line });
         let shift = |refusal: Refusal| {
             let place = refusal.place.clone();
@@ -125,7 +129,8 @@ impl Reader {
     fn evaluation(&mut self, root: Node<'_>, time: u64) -> Result<(), Refusal> {
         let told = |node: Node<'_>| -> Result<Printed, Refusal> {
             let text = node.printed()?;
-            Printed::parse(text.as_bytes()).ok_or_else(|| BAD_RECORD.at(node.place(), "a number", format!("`{text}`")))
+            Printed::parse(text.as_bytes())
+                .ok_or_else(|| BAD_RECORD.at(node.place(), "a number", format!("`{text}`")))
         };
         let value = told(root.required("value")?)?;
         let metadata = root.required("metadata")?;
@@ -152,8 +157,13 @@ impl Reader {
         }
         let absent = |what: &str| NO_RECORD.at(place(), format!("`{what}`"), "none");
         let text = |key: &str| self.settings.get(key).and_then(Json::as_str).map(str::to_owned);
-        let benchmark = text("submission_benchmark").ok_or_else(|| absent("submission_benchmark"))?;
-        let batch = self.settings.get("global_batch_size").and_then(Json::as_u64).filter(|batch| *batch > 0);
+        let benchmark =
+            text("submission_benchmark").ok_or_else(|| absent("submission_benchmark"))?;
+        let batch = self
+            .settings
+            .get("global_batch_size")
+            .and_then(Json::as_u64)
+            .filter(|batch| *batch > 0);
         let batch = batch.ok_or_else(|| absent("global_batch_size"))?;
         let started = self.started.ok_or_else(|| absent("run_start"))?;
         let status = self.stopped.as_ref().map(|(_, status)| status.as_str());
@@ -163,7 +173,8 @@ impl Reader {
             return Err(BAD_RECORD.at(place(), expected, stopped.to_string()));
         }
         let converged = self.evaluations.last().and_then(|last| last.progress.first());
-        let converged = converged.and_then(|(_, measure, number)| Some((*measure, number.value()?)));
+        let converged =
+            converged.and_then(|(_, measure, number)| Some((*measure, number.value()?)));
         let success = status == Some("success");
         run.timed = Some(Timed {
             benchmark: benchmark.clone(),
@@ -186,12 +197,15 @@ impl Reader {
             Some(seed) => Some(seed.to_string()),
             None => None,
         };
-        run.extra.insert("result".to_owned(), json!({
-            "status": status,
-            "run_start_ms": started,
-            "run_stop_ms": stopped,
-            "duration_ms": stopped.map(|stopped| stopped - started),
-        }));
+        run.extra.insert(
+            "result".to_owned(),
+            json!({
+                "status": status,
+                "run_start_ms": started,
+                "run_stop_ms": stopped,
+                "duration_ms": stopped.map(|stopped| stopped - started),
+            }),
+        );
         run.config = self.settings;
         Ok(())
     }
@@ -200,10 +214,13 @@ impl Reader {
     fn target(&self, benchmark: &str, run: &mut Run) {
         let Some(target) = rule(benchmark).and_then(|rule| rule.target) else { return };
         let last = self.evaluations.last();
-        let met = last.is_some_and(|last| last.value.value().is_some_and(|value| target.is_met(value)));
+        let met =
+            last.is_some_and(|last| last.value.value().is_some_and(|value| target.is_met(value)));
         if !met {
-            let found = last.map_or("no evaluation".to_owned(), |last| last.value.text().to_owned());
-            let place = last.map_or_else(|| Place::file(run.file.as_str()), |last| last.place.clone());
+            let found =
+                last.map_or("no evaluation".to_owned(), |last| last.value.text().to_owned());
+            let place =
+                last.map_or_else(|| Place::file(run.file.as_str()), |last| last.place.clone());
             run.exclude(TARGET_MISSED.at(place, format!("a last evaluation {target}"), found));
         }
     }
@@ -212,22 +229,34 @@ impl Reader {
     fn rows(&self, batch: u64, started: u64, run: &mut Run) -> Result<(), Refusal> {
         for evaluation in &self.evaluations {
             let whole = |measure: Measure| {
-                let (_, _, number) = evaluation.progress.iter().find(|(_, other, _)| *other == measure)?;
+                let (_, _, number) =
+                    evaluation.progress.iter().find(|(_, other, _)| *other == measure)?;
                 number.text().parse::<u64>().ok()
             };
             let from_samples = whole(Measure::Samples).filter(|samples| samples % batch == 0);
-            let Some(step) = from_samples.map(|samples| samples / batch).or_else(|| whole(Measure::Steps)) else { continue };
+            let Some(step) =
+                from_samples.map(|samples| samples / batch).or_else(|| whole(Measure::Steps))
+            else {
+                continue;
+            };
             if run.evaluations.last().is_some_and(|last| last.step >= step) {
                 let expected = "later evaluations at later steps";
-                return Err(STEPS_GO_BACK.at(evaluation.place.clone(), expected, format!("step {step}")));
+                return Err(STEPS_GO_BACK.at(
+                    evaluation.place.clone(),
+                    expected,
+                    format!("step {step}"),
+                ));
             }
-            let mut cells = vec![(Column::Other(Cow::Borrowed("eval_accuracy")), evaluation.value.clone())];
+            let mut cells =
+                vec![(Column::Other(Cow::Borrowed("eval_accuracy")), evaluation.value.clone())];
             for (name, _, number) in &evaluation.progress {
                 cells.push((Column::Other(Cow::Borrowed(name)), number.clone()));
             }
             let passed = evaluation.time.saturating_sub(started);
             let seconds = format!("{}.{:03}", passed / 1000, passed % 1000);
-            cells.extend(Printed::parse(seconds.as_bytes()).map(|seconds| (Column::Seconds, seconds)));
+            cells.extend(
+                Printed::parse(seconds.as_bytes()).map(|seconds| (Column::Seconds, seconds)),
+            );
             run.evaluations.push(Row { step, cells });
         }
         Ok(())
@@ -243,7 +272,9 @@ mod tests {
     }
 
     fn record(time: u64, key: &str, value: &str, metadata: &str) -> String {
-        format!(":::MLLOG {{\"namespace\": \"\", \"time_ms\": {time}, \"event_type\": \"X\", \"key\": \"{key}\", \"value\": {value}, \"metadata\": {{{metadata}}}}}\n")
+        format!(
+            ":::MLLOG {{\"namespace\": \"\", \"time_ms\": {time}, \"event_type\": \"X\", \"key\": \"{key}\", \"value\": {value}, \"metadata\": {{{metadata}}}}}\n"
+        )
     }
 
     fn log(status: &str, accuracy: &str) -> Vec<String> {
@@ -271,7 +302,10 @@ mod tests {
         let accuracy = Column::Other("eval_accuracy".into());
         assert_eq!(run.evaluations[1].get(&accuracy).unwrap().text(), "0.9250");
         assert_eq!(run.evaluations[1].get(&Column::Seconds).unwrap().text(), "60.000");
-        assert_eq!((run.seed.as_deref(), &run.config["opt_base_learning_rate"]), (Some("17"), &json!(0.0004)));
+        assert_eq!(
+            (run.seed.as_deref(), &run.config["opt_base_learning_rate"]),
+            (Some("17"), &json!(0.0004))
+        );
         assert!(run.findings.is_empty());
     }
 
@@ -301,9 +335,21 @@ mod tests {
             (1, "x :::MLLOG {\"key\": 5, \"time_ms\": 1}\n", "source::wrong-type", 2, 20),
             (1, ":::MLLOG {\"key\": \"a\", \"key\": \"b\"}\n", "source::duplicate-key", 2, 23),
             (1, ":::MLLOG {\"key\": \"seed\", \"time_ms\": -4}\n", "source::wrong-type", 2, 37),
-            (6, ":::MLLOG {\"key\": \"eval_accuracy\", \"time_ms\": 5, \"value\": 1, \"metadata\": {}}\n", "import::no-record", 7, 73),
+            (
+                6,
+                ":::MLLOG {\"key\": \"eval_accuracy\", \"time_ms\": 5, \"value\": 1, \"metadata\": {}}\n",
+                "import::no-record",
+                7,
+                73,
+            ),
             (5, &*record(1001, "run_start", "null", ""), "import::two-records", 6, 71),
-            (8, ":::MLLOG {\"key\": \"run_stop\", \"time_ms\": 5, \"metadata\": {}}\n", "source::missing-field", 9, 56),
+            (
+                8,
+                ":::MLLOG {\"key\": \"run_stop\", \"time_ms\": 5, \"metadata\": {}}\n",
+                "source::missing-field",
+                9,
+                56,
+            ),
             (0, "", "import::no-record", 0, 0),
             (2, "", "import::no-record", 0, 0),
             (4, "", "import::no-record", 0, 0),

@@ -51,13 +51,28 @@ fn is_decimal(bytes: &[u8]) -> bool {
     let (mantissa, exponent) = (parts.next().unwrap_or_default(), parts.next());
     let mut halves = mantissa.splitn(2, |&byte| byte == b'.');
     let (whole, fraction) = (halves.next().unwrap_or_default(), halves.next());
-    let signed = |bytes| digits(<[u8]>::strip_prefix(bytes, b"-").or(<[u8]>::strip_prefix(bytes, b"+")).unwrap_or(bytes));
+    let signed = |bytes| {
+        digits(
+            <[u8]>::strip_prefix(bytes, b"-")
+                .or(<[u8]>::strip_prefix(bytes, b"+"))
+                .unwrap_or(bytes),
+        )
+    };
     digits(whole) && fraction.is_none_or(digits) && exponent.is_none_or(signed)
 }
 
 fn nonfinite(bytes: &[u8]) -> Option<&'static str> {
-    let words = [("nan", "nan"), ("inf", "inf"), ("-inf", "-inf"), ("infinity", "inf"), ("-infinity", "-inf")];
-    words.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(bytes)).map(|(_, name)| *name)
+    let words = [
+        ("nan", "nan"),
+        ("inf", "inf"),
+        ("-inf", "-inf"),
+        ("infinity", "inf"),
+        ("-infinity", "-inf"),
+    ];
+    words
+        .iter()
+        .find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(bytes))
+        .map(|(_, name)| *name)
 }
 
 /// What a number of a row is.
@@ -240,7 +255,9 @@ mod tests {
             assert_eq!(Printed::parse(text.as_bytes()).unwrap().text(), text);
         }
         let long = "1".repeat(41);
-        for text in ["", ".", ".5", "1.", "+1", "1e", "0x1", "1_0", "1.2.3", "--1", " 1", "é", &long] {
+        for text in
+            ["", ".", ".5", "1.", "+1", "1e", "0x1", "1_0", "1.2.3", "--1", " 1", "é", &long]
+        {
             assert_eq!(Printed::parse(text.as_bytes()), None, "{text}");
         }
         let number = |text: &str| Printed::parse(text.as_bytes()).unwrap();

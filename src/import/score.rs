@@ -223,7 +223,11 @@ impl Score {
     /// The score: minutes times the factor.
     pub fn scaled(&self) -> Option<BigRational> {
         let minutes = self.minutes.as_ref().ok()?;
-        Some(self.scaling.as_ref().map_or_else(|| minutes.clone(), |scaling| minutes * &scaling.factor))
+        Some(
+            self.scaling
+                .as_ref()
+                .map_or_else(|| minutes.clone(), |scaling| minutes * &scaling.factor),
+        )
     }
 }
 
@@ -246,7 +250,11 @@ fn converged(
 }
 
 /// A factor beside the logs that is not the one that the reference asks for.
-fn scaling_differs(found: &Convergence, scaling: Option<&Scaling>, place: Place) -> Option<Refusal> {
+fn scaling_differs(
+    found: &Convergence,
+    scaling: Option<&Scaling>,
+    place: Place,
+) -> Option<Refusal> {
     let factor = scaling.map_or(1.0, |scaling| decimal::nearest_f64(&scaling.factor));
     let agrees = (factor - found.factor).abs() <= FACTOR_NOISE * found.factor;
     let decided = matches!(found.verdict, Verdict::Passes | Verdict::Scaled);
@@ -257,7 +265,9 @@ fn scaling_differs(found: &Convergence, scaling: Option<&Scaling>, place: Place)
 
 /// Whether a run did not converge: it takes a place among the slowest.
 fn is_failed(run: &Run) -> bool {
-    run.findings.iter().any(|finding| [&super::NOT_CONVERGED, &super::TARGET_MISSED].contains(&finding.refusal.code))
+    run.findings.iter().any(|finding| {
+        [&super::NOT_CONVERGED, &super::TARGET_MISSED].contains(&finding.refusal.code)
+    })
 }
 
 /// What all runs are of, or the first that is of something else.
@@ -278,7 +288,11 @@ fn uniform(runs: &[Run]) -> Result<Timed, Refusal> {
         ] {
             if wanted != found {
                 let expected = format!("the {what} `{wanted}`, as in the runs before");
-                return Err(MIXED_RUNS.at(Place::file(run.file.as_str()), expected, format!("`{found}`")));
+                return Err(MIXED_RUNS.at(
+                    Place::file(run.file.as_str()),
+                    expected,
+                    format!("`{found}`"),
+                ));
             }
         }
     }
@@ -290,7 +304,10 @@ fn uniform(runs: &[Run]) -> Result<Timed, Refusal> {
 fn olympic<T: Ord>(mut values: Vec<T>, dropped: usize, failed: usize) -> Result<Vec<T>, String> {
     values.sort();
     let Some(slowest) = dropped.checked_sub(failed) else {
-        return Err(format!("{} did not converge; the rules drop {dropped}", counted(failed, "run")));
+        return Err(format!(
+            "{} did not converge; the rules drop {dropped}",
+            counted(failed, "run")
+        ));
     };
     let left = values.len().saturating_sub(dropped + slowest);
     if left == 0 {
@@ -316,8 +333,14 @@ mod tests {
         assert_eq!(olympic(vec![5, 1, 9, 3, 4], 1, 0), Ok(vec![3, 4, 5]));
         // The run that did not converge is the slowest one.
         assert_eq!(olympic(vec![5, 1, 9, 3], 1, 1), Ok(vec![3, 5, 9]));
-        assert_eq!(olympic(vec![5, 1], 1, 0).unwrap_err(), "2 runs, of which the 1 fastest and slowest are dropped");
-        assert_eq!(olympic(vec![5, 1, 2], 1, 2).unwrap_err(), "2 runs did not converge; the rules drop 1");
+        assert_eq!(
+            olympic(vec![5, 1], 1, 0).unwrap_err(),
+            "2 runs, of which the 1 fastest and slowest are dropped"
+        );
+        assert_eq!(
+            olympic(vec![5, 1, 2], 1, 2).unwrap_err(),
+            "2 runs did not converge; the rules drop 1"
+        );
         assert_eq!(olympic_floats(vec![2.5, 0.0, 1e9, 2.25], 1, 0), Ok(vec![2.25, 2.5]));
     }
 

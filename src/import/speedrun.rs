@@ -83,7 +83,9 @@ fn said(line: Line<'_>) -> Said {
         Some(b's') if bytes.starts_with(b"s:") && digit(2) => alike(short(bytes)),
         Some(b's') if bytes.starts_with(b"seed") => seed(bytes),
         // The file ends before the line tells what it is.
-        Some(_) if !line.ended && [&b"step:"[..], b"s:"].iter().any(|word| word.starts_with(bytes)) => {
+        Some(_)
+            if !line.ended && [&b"step:"[..], b"s:"].iter().any(|word| word.starts_with(bytes)) =>
+        {
             Said::Alike
         }
         Some(b'=') if bytes.len() >= SEPARATOR && bytes.iter().all(|&byte| byte == b'=') => {
@@ -176,7 +178,10 @@ fn cell(name: &[u8], number: &[u8]) -> Option<(Column, Printed)> {
         b"step_avg" => (Column::StepAverage, without(b"ms")?),
         b"grad_norm" => (Column::GradNorm, Printed::parse(number)?),
         b"lr" => (Column::LearningRate, Printed::parse(number)?),
-        b"tokens" => (Column::Tokens, Printed::parse(number).filter(|n| integer(n.text().as_bytes()).is_some())?),
+        b"tokens" => (
+            Column::Tokens,
+            Printed::parse(number).filter(|n| integer(n.text().as_bytes()).is_some())?,
+        ),
         _ => (Column::Other(other(name)?), Printed::parse(number)?),
     })
 }
@@ -239,13 +244,19 @@ impl Block {
     }
 
     /// Takes one more line, which must suit the lines so far.
-    fn add(&mut self, metrics: Metrics, line: Line<'_>, here: impl Fn() -> Place) -> Result<(), Refusal> {
+    fn add(
+        &mut self,
+        metrics: Metrics,
+        line: Line<'_>,
+        here: impl Fn() -> Place,
+    ) -> Result<(), Refusal> {
         if metrics.dialect != self.dialect {
             let expected = "one way to spell metric lines";
             return Err(MIXED_DIALECTS.at(here(), expected, "the other"));
         }
         if metrics.planned != self.planned {
-            let planned = |steps: Option<u64>| format!("{} planned steps", steps.unwrap_or_default());
+            let planned =
+                |steps: Option<u64>| format!("{} planned steps", steps.unwrap_or_default());
             return Err(PLAN_CHANGES.at(here(), planned(self.planned), planned(metrics.planned)));
         }
         if let Some(planned) = metrics.planned.filter(|planned| metrics.row.step > *planned) {
@@ -253,9 +264,15 @@ impl Block {
             return Err(BEYOND_PLAN.at(here(), expected, format!("step {}", metrics.row.step)));
         }
         if self.lines == LINES_CAP {
-            return Err(TOO_MANY_LINES.at(here(), format!("at most {LINES_CAP} metric lines"), "more"));
+            return Err(TOO_MANY_LINES.at(
+                here(),
+                format!("at most {LINES_CAP} metric lines"),
+                "more",
+            ));
         }
-        if !line.ended && !self.rows(&metrics).last().is_some_and(|last| as_whole(&metrics.row, last)) {
+        if !line.ended
+            && !self.rows(&metrics).last().is_some_and(|last| as_whole(&metrics.row, last))
+        {
             self.torn = Some(here());
             return Ok(());
         }
@@ -295,7 +312,8 @@ impl Block {
 
 /// Whether a line without a line feed says as much as the line before it, to the same decimals.
 fn as_whole(row: &Row, before: &Row) -> bool {
-    let decimals = |number: &Printed| number.text().split_once('.').map_or(0, |(_, part)| part.len());
+    let decimals =
+        |number: &Printed| number.text().split_once('.').map_or(0, |(_, part)| part.len());
     let same = |(one, other): (&(Column, Printed), &(Column, Printed))| {
         one.0 == other.0 && (one.0.is_time() || decimals(&one.1) == decimals(&other.1))
     };
@@ -342,7 +360,12 @@ impl Reader {
         }
     }
 
-    fn metrics(&mut self, metrics: Metrics, line: Line<'_>, here: impl Fn() -> Place) -> Result<(), Refusal> {
+    fn metrics(
+        &mut self,
+        metrics: Metrics,
+        line: Line<'_>,
+        here: impl Fn() -> Place,
+    ) -> Result<(), Refusal> {
         if self.block.is_none() {
             // A line of `=` may also stand in the middle of a run.
             let middle = |(block, fault): &mut (Block, Option<Refusal>)| {
@@ -352,7 +375,11 @@ impl Reader {
         }
         let block = self.block.get_or_insert_with(|| Block::new(&metrics, here()));
         if block.lines > 0 && !block.goes_on(&metrics) {
-            let expected = format!("a step after {}, as in the lines from line {} on", block.last_step(), block.first.line);
+            let expected = format!(
+                "a step after {}, as in the lines from line {} on",
+                block.last_step(),
+                block.first.line
+            );
             return Err(TWO_RUNS.at(here(), expected, format!("step {}", metrics.row.step)));
         }
         block.add(metrics, line, here)
@@ -372,7 +399,11 @@ impl Reader {
             let expected = "lines such as `step:0/1000 val_loss:10.8` or `s:0 tel:10.9`";
             return Err(NO_METRICS.at(Place::file(file), expected, found));
         };
-        let start = [&block.training, &block.evaluations].iter().filter_map(|rows| rows.first()).map(|row| row.step).min();
+        let start = [&block.training, &block.evaluations]
+            .iter()
+            .filter_map(|rows| rows.first())
+            .map(|row| row.step)
+            .min();
         if let Some(step) = start.filter(|step| *step > LATEST_START) {
             let found = format!("step {step}");
             return Err(NO_START.at(block.first, "step 0 or 1 in the first metric line", found));
@@ -380,8 +411,13 @@ impl Reader {
         let mut run = Run::new(file, identity, std::mem::take(&mut block.hasher).finish());
         block.findings(&mut run);
         if let Some((block, _)) = embedded {
-            let found = format!("{} from line {} on", counted(block.lines, "line"), block.first.line);
-            run.note(EMBEDDED_TEXT.at(block.first, "no metric lines before the first line of `=`", found));
+            let found =
+                format!("{} from line {} on", counted(block.lines, "line"), block.first.line);
+            run.note(EMBEDDED_TEXT.at(
+                block.first,
+                "no metric lines before the first line of `=`",
+                found,
+            ));
         }
         run.planned = block.planned;
         run.training = block.training;
@@ -426,8 +462,21 @@ mod tests {
         assert_eq!(run.evaluations[1].cells.len(), 2);
         let more = "step:1/2 train_loss:10.5 train_time:1.5s step_avg:nanms lr:2e-05 mem:12\nstep:2/2 val_loss:9.5 train_time:2ms\n";
         let run = read(more).unwrap();
-        let cells: Vec<_> = run.training[0].cells.iter().map(|(column, number)| (column.name(), number.text())).collect();
-        assert_eq!(cells, [("loss", "10.5"), ("seconds", "1.5"), ("step_avg_ms", "nan"), ("lr", "2e-05"), ("mem", "12")]);
+        let cells: Vec<_> = run.training[0]
+            .cells
+            .iter()
+            .map(|(column, number)| (column.name(), number.text()))
+            .collect();
+        assert_eq!(
+            cells,
+            [
+                ("loss", "10.5"),
+                ("seconds", "1.5"),
+                ("step_avg_ms", "nan"),
+                ("lr", "2e-05"),
+                ("mem", "12")
+            ]
+        );
     }
 
     #[test]
@@ -476,13 +525,17 @@ mod tests {
             "import torch\nseed: 5\n\"\"\"\n{LOG}step:0/9 val_loss:1.0 train_time:0ms\n\"\"\"\nprint0(f\"step:{{s}}\")\n\u{ff}\n{}",
             rule()
         );
-        let run = read(&format!("{source}nvidia-smi | table\nseed: 1337\n{}{LOG}", rule())).unwrap();
+        let run =
+            read(&format!("{source}nvidia-smi | table\nseed: 1337\n{}{LOG}", rule())).unwrap();
         assert_eq!((run.evaluations.len(), run.seed.as_deref()), (2, Some("1337")));
         assert_eq!(run.metrics_sha256, read(LOG).unwrap().metrics_sha256);
         assert_eq!(run.findings[0].refusal.found, "3 lines from line 4 on");
         let run = read(&format!("{LOG}{}{LOG}", rule())).unwrap();
         let finding = &run.findings[0].refusal;
-        assert_eq!((finding.code.id, finding.found.as_str()), ("import::embedded-text", "3 lines from line 1 on"));
+        assert_eq!(
+            (finding.code.id, finding.found.as_str()),
+            ("import::embedded-text", "3 lines from line 1 on")
+        );
         // A log of metric lines may also end in a line of `=`, or have one in its middle.
         assert_eq!(read(&format!("{LOG}{}peak memory\n", rule())).unwrap().evaluations.len(), 2);
         let (head, tail) = LOG.split_at(LOG.find('\n').unwrap() + 1);
@@ -503,7 +556,11 @@ mod tests {
             (LOG.replace("25/50", "60/50"), "import::beyond-plan", 2),
             (LOG.replace("25/50", "60/50") + &rule, "import::beyond-plan", 2),
             (LOG.replace("25/50", "25/60"), "import::plan-changes", 2),
-            (LOG.replace("step:25/50 train_time:827ms step_avg:33.10ms", "s:25 trl:4.0"), "import::mixed-dialects", 2),
+            (
+                LOG.replace("step:25/50 train_time:827ms step_avg:33.10ms", "s:25 trl:4.0"),
+                "import::mixed-dialects",
+                2,
+            ),
             (LOG.replace("step:50/50", "step:0/50"), "import::two-runs", 3),
             (LOG.lines().skip(1).map(|line| format!("{line}\n")).collect(), "import::no-start", 1),
         ] {
@@ -516,7 +573,10 @@ mod tests {
     fn torn_and_strange_lines_are_named() {
         let findings = |text: &str| -> Vec<_> {
             let run = read(text).unwrap();
-            run.findings.iter().map(|finding| (finding.refusal.code.id, finding.refusal.place.line)).collect()
+            run.findings
+                .iter()
+                .map(|finding| (finding.refusal.code.id, finding.refusal.place.line))
+                .collect()
         };
         for end in [1, 5, 12, 20, 40, 57] {
             let torn = &LOG[..LOG.len() - end];

@@ -13,7 +13,9 @@ use serde_json::{Map, Number, Value as Json, json};
 
 use super::run::{Column, Printed, Row, Run};
 use super::{CHANGED, EXISTS, Group, INTERRUPTED, Import, in_parallel};
-use crate::bundle::{self, Bundle, BundleWriter, CANNOT_WRITE, Chain, Checkpoint, METRICS, Origin, Receipt};
+use crate::bundle::{
+    self, Bundle, BundleWriter, CANNOT_WRITE, Chain, Checkpoint, METRICS, Origin, Receipt,
+};
 use crate::digest::Digest;
 use crate::source::{Place, Refusal};
 
@@ -34,8 +36,12 @@ pub fn write(
     threads: usize,
 ) -> Result<Vec<Digest>, Vec<Refusal>> {
     let runs: Vec<_> = import.runs().collect();
-    let there = runs.iter().map(|(_, run)| out.join(&run.name)).filter(|path| path.symlink_metadata().is_ok());
-    let there: Vec<_> = there.map(|path| EXISTS.at(place(&path), "no such bundle yet", "one")).collect();
+    let there = runs
+        .iter()
+        .map(|(_, run)| out.join(&run.name))
+        .filter(|path| path.symlink_metadata().is_ok());
+    let there: Vec<_> =
+        there.map(|path| EXISTS.at(place(&path), "no such bundle yet", "one")).collect();
     if !there.is_empty() {
         return Err(there);
     }
@@ -110,13 +116,23 @@ impl Drop for Scratch {
 }
 
 /// Writes one bundle and reads it back.
-fn write_one(import: &Import, group: &Group, run: &Run, path: &Path, keep_source: bool) -> Result<Digest, Refusal> {
+fn write_one(
+    import: &Import,
+    group: &Group,
+    run: &Run,
+    path: &Path,
+    keep_source: bool,
+) -> Result<Digest, Refusal> {
     let mut writer = BundleWriter::create(path)?;
     if !run.config.is_empty() {
         writer.json("data/config.json", &Json::Object(run.config.clone()))?;
     }
     let unwritable = |error: crate::digest::NotCanonical| {
-        bundle::UNWRITABLE.at(Place::file(run.file.as_str()), "numbers with canonical text", error.to_string())
+        bundle::UNWRITABLE.at(
+            Place::file(run.file.as_str()),
+            "numbers with canonical text",
+            error.to_string(),
+        )
     };
     let (mut metrics, mut chain) = (String::new(), Chain::default());
     for record in run.training.iter().filter_map(metrics_record) {
@@ -173,16 +189,22 @@ fn receipt(import: &Import, group: &Group, run: &Run, checkpoints: Vec<Checkpoin
     let file = Path::new(&run.file).file_name().map(|name| name.to_string_lossy().into_owned());
     let codes: BTreeSet<_> = run.findings.iter().map(|finding| finding.refusal.code.id).collect();
     let mut extra = run.extra.clone();
-    extra.insert("importer".to_owned(), json!({
-        "format": import.format.word(),
-        "name": env!("CARGO_PKG_NAME"),
-        "version": env!("CARGO_PKG_VERSION"),
-    }));
-    extra.insert("source".to_owned(), json!({
-        "bytes": run.identity.bytes,
-        "name": file,
-        "sha256": run.identity.sha256.to_string(),
-    }));
+    extra.insert(
+        "importer".to_owned(),
+        json!({
+            "format": import.format.word(),
+            "name": env!("CARGO_PKG_NAME"),
+            "version": env!("CARGO_PKG_VERSION"),
+        }),
+    );
+    extra.insert(
+        "source".to_owned(),
+        json!({
+            "bytes": run.identity.bytes,
+            "name": file,
+            "sha256": run.identity.sha256.to_string(),
+        }),
+    );
     extra.insert("group".to_owned(), group.name.as_str().into());
     if !codes.is_empty() {
         extra.insert("findings".to_owned(), json!(codes));
@@ -271,7 +293,8 @@ fn evaluation(row: &Row) -> Map<String, Json> {
 
 /// Rows as a table of printed numbers; nothing where there are none.
 fn table(rows: &[Row]) -> String {
-    let told: BTreeSet<&Column> = rows.iter().flat_map(|row| row.cells.iter().map(|(column, _)| column)).collect();
+    let told: BTreeSet<&Column> =
+        rows.iter().flat_map(|row| row.cells.iter().map(|(column, _)| column)).collect();
     if told.is_empty() {
         return String::new();
     }
@@ -296,7 +319,9 @@ fn table(rows: &[Row]) -> String {
 fn heading(column: &Column) -> String {
     match column {
         Column::Other(name) => {
-            let ours = name.is_empty() || name == "step" || Column::KNOWN.iter().any(|known| known.name() == name);
+            let ours = name.is_empty()
+                || name == "step"
+                || Column::KNOWN.iter().any(|known| known.name() == name);
             if ours { format!("their {name}") } else { name.to_string() }
         }
         known => known.name().to_owned(),
@@ -339,14 +364,18 @@ mod tests {
     #[test]
     fn tables_keep_what_is_printed() {
         let other = |name: &str| Column::Other(name.to_owned().into());
-        let row = |step, cells: Vec<(Column, &str)>| {
-            Row { step, cells: cells.into_iter().map(|(column, text)| (column, printed(text))).collect() }
+        let row = |step, cells: Vec<(Column, &str)>| Row {
+            step,
+            cells: cells.into_iter().map(|(column, text)| (column, printed(text))).collect(),
         };
         let rows = [
             row(0, vec![(Column::ValidationLoss, "3.2790"), (other("a,b"), "1")]),
             row(5, vec![(other("loss"), "nan"), (other(""), "2.0")]),
         ];
-        assert_eq!(table(&rows), "step,val_loss,their ,\"a,b\",their loss\n0,3.2790,,1,\n5,,2.0,,nan\n");
+        assert_eq!(
+            table(&rows),
+            "step,val_loss,their ,\"a,b\",their loss\n0,3.2790,,1,\n5,,2.0,,nan\n"
+        );
         assert_eq!(table(&[]), "");
         assert_eq!(Json::Object(evaluation(&rows[0])), json!({"step": 0, "loss": 3.279, "a,b": 1}));
         assert_eq!(Json::Object(evaluation(&rows[1])), json!({"step": 5, "": 2.0}));

@@ -19,8 +19,13 @@ const ROWS: &[(u8, &[&str])] = &[
 ];
 
 /// Imports within a row: (importer, imported).
-const BESIDE: &[(&str, &str)] =
-    &[("stats", "rng"), ("contract", "bundle"), ("import", "bundle"), ("mutation", "verify"), ("main", "cli")];
+const BESIDE: &[(&str, &str)] = &[
+    ("stats", "rng"),
+    ("contract", "bundle"),
+    ("import", "bundle"),
+    ("mutation", "verify"),
+    ("main", "cli"),
+];
 
 /// Modules that may import less than their row allows.
 const ONLY: &[(&str, &[&str])] = &[

@@ -4,6 +4,7 @@ mod bundle;
 mod cli;
 mod corpus;
 mod diff;
+mod import;
 mod layers;
 mod mutation;
 mod new_kind;
