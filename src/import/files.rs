@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use super::score::SCALING;
 use super::{Format, NO_LOGS, SKIPPED, TOO_MANY_FILES};
 use crate::source::{Place, Refusal, UNREADABLE};
 
@@ -132,7 +133,7 @@ impl Walk {
                 self.skip(&path, "something that is no plain file");
             } else if self.format.is_log(&path) {
                 self.log(&path);
-            } else {
+            } else if self.format != Format::Mlperf || !path.ends_with(SCALING) {
                 self.skip(&path, "a file with another name");
             }
         }

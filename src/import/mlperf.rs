@@ -6,7 +6,7 @@ use std::io::Read;
 use memchr::memmem;
 use serde_json::{Map, Value as Json, json};
 
-use super::jsonl::{document, in_line};
+use super::jsonl::document;
 use super::log::{Line, Log};
 use super::run::{Column, Printed, Row, Run};
 use super::score::{Measure, Timed, rule};
@@ -43,9 +43,11 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Refusal> {
         let column =
             String::from_utf8_lossy(line.bytes.get(..start).unwrap_or_default()).chars().count();
         let record = document(&name, Line { bytes, ..line });
+        // The place is one of the line, not of the record alone.
         let shift = |refusal: Refusal| {
-            let place = refusal.place.clone();
-            in_line(line.number, refusal.moved(Place { column: place.column + column, ..place }))
+            let inside = refusal.place.clone();
+            let (line, column) = (line.place(&name), inside.column + column);
+            refusal.moved(Place { column, length: inside.length, pointer: inside.pointer, ..line })
         };
         match record {
             Ok(record) => {

@@ -16,6 +16,8 @@ use super::{BAD_REFERENCE, FEW_RUNS, MIXED_RUNS, Options, SCALING_DIFFERS, count
 use crate::decimal;
 use crate::source::{Document, Place, Refusal, Source};
 
+/// The file beside the logs that scales their score.
+pub const SCALING: &str = "scaling.json";
 /// How far two factors may lie apart that are one: files print them as floats.
 const FACTOR_NOISE: f64 = 1e-9;
 
@@ -157,7 +159,7 @@ impl Scaling {
 
     /// The one beside the logs, if there is one.
     fn beside(run: &Run) -> Result<Option<Self>, Refusal> {
-        let path = Path::new(&run.file).with_file_name("scaling.json");
+        let path = Path::new(&run.file).with_file_name(SCALING);
         if path.is_file() { Self::load(&path).map(Some) } else { Ok(None) }
     }
 }
