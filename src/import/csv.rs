@@ -31,7 +31,7 @@ mod tests {
 
     fn read(text: &str, map: &str) -> Result<Run, Refusal> {
         let map: Vec<_> = (!map.is_empty()).then(|| map.to_owned()).into_iter().collect();
-        parse(Log::new(text.as_bytes(), "l.csv"), &Mapping::parse(&map).unwrap())
+        parse(Log::new(text.as_bytes(), "l.csv", true), &Mapping::parse(&map).unwrap())
     }
 
     #[test]

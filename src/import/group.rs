@@ -7,6 +7,7 @@ use super::{
     ALSO_ELSEWHERE, EARLY_STOP, Format, NO_FINAL_VALIDATION, NOT_FINITE, Options, SAME_BYTES,
     SAME_METRICS, SAME_SEED, counted, score,
 };
+use crate::digest::Digest;
 use crate::source::{Place, Refusal};
 use crate::stats::{self, Refused, Summary, T};
 
@@ -84,24 +85,36 @@ impl Group {
 /// Takes copies out of the figures: of runs with one file, one log or one seed the first counts. A seed
 /// may be used again after a run that does not count.
 fn duplicates(runs: &mut [Run]) {
-    let mut firsts: [BTreeMap<String, String>; 3] = Default::default();
-    for run in runs {
-        let keys = [
-            (&SAME_BYTES, "the bytes".to_owned(), Some(run.identity.sha256.to_string())),
-            (&SAME_METRICS, "the metric lines".to_owned(), Some(run.metrics_sha256.to_string())),
-            (&SAME_SEED, "the seed".to_owned(), run.seed.clone().filter(|_| run.counts())),
-        ];
-        for ((code, what, key), firsts) in keys.into_iter().zip(&mut firsts) {
-            let Some(key) = key else { continue };
-            let Some(first) = firsts.get(&key) else {
-                firsts.insert(key, run.file.clone());
-                continue;
-            };
-            let seed = if *code == SAME_SEED { format!(" {key}") } else { String::new() };
-            let found = format!("{what}{seed} of `{first}`");
-            run.exclude(code.at(Place::file(run.file.as_str()), "a run of its own", found));
-            // A copy of the bytes has the same lines and the same seed: one finding says it.
-            break;
+    let (mut logs, mut seeds): (BTreeMap<Digest, usize>, BTreeMap<String, usize>) =
+        Default::default();
+    for at in 0..runs.len() {
+        let Some(run) = runs.get(at) else { continue };
+        let (metrics, seed) = (run.metrics_sha256, run.seed.clone().filter(|_| run.counts()));
+        let of = |first: &usize| runs.get(*first).map(|first| (first, first.file.clone()));
+        let copied = logs.get(&metrics).and_then(of).map(|(first, file)| {
+            // Only logs of equal length can be equal, and only then they are compared.
+            let equal = first.identity.bytes == run.identity.bytes
+                && first.sha256().is_ok_and(|digest| run.sha256() == Ok(digest));
+            if equal {
+                (&SAME_BYTES, format!("the bytes of `{file}`"))
+            } else {
+                (&SAME_METRICS, format!("the metric lines of `{file}`"))
+            }
+        });
+        let again = seed.as_ref().and_then(|seed| Some((seed, of(seeds.get(seed)?)?)));
+        let again =
+            again.map(|(seed, (_, file))| (&SAME_SEED, format!("the seed {seed} of `{file}`")));
+        let place = Place::file(run.file.as_str());
+        match copied.or(again) {
+            Some((code, found)) => {
+                if let Some(run) = runs.get_mut(at) {
+                    run.exclude(code.at(place, "a run of its own", found));
+                }
+            }
+            None => {
+                logs.insert(metrics, at);
+                seeds.extend(seed.map(|seed| (seed, at)));
+            }
         }
     }
 }
@@ -188,7 +201,6 @@ mod tests {
     use super::super::log::Identity;
     use super::super::run::{Printed, Row};
     use super::*;
-    use crate::digest::Digest;
 
     fn row(step: u64, loss: &str) -> Row {
         Row {
@@ -199,7 +211,7 @@ mod tests {
 
     fn run(file: &str, steps: u64, loss: &str) -> Run {
         let digest = Digest::of(file.as_bytes());
-        let mut run = Run::new(file, Identity { sha256: digest, bytes: 1 }, digest);
+        let mut run = Run::new(file, Identity { sha256: Some(digest), bytes: 1 }, digest);
         run.planned = Some(50);
         run.evaluations = vec![row(0, "10.8"), row(steps, loss)];
         run

@@ -96,7 +96,7 @@ mod tests {
     use crate::import::run::Column;
 
     fn read(text: &str) -> Result<Run, Refusal> {
-        parse(Log::new(text.as_bytes(), "trainer_state.json"))
+        parse(Log::new(text.as_bytes(), "trainer_state.json", true))
     }
 
     fn state(history: &str, more: &str) -> String {

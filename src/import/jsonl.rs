@@ -101,7 +101,7 @@ mod tests {
 
     fn read(text: &str, map: &str) -> Result<Run, Refusal> {
         let map: Vec<_> = (!map.is_empty()).then(|| map.to_owned()).into_iter().collect();
-        parse(Log::new(text.as_bytes(), "l.jsonl"), &Mapping::parse(&map).unwrap())
+        parse(Log::new(text.as_bytes(), "l.jsonl", true), &Mapping::parse(&map).unwrap())
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::NOT_A_FILE;
 use crate::digest::{Digest, Hasher};
@@ -23,8 +23,8 @@ const EXCERPT_CAP: usize = 400;
 /// Which bytes a run was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// Their digest.
-    pub sha256: Digest,
+    /// Their digest, where it was asked for.
+    pub sha256: Option<Digest>,
     /// How many there are.
     pub bytes: u64,
 }
@@ -56,39 +56,39 @@ impl Line<'_> {
 pub struct Log<R = File> {
     name: String,
     reader: R,
-    hasher: Hasher,
+    hasher: Option<Hasher>,
     bytes: u64,
+    /// What was read and not yet taken begins at `start`.
     buffer: Vec<u8>,
     start: usize,
-    end: usize,
     exhausted: bool,
     line: usize,
 }
 
 impl Log {
-    /// Opens the plain file at `path`, naming it `name` in every message.
-    pub fn open(path: &Path, name: &str) -> Result<Self, Refusal> {
+    /// Opens the plain file at `path`, naming it `name` in every message; its digest is taken if it is
+    /// `hashed`.
+    pub fn open(path: &Path, name: &str, hashed: bool) -> Result<Self, Refusal> {
         let unreadable = |error: io::Error| {
             UNREADABLE.at(Place::file(name), "a readable file", error.to_string())
         };
         if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(NOT_A_FILE.at(Place::file(name), "a plain file", "something else"));
         }
-        Ok(Self::new(File::open(path).map_err(unreadable)?, name))
+        Ok(Self::new(File::open(path).map_err(unreadable)?, name, hashed))
     }
 }
 
 impl<R: Read> Log<R> {
     /// A log of what `reader` gives.
-    pub fn new(reader: R, name: &str) -> Self {
+    pub fn new(reader: R, name: &str, hashed: bool) -> Self {
         Self {
             name: name.to_owned(),
             reader,
-            hasher: Hasher::default(),
+            hasher: hashed.then(Hasher::default),
             bytes: 0,
-            buffer: vec![0; READ_SIZE],
+            buffer: Vec::new(),
             start: 0,
-            end: 0,
             exhausted: false,
             line: 0,
         }
@@ -103,49 +103,76 @@ impl<R: Read> Log<R> {
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, Refusal> {
         let mut searched = self.start;
         loop {
-            let unread = self.buffer.get(searched..self.end).unwrap_or_default();
+            let unread = self.buffer.get(searched..).unwrap_or_default();
             if let Some(at) = memchr(b'\n', unread) {
                 let end = searched + at;
                 return Ok(Some(self.take(end, end + 1, true)));
             }
+            let end = self.buffer.len();
             if self.exhausted {
-                let rest = self.end > self.start;
-                return Ok(rest.then(|| self.take(self.end, self.end, false)));
+                let rest = end > self.start;
+                return Ok(rest.then(|| self.take(end, end, false)));
             }
-            searched = self.end;
-            if searched - self.start > LINE_CAP {
+            if end - self.start > LINE_CAP {
                 return self.long_line().map(Some);
             }
-            searched -= self.make_room();
+            searched = end - self.start;
             self.fill()?;
+        }
+    }
+
+    /// The next line that begins with one of two bytes; the others are only counted.
+    pub fn next_line_from(&mut self, starts: &Starts) -> Result<Option<Line<'_>>, Refusal> {
+        loop {
+            match self.buffer.get(self.start) {
+                Some(first) if starts.bytes.contains(first) => return self.next_line(),
+                Some(_) => {
+                    let unread = self.buffer.get(self.start..).unwrap_or_default();
+                    if let Some(at) = starts.find(unread) {
+                        let passed = unread.get(..=at).unwrap_or_default();
+                        self.line += memchr_iter(b'\n', passed).count();
+                        self.start += at + 1;
+                    } else {
+                        // A line that does not end here may go on as long as it likes.
+                        let whole = memrchr(b'\n', unread).map_or(0, |at| at + 1);
+                        let passed = unread.get(..whole).unwrap_or_default();
+                        self.line += memchr_iter(b'\n', passed).count();
+                        self.start += whole;
+                        if self.start < self.buffer.len() {
+                            self.next_line()?;
+                        }
+                    }
+                }
+                None if self.exhausted => return Ok(None),
+                None => self.fill()?,
+            }
         }
     }
 
     /// Reads on to the end and answers which bytes there were.
     pub fn finish(mut self) -> Result<Identity, Refusal> {
         while !self.exhausted {
-            self.start = self.end;
-            self.make_room();
+            self.start = self.buffer.len();
             self.fill()?;
         }
-        Ok(Identity { sha256: self.hasher.finish(), bytes: self.bytes })
+        Ok(self.identity())
     }
 
     /// The whole log as a document's source, and which bytes it has.
     pub fn into_source(mut self) -> Result<(Source, Identity), Refusal> {
-        let mut text = Vec::new();
         while !self.exhausted {
-            self.start = self.end;
-            self.make_room();
             self.fill()?;
-            text.extend_from_slice(self.buffer.get(self.start..self.end).unwrap_or_default());
-            if text.len() > DOCUMENT_CAP {
+            if self.buffer.len() > DOCUMENT_CAP {
                 let expected = format!("at most {DOCUMENT_CAP} bytes");
                 return Err(TOO_LARGE.at(Place::file(self.name), expected, "more"));
             }
         }
-        let identity = Identity { sha256: self.hasher.finish(), bytes: self.bytes };
-        Ok((Source::new(self.name, text)?, identity))
+        let identity = self.identity();
+        Ok((Source::new(self.name, self.buffer)?, identity))
+    }
+
+    fn identity(&mut self) -> Identity {
+        Identity { sha256: self.hasher.take().map(Hasher::finish), bytes: self.bytes }
     }
 
     /// The bytes up to `end` as a line; the next one begins at `next`.
@@ -159,68 +186,68 @@ impl<R: Read> Log<R> {
 
     /// Passes over the rest of a line that is too long, of which the first bytes are kept.
     fn long_line(&mut self) -> Result<Line<'_>, Refusal> {
-        let kept = self.buffer.get(self.start..self.start + LINE_CAP).unwrap_or_default().to_vec();
-        let mut ended = false;
-        while !ended {
-            self.start = self.end;
-            self.make_room();
+        let mut kept = self.buffer.get(self.start..).unwrap_or_default().to_vec();
+        kept.truncate(LINE_CAP);
+        let ended = loop {
+            self.start = self.buffer.len();
             self.fill()?;
-            let unread = self.buffer.get(self.start..self.end).unwrap_or_default();
-            match memchr(b'\n', unread) {
-                // The kept bytes go in front of what follows, so that the line can be lent out.
-                Some(at) => {
-                    self.start += at + 1;
-                    ended = true;
-                }
-                None if self.exhausted => {
-                    self.start = self.end;
-                    break;
-                }
-                None => {}
+            if let Some(at) = memchr(b'\n', &self.buffer) {
+                self.start = at + 1;
+                break true;
             }
-        }
+            if self.exhausted {
+                self.start = self.buffer.len();
+                break false;
+            }
+        };
+        // The kept bytes go in front of what follows, so that the line can be lent out.
+        self.buffer.splice(..self.start, kept);
+        self.start = LINE_CAP;
         self.line += 1;
-        let rest = self.buffer.get(self.start..self.end).unwrap_or_default().to_vec();
-        self.buffer.clear();
-        self.buffer.extend_from_slice(&kept);
-        self.buffer.extend_from_slice(&rest);
-        self.start = kept.len();
-        self.end = self.buffer.len();
-        self.buffer.resize(self.end.max(READ_SIZE) + READ_SIZE, 0);
-        let bytes = self.buffer.get(..kept.len()).unwrap_or_default();
+        let bytes = self.buffer.get(..LINE_CAP).unwrap_or_default();
         Ok(Line { bytes, number: self.line, ended, cut: true })
     }
 
-    /// Moves what is left to the front of the buffer, and answers by how much it moved.
-    fn make_room(&mut self) -> usize {
-        let moved = self.start;
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= moved;
+    /// Lets go of what was taken and reads on.
+    fn fill(&mut self) -> Result<(), Refusal> {
+        self.buffer.drain(..self.start);
         self.start = 0;
-        if self.buffer.len() - self.end < READ_SIZE / 2 {
-            self.buffer.resize(self.end + READ_SIZE, 0);
+        let held = self.buffer.len();
+        self.buffer.reserve(READ_SIZE);
+        let mut piece = self.reader.by_ref().take(READ_SIZE as u64);
+        let count = piece.read_to_end(&mut self.buffer).map_err(|error| {
+            let place = Place::file(self.name.as_str());
+            UNREADABLE.at(place, "a readable file", error.to_string())
+        })?;
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(self.buffer.get(held..).unwrap_or_default());
         }
-        moved
+        self.bytes += count as u64;
+        self.exhausted = count < READ_SIZE;
+        Ok(())
+    }
+}
+
+/// The bytes with which the lines begin that a format looks at.
+pub struct Starts {
+    bytes: [u8; 2],
+    finders: [memmem::Finder<'static>; 2],
+}
+
+impl Starts {
+    /// Lines that begin with one of two bytes.
+    pub fn new(bytes: [u8; 2]) -> Self {
+        let finder = |byte| memmem::Finder::new(&[b'\n', byte]).into_owned();
+        Self { bytes, finders: bytes.map(finder) }
     }
 
-    fn fill(&mut self) -> Result<(), Refusal> {
-        let space = self.buffer.get_mut(self.end..).unwrap_or_default();
-        let count = loop {
-            match self.reader.read(space) {
-                Ok(count) => break count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    let place = Place::file(self.name.as_str());
-                    return Err(UNREADABLE.at(place, "a readable file", error.to_string()));
-                }
-            }
-        };
-        let new = space.get(..count).unwrap_or_default();
-        self.hasher.update(new);
-        self.bytes += count as u64;
-        self.end += count;
-        self.exhausted = count == 0;
-        Ok(())
+    /// The line end before the first such line behind the first line of `bytes`.
+    fn find(&self, bytes: &[u8]) -> Option<usize> {
+        let [one, other] = &self.finders;
+        let first = one.find(bytes);
+        // The other one matters only before the first.
+        let before = first.map_or(bytes, |at| bytes.get(..at).unwrap_or_default());
+        other.find(before).or(first)
     }
 }
 
@@ -243,7 +270,7 @@ mod tests {
     type Seen = Vec<(Vec<u8>, usize, bool, bool)>;
 
     fn lines(bytes: &[u8], step: usize) -> (Seen, Identity) {
-        let mut log = Log::new(Slow(bytes, step), "l");
+        let mut log = Log::new(Slow(bytes, step), "l", true);
         let mut seen = Vec::new();
         while let Some(line) = log.next_line().unwrap() {
             seen.push((line.bytes.to_vec(), line.number, line.ended, line.cut));
@@ -263,7 +290,7 @@ mod tests {
         let seen: Vec<_> = seen.iter().map(|(b, n, e, c)| (b.as_slice(), *n, *e, *c)).collect();
         assert_eq!(seen, wanted);
         assert_eq!(identity.bytes, 13);
-        assert_eq!(identity.sha256, Digest::of(b"one\r\n\n\xff\xfe\ntorn"));
+        assert_eq!(identity.sha256.unwrap(), Digest::of(b"one\r\n\n\xff\xfe\ntorn"));
         assert_eq!(lines(b"", 1).0, []);
     }
 
@@ -274,7 +301,7 @@ mod tests {
         text.extend(vec![b'y'; LINE_CAP + 1]);
         text.extend_from_slice(b"\nlast");
         let whole = lines(&text, usize::MAX);
-        assert_eq!(whole.1.sha256, Digest::of(&text));
+        assert_eq!(whole.1.sha256, Some(Digest::of(&text)));
         let short: Vec<_> = whole.0.iter().map(|(b, n, e, c)| (b.len(), *n, *e, *c)).collect();
         let wanted = [
             (LINE_CAP, 1, true, true),
@@ -287,13 +314,29 @@ mod tests {
         for step in [1000, 65_536, 70_001] {
             assert_eq!(lines(&text, step), whole, "{step}");
         }
-        let log = Log::new(Slow(&text, 5000), "l");
-        assert!(log.buffer.len() < 4 * READ_SIZE);
+        let mut log = Log::new(Slow(&text, 5000), "l", false);
+        log.next_line().unwrap();
+        assert!(log.buffer.capacity() < 4 * READ_SIZE);
         let endless = vec![b'x'; 4 * READ_SIZE];
         assert_eq!(lines(&endless, usize::MAX).0.len(), 1);
     }
 
     proptest::proptest! {
+        /// Lines that begin otherwise are passed over, and the numbers of the others stay.
+        #[test]
+        fn lines_are_found_by_their_first_byte(text in "[s=x\n]{0,60}", step in 1..9_usize) {
+            let starts = Starts::new([b's', b'=']);
+            let mut log = Log::new(Slow(text.as_bytes(), step), "l", true);
+            let mut found = Vec::new();
+            while let Some(line) = log.next_line_from(&starts).unwrap() {
+                found.push((String::from_utf8(line.bytes.to_vec()).unwrap(), line.number));
+            }
+            let numbered = text.split('\n').map(str::to_owned).zip(1..);
+            let wanted: Vec<_> = numbered.filter(|(line, _)| line.starts_with(['s', '='])).collect();
+            proptest::prop_assert_eq!(found, wanted);
+            proptest::prop_assert_eq!(log.finish().unwrap().sha256, Some(Digest::of(text.as_bytes())));
+        }
+
         /// However the bytes arrive, the lines are those of the text, and nothing is lost.
         #[test]
         fn lines_are_those_of_the_text(bytes in proptest::collection::vec(0..=255_u8, 0..200), step in 1..9_usize) {
@@ -304,7 +347,7 @@ mod tests {
                 joined.extend(ended.then_some(b'\n'));
             }
             proptest::prop_assert_eq!(&joined, &bytes);
-            proptest::prop_assert_eq!(identity, Identity { sha256: Digest::of(&bytes), bytes: bytes.len() as u64 });
+            proptest::prop_assert_eq!(identity, Identity { sha256: Some(Digest::of(&bytes)), bytes: bytes.len() as u64 });
         }
     }
 }

@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Run, Refusal> {
-        parse(Log::new(text.as_bytes(), "result_0.txt"))
+        parse(Log::new(text.as_bytes(), "result_0.txt", true))
     }
 
     fn record(time: u64, key: &str, value: &str, metadata: &str) -> String {

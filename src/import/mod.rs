@@ -145,6 +145,8 @@ pub struct Options {
     pub reference: Option<Reference>,
     /// The factor on the score, instead of a `scaling.json` beside the logs.
     pub scaling: Option<Scaling>,
+    /// Whether the digest of every log is taken while it is read; bundles and programs want it.
+    pub hashed: bool,
     /// How many logs are read at a time; the answer does not depend on it.
     pub threads: usize,
 }
@@ -235,7 +237,7 @@ fn in_parallel<T: Sync, R: Send>(
 }
 
 fn parse(format: Format, found: &files::Found, options: &Options) -> Result<Run, Refusal> {
-    let log = log::Log::open(&found.path, &found.shown)?;
+    let log = log::Log::open(&found.path, &found.shown, options.hashed)?;
     match format {
         Format::Speedrun => speedrun::parse(log),
         Format::Mlperf => mlperf::parse(log),

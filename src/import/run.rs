@@ -1,13 +1,15 @@
 //! One run as its log tells it: rows of numbers as printed, by step, and what is odd about it.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use serde_json::{Map, Value as Json};
 
-use super::log::Identity;
+use super::CHANGED;
+use super::log::{Identity, Log};
 use super::score::Timed;
 use crate::digest::Digest;
-use crate::source::Refusal;
+use crate::source::{Place, Refusal};
 
 /// A number as it is printed in a log, finite or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,6 +208,21 @@ impl Run {
             extra: Map::new(),
             findings: Vec::new(),
         }
+    }
+
+    /// The digest of the log, which is read again where it was not taken.
+    pub fn sha256(&self) -> Result<Digest, Refusal> {
+        let read = || Log::open(Path::new(&self.file), &self.file, true)?.finish();
+        let identity = if self.identity.sha256.is_some() { self.identity } else { read()? };
+        let changed = || {
+            let expected = format!("{} bytes", self.identity.bytes);
+            CHANGED.at(
+                Place::file(self.file.as_str()),
+                expected,
+                format!("{} bytes", identity.bytes),
+            )
+        };
+        identity.sha256.filter(|_| identity.bytes == self.identity.bytes).ok_or_else(changed)
     }
 
     /// The last step of which the log says anything.

@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use super::log::{Identity, Line, Log};
+use super::log::{Identity, Line, Log, Starts};
 use super::run::{Column, Printed, Row, Run};
 use super::{
     BEYOND_PLAN, EMBEDDED_TEXT, MIXED_DIALECTS, NO_METRICS, NO_START, NOT_A_METRIC_LINE,
@@ -60,7 +60,9 @@ struct Metrics {
 pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Refusal> {
     let mut reader = Reader::default();
     let name = log.name().to_owned();
-    while let Some(line) = log.next_line()? {
+    // Metric lines and seeds begin with an s.
+    let starts = Starts::new([b's', b'=']);
+    while let Some(line) = log.next_line_from(&starts)? {
         let said = said(line);
         if said != Said::Nothing {
             reader.take(said, line, || line.place(&name));
@@ -438,7 +440,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Run, Refusal> {
-        parse(Log::new(text.as_bytes(), "a.txt"))
+        parse(Log::new(text.as_bytes(), "a.txt", true))
     }
 
     fn rule() -> String {
@@ -542,7 +544,7 @@ mod tests {
         let halves = read(&format!("{head}{}{tail}", rule())).unwrap();
         assert_eq!(halves.metrics_sha256, read(LOG).unwrap().metrics_sha256);
         let latin = [b"caf\xe9 \xff\xfe\n", rule().as_bytes(), LOG.as_bytes()].concat();
-        assert_eq!(parse(Log::new(latin.as_slice(), "a.txt")).unwrap().evaluations.len(), 2);
+        assert_eq!(parse(Log::new(latin.as_slice(), "a.txt", true)).unwrap().evaluations.len(), 2);
     }
 
     #[test]

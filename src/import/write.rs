@@ -170,7 +170,7 @@ fn write_one(
     if keep_source {
         writer.file("data/source.log", &source(run)?)?;
     }
-    let digest = writer.finish(&receipt(import, group, run, checkpoints))?;
+    let digest = writer.finish(&receipt(import, group, run, run.sha256()?, checkpoints))?;
     Bundle::load_folder(path, &path.display().to_string(), Some(&digest), 1)?;
     Ok(digest)
 }
@@ -178,14 +178,21 @@ fn write_one(
 /// The bytes of the log, if they are still those that were read.
 fn source(run: &Run) -> Result<Vec<u8>, Refusal> {
     let bytes = fs::read(&run.file).map_err(|error| cannot_write(Path::new(&run.file), &error))?;
-    if Digest::of(&bytes) == run.identity.sha256 {
+    let wanted = run.sha256()?;
+    if Digest::of(&bytes) == wanted {
         return Ok(bytes);
     }
-    let expected = format!("the bytes with sha256 {}", run.identity.sha256);
+    let expected = format!("the bytes with sha256 {wanted}");
     Err(CHANGED.at(Place::file(run.file.as_str()), expected, "others"))
 }
 
-fn receipt(import: &Import, group: &Group, run: &Run, checkpoints: Vec<Checkpoint>) -> Receipt {
+fn receipt(
+    import: &Import,
+    group: &Group,
+    run: &Run,
+    sha256: Digest,
+    checkpoints: Vec<Checkpoint>,
+) -> Receipt {
     let file = Path::new(&run.file).file_name().map(|name| name.to_string_lossy().into_owned());
     let codes: BTreeSet<_> = run.findings.iter().map(|finding| finding.refusal.code.id).collect();
     let mut extra = run.extra.clone();
@@ -202,7 +209,7 @@ fn receipt(import: &Import, group: &Group, run: &Run, checkpoints: Vec<Checkpoin
         json!({
             "bytes": run.identity.bytes,
             "name": file,
-            "sha256": run.identity.sha256.to_string(),
+            "sha256": sha256.to_string(),
         }),
     );
     extra.insert("group".to_owned(), group.name.as_str().into());

@@ -74,7 +74,7 @@ fn run_json(run: &Run, digest: Option<&Digest>) -> Json {
         "digest": digest.map(Digest::prefixed),
         "file": run.file,
         "bytes": run.identity.bytes,
-        "sha256": run.identity.sha256.to_string(),
+        "sha256": run.identity.sha256.map(|digest| digest.to_string()),
         "counts": run.counts(),
         "last_step": run.last_step(),
         "planned_steps": run.planned,

@@ -47,7 +47,8 @@ pub fn run(own: &args::Import, output: &Output) -> Answer {
         Logs::Csv => Format::Csv,
         Logs::HfTrainer => Format::HfTrainer,
     };
-    let options = options(format, own).map_err(one)?;
+    let hashed = wants_json || !own.dry_run;
+    let options = Options { hashed, ..options(format, own).map_err(one)? };
     let import = read(format, &own.paths, &options);
     let mut failures = import.failures.clone();
     let mut digests = None;
@@ -95,6 +96,7 @@ fn options(format: Format, own: &args::Import) -> Result<Options, Refusal> {
         mapping: Mapping::parse(&own.map)?,
         reference: own.rcp.as_deref().map(Reference::load).transpose()?,
         scaling: own.scaling.as_deref().map(Scaling::load).transpose()?,
+        hashed: false,
         threads: own.threads.unwrap_or_else(cores).max(1),
     })
 }
