@@ -10,7 +10,7 @@ use repro::claims::KINDS;
 const ROWS: &[(u8, &[&str])] = &[
     (0, &["source", "digest", "decimal", "rng", "scores", "stats"]),
     (1, &["outcome", "formula", "params", "spread", "tasks"]),
-    (2, &["bundle", "contract", "post"]),
+    (2, &["bundle", "contract", "import", "post"]),
     (3, &["rests"]),
     (4, &["evidence"]),
     (5, &["claims"]),
@@ -24,6 +24,7 @@ const BESIDE: &[(&str, &str)] = &[
     ("scores", "decimal"),
     ("stats", "rng"),
     ("contract", "bundle"),
+    ("import", "bundle"),
     ("mutation", "verify"),
     ("main", "cli"),
 ];
