@@ -95,6 +95,8 @@ pub struct Claim<'a> {
     pub note: &'a str,
     /// Which occurrence of the claimed value within the quote is meant, from 1.
     pub occurrence: usize,
+    /// The claims without which it cannot hold: a list of ids.
+    pub rests_on: Option<Node<'a>>,
     /// Its position in the post file.
     pub index: usize,
     /// The whole table, for the fields of its kind.
@@ -112,8 +114,8 @@ pub struct At<'a> {
 
 impl<'a> Claim<'a> {
     /// The fields that every kind of claim shares.
-    pub const COMMON_FIELDS: [&'static str; 7] =
-        ["id", "kind", "quote", "at", "claimed", "note", "occurrence"];
+    pub const COMMON_FIELDS: [&'static str; 8] =
+        ["id", "kind", "quote", "at", "claimed", "note", "occurrence", "rests_on"];
 
     /// Where the claim stands: at its value where it has one, else at its id.
     pub fn place(&self) -> Place {
@@ -135,6 +137,10 @@ impl<'a> Claim<'a> {
             claimed.text()?;
         }
         let at = node.get("at").map(|at| post.parse_at(at)).transpose()?;
+        let rests_on = node.get("rests_on");
+        if let Some(list) = rests_on {
+            list.items()?.try_for_each(|id| id.text().map(drop))?;
+        }
         let occurrence = node.get("occurrence").map(Node::integer).transpose()?.unwrap_or(1);
         Ok(Self {
             id: identifier(node.required("id")?)?,
@@ -144,6 +150,7 @@ impl<'a> Claim<'a> {
             claimed,
             note: optional("note")?,
             occurrence: usize::try_from(occurrence).unwrap_or(usize::MAX),
+            rests_on,
             index,
             node,
         })
@@ -223,6 +230,13 @@ impl Post {
     pub fn claims(&self) -> impl Iterator<Item = Result<Claim<'_>, Refusal>> {
         let list = self.document.root().get("claim").and_then(|node| node.items().ok());
         list.into_iter().flatten().enumerate().map(|(index, node)| Claim::parse(index, node, self))
+    }
+
+    /// The ids of all claims, of malformed ones too.
+    pub fn claim_ids(&self) -> HashSet<&str> {
+        let list = self.document.root().get("claim").and_then(|node| node.items().ok());
+        let ids = list.into_iter().flatten().filter_map(|claim| claim.get("id"));
+        ids.filter_map(|id| id.text().ok()).collect()
     }
 
     /// The pin that a bundle's name, standing at `name`, refers to.

@@ -15,6 +15,7 @@ use crate::outcome::{
 };
 use crate::params::{self, Convention, Object};
 use crate::post::{Claim, Post};
+use crate::rests;
 use crate::source::{Refusal, codes};
 
 /// The file of an emitted bundle that holds the run's configuration.
@@ -200,6 +201,7 @@ pub fn judge(post: &Post, library: &Library) -> Judged {
             Err(refusal) => failures.push(refusal),
         }
     }
+    failures.extend(rests::settle(post, &mut claims));
     let mut findings: Vec<_> = claims.iter().flat_map(findings).collect();
     findings.sort_by(|a, b| {
         let key = |finding: &Finding| {
@@ -221,7 +223,7 @@ pub fn judge(post: &Post, library: &Library) -> Judged {
     Judged { post: report, failures }
 }
 
-/// Judges one claim.
+/// Judges one claim by itself, whatever it rests on.
 pub fn judge_claim(post: &Post, claim: &Claim, library: &Library) -> Result<ClaimReport, Refusal> {
     let kind = claims::kind_of(claim)?;
     let evidence = Evidence::new(library, post);

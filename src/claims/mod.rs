@@ -4,12 +4,15 @@
 //! no input or output and knows no other kind. A new kind is `mod name;` and `&name::Kind,` here.
 
 mod bounds;
+mod bpb;
 mod completeness;
 mod compute_identity;
 mod contract_equality;
+mod core;
 mod cross_artifact;
 mod eval_grid;
 mod formula_limits;
+mod granularity;
 mod horizon_steps;
 mod identity;
 mod param_count;
@@ -76,12 +79,15 @@ pub trait ClaimKind: Sync {
 /// Every kind, by name.
 pub static KINDS: &[&dyn ClaimKind] = &[
     &bounds::Kind,
+    &bpb::Kind,
     &completeness::Kind,
     &compute_identity::Kind,
     &contract_equality::Kind,
+    &core::Kind,
     &cross_artifact::Kind,
     &eval_grid::Kind,
     &formula_limits::Kind,
+    &granularity::Kind,
     &horizon_steps::Kind,
     &identity::Kind,
     &param_count::Kind,

@@ -59,6 +59,8 @@ pub enum Command {
     /// Verifies posts: the main job
     #[command(after_help = exit::TABLE)]
     Verify(Verify),
+    /// Recomputes CORE from a per-task table, and says which baselines it follows
+    Core(Core),
     /// Lists every number of a post's text with the claims that bind it
     Coverage(Coverage),
     /// Changes each number in turn and lists the changes that no claim would notice
@@ -112,6 +114,24 @@ pub enum MinMethod {
     Compared,
     Recomputed,
     Replayed,
+}
+
+#[derive(Debug, Args)]
+pub struct Core {
+    /// The table: a DCLM evaluation, a CSV with `task` and `accuracy`, or JSON
+    pub table: PathBuf,
+    /// Random baselines of the tasks; repeated, the version that fits is found
+    #[arg(long, value_name = "FILE", required = true)]
+    pub baselines: Vec<PathBuf>,
+    /// The unit of the accuracies; found by their range where absent
+    #[arg(long, value_enum, value_name = "UNIT")]
+    pub unit: Option<ScoreUnit>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ScoreUnit {
+    Fraction,
+    Percent,
 }
 
 #[derive(Debug, Args)]

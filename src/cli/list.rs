@@ -13,7 +13,7 @@ use crate::outcome::ExitStatus;
 use crate::post::{self, Post};
 use crate::report::wrap;
 use crate::source::{Code, Place, Refusal};
-use crate::{contract, evidence, lock, params, source, verify};
+use crate::{contract, evidence, lock, params, rests, source, tasks, verify};
 
 /// What a pass shows, and what it does not.
 const SCOPE: &str = "\
@@ -133,6 +133,8 @@ pub fn codes() -> Vec<&'static Code> {
         claims::SHARED_CODES,
         super::CODES,
         params::checkpoint::CODES,
+        rests::CODES,
+        tasks::CODES,
         verify::CODES,
     ];
     let own = families.into_iter().flatten().copied();

@@ -4,6 +4,7 @@
 
 mod args;
 mod columns;
+mod core;
 mod coverage;
 mod diff;
 mod exit;
@@ -59,6 +60,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
     match &arguments.command {
         Command::Verify(own) => verify::run(&root(common)?, own, output),
+        Command::Core(own) => core::run(own, output),
         Command::Coverage(own) => coverage::run(&root(common)?, own, output),
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),
         Command::Params(own) => params::run(own, output),

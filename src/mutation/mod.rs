@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::evidence::Library;
 use crate::outcome::{ClaimReport, Method, Origin, Verdict};
 use crate::post::{Claim, Post};
-use crate::source::{Document, Refusal, Source};
+use crate::source::{Document, Node, Refusal, Source};
 use crate::verify::{judge, judge_claim};
 pub use units::{Digit, Typing, Unit};
 
@@ -140,11 +140,25 @@ impl<'a> Bench<'a> {
                 true => Claim { claimed: Some(claimed.root()), ..*claim },
                 false => *claim,
             };
-            let after = judge_claim(&self.posts[seat.0], &claim, library).ok();
+            let after = judge_claim(&self.posts[seat.0], &claim, library).ok().map(|mut after| {
+                after.outcome.verdict = after.outcome.verdict.min(self.floor(seat));
+                after
+            });
             strongest = strongest.min(catch_of(before, after.as_ref(), unit, changed));
         }
         files.iter().for_each(|(bundle, file)| library.replace(bundle, file, None));
         Ok(strongest)
+    }
+
+    /// The weakest verdict among the claims that one rests on, as they stand without any change.
+    fn floor(&self, seat: Seat) -> Verdict {
+        let claim = self.claims.get(seat.0).and_then(|claims| claims.get(seat.1));
+        let below = claim.and_then(|claim| claim.rests_on).and_then(|list| list.items().ok());
+        let verdict = |id: Node| {
+            let seat = self.seats.get(&(seat.0, id.text().ok()?.to_owned()))?;
+            Some(self.before.get(seat)?.outcome.verdict)
+        };
+        below.into_iter().flatten().filter_map(verdict).min().unwrap_or(Verdict::Verified)
     }
 
     /// The claims that state the number.

@@ -178,6 +178,16 @@ fn bad_input_is_refused_where_it_stands() {
             "identity",
             Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\ntolerence = \"2%\"")),
         ),
+        (
+            "resting on an unknown claim",
+            "identity",
+            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\nrests_on = [\"nowhere\"]")),
+        ),
+        (
+            "resting on itself",
+            "identity",
+            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\nrests_on = [\"speedup\"]")),
+        ),
         ("missing claim field", "identity", Box::new(post("formula = \"ratio\"\n", ""))),
         ("no claimed value", "identity", Box::new(post("claimed = \"2.5\"\n", ""))),
         (

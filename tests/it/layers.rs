@@ -8,9 +8,10 @@ use repro::claims::KINDS;
 
 /// The rows. A module may import from lower numbers, and within its row only what [`BESIDE`] names.
 const ROWS: &[(u8, &[&str])] = &[
-    (0, &["source", "digest", "decimal"]),
-    (1, &["outcome", "formula", "params"]),
+    (0, &["source", "digest", "decimal", "rng", "scores", "stats"]),
+    (1, &["outcome", "formula", "params", "tasks"]),
     (2, &["bundle", "contract", "post"]),
+    (3, &["rests"]),
     (4, &["evidence"]),
     (5, &["claims"]),
     (6, &["verify", "lock", "coverage", "mutation"]),
@@ -19,12 +20,16 @@ const ROWS: &[(u8, &[&str])] = &[
 ];
 
 /// Imports within a row: (importer, imported).
-const BESIDE: &[(&str, &str)] = &[("contract", "bundle"), ("mutation", "verify"), ("main", "cli")];
+const BESIDE: &[(&str, &str)] =
+    &[("scores", "decimal"), ("stats", "rng"), ("contract", "bundle"), ("mutation", "verify"), ("main", "cli")];
 
 /// Modules that may import less than their row allows.
 const ONLY: &[(&str, &[&str])] = &[
     ("digest", &[]),
     ("decimal", &[]),
+    ("rng", &[]),
+    ("scores", &["decimal"]),
+    ("stats", &["rng"]),
     ("params", &["source"]),
     ("report", &["source", "outcome"]),
     ("main", &["cli"]),

@@ -2,6 +2,7 @@
 
 mod bundle;
 mod cli;
+mod core;
 mod corpus;
 mod diff;
 mod equal_resource;

@@ -1,0 +1,19 @@
+//! Statistics on plain floats: summaries, tests, intervals, resampling, power.
+//!
+//! Every function takes its data and, where it draws, a seed; what cannot be computed is [`Refused`]
+//! with the reason. Sums run in the order of the data and no function of the platform's mathematics
+//! library is called (logarithms and exponentials are those of the crate `libm`), so that a result is
+//! the same bits on every machine and for any number of threads. Reading inputs and judging claims is
+//! left to the modules above.
+
+pub mod distribution;
+mod holm;
+mod refused;
+mod special;
+mod summary;
+mod t_test;
+
+pub use holm::holm;
+pub use refused::Refused;
+pub use summary::{Summary, correlation, differences, mean};
+pub use t_test::{T, one_sample, paired, pooled, welch};

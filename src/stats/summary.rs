@@ -1,0 +1,175 @@
+//! Mean and spread of a list, and how two lists move together.
+
+use super::Refused;
+
+/// How many ulps of its larger side a difference may be wrong by.
+const DIFFERENCE_NOISE: f64 = 4.0 * f64::EPSILON;
+
+/// Number of values, mean and sample standard deviation (divisor n - 1).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// How many values.
+    pub n: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation, divisor n - 1.
+    pub sd: f64,
+}
+
+impl Summary {
+    /// The summary of a list of at least two values.
+    pub fn of(values: &[f64]) -> Result<Self, Refused> {
+        let n = values.len();
+        if n < 2 {
+            return Err(Refused::TooFew { needed: 2, found: n });
+        }
+        let mean = mean(values)?;
+        let equal = values.windows(2).all(|pair| pair[0] == pair[1]);
+        let sd = if equal { 0.0 } else { (squares(values, mean) / (n - 1) as f64).sqrt() };
+        Self { n, mean, sd }.checked()
+    }
+
+    /// The same summary if it is one: at least two values, finite, a spread from zero up.
+    pub fn checked(self) -> Result<Self, Refused> {
+        if self.n < 2 {
+            Err(Refused::TooFew { needed: 2, found: self.n })
+        } else if !self.mean.is_finite() || !self.sd.is_finite() {
+            Err(Refused::OutOfRange)
+        } else if self.sd < 0.0 {
+            Err(Refused::NegativeSpread(self.sd))
+        } else {
+            Ok(self)
+        }
+    }
+
+    /// The standard error of the mean.
+    pub fn standard_error(&self) -> f64 {
+        self.sd / (self.n as f64).sqrt()
+    }
+
+    /// The standard deviation with divisor n.
+    pub fn population_sd(&self) -> f64 {
+        let n = self.n as f64;
+        self.sd * ((n - 1.0) / n).sqrt()
+    }
+}
+
+/// The mean of at least one finite value, corrected by the mean of what is left over.
+pub fn mean(values: &[f64]) -> Result<f64, Refused> {
+    let n = values.len() as f64;
+    if values.is_empty() {
+        return Err(Refused::TooFew { needed: 1, found: 0 });
+    }
+    if values.iter().any(|value| !value.is_finite()) {
+        return Err(Refused::NotFinite);
+    }
+    let first = values.iter().sum::<f64>() / n;
+    let rest = values.iter().map(|value| value - first).sum::<f64>() / n;
+    let mean = first + rest;
+    if mean.is_finite() { Ok(mean) } else { Err(Refused::OutOfRange) }
+}
+
+/// The sum of squared deviations from `mean`, corrected for the rounding of the mean.
+fn squares(values: &[f64], mean: f64) -> f64 {
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for value in values {
+        let deviation = value - mean;
+        sum += deviation;
+        squares += deviation * deviation;
+    }
+    (squares - sum * sum / values.len() as f64).max(0.0)
+}
+
+/// The differences a - b of pairs. Where they vary by no more than the rounding of the subtraction
+/// itself, they are one number: 1.3 - 1.2 and 1.2 - 1.1 do not differ.
+pub fn differences(a: &[f64], b: &[f64]) -> Result<Vec<f64>, Refused> {
+    if a.len() != b.len() {
+        return Err(Refused::UnequalLengths { left: a.len(), right: b.len() });
+    }
+    if a.iter().chain(b).any(|value| !value.is_finite()) {
+        return Err(Refused::NotFinite);
+    }
+    let mut differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    let largest = a.iter().chain(b).fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    let low = differences.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = differences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if high - low <= DIFFERENCE_NOISE * largest
+        && let Some(&first) = differences.first()
+    {
+        differences.fill(first);
+    }
+    Ok(differences)
+}
+
+/// Pearson's correlation of pairs.
+pub fn correlation(a: &[f64], b: &[f64]) -> Result<f64, Refused> {
+    if a.len() != b.len() {
+        return Err(Refused::UnequalLengths { left: a.len(), right: b.len() });
+    }
+    let (left, right) = (Summary::of(a)?, Summary::of(b)?);
+    if left.sd == 0.0 || right.sd == 0.0 {
+        return Err(Refused::NoSpread);
+    }
+    // Deviations in units of their spread: no product overflows.
+    let products = a.iter().zip(b).map(|(a, b)| {
+        let (a, b) = ((a - left.mean) / left.sd, (b - right.mean) / right.sd);
+        a * b
+    });
+    let correlation = products.sum::<f64>() / (left.n - 1) as f64;
+    Ok(correlation.clamp(-1.0, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_of_known_values() {
+        let summary = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        assert_eq!((summary.n, summary.mean), (8, 5.0));
+        assert_eq!(summary.population_sd(), 2.0);
+        assert!((summary.sd - (32.0_f64 / 7.0).sqrt()).abs() < 1e-15);
+        assert_eq!(summary.standard_error(), summary.sd / 8.0_f64.sqrt());
+    }
+
+    #[test]
+    fn a_small_spread_on_a_large_mean_survives() {
+        let summary = Summary::of(&[1e9 + 1.0, 1e9 + 2.0, 1e9 + 3.0]).unwrap();
+        assert_eq!((summary.mean, summary.sd), (1e9 + 2.0, 1.0));
+    }
+
+    #[test]
+    fn what_cannot_be_summarised_is_refused() {
+        assert_eq!(Summary::of(&[]), Err(Refused::TooFew { needed: 2, found: 0 }));
+        assert_eq!(Summary::of(&[1.0]), Err(Refused::TooFew { needed: 2, found: 1 }));
+        assert_eq!(Summary::of(&[1.0, f64::NAN]), Err(Refused::NotFinite));
+        assert_eq!(Summary::of(&[1.0, f64::INFINITY]), Err(Refused::NotFinite));
+        assert_eq!(Summary::of(&[f64::MAX, -f64::MAX]), Err(Refused::OutOfRange));
+        assert_eq!(Summary::of(&[0.1; 3]).unwrap().sd, 0.0, "equal values have no spread");
+        let negative = Summary { n: 3, mean: 1.0, sd: -0.5 };
+        assert_eq!(negative.checked(), Err(Refused::NegativeSpread(-0.5)));
+        let refused = Refused::TooFew { needed: 2, found: 1 };
+        assert_eq!(refused.to_string(), "one value where it needs at least 2");
+    }
+
+    #[test]
+    fn differences_that_vary_by_rounding_only_are_equal() {
+        let (a, b) = ([1.3, 1.2, 1.1], [1.2, 1.1, 1.0]);
+        assert!(a[0] - b[0] != a[1] - b[1], "binary floats differ");
+        let differences = differences(&a, &b).unwrap();
+        assert_eq!(Summary::of(&differences).unwrap().sd, 0.0);
+        let real = super::differences(&[1.65, 1.66], &[1.55, 1.5600000001]).unwrap();
+        assert!(Summary::of(&real).unwrap().sd > 1e-11);
+    }
+
+    #[test]
+    fn correlation_of_known_pairs() {
+        let a = [1.0, 2.0, 3.0];
+        assert_eq!(correlation(&a, &[2.0, 4.0, 6.0]), Ok(1.0));
+        assert_eq!(correlation(&a, &[3.0, 2.0, 1.0]), Ok(-1.0));
+        assert!(correlation(&a, &[1.0, -2.0, 1.0]).unwrap().abs() < 1e-15);
+        assert_eq!(correlation(&a, &[1.0; 3]), Err(Refused::NoSpread));
+        let unequal = Refused::UnequalLengths { left: 3, right: 2 };
+        assert_eq!(correlation(&a, &[1.0, 2.0]), Err(unequal));
+    }
+}
