@@ -246,15 +246,7 @@ impl<'a> Evidence<'a> {
     fn value(&self, term: Node, nature: Nature) -> Result<Quantity, Refusal> {
         term.only(&["bundle", "file", "pointer", "fact", "label", "nature"])?;
         let datum = self.datum(term)?;
-        let nature = match term.get("nature").map(Node::text).transpose()? {
-            None => nature,
-            Some("exact") => Nature::Coefficient,
-            Some("measured") => Nature::Measured,
-            Some(other) => {
-                let place = term.get("nature").unwrap_or(term).place();
-                return Err(BAD_CHOICE.at(place, "`exact` or `measured`", format!("`{other}`")));
-            }
-        };
+        let nature = nature_of(term)?.unwrap_or(nature);
         let text = datum.printed()?;
         let not_a_number = |why: String| {
             NOT_A_NUMBER.at(
@@ -377,6 +369,16 @@ pub fn object_of(node: Node) -> Result<Object, Refusal> {
         "total" => Ok(Object::Total),
         "active" => Ok(Object::Active),
         other => Err(BAD_CHOICE.at(object.place(), "`total` or `active`", format!("`{other}`"))),
+    }
+}
+
+/// How exact a term or a list of terms says that its values are.
+pub fn nature_of(node: Node) -> Result<Option<Nature>, Refusal> {
+    let Some(nature) = node.get("nature") else { return Ok(None) };
+    match nature.text()? {
+        "exact" => Ok(Some(Nature::Coefficient)),
+        "measured" => Ok(Some(Nature::Measured)),
+        other => Err(BAD_CHOICE.at(nature.place(), "`exact` or `measured`", format!("`{other}`"))),
     }
 }
 

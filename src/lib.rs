@@ -31,6 +31,7 @@ pub mod params;
 pub mod post;
 pub mod report;
 pub mod rests;
+pub mod rng;
 pub mod scores;
 pub mod source;
 pub mod stats;

@@ -10,18 +10,26 @@ mod compute_identity;
 mod contract_equality;
 mod core;
 mod cross_artifact;
+mod equivalence;
 mod eval_grid;
 mod formula_limits;
+mod gap;
 mod granularity;
 mod horizon_steps;
 mod identity;
 mod param_count;
 mod ranking;
+mod ranking_significance;
 mod replicate;
 mod rounding_pair;
 mod target_rule;
+mod target_test;
 mod time_identity;
 
+mod arms;
+mod axes;
+mod comparison;
+mod significance;
 mod tolerance;
 
 use crate::evidence::Evidence;
@@ -85,21 +93,28 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &contract_equality::Kind,
     &core::Kind,
     &cross_artifact::Kind,
+    &equivalence::Kind,
     &eval_grid::Kind,
     &formula_limits::Kind,
+    &gap::Kind,
     &granularity::Kind,
     &horizon_steps::Kind,
     &identity::Kind,
     &param_count::Kind,
     &ranking::Kind,
+    &ranking_significance::Kind,
     &replicate::Kind,
     &rounding_pair::Kind,
     &target_rule::Kind,
+    &target_test::Kind,
     &time_identity::Kind,
 ];
 
 /// The codes of the rules that kinds share.
-pub static SHARED_CODES: &[&Code] = tolerance::CODES;
+pub static SHARED_CODES: &[&[&Code]] = &[significance::CODES, tolerance::CODES];
+
+/// The codes of groups of runs that cannot be read.
+pub static ARM_CODES: &[&Code] = arms::CODES;
 
 /// The kind that a claim names; its fields are checked too.
 pub fn kind_of(claim: &Claim) -> Result<&'static dyn ClaimKind, Refusal> {

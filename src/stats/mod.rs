@@ -6,14 +6,26 @@
 //! the same bits on every machine and for any number of threads. Reading inputs and judging claims is
 //! left to the modules above.
 
+pub mod bootstrap;
 pub mod distribution;
+mod equivalence;
 mod holm;
+pub mod interquartile;
+mod line;
+mod noncentral_t;
+pub mod power;
+pub mod proportion;
 mod refused;
+mod sign_flip;
 mod special;
 mod summary;
 mod t_test;
 
+pub use equivalence::{Equivalence, equivalence};
 pub use holm::holm;
+pub use line::{Line, line, slope};
+pub use noncentral_t::noncentral_t_upper;
 pub use refused::Refused;
+pub use sign_flip::{EXACT_TO, SignFlip, sign_flip};
 pub use summary::{Summary, correlation, differences, mean};
 pub use t_test::{T, one_sample, paired, pooled, welch};

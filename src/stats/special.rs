@@ -75,6 +75,25 @@ pub fn beta_factor(a: f64, b: f64, x: f64, y: f64) -> f64 {
     exp(rest - away - HALF_LOG_TWO_PI) * (a / n * b).sqrt()
 }
 
+/// The probability of `k` successes in `n` trials of probability p, for p + q = 1.
+pub fn binomial(k: u64, n: u64, p: f64, q: f64) -> f64 {
+    let (a, b) = (k as f64, n.saturating_sub(k) as f64);
+    if k > n {
+        0.0
+    } else if k == 0 {
+        exp(n as f64 * log_share(q, p))
+    } else if k == n {
+        exp(n as f64 * log_share(p, q))
+    } else {
+        beta_factor(a, b, p, q) / (a / (a + b) * b)
+    }
+}
+
+/// The logarithm of a share by the smaller of it and its rest.
+fn log_share(share: f64, rest: f64) -> f64 {
+    if rest < 0.5 { log1p(-rest) } else { log(share) }
+}
+
 /// The regularized incomplete beta function I_x(a, b) for a, b > 0 and x + y = 1.
 pub fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if x <= 0.0 {

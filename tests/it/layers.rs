@@ -20,8 +20,13 @@ const ROWS: &[(u8, &[&str])] = &[
 ];
 
 /// Imports within a row: (importer, imported).
-const BESIDE: &[(&str, &str)] =
-    &[("scores", "decimal"), ("stats", "rng"), ("contract", "bundle"), ("mutation", "verify"), ("main", "cli")];
+const BESIDE: &[(&str, &str)] = &[
+    ("scores", "decimal"),
+    ("stats", "rng"),
+    ("contract", "bundle"),
+    ("mutation", "verify"),
+    ("main", "cli"),
+];
 
 /// Modules that may import less than their row allows.
 const ONLY: &[(&str, &[&str])] = &[
@@ -36,7 +41,7 @@ const ONLY: &[(&str, &[&str])] = &[
 ];
 
 /// Files of `claims` that are no kinds.
-const SHARED: &[&str] = &["mod", "tolerance"];
+const SHARED: &[&str] = &["arms", "axes", "comparison", "mod", "significance", "tolerance"];
 
 /// What prints: macros, and the streams that they write to.
 const MACROS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];

@@ -1,0 +1,165 @@
+//! What a design can show: the smallest gap that it detects, and the runs that a gap needs.
+//!
+//! Power is exact through the noncentral t: the probability that a t with noncentrality
+//! gap / standard error passes the critical value. For two arms of unequal spread the degrees of
+//! freedom are Welch's, at the spreads given.
+
+use super::distribution::{StudentT, Symmetric};
+use super::noncentral_t::noncentral_t_upper;
+use super::{Refused, Summary, T, one_sample, welch};
+
+/// The most runs that are searched.
+pub const MOST_RUNS: usize = 1_000_000;
+
+/// Whether a test looks for a gap on one side of zero or on both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sides {
+    /// One direction was declared.
+    One,
+    /// Either direction counts.
+    Two,
+}
+
+/// What a test is to achieve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    alpha: f64,
+    power: f64,
+    sides: Sides,
+}
+
+/// How runs measure a gap, with the standard deviations of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Design {
+    /// Pairs, or one list: the standard deviation of the differences, or of the values.
+    Paired(f64),
+    /// Two arms with as many runs each.
+    TwoArms(f64, f64),
+}
+
+impl Design {
+    /// The test of `gap` with `runs` in each arm.
+    fn test(self, gap: f64, runs: usize) -> Result<T, Refused> {
+        let arm = |mean, sd| Summary { n: runs, mean, sd };
+        match self {
+            Design::Paired(sd) => one_sample(&arm(gap, sd), 0.0),
+            Design::TwoArms(left, right) => welch(&arm(gap, left), &arm(0.0, right)),
+        }
+    }
+}
+
+impl Goal {
+    /// A goal: detect with probability `power` at a share `alpha` of false alarms.
+    pub fn new(alpha: f64, power: f64, sides: Sides) -> Result<Self, Refused> {
+        for share in [alpha, power] {
+            if share.is_nan() || share <= 0.0 || share >= 1.0 {
+                return Err(Refused::NotAProbability(share));
+            }
+        }
+        if power <= alpha {
+            return Err(Refused::NotAProbability(power));
+        }
+        Ok(Self { alpha, power, sides })
+    }
+
+    /// The probability of detecting a gap that is `delta` standard errors.
+    fn detects(&self, delta: f64, df: f64) -> Result<f64, Refused> {
+        let student = StudentT::new(df)?;
+        let delta = delta.abs();
+        Ok(match self.sides {
+            Sides::One => noncentral_t_upper(student.upper_quantile(self.alpha), df, delta),
+            Sides::Two => {
+                let critical = student.upper_quantile(self.alpha / 2.0);
+                noncentral_t_upper(critical, df, delta) + noncentral_t_upper(critical, df, -delta)
+            }
+        })
+    }
+
+    /// The smallest gap that a test of this standard error and these degrees of freedom detects.
+    pub fn minimum_detectable_gap(&self, standard_error: f64, df: f64) -> Result<f64, Refused> {
+        if standard_error.is_nan() || standard_error <= 0.0 {
+            return Err(Refused::NoSpread);
+        }
+        let (mut low, mut high) = (0.0, 1.0);
+        while self.detects(high, df)? < self.power {
+            low = high;
+            high *= 2.0;
+            if high > 1e12 {
+                return Err(Refused::OutOfRange);
+            }
+        }
+        while high - low > 1e-13 * high {
+            let middle = low + (high - low) / 2.0;
+            if self.detects(middle, df)? < self.power {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(high * standard_error)
+    }
+
+    /// The fewest runs of each arm, from two up, that detect `gap`.
+    pub fn runs_needed(&self, gap: f64, design: Design) -> Result<usize, Refused> {
+        if gap == 0.0 {
+            return Err(Refused::NoGap);
+        }
+        let enough = |runs: usize| -> Result<bool, Refused> {
+            let test = design.test(gap, runs)?;
+            Ok(self.detects(test.t, test.df)? >= self.power)
+        };
+        let (mut too_few, mut runs) = (1, 2);
+        while !enough(runs)? {
+            if runs >= MOST_RUNS {
+                return Err(Refused::TooManyRuns(MOST_RUNS));
+            }
+            too_few = runs;
+            runs = (2 * runs).min(MOST_RUNS);
+        }
+        while runs - too_few > 1 {
+            let middle = too_few + (runs - too_few) / 2;
+            if enough(middle)? {
+                runs = middle;
+            } else {
+                too_few = middle;
+            }
+        }
+        Ok(runs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(found: f64, wanted: f64) {
+        assert!((found - wanted).abs() < 1e-8 * wanted, "{found} is not {wanted}");
+    }
+
+    /// Gaps by root finding on scipy's `nct`, runs by `solve_power` of statsmodels 0.15.
+    #[test]
+    fn known_designs() {
+        let two = Goal::new(0.05, 0.8, Sides::Two).unwrap();
+        let one = Goal::new(0.01, 0.9, Sides::One).unwrap();
+        // n pairs of standard deviation 1: standard error 1/sqrt(n).
+        close(two.minimum_detectable_gap(1.0 / 3.0_f64.sqrt(), 2.0).unwrap(), 3.264043549699572);
+        close(two.minimum_detectable_gap(1.0 / 10.0_f64.sqrt(), 9.0).unwrap(), 0.9960013714554438);
+        close(one.minimum_detectable_gap(1.0 / 10.0_f64.sqrt(), 9.0).unwrap(), 1.35405396807945);
+        close(two.minimum_detectable_gap((2.0_f64 / 5.0).sqrt(), 8.0).unwrap(), 2.024439339384543);
+        assert_eq!(two.runs_needed(0.5, Design::Paired(1.0)), Ok(34));
+        assert_eq!(two.runs_needed(-0.5, Design::TwoArms(1.0, 1.0)), Ok(64));
+        assert_eq!(one.runs_needed(3.0, Design::Paired(1.0)), Ok(5));
+    }
+
+    #[test]
+    fn no_design_detects_nothing() {
+        let goal = Goal::new(0.05, 0.8, Sides::Two).unwrap();
+        assert_eq!(goal.runs_needed(0.0, Design::Paired(1.0)), Err(Refused::NoGap));
+        assert_eq!(goal.runs_needed(1.0, Design::Paired(0.0)), Err(Refused::NoSpread));
+        let tiny = goal.runs_needed(1e-6, Design::Paired(1.0));
+        assert_eq!(tiny, Err(Refused::TooManyRuns(MOST_RUNS)));
+        assert_eq!(Goal::new(0.05, 0.05, Sides::Two), Err(Refused::NotAProbability(0.05)));
+        assert_eq!(Goal::new(0.0, 0.5, Sides::Two), Err(Refused::NotAProbability(0.0)));
+        assert_eq!(goal.minimum_detectable_gap(0.0, 3.0), Err(Refused::NoSpread));
+    }
+}
