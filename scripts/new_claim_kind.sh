@@ -14,7 +14,7 @@ fail() {
 name=$1
 case $name in
 '' | [!a-z]* | *[!a-z0-9_]* | *_ | *__*) fail "\`$name\` is no snake_case name such as \`loss_gap\`" ;;
-mod | tolerance | tests) fail "\`$name\` is the name of something else" ;;
+mod | plus_minus | tolerance | tests) fail "\`$name\` is the name of something else" ;;
 as | async | await | break | const | continue | crate | dyn | else | enum | extern | false | fn | for | gen | if | impl | in | \
     let | loop | match | move | mut | pub | ref | return | self | static | struct | super | trait | true | type | unsafe | use | \
     where | while | abstract | become | box | do | final | macro | override | priv | try | typeof | unsized | virtual | yield)

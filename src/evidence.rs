@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+use jiff::civil::DateTime;
 use num_rational::BigRational;
 
 use crate::bundle::{self, Bundle, FACTS};
@@ -27,6 +28,9 @@ codes! {
     NOT_COMPUTABLE = "evidence::not-computable", "the formula has no value for these inputs", "check the inputs: a divisor may be zero";
     BAD_CHOICE = "evidence::bad-choice", "a field holds nothing that it may hold", "write what is expected there";
 }
+
+/// The start of 1970, from which seconds are counted.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// All bundles that a run of the program has loaded and checked.
 #[derive(Debug, Default)]
@@ -222,9 +226,27 @@ impl<'a> Evidence<'a> {
         self.quantity_as(term, Nature::Auto)
     }
 
-    /// A labelled list of terms.
+    /// A labelled list of terms, or one `column` of a table of records, each labelled by its `by`.
     pub fn quantities(&self, list: Node) -> Result<Vec<Quantity>, Refusal> {
-        list.items()?.map(|term| self.quantity(term)).collect()
+        match list.get("column") {
+            Some(column) => self.column(list, column.text()?),
+            None => list.items()?.map(|term| self.quantity(term)).collect(),
+        }
+    }
+
+    /// The numbers of a column in the order of the file; records without it are passed over.
+    fn column(&self, list: Node, column: &str) -> Result<Vec<Quantity>, Refusal> {
+        list.only(&["bundle", "file", "column", "by", "nature"])?;
+        let by = list.get("by").map(Node::text).transpose()?;
+        let mut numbers = Vec::new();
+        for record in self.document(list)?.root().items()? {
+            let cell = |name: &str| record.get(name).map(Node::printed).transpose();
+            let Some(text) = cell(column)?.filter(|text| !text.is_empty()) else { continue };
+            let number = number(text, record, list, Nature::Auto)?;
+            let label = by.map(|by| Ok(format!("{by} {}", cell(by)?.unwrap_or_default())));
+            numbers.push(Quantity { label: label.transpose()?.unwrap_or_default(), ..number });
+        }
+        Ok(numbers)
     }
 
     /// Evaluates a term; a plain value is as exact as `nature` says, unless the term says otherwise.
@@ -236,29 +258,36 @@ impl<'a> Evidence<'a> {
         } else if let Some(model) = term.get("model") {
             term.only(&["model", "object", "convention", "label"])?;
             Quantity::count(self.objects(model)?.count(object_of(term)?, convention_of(term)?))
+        } else if let Some(reference) = term.get("timestamp") {
+            term.only(&["timestamp", "label"])?;
+            self.seconds(reference)?
         } else {
             self.value(term, nature)?
         };
         Ok(Quantity { label, ..quantity })
     }
 
+    /// The moment that a reference leads to, `YYYY-MM-DD hh:mm:ss`.
+    pub fn moment(&self, reference: Node) -> Result<DateTime, Refusal> {
+        let text = self.datum(reference)?.printed()?;
+        timestamp(text).ok_or_else(|| {
+            let found = format!("`{text}`");
+            BAD_CHOICE.at(reference.place(), "a timestamp `YYYY-MM-DD hh:mm:ss`", found)
+        })
+    }
+
+    /// The seconds since the start of 1970 that the timestamp at a reference stands for in UTC.
+    fn seconds(&self, reference: Node) -> Result<Quantity, Refusal> {
+        let seconds = self.moment(reference)?.duration_since(EPOCH).as_secs();
+        let (text, value) = (seconds.to_string(), Interval::integer(seconds));
+        Ok(Quantity::plain(Operand::computed(text, value, seconds as f64)))
+    }
+
     /// The number that a reference leads to.
     fn value(&self, term: Node, nature: Nature) -> Result<Quantity, Refusal> {
         term.only(&["bundle", "file", "pointer", "fact", "label", "nature"])?;
         let datum = self.datum(term)?;
-        let nature = nature_of(term)?.unwrap_or(nature);
-        let text = datum.printed()?;
-        let not_a_number = |why: String| {
-            NOT_A_NUMBER.at(
-                term.place(),
-                "a number",
-                format!("\"{text}\" at {}: {why}", datum.node.place()),
-            )
-        };
-        let printed = Printed::parse(text).map_err(|error| not_a_number(error.to_string()))?;
-        Operand::read(&printed, nature)
-            .map(Quantity::plain)
-            .map_err(|error| not_a_number(error.to_string()))
+        number(datum.printed()?, datum.node, term, nature)
     }
 
     /// Evaluates the `formula` of `node` over its `inputs`.
@@ -397,6 +426,11 @@ pub fn convention_of(node: Node) -> Result<Convention, Refusal> {
     })
 }
 
+/// A moment on a clock whose time zone is not stated.
+fn timestamp(text: &str) -> Option<DateTime> {
+    text.trim_end_matches('Z').parse().ok()
+}
+
 /// The exhibit for a value: a transcribed one also names the publication it was typed from.
 fn exhibit(bundle: &Bundle, file: &str, pointer: &str) -> Exhibit {
     let fact = bundle.fact_at(file, pointer);
@@ -417,7 +451,34 @@ fn exhibit(bundle: &Bundle, file: &str, pointer: &str) -> Exhibit {
     }
 }
 
+/// The number that `text`, standing at `node`, prints; the term `asked` may say how exact it is.
+fn number(text: &str, node: Node, asked: Node, nature: Nature) -> Result<Quantity, Refusal> {
+    let nature = nature_of(asked)?.unwrap_or(nature);
+    let not_a_number = |why: String| {
+        let found = format!("\"{text}\" at {}: {why}", node.place());
+        NOT_A_NUMBER.at(asked.place(), "a number", found)
+    };
+    let printed = Printed::parse(text).map_err(|error| not_a_number(error.to_string()))?;
+    Operand::read(&printed, nature)
+        .map(Quantity::plain)
+        .map_err(|error| not_a_number(error.to_string()))
+}
+
 /// An interval that is one whole number.
 pub fn whole(interval: &Interval) -> Option<num_bigint::BigInt> {
     (interval.is_point() && interval.low().is_integer()).then(|| interval.low().to_integer())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timestamp;
+
+    #[test]
+    fn timestamps_are_subtracted_across_days() {
+        let (start, end) =
+            (timestamp("2024-02-28 23:59:50").unwrap(), timestamp("2024-03-01T00:00:00Z").unwrap());
+        assert_eq!(end.duration_since(start).as_secs(), 86_410);
+        assert_eq!(timestamp("2026-13-01 00:00:00"), None);
+        assert_eq!(timestamp("yesterday"), None);
+    }
 }

@@ -34,6 +34,7 @@ pub mod rests;
 pub mod rng;
 pub mod scores;
 pub mod source;
+pub mod spread;
 pub mod stats;
 pub mod tasks;
 pub mod verify;

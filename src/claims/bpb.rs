@@ -5,9 +5,9 @@ use num_rational::BigRational;
 use num_traits::Signed;
 
 use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field};
+use super::{ClaimKind, Field, choice};
 use crate::decimal::{Interval, Printed, format_significant, nearest_f64};
-use crate::evidence::{BAD_CHOICE, Evidence, NOT_COMPUTABLE, Quantity};
+use crate::evidence::{Evidence, NOT_COMPUTABLE, Quantity};
 use crate::outcome::{Method, Outcome, Verdict, Weight};
 use crate::post::Claim;
 use crate::scores::bits_per_byte;
@@ -74,11 +74,11 @@ impl ClaimKind for Kind {
     }
 
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
-        let (_, node) = super::claimed(claim)?;
-        let claimed = printed(node)?;
         let inputs = Inputs::read(claim.node, evidence)?;
         let Some((nats, whose)) = inputs.nats() else { return no_sums(claim.node) };
         let Some(bytes) = &inputs.bytes else { return no_sums(claim.node) };
+        let (_, node) = super::claimed(claim)?;
+        let claimed = printed(node)?;
         let value = bits_per_byte(&nats, &bytes.interval).ok_or_else(|| {
             let place = claim.node.get("bytes").unwrap_or(claim.node).place();
             NOT_COMPUTABLE.at(place, "more than no bytes", format!("`{}`", bytes.text))
@@ -142,14 +142,7 @@ impl Inputs {
             }
             Ok(Some(quantity))
         };
-        let masks = node.get("masks");
-        let word = masks.map(Node::text).transpose()?;
-        if let (Some(masks), Some(word)) = (masks, word)
-            && !["match", "differ"].contains(&word)
-        {
-            let found = format!("`{word}`");
-            return Err(BAD_CHOICE.at(masks.place(), "`match` or `differ`", found));
-        }
+        let word = choice(node, "masks", &["match", "differ"])?;
         Ok(Self {
             nats: quantity("nats")?,
             bytes: quantity("bytes")?,

@@ -1,7 +1,7 @@
 //! A CORE score is the mean of the centred accuracies of its table, under one named baseline file.
 
 use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field};
+use super::{ClaimKind, Field, choice};
 use num_rational::BigRational;
 
 use crate::decimal::{Unit, format_significant, nearest_f64};
@@ -84,12 +84,12 @@ impl ClaimKind for Kind {
     }
 
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
-        let (_, node) = super::claimed(claim)?;
         let Some(reference) = claim.node.get("table") else {
             let missing = claim.node.get("missing").map(Node::text).transpose()?;
             let missing = missing.unwrap_or("the per-task accuracies and the baseline file");
             return Ok(Outcome::unchecked(&NO_TABLE, format!("not published: {missing}")));
         };
+        let (_, node) = super::claimed(claim)?;
         let document = evidence.document(reference)?;
         let pointer = reference.get("pointer").map(Node::text).transpose()?.unwrap_or_default();
         let table = Table::read(document.root().at(pointer)?)?;
@@ -269,15 +269,4 @@ fn declared_version(node: Node, versions: &[Baselines]) -> Result<Option<usize>,
 fn unit(node: Node) -> Result<Option<Scale>, Refusal> {
     let word = choice(node, "unit", &["fraction", "percent"])?;
     Ok(word.map(|word| if word == "percent" { Scale::Percent } else { Scale::Fraction }))
-}
-
-/// A field that holds one of a few words.
-fn choice<'a>(node: Node<'a>, field: &str, words: &[&str]) -> Result<Option<&'a str>, Refusal> {
-    let Some(chosen) = node.get(field) else { return Ok(None) };
-    let word = chosen.text()?;
-    if words.contains(&word) {
-        return Ok(Some(word));
-    }
-    let known: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
-    Err(BAD_CHOICE.at(chosen.place(), known.join(" or "), format!("`{word}`")))
 }

@@ -5,9 +5,9 @@ use num_rational::BigRational;
 use num_traits::Signed;
 
 use super::tolerance::printed;
-use super::{ClaimKind, Field};
+use super::{ClaimKind, Field, choice};
 use crate::decimal::{Interval, Printed, Unit, format_significant};
-use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, whole};
+use crate::evidence::{Evidence, NOT_A_NUMBER, whole};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal};
@@ -85,21 +85,15 @@ impl ClaimKind for Kind {
 
 /// Why the value is not one proportion of counted items, or not known to be.
 fn not_one(node: Node, evidence: &Evidence) -> Result<Option<String>, Refusal> {
-    let average = node.get("average");
-    match average.map(Node::text).transpose()? {
+    match choice(node, "average", &["micro", "macro"])? {
         None => {
-            return Ok(Some(
-                "whether each item counts once (micro-average) is not stated".to_owned(),
-            ));
+            let why = "whether each item counts once (micro-average) is not stated";
+            return Ok(Some(why.to_owned()));
         }
-        Some("micro") => {}
         Some("macro") => {
             return Ok(Some("a macro-average is a mean of proportions, not one".to_owned()));
         }
-        Some(other) => {
-            let place = average.unwrap_or(node).place();
-            return Err(BAD_CHOICE.at(place, "`micro` or `macro`", format!("`{other}`")));
-        }
+        Some(_) => {}
     }
     if node.get("items").is_none() {
         return Ok(Some("the number of items scored is not published".to_owned()));
@@ -114,17 +108,13 @@ fn not_one(node: Node, evidence: &Evidence) -> Result<Option<String>, Refusal> {
 /// How many of the printed unit make one.
 fn per_one(node: Node, claimed: &Printed) -> Result<BigRational, Refusal> {
     let plain = |percent: bool| BigRational::from_integer(if percent { 100 } else { 1 }.into());
-    let unit = node.get("unit");
-    match unit.map(Node::text).transpose()? {
-        _ if claimed.unit() == Unit::Percent => Ok(plain(true)),
-        Some("percent") => Ok(plain(true)),
-        Some("fraction") => Ok(plain(false)),
-        None => Ok(plain(*claimed.value() > BigRational::from_integer(1.into()))),
-        Some(other) => {
-            let place = unit.unwrap_or(node).place();
-            Err(BAD_CHOICE.at(place, "`fraction` or `percent`", format!("`{other}`")))
-        }
-    }
+    let unit = choice(node, "unit", &["fraction", "percent"])?;
+    let above = *claimed.value() > BigRational::from_integer(1.into());
+    Ok(plain(match unit {
+        _ if claimed.unit() == Unit::Percent => true,
+        Some(word) => word == "percent",
+        None => above,
+    }))
 }
 
 /// The proportions that so many items can have.

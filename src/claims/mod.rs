@@ -3,6 +3,7 @@
 //! One file per kind. A kind reads its own fields and the evidence, and returns an outcome; it does
 //! no input or output and knows no other kind. A new kind is `mod name;` and `&name::Kind,` here.
 
+mod band;
 mod bounds;
 mod bpb;
 mod completeness;
@@ -10,6 +11,7 @@ mod compute_identity;
 mod contract_equality;
 mod core;
 mod cross_artifact;
+mod decision;
 mod equivalence;
 mod eval_grid;
 mod formula_limits;
@@ -17,7 +19,10 @@ mod gap;
 mod granularity;
 mod horizon_steps;
 mod identity;
+mod monotone;
 mod param_count;
+mod pm_pairing;
+mod pm_reading;
 mod ranking;
 mod ranking_significance;
 mod replicate;
@@ -29,10 +34,11 @@ mod time_identity;
 mod arms;
 mod axes;
 mod comparison;
+mod plus_minus;
 mod significance;
 mod tolerance;
 
-use crate::evidence::Evidence;
+use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal, codes};
@@ -86,6 +92,7 @@ pub trait ClaimKind: Sync {
 
 /// Every kind, by name.
 pub static KINDS: &[&dyn ClaimKind] = &[
+    &band::Kind,
     &bounds::Kind,
     &bpb::Kind,
     &completeness::Kind,
@@ -93,6 +100,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &contract_equality::Kind,
     &core::Kind,
     &cross_artifact::Kind,
+    &decision::Kind,
     &equivalence::Kind,
     &eval_grid::Kind,
     &formula_limits::Kind,
@@ -100,7 +108,10 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &granularity::Kind,
     &horizon_steps::Kind,
     &identity::Kind,
+    &monotone::Kind,
     &param_count::Kind,
+    &pm_pairing::Kind,
+    &pm_reading::Kind,
     &ranking::Kind,
     &ranking_significance::Kind,
     &replicate::Kind,
@@ -130,6 +141,17 @@ pub fn kind_of(claim: &Claim) -> Result<&'static dyn ClaimKind, Refusal> {
         claim.node.required(field.name)?;
     }
     Ok(*kind)
+}
+
+/// A field that holds one of a few words.
+fn choice<'a>(node: Node<'a>, field: &str, words: &[&str]) -> Result<Option<&'a str>, Refusal> {
+    let Some(chosen) = node.get(field) else { return Ok(None) };
+    let word = chosen.text()?;
+    if words.contains(&word) {
+        return Ok(Some(word));
+    }
+    let known: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+    Err(BAD_CHOICE.at(chosen.place(), known.join(" or "), format!("`{word}`")))
 }
 
 /// The claimed text, which a kind may require.

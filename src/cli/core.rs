@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::args;
 use super::columns::{Columns, paragraph};
+use super::core_bootstrap::{Settings, TaskBootstrap};
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
 use crate::decimal::{Interval, format_significant, nearest_f64};
@@ -32,13 +33,47 @@ pub fn run(own: &args::Core, output: &Output) -> Answer {
     let document = load(&own.table).map_err(one)?;
     let table = Table::read(document.root()).map_err(one)?;
     let reading = Reading::of(&table, declared, &baselines).map_err(one)?;
-    let score = Score::of(&document, &reading, declared.is_some());
+    let settings = Settings::of(own).map_err(one)?;
+    let mut score = Score::of(&document, &reading, declared.is_some(), settings);
+    if let Some(path) = &own.against {
+        let document = load(path).map_err(one)?;
+        let table = Table::read(document.root()).map_err(one)?;
+        // Both under one version: what differs is then the accuracies.
+        let version = std::slice::from_ref(score.scores.baselines);
+        let other = Reading::of(&table, declared, version).map_err(one)?;
+        score.against = Some(Against::of(&score, &document, &other, settings).map_err(one)?);
+    }
     if json {
         output.print_json(&score.json());
     } else {
         output.print(&score.text(output.width()));
     }
     Ok(ExitStatus::Verified)
+}
+
+/// The difference to another table.
+struct Against {
+    file: String,
+    core: BigRational,
+    difference: TaskBootstrap,
+}
+
+impl Against {
+    fn of(
+        score: &Score,
+        document: &Document,
+        other: &Reading,
+        settings: Settings,
+    ) -> Result<Self, Refusal> {
+        let file = document.source.name().to_owned();
+        let other = &other.versions[0];
+        let pairs = TaskBootstrap::paired(score.scores, other, score.set, settings);
+        let difference = pairs.map_err(|only| {
+            let found = format!("only one has {}", only.join(", "));
+            BAD_USAGE.at(Place::file(file.clone()), "the same tasks in both tables", found)
+        })?;
+        Ok(Self { core: other.core(score.set).middle(), difference, file })
+    }
 }
 
 fn one(refusal: Refusal) -> Vec<Refusal> {
@@ -75,13 +110,21 @@ struct Score<'a> {
     declared: bool,
     set: TaskSet<'static>,
     scores: &'a Scores<'a>,
+    bootstrap: TaskBootstrap,
+    against: Option<Against>,
 }
 
 impl<'a> Score<'a> {
-    fn of(document: &'a Document, reading: &'a Reading<'a>, declared: bool) -> Self {
+    fn of(
+        document: &'a Document,
+        reading: &'a Reading<'a>,
+        declared: bool,
+        settings: Settings,
+    ) -> Self {
         let set = reading.table.core_set();
         let scores = &reading.versions[reading.best()];
-        Self { document, reading, declared, set, scores }
+        let bootstrap = TaskBootstrap::of(scores, set, settings);
+        Self { document, reading, declared, set, scores, bootstrap, against: None }
     }
 
     /// How the version of the baselines was chosen.
@@ -135,6 +178,13 @@ impl<'a> Score<'a> {
             "unit_from": if self.declared { "declared" } else { "range of the table" },
             "core": number(&core.middle()),
             "core_range": [number(core.low()), number(core.high())],
+            "ci": self.bootstrap.percentile(),
+            "bootstrap": self.bootstrap.json(),
+            "against": self.against.as_ref().map(|against| json!({
+                "table": against.file,
+                "core": number(&against.core),
+                "difference": against.difference.json(),
+            })),
             "over": if self.set == TaskSet::Core { "core22" } else { "tasks given" },
             "lacks": reading.table.lacks(),
             "baselines_name": self.scores.baselines.name,
@@ -182,6 +232,19 @@ impl<'a> Score<'a> {
         say("", format!("{}s ({unit}); {}", reading.scale.word(), reading.table.shape.word()));
         say("score", format!("{} over {over}", shown(&self.scores.core(self.set))));
         say("under", format!("{} ({})", self.scores.baselines.name, self.chosen()));
+        say("interval", self.bootstrap.text());
+        if let Some(against) = &self.against {
+            let core = format_significant(&against.core, DIGITS);
+            say("against", format!("{core}, {}", against.file));
+            let difference = &against.difference;
+            say("", format!("difference {}, {}", difference.estimate(), difference.text()));
+            if difference.excludes_zero() == Some(false) {
+                say(
+                    "",
+                    "the interval holds zero: these tasks do not tell the two apart".to_owned(),
+                );
+            }
+        }
         let lacks = reading.table.lacks();
         if !lacks.is_empty() {
             say("lacks", lacks.join(", "));

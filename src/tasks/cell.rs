@@ -153,6 +153,13 @@ impl Scale {
         let Some((above, _)) = plain().find(|(cell, _)| is_above(cell)) else {
             return Ok(Self::Fraction);
         };
+        // Nothing but values just above one: neither fractions nor believable percent.
+        let two = BigRational::from_integer(2.into());
+        if plain().all(|(cell, _)| *cell.printed.value() <= two) {
+            let expected = "fractions up to one, or percent";
+            let text = format!("`{}`, and nothing above two", above.printed.text());
+            return Err(UNCLEAR_UNIT.at(above.node.place(), expected, text));
+        }
         let below = plain().filter(|(cell, _)| !is_above(cell) && !cell.printed.value().is_zero());
         let (count, doubtful) = (plain().count(), below.clone().find(|(_, low)| !low));
         if let Some((doubtful, _)) = doubtful {

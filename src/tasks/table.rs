@@ -76,8 +76,8 @@ pub struct Table<'a> {
 
 /// What people call the columns, in lower case.
 const TASK: &[&str] = &["task", "eval task", "name"];
-const ACCURACY: &[&str] = &["accuracy", "acc"];
-const CENTERED: &[&str] = &["centered", "centred", "centered accuracy"];
+const ACCURACY: &[&str] = &["accuracy", "acc", "raw_acc"];
+const CENTERED: &[&str] = &["centered", "centred", "centered accuracy", "centered_acc"];
 const BASELINE: &[&str] = &["baseline", "random baseline"];
 const ITEMS: &[&str] = &["n", "items", "#datapoints"];
 const CORRECT: &[&str] = &["correct"];

@@ -9,6 +9,7 @@ use crate::decimal::{Interval, format_significant};
 const NAMED: usize = 4;
 /// The digits of recomputed numbers in sentences.
 const DIGITS: usize = 7;
+const FULL_DIGITS: usize = 16;
 
 /// What may be wrong with a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,8 +81,11 @@ impl<'a> Reading<'a> {
             return Vec::new();
         }
         let set = self.set_of(&followed.stated);
+        // A score printed in full is told from its neighbours.
+        let full = followed.stated.cell.printed.is_full_float();
+        let digits = if full { FULL_DIGITS } else { DIGITS };
         let would = |scores: &Scores| match scores.mean(set, followed.stated.measure) {
-            Some(mean) => short(&mean, followed.scale),
+            Some(mean) => shown(&mean, followed.scale, digits),
             None => "nothing".to_owned(),
         };
         let own = match (followed.own_column, &self.column) {
@@ -117,7 +121,9 @@ impl<'a> Reading<'a> {
                 let stated = row.centered.as_ref().map_or("", |cell| cell.printed.text());
                 let would = |scores: &Scores| {
                     let task = scores.tasks.iter().find(|task| task.row.task == row.task);
-                    task.map_or_else(String::new, |task| short(&task.centered, column.scale))
+                    task.map_or_else(String::new, |task| {
+                        shown(&task.centered, column.scale, DIGITS)
+                    })
                 };
                 format!("{} {stated} (would be {})", row.task, self.each(would))
             };
@@ -188,8 +194,8 @@ impl<'a> Reading<'a> {
 }
 
 /// A mean for a sentence, in the unit that it is compared in.
-fn short(value: &Interval, scale: Scale) -> String {
-    format_significant(&(value.middle() * scale.per_one()), DIGITS)
+fn shown(value: &Interval, scale: Scale, digits: usize) -> String {
+    format_significant(&(value.middle() * scale.per_one()), digits)
 }
 
 fn listed<T>(items: &[T], one: impl Fn(&T) -> String) -> String {

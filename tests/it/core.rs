@@ -197,3 +197,143 @@ fn the_leaderboard_is_arithmetic() {
     let below = runs.iter().filter(|run| repro::decimal::nearest_f64(run) < gpt2).count();
     assert_eq!((runs.len(), below), (7, 3));
 }
+
+/// The program in the corpus of the kind, so that reports name no folder of this machine.
+fn run(arguments: &[&str]) -> (String, String, i32) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/corpus/core/cases/receipts/evidence/data");
+    run_in(&folder, arguments)
+}
+
+fn run_in(folder: &Path, arguments: &[&str]) -> (String, String, i32) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_repro"))
+        .arg("core")
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr), output.status.code().unwrap())
+}
+
+fn snapshot(name: &str, drawn: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(format!("core_{name}"), drawn));
+}
+
+#[test]
+fn scores_as_people_and_programs_see_them() {
+    let both = ["--baselines", "old.csv", "--baselines", "new.csv"];
+    for (name, table, more) in [
+        ("text", "tasks.csv", &["--against", "full.json"][..]),
+        ("text_mixed", "mixed.csv", &[]),
+        ("text_wide", "wide.csv", &[]),
+        ("text_some", "some.csv", &["--seed", "7", "--resamples", "2000"]),
+        ("json", "receipt.csv", &["--format", "json"]),
+    ] {
+        let (stdout, stderr, code) = run(&[&[table], &both[..], more].concat());
+        assert_eq!((stderr.as_str(), code), ("", 0), "{table}");
+        for line in stdout.lines().filter(|_| !name.contains("json")) {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+        snapshot(name, &stdout);
+    }
+}
+
+/// What cannot be scored is refused where it stands, with a way out.
+#[test]
+fn tables_that_cannot_be_scored_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = "task,baseline\ncopa,0.5\npiqa,0.5\njeopardy,0\n";
+    let percent = "Eval Task,Random baseline\ncopa,50\npiqa,50\njeopardy,0\n";
+    let cases = [
+        ("a_repeated_task", "task,accuracy\ncopa,0.6\ncopa,0.7\n", base, &[][..]),
+        ("above_one", "task,accuracy\ncopa,0.6\npiqa,1.7\njeopardy,0.1\n", base, &[]),
+        ("just_above_one", "task,accuracy\ncopa,1.2\njeopardy,0.2\n", base, &[]),
+        ("above_one_declared", "task,accuracy\ncopa,1.2\n", base, &["--unit", "fraction"]),
+        ("above_a_hundred", "task,accuracy\ncopa,60\npiqa,120\n", base, &[]),
+        ("negative", "task,accuracy\ncopa,-0.1\n", base, &[]),
+        ("one_fraction_among_percent", "task,accuracy\ncopa,60\npiqa,0.7\njeopardy,5\n", base, &[]),
+        ("no_number", "task,accuracy\ncopa,high\n", base, &[]),
+        ("no_accuracy", "task,accuracy,centered\ncopa,,0.2\n", base, &[]),
+        ("a_task_without_baseline", "task,accuracy\ncopa,0.6\nboolq,0.7\n", base, &[]),
+        ("baseline_of_one", "task,accuracy\ncopa,0.6\n", "task,baseline\ncopa,1\n", &[]),
+        ("baseline_of_all", "task,accuracy\ncopa,0.6\n", "task,baseline\ncopa,100\npiqa,50\n", &[]),
+        ("negative_baseline", "task,accuracy\ncopa,0.6\n", "task,baseline\ncopa,-0.1\n", &[]),
+        (
+            "a_baseline_twice",
+            "task,accuracy\ncopa,0.6\n",
+            "task,baseline\ncopa,0.5\ncopa,0.4\n",
+            &[],
+        ),
+        ("no_baselines", "task,accuracy\ncopa,0.6\n", "task,accuracy\ncopa,0.5\n", &[]),
+        ("more_right_than_items", "task,accuracy,n,correct\ncopa,0.6,10,11\n", base, &[]),
+        ("a_negative_count", "task,accuracy,n,correct\ncopa,0.6,10,-6\n", base, &[]),
+        ("no_tasks", "task,accuracy\n", base, &[]),
+        ("no_columns", "a,b\n1,2\n", base, &[]),
+        ("a_level_of_one", "task,accuracy\ncopa,60\n", percent, &["--level", "1"]),
+        ("no_such_file", "", base, &["--against", "absent.csv"]),
+        ("other_tasks", "task,accuracy\ncopa,0.6\npiqa,0.7\n", base, &["--against", "other.csv"]),
+    ];
+    let mut drawn = String::new();
+    std::fs::write(folder.path().join("other.csv"), "task,accuracy\ncopa,0.6\n").unwrap();
+    for (name, table, baselines, more) in cases {
+        std::fs::write(folder.path().join("table.csv"), table).unwrap();
+        std::fs::write(folder.path().join("baselines.csv"), baselines).unwrap();
+        let arguments = [&["table.csv", "--baselines", "baselines.csv"], more].concat();
+        let (stdout, stderr, code) = run_in(folder.path(), &arguments);
+        assert_eq!((stdout.as_str(), code), ("", 2), "{name}: {stdout}{stderr}");
+        drawn.push_str(&format!("## {name}\n{stderr}\n"));
+    }
+    snapshot("refused", &drawn);
+}
+
+/// Shapes of JSON that people have score alike.
+#[test]
+fn one_score_in_every_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("b.json"), r#"{"copa": 50, "piqa": 50, "jeopardy": 0}"#)
+        .unwrap();
+    for (name, text) in [
+        ("map.json", r#"{"copa": 0.6, "piqa": 0.75, "jeopardy": 0.1}"#),
+        ("percent.json", r#"{"copa": 60, "piqa": 75, "jeopardy": 10}"#),
+        ("signs.json", r#"{"copa": "60%", "piqa": "75%", "jeopardy": "10%"}"#),
+        (
+            "list.json",
+            r#"[{"task":"copa","acc":0.6},{"task":"piqa","acc":0.75},{"task":"jeopardy","acc":0.1}]"#,
+        ),
+        (
+            "beside.json",
+            r#"{"CORE": 0.2667, "tasks": [{"task":"copa","raw_acc":0.6,"centered_acc":0.2},{"task":"piqa","raw_acc":0.75,"centered_acc":0.5},{"task":"jeopardy","raw_acc":0.1,"centered_acc":0.1}]}"#,
+        ),
+        (
+            "results.json",
+            r#"{"results": {"copa": 0.6, "piqa": 0.75, "jeopardy": 0.1}, "centered_results": {"copa": 0.2, "piqa": 0.5, "jeopardy": 0.1}, "core_metric": 0.26666666666666666}"#,
+        ),
+        (
+            "padded.csv",
+            "Task   , Accuracy , Centered \ncopa   , 0.6000   , 0.2000\npiqa   , 0.7500   , 0.5000\njeopardy, 0.1000  , 0.1000\nCORE   ,          , 0.2667\n",
+        ),
+        (
+            "receipt.csv",
+            "task,type,n,correct,accuracy,baseline,centered\ncopa,mc,10,6,0.6000,0.5,0.2000\npiqa,mc,4,3,0.7500,0.5,0.5000\njeopardy,lm,10,1,0.1000,0,0.1000\n",
+        ),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        let arguments = [name, "--baselines", "b.json", "--format", "json"];
+        let (stdout, stderr, code) = run_in(folder.path(), &arguments);
+        assert_eq!((stderr.as_str(), code), ("", 0), "{name}");
+        let read: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        let score = read["core"].as_f64().unwrap();
+        assert!((score - 0.8 / 3.0).abs() < 1e-9, "{name} {score}");
+        assert_eq!(read["findings"], serde_json::json!([]), "{name}");
+        assert_eq!(read["over"], "tasks given");
+        assert_eq!(read["bootstrap"]["enumerated"], true);
+        assert_eq!(read["bootstrap"]["evidence"], false, "three tasks decide nothing");
+        let digest = repro::digest::Digest::of(br#"{"copa": 50, "piqa": 50, "jeopardy": 0}"#);
+        assert_eq!(read["baselines_sha256"], digest.to_string());
+    }
+}

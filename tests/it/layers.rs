@@ -9,7 +9,7 @@ use repro::claims::KINDS;
 /// The rows. A module may import from lower numbers, and within its row only what [`BESIDE`] names.
 const ROWS: &[(u8, &[&str])] = &[
     (0, &["source", "digest", "decimal", "rng", "scores", "stats"]),
-    (1, &["outcome", "formula", "params", "tasks"]),
+    (1, &["outcome", "formula", "params", "spread", "tasks"]),
     (2, &["bundle", "contract", "post"]),
     (3, &["rests"]),
     (4, &["evidence"]),
@@ -36,12 +36,14 @@ const ONLY: &[(&str, &[&str])] = &[
     ("scores", &["decimal"]),
     ("stats", &["rng"]),
     ("params", &["source"]),
+    ("spread", &["decimal", "stats"]),
     ("report", &["source", "outcome"]),
     ("main", &["cli"]),
 ];
 
 /// Files of `claims` that are no kinds.
-const SHARED: &[&str] = &["arms", "axes", "comparison", "mod", "significance", "tolerance"];
+const SHARED: &[&str] =
+    &["arms", "axes", "comparison", "mod", "plus_minus", "significance", "tolerance"];
 
 /// What prints: macros, and the streams that they write to.
 const MACROS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];

@@ -14,3 +14,4 @@ mod posts;
 mod readme;
 mod report;
 mod shared;
+mod statistics;

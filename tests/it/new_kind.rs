@@ -53,8 +53,8 @@ fn a_kind_begins_with_its_file_two_lines_and_two_projects() {
     ];
     assert_eq!(added, lines);
     for start in ["mod ", "    &"] {
-        let run = after.lines().filter(|line| line.starts_with(start) && *line != "mod tolerance;");
-        let run: Vec<_> = run.filter(|line| line.ends_with("::Kind,") || start == "mod ").collect();
+        let run = after.lines().skip_while(|line| !line.starts_with(start));
+        let run: Vec<_> = run.take_while(|line| line.starts_with(start)).collect();
         assert!(run.is_sorted() && run.len() > 3, "{run:?}");
     }
     let stub = read("src/claims/loss_gap.rs");

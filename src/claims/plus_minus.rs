@@ -1,0 +1,131 @@
+//! Printed "mean ± spread" statements as claims give them: `{ label, printed, n, reading }`, or with
+//! `mean` and `spread` instead of `printed`. What a claim declares once (`n`, `reading`) holds for all.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{Signed, ToPrimitive};
+
+use crate::decimal::{Interval, Printed};
+use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, whole};
+use crate::formula::{Nature, Operand};
+use crate::post::Claim;
+use crate::source::{Node, Refusal};
+use crate::spread::{Estimate, Reading, Spread};
+
+/// One mean with the number after ±, and what is declared about the two.
+#[derive(Debug)]
+pub struct Stated {
+    /// Its name in the report.
+    pub label: String,
+    /// As printed, for people.
+    pub text: String,
+    /// Where the mean lies.
+    pub mean: Interval,
+    /// Where the number after ± lies.
+    pub width: Interval,
+    /// How many values the mean is of, where that is declared.
+    pub n: Option<u64>,
+    /// What the number after ± is, where that is declared.
+    pub reading: Option<Reading>,
+}
+
+impl Stated {
+    /// Reads the statement at `node`.
+    pub fn read(node: Node, claim: &Claim, evidence: &Evidence) -> Result<Self, Refusal> {
+        node.only(&["label", "printed", "mean", "spread", "n", "reading"])?;
+        let label = node.get("label").map(Node::text).transpose()?.unwrap_or_default().to_owned();
+        let bare = match node.get("printed") {
+            Some(reference) => Self::printed(evidence.datum(reference)?.printed()?, reference)?,
+            None => {
+                let mean = evidence.quantity(node.required("mean")?)?;
+                let spread = evidence.quantity(node.required("spread")?)?;
+                if spread.interval.high().is_negative() {
+                    let place = node.required("spread")?.place();
+                    return Err(NOT_A_NUMBER.at(place, "a spread from zero up", spread.text));
+                }
+                let text = format!("{} ± {}", mean.text, spread.text);
+                Self::bare(text, mean.interval, spread.interval)
+            }
+        };
+        Ok(Self { label, ..bare.declared(node, claim, evidence)? })
+    }
+
+    /// The same with the `n` and `reading` that `node`, or else the claim, declares.
+    pub fn declared(self, node: Node, claim: &Claim, evidence: &Evidence) -> Result<Self, Refusal> {
+        let field = |name: &str| node.get(name).or(claim.node.get(name));
+        let n = field("n").map(|n| count(n, evidence)).transpose()?;
+        let reading = field("reading").map(named).transpose()?;
+        Ok(Self { n, reading, ..self })
+    }
+
+    /// The statement that `text`, standing at `node`, prints.
+    pub fn printed(text: &str, node: Node) -> Result<Self, Refusal> {
+        let not_a_number = |why: String| NOT_A_NUMBER.at(node.place(), "a number with its ±", why);
+        let printed = Printed::parse(text).map_err(|error| not_a_number(error.to_string()))?;
+        let Some(spread) = printed.spread() else {
+            return Err(NOT_A_NUMBER.at(node.place(), "a mean and its ±", format!("\"{text}\"")));
+        };
+        let interval = |part: &Printed| {
+            let operand = Operand::read(part, Nature::Measured);
+            operand.map(|operand| operand.interval).map_err(|error| not_a_number(error.to_string()))
+        };
+        Ok(Self::bare(text.to_owned(), interval(&printed)?, interval(spread)?))
+    }
+
+    fn bare(text: String, mean: Interval, width: Interval) -> Self {
+        Self { label: String::new(), text, mean, width, n: None, reading: None }
+    }
+
+    /// "dense 1.65 ± 0.01".
+    pub fn shown(&self) -> String {
+        format!("{} {}", self.label, self.text).trim().to_owned()
+    }
+
+    /// The readings that are left: the declared one, else all.
+    pub fn readings(&self) -> Vec<Reading> {
+        self.reading.map_or_else(|| Reading::ALL.to_vec(), |reading| vec![reading])
+    }
+
+    /// The spread of `n` values; `None` for fewer than two.
+    pub fn spread(&self, n: u64) -> Option<Spread> {
+        Spread::new(&self.width, n)
+    }
+
+    /// Mean and spread, where n is declared and at least two.
+    pub fn estimate(&self) -> Option<Estimate> {
+        Some(Estimate { mean: self.mean.clone(), spread: self.spread(self.n?)? })
+    }
+}
+
+/// The reading that a post file names.
+fn named(node: Node) -> Result<Reading, Refusal> {
+    let text = node.text()?;
+    Reading::named(text).ok_or_else(|| {
+        let known: Vec<_> =
+            Reading::ALL.iter().map(|known| format!("`{}`", known.name())).collect();
+        let expected = format!("one of {}, or another level", known.join(", "));
+        BAD_CHOICE.at(node.place(), expected, format!("`{text}`"))
+    })
+}
+
+/// A number of values: a whole number, or a term that gives one.
+fn count(node: Node, evidence: &Evidence) -> Result<u64, Refusal> {
+    if let Ok(n) = node.integer() {
+        return Ok(n);
+    }
+    let quantity = evidence.quantity(node)?;
+    let n: Option<BigInt> = whole(&quantity.interval);
+    n.and_then(|n| n.to_u64())
+        .ok_or_else(|| NOT_A_NUMBER.at(node.place(), "a number of values", quantity.text))
+}
+
+/// Whether `gap` is the difference of the two means, whichever is subtracted, within the digits.
+pub fn is_the_difference(a: &Stated, b: &Stated, gap: &Stated) -> bool {
+    let difference = &a.mean - &b.mean;
+    difference.meets(&gap.mean) || (-&difference).meets(&gap.mean)
+}
+
+/// The middle of the difference of two means.
+pub fn difference(a: &Stated, b: &Stated) -> BigRational {
+    (&a.mean - &b.mean).middle()
+}
