@@ -3,9 +3,10 @@
 use super::comparison::{Computed, Statistic, Tail};
 use super::proportions::{Share, number_of_items};
 use super::significance::{
-    ALPHA, BOUNDARY, CLAIMED_P, Candidate, DIRECTION, Direction, FAMILY, LEVEL, ROUNDING, Rule,
-    SIDES, SIGNIFICANT, Stated, TOO_FEW, Wrong, printed, worst,
+    ALPHA, BOUNDARY, CLAIMED_P, DIRECTION, Direction, FAMILY, LEVEL, ROUNDING, Rule, SIDES,
+    SIGNIFICANT, TOO_FEW, Wrong,
 };
+use super::statement::{Candidate, Numbers, printed, worst};
 use super::{ClaimKind, Field, choice};
 use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER};
 use crate::outcome::{Method, Outcome, Weight};
@@ -108,7 +109,7 @@ impl ClaimKind for Kind {
         let tests = groups.tests(choice(node, "test", TESTS)?, &rule, node)?;
         let mut parts = Vec::new();
         if let Some(claimed) = claim.claimed {
-            let stated = Stated::read(claimed)?;
+            let stated = Numbers::read(claimed)?;
             let ends = claimed.text()?.trim_start().starts_with(['[', '(']);
             parts.push(match statistic {
                 _ if ends => groups.wilson(&stated, &rule, claimed)?,
@@ -120,7 +121,7 @@ impl ClaimKind for Kind {
             });
         }
         if let Some(p) = node.get("claimed_p") {
-            parts.push(p_values(&Stated::read(p)?, &tests, &rule));
+            parts.push(p_values(&Numbers::read(p)?, &tests, &rule));
         }
         if let Some(significant) = node.get("significant") {
             parts.push(tests.significant(significant.truth()?, &rule));
@@ -228,7 +229,7 @@ impl Groups {
     }
 
     /// Judges a printed interval of one proportion.
-    fn wilson(&self, stated: &Stated, rule: &Rule, claimed: Node) -> Result<Outcome, Refusal> {
+    fn wilson(&self, stated: &Numbers, rule: &Rule, claimed: Node) -> Result<Outcome, Refusal> {
         let (Self::One(share), [low, high]) = (self, stated.numbers.as_slice()) else {
             let expected = "an interval `[low, high]` of the one group `a`";
             return Err(BAD_CHOICE.at(claimed.place(), expected, "another"));
@@ -249,7 +250,7 @@ impl Groups {
     }
 
     /// Judges a printed share with its standard error.
-    fn with_error(&self, stated: &Stated, claimed: Node) -> Result<Outcome, Refusal> {
+    fn with_error(&self, stated: &Numbers, claimed: Node) -> Result<Outcome, Refusal> {
         let (Self::One(share), [value, error]) = (self, stated.numbers.as_slice()) else {
             let expected = "a share ± its standard error of the one group `a`";
             return Err(BAD_CHOICE.at(claimed.place(), expected, "another"));
@@ -511,7 +512,7 @@ impl Tests {
 }
 
 /// A printed p against each test that applies.
-fn p_values(stated: &Stated, tests: &Tests, rule: &Rule) -> Outcome {
+fn p_values(stated: &Numbers, tests: &Tests, rule: &Rule) -> Outcome {
     let candidate = |test: &Test| {
         let values: Vec<f64> = test.found.iter().map(|(p, _)| *p).collect();
         let computed = Computed::of(&values, test.counted)?;
@@ -524,7 +525,7 @@ fn p_values(stated: &Stated, tests: &Tests, rule: &Rule) -> Outcome {
 }
 
 /// One printed number against what it should be.
-fn number(stated: &Stated, computed: Option<Computed>, what: &str) -> Outcome {
+fn number(stated: &Numbers, computed: Option<Computed>, what: &str) -> Outcome {
     let (Some(computed), [printed]) = (computed, stated.numbers.as_slice()) else {
         return Outcome::inconclusive(&TOO_FEW, format!("these inputs do not give {what}"));
     };
