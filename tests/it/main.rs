@@ -13,3 +13,4 @@ mod readme;
 mod report;
 mod shared;
 mod statistics;
+mod stats;
