@@ -1,8 +1,7 @@
 //! Every row of a table has its receipt, and stated numbers of things are their numbers.
 
-use super::tolerance::{Declared, judge, printed, printed_as};
+use super::tolerance::{Declared, judge, printed};
 use super::{ClaimKind, Field};
-use crate::decimal::Printed;
 use crate::evidence::{Evidence, Quantity};
 use crate::outcome::{Method, Outcome, Verdict, Weight};
 use crate::post::Claim;
@@ -84,7 +83,7 @@ impl ClaimKind for Kind {
         }
         let number = if rows.is_empty() { distinct.len() } else { rows.len() };
         let counted = Quantity::count(number as u64);
-        let stated = claim.claimed.map(stated_number).transpose()?;
+        let stated = claim.claimed.map(printed).transpose()?;
         let stated = stated
             .map(|stated| judge(&stated, &counted, &Declared::default(), &OTHER_NUMBER))
             .filter(|outcome| outcome.verdict != Verdict::Verified);
@@ -108,17 +107,4 @@ impl ClaimKind for Kind {
         };
         Ok(outcome.giving(number.to_string()).within("T-int", "exact").by(Method::Compared))
     }
-}
-
-/// The claimed number, in digits or as an English word up to twelve.
-fn stated_number(node: Node) -> Result<Printed, Refusal> {
-    const WORDS: [&str; 13] = [
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-        "eleven", "twelve",
-    ];
-    let text = node.text()?;
-    if let Some(number) = WORDS.iter().position(|word| word.eq_ignore_ascii_case(text)) {
-        return printed_as(node, &number.to_string());
-    }
-    printed(node)
 }

@@ -66,7 +66,7 @@ impl ClaimKind for Kind {
     }
 
     fn weight(&self) -> Weight {
-        Weight::Decision
+        Weight::Digit
     }
 
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {

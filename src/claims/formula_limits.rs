@@ -3,11 +3,11 @@
 use super::tolerance::{DIGITS, fraction};
 use super::{ClaimKind, Field};
 use crate::decimal::{Interval, Printed, format_significant, nearest_f64};
-use crate::digest::Digest;
 use crate::evidence::{BAD_CHOICE, Evidence, Quantity, UNKNOWN_FORMULA, WRONG_INPUTS};
-use crate::formula::{Formula, Nature, Operand};
+use crate::formula::{Formula, InputSpec, Nature, Operand};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
+use crate::rng::Rng;
 use crate::source::{Code, Node, Refusal};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -47,7 +47,7 @@ impl ClaimKind for Kind {
     fn explain(&self) -> &'static str {
         "The printed formula is an entry of the registry (`as_printed`), whose source quotes it letter by \
          letter; the formula that follows is another one (`derived`), built from its own premises. Both \
-         are computed exactly at random points (multiples of 1/64, counts whole; from the seed by SHA-256) and \
+         are computed exactly at random points (multiples of 1/64, counts whole) and \
          must agree within 1e-9 of their size. Each of the `limits` puts numbers, or other inputs, in place \
          of inputs and says what must be left; each of the `values` is a case whose result is known, such \
          as the counted parameters of a model. `repro explain` of either entry shows its derivation.\n\
@@ -113,7 +113,7 @@ impl ClaimKind for Kind {
                 points.seed
             ));
             if let Some(fault) = points.compare(&itself, &derived) {
-                faults.push(fault.of(&DIFFERS, &format!("`{}` follows", derived.formula_name())));
+                faults.push(fault.of(&DIFFERS, &format!("{} follows", derived.shown(printed))));
                 faults.extend(other_readings(node, printed, &points)?);
             }
         }
@@ -241,11 +241,10 @@ impl Call {
             let expected = format!("inputs of `{}`", called.name);
             return Err(WRONG_INPUTS.at(given.place(), expected, format!("`{key}`")));
         }
-        let argument =
-            |spec: &crate::formula::InputSpec| match inputs.and_then(|i| i.get(spec.name)) {
-                Some(given) => Argument::read(given, printed),
-                None => Ok(Argument::Input(input_of(printed, name, spec.name)?)),
-            };
+        let argument = |spec: &InputSpec| match inputs.and_then(|i| i.get(spec.name)) {
+            Some(given) => Argument::read(given, printed),
+            None => Ok(Argument::Input(input_of(printed, name, spec.name)?)),
+        };
         let arguments = called.inputs.iter().map(argument).collect::<Result<_, _>>()?;
         Ok(Self { formula: Some(called), arguments })
     }
@@ -262,8 +261,21 @@ impl Call {
         Ok(call)
     }
 
-    fn formula_name(&self) -> &'static str {
-        self.formula.map_or("a number", |formula| formula.name)
+    /// "`relative_cost` (beta = mu)": the formula with the arguments that are not inputs of the same name.
+    fn shown(&self, printed: &Formula) -> String {
+        let Some(formula) = self.formula else { return "the number".to_owned() };
+        let other = |(spec, argument): (&InputSpec, &Argument)| {
+            let word = match argument {
+                Argument::Input(at) => printed.inputs.get(*at)?.name.to_owned(),
+                Argument::Number(number) => format_significant(number, SHOWN),
+            };
+            (word != spec.name).then(|| format!("{} = {word}", spec.name))
+        };
+        let others: Vec<_> = formula.inputs.iter().zip(&self.arguments).filter_map(other).collect();
+        match others.is_empty() {
+            true => format!("`{}`", formula.name),
+            false => format!("`{}` ({})", formula.name, others.join(", ")),
+        }
     }
 
     /// The value at a point; nothing where it has none.
@@ -370,16 +382,11 @@ impl Points {
 }
 
 /// One input of one random point: whole for a count.
-fn drawn(seed: u64, point: u64, input: &crate::formula::InputSpec) -> BigRational {
-    let text = format!("formula_limits/{seed}/{point}/{}", input.name);
-    let bits = Digest::of(text.as_bytes())
-        .bytes()
-        .iter()
-        .take(8)
-        .fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+fn drawn(seed: u64, point: u64, input: &InputSpec) -> BigRational {
+    let mut rng = Rng::new(seed, &format!("formula_limits/{point}/{}", input.name));
     match input.nature {
-        Nature::Count => BigRational::from_integer((bits % STEP + 1).into()),
-        _ => BigRational::new((bits % STEPS + 1).into(), STEP.into()),
+        Nature::Count => BigRational::from_integer((rng.below(STEP) + 1).into()),
+        _ => BigRational::new((rng.below(STEPS) + 1).into(), STEP.into()),
     }
 }
 
@@ -393,7 +400,7 @@ fn other_readings(
     let mut names = Vec::new();
     for reading in readings.items()? {
         let reading = Call::read(reading, printed)?;
-        let name = format!("`{}`", reading.formula_name());
+        let name = reading.shown(printed);
         if points.compare(&Call::itself(printed), &reading).is_none() {
             return Ok(Some(Fault { code: &DIFFERS, text: format!("it is {name} instead") }));
         }
@@ -434,4 +441,46 @@ fn known_value(
         code: &WRONG_VALUE,
         text: format!("{label}: it gives {given}, known is {known}"),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(name: &str) -> &'static Formula {
+        Formula::find(name).unwrap()
+    }
+
+    #[test]
+    fn random_inputs_are_the_same_for_ever_and_within_their_range() {
+        let [zeta, layers, ..] = printed("shape_params").inputs else { panic!("three inputs") };
+        let drawn_twice = |seed, point| (drawn(seed, point, zeta), drawn(seed, point, zeta));
+        let (first, again) = drawn_twice(1, 0);
+        assert_eq!(first, again);
+        assert!(drawn(2, 0, zeta) != first && drawn(1, 1, zeta) != first);
+        for point in 0..200 {
+            let (value, count) = (drawn(1, point, zeta), drawn(1, point, layers));
+            for one in [&value, &count] {
+                assert!(one.is_positive() && *one <= BigRational::from_integer(64.into()));
+            }
+            assert!(count.is_integer());
+        }
+    }
+
+    #[test]
+    fn a_call_puts_arguments_in_place() {
+        let rate = printed("shape_activation_rate");
+        let number = |n: i64| BigRational::from_integer(n.into());
+        let of = |arguments| Call { formula: Some(rate), arguments };
+        let point = [number(2), number(12)];
+        let itself = Call::itself(rate);
+        assert_eq!(itself.at(&point), Some(BigRational::new(1.into(), 4.into())));
+        let all = of(vec![Argument::Input(1), Argument::Input(1)]);
+        assert_eq!(all.at(&point), Some(number(1)));
+        let none = of(vec![Argument::Number(number(0)), Argument::Input(1)]);
+        assert_eq!(none.at(&point), Some(BigRational::new(1.into(), 10.into())));
+        assert_eq!(of(vec![Argument::Input(7), Argument::Input(1)]).at(&point), None);
+        let plain = Call { formula: None, arguments: vec![Argument::Number(number(3))] };
+        assert_eq!(plain.at(&point), Some(number(3)));
+    }
 }

@@ -5,22 +5,26 @@
 
 mod band;
 mod bounds;
+mod bpb;
 mod completeness;
 mod compute_identity;
 mod confidence_interval;
 mod contract_equality;
+mod core;
 mod cross_artifact;
 mod decision;
 mod equivalence;
 mod eval_grid;
 mod formula_limits;
 mod gap;
+mod granularity;
 mod horizon_steps;
 mod identity;
 mod monotone;
 mod param_count;
 mod pm_pairing;
 mod pm_reading;
+mod proportion_test;
 mod ranking;
 mod ranking_significance;
 mod replicate;
@@ -34,11 +38,12 @@ mod arms;
 mod axes;
 mod comparison;
 mod plus_minus;
+mod proportions;
 mod significance;
 mod statement;
 mod tolerance;
 
-use crate::evidence::Evidence;
+use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal, codes};
@@ -94,22 +99,26 @@ pub trait ClaimKind: Sync {
 pub static KINDS: &[&dyn ClaimKind] = &[
     &band::Kind,
     &bounds::Kind,
+    &bpb::Kind,
     &completeness::Kind,
     &compute_identity::Kind,
     &confidence_interval::Kind,
     &contract_equality::Kind,
+    &core::Kind,
     &cross_artifact::Kind,
     &decision::Kind,
     &equivalence::Kind,
     &eval_grid::Kind,
     &formula_limits::Kind,
     &gap::Kind,
+    &granularity::Kind,
     &horizon_steps::Kind,
     &identity::Kind,
     &monotone::Kind,
     &param_count::Kind,
     &pm_pairing::Kind,
     &pm_reading::Kind,
+    &proportion_test::Kind,
     &ranking::Kind,
     &ranking_significance::Kind,
     &replicate::Kind,
@@ -140,6 +149,17 @@ pub fn kind_of(claim: &Claim) -> Result<&'static dyn ClaimKind, Refusal> {
         claim.node.required(field.name)?;
     }
     Ok(*kind)
+}
+
+/// A field that holds one of a few words.
+fn choice<'a>(node: Node<'a>, field: &str, words: &[&str]) -> Result<Option<&'a str>, Refusal> {
+    let Some(chosen) = node.get(field) else { return Ok(None) };
+    let word = chosen.text()?;
+    if words.contains(&word) {
+        return Ok(Some(word));
+    }
+    let known: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+    Err(BAD_CHOICE.at(chosen.place(), known.join(" or "), format!("`{word}`")))
 }
 
 /// The claimed text, which a kind may require.

@@ -86,7 +86,7 @@ pub fn printed(node: Node) -> Result<Printed, Refusal> {
     printed_as(node, node.text()?)
 }
 
-/// What is claimed at `node`, where `text` says the same in digits.
+/// The part `text` of what is claimed at `node`, as a printed number.
 pub fn printed_as(node: Node, text: &str) -> Result<Printed, Refusal> {
     Printed::parse(text).map_err(|error| {
         let found = format!("`{}`: {}", error.text, error.flaw);

@@ -71,6 +71,12 @@ const UNITS: &[(&str, Unit)] = &[
     ("x", Unit::Times),
 ];
 
+/// Small counts are often printed as words: "three seeds".
+const COUNTS: [&str; 13] = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve",
+];
+
 /// Words that are numbers, numerator and denominator: a post that uses one means "about".
 const WORDS: &[(&str, i32, i32, Unit)] =
     &[("half", 1, 2, Unit::Plain), ("twice", 2, 1, Unit::Times), ("double", 2, 1, Unit::Times)];
@@ -159,7 +165,10 @@ impl Quantity {
         if cursor.take("$") && negative.is_none() {
             negative = cursor.sign();
         }
-        let mut digits = integer_digits(cursor)?;
+        let mut digits = match cursor.word() {
+            Some(number) => number.to_string(),
+            None => integer_digits(cursor)?,
+        };
         let whole = digits.len();
         // A point without decimals stays unread, and is refused by whoever reads on.
         let mut ahead = *cursor;
@@ -324,6 +333,16 @@ impl<'a> Cursor<'a> {
         words.iter().any(|word| self.take(word))
     }
 
+    /// Takes one of [`COUNTS`] where nothing is written onto it.
+    fn word(&mut self) -> Option<usize> {
+        let end = self.0.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(self.0.len());
+        let (word, rest) = self.0.split_at(end);
+        let number = COUNTS.iter().position(|known| known.eq_ignore_ascii_case(word))?;
+        let ends = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '.');
+        ends.then(|| self.0 = rest)?;
+        Some(number)
+    }
+
     fn spaces(&mut self) {
         self.0 = self.0.trim_start();
     }
@@ -402,6 +421,20 @@ mod tests {
             assert_eq!(printed.value(), &ratio(value.0, value.1), "{text}");
             assert_eq!(printed.last_place(), &ratio(last_place.0, last_place.1), "{text}");
             assert_eq!(printed.text(), text);
+        }
+    }
+
+    #[test]
+    fn small_counts_may_be_words() {
+        for (text, value) in [("three", 3), ("Twelve", 12), ("zero", 0)] {
+            let printed = read(text);
+            assert_eq!(printed.exact(), Interval::integer(value), "{text}");
+            assert!(printed.is_integer_text() && printed.text() == text);
+        }
+        assert_eq!(read("about four").value(), &ratio(4, 1));
+        assert_eq!(read("two percent").unit(), Unit::Percent);
+        for text in ["thirteen", "tenth", "three.5", "one2", "two runs", "-", "one,000"] {
+            assert!(Printed::parse(text).is_err(), "{text}");
         }
     }
 

@@ -100,7 +100,7 @@ fn good_and_bad_differ_in_one_value() {
             let path = folder(kind.id(), root).join("receipts/evidence/data").join(file);
             std::fs::read_to_string(path).unwrap_or_default().replace("},{", "},\n{")
         };
-        let changed = ["facts.json", "configs/moe.toml"]
+        let changed = ["facts.json", "configs/moe.toml", "tasks.csv"]
             .map(|file| differing(&payload("good", file), &payload("bad", file)).len());
         assert_eq!(changed.iter().sum::<usize>(), 1, "values changed in {}", kind.id());
     }

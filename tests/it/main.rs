@@ -2,9 +2,11 @@
 
 mod bundle;
 mod cli;
+mod core;
 mod corpus;
 mod diff;
 mod equal_resource;
+mod import;
 mod layers;
 mod mutation;
 mod new_kind;
@@ -13,3 +15,4 @@ mod posts;
 mod readme;
 mod report;
 mod shared;
+mod statistics;
