@@ -9,10 +9,12 @@ use num_rational::BigRational;
 use num_traits::Zero;
 
 use super::plus_minus::{Stated, count};
-use crate::decimal::{Interval, format_significant, nearest_f64};
+use crate::decimal::{Interval, Unit, format_significant, nearest_f64};
 use crate::evidence::{Evidence, Quantity, nature_of};
 use crate::formula::Nature;
 use crate::source::{Node, Refusal, codes};
+#[cfg(test)]
+use crate::spread::Reading;
 use crate::spread::Spread;
 use crate::stats::{self, Summary};
 
@@ -65,11 +67,12 @@ impl Arm {
                 // The values of the very log that was analysed are exact; a table's stand for what
                 // rounds to them.
                 let nature = nature_of(node)?.unwrap_or(Nature::Auto);
-                Runs::Values(evidence.quantities_as(node.required("values")?, nature)?)
+                let values = evidence.quantities_as(node.required("values")?, nature)?;
+                Runs::Values(values.into_iter().map(plain).collect())
             }
             ["mean"] if node.get("spread").is_none() => {
                 node.only(&["label", "mean", "n"])?;
-                let mean = evidence.quantity(node.required("mean")?)?.interval;
+                let mean = plain(evidence.quantity(node.required("mean")?)?).interval;
                 Runs::Printed { mean, spread: None, n: runs(node, evidence)? }
             }
             ["mean" | "printed"] => {
@@ -77,7 +80,7 @@ impl Arm {
                 let (mean, n) = (stated.mean.clone(), runs(node, evidence)?);
                 Runs::Printed { mean, spread: Some(stated), n }
             }
-            [] => Runs::Values(vec![evidence.quantity(node)?]),
+            [] => Runs::Values(vec![plain(evidence.quantity(node)?)]),
             many => {
                 let found = format!("`{}`", many.join("` and `"));
                 return Err(TWO_SHAPES.at(node.place(), "one way of giving the runs", found));
@@ -248,6 +251,17 @@ impl Arm {
     }
 }
 
+/// The same number as a plain fraction, which is what other evidence in percent comes as.
+fn plain(quantity: Quantity) -> Quantity {
+    let per_one = quantity.unit.per_one();
+    Quantity {
+        interval: quantity.interval.scaled(&per_one.recip()),
+        float: quantity.float / nearest_f64(&per_one),
+        unit: Unit::Plain,
+        ..quantity
+    }
+}
+
 /// The number of runs that a printed mean is of.
 fn runs(node: Node, evidence: &Evidence) -> Result<usize, Refusal> {
     let declared = node.required("n")?;
@@ -257,4 +271,107 @@ fn runs(node: Node, evidence: &Evidence) -> Result<usize, Refusal> {
         .ok()
         .filter(|n| (1..=1 << 40).contains(n))
         .ok_or_else(|| NO_RUNS.at(declared.place(), "a number of runs from 1 up", n.to_string()))
+}
+
+#[cfg(test)]
+impl Arm {
+    /// A group of runs typed in full.
+    pub fn typed(label: &str, values: &[&str]) -> Self {
+        let value = |text: &&str| {
+            let printed = crate::decimal::Printed::parse(text).unwrap();
+            Quantity {
+                label: String::new(),
+                interval: printed.interval(),
+                float: printed.as_f64(),
+                unit: Unit::Plain,
+                text: (*text).to_owned(),
+                derivation: String::new(),
+                approximate: false,
+            }
+        };
+        Self::computed(label, values.iter().map(value).collect())
+    }
+
+    /// A group whose mean and spread are printed.
+    pub fn summarised(label: &str, text: &str, n: u64, reading: Reading) -> Self {
+        let document = r#"{"at":0}"#.as_bytes().to_vec();
+        let source = crate::source::Source::new("t.json", document).unwrap();
+        let document = crate::source::Document::parse_json(source).unwrap();
+        let stated = Stated::printed(text, document.root()).unwrap();
+        let stated = Stated { n: Some(n), reading: Some(reading), ..stated };
+        let (mean, n) = (stated.mean.clone(), n as usize);
+        Self { label: label.to_owned(), runs: Runs::Printed { mean, spread: Some(stated), n } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sds(arm: &Arm) -> Vec<f64> {
+        arm.summaries().unwrap().iter().map(|summary| summary.sd).collect()
+    }
+
+    #[test]
+    fn a_mean_is_exact_and_its_box_holds_what_rounds_to_it() {
+        let arm = Arm::typed("a", &["0.1", "0.2", "0.4"]);
+        let (mean, all) = arm.mean();
+        assert_eq!(mean, BigRational::new(7.into(), 30.into()));
+        assert_eq!(all.width(), BigRational::new(1.into(), 10.into()));
+        assert_eq!((arm.n(), arm.rounding()), (3, 0.05));
+        assert_eq!(arm.text(), "a 0.233333 (3 runs)");
+    }
+
+    #[test]
+    fn one_run_and_unknown_spreads_are_said() {
+        assert_eq!(Arm::typed("a", &["1.5"]).summaries().unwrap_err(), "a is one run");
+        let bare = Arm {
+            label: "b".to_owned(),
+            runs: Runs::Printed { mean: Interval::integer(1), spread: None, n: 3 },
+        };
+        assert_eq!(bare.summaries().unwrap_err(), "no spread is published for b");
+        let Runs::Printed { mean, spread, n } =
+            Arm::summarised("c", "1.5 ± 0.1", 3, Reading::Sd).runs
+        else {
+            panic!()
+        };
+        let spread = spread.map(|stated| Stated { reading: None, ..stated });
+        let undeclared = Arm { label: "c".to_owned(), runs: Runs::Printed { mean, spread, n } };
+        assert_eq!(undeclared.summaries().unwrap_err(), "what the ± of c is, is not declared");
+    }
+
+    #[test]
+    fn readings_of_a_printed_spread() {
+        let sd = |reading| sds(&Arm::summarised("a", "1.5 ± 0.3", 4, reading))[0];
+        assert_eq!(sd(Reading::Sd), 0.3);
+        assert!((sd(Reading::PopulationSd) - 0.3 * (4.0_f64 / 3.0).sqrt()).abs() < 1e-15);
+        assert_eq!(sd(Reading::StandardError), 0.6);
+        // t of three degrees of freedom at 95%: 3.182446305.
+        assert!((sd(Reading::Confidence(950)) - 0.6 / 3.182446305284263).abs() < 1e-9);
+        let ends = sds(&Arm::summarised("a", "1.5 ± 0.3", 4, Reading::Sd));
+        assert_eq!(ends[..3], [0.3, 0.25, 0.35]);
+    }
+
+    proptest! {
+        /// Whatever was cut off the values, mean and spread of the values behind the print lie in the box.
+        #[test]
+        fn the_box_holds_the_values_behind_the_print(
+            values in prop::collection::vec(-999_999i32..999_999, 2..9),
+        ) {
+            let texts: Vec<_> =
+                values.iter().map(|v| format!("{:.2}", f64::from(*v) / 10_000.0)).collect();
+            let typed: Vec<_> = texts.iter().map(String::as_str).collect();
+            let exact: Vec<_> = values.iter().map(|v| f64::from(*v) / 10_000.0).collect();
+            let behind = Summary::of(&exact).unwrap();
+            let arm = Arm::typed("a", &typed);
+            let mean = BigRational::from_float(behind.mean).unwrap();
+            let (_, all) = arm.mean();
+            let slack = BigRational::new(1.into(), 1_000_000_000.into());
+            prop_assert!(all.distance(&Interval::point(mean)) < slack);
+            let sds = sds(&arm);
+            let (low, high) = sds.iter().fold((f64::MAX, 0.0_f64), |(l, h), sd| (l.min(*sd), h.max(*sd)));
+            prop_assert!(low - 1e-9 <= behind.sd && behind.sd <= high + 1e-9);
+        }
+    }
 }

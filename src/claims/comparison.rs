@@ -418,3 +418,112 @@ impl Computed {
         outcome.giving(format!("{shown}{}", claimed.unit().sign()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::gap::OTHER_DIGITS;
+    use proptest::prelude::*;
+
+    fn verdict(computed: &Computed, claimed: &str) -> Verdict {
+        computed.follows(&Printed::parse(claimed).unwrap(), &OTHER_DIGITS).verdict
+    }
+
+    #[test]
+    fn recorded_values_count_before_what_rounds_to_them() {
+        let (a, b) =
+            (Arm::typed("a", &["1.1", "1.2", "1.4"]), Arm::typed("b", &["1.0", "1.0", "1.1"]));
+        let gap = Computed::exact(difference(&a, &b), true);
+        for (claimed, expected) in [
+            ("0.2", Verdict::Verified),
+            ("0.20000", Verdict::Verified),
+            // Another value that the digits of the inputs allow: too coarse to say.
+            ("0.21000", Verdict::Inconclusive),
+            ("0.3", Verdict::Verified),
+            ("0.31", Verdict::Refuted),
+            ("20%", Verdict::Verified),
+            ("over 0.35", Verdict::Refuted),
+        ] {
+            assert_eq!(verdict(&gap, claimed), expected, "{claimed}");
+        }
+    }
+
+    #[test]
+    fn a_spread_that_may_be_zero_has_no_test() {
+        let near = |text| Arm::summarised("a", text, 3, Reading::Sd);
+        let test = Test::welch(&near("1.5 ± 0.00"), &near("1.7 ± 0.00"));
+        assert_eq!(
+            test.unwrap_err(),
+            "a - a: the values do not vary: there is no spread to compare with"
+        );
+        let test = Test::one_sample("t", &near("1.5 ± 0.0"), 1.0);
+        assert!(test.is_err());
+        let test = Test::welch(&Arm::typed("a", &["1"]), &Arm::typed("b", &["2"]));
+        assert_eq!(test.unwrap_err(), "a is one run, b is one run");
+    }
+
+    #[test]
+    fn borrowed_noise_has_the_degrees_of_its_own() {
+        let one = |label, value| Arm::typed(label, &[value]);
+        let noise = Arm::typed("noise", &["0.050", "0.054"]);
+        let test = Test::borrowed(&one("a", "0.061"), &one("b", "0.052"), &noise).unwrap();
+        let t = test.as_printed();
+        // 0.009/(0.0028284 √2)
+        assert!((t.t - 2.25).abs() < 1e-12 && t.df == 1.0, "{t:?}");
+    }
+
+    proptest! {
+        /// What a correct program prints of a test of printed means and spreads is never refuted.
+        #[test]
+        fn statistics_of_the_values_behind_a_print_are_never_refuted(
+            means in prop::array::uniform2(1000i32..5000),
+            sds in prop::array::uniform2(50i32..400),
+            runs in prop::array::uniform2(2u64..9),
+            digits in 1usize..7,
+        ) {
+            let arms = [0, 1].map(|at| {
+                let text = format!(
+                    "{:.3} ± {:.3}",
+                    f64::from(means[at]) / 3000.0,
+                    f64::from(sds[at]) / 3000.0
+                );
+                Arm::summarised("a", &text, runs[at], Reading::Sd)
+            });
+            let exact = [0, 1].map(|at| Summary {
+                n: runs[at] as usize,
+                mean: f64::from(means[at]) / 3000.0,
+                sd: f64::from(sds[at]) / 3000.0,
+            });
+            let truth = stats::welch(&exact[0], &exact[1]).unwrap();
+            let test = Test::welch(&arms[0], &arms[1]).unwrap();
+            let [low, high] = truth.interval(0.95);
+            for (statistic, value) in [
+                (Statistic::Estimate, truth.estimate),
+                (Statistic::T, truth.t),
+                (Statistic::P(Tail::Both), truth.p_two_sided()),
+                (Statistic::P(Tail::Less), truth.p_less()),
+                (Statistic::End(0.95, false), low),
+                (Statistic::End(0.95, true), high),
+                (Statistic::Spread(Reading::StandardError), truth.standard_error),
+            ] {
+                let claimed = format!("{value:.digits$}");
+                let found = test.statistic(statistic).map(|computed| verdict(&computed, &claimed));
+                prop_assert!(found != Some(Verdict::Refuted), "{statistic:?} {claimed}");
+            }
+        }
+
+        /// Of exact values the print of a statistic holds, and two more in its last place does not.
+        #[test]
+        fn statistics_of_recorded_values_hold_to_the_digit(
+            values in prop::collection::vec(1000i32..2000, 3..8),
+        ) {
+            let texts: Vec<_> = values.iter().map(|v| format!("{v}.0000000000")).collect();
+            let arm = Arm::typed("a", &texts.iter().map(String::as_str).collect::<Vec<_>>());
+            let Ok(test) = Test::one_sample("t", &arm, 1500.25) else { return Ok(()) };
+            let t = test.as_printed().t;
+            let computed = test.statistic(Statistic::T).unwrap();
+            prop_assert_eq!(verdict(&computed, &format!("{t:.4}")), Verdict::Verified);
+            prop_assert_eq!(verdict(&computed, &format!("{:.4}", t + 0.0002)), Verdict::Refuted);
+        }
+    }
+}

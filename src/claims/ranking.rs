@@ -11,7 +11,7 @@ crate::source::codes! {
     OTHER_ORDER = "ranking::other-order", "the numbers rank the other way", "correct the sentence, or name the axis on which it holds";
     TIE = "ranking::tie", "the printed digits do not separate the candidates", "publish more digits";
     AXES_DISAGREE = "ranking::axes-disagree", "no axis is named and the axes rank differently", "name the axis that is meant";
-    NOISE = "ranking::noise-not-judged", "whether the lead exceeds the noise between runs is not decided here", "publish replicate runs, and test the lead against them";
+    NOISE = "ranking::noise-not-judged", "whether the lead exceeds the noise between runs is not decided here", "publish replicate runs, and let the claim rest on a `ranking_significance`";
     BESIDE = "ranking::other-axes", "other axes of the receipt rank differently from the named one", "say which axis is meant wherever the result is quoted";
 }
 
@@ -33,7 +33,9 @@ impl ClaimKind for Kind {
          reported beside it. Where it names none, the claim holds if all axes agree, fails if all \
          contradict, and is inconclusive otherwise.\n\
          How it can mislead: it ranks the printed numbers and not the recipes; with one run per cell the \
-         next seed may rank them differently (`ranking_significance`).\n\
+         next seed may rank them differently. A sentence that claims superiority therefore rests \
+         (`rests_on`) on a claim of the kind `ranking_significance`, and comes to no more than that one \
+         does.\n\
          Reference: Agarwal et al. 2021, Deep RL at the Edge of the Statistical Precipice."
     }
 

@@ -206,10 +206,10 @@ impl<'a> Duel<'a> {
                 let welch = welch.as_ref().map(|welch| format!("; {}", welch.text(level)));
                 format!(", {}{}", test.text(level), welch.unwrap_or_default())
             }
-            Basis::Borrowed(test, from) => {
+            Basis::Borrowed(test, _) => {
                 let t = test.as_printed();
                 let (value, df, p) = (number(t.t, 4), number(t.df, 4), number(t.p_two_sided(), 3));
-                format!(", t = {value} with the noise of {from}, df {df}, two-sided p = {p}")
+                format!(", t = {value} with borrowed noise, df {df}, two-sided p = {p}")
             }
             Basis::Nothing(_) => String::new(),
         };
@@ -233,10 +233,7 @@ impl<'a> Duel<'a> {
                     }
                 }
             }
-            Basis::Borrowed(..) => {
-                let text = self.text(rule.level);
-                Outcome::inconclusive(&BORROWED, format!("{text}, which is not theirs"))
-            }
+            Basis::Borrowed(..) => Outcome::inconclusive(&BORROWED, "the noise is borrowed"),
             Basis::Nothing(why) => {
                 Outcome::inconclusive(&ONE_RUN, format!("{}: {why}", self.axis.name))
             }
@@ -289,22 +286,18 @@ fn decide(duels: &[Duel], rule: &Rule) -> Outcome {
     told(&deciding)
 }
 
-/// The first outcome, with the reasons of all pairs that came out alike.
+/// One outcome for pairs that came out alike, with the reasons of all.
 fn told(deciding: &[&(&Duel, Outcome)]) -> Outcome {
     let Some((_, first)) = deciding.first().map(|pair| (&pair.0, &pair.1)) else {
         return Outcome::inconclusive(&ONE_RUN, "there is no pair");
     };
-    if deciding.iter().all(|(duel, _)| duel.ahead.n() == 1 && duel.behind.n() == 1)
-        && first.code == Some(&ONE_RUN)
-    {
-        let mut names: Vec<_> =
-            deciding.iter().flat_map(|(duel, _)| [duel.ahead.name(), duel.behind.name()]).collect();
-        names.sort_unstable();
-        names.dedup();
-        let names = names.join(", ");
-        let reason =
-            format!("one run per cell: nothing measures the noise between runs of {names}");
-        return Outcome { reason, ..first.clone() };
+    let unmeasured: Vec<_> = deciding
+        .iter()
+        .map(|(duel, _)| *duel)
+        .filter(|duel| !matches!(duel.basis, Basis::Own(..)))
+        .collect();
+    if unmeasured.len() == deciding.len() {
+        return unknown_noise(&unmeasured);
     }
     let mut reasons: Vec<_> = deciding
         .iter()
@@ -312,11 +305,45 @@ fn told(deciding: &[&(&Duel, Outcome)]) -> Outcome {
         .map(|(_, outcome)| outcome.reason.clone())
         .collect();
     reasons.dedup();
-    let more = reasons.len().saturating_sub(TOLD);
-    reasons.truncate(TOLD);
-    let mut reason = reasons.join("; ");
-    if more > 0 {
-        reason.push_str(&format!("; and {more} more"));
+    Outcome { reason: listed(reasons), ..first.clone() }
+}
+
+/// Pairs whose noise nothing measures, or only runs of something else.
+fn unknown_noise(duels: &[&Duel]) -> Outcome {
+    let mut names: Vec<_> =
+        duels.iter().flat_map(|duel| [duel.ahead.name(), duel.behind.name()]).collect();
+    names.sort_unstable();
+    names.dedup();
+    let single = duels.iter().all(|duel| duel.ahead.n() == 1 && duel.behind.n() == 1);
+    let cells = if single { "one run per cell" } else { "a cell without replicates" };
+    let names = names.join(", ");
+    let reason = format!("{cells}: no noise between runs of {names} is known");
+    let mut lent = None;
+    let mut statistics = Vec::new();
+    for duel in duels {
+        if let Basis::Borrowed(test, from) = &duel.basis {
+            lent.get_or_insert(from);
+            let t = number(test.as_printed().t, 3);
+            let (axis, ahead, behind) = (duel.axis.name, duel.ahead.name(), duel.behind.name());
+            statistics.push(format!("t = {t} on {axis} ({ahead} - {behind})"));
+        }
     }
-    Outcome { reason, ..first.clone() }
+    match lent {
+        None => Outcome::inconclusive(&ONE_RUN, reason),
+        Some(from) => {
+            let statistics = listed(statistics);
+            let lent = format!("borrowed from {from}, it decides nothing: {statistics}");
+            Outcome::inconclusive(&BORROWED, format!("{reason}; {lent}"))
+        }
+    }
+}
+
+/// The first few, and how many more there are.
+fn listed(mut parts: Vec<String>) -> String {
+    let more = parts.len().saturating_sub(TOLD);
+    parts.truncate(TOLD);
+    if more > 0 {
+        parts.push(format!("and {more} more"));
+    }
+    parts.join("; ")
 }

@@ -323,3 +323,80 @@ fn probability(node: Node, evidence: &Evidence) -> Result<f64, Refusal> {
     p.filter(|p| (0.0..=1.0).contains(p))
         .ok_or_else(|| BAD_CHOICE.at(node.place(), "a p value from 0 to 1", "something else"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::arms::Arm;
+    use crate::claims::gap;
+    use crate::outcome::Verdict;
+    use proptest::prelude::*;
+
+    fn rule(direction: Direction, one_sided: bool, family: &[f64]) -> Rule {
+        let family = family.to_vec();
+        Rule { direction: Some(direction), alpha: 0.05, one_sided, family, level: 0.95 }
+    }
+
+    const WRONG: Wrong = Wrong { digit: &gap::OTHER_DIGITS, decision: &gap::OTHER_DECISION };
+
+    fn arm(values: &[i32]) -> Arm {
+        let texts: Vec<_> =
+            values.iter().map(|v| format!("{:.3}", f64::from(*v) / 1000.0)).collect();
+        Arm::typed("a", &texts.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_boundary_inside_decides_neither_way() {
+        let test = Test::welch(&arm(&[100, 104, 102]), &arm(&[101, 103, 100])).unwrap();
+        for direction in [Direction::Less, Direction::Greater, Direction::Differs] {
+            let outcome = rule(direction, false, &[]).decide(&test, 0.0, WRONG);
+            assert_eq!(outcome.verdict, Verdict::Inconclusive, "{direction:?}");
+            assert_eq!(outcome.code, Some(&BOUNDARY));
+        }
+        let not = rule(Direction::Less, false, &[]).significance(&test, false, WRONG);
+        assert_eq!(not.verdict, Verdict::Verified, "not significant is arithmetic");
+        let is = rule(Direction::Less, false, &[]).significance(&test, true, WRONG);
+        assert_eq!((is.verdict, is.weight), (Verdict::Refuted, Some(Weight::Decision)));
+    }
+
+    #[test]
+    fn a_family_takes_its_share_of_alpha() {
+        let rule = |family: &[f64]| rule(Direction::Less, false, family);
+        assert_eq!(rule(&[]).adjusted_alpha(0.01), 0.05);
+        assert!((rule(&[0.5, 0.6]).adjusted_alpha(0.01) - 0.05 / 3.0).abs() < 1e-15);
+        assert!(
+            (rule(&[0.001]).adjusted_alpha(0.01) - 0.05).abs() < 1e-15,
+            "the smaller went first"
+        );
+        assert!((rule(&[0.5]).adjusted_alpha(0.0) - 0.025).abs() < 1e-15);
+    }
+
+    proptest! {
+        /// The adjusted interval leaves the boundary out exactly where the adjusted p is below alpha.
+        #[test]
+        fn intervals_and_p_values_agree(
+            a in prop::collection::vec(0i32..60, 2..7),
+            b in prop::collection::vec(20i32..90, 2..7),
+            family in prop::collection::vec(0.0..1.0_f64, 0..4),
+            one_sided in any::<bool>(),
+        ) {
+            let Ok(test) = Test::welch(&arm(&a), &arm(&b)) else { return Ok(()) };
+            let rule = rule(Direction::Less, one_sided, &family);
+            let t = test.as_printed();
+            let adjusted = rule.adjusted_p(rule.tail().p(&t));
+            prop_assume!((adjusted - rule.alpha).abs() > 1e-9);
+            let below = adjusted < rule.alpha && t.t < 0.0;
+            prop_assert_eq!(rule.side(&test, 0.0) == Side::Claimed, below);
+            // No data are on both sides at once.
+            let other = rule.towards(Direction::Greater).side(&test, 0.0);
+            prop_assert!(!(below && other == Side::Claimed));
+        }
+
+        /// More tests in the family never make a decision easier.
+        #[test]
+        fn families_only_widen(p in 0.0..1.0_f64, family in prop::collection::vec(0.0..1.0_f64, 0..5)) {
+            let alone = rule(Direction::Less, false, &[]).adjusted_alpha(p);
+            prop_assert!(rule(Direction::Less, false, &family).adjusted_alpha(p) <= alone + 1e-15);
+        }
+    }
+}

@@ -330,3 +330,58 @@ impl Statement<'_> {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Document, Source};
+
+    fn read(text: &str) -> Result<(Shape, Vec<String>), &'static str> {
+        let quoted = serde_json::Value::from(text).to_string();
+        let source = Source::new("t.json", quoted.into_bytes()).unwrap();
+        let document = Document::parse_json(source).unwrap();
+        let numbers = Numbers::read(document.root()).map_err(|refusal| refusal.code.id)?;
+        Ok((numbers.shape, numbers.numbers.iter().map(|n| n.text().to_owned()).collect()))
+    }
+
+    #[test]
+    fn claimed_texts_are_read() {
+        for (text, shape, numbers) in [
+            ("0.0297", Shape::One, &["0.0297"][..]),
+            ("-0.0297", Shape::One, &["-0.0297"]),
+            ("p < 0.01", Shape::One, &["< 0.01"]),
+            ("p=0.003", Shape::One, &["0.003"]),
+            ("t = -6.9", Shape::One, &["-6.9"]),
+            ("at least 0.5", Shape::One, &["at least 0.5"]),
+            ("[0.021, 0.038]", Shape::Ends, &["0.021", "0.038"]),
+            ("(-0.021,0.038)", Shape::Ends, &["-0.021", "0.038"]),
+            ("[1,000, 2,000]", Shape::Ends, &["1,000", "2,000"]),
+            ("[0.1 to 0.2]", Shape::Ends, &["0.1", "0.2"]),
+        ] {
+            let numbers = numbers.iter().map(|n| (*n).to_owned()).collect();
+            assert_eq!(read(text), Ok((shape, numbers)), "{text}");
+        }
+        let (shape, numbers) = read("0.0758 ± 0.0021").unwrap();
+        assert_eq!((shape, numbers.len()), (Shape::WithSpread, 2));
+        for text in ["", "[]", "[0.1]", "p", "± 0.1", "0.1 ±", "0.1 ± -0.2", "[a, b]", "p < q"] {
+            assert_eq!(read(text), Err("claims::not-printed"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_decision_outranks_a_wrong_digit() {
+        let refuted = |weight| Outcome::refuted(&INFERRED, format!("{weight:?}")).weighing(weight);
+        let parts = vec![
+            Outcome::verified().within("T0", "a"),
+            refuted(Weight::Digit),
+            refuted(Weight::Decision),
+            Outcome::inconclusive(&TOO_FEW, "few"),
+        ];
+        assert_eq!(worst(parts).reason, "Decision");
+        let parts =
+            vec![Outcome::verified().within("T0", "a"), Outcome::verified().within("p", "b")];
+        let both = worst(parts);
+        assert_eq!((both.rule, both.tolerance.as_str()), ("T0", "a; b"));
+        assert_eq!(worst(Vec::new()).verdict, Verdict::Inconclusive);
+    }
+}
