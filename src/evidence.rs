@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+use jiff::civil::DateTime;
 use num_rational::BigRational;
 
 use crate::bundle::{self, Bundle, FACTS};
@@ -27,6 +28,9 @@ codes! {
     NOT_COMPUTABLE = "evidence::not-computable", "the formula has no value for these inputs", "check the inputs: a divisor may be zero";
     BAD_CHOICE = "evidence::bad-choice", "a field holds nothing that it may hold", "write what is expected there";
 }
+
+/// The start of 1970, from which seconds are counted.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// All bundles that a run of the program has loaded and checked.
 #[derive(Debug, Default)]
@@ -254,10 +258,29 @@ impl<'a> Evidence<'a> {
         } else if let Some(model) = term.get("model") {
             term.only(&["model", "object", "convention", "label"])?;
             Quantity::count(self.objects(model)?.count(object_of(term)?, convention_of(term)?))
+        } else if let Some(reference) = term.get("timestamp") {
+            term.only(&["timestamp", "label"])?;
+            self.seconds(reference)?
         } else {
             self.value(term, nature)?
         };
         Ok(Quantity { label, ..quantity })
+    }
+
+    /// The moment that a reference leads to, `YYYY-MM-DD hh:mm:ss`.
+    pub fn moment(&self, reference: Node) -> Result<DateTime, Refusal> {
+        let text = self.datum(reference)?.printed()?;
+        timestamp(text).ok_or_else(|| {
+            let found = format!("`{text}`");
+            BAD_CHOICE.at(reference.place(), "a timestamp `YYYY-MM-DD hh:mm:ss`", found)
+        })
+    }
+
+    /// The seconds since the start of 1970 that the timestamp at a reference stands for in UTC.
+    fn seconds(&self, reference: Node) -> Result<Quantity, Refusal> {
+        let seconds = self.moment(reference)?.duration_since(EPOCH).as_secs();
+        let (text, value) = (seconds.to_string(), Interval::integer(seconds));
+        Ok(Quantity::plain(Operand::computed(text, value, seconds as f64)))
     }
 
     /// The number that a reference leads to.
@@ -378,6 +401,18 @@ pub fn object_of(node: Node) -> Result<Object, Refusal> {
     }
 }
 
+/// How exact a term or a list of terms says that its values are.
+pub fn nature_of(node: Node) -> Result<Option<Nature>, Refusal> {
+    let Some(nature) = node.get("nature") else { return Ok(None) };
+    match nature.text()? {
+        "exact" => Ok(Some(Nature::Coefficient)),
+        "measured" => Ok(Some(Nature::Measured)),
+        other => {
+            Err(BAD_CHOICE.at(nature.place(), "`exact` or `measured`", format!("`{other}`")))
+        }
+    }
+}
+
 /// The counting convention that a term or claim declares, else the default one.
 pub fn convention_of(node: Node) -> Result<Convention, Refusal> {
     let Some(convention) = node.get("convention") else { return Ok(Convention::Default) };
@@ -391,6 +426,11 @@ pub fn convention_of(node: Node) -> Result<Convention, Refusal> {
             format!("`{name}`"),
         )
     })
+}
+
+/// A moment on a clock whose time zone is not stated.
+fn timestamp(text: &str) -> Option<DateTime> {
+    text.trim_end_matches('Z').parse().ok()
 }
 
 /// The exhibit for a value: a transcribed one also names the publication it was typed from.
@@ -415,15 +455,7 @@ fn exhibit(bundle: &Bundle, file: &str, pointer: &str) -> Exhibit {
 
 /// The number that `text`, standing at `node`, prints; the term `asked` may say how exact it is.
 fn number(text: &str, node: Node, asked: Node, nature: Nature) -> Result<Quantity, Refusal> {
-    let nature = match asked.get("nature").map(Node::text).transpose()? {
-        None => nature,
-        Some("exact") => Nature::Coefficient,
-        Some("measured") => Nature::Measured,
-        Some(other) => {
-            let place = asked.get("nature").unwrap_or(asked).place();
-            return Err(BAD_CHOICE.at(place, "`exact` or `measured`", format!("`{other}`")));
-        }
-    };
+    let nature = nature_of(asked)?.unwrap_or(nature);
     let not_a_number = |why: String| {
         let found = format!("\"{text}\" at {}: {why}", node.place());
         NOT_A_NUMBER.at(asked.place(), "a number", found)
@@ -437,4 +469,18 @@ fn number(text: &str, node: Node, asked: Node, nature: Nature) -> Result<Quantit
 /// An interval that is one whole number.
 pub fn whole(interval: &Interval) -> Option<num_bigint::BigInt> {
     (interval.is_point() && interval.low().is_integer()).then(|| interval.low().to_integer())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timestamp;
+
+    #[test]
+    fn timestamps_are_subtracted_across_days() {
+        let (start, end) =
+            (timestamp("2024-02-28 23:59:50").unwrap(), timestamp("2024-03-01T00:00:00Z").unwrap());
+        assert_eq!(end.duration_since(start).as_secs(), 86_410);
+        assert_eq!(timestamp("2026-13-01 00:00:00"), None);
+        assert_eq!(timestamp("yesterday"), None);
+    }
 }

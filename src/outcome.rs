@@ -152,6 +152,8 @@ pub struct Outcome {
     pub tolerance: String,
     /// The tolerance rule: `T0`, `T-int`, `T-f64`, or the kind's own.
     pub rule: &'static str,
+    /// What being wrong changes here, where it is not what the kind says in general.
+    pub weight: Option<Weight>,
     /// Further findings, besides the verdict itself.
     pub notes: Vec<(&'static Code, String)>,
 }
@@ -187,6 +189,7 @@ impl Outcome {
             recomputed,
             tolerance,
             rule: "",
+            weight: None,
             notes: Vec::new(),
         }
     }
@@ -207,6 +210,12 @@ impl Outcome {
     pub fn within(mut self, rule: &'static str, tolerance: impl Into<String>) -> Self {
         self.rule = rule;
         self.tolerance = tolerance.into();
+        self
+    }
+
+    /// What being wrong changes in this claim.
+    pub fn weighing(mut self, weight: Weight) -> Self {
+        self.weight = Some(weight);
         self
     }
 

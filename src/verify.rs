@@ -238,7 +238,7 @@ pub fn judge_claim(post: &Post, claim: &Claim, library: &Library) -> Result<Clai
         note: claim.note.to_owned(),
         place: claim.place(),
         origin,
-        weight: kind.weight(),
+        weight: outcome.weight.unwrap_or(kind.weight()),
         outcome,
         evidence: exhibits,
     })

@@ -5,13 +5,18 @@
 
 mod band;
 mod bounds;
+mod bpb;
 mod completeness;
 mod compute_identity;
 mod contract_equality;
+mod core;
 mod cross_artifact;
 mod decision;
+mod equivalence;
 mod eval_grid;
 mod formula_limits;
+mod gap;
+mod granularity;
 mod horizon_steps;
 mod identity;
 mod monotone;
@@ -19,15 +24,21 @@ mod param_count;
 mod pm_pairing;
 mod pm_reading;
 mod ranking;
+mod ranking_significance;
 mod replicate;
 mod rounding_pair;
 mod target_rule;
+mod target_test;
 mod time_identity;
 
+mod arms;
+mod axes;
+mod comparison;
 mod plus_minus;
+mod significance;
 mod tolerance;
 
-use crate::evidence::Evidence;
+use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal, codes};
@@ -83,13 +94,18 @@ pub trait ClaimKind: Sync {
 pub static KINDS: &[&dyn ClaimKind] = &[
     &band::Kind,
     &bounds::Kind,
+    &bpb::Kind,
     &completeness::Kind,
     &compute_identity::Kind,
     &contract_equality::Kind,
+    &core::Kind,
     &cross_artifact::Kind,
     &decision::Kind,
+    &equivalence::Kind,
     &eval_grid::Kind,
     &formula_limits::Kind,
+    &gap::Kind,
+    &granularity::Kind,
     &horizon_steps::Kind,
     &identity::Kind,
     &monotone::Kind,
@@ -97,14 +113,19 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &pm_pairing::Kind,
     &pm_reading::Kind,
     &ranking::Kind,
+    &ranking_significance::Kind,
     &replicate::Kind,
     &rounding_pair::Kind,
     &target_rule::Kind,
+    &target_test::Kind,
     &time_identity::Kind,
 ];
 
 /// The codes of the rules that kinds share.
-pub static SHARED_CODES: &[&Code] = tolerance::CODES;
+pub static SHARED_CODES: &[&[&Code]] = &[significance::CODES, tolerance::CODES];
+
+/// The codes of groups of runs that cannot be read.
+pub static ARM_CODES: &[&Code] = arms::CODES;
 
 /// The kind that a claim names; its fields are checked too.
 pub fn kind_of(claim: &Claim) -> Result<&'static dyn ClaimKind, Refusal> {
@@ -120,6 +141,17 @@ pub fn kind_of(claim: &Claim) -> Result<&'static dyn ClaimKind, Refusal> {
         claim.node.required(field.name)?;
     }
     Ok(*kind)
+}
+
+/// A field that holds one of a few words.
+fn choice<'a>(node: Node<'a>, field: &str, words: &[&str]) -> Result<Option<&'a str>, Refusal> {
+    let Some(chosen) = node.get(field) else { return Ok(None) };
+    let word = chosen.text()?;
+    if words.contains(&word) {
+        return Ok(Some(word));
+    }
+    let known: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+    Err(BAD_CHOICE.at(chosen.place(), known.join(" or "), format!("`{word}`")))
 }
 
 /// The claimed text, which a kind may require.

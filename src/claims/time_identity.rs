@@ -1,13 +1,12 @@
 //! Times, steps and throughput of one run agree.
 
-use super::{ClaimKind, Field};
+use super::{ClaimKind, Field, choice};
 use crate::decimal::about_tolerance;
 use crate::decimal::{Interval, format_significant};
-use crate::evidence::{BAD_CHOICE, Evidence};
+use crate::evidence::Evidence;
 use crate::outcome::{Method, Outcome, Verdict, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal};
-use jiff::civil::DateTime;
 use num_rational::BigRational;
 
 crate::source::codes! {
@@ -140,17 +139,7 @@ fn per_step(node: Node, evidence: &Evidence) -> Result<Outcome, Refusal> {
 
 /// ended - started holds the parts, and little else.
 fn elapsed(node: Node, evidence: &Evidence) -> Result<Outcome, Refusal> {
-    let moment = |field: &str| -> Result<DateTime, Refusal> {
-        let reference = node.required(field)?;
-        let text = evidence.datum(reference)?.printed()?;
-        timestamp(text).ok_or_else(|| {
-            BAD_CHOICE.at(
-                reference.place(),
-                "a timestamp `YYYY-MM-DD hh:mm:ss`",
-                format!("`{text}`"),
-            )
-        })
-    };
+    let moment = |field: &str| evidence.moment(node.required(field)?);
     let elapsed = moment("ended")?.duration_since(moment("started")?).as_secs();
     let mut parts = Interval::integer(0);
     for part in node.required("parts")?.items()? {
@@ -183,32 +172,4 @@ fn elapsed(node: Node, evidence: &Evidence) -> Result<Outcome, Refusal> {
 fn near(a: &Interval, b: &Interval) -> bool {
     let room = num_traits::Signed::abs(&b.middle()) * about_tolerance();
     a.meets(&Interval::around(&b.middle(), &room))
-}
-
-fn choice<'a>(node: Node<'a>, field: &str, words: &[&str]) -> Result<Option<&'a str>, Refusal> {
-    let Some(chosen) = node.get(field) else { return Ok(None) };
-    let word = chosen.text()?;
-    if words.contains(&word) {
-        return Ok(Some(word));
-    }
-    Err(BAD_CHOICE.at(chosen.place(), words.join(" or "), format!("`{word}`")))
-}
-
-/// A moment on a clock whose time zone is not stated; both ends of a run have the same.
-fn timestamp(text: &str) -> Option<DateTime> {
-    text.trim_end_matches('Z').parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::timestamp;
-
-    #[test]
-    fn timestamps_are_subtracted_across_days() {
-        let (start, end) =
-            (timestamp("2024-02-28 23:59:50").unwrap(), timestamp("2024-03-01T00:00:00Z").unwrap());
-        assert_eq!(end.duration_since(start).as_secs(), 86_410);
-        assert_eq!(timestamp("2026-13-01 00:00:00"), None);
-        assert_eq!(timestamp("yesterday"), None);
-    }
 }

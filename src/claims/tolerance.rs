@@ -83,7 +83,12 @@ fn rounding(node: Node) -> Result<Rounding, Refusal> {
 
 /// The claimed text as a printed number.
 pub fn printed(node: Node) -> Result<Printed, Refusal> {
-    Printed::parse(node.text()?).map_err(|error| {
+    printed_as(node, node.text()?)
+}
+
+/// The part `text` of what is claimed at `node`, as a printed number.
+pub fn printed_as(node: Node, text: &str) -> Result<Printed, Refusal> {
+    Printed::parse(text).map_err(|error| {
         let found = format!("`{}`: {}", error.text, error.flaw);
         super::NOT_PRINTED.at(node.place(), "a printed number", found)
     })

@@ -59,6 +59,8 @@ pub enum Command {
     /// Verifies posts: the main job
     #[command(after_help = exit::TABLE)]
     Verify(Verify),
+    /// Recomputes CORE from a per-task table, and says which baselines it follows
+    Core(Core),
     /// Lists every number of a post's text with the claims that bind it
     Coverage(Coverage),
     /// Changes each number in turn and lists the changes that no claim would notice
@@ -67,6 +69,9 @@ pub enum Command {
     Params(Params),
     /// Says what runs hold fixed where their numbers were read, and what not
     Diff(Diff),
+    /// Prints every test and interval on one or two lists of numbers
+    #[command(after_help = STATS_NOTE)]
+    Stats(Stats),
     /// Lists kinds, formulas, posts, bundles or codes
     List(List),
     /// Explains a code, a kind, a formula, or `scope`
@@ -112,6 +117,36 @@ pub enum MinMethod {
     Compared,
     Recomputed,
     Replayed,
+}
+
+#[derive(Debug, Args)]
+pub struct Core {
+    /// The table: a DCLM evaluation, a CSV with `task` and `accuracy`, or JSON
+    pub table: PathBuf,
+    /// Random baselines of the tasks; repeated, the version that fits is found
+    #[arg(long, value_name = "FILE", required = true)]
+    pub baselines: Vec<PathBuf>,
+    /// The unit of the accuracies; found by their range where absent
+    #[arg(long, value_enum, value_name = "UNIT")]
+    pub unit: Option<ScoreUnit>,
+    /// Another table: the difference of the scores over the same tasks, with its interval
+    #[arg(long, value_name = "TABLE")]
+    pub against: Option<PathBuf>,
+    /// The level of the task-bootstrap intervals
+    #[arg(long, value_name = "P", default_value_t = 0.95)]
+    pub level: f64,
+    /// How many times the tasks are resampled
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub resamples: usize,
+    /// The seed of the resampling
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ScoreUnit {
+    Fraction,
+    Percent,
 }
 
 #[derive(Debug, Args)]
@@ -188,6 +223,66 @@ pub enum Rounding {
     Down,
     Nearest,
     Up,
+}
+
+/// What `repro stats --help` ends with.
+const STATS_NOTE: &str = "\
+FILE is JSON, `{\"a\": [1.65, 1.66], \"b\": [1.57, 1.58]}`, JSON lines, or CSV with a header; a shorter
+column of a CSV ends in empty cells. Differences are a - b; pairs are the values at equal places.
+
+A number that cannot be computed is refused with the reason. One that can be computed but decides
+nothing is marked, in JSON by `\"evidence\": false`. Exit codes: 0, or 2 for numbers that cannot be read.";
+
+#[derive(Debug, Args)]
+pub struct Stats {
+    /// Lists in a file, instead of `--a` and `--b`
+    #[arg(conflicts_with_all = ["a", "b", "summary_a", "summary_b"])]
+    pub file: Option<PathBuf>,
+    /// The first list: numbers with decimal points, commas between them
+    #[arg(long, value_name = "X,X,...", allow_hyphen_values = true, conflicts_with = "summary_a")]
+    pub a: Option<String>,
+    /// The second list
+    #[arg(long, value_name = "X,X,...", allow_hyphen_values = true, conflicts_with = "summary_b")]
+    pub b: Option<String>,
+    /// A column of the file to be read as a, and, named a second time, as b; `a` and `b` where absent
+    #[arg(long, value_name = "NAME", requires = "file")]
+    pub column: Vec<String>,
+    /// Mean, standard deviation (divisor n - 1) and n of a list whose values are not known
+    #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true)]
+    pub summary_a: Option<String>,
+    /// The same of the second list
+    #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true)]
+    pub summary_b: Option<String>,
+    /// What the values of a are tested against; 0 where absent and there is no b
+    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    pub target: Option<String>,
+    /// Tests whether the mean, or the difference, lies inside a margin (TOST)
+    #[arg(long, value_name = "LOW..HIGH", allow_hyphen_values = true)]
+    pub margin: Option<String>,
+    /// Successes and trials of one proportion, or of two that are compared
+    #[arg(long, value_name = "K/N,K/N")]
+    pub counts: Option<String>,
+    /// Pairs in which only the first succeeded, and in which only the second (McNemar)
+    #[arg(long, value_name = "B,C")]
+    pub paired_counts: Option<String>,
+    /// P-values of one family, adjusted by Holm's rule
+    #[arg(long, value_name = "P,P,...")]
+    pub p_values: Option<String>,
+    /// A file with a column of runs for each task: their interquartile mean
+    #[arg(long, value_name = "FILE")]
+    pub scores: Option<PathBuf>,
+    /// The level of every interval; tests are at 1 - level
+    #[arg(long, value_name = "LEVEL", default_value = "0.95")]
+    pub level: String,
+    /// The power at which gaps and runs are computed
+    #[arg(long, value_name = "POWER", default_value = "0.8")]
+    pub power: String,
+    /// The seed of every draw
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// How often is drawn where resamples are not enumerated
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub resamples: usize,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@
 use crate::report::{clipped, columns, visible, wrap};
 
 /// The widest label that stands in a column.
-const LABEL_CAP: usize = 28;
+const LABEL_CAP: usize = 34;
 /// The widest cell that stands in a column.
 const CELL_CAP: usize = 48;
 /// Below this width of a column, every row is a list.

@@ -13,7 +13,7 @@ use crate::outcome::ExitStatus;
 use crate::post::{self, Post};
 use crate::report::wrap;
 use crate::source::{Code, Place, Refusal};
-use crate::{contract, evidence, lock, params, rests, source, verify};
+use crate::{contract, evidence, lock, params, rests, source, tasks, verify};
 
 /// What a pass shows, and what it does not.
 const SCOPE: &str = "\
@@ -130,13 +130,14 @@ pub fn codes() -> Vec<&'static Code> {
         evidence::CODES,
         lock::CODES,
         claims::CODES,
-        claims::SHARED_CODES,
+        claims::ARM_CODES,
         super::CODES,
         params::checkpoint::CODES,
         rests::CODES,
+        tasks::CODES,
         verify::CODES,
     ];
-    let own = families.into_iter().flatten().copied();
+    let own = families.iter().chain(claims::SHARED_CODES).copied().flatten().copied();
     let mut codes: Vec<_> =
         own.chain(KINDS.iter().flat_map(|kind| kind.codes()).copied()).collect();
     codes.sort_by_key(|code| code.id);

@@ -4,6 +4,8 @@
 
 mod args;
 mod columns;
+mod core;
+mod core_bootstrap;
 mod coverage;
 mod diff;
 mod exit;
@@ -13,6 +15,7 @@ mod mutate;
 mod output;
 mod params;
 mod seal;
+mod stats;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -59,10 +62,12 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
     match &arguments.command {
         Command::Verify(own) => verify::run(&root(common)?, own, output),
+        Command::Core(own) => core::run(own, output),
         Command::Coverage(own) => coverage::run(&root(common)?, own, output),
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),
         Command::Params(own) => params::run(own, output),
         Command::Diff(own) => diff::run(own, output),
+        Command::Stats(own) => stats::run(own, output),
         Command::List(own) => list::list(common, own, output),
         Command::Explain(own) => list::explain(own, output),
         Command::Seal(own) => seal::run(own, output),

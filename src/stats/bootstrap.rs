@@ -11,6 +11,9 @@ use crate::rng::{Draws, Rng};
 
 /// Lists up to this long are enumerated.
 pub const ENUMERATED_TO: usize = 10;
+/// Below this many values a bootstrap interval covers far less than its level: it may be recomputed,
+/// but nothing is inferred from it.
+pub const INFERENCE_FROM: usize = 8;
 /// How many resamples can be drawn.
 pub const RESAMPLES: std::ops::RangeInclusive<usize> = 100..=10_000_000;
 /// The most combinations of two enumerated lists that are themselves enumerated.
@@ -146,6 +149,18 @@ impl Resampled {
     pub fn support(&self) -> Option<usize> {
         match &self.distribution {
             Distribution::Enumerated(support, _) => Some(support.len()),
+            Distribution::Sampled(_) => None,
+        }
+    }
+
+    /// The probabilities of the least and the greatest value, where all resamples were enumerated. Where
+    /// they exceed the probability outside the level, the percentile interval is that of the values.
+    pub fn ends(&self) -> Option<[f64; 2]> {
+        match &self.distribution {
+            Distribution::Enumerated(support, total) => {
+                let share = |end: Option<&(f64, u64)>| Some(end?.1 as f64 / *total as f64);
+                Some([share(support.first())?, share(support.last())?])
+            }
             Distribution::Sampled(_) => None,
         }
     }

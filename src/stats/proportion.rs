@@ -50,6 +50,24 @@ impl Proportion {
         }
     }
 
+    /// How many succeeded.
+    pub fn successes(&self) -> u64 {
+        self.successes
+    }
+
+    /// How many there were.
+    pub fn trials(&self) -> u64 {
+        self.trials
+    }
+
+    /// The least of the four counts that one common share would lead to expect.
+    pub fn least_expected(&self, other: &Self) -> f64 {
+        let all = (self.trials + other.trials) as f64;
+        let successes = self.successes + other.successes;
+        let rarer = successes.min(self.trials + other.trials - successes) as f64;
+        rarer / all * self.trials.min(other.trials) as f64
+    }
+
     /// The share of successes.
     pub fn share(&self) -> f64 {
         self.successes as f64 / self.trials as f64

@@ -2,8 +2,8 @@
 
 use super::Refused;
 
-/// How many ulps of its larger side a difference may be wrong by.
-const DIFFERENCE_NOISE: f64 = 4.0 * f64::EPSILON;
+/// Significant decimal digits that every float keeps.
+const DECIMAL_DIGITS: i32 = 15;
 
 /// Number of values, mean and sample standard deviation (divisor n - 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,8 +80,8 @@ fn squares(values: &[f64], mean: f64) -> f64 {
     (squares - sum * sum / values.len() as f64).max(0.0)
 }
 
-/// The differences a - b of pairs. Where they vary by no more than the rounding of the subtraction
-/// itself, they are one number: 1.3 - 1.2 and 1.2 - 1.1 do not differ.
+/// The differences a - b of pairs, rounded to the fifteenth digit of the larger side: what is left of
+/// decimals is a decimal again, so that 1.3 - 1.2 and 1.2 - 1.1 are one number.
 pub fn differences(a: &[f64], b: &[f64]) -> Result<Vec<f64>, Refused> {
     if a.len() != b.len() {
         return Err(Refused::UnequalLengths { left: a.len(), right: b.len() });
@@ -89,16 +89,20 @@ pub fn differences(a: &[f64], b: &[f64]) -> Result<Vec<f64>, Refused> {
     if a.iter().chain(b).any(|value| !value.is_finite()) {
         return Err(Refused::NotFinite);
     }
-    let mut differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-    let largest = a.iter().chain(b).fold(0.0_f64, |largest, value| largest.max(value.abs()));
-    let low = differences.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = differences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if high - low <= DIFFERENCE_NOISE * largest
-        && let Some(&first) = differences.first()
-    {
-        differences.fill(first);
+    Ok(a.iter().zip(b).map(|(a, b)| difference(*a, *b)).collect())
+}
+
+fn difference(a: f64, b: f64) -> f64 {
+    let (plain, larger) = (a - b, a.abs().max(b.abs()));
+    if plain == 0.0 {
+        return 0.0;
     }
-    Ok(differences)
+    let places = DECIMAL_DIGITS - 1 - libm::floor(libm::log10(larger)) as i32;
+    let unit = (0..places.unsigned_abs()).fold(1.0, |unit: f64, _| unit * 10.0);
+    let rounded =
+        if places < 0 { libm::rint(plain / unit) * unit } else { libm::rint(plain * unit) / unit };
+    // Beyond the range of powers of ten there is nothing to round to.
+    if rounded.is_finite() && unit.is_finite() { rounded } else { plain }
 }
 
 /// Pearson's correlation of pairs.
@@ -153,13 +157,19 @@ mod tests {
     }
 
     #[test]
-    fn differences_that_vary_by_rounding_only_are_equal() {
+    fn differences_of_decimals_are_decimals() {
         let (a, b) = ([1.3, 1.2, 1.1], [1.2, 1.1, 1.0]);
         assert!(a[0] - b[0] != a[1] - b[1], "binary floats differ");
-        let differences = differences(&a, &b).unwrap();
-        assert_eq!(Summary::of(&differences).unwrap().sd, 0.0);
+        assert_eq!(differences(&a, &b).unwrap(), [0.1; 3]);
         let real = super::differences(&[1.65, 1.66], &[1.55, 1.5600000001]).unwrap();
-        assert!(Summary::of(&real).unwrap().sd > 1e-11);
+        assert_eq!(real, [0.1, 0.0999999999]);
+        let one = |a: f64, b: f64| super::differences(&[a], &[b]).unwrap()[0];
+        assert_eq!(one(3.27891234567891, 3.27891234567892), -1e-14);
+        assert_eq!(one(3e20, 1e20), 2e20);
+        assert_eq!(one(3e-320, 1e-320), 2e-320, "no power of ten scales it");
+        assert_eq!(one(f64::MAX, -f64::MAX), f64::INFINITY);
+        assert_eq!(one(0.0, 0.0), 0.0);
+        assert_eq!(one(6e15, 4e15), 2e15);
     }
 
     #[test]

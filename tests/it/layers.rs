@@ -8,8 +8,8 @@ use repro::claims::KINDS;
 
 /// The rows. A module may import from lower numbers, and within its row only what [`BESIDE`] names.
 const ROWS: &[(u8, &[&str])] = &[
-    (0, &["source", "digest", "decimal", "rng", "stats"]),
-    (1, &["outcome", "formula", "params", "spread"]),
+    (0, &["source", "digest", "decimal", "rng", "scores", "stats"]),
+    (1, &["outcome", "formula", "params", "spread", "tasks"]),
     (2, &["bundle", "contract", "post"]),
     (3, &["rests"]),
     (4, &["evidence"]),
@@ -20,14 +20,20 @@ const ROWS: &[(u8, &[&str])] = &[
 ];
 
 /// Imports within a row: (importer, imported).
-const BESIDE: &[(&str, &str)] =
-    &[("stats", "rng"), ("contract", "bundle"), ("mutation", "verify"), ("main", "cli")];
+const BESIDE: &[(&str, &str)] = &[
+    ("scores", "decimal"),
+    ("stats", "rng"),
+    ("contract", "bundle"),
+    ("mutation", "verify"),
+    ("main", "cli"),
+];
 
 /// Modules that may import less than their row allows.
 const ONLY: &[(&str, &[&str])] = &[
     ("digest", &[]),
     ("decimal", &[]),
     ("rng", &[]),
+    ("scores", &["decimal"]),
     ("stats", &["rng"]),
     ("params", &["source"]),
     ("spread", &["decimal", "stats"]),
@@ -36,7 +42,8 @@ const ONLY: &[(&str, &[&str])] = &[
 ];
 
 /// Files of `claims` that are no kinds.
-const SHARED: &[&str] = &["mod", "plus_minus", "tolerance"];
+const SHARED: &[&str] =
+    &["arms", "axes", "comparison", "mod", "plus_minus", "significance", "tolerance"];
 
 /// What prints: macros, and the streams that they write to.
 const MACROS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];

@@ -2,6 +2,7 @@
 
 mod bundle;
 mod cli;
+mod core;
 mod corpus;
 mod diff;
 mod equal_resource;
@@ -13,3 +14,4 @@ mod posts;
 mod readme;
 mod report;
 mod shared;
+mod statistics;

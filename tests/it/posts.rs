@@ -12,7 +12,7 @@ use repro::verify::{Minimum, Shelf, judge, verify};
 use crate::shared;
 
 /// The posts of the repository.
-const IDS: [&str; 3] = ["0003", "0004", "tiny-dense-vs-sparse"];
+const IDS: [&str; 4] = ["0002", "0003", "0004", "tiny-dense-vs-sparse"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -51,10 +51,11 @@ fn every_number_of_the_publications_has_a_claim_or_a_reason() {
     let Some(data) = shared::folder("coverage of the posts") else { return };
     let text = |name: &str| data.join("../sources").join(name);
     let tiny = "tiny-dense-vs-sparse";
-    let published: [(&str, &str, PathBuf); 9] = [
+    let published: [(&str, &str, PathBuf); 10] = [
         (tiny, "turing-wire", text("000_a3bdf51170edcef8.txt")),
         (tiny, "pith", text("001_6d58e06956794bde.txt")),
         ("0004", "post-0004", text("004_266ba8d949829bcd.txt")),
+        ("0002", "receipts-0002", data.join("nmoe/0002.receipts.json")),
         ("0004", "receipts-0004", data.join("nmoe/0004.receipts.json")),
         ("0003", "receipts-0003", data.join("nmoe/0003.receipts.json")),
         ("0003", "leaderboard", data.join("nmoe/LEADERBOARD.json")),
@@ -88,7 +89,7 @@ fn every_post_is_readable_and_every_bundle_is_pinned() {
     let report = report(&IDS, 1);
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     let bundles: Vec<_> = report.posts.iter().map(|post| post.bundles.len()).collect();
-    assert_eq!(bundles, [2, 2, 1]);
+    assert_eq!(bundles, [3, 2, 2, 1]);
 }
 
 /// What a referee of the two digests asks first, with the answers.
@@ -127,4 +128,35 @@ fn the_digests_are_answered() {
     assert_eq!(refuted, ["p-item-4", "p-referee-variances"]);
     let referee = post.referee.as_ref().unwrap();
     assert!(!referee.load_bearing_premises.is_empty() && !referee.missing_facts.is_empty());
+}
+
+/// What post 0002 comes to: its runs are those of the other posts, its commands are not, and its
+/// scores cannot be recomputed.
+#[test]
+fn the_verdicts_of_0002() {
+    use Verdict::{Refuted, Unchecked, Verified};
+    let report = report(&["0002"], 1);
+    let verdict = |id: &str| {
+        let claims = report.posts.iter().flat_map(|post| &post.claims);
+        let found = claims.filter(|claim| claim.id == id).map(|claim| claim.outcome.verdict);
+        found.collect::<Vec<_>>()
+    };
+    for (id, wanted) in [
+        ("healthy-run", Verified),
+        ("healthy-run-second", Verified),
+        ("three-panel-run", Verified),
+        ("collapsed-run", Unchecked),
+        ("command-0-steps", Verified),
+        ("command-0-config", Refuted),
+        ("command-1-steps", Refuted),
+        ("each-surface-has-its-command", Refuted),
+        ("core-variance", Unchecked),
+        ("three-panel-core", Unchecked),
+        ("three-panel-bpb", Unchecked),
+        ("note-super-256", Verified),
+    ] {
+        assert_eq!(verdict(id), [wanted], "{id}");
+    }
+    let core = report.posts[0].claims.iter().find(|claim| claim.id == "core-variance").unwrap();
+    assert!(core.outcome.reason.contains("core_summaries.json"), "{}", core.outcome.reason);
 }

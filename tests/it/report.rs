@@ -81,6 +81,7 @@ fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimRep
             verdict: Verdict::Verified,
             reason: String::new(),
             code: None,
+            weight: None,
             method: Some(Method::Recomputed),
             recomputed: claimed.to_owned(),
             tolerance: "half a unit of the last printed digit".to_owned(),

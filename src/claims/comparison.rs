@@ -1,0 +1,392 @@
+//! Tests of groups of runs, each under every summary that the printed digits allow.
+//!
+//! Owns which test a comparison gets (pairs, Welch, one sample), the statistics that a publication can
+//! print of it, and whether a printed statistic follows. Who wins is left to `significance`.
+
+use num_rational::BigRational;
+use num_traits::One;
+
+use super::Field;
+use super::arms::{Arm, Reading, number, percent};
+use super::tolerance::{self, Declared};
+use crate::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
+use crate::evidence::Quantity;
+use crate::outcome::{Outcome, Verdict};
+use crate::source::{Code, Node, Refusal};
+use crate::stats::{self, Refused, Summary, T};
+
+/// The part by which a float that went through a distribution may differ from another program's.
+const FLOAT_NOISE: f64 = 1e-9;
+
+/// A test of one quantity: as recorded, and under every summary that the printed digits allow.
+#[derive(Debug, Clone)]
+pub struct Test {
+    /// Its name: "Welch", "paired t".
+    pub name: &'static str,
+    /// What it tests for people: "dense - MoE-64".
+    pub what: String,
+    /// How many runs each group has.
+    pub runs: Vec<usize>,
+    estimate: Computed,
+    all: Vec<T>,
+    /// Whether it is of values as recorded.
+    recorded: bool,
+}
+
+impl Test {
+    /// A mean against an exact value.
+    pub fn one_sample(name: &'static str, arm: &Arm, null: f64) -> Result<Self, String> {
+        let all = arm.summaries()?;
+        let all = all.iter().map(|summary| stats::one_sample(summary, null)).collect();
+        Self::new(name, arm.name().to_owned(), vec![arm.n()], arm.mean(), all, arm.is_recorded())
+    }
+
+    /// Two means, each with its own spread.
+    pub fn welch(a: &Arm, b: &Arm) -> Result<Self, String> {
+        Self::of_two("Welch", a, b, stats::welch)
+    }
+
+    /// Two means, one spread for both.
+    pub fn pooled(a: &Arm, b: &Arm) -> Result<Self, String> {
+        Self::of_two("pooled t", a, b, stats::pooled)
+    }
+
+    /// The difference of two means in units of a spread that was measured elsewhere.
+    pub fn borrowed(a: &Arm, b: &Arm, noise: &Arm) -> Result<Self, String> {
+        let scale = (1.0 / a.n() as f64 + 1.0 / b.n() as f64).sqrt();
+        let difference = difference(a, b);
+        let estimates = [&difference.0, difference.1.low(), difference.1.high()];
+        let df = (noise.n() - 1) as f64;
+        let spreads = noise.summaries()?;
+        let tests = estimates.into_iter().flat_map(|estimate| {
+            let estimate = nearest_f64(estimate);
+            spreads.iter().map(move |noise| T::new(estimate, 0.0, noise.sd * scale, df))
+        });
+        let tests = tests.collect();
+        let runs = vec![a.n(), b.n()];
+        let recorded = [a, b, noise].iter().all(|arm| arm.is_recorded());
+        Self::new("borrowed noise", named(a, b), runs, difference, tests, recorded)
+    }
+
+    fn of_two(
+        name: &'static str,
+        a: &Arm,
+        b: &Arm,
+        test: impl Fn(&Summary, &Summary) -> Result<T, Refused>,
+    ) -> Result<Self, String> {
+        let (left, right) = match (a.summaries(), b.summaries()) {
+            (Ok(left), Ok(right)) => (left, right),
+            (left, right) => {
+                let reasons: Vec<_> = left.err().into_iter().chain(right.err()).collect();
+                return Err(reasons.join(", "));
+            }
+        };
+        let all = left.iter().flat_map(|a| right.iter().map(|b| test(a, b))).collect();
+        let recorded = a.is_recorded() && b.is_recorded();
+        Self::new(name, named(a, b), vec![a.n(), b.n()], difference(a, b), all, recorded)
+    }
+
+    /// Refuses where the values as recorded have no statistic; where only a corner of what the digits
+    /// allow has none, the spread may be zero and everything is possible.
+    fn new(
+        name: &'static str,
+        what: String,
+        runs: Vec<usize>,
+        (point, span): (BigRational, Interval),
+        all: Vec<Result<T, Refused>>,
+        recorded: bool,
+    ) -> Result<Self, String> {
+        if let Some(Err(refused)) = all.first() {
+            return Err(format!("{what}: {refused}"));
+        }
+        let found: Vec<T> = all.iter().filter_map(|test| test.as_ref().ok().copied()).collect();
+        if found.len() < all.len() && !recorded {
+            return Err(format!("{what}: the spread is printed as no more than zero"));
+        }
+        let estimate = Computed::exact((point, span), recorded);
+        Ok(Self { name, what, runs, estimate, all: found, recorded })
+    }
+
+    /// The test of the values as recorded, or of the numbers as printed.
+    pub fn as_printed(&self) -> T {
+        self.all[0]
+    }
+
+    /// The tests that decide: of recorded values the one, of printed summaries all that are possible.
+    pub fn possible(&self) -> &[T] {
+        if self.recorded { &self.all[..1] } else { &self.all }
+    }
+
+    /// "Welch t = 6.91, df 2.34, p = 0.0123 (two-sided), 95% [0.02, 0.04]".
+    pub fn text(&self, level: f64) -> String {
+        let t = self.as_printed();
+        let [low, high] = t.interval(level);
+        format!(
+            "{} = {}, df {}, two-sided p = {}, {} interval [{}, {}]",
+            if self.name.ends_with('t') {
+                self.name.to_owned()
+            } else {
+                format!("{} t", self.name)
+            },
+            number(t.t, 4),
+            number(t.df, 4),
+            number(t.p_two_sided(), 3),
+            percent(level),
+            number(low, 5),
+            number(high, 5),
+        )
+    }
+
+    /// A statistic of this test; none where it may be anything.
+    pub fn statistic(&self, statistic: Statistic) -> Option<Computed> {
+        if statistic == Statistic::Estimate {
+            return Some(self.estimate.clone());
+        }
+        self.computed(|t| statistic.of(t, &self.runs))
+    }
+
+    /// What a function of the test comes to; none where it has no value.
+    pub fn computed(&self, of: impl Fn(&T) -> Option<f64>) -> Option<Computed> {
+        let values: Option<Vec<f64>> = self.all.iter().map(of).collect();
+        Computed::of(&values?, self.recorded)
+    }
+}
+
+/// A difference of means: as recorded, exactly, and all that the digits allow.
+pub fn difference(a: &Arm, b: &Arm) -> (BigRational, Interval) {
+    let ((left, lefts), (right, rights)) = (a.mean(), b.mean());
+    (left - right, &lefts - &rights)
+}
+
+fn named(a: &Arm, b: &Arm) -> String {
+    format!("{} - {}", a.name(), b.name())
+}
+
+/// Whether groups are compared run by run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pairing {
+    /// Whether the claim says that they are.
+    pub claimed: bool,
+    /// Whether that was declared before the runs, and one seed fixes the data order in both arms.
+    pub established: bool,
+}
+
+/// Whether the runs are pairs.
+pub const PAIRED: Field =
+    Field::optional("paired", "whether the groups are compared run by run, in the order given");
+/// When they were declared to be.
+pub const PAIRED_BEFORE: Field =
+    Field::optional("paired_before", "whether pairing was declared before the runs");
+/// What makes them pairs.
+pub const SAME_DATA_ORDER: Field =
+    Field::optional("same_data_order", "whether the seed fixes the data order in both groups");
+
+impl Pairing {
+    /// Reads `paired`, `paired_before` and `same_data_order`.
+    pub fn of(node: Node) -> Result<Self, Refusal> {
+        let said = |field| node.get(field).map(Node::truth).transpose().map(|t| t == Some(true));
+        let (claimed, before, order) =
+            (said("paired")?, said("paired_before")?, said("same_data_order")?);
+        Ok(Self { claimed, established: claimed && before && order })
+    }
+}
+
+/// Two groups and the tests of their difference.
+#[derive(Debug)]
+pub struct Pair {
+    /// The difference of the means.
+    pub estimate: Computed,
+    /// The test that decides, then the other one where there is one; or why there is none.
+    pub tests: Result<Vec<Test>, String>,
+    /// How closely the pairs move together.
+    pub correlation: Option<f64>,
+}
+
+impl Pair {
+    /// Compares two groups; groups that cannot be the pairs that they are said to be are refused at
+    /// `asked`.
+    pub fn of(a: &Arm, b: &Arm, pairing: Pairing, asked: Node) -> Result<Self, Refusal> {
+        let differences = match (pairing.claimed, a.minus(b, asked)) {
+            (true, Err(refusal)) => return Err(refusal),
+            (_, differences) => differences.ok(),
+        };
+        let welch = Test::welch(a, b);
+        let paired = differences.map(|pairs| Test::one_sample("paired t", &pairs, 0.0));
+        let (decides, other) = match paired {
+            Some(paired) if pairing.established => (paired, welch.ok()),
+            paired => (welch, paired.and_then(Result::ok)),
+        };
+        let tests = decides.map(|test| std::iter::once(test).chain(other).collect());
+        let correlation = match (a.values(), b.values()) {
+            (Some(a), Some(b)) => stats::correlation(&a, &b).ok(),
+            _ => None,
+        };
+        let recorded = a.is_recorded() && b.is_recorded();
+        Ok(Self { estimate: Computed::exact(difference(a, b), recorded), tests, correlation })
+    }
+
+    /// "gap 0.0297; paired t = …; Welch t = …; rho = 0.98".
+    pub fn text(&self, level: f64) -> String {
+        let mut parts = vec![format!("gap {}", self.estimate.text())];
+        parts.extend(self.tests.iter().flatten().map(|test| test.text(level)));
+        parts.extend(self.correlation.map(|rho| format!("rho {}", number(rho, 3))));
+        parts.join("; ")
+    }
+}
+
+/// Which p a test has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// Far from the null value on either side.
+    Both,
+    /// Below it.
+    Less,
+    /// Above it.
+    Greater,
+}
+
+impl Tail {
+    /// The p of a test.
+    pub fn p(self, t: &T) -> f64 {
+        match self {
+            Self::Both => t.p_two_sided(),
+            Self::Less => t.p_less(),
+            Self::Greater => t.p_greater(),
+        }
+    }
+}
+
+/// What a publication can print of a test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Statistic {
+    /// The mean, the gap, the slope.
+    Estimate,
+    /// The t statistic.
+    T,
+    /// The degrees of freedom.
+    Df,
+    /// The p.
+    P(Tail),
+    /// An end of the interval at this level, the high one where true.
+    End(f64, bool),
+    /// What is printed after the ± of the estimate.
+    Spread(Reading),
+}
+
+impl Statistic {
+    /// Its value; none for spreads that do not follow from the number of runs.
+    fn of(self, t: &T, runs: &[usize]) -> Option<f64> {
+        match self {
+            Self::Estimate => Some(t.estimate),
+            Self::T => Some(t.t),
+            Self::Df => Some(t.df),
+            Self::P(tail) => Some(tail.p(t)),
+            Self::End(level, high) => Some(t.interval(level)[usize::from(high)]),
+            Self::Spread(Reading::StandardError) => Some(t.standard_error),
+            Self::Spread(Reading::Normal) => Some(Reading::NORMAL * t.standard_error),
+            Self::Spread(Reading::HalfWidth(level)) => Some(t.interval(level)[1] - t.estimate),
+            // Only one group has a standard deviation; a difference of two has but an error.
+            Self::Spread(reading) => match runs {
+                [n] => reading.spread_of(t.standard_error * (*n as f64).sqrt(), *n),
+                _ => None,
+            },
+        }
+    }
+
+    /// Its name for people.
+    pub fn word(self) -> String {
+        match self {
+            Self::Estimate => "estimate".to_owned(),
+            Self::T => "t".to_owned(),
+            Self::Df => "degrees of freedom".to_owned(),
+            Self::P(Tail::Both) => "two-sided p".to_owned(),
+            Self::P(_) => "one-sided p".to_owned(),
+            Self::End(level, false) => format!("low end of the {} interval", percent(level)),
+            Self::End(level, true) => format!("high end of the {} interval", percent(level)),
+            Self::Spread(reading) => reading.word(),
+        }
+    }
+}
+
+/// A recomputed number.
+#[derive(Debug, Clone)]
+pub struct Computed {
+    /// Of the values as recorded, or of the numbers as printed.
+    pub point: BigRational,
+    /// The same, and what is within the noise of floating point of it.
+    near: Interval,
+    /// Everything that the printed digits allow.
+    pub span: Interval,
+    recorded: bool,
+}
+
+impl Computed {
+    /// A number that was computed without rounding, and all that the printed digits allow.
+    pub fn exact((point, span): (BigRational, Interval), recorded: bool) -> Self {
+        Self { near: Interval::point(point.clone()), point, span, recorded }
+    }
+
+    /// The first of some floats, and all that they span; none where one is infinite.
+    pub fn of(values: &[f64], recorded: bool) -> Option<Self> {
+        let around = |value: &f64| {
+            let (centre, part) = (BigRational::from_float(*value)?, FLOAT_NOISE * value.abs());
+            Some(Interval::around(&centre, &BigRational::from_float(part)?))
+        };
+        let near: Option<Vec<_>> = values.iter().map(around).collect();
+        let near = near?;
+        let first = near.first()?.clone();
+        let span = near.iter().fold(first.clone(), |span, value| span.hull(value));
+        Some(Self {
+            point: BigRational::from_float(*values.first()?)?,
+            near: first,
+            span,
+            recorded,
+        })
+    }
+
+    /// The same with room for the error of resampling.
+    pub fn widened(mut self, by: f64) -> Option<Self> {
+        let by = BigRational::from_float(by)?;
+        self.near = Interval::between(self.near.low() - &by, self.near.high() + &by);
+        self.span = self.span.hull(&self.near);
+        Some(self)
+    }
+
+    /// The number for people.
+    pub fn text(&self) -> String {
+        format_significant(&self.point, 6)
+    }
+
+    /// Whether a printed number follows. Of recorded values the value itself counts first; what else
+    /// their digits allow counts only where it does not fit.
+    pub fn follows(&self, claimed: &Printed, differs: &'static Code) -> Outcome {
+        if claimed.is_full_float() && claimed.bound().is_none() && self.near.meets(&claimed.exact())
+        {
+            let outcome = Outcome::verified().giving(nearest_f64(&self.point).to_string());
+            return outcome.within("T-f64", "1 part in 10^9, the noise of floating point");
+        }
+        if self.recorded {
+            let outcome = self.judge(claimed, &self.near, differs);
+            if outcome.verdict == Verdict::Verified {
+                return outcome;
+            }
+        }
+        self.judge(claimed, &self.span, differs)
+    }
+
+    fn judge(&self, claimed: &Printed, interval: &Interval, differs: &'static Code) -> Outcome {
+        let quantity = Quantity {
+            label: String::new(),
+            interval: interval.clone(),
+            float: nearest_f64(&self.point),
+            unit: Unit::Plain,
+            text: String::new(),
+            derivation: String::new(),
+            approximate: false,
+        };
+        let worth = claimed.unit().worth_in(Unit::Plain);
+        let shown = format_significant(&(&self.point / worth.unwrap_or_else(BigRational::one)), 6);
+        let outcome = tolerance::judge(claimed, &quantity, &Declared::default(), differs);
+        outcome.giving(format!("{shown}{}", claimed.unit().sign()))
+    }
+}

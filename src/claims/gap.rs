@@ -1,0 +1,120 @@
+//! A difference of two means, its uncertainty, and whether it lies on the claimed side of zero.
+
+use super::arms::Arm;
+use super::comparison::{PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER};
+use super::significance::{
+    ALPHA, CLAIMED_P, DIRECTION, FAMILY, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC,
+    Statement, Wrong,
+};
+use super::{ClaimKind, Field};
+use crate::evidence::{BAD_CHOICE, Evidence};
+use crate::outcome::{Method, Outcome, Weight};
+use crate::post::Claim;
+use crate::source::{Code, Node, Refusal};
+
+crate::source::codes! {
+    OTHER_DIGITS = "gap::other-digits", "a printed gap or statistic does not follow from the runs", "correct it, or publish what it was computed from";
+    OTHER_DECISION = "gap::other-decision", "the runs decide otherwise than stated", "correct the statement";
+    UNPAIRED = "gap::pairing-not-established", "the runs are compared as pairs, which was not declared before them or rests on no common data order", "declare the pairing before the runs, with one seed for the data order of both arms";
+}
+
+/// The codes of a wrong digit and of a wrong decision.
+const WRONG: Wrong = Wrong { digit: &OTHER_DIGITS, decision: &OTHER_DECISION };
+
+/// See [`ClaimKind::explain`].
+pub struct Kind;
+
+impl ClaimKind for Kind {
+    fn id(&self) -> &'static str {
+        "gap"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a difference of two means, with its uncertainty"
+    }
+
+    fn explain(&self) -> &'static str {
+        "gap = mean(a) - mean(b). As pairs: t = mean(d)/(sd(d)/√n) of the differences d, n - 1 degrees of \
+         freedom. Else Welch: t = gap/√(s₁²/n₁ + s₂²/n₂), degrees of freedom by Satterthwaite. Pairs \
+         decide only where pairing was declared before the runs (`paired_before`) and the seed fixes the \
+         data order in both arms (`same_data_order`); both tests and the correlation are shown. A \
+         direction is verified where the interval, adjusted by Holm over the family, lies wholly on the \
+         claimed side of zero, refuted where it lies wholly on the other, and inconclusive where it holds \
+         zero: a difference that is not significant is not shown to be none (`equivalence`). Printed \
+         statistics are recomputed: from values as recorded, or from everything that rounds to the printed \
+         means and spreads. \"Significant\" is arithmetic: p at or above alpha refutes it. An error that \
+         turns the decision has its own code.\n\
+         How it can mislead: pairing chosen after looking makes noise look small; runs that share a seed \
+         but not a data order are no pairs; the runs that failed may not be in the list.\n\
+         Reference: Welch 1947; Student 1908; Holm 1979; Nuijten et al. 2016 (statcheck), on errors that \
+         turn decisions."
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        const FIELDS: &[Field] = &[
+            Field::required(
+                "a",
+                "a group: `values`, or `mean`, `spread`, `n` and `reading`, or `printed`",
+            ),
+            Field::required("b", "the group that is subtracted"),
+            PAIRED,
+            PAIRED_BEFORE,
+            SAME_DATA_ORDER,
+            DIRECTION,
+            ALPHA,
+            SIDES,
+            FAMILY,
+            STATISTIC,
+            READING,
+            LEVEL,
+            Field::optional(
+                "test",
+                "the test that is printed, `paired` or `welch`; searched where absent",
+            ),
+            CLAIMED_P,
+            SIGNIFICANT,
+        ];
+        FIELDS
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        CODES
+    }
+
+    fn weight(&self) -> Weight {
+        Weight::Decision
+    }
+
+    fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
+        let node = claim.node;
+        let a = Arm::read(node.required("a")?, evidence)?;
+        let b = Arm::read(node.required("b")?, evidence)?;
+        let (pairing, rule) = (Pairing::of(node)?, Rule::of(claim, evidence)?);
+        let pair = Pair::of(&a, &b, pairing, node)?;
+        let only = node.get("test").map(printed_test).transpose()?;
+        let outcome = Statement {
+            rule: &rule,
+            tests: pair.tests.as_deref().map_err(String::as_str),
+            printed_test: only,
+            estimate: &pair.estimate,
+            boundary: 0.0,
+            wrong: WRONG,
+        }
+        .judge(claim)?;
+        let outcome = match pairing.claimed && !pairing.established {
+            true => outcome.noting(&UNPAIRED, "taken as unpaired: Welch decides"),
+            false => outcome,
+        };
+        let outcome = rule.within(outcome);
+        Ok(outcome.giving(pair.text(rule.level)).by(Method::Recomputed))
+    }
+}
+
+/// The name of the test that a publication says it prints.
+fn printed_test(node: Node) -> Result<&'static str, Refusal> {
+    match node.text()? {
+        "paired" => Ok("paired t"),
+        "welch" => Ok("Welch"),
+        other => Err(BAD_CHOICE.at(node.place(), "`paired` or `welch`", format!("`{other}`"))),
+    }
+}

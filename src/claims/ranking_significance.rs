@@ -1,0 +1,322 @@
+//! Whether a lead exceeds the noise between runs.
+
+use super::arms::{Arm, number};
+use super::axes::{Axis, Ranked};
+use super::comparison::{
+    Computed, PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, Test, difference,
+};
+use super::significance::{
+    ALPHA, CLAIMED_P, Direction, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC, Statement,
+    Wrong,
+};
+use super::{ClaimKind, Field};
+use crate::evidence::{BAD_CHOICE, Evidence};
+use crate::outcome::{Method, Outcome, Verdict, Weight};
+use crate::post::Claim;
+use crate::source::{Code, Node, Refusal};
+
+crate::source::codes! {
+    OTHER_DIGITS = "ranking_significance::other-digits", "a printed statistic of the lead does not follow from the runs", "correct it, or publish what it was computed from";
+    OTHER_ORDER = "ranking_significance::other-order", "the runs decide the other way", "correct the sentence, or name the axis on which it holds";
+    ONE_RUN = "ranking_significance::one-run", "one run per cell: nothing measures the noise that a lead must exceed", "publish replicate runs of each candidate";
+    BORROWED = "ranking_significance::borrowed-noise", "the noise was measured on another configuration", "publish replicate runs of the candidates themselves";
+    SPREADS = "ranking_significance::spreads-differ", "with one spread for both the lead is decided, with a spread for each it is not, or the other way", "publish more runs";
+    AXES_DISAGREE = "ranking_significance::axes-disagree", "no axis is named and the runs decide differently on them", "name the axis that is meant";
+}
+
+/// The codes of a wrong digit and of a wrong decision.
+const WRONG: Wrong = Wrong { digit: &OTHER_DIGITS, decision: &OTHER_ORDER };
+/// The most pairs that a reason tells.
+const TOLD: usize = 3;
+
+/// See [`ClaimKind::explain`].
+pub struct Kind;
+
+impl ClaimKind for Kind {
+    fn id(&self) -> &'static str {
+        "ranking_significance"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a lead exceeds the noise between runs"
+    }
+
+    fn explain(&self) -> &'static str {
+        "For each pair (ahead, behind): t = difference/(s√(1/n₁ + 1/n₂)), s the pooled standard deviation \
+         of the replicates with their n₁ + n₂ - 2 degrees of freedom; as pairs where pairing was declared \
+         before the runs and the seed fixes the data order. Several pairs are one family (Holm). Verified \
+         where every adjusted interval lies wholly on the side of the one ahead; refuted where one lies \
+         wholly on the other; inconclusive where it holds zero, or where pooling and Welch decide \
+         differently. With one run per cell nothing measures the noise: inconclusive. `noise`, or the \
+         spread of one of the two, gives a t for such cells, but noise of another configuration decides \
+         nothing. A claim of superiority binds a `ranking` that rests on a claim of this kind.\n\
+         How it can mislead: replicates that share a seed, a machine or a checkpoint understate the noise; \
+         a lead may be real for these budgets and not for others; the axis may not be what matters.\n\
+         Reference: Student 1908; Holm 1979; Bouthillier et al. 2021, Accounting for Variance in Machine \
+         Learning Benchmarks."
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        const FIELDS: &[Field] = &[
+            Field::required(
+                "axes",
+                "tables of `name`, `better` (lower or higher), labelled `values` (groups of runs, or terms: \
+                 one run each) and `noise` (replicates of another configuration)",
+            ),
+            Field::optional("winner", "the label, or labels, that the sentence puts ahead"),
+            Field::optional("loser", "whom they are ahead of; all others where absent"),
+            Field::optional("order", "all labels from best to worst, instead of `winner`"),
+            Field::optional("axis", "the axis that the sentence names"),
+            PAIRED,
+            PAIRED_BEFORE,
+            SAME_DATA_ORDER,
+            ALPHA,
+            SIDES,
+            STATISTIC,
+            READING,
+            LEVEL,
+            CLAIMED_P,
+            SIGNIFICANT,
+        ];
+        FIELDS
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        CODES
+    }
+
+    fn weight(&self) -> Weight {
+        Weight::Decision
+    }
+
+    fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
+        let node = claim.node;
+        let rule = Rule::of(claim, evidence)?;
+        let pairing = Pairing::of(node)?;
+        let ranked = Ranked::read(node, &["noise"], |value| Arm::read(value, evidence))?;
+        let noises = noises(node, evidence)?;
+        let mut duels = Vec::new();
+        for (axis, noise) in
+            ranked.axes.iter().zip(&noises).filter(|(axis, _)| ranked.decides(axis))
+        {
+            for (ahead, behind) in axis.pairs(node)? {
+                duels.push(Duel::of(axis, (ahead, behind), noise.as_ref(), pairing, node)?);
+            }
+        }
+        let told: Vec<_> = duels.iter().map(|duel| duel.text(rule.level)).collect();
+        let outcome = match states_numbers(claim) {
+            false => decide(&duels, &rule),
+            true => {
+                let [duel] = duels.as_slice() else {
+                    let expected = "one pair on one axis, whose statistic is printed";
+                    return Err(BAD_CHOICE.at(
+                        claim.place(),
+                        expected,
+                        format!("{} pairs", duels.len()),
+                    ));
+                };
+                super::significance::worst(vec![duel.printed(claim, &rule)?, decide(&duels, &rule)])
+            }
+        };
+        let family = rule.among(duels.iter().skip(1).filter_map(|duel| duel.p(&rule)));
+        Ok(family.within(outcome).giving(told.join("; ")).by(Method::Recomputed))
+    }
+}
+
+/// Whether the claim prints a statistic, or calls one significant.
+fn states_numbers(claim: &Claim) -> bool {
+    claim.claimed.is_some()
+        || ["claimed_p", "significant"].iter().any(|field| claim.node.get(field).is_some())
+}
+
+/// The noise that each axis names, in the order of the axes.
+fn noises(node: Node, evidence: &Evidence) -> Result<Vec<Option<Arm>>, Refusal> {
+    let axes = node.required("axes")?.items()?;
+    axes.map(|axis| axis.get("noise").map(|noise| Arm::read(noise, evidence)).transpose()).collect()
+}
+
+/// One candidate against another on one axis.
+struct Duel<'a> {
+    axis: &'a Axis<'a, Arm>,
+    ahead: &'a Arm,
+    behind: &'a Arm,
+    estimate: Computed,
+    basis: Basis,
+}
+
+/// What measures the noise of a duel.
+enum Basis {
+    /// Replicates of both: the test that decides, and Welch's where it is another.
+    Own(Test, Option<Test>),
+    /// Replicates of this group, which is not both of the candidates.
+    Borrowed(Test, String),
+    /// Nothing, and why.
+    Nothing(String),
+}
+
+impl<'a> Duel<'a> {
+    fn of(
+        axis: &'a Axis<'a, Arm>,
+        (ahead, behind): (&'a Arm, &'a Arm),
+        noise: Option<&Arm>,
+        pairing: Pairing,
+        node: Node,
+    ) -> Result<Self, Refusal> {
+        let recorded = ahead.is_recorded() && behind.is_recorded();
+        let estimate = Computed::exact(difference(ahead, behind), recorded);
+        let pair = Pair::of(ahead, behind, pairing, node)?;
+        let basis = match pair.tests {
+            Ok(mut tests) if pairing.established => Basis::Own(tests.swap_remove(0), None),
+            Ok(mut tests) => match Test::pooled(ahead, behind) {
+                Ok(pooled) => Basis::Own(pooled, Some(tests.swap_remove(0))),
+                Err(why) => Basis::Nothing(why),
+            },
+            Err(why) => {
+                let other = [ahead, behind].into_iter().find(|arm| arm.summaries().is_ok());
+                let borrowed = noise.or(other).map(|noise| {
+                    Test::borrowed(ahead, behind, noise).map(|test| {
+                        Basis::Borrowed(test, format!("{} ({} runs)", noise.name(), noise.n()))
+                    })
+                });
+                borrowed.unwrap_or(Err(why)).unwrap_or_else(Basis::Nothing)
+            }
+        };
+        Ok(Self { axis, ahead, behind, estimate, basis })
+    }
+
+    /// The side that the sentence claims for ahead less behind.
+    fn direction(&self) -> Direction {
+        if self.axis.lower_is_better { Direction::Less } else { Direction::Greater }
+    }
+
+    /// The p that counts in the family.
+    fn p(&self, rule: &Rule) -> Option<f64> {
+        match &self.basis {
+            Basis::Own(test, _) => {
+                Some(rule.towards(self.direction()).tail().p(&test.as_printed()))
+            }
+            _ => None,
+        }
+    }
+
+    /// "CORE: MoE-256 - MoE-64 = 0.00132, pooled t = …".
+    fn text(&self, level: f64) -> String {
+        let test = match &self.basis {
+            Basis::Own(test, welch) => {
+                let welch = welch.as_ref().map(|welch| format!("; {}", welch.text(level)));
+                format!(", {}{}", test.text(level), welch.unwrap_or_default())
+            }
+            Basis::Borrowed(test, from) => {
+                let t = test.as_printed();
+                let (value, df, p) = (number(t.t, 4), number(t.df, 4), number(t.p_two_sided(), 3));
+                format!(", t = {value} with the noise of {from}, df {df}, two-sided p = {p}")
+            }
+            Basis::Nothing(_) => String::new(),
+        };
+        let (ahead, behind) = (self.ahead.name(), self.behind.name());
+        format!("{}: {ahead} - {behind} = {}{test}", self.axis.name, self.estimate.text())
+    }
+
+    /// The decision, in the family of all pairs.
+    fn judge(&self, rule: &Rule) -> Outcome {
+        let rule = rule.towards(self.direction());
+        match &self.basis {
+            Basis::Own(test, welch) => {
+                let outcome = rule.decide(test, 0.0, WRONG);
+                let apart = |welch: &Test| rule.side(welch, 0.0) != rule.side(test, 0.0);
+                match welch.as_ref().filter(|welch| apart(welch)) {
+                    None => outcome,
+                    Some(welch) => {
+                        let (pooled, welch) = (rule.interval_text(test), rule.interval_text(welch));
+                        let reason = format!("{}: pooled {pooled}, Welch {welch}", test.what);
+                        Outcome::inconclusive(&SPREADS, reason)
+                    }
+                }
+            }
+            Basis::Borrowed(..) => {
+                let text = self.text(rule.level);
+                Outcome::inconclusive(&BORROWED, format!("{text}, which is not theirs"))
+            }
+            Basis::Nothing(why) => {
+                Outcome::inconclusive(&ONE_RUN, format!("{}: {why}", self.axis.name))
+            }
+        }
+    }
+
+    /// The printed statistic of this pair.
+    fn printed(&self, claim: &Claim, rule: &Rule) -> Result<Outcome, Refusal> {
+        let (own, why) = match &self.basis {
+            Basis::Own(test, welch) => (std::iter::once(test).chain(welch).cloned().collect(), ""),
+            Basis::Borrowed(test, _) => (vec![test.clone()], ""),
+            Basis::Nothing(why) => (Vec::new(), why.as_str()),
+        };
+        let tests: Result<&[Test], &str> = if own.is_empty() { Err(why) } else { Ok(&own) };
+        let estimate = &self.estimate;
+        let statement =
+            Statement { rule, tests, printed_test: None, estimate, boundary: 0.0, wrong: WRONG };
+        Ok(super::significance::worst(statement.numbers(claim)?))
+    }
+}
+
+/// All pairs of an axis must be decided for the claim; where no axis is named, on all axes.
+fn decide(duels: &[Duel], rule: &Rule) -> Outcome {
+    let mut judged = Vec::with_capacity(duels.len());
+    for (at, duel) in duels.iter().enumerate() {
+        let others = duels.iter().enumerate().filter(|(other, _)| *other != at);
+        let family: Vec<f64> = others.filter_map(|(_, other)| other.p(rule)).collect();
+        judged.push((duel, duel.judge(&rule.among(family))));
+    }
+    let mut axes: Vec<(&str, Verdict)> = Vec::new();
+    for (duel, outcome) in &judged {
+        match axes.iter_mut().find(|(name, _)| *name == duel.axis.name) {
+            Some((_, verdict)) => *verdict = outcome.verdict.min(*verdict),
+            None => axes.push((duel.axis.name, outcome.verdict)),
+        }
+    }
+    let all = |wanted: Verdict| axes.iter().all(|(_, verdict)| *verdict == wanted);
+    if all(Verdict::Verified) {
+        return Outcome::verified();
+    }
+    let undecided = axes.iter().all(|(_, verdict)| *verdict == Verdict::Inconclusive);
+    if !undecided && !all(Verdict::Refuted) {
+        let side = |(name, verdict): &(&str, Verdict)| format!("{} by {name}", verdict.word());
+        let sides: Vec<_> = axes.iter().map(side).collect();
+        let reason = format!("no axis is named: {}", sides.join(", "));
+        return Outcome::inconclusive(&AXES_DISAGREE, reason);
+    }
+    let worst = if undecided { Verdict::Inconclusive } else { Verdict::Refuted };
+    let deciding: Vec<_> = judged.iter().filter(|(_, outcome)| outcome.verdict == worst).collect();
+    told(&deciding)
+}
+
+/// The first outcome, with the reasons of all pairs that came out alike.
+fn told(deciding: &[&(&Duel, Outcome)]) -> Outcome {
+    let Some((_, first)) = deciding.first().map(|pair| (&pair.0, &pair.1)) else {
+        return Outcome::inconclusive(&ONE_RUN, "there is no pair");
+    };
+    if deciding.iter().all(|(duel, _)| duel.ahead.n() == 1 && duel.behind.n() == 1)
+        && first.code == Some(&ONE_RUN)
+    {
+        let mut names: Vec<_> =
+            deciding.iter().flat_map(|(duel, _)| [duel.ahead.name(), duel.behind.name()]).collect();
+        names.sort_unstable();
+        names.dedup();
+        let names = names.join(", ");
+        let reason =
+            format!("one run per cell: nothing measures the noise between runs of {names}");
+        return Outcome { reason, ..first.clone() };
+    }
+    let mut reasons: Vec<_> = deciding
+        .iter()
+        .filter(|(_, outcome)| outcome.code == first.code)
+        .map(|(_, outcome)| outcome.reason.clone())
+        .collect();
+    reasons.dedup();
+    let more = reasons.len().saturating_sub(TOLD);
+    reasons.truncate(TOLD);
+    let mut reason = reasons.join("; ");
+    if more > 0 {
+        reason.push_str(&format!("; and {more} more"));
+    }
+    Outcome { reason, ..first.clone() }
+}

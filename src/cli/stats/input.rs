@@ -1,0 +1,370 @@
+//! The numbers that a person gives to `repro stats`, read strictly.
+
+use std::path::Path;
+
+use super::super::{BAD_USAGE, args};
+use crate::source::{Document, Kind, Node, Place, Refusal, Source, UNKNOWN_FIELD, WRONG_TYPE};
+use crate::stats::bootstrap::RESAMPLES;
+use crate::stats::power::{Goal, Sides};
+use crate::stats::proportion::{Proportion, mcnemar};
+use crate::stats::{Refused, Summary, mean};
+
+/// What a number looks like.
+const NUMBER: &str = "a number such as `1.65`, `-0.02` or `3e-4`";
+
+/// What is known of one arm.
+#[derive(Debug)]
+pub enum Arm {
+    /// Its values.
+    Values(Vec<f64>),
+    /// Only their summary.
+    Summary(Summary),
+}
+
+impl Arm {
+    /// The values, where they are known.
+    pub fn values(&self) -> Option<&[f64]> {
+        match self {
+            Arm::Values(values) => Some(values),
+            Arm::Summary(_) => None,
+        }
+    }
+
+    /// The summary, where there is one.
+    pub fn summary(&self) -> Result<Summary, Refused> {
+        match self {
+            Arm::Values(values) => Summary::of(values),
+            Arm::Summary(summary) => Ok(*summary),
+        }
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Arm::Values(values) => values.len(),
+            Arm::Summary(summary) => summary.n,
+        }
+    }
+
+    /// The mean, which one value has too.
+    pub fn mean(&self) -> Result<f64, Refused> {
+        match self {
+            Arm::Values(values) => mean(values),
+            Arm::Summary(summary) => Ok(summary.mean),
+        }
+    }
+}
+
+/// All that was asked.
+#[derive(Debug)]
+pub struct Asked {
+    /// The first arm.
+    pub a: Option<Arm>,
+    /// The second arm.
+    pub b: Option<Arm>,
+    /// One or two proportions.
+    pub proportions: Vec<Proportion>,
+    /// Discordant pairs: only the first succeeded, only the second.
+    pub discordant: Option<[u64; 2]>,
+    /// P-values of one family.
+    pub p_values: Vec<f64>,
+    /// Scores: a list of runs for each task.
+    pub scores: Vec<Vec<f64>>,
+    /// The null value of one list.
+    pub target: Option<f64>,
+    /// The margin of equivalence.
+    pub margin: Option<[f64; 2]>,
+    /// The level of every interval.
+    pub level: f64,
+    /// What a design is to achieve, at 1 - level.
+    pub goal: Goal,
+    /// The power of that goal.
+    pub power: f64,
+    /// The seed of every draw.
+    pub seed: u64,
+    /// How often is drawn.
+    pub resamples: usize,
+}
+
+impl Asked {
+    /// Reads the arguments and the files they name.
+    pub fn read(own: &args::Stats) -> Result<Self, Refusal> {
+        let [a, b] = arms(own)?;
+        let level = share("--level", &own.level)?;
+        let power = share("--power", &own.power)?;
+        let goal = Goal::new(1.0 - level, power, Sides::Two);
+        let goal = goal.map_err(|_| {
+            bad("--power", "a power above 1 - level", format!("{power} at the level {level}"))
+        })?;
+        if !RESAMPLES.contains(&own.resamples) {
+            let (least, most) = (RESAMPLES.start(), RESAMPLES.end());
+            let expected = format!("a number from {least} to {most}");
+            return Err(bad("--resamples", expected, own.resamples.to_string()));
+        }
+        let read = |name, text: &Option<String>| text.as_ref().map(|text| number(name, text));
+        let asked = Self {
+            a,
+            b,
+            proportions: own.counts.as_deref().map_or(Ok(Vec::new()), proportions)?,
+            discordant: own.paired_counts.as_deref().map(discordant).transpose()?,
+            p_values: own.p_values.as_deref().map_or(Ok(Vec::new()), p_values)?,
+            scores: own.scores.as_deref().map_or(Ok(Vec::new()), scores)?,
+            target: read("--target", &own.target).transpose()?,
+            margin: own.margin.as_deref().map(margin).transpose()?,
+            level,
+            goal,
+            power,
+            seed: own.seed,
+            resamples: own.resamples,
+        };
+        asked.checked()
+    }
+
+    /// Refuses options that nothing would answer to.
+    fn checked(self) -> Result<Self, Refusal> {
+        let alone = self.proportions.is_empty()
+            && self.discordant.is_none()
+            && self.p_values.is_empty()
+            && self.scores.is_empty();
+        if self.a.is_none() && alone {
+            let expected = "a file, `--a`, `--summary-a`, `--counts`, `--paired-counts`, `--p-values` \
+                            or `--scores`";
+            return Err(bad("stats", expected, "no numbers"));
+        }
+        for (name, given) in
+            [("--target", self.target.is_some()), ("--margin", self.margin.is_some())]
+        {
+            if given && self.a.is_none() {
+                return Err(bad(name, "values to compare with it", "none"));
+            }
+        }
+        Ok(self)
+    }
+}
+
+fn bad(place: &str, expected: impl Into<String>, found: impl Into<String>) -> Refusal {
+    BAD_USAGE.at(Place::file(place), expected, found)
+}
+
+/// Both arms from a file, lists or summaries; a second one needs a first.
+fn arms(own: &args::Stats) -> Result<[Option<Arm>; 2], Refusal> {
+    if let Some(file) = &own.file {
+        let lists = columns(file, &own.column)?;
+        return Ok(lists.map(|list| list.map(Arm::Values)));
+    }
+    let arm = |values: (&str, &Option<String>), summary: (&str, &Option<String>)| {
+        Ok(match (values.1, summary.1) {
+            (Some(text), _) => Some(Arm::Values(list(values.0, text)?)),
+            (None, Some(text)) => Some(Arm::Summary(self::summary(summary.0, text)?)),
+            (None, None) => None,
+        })
+    };
+    let a = arm(("--a", &own.a), ("--summary-a", &own.summary_a))?;
+    let b = arm(("--b", &own.b), ("--summary-b", &own.summary_b))?;
+    if a.is_none() && b.is_some() {
+        return Err(bad("--a", "the first list beside the second", "none"));
+    }
+    Ok([a, b])
+}
+
+/// A plain decimal number, digits with a point, perhaps a sign and an exponent; or what was expected
+/// and what was found.
+fn decimal(text: &str) -> Result<f64, (&'static str, String)> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    match text.parse::<f64>().ok().filter(|_| plain) {
+        Some(value) if value.is_finite() => Ok(value),
+        Some(_) => Err(("a number within the range of floating point", format!("`{text}`"))),
+        None if text.is_empty() => Err((NUMBER, "nothing".to_owned())),
+        None => Err((NUMBER, format!("`{text}`"))),
+    }
+}
+
+fn number(place: &str, text: &str) -> Result<f64, Refusal> {
+    decimal(text.trim()).map_err(|(expected, found)| bad(place, expected, found))
+}
+
+/// Numbers between commas. Digits that look like one number with a decimal comma are refused.
+fn list(place: &str, text: &str) -> Result<Vec<f64>, Refusal> {
+    let items: Vec<_> = text.split(',').collect();
+    if decimal_commas(&items) {
+        let refusal = bad(place, "decimal points, and commas between values", format!("`{text}`"));
+        return Err(refusal.way_out(
+            "write `1.65` for a decimal; for whole numbers put a space behind each comma, as in `\"1, 65\"`",
+        ));
+    }
+    if let Some(sign) = text.chars().find(|sign| ";|\t".contains(*sign)) {
+        return Err(bad(place, "commas between values", format!("`{sign}` in `{text}`")));
+    }
+    let at = |(index, item): (usize, &&str)| {
+        let value = decimal(item.trim());
+        value.map_err(|(expected, found)| {
+            bad(place, expected, format!("{found} as value {}", index + 1))
+        })
+    };
+    items.iter().enumerate().map(at).collect()
+}
+
+/// Whether all items are whole numbers that pair up to decimals with one whole part of one digit and
+/// fractions of one width: `1,65,1,66`.
+fn decimal_commas(items: &[&str]) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut pairs = items.chunks(2);
+    let Some([whole, fraction]) = items.get(..2) else { return false };
+    let whole = whole.trim_start_matches(['-', '+']);
+    whole.len() == 1
+        && fraction.len() > 1
+        && pairs.all(|pair| match pair {
+            [left, right] => {
+                left.trim_start_matches(['-', '+']) == whole
+                    && right.len() == fraction.len()
+                    && digits(whole)
+                    && digits(right)
+            }
+            _ => false,
+        })
+}
+
+/// `MEAN,SD,N`.
+fn summary(place: &str, text: &str) -> Result<Summary, Refusal> {
+    let expected = "`MEAN,SD,N`: a mean, a standard deviation from 0 up, and a count from 2 up";
+    let wrong = || bad(place, expected, format!("`{text}`"));
+    let items: Vec<_> = text.split(',').map(str::trim).collect();
+    let [mean, sd, n] = items.as_slice() else { return Err(wrong()) };
+    let summary = Summary {
+        mean: number(place, mean)?,
+        sd: number(place, sd)?,
+        n: n.parse().map_err(|_| wrong())?,
+    };
+    summary.checked().map_err(|_| wrong())
+}
+
+/// A probability strictly between 0 and 1.
+fn share(place: &str, text: &str) -> Result<f64, Refusal> {
+    let value = number(place, text)?;
+    if value > 0.0 && value < 1.0 {
+        return Ok(value);
+    }
+    Err(bad(place, "a number strictly between 0 and 1, such as `0.95`", format!("`{text}`")))
+}
+
+/// `LOW..HIGH`.
+fn margin(text: &str) -> Result<[f64; 2], Refusal> {
+    let wrong =
+        || bad("--margin", "`LOW..HIGH` with a lower and a higher number", format!("`{text}`"));
+    let (low, high) = text.split_once("..").ok_or_else(wrong)?;
+    let (low, high) = (number("--margin", low)?, number("--margin", high)?);
+    if low < high { Ok([low, high]) } else { Err(wrong()) }
+}
+
+/// `K/N` or `K/N,K/N`.
+fn proportions(text: &str) -> Result<Vec<Proportion>, Refusal> {
+    let wrong = || bad("--counts", "`SUCCESSES/TRIALS`, one or two of them", format!("`{text}`"));
+    let one = |item: &str| {
+        let (successes, trials) = item.split_once('/').ok_or_else(wrong)?;
+        let count = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+        let counts = (count(successes)?, count(trials)?);
+        Proportion::new(counts.0, counts.1).map_err(|refused| {
+            bad("--counts", "at most as many successes as trials, and a trial", refused.to_string())
+        })
+    };
+    let all: Vec<_> = text.split(',').map(one).collect::<Result<_, _>>()?;
+    if all.len() <= 2 { Ok(all) } else { Err(wrong()) }
+}
+
+/// `B,C`.
+fn discordant(text: &str) -> Result<[u64; 2], Refusal> {
+    let place = "--paired-counts";
+    let wrong = || bad(place, "`B,C`: two counts from 0 up", format!("`{text}`"));
+    let (b, c) = text.split_once(',').ok_or_else(wrong)?;
+    let count = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+    let (b, c) = (count(b)?, count(c)?);
+    match mcnemar(b, c) {
+        Err(refused @ Refused::CountTooLarge(_)) => {
+            Err(bad(place, "smaller counts", refused.to_string()))
+        }
+        _ => Ok([b, c]),
+    }
+}
+
+fn p_values(text: &str) -> Result<Vec<f64>, Refusal> {
+    let values = list("--p-values", text)?;
+    match values.iter().find(|value| !(0.0..=1.0).contains(*value)) {
+        None => Ok(values),
+        Some(value) => Err(bad("--p-values", "numbers from 0 to 1", format!("`{value}`"))),
+    }
+}
+
+fn load(path: &Path) -> Result<Document, Refusal> {
+    Document::parse(Source::load(path, path.display().to_string())?)
+}
+
+/// Both lists of a file: its columns `a` and `b`, or those that are named.
+fn columns(path: &Path, names: &[String]) -> Result<[Option<Vec<f64>>; 2], Refusal> {
+    let document = load(path)?;
+    let root = document.root();
+    let names: Vec<&str> = match names {
+        [] => {
+            let all = column_names(root)?;
+            // A column of another name may be a list that was meant to be read.
+            if let Some(other) = all.iter().find(|name| !["a", "b"].contains(*name)) {
+                let found = format!("`{other}`");
+                let refusal = UNKNOWN_FIELD.at(root.place(), "the columns `a` and `b`", found);
+                return Err(refusal.way_out("name the columns with `--column NAME`, once or twice"));
+            }
+            ["a", "b"].into_iter().filter(|name| *name == "a" || all.contains(name)).collect()
+        }
+        [_] | [_, _] => names.iter().map(String::as_str).collect(),
+        more => return Err(bad("--column", "one or two columns", more.len().to_string())),
+    };
+    let mut lists = names.into_iter().map(|name| column(root, name));
+    Ok([lists.next().transpose()?, lists.next().transpose()?])
+}
+
+/// The runs of every task: all columns of a file.
+fn scores(path: &Path) -> Result<Vec<Vec<f64>>, Refusal> {
+    let document = load(path)?;
+    let root = document.root();
+    let names = column_names(root)?;
+    let tasks: Vec<_> =
+        names.into_iter().map(|name| column(root, name)).collect::<Result<_, _>>()?;
+    if tasks.is_empty() {
+        return Err(WRONG_TYPE.at(root.place(), "a column for each task", "none"));
+    }
+    Ok(tasks)
+}
+
+/// The names of the columns: the keys of a JSON table of lists, or of the first row of a list of rows.
+fn column_names(root: Node<'_>) -> Result<Vec<&str>, Refusal> {
+    let keyed = match &root.value().kind {
+        Kind::Array(_) => root.items()?.next(),
+        _ => Some(root),
+    };
+    let Some(keyed) = keyed else {
+        return Err(WRONG_TYPE.at(root.place(), "at least one row of numbers", "none"));
+    };
+    Ok(keyed.members()?.map(|(name, _)| name).collect())
+}
+
+/// The numbers of one column; a shorter column of a CSV ends in empty cells.
+fn column(root: Node<'_>, name: &str) -> Result<Vec<f64>, Refusal> {
+    let cells: Vec<_> = match &root.value().kind {
+        Kind::Array(_) => root.items()?.map(|row| row.required(name)).collect::<Result<_, _>>()?,
+        _ => root.required(name)?.items()?.collect(),
+    };
+    let blank =
+        |cell: &Node<'_>| matches!(&cell.value().kind, Kind::Text(text) if text.trim().is_empty());
+    let end = cells.iter().rposition(|cell| !blank(cell)).map_or(0, |last| last + 1);
+    let values: Vec<_> =
+        cells.iter().take(end).map(|cell| number_in(*cell)).collect::<Result<_, _>>()?;
+    if values.is_empty() {
+        let found = format!("none in `{name}`");
+        return Err(WRONG_TYPE.at(root.place(), "at least one number", found));
+    }
+    Ok(values)
+}
+
+/// A number of a file, or a cell that is one.
+fn number_in(cell: Node<'_>) -> Result<f64, Refusal> {
+    let Kind::Text(text) = &cell.value().kind else { return cell.float() };
+    decimal(text.trim()).map_err(|(expected, found)| WRONG_TYPE.at(cell.place(), expected, found))
+}

@@ -1,0 +1,83 @@
+//! `repro stats`.
+
+mod answers;
+mod input;
+mod text;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::output::Output;
+use super::{Answer as Status, args};
+use crate::decimal::format_significant;
+use crate::outcome::ExitStatus;
+use answers::{Answer, Entry, Field, answers};
+use input::Asked;
+use num_rational::BigRational;
+
+/// The schema of all that this command prints as JSON.
+pub const SCHEMA: &str = "repro.stats/1";
+/// The significant digits of a number for programs.
+const DIGITS: usize = 10;
+
+/// Runs the command: all numbers are read, or nothing is computed.
+pub fn run(own: &args::Stats, output: &Output) -> Status {
+    let json = output.wants_json()?;
+    let asked = Asked::read(own).map_err(|refusal| vec![refusal])?;
+    let entries = answers(&asked);
+    if json {
+        output.print_json(&document(&asked, &entries));
+    } else {
+        output.print(&text::render(&asked, &entries, output.width()));
+    }
+    Ok(ExitStatus::Verified)
+}
+
+fn document(asked: &Asked, entries: &[Entry]) -> Json {
+    let results: Map<String, Json> =
+        entries.iter().map(|entry| (entry.key.to_owned(), result(entry))).collect();
+    json!({
+        "schema": SCHEMA,
+        "level": number(asked.level),
+        "seed": asked.seed,
+        "resamples": asked.resamples,
+        "results": results,
+    })
+}
+
+fn result(entry: &Entry) -> Json {
+    let answer = match &entry.answer {
+        Ok(answer) => answer,
+        Err(why) => return json!({"refused": why.0}),
+    };
+    let Answer { fields, doubt } = answer;
+    let mut members: Map<String, Json> =
+        fields.iter().map(|(key, field)| ((*key).to_owned(), value(field))).collect();
+    members.insert("evidence".to_owned(), doubt.is_none().into());
+    if let Some(doubt) = doubt {
+        members.insert("why".to_owned(), doubt.as_str().into());
+    }
+    members.into()
+}
+
+fn value(field: &Field) -> Json {
+    match field {
+        Field::Number(one) => number(*one),
+        Field::Count(count) => (*count).into(),
+        Field::Numbers(all) => all.iter().map(|one| number(*one)).collect(),
+        Field::Counts(all) => all.as_slice().into(),
+        Field::Word(word) => (*word).into(),
+        Field::Truth(truth) => (*truth).into(),
+        Field::Refused(why) => json!({"refused": why.0}),
+    }
+}
+
+/// A number of ten significant digits.
+fn number(value: f64) -> Json {
+    shown(value, DIGITS).parse::<f64>().map_or(Json::Null, Json::from)
+}
+
+/// A number in at most `digits` significant digits.
+fn shown(value: f64, digits: usize) -> String {
+    let exact = BigRational::from_float(value);
+    exact.map_or_else(|| value.to_string(), |exact| format_significant(&exact, digits))
+}
