@@ -1,7 +1,7 @@
 //! The read-only view of the evidence that a claim may query.
 //!
 //! Owns how evidence is named in post files: references (`bundle`, `file`, `pointer`, or `fact`) and
-//! terms, which add formulas and parameter objects. It remembers what it showed, so that a report
+//! terms, which add formulas, parameter objects and columns of records. It remembers what it showed, so that a report
 //! can say what a verdict rests on. Reading and checking bundles is left to `bundle`.
 
 use std::cell::RefCell;
@@ -228,21 +228,26 @@ impl<'a> Evidence<'a> {
 
     /// A labelled list of terms, or one `column` of a table of records, each labelled by its `by`.
     pub fn quantities(&self, list: Node) -> Result<Vec<Quantity>, Refusal> {
+        self.quantities_as(list, Nature::Auto)
+    }
+
+    /// The same, where plain values are as exact as `nature` says, unless they say otherwise.
+    pub fn quantities_as(&self, list: Node, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
         match list.get("column") {
-            Some(column) => self.column(list, column.text()?),
-            None => list.items()?.map(|term| self.quantity(term)).collect(),
+            Some(column) => self.column(list, column.text()?, nature),
+            None => list.items()?.map(|term| self.quantity_as(term, nature)).collect(),
         }
     }
 
     /// The numbers of a column in the order of the file; records without it are passed over.
-    fn column(&self, list: Node, column: &str) -> Result<Vec<Quantity>, Refusal> {
+    fn column(&self, list: Node, column: &str, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
         list.only(&["bundle", "file", "column", "by", "nature"])?;
         let by = list.get("by").map(Node::text).transpose()?;
         let mut numbers = Vec::new();
         for record in self.document(list)?.root().items()? {
             let cell = |name: &str| record.get(name).map(Node::printed).transpose();
             let Some(text) = cell(column)?.filter(|text| !text.is_empty()) else { continue };
-            let number = number(text, record, list, Nature::Auto)?;
+            let number = number(text, record, list, nature)?;
             let label = by.map(|by| Ok(format!("{by} {}", cell(by)?.unwrap_or_default())));
             numbers.push(Quantity { label: label.transpose()?.unwrap_or_default(), ..number });
         }
@@ -407,9 +412,7 @@ pub fn nature_of(node: Node) -> Result<Option<Nature>, Refusal> {
     match nature.text()? {
         "exact" => Ok(Some(Nature::Coefficient)),
         "measured" => Ok(Some(Nature::Measured)),
-        other => {
-            Err(BAD_CHOICE.at(nature.place(), "`exact` or `measured`", format!("`{other}`")))
-        }
+        other => Err(BAD_CHOICE.at(nature.place(), "`exact` or `measured`", format!("`{other}`"))),
     }
 }
 

@@ -7,12 +7,13 @@ use num_rational::BigRational;
 use num_traits::One;
 
 use super::Field;
-use super::arms::{Arm, Reading, number, percent};
+use super::arms::{Arm, number, percent};
 use super::tolerance::{self, Declared};
 use crate::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
 use crate::evidence::Quantity;
 use crate::outcome::{Outcome, Verdict};
 use crate::source::{Code, Node, Refusal};
+use crate::spread::Reading;
 use crate::stats::{self, Refused, Summary, T};
 
 /// The part by which a float that went through a distribution may differ from another program's.
@@ -269,8 +270,27 @@ pub enum Statistic {
     P(Tail),
     /// An end of the interval at this level, the high one where true.
     End(f64, bool),
+    /// Half the width of the interval at this level.
+    HalfWidth(f64),
     /// What is printed after the ± of the estimate.
     Spread(Reading),
+}
+
+/// What is printed after the ± of an estimate; none where it does not follow from its test.
+fn spread(reading: Reading, t: &T, runs: &[usize]) -> Option<f64> {
+    // Only one group has a standard deviation; a difference of two has but an error.
+    let root = match runs {
+        [n] => Some(*n as f64),
+        _ => None,
+    };
+    match reading {
+        Reading::StandardError => Some(t.standard_error),
+        Reading::NormalConfidence => Some(1.96 * t.standard_error),
+        Reading::Confidence(level) => Statistic::HalfWidth(f64::from(level) / 1000.0).of(t, runs),
+        Reading::Sd => Some(t.standard_error * root?.sqrt()),
+        Reading::PopulationSd => Some(t.standard_error * (root? - 1.0).sqrt()),
+        Reading::HalfRange => None,
+    }
 }
 
 impl Statistic {
@@ -282,14 +302,8 @@ impl Statistic {
             Self::Df => Some(t.df),
             Self::P(tail) => Some(tail.p(t)),
             Self::End(level, high) => Some(t.interval(level)[usize::from(high)]),
-            Self::Spread(Reading::StandardError) => Some(t.standard_error),
-            Self::Spread(Reading::Normal) => Some(Reading::NORMAL * t.standard_error),
-            Self::Spread(Reading::HalfWidth(level)) => Some(t.interval(level)[1] - t.estimate),
-            // Only one group has a standard deviation; a difference of two has but an error.
-            Self::Spread(reading) => match runs {
-                [n] => reading.spread_of(t.standard_error * (*n as f64).sqrt(), *n),
-                _ => None,
-            },
+            Self::HalfWidth(level) => Some(t.interval(level)[1] - t.estimate),
+            Self::Spread(reading) => spread(reading, t, runs),
         }
     }
 
@@ -303,6 +317,7 @@ impl Statistic {
             Self::P(_) => "one-sided p".to_owned(),
             Self::End(level, false) => format!("low end of the {} interval", percent(level)),
             Self::End(level, true) => format!("high end of the {} interval", percent(level)),
+            Self::HalfWidth(level) => format!("half width of the {} interval", percent(level)),
             Self::Spread(reading) => reading.word(),
         }
     }
@@ -317,13 +332,16 @@ pub struct Computed {
     near: Interval,
     /// Everything that the printed digits allow.
     pub span: Interval,
+    /// Where it came from resampling: all that other seeds may give, which is a tolerance and not a
+    /// coarse input.
+    drawn: Option<Interval>,
     recorded: bool,
 }
 
 impl Computed {
     /// A number that was computed without rounding, and all that the printed digits allow.
     pub fn exact((point, span): (BigRational, Interval), recorded: bool) -> Self {
-        Self { near: Interval::point(point.clone()), point, span, recorded }
+        Self { near: Interval::point(point.clone()), point, span, drawn: None, recorded }
     }
 
     /// The first of some floats, and all that they span; none where one is infinite.
@@ -336,20 +354,24 @@ impl Computed {
         let near = near?;
         let first = near.first()?.clone();
         let span = near.iter().fold(first.clone(), |span, value| span.hull(value));
-        Some(Self {
-            point: BigRational::from_float(*values.first()?)?,
-            near: first,
-            span,
-            recorded,
-        })
+        let point = BigRational::from_float(*values.first()?)?;
+        Some(Self { point, near: first, span, drawn: None, recorded })
     }
 
-    /// The same with room for the error of resampling.
-    pub fn widened(mut self, by: f64) -> Option<Self> {
-        let by = BigRational::from_float(by)?;
-        self.near = Interval::between(self.near.low() - &by, self.near.high() + &by);
-        self.span = self.span.hull(&self.near);
-        Some(self)
+    /// A float that other resamples would put anywhere in `drawn`; the values' unprinted digits move it
+    /// by no more than `rounding`.
+    pub fn resampled(point: f64, drawn: [f64; 2], rounding: f64) -> Option<Self> {
+        let [low, high] = drawn;
+        let exact = BigRational::from_float;
+        let near = Interval::between(exact(low)?, exact(high)?);
+        let span = Interval::between(near.low() - exact(rounding)?, near.high() + exact(rounding)?);
+        let point = exact(point)?;
+        Some(Self { drawn: Some(near.clone()), near, point, span, recorded: true })
+    }
+
+    /// Whether a value is within the noise of floating point, or of resampling, of this one.
+    pub fn is_near(&self, value: f64) -> bool {
+        BigRational::from_float(value).is_some_and(|value| self.near.contains(&value))
     }
 
     /// The number for people.
@@ -364,6 +386,12 @@ impl Computed {
         {
             let outcome = Outcome::verified().giving(nearest_f64(&self.point).to_string());
             return outcome.within("T-f64", "1 part in 10^9, the noise of floating point");
+        }
+        if let Some(drawn) = &self.drawn
+            && drawn.meets(&claimed.interval().scaled(&claimed.unit().per_one().recip()))
+        {
+            let room = format_significant(&drawn.width(), 2);
+            return Outcome::verified().within("T0", format!("5 sd of resampling: {room} wide"));
         }
         if self.recorded {
             let outcome = self.judge(claimed, &self.near, differs);

@@ -5,16 +5,16 @@ use super::comparison::{
     Computed, PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, Statistic, Tail, Test,
 };
 use super::significance::{
-    ALPHA, BOUNDARY, Candidate, FAMILY, LEVEL, READING, ROUNDING, Rule, STATISTIC, Stated,
-    Statement, TOO_FEW, Wrong, printed, worst,
+    ALPHA, BOUNDARY, FAMILY, LEVEL, READING, ROUNDING, Rule, STATISTIC, TOO_FEW, Wrong,
 };
+use super::statement::{Candidate, Numbers, Statement, printed, worst};
 use super::{ClaimKind, Field};
 use crate::decimal::nearest_f64;
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal};
-use crate::stats::T;
+use crate::stats::{self, T};
 
 crate::source::codes! {
     OTHER_DIGITS = "equivalence::other-digits", "a printed difference or statistic does not follow from the runs", "correct it, or publish what it was computed from";
@@ -141,7 +141,7 @@ fn stated(
             };
             let candidates: Vec<_> = tests.unwrap_or_default().iter().filter_map(of).collect();
             let against = (rule, 0.0, WRONG);
-            Ok(vec![printed(&Stated::read(claimed)?, &candidates, false, against)])
+            Ok(vec![printed(&Numbers::read(claimed)?, &candidates, false, against)])
         }
     }
 }
@@ -172,11 +172,9 @@ impl Margin {
         Err(BAD_CHOICE.at(node.place(), "a margin above 0, or `low` below `high`", found))
     }
 
-    /// The larger p of the two one-sided tests.
+    /// The p of the two one-sided tests.
     fn p(&self, t: &T) -> f64 {
-        let above = t.against(self.low).map_or(1.0, |t| t.p_greater());
-        let below = t.against(self.high).map_or(1.0, |t| t.p_less());
-        above.max(below)
+        stats::equivalence(t, self.low, self.high).map_or(1.0, |tests| tests.p())
     }
 
     fn decide(&self, test: &Test, rule: &Rule) -> Outcome {

@@ -8,6 +8,7 @@ mod bounds;
 mod bpb;
 mod completeness;
 mod compute_identity;
+mod confidence_interval;
 mod contract_equality;
 mod core;
 mod cross_artifact;
@@ -30,12 +31,14 @@ mod rounding_pair;
 mod target_rule;
 mod target_test;
 mod time_identity;
+mod trend;
 
 mod arms;
 mod axes;
 mod comparison;
 mod plus_minus;
 mod significance;
+mod statement;
 mod tolerance;
 
 use crate::evidence::{BAD_CHOICE, Evidence};
@@ -97,6 +100,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &bpb::Kind,
     &completeness::Kind,
     &compute_identity::Kind,
+    &confidence_interval::Kind,
     &contract_equality::Kind,
     &core::Kind,
     &cross_artifact::Kind,
@@ -119,6 +123,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &target_rule::Kind,
     &target_test::Kind,
     &time_identity::Kind,
+    &trend::Kind,
 ];
 
 /// The codes of the rules that kinds share.

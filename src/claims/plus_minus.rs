@@ -7,8 +7,7 @@ use num_traits::{Signed, ToPrimitive};
 use crate::decimal::{Interval, Printed};
 use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, whole};
 use crate::formula::{Nature, Operand};
-use crate::post::Claim;
-use crate::source::{Node, Refusal};
+use crate::source::{Kind, Node, Refusal};
 use crate::spread::{Estimate, Reading, Spread};
 
 /// One mean with the number after ±, and what is declared about the two.
@@ -29,8 +28,8 @@ pub struct Stated {
 }
 
 impl Stated {
-    /// Reads the statement at `node`.
-    pub fn read(node: Node, claim: &Claim, evidence: &Evidence) -> Result<Self, Refusal> {
+    /// Reads the statement at `node`; `defaults` declares what it does not.
+    pub fn read(node: Node, defaults: Node, evidence: &Evidence) -> Result<Self, Refusal> {
         node.only(&["label", "printed", "mean", "spread", "n", "reading"])?;
         let label = node.get("label").map(Node::text).transpose()?.unwrap_or_default().to_owned();
         let bare = match node.get("printed") {
@@ -46,14 +45,19 @@ impl Stated {
                 Self::bare(text, mean.interval, spread.interval)
             }
         };
-        Ok(Self { label, ..bare.declared(node, claim, evidence)? })
+        Ok(Self { label, ..bare.declared(node, defaults, evidence)? })
     }
 
-    /// The same with the `n` and `reading` that `node`, or else the claim, declares.
-    pub fn declared(self, node: Node, claim: &Claim, evidence: &Evidence) -> Result<Self, Refusal> {
-        let field = |name: &str| node.get(name).or(claim.node.get(name));
+    /// The same with the `n` and `reading` that `node`, or else `defaults`, declares.
+    pub fn declared(
+        self,
+        node: Node,
+        defaults: Node,
+        evidence: &Evidence,
+    ) -> Result<Self, Refusal> {
+        let field = |name: &str| node.get(name).or(defaults.get(name));
         let n = field("n").map(|n| count(n, evidence)).transpose()?;
-        let reading = field("reading").map(named).transpose()?;
+        let reading = field("reading").map(reading).transpose()?;
         Ok(Self { n, reading, ..self })
     }
 
@@ -97,7 +101,7 @@ impl Stated {
 }
 
 /// The reading that a post file names.
-fn named(node: Node) -> Result<Reading, Refusal> {
+pub fn reading(node: Node) -> Result<Reading, Refusal> {
     let text = node.text()?;
     Reading::named(text).ok_or_else(|| {
         let known: Vec<_> =
@@ -107,17 +111,18 @@ fn named(node: Node) -> Result<Reading, Refusal> {
     })
 }
 
-/// A number of values: a whole number, or a term that gives one. No post has more than 2^40.
-fn count(node: Node, evidence: &Evidence) -> Result<u64, Refusal> {
-    let (n, text) = match node.integer() {
-        Ok(n) => (Some(n), n.to_string()),
-        Err(_) => {
+/// A number of runs, written here or in the evidence: a whole number from 0 up. No post has more than
+/// 2^40, which floats still hold.
+pub fn count(node: Node, evidence: &Evidence) -> Result<u64, Refusal> {
+    let (n, text) = match &node.value().kind {
+        Kind::Number(text) => (node.integer().ok(), text.to_string()),
+        _ => {
             let quantity = evidence.quantity(node)?;
             (whole(&quantity.interval).and_then(|n| n.to_u64()), quantity.text)
         }
     };
     n.filter(|n| *n <= 1 << 40)
-        .ok_or_else(|| NOT_A_NUMBER.at(node.place(), "a number of values", format!("`{text}`")))
+        .ok_or_else(|| NOT_A_NUMBER.at(node.place(), "a whole number of runs", text))
 }
 
 /// Whether `gap` is the difference of the two means, whichever is subtracted, within the digits.
