@@ -155,6 +155,9 @@ fn choose<'p, 'a>(
     points: &'p [Point<'a>],
     phase: Option<&str>,
 ) -> Result<Vec<&'p Point<'a>>, Outcome> {
+    if points.is_empty() {
+        return Err(Outcome::unchecked(&MISSING, "no point of the trend is published"));
+    }
     if let Some(point) = points.iter().find(|point| point.phase.is_none()) {
         let reason = format!("the learning-rate phase at {} tokens is not named", point.tokens);
         return Err(Outcome::unchecked(&NO_PHASE, reason));
