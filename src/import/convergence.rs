@@ -12,8 +12,9 @@
 //! those that converge more slowly than the line between their neighbours. Between two points m and s
 //! are interpolated, with the smaller n; below the smallest the smallest stands in; above the largest
 //! nothing can be said. A submission that is faster than m, and not too fast, is scaled by m over its
-//! own mean. The checker that the rules come with takes s with divisor n, which is less strict on
-//! nobody and wrong; both limits are told, and where they disagree that is said.
+//! own mean. The checker that the rules come with takes s with divisor n, which is too small a spread
+//! and refuses too much; both limits are told, and where they disagree that is said. It also counts twice
+//! the runs of a submission behind an interpolated point, of whatever number the points are.
 
 use std::path::Path;
 

@@ -76,6 +76,7 @@ fn each_format_as_people_and_programs_see_it() {
         let json = [arguments, vec!["--format", "json"]].concat();
         snapshot(&format!("{name}_json"), &drawn(&json));
     }
+    snapshot("help", &import(&["--help"]).0);
     snapshot("quiet", &drawn(&["speedrun", "speedrun", "--dry-run", "-q"]));
 }
 
