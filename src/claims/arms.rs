@@ -174,6 +174,30 @@ impl Arm {
         }
     }
 
+    /// A group of values that were computed, one for each run.
+    pub fn computed(label: impl Into<String>, values: Vec<Quantity>) -> Self {
+        Self { label: label.into(), runs: Runs::Values(values) }
+    }
+
+    /// What each run came to; empty where only a mean is printed.
+    pub fn into_values(self) -> Vec<Quantity> {
+        match self.runs {
+            Runs::Values(values) => values,
+            Runs::Printed { .. } => Vec::new(),
+        }
+    }
+
+    /// By how much the unprinted digits of a value may move it, at most.
+    pub fn rounding(&self) -> f64 {
+        match &self.runs {
+            Runs::Values(values) => {
+                let width = values.iter().map(|value| value.interval.width()).max();
+                width.map_or(0.0, |width| nearest_f64(&width) / 2.0)
+            }
+            Runs::Printed { .. } => 0.0,
+        }
+    }
+
     fn printed(
         node: Node,
         mean: Quantity,
@@ -237,13 +261,11 @@ impl Arm {
         let (point, means) = self.mean();
         let means = [point, means.low().clone(), means.high().clone()].map(|m| nearest_f64(&m));
         let sds = match &self.runs {
-            Runs::Values(values) => {
+            Runs::Values(_) => {
                 let recorded = self.values().unwrap_or_default();
                 let sd = Summary::of(&recorded).map_err(|refused| self.lacks(&refused))?.sd;
-                let half = values.iter().map(|value| value.interval.width()).max();
-                let half = half.map_or(0.0, |width| nearest_f64(&width) / 2.0);
                 // Moving each of n values by up to h moves their sd by at most h √(n / (n - 1)).
-                let reach = half * (n as f64 / (n as f64 - 1.0)).sqrt();
+                let reach = self.rounding() * (n as f64 / (n as f64 - 1.0)).sqrt();
                 [sd, (sd - reach).max(0.0), sd + reach]
             }
             Runs::Printed { spread: None, .. } => {

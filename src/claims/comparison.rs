@@ -317,13 +317,16 @@ pub struct Computed {
     near: Interval,
     /// Everything that the printed digits allow.
     pub span: Interval,
+    /// Where it came from resampling: all that other seeds may give, which is a tolerance and not a
+    /// coarse input.
+    drawn: Option<Interval>,
     recorded: bool,
 }
 
 impl Computed {
     /// A number that was computed without rounding, and all that the printed digits allow.
     pub fn exact((point, span): (BigRational, Interval), recorded: bool) -> Self {
-        Self { near: Interval::point(point.clone()), point, span, recorded }
+        Self { near: Interval::point(point.clone()), point, span, drawn: None, recorded }
     }
 
     /// The first of some floats, and all that they span; none where one is infinite.
@@ -336,20 +339,24 @@ impl Computed {
         let near = near?;
         let first = near.first()?.clone();
         let span = near.iter().fold(first.clone(), |span, value| span.hull(value));
-        Some(Self {
-            point: BigRational::from_float(*values.first()?)?,
-            near: first,
-            span,
-            recorded,
-        })
+        let point = BigRational::from_float(*values.first()?)?;
+        Some(Self { point, near: first, span, drawn: None, recorded })
     }
 
-    /// The same with room for the error of resampling.
-    pub fn widened(mut self, by: f64) -> Option<Self> {
-        let by = BigRational::from_float(by)?;
-        self.near = Interval::between(self.near.low() - &by, self.near.high() + &by);
-        self.span = self.span.hull(&self.near);
-        Some(self)
+    /// A float that other resamples would put anywhere in `drawn`; the values' unprinted digits move it
+    /// by no more than `rounding`.
+    pub fn resampled(point: f64, drawn: [f64; 2], rounding: f64) -> Option<Self> {
+        let [low, high] = drawn;
+        let exact = BigRational::from_float;
+        let near = Interval::between(exact(low)?, exact(high)?);
+        let span = Interval::between(near.low() - exact(rounding)?, near.high() + exact(rounding)?);
+        let point = exact(point)?;
+        Some(Self { drawn: Some(near.clone()), near, point, span, recorded: true })
+    }
+
+    /// Whether a value is within the noise of floating point, or of resampling, of this one.
+    pub fn is_near(&self, value: f64) -> bool {
+        BigRational::from_float(value).is_some_and(|value| self.near.contains(&value))
     }
 
     /// The number for people.
@@ -364,6 +371,12 @@ impl Computed {
         {
             let outcome = Outcome::verified().giving(nearest_f64(&self.point).to_string());
             return outcome.within("T-f64", "1 part in 10^9, the noise of floating point");
+        }
+        if let Some(drawn) = &self.drawn
+            && drawn.meets(&claimed.interval().scaled(&claimed.unit().per_one().recip()))
+        {
+            let room = format_significant(&drawn.width(), 2);
+            return Outcome::verified().within("T0", format!("5 sd of resampling: {room} wide"));
         }
         if self.recorded {
             let outcome = self.judge(claimed, &self.near, differs);

@@ -14,7 +14,7 @@ use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal};
-use crate::stats::T;
+use crate::stats::{self, T};
 
 crate::source::codes! {
     OTHER_DIGITS = "equivalence::other-digits", "a printed difference or statistic does not follow from the runs", "correct it, or publish what it was computed from";
@@ -172,11 +172,9 @@ impl Margin {
         Err(BAD_CHOICE.at(node.place(), "a margin above 0, or `low` below `high`", found))
     }
 
-    /// The larger p of the two one-sided tests.
+    /// The p of the two one-sided tests.
     fn p(&self, t: &T) -> f64 {
-        let above = t.against(self.low).map_or(1.0, |t| t.p_greater());
-        let below = t.against(self.high).map_or(1.0, |t| t.p_less());
-        above.max(below)
+        stats::equivalence(t, self.low, self.high).map_or(1.0, |tests| tests.p())
     }
 
     fn decide(&self, test: &Test, rule: &Rule) -> Outcome {

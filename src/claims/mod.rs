@@ -8,6 +8,7 @@ mod bounds;
 mod bpb;
 mod completeness;
 mod compute_identity;
+mod confidence_interval;
 mod contract_equality;
 mod core;
 mod cross_artifact;
@@ -23,6 +24,7 @@ mod monotone;
 mod param_count;
 mod pm_pairing;
 mod pm_reading;
+mod proportion_test;
 mod ranking;
 mod ranking_significance;
 mod replicate;
@@ -30,11 +32,13 @@ mod rounding_pair;
 mod target_rule;
 mod target_test;
 mod time_identity;
+mod trend;
 
 mod arms;
 mod axes;
 mod comparison;
 mod plus_minus;
+mod proportions;
 mod significance;
 mod tolerance;
 
@@ -97,6 +101,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &bpb::Kind,
     &completeness::Kind,
     &compute_identity::Kind,
+    &confidence_interval::Kind,
     &contract_equality::Kind,
     &core::Kind,
     &cross_artifact::Kind,
@@ -112,6 +117,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &param_count::Kind,
     &pm_pairing::Kind,
     &pm_reading::Kind,
+    &proportion_test::Kind,
     &ranking::Kind,
     &ranking_significance::Kind,
     &replicate::Kind,
@@ -119,6 +125,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &target_rule::Kind,
     &target_test::Kind,
     &time_identity::Kind,
+    &trend::Kind,
 ];
 
 /// The codes of the rules that kinds share.

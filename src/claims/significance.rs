@@ -332,11 +332,14 @@ fn probability(node: Node, evidence: &Evidence) -> Result<f64, Refusal> {
 pub struct Stated {
     /// In the order of the text.
     pub numbers: Vec<Printed>,
-    shape: Shape,
+    /// How they are written.
+    pub shape: Shape,
 }
 
+/// How the numbers of a claimed text are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+pub enum Shape {
+    /// One number.
     One,
     /// `[low, high]`
     Ends,
@@ -397,7 +400,12 @@ impl Candidate {
         Some(Self { name: format!("{}{what}", test.name), values: values?, df })
     }
 
-    /// Whether all numbers follow.
+    /// Whether all numbers of a claimed text follow.
+    pub fn fits(&self, stated: &Stated) -> bool {
+        self.follows(stated, &INFERRED).verdict == Verdict::Verified
+    }
+
+    /// How the numbers follow.
     fn follows(&self, stated: &Stated, digit: &'static Code) -> Outcome {
         let one = |(printed, (statistic, computed)): (&Printed, &(Statistic, Computed))| {
             let mut outcome = computed.follows(printed, digit);
@@ -458,7 +466,7 @@ pub fn printed(
         let outcome = (*outcome).clone();
         let declared =
             !inferred && candidates.first().is_some_and(|first| first.name == candidate.name);
-        if declared {
+        if declared || tried == 1 {
             return outcome;
         }
         let names: Vec<_> = fits.iter().map(|(candidate, _)| candidate.name.as_str()).collect();

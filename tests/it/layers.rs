@@ -43,7 +43,7 @@ const ONLY: &[(&str, &[&str])] = &[
 
 /// Files of `claims` that are no kinds.
 const SHARED: &[&str] =
-    &["arms", "axes", "comparison", "mod", "plus_minus", "significance", "tolerance"];
+    &["arms", "axes", "comparison", "mod", "plus_minus", "proportions", "significance", "tolerance"];
 
 /// What prints: macros, and the streams that they write to.
 const MACROS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];
