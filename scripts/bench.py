@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Whole-process benchmarks of `repro verify`, side by side in one run.
+"""Whole-process benchmarks of `repro`, side by side in one run.
 
   scripts/bench.py scipy    `verify --post all` against `python3 -c "import scipy.stats"`, in turn
   scripts/bench.py linear   posts of 1 000 to 10 000 claims, one after the other, in rounds
+  scripts/bench.py import   `import speedrun --dry-run` of 1 500 complete logs against a script with one regular
+                            expression, in turn; the writing of their bundles on its own
 
 Times are wall seconds of the whole process, memory is its peak resident set; both are medians, ratios
 are medians of pairs. Needs `cargo build --release` before, GNU time, and scipy for the first. Other load on the
@@ -96,6 +98,72 @@ def linear():
     print(f"10 000 against 1 000 claims, ratio of pairs: {ratio:.2f} (linear: at most 10)")
 
 
+SCRIPT = r"""
+import pathlib, re, statistics, sys
+LINE = re.compile(r"^(?:step:(\d+)/(\d+)(?: val_loss:(\S+))?(?: train_time:(\d+)ms)(?: step_avg:(\S+)ms)|s:(\d+) (tel|trl):(\S+))$", re.M)
+groups, rows = {}, 0
+for path in sorted(pathlib.Path(sys.argv[1]).rglob("*.txt")):
+    found = LINE.findall(path.read_text(errors="replace"))
+    rows += len(found)
+    losses = [float(row[2] or row[7]) for row in found if row[2] or row[6] == "tel"]
+    groups.setdefault(path.parent.name, []).append(losses[-1])
+for name, finals in groups.items():
+    print(name, len(finals), statistics.mean(finals), statistics.stdev(finals))
+print(rows)
+"""
+LOGS = 1500
+
+
+def complete_logs(folder):
+    """Complete logs made of the shared ones: source, machine, and metric lines with other last digits."""
+    shared = pathlib.Path(os.environ.get("REPRO_SHARED_DATA", ROOT.parent / "shared" / "data")) / "speedrun_logs"
+    bare = sorted(shared.rglob("*.txt"))
+    if not bare:
+        sys.exit(f"no logs below {shared}")
+    library = pathlib.Path(os.__file__).parent
+    source = "".join((library / name).read_text() for name in ("argparse.py", "statistics.py"))
+    source += 'print0(f"step:{step}/{args.num_iterations} val_loss:{val_loss:.4f} train_time:{ms:.0f}ms")\n'
+    machine = "".join(f"package-{i}=={i}.{i % 7}.0\n" for i in range(120))
+    table = "".join(f"|   {i}  NVIDIA H100 80GB HBM3   On  |   00000000:{i}9:00.0 Off |          0 |\n" for i in range(8)) * 4
+    rule = "=" * 100 + "\n"
+    size = 0
+    for i in range(LOGS):
+        log = bare[i % len(bare)]
+        lines = [line.replace("ms step_avg", f"{i:04d}ms step_avg") for line in log.read_text().splitlines()]
+        text = source + rule + machine + table + rule + "\n".join(lines) + "\n"
+        path = folder / log.parent.name / f"{i:04d}.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        size += len(text)
+    print(f"{LOGS} logs, {size / 2**20:.0f} MiB, {size // LOGS} bytes each")
+
+
+def against_regex():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        logs = folder / "logs"
+        logs.mkdir()
+        complete_logs(logs)
+        script = folder / "one_regex.py"
+        script.write_text(SCRIPT)
+        ours = [str(REPRO), "import", "speedrun", str(logs), "--dry-run", "--quiet"]
+        regex = [sys.executable, str(script), str(logs)]
+        commands = {"one regular expression": regex, "repro, one thread": [*ours, "--threads", "1"], "repro": ours}
+        rounds = [{name: run(command) for name, command in commands.items()} for _ in range(RUNS)]
+        out = folder / "receipts"
+        seconds, memory, status = run([*[part for part in ours if part != "--dry-run"], "--out", str(out)])
+        bundles = len(list(out.iterdir()))
+    print(load())
+    for name in commands:
+        print(f"{name:<24}{statistics.median(one[name][0] for one in rounds):.4f} s  "
+              f"{statistics.median(one[name][1] for one in rounds):.1f} MiB  exit {rounds[0][name][2]}")
+    for name in ("repro, one thread", "repro"):
+        ratio = statistics.median(one["one regular expression"][0] / one[name][0] for one in rounds)
+        print(f"{name} is faster, ratio of pairs: {ratio:.1f} (goal: at least 5, aim 10)")
+    print(f"with writing            {seconds:.2f} s for {bundles} bundles, {1e3 * seconds / max(bundles, 1):.1f} ms each  "
+          f"{memory:.1f} MiB  exit {status}")
+
+
 if __name__ == "__main__":
-    chosen = {"scipy": against_scipy, "linear": linear}.get(sys.argv[1] if len(sys.argv) == 2 else "")
+    chosen = {"scipy": against_scipy, "linear": linear, "import": against_regex}.get(sys.argv[1] if len(sys.argv) == 2 else "")
     sys.exit(chosen() if chosen else __doc__)

@@ -228,21 +228,26 @@ impl<'a> Evidence<'a> {
 
     /// A labelled list of terms, or one `column` of a table of records, each labelled by its `by`.
     pub fn quantities(&self, list: Node) -> Result<Vec<Quantity>, Refusal> {
+        self.quantities_as(list, Nature::Auto)
+    }
+
+    /// The same, where plain values are as exact as `nature` says, unless they say otherwise.
+    pub fn quantities_as(&self, list: Node, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
         match list.get("column") {
-            Some(column) => self.column(list, column.text()?),
-            None => list.items()?.map(|term| self.quantity(term)).collect(),
+            Some(column) => self.column(list, column.text()?, nature),
+            None => list.items()?.map(|term| self.quantity_as(term, nature)).collect(),
         }
     }
 
     /// The numbers of a column in the order of the file; records without it are passed over.
-    fn column(&self, list: Node, column: &str) -> Result<Vec<Quantity>, Refusal> {
+    fn column(&self, list: Node, column: &str, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
         list.only(&["bundle", "file", "column", "by", "nature"])?;
         let by = list.get("by").map(Node::text).transpose()?;
         let mut numbers = Vec::new();
         for record in self.document(list)?.root().items()? {
             let cell = |name: &str| record.get(name).map(Node::printed).transpose();
             let Some(text) = cell(column)?.filter(|text| !text.is_empty()) else { continue };
-            let number = number(text, record, list, Nature::Auto)?;
+            let number = number(text, record, list, nature)?;
             let label = by.map(|by| Ok(format!("{by} {}", cell(by)?.unwrap_or_default())));
             numbers.push(Quantity { label: label.transpose()?.unwrap_or_default(), ..number });
         }

@@ -24,6 +24,7 @@ pub mod decimal;
 pub mod digest;
 pub mod evidence;
 pub mod formula;
+pub mod import;
 pub mod lock;
 pub mod mutation;
 pub mod outcome;

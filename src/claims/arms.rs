@@ -6,98 +6,20 @@
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::Zero;
 
-use crate::decimal::{Interval, Printed, format_significant, nearest_f64};
-use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, Quantity, nature_of, whole};
+use super::plus_minus::{Stated, count};
+use crate::decimal::{Interval, format_significant, nearest_f64};
+use crate::evidence::{Evidence, Quantity, nature_of};
 use crate::formula::Nature;
-use crate::source::{Kind, Node, Refusal, codes};
-use crate::stats::{self, Summary, distribution};
+use crate::source::{Node, Refusal, codes};
+use crate::spread::Spread;
+use crate::stats::{self, Summary};
 
 codes! {
-    NO_SPREAD = "arms::no-spread", "a printed mean has no ± behind it", "name the fact that prints `mean ± spread`, or give `mean`, `spread` and `n`";
     TWO_SHAPES = "arms::two-shapes", "a group of runs is given in two ways", "give `values`, or `mean`, `spread` and `n`, or `printed` and `n`";
     NO_RUNS = "arms::no-runs", "a group of runs holds none", "give at least one run";
-    HALF_RANGE = "arms::half-range", "a half range gives no standard deviation beyond two runs", "give the runs, or a spread with another reading";
     UNPAIRED = "arms::unpaired", "pairing is claimed for groups that do not pair", "give both groups run by run, in the same order";
-}
-
-/// What the number after ± says about the spread.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Reading {
-    /// The standard deviation of the runs, divisor n - 1.
-    Sd,
-    /// The standard deviation of the runs, divisor n.
-    PopulationSd,
-    /// The standard error of the mean.
-    StandardError,
-    /// Half the width of the t interval at this level.
-    HalfWidth(f64),
-    /// 1.96 standard errors.
-    Normal,
-    /// Half the distance from the least to the greatest run.
-    HalfRange,
-}
-
-impl Reading {
-    /// The standard errors to either side that hold 95% of a normal distribution.
-    pub const NORMAL: f64 = 1.959963984540054;
-    /// What may be written.
-    const WORDS: &'static str =
-        "`sd`, `population_sd`, `se`, `ci95` (or another level), `1.96se` or `half_range`";
-
-    /// Reads the word that a claim declares.
-    pub fn of(node: Node) -> Result<Self, Refusal> {
-        let text = node.text()?;
-        let level = || {
-            let percent: f64 = text.strip_prefix("ci")?.parse().ok()?;
-            (50.0..100.0).contains(&percent).then_some(Self::HalfWidth(percent / 100.0))
-        };
-        match text {
-            "sd" => Some(Self::Sd),
-            "population_sd" => Some(Self::PopulationSd),
-            "se" => Some(Self::StandardError),
-            "1.96se" => Some(Self::Normal),
-            "half_range" => Some(Self::HalfRange),
-            _ => level(),
-        }
-        .ok_or_else(|| BAD_CHOICE.at(node.place(), Self::WORDS, format!("`{text}`")))
-    }
-
-    /// The word for people.
-    pub fn word(self) -> String {
-        match self {
-            Self::Sd => "standard deviation".to_owned(),
-            Self::PopulationSd => "population standard deviation".to_owned(),
-            Self::StandardError => "standard error".to_owned(),
-            Self::HalfWidth(level) => format!("half width of the {} interval", percent(level)),
-            Self::Normal => "1.96 standard errors".to_owned(),
-            Self::HalfRange => "half range".to_owned(),
-        }
-    }
-
-    /// What is printed after ± where `n` runs have this standard deviation; none where it does not follow.
-    pub fn spread_of(self, sd: f64, n: usize) -> Option<f64> {
-        self.per_sd(n).map(|factor| sd * factor)
-    }
-
-    /// The spread, where the standard deviation is 1.
-    fn per_sd(self, n: usize) -> Option<f64> {
-        let runs = n as f64;
-        match self {
-            Self::Sd => Some(1.0),
-            Self::PopulationSd => Some(((runs - 1.0) / runs).sqrt()),
-            Self::StandardError => Some(1.0 / runs.sqrt()),
-            Self::Normal => Some(Self::NORMAL / runs.sqrt()),
-            Self::HalfWidth(level) => {
-                let t = distribution::StudentT::new(runs - 1.0).ok()?;
-                let reach = distribution::Symmetric::upper_quantile(&t, (1.0 - level) / 2.0);
-                Some(reach / runs.sqrt())
-            }
-            // Two runs lie half a range to either side of their mean.
-            Self::HalfRange => (n == 2).then_some(std::f64::consts::FRAC_1_SQRT_2),
-        }
-    }
 }
 
 /// "95%".
@@ -114,19 +36,19 @@ pub fn number(value: f64, digits: usize) -> String {
 }
 
 /// A group of runs.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Arm {
     /// The name it goes by.
     pub label: String,
     runs: Runs,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Runs {
     /// What each run came to.
     Values(Vec<Quantity>),
-    /// What is printed of `n` runs.
-    Printed { mean: Quantity, spread: Option<(Interval, Reading)>, n: usize },
+    /// The mean of `n` runs, and the statement that prints their spread, where one does.
+    Printed { mean: Interval, spread: Option<Stated>, n: usize },
 }
 
 impl Arm {
@@ -143,22 +65,17 @@ impl Arm {
                 // The values of the very log that was analysed are exact; a table's stand for what
                 // rounds to them.
                 let nature = nature_of(node)?.unwrap_or(Nature::Auto);
-                let values = node.required("values")?.items()?;
-                let values = values.map(|value| evidence.quantity_as(value, nature));
-                Runs::Values(values.collect::<Result<_, _>>()?)
+                Runs::Values(evidence.quantities_as(node.required("values")?, nature)?)
             }
-            ["mean"] => {
-                node.only(&["label", "mean", "spread", "n", "reading"])?;
-                let mean = evidence.quantity(node.required("mean")?)?;
-                let spread = node.get("spread").map(|spread| evidence.quantity(spread));
-                Self::printed(node, mean, spread.transpose()?.map(|s| s.interval), evidence)?
+            ["mean"] if node.get("spread").is_none() => {
+                node.only(&["label", "mean", "n"])?;
+                let mean = evidence.quantity(node.required("mean")?)?.interval;
+                Runs::Printed { mean, spread: None, n: runs(node, evidence)? }
             }
-            ["printed"] => {
-                node.only(&["label", "printed", "n", "reading"])?;
-                let printed = node.required("printed")?;
-                let mean = evidence.quantity(printed)?;
-                let spread = spread_behind(printed, evidence)?;
-                Self::printed(node, mean, Some(spread), evidence)?
+            ["mean" | "printed"] => {
+                let stated = Stated::read(node, node, evidence)?;
+                let (mean, n) = (stated.mean.clone(), runs(node, evidence)?);
+                Runs::Printed { mean, spread: Some(stated), n }
             }
             [] => Runs::Values(vec![evidence.quantity(node)?]),
             many => {
@@ -198,26 +115,6 @@ impl Arm {
         }
     }
 
-    fn printed(
-        node: Node,
-        mean: Quantity,
-        spread: Option<Interval>,
-        evidence: &Evidence,
-    ) -> Result<Runs, Refusal> {
-        let n = runs_of(node.required("n")?, evidence)?;
-        let Some(spread) = spread else { return Ok(Runs::Printed { mean, spread: None, n }) };
-        let declared = node.required("reading")?;
-        let reading = Reading::of(declared)?;
-        if reading == Reading::HalfRange && n > 2 {
-            return Err(HALF_RANGE.at(declared.place(), "two runs", format!("{n} runs")));
-        }
-        if spread.high().is_negative() {
-            let place = node.get("spread").unwrap_or(node).place();
-            return Err(NOT_A_NUMBER.at(place, "a spread from 0 up", spread.to_string()));
-        }
-        Ok(Runs::Printed { mean, spread: Some((spread, reading)), n })
-    }
-
     /// How many runs.
     pub fn n(&self) -> usize {
         match &self.runs {
@@ -239,7 +136,7 @@ impl Arm {
     /// The mean of the runs as recorded, exactly, and every mean that the printed digits allow.
     pub fn mean(&self) -> (BigRational, Interval) {
         match &self.runs {
-            Runs::Printed { mean, .. } => (mean.value(), mean.interval.clone()),
+            Runs::Printed { mean, .. } => (mean.middle(), mean.clone()),
             Runs::Values(values) => {
                 let share = BigRational::new(1.into(), BigInt::from(values.len().max(1)));
                 let zero = (BigRational::zero(), Interval::integer(0));
@@ -271,13 +168,7 @@ impl Arm {
             Runs::Printed { spread: None, .. } => {
                 return Err(format!("no spread is published for {}", self.name()));
             }
-            Runs::Printed { spread: Some((spread, reading)), .. } => {
-                let factor = reading.per_sd(n).filter(|factor| *factor > 0.0);
-                let factor = factor
-                    .ok_or_else(|| format!("the spread of {} does not follow", self.name()))?;
-                let low = spread.low().clone().max(BigRational::zero());
-                [spread.middle(), low, spread.high().clone()].map(|end| nearest_f64(&end) / factor)
-            }
+            Runs::Printed { spread: Some(stated), .. } => self.sds(stated)?,
         };
         let all = means.iter().flat_map(|mean| sds.iter().map(move |sd| (*mean, *sd)));
         let mut summaries: Vec<Summary> = Vec::new();
@@ -287,6 +178,19 @@ impl Arm {
             }
         }
         Ok(summaries)
+    }
+
+    /// The standard deviation for a spread as printed, and the ends of what its digits allow.
+    fn sds(&self, stated: &Stated) -> Result<[f64; 3], String> {
+        let reading = stated.reading;
+        let reading =
+            reading.ok_or_else(|| format!("what the ± of {} is, is not declared", self.name()))?;
+        let n = self.n() as u64;
+        let variance = |width: &Interval| Spread::new(width, n).map(|s| s.variance(reading));
+        let printed = variance(&Interval::point(stated.width.middle()));
+        let ends = printed.zip(variance(&stated.width));
+        let (printed, all) = ends.ok_or_else(|| format!("{} is one run", self.name()))?;
+        Ok([&printed.middle(), all.low(), all.high()].map(|end| nearest_f64(end).sqrt()))
     }
 
     /// Whether statistics are of values as recorded, which need no rounding to be allowed for.
@@ -344,32 +248,13 @@ impl Arm {
     }
 }
 
-/// The number behind the ± of the fact that `reference` leads to.
-fn spread_behind(reference: Node, evidence: &Evidence) -> Result<Interval, Refusal> {
-    let datum = evidence.datum(reference)?;
-    let text = datum.printed()?;
-    let printed = Printed::parse(text).ok();
-    // Shares are fractions here, as everywhere in evidence.
-    let plain = |spread: &Printed| spread.interval().scaled(&spread.unit().per_one().recip());
-    let spread = printed.as_ref().and_then(Printed::spread).map(plain);
-    spread.ok_or_else(|| NO_SPREAD.at(reference.place(), "`mean ± spread`", format!("`{text}`")))
-}
-
-/// A number of runs: a whole number from 1 up, written here or in the evidence.
-pub fn runs_of(node: Node, evidence: &Evidence) -> Result<usize, Refusal> {
-    let wrong =
-        |found: String| NOT_A_NUMBER.at(node.place(), "a whole number of runs from 1 up", found);
-    let runs = match &node.value().kind {
-        Kind::Number(text) => node.integer().map_err(|_| wrong(text.to_string()))?,
-        _ => {
-            let quantity = evidence.quantity(node)?;
-            let count = whole(&quantity.interval).and_then(|count| count.to_u64());
-            count.ok_or_else(|| wrong(quantity.text.clone()))?
-        }
-    };
+/// The number of runs that a printed mean is of.
+fn runs(node: Node, evidence: &Evidence) -> Result<usize, Refusal> {
+    let declared = node.required("n")?;
+    let n = count(declared, evidence)?;
     // Floats hold every count up to here; no post has more runs.
-    match usize::try_from(runs) {
-        Ok(runs) if (1..=1 << 40).contains(&runs) => Ok(runs),
-        _ => Err(wrong(runs.to_string())),
-    }
+    usize::try_from(n)
+        .ok()
+        .filter(|n| (1..=1 << 40).contains(n))
+        .ok_or_else(|| NO_RUNS.at(declared.place(), "a number of runs from 1 up", n.to_string()))
 }

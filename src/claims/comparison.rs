@@ -7,12 +7,13 @@ use num_rational::BigRational;
 use num_traits::One;
 
 use super::Field;
-use super::arms::{Arm, Reading, number, percent};
+use super::arms::{Arm, number, percent};
 use super::tolerance::{self, Declared};
 use crate::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
 use crate::evidence::Quantity;
 use crate::outcome::{Outcome, Verdict};
 use crate::source::{Code, Node, Refusal};
+use crate::spread::Reading;
 use crate::stats::{self, Refused, Summary, T};
 
 /// The part by which a float that went through a distribution may differ from another program's.
@@ -269,8 +270,27 @@ pub enum Statistic {
     P(Tail),
     /// An end of the interval at this level, the high one where true.
     End(f64, bool),
+    /// Half the width of the interval at this level.
+    HalfWidth(f64),
     /// What is printed after the ± of the estimate.
     Spread(Reading),
+}
+
+/// What is printed after the ± of an estimate; none where it does not follow from its test.
+fn spread(reading: Reading, t: &T, runs: &[usize]) -> Option<f64> {
+    // Only one group has a standard deviation; a difference of two has but an error.
+    let root = match runs {
+        [n] => Some(*n as f64),
+        _ => None,
+    };
+    match reading {
+        Reading::StandardError => Some(t.standard_error),
+        Reading::NormalConfidence => Some(1.96 * t.standard_error),
+        Reading::Confidence(level) => Statistic::HalfWidth(f64::from(level) / 1000.0).of(t, runs),
+        Reading::Sd => Some(t.standard_error * root?.sqrt()),
+        Reading::PopulationSd => Some(t.standard_error * (root? - 1.0).sqrt()),
+        Reading::HalfRange => None,
+    }
 }
 
 impl Statistic {
@@ -282,14 +302,8 @@ impl Statistic {
             Self::Df => Some(t.df),
             Self::P(tail) => Some(tail.p(t)),
             Self::End(level, high) => Some(t.interval(level)[usize::from(high)]),
-            Self::Spread(Reading::StandardError) => Some(t.standard_error),
-            Self::Spread(Reading::Normal) => Some(Reading::NORMAL * t.standard_error),
-            Self::Spread(Reading::HalfWidth(level)) => Some(t.interval(level)[1] - t.estimate),
-            // Only one group has a standard deviation; a difference of two has but an error.
-            Self::Spread(reading) => match runs {
-                [n] => reading.spread_of(t.standard_error * (*n as f64).sqrt(), *n),
-                _ => None,
-            },
+            Self::HalfWidth(level) => Some(t.interval(level)[1] - t.estimate),
+            Self::Spread(reading) => spread(reading, t, runs),
         }
     }
 
@@ -303,6 +317,7 @@ impl Statistic {
             Self::P(_) => "one-sided p".to_owned(),
             Self::End(level, false) => format!("low end of the {} interval", percent(level)),
             Self::End(level, true) => format!("high end of the {} interval", percent(level)),
+            Self::HalfWidth(level) => format!("half width of the {} interval", percent(level)),
             Self::Spread(reading) => reading.word(),
         }
     }

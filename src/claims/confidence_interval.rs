@@ -1,12 +1,11 @@
 //! A printed confidence interval follows from the runs, and may be used for what is read off it.
 
-use super::arms::{Arm, Reading, number, percent};
+use super::arms::{Arm, number, percent};
 use super::comparison::{
     Computed, PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, Statistic, Test, difference,
 };
-use super::significance::{
-    Candidate, LEVEL, ROUNDING, Rule, Shape, Stated, TOO_FEW, Wrong, printed, worst,
-};
+use super::significance::{LEVEL, ROUNDING, Rule, TOO_FEW, Wrong};
+use super::statement::{Candidate, Numbers, Shape, printed, worst};
 use super::{ClaimKind, Field};
 use crate::decimal::{Printed, nearest_f64};
 use crate::evidence::{BAD_CHOICE, Evidence};
@@ -96,7 +95,7 @@ impl ClaimKind for Kind {
             ways.into_iter().filter_map(|way| Some((way, sample.ends(way)?))).collect();
         let excludes = node.get("excludes").map(|value| exact(value, evidence)).transpose()?;
         let (_, text) = super::claimed(claim)?;
-        let stated = Stated::read(text)?;
+        let stated = Numbers::read(text)?;
         let candidates: Vec<_> =
             found.iter().map(|(way, ends)| ends.candidate(*way, &stated, &sample)).collect();
         let against = (&rule, excludes.unwrap_or(0.0), WRONG);
@@ -204,11 +203,10 @@ impl Sample {
     fn ends(&self, way: Way) -> Option<Ends> {
         if way == Way::T {
             let test = self.tests.as_ref().ok()?.first()?;
-            let spread = Statistic::Spread(Reading::HalfWidth(self.level));
             return Some(Ends {
                 low: test.statistic(Statistic::End(self.level, false))?,
                 high: test.statistic(Statistic::End(self.level, true))?,
-                half: test.statistic(spread)?,
+                half: test.statistic(Statistic::HalfWidth(self.level))?,
             });
         }
         let interval = |of: &Resampled, level: f64| match way {
@@ -325,9 +323,9 @@ struct Ends {
 }
 
 impl Ends {
-    fn candidate(&self, way: Way, stated: &Stated, sample: &Sample) -> Candidate {
+    fn candidate(&self, way: Way, stated: &Numbers, sample: &Sample) -> Candidate {
         let level = sample.level;
-        let half = || (Statistic::Spread(Reading::HalfWidth(level)), self.half.clone());
+        let half = || (Statistic::HalfWidth(level), self.half.clone());
         let values = match stated.shape {
             Shape::Ends => vec![
                 (Statistic::End(level, false), self.low.clone()),

@@ -5,9 +5,9 @@ use super::comparison::{
     Computed, PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, Statistic, Tail, Test,
 };
 use super::significance::{
-    ALPHA, BOUNDARY, Candidate, FAMILY, LEVEL, READING, ROUNDING, Rule, STATISTIC, Stated,
-    Statement, TOO_FEW, Wrong, printed, worst,
+    ALPHA, BOUNDARY, FAMILY, LEVEL, READING, ROUNDING, Rule, STATISTIC, TOO_FEW, Wrong,
 };
+use super::statement::{Candidate, Numbers, Statement, printed, worst};
 use super::{ClaimKind, Field};
 use crate::decimal::nearest_f64;
 use crate::evidence::{BAD_CHOICE, Evidence};
@@ -141,7 +141,7 @@ fn stated(
             };
             let candidates: Vec<_> = tests.unwrap_or_default().iter().filter_map(of).collect();
             let against = (rule, 0.0, WRONG);
-            Ok(vec![printed(&Stated::read(claimed)?, &candidates, false, against)])
+            Ok(vec![printed(&Numbers::read(claimed)?, &candidates, false, against)])
         }
     }
 }

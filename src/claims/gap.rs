@@ -3,9 +3,9 @@
 use super::arms::Arm;
 use super::comparison::{PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER};
 use super::significance::{
-    ALPHA, CLAIMED_P, DIRECTION, FAMILY, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC,
-    Statement, Wrong,
+    ALPHA, CLAIMED_P, DIRECTION, FAMILY, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC, Wrong,
 };
+use super::statement::Statement;
 use super::{ClaimKind, Field};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Method, Outcome, Weight};

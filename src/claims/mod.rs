@@ -40,6 +40,7 @@ mod comparison;
 mod plus_minus;
 mod proportions;
 mod significance;
+mod statement;
 mod tolerance;
 
 use crate::evidence::{BAD_CHOICE, Evidence};

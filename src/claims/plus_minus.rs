@@ -8,8 +8,7 @@ use num_traits::{Signed, ToPrimitive};
 use crate::decimal::{Interval, Printed};
 use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, whole};
 use crate::formula::{Nature, Operand};
-use crate::post::Claim;
-use crate::source::{Node, Refusal};
+use crate::source::{Kind, Node, Refusal};
 use crate::spread::{Estimate, Reading, Spread};
 
 /// One mean with the number after ±, and what is declared about the two.
@@ -30,8 +29,8 @@ pub struct Stated {
 }
 
 impl Stated {
-    /// Reads the statement at `node`.
-    pub fn read(node: Node, claim: &Claim, evidence: &Evidence) -> Result<Self, Refusal> {
+    /// Reads the statement at `node`; `defaults` declares what it does not.
+    pub fn read(node: Node, defaults: Node, evidence: &Evidence) -> Result<Self, Refusal> {
         node.only(&["label", "printed", "mean", "spread", "n", "reading"])?;
         let label = node.get("label").map(Node::text).transpose()?.unwrap_or_default().to_owned();
         let bare = match node.get("printed") {
@@ -47,14 +46,19 @@ impl Stated {
                 Self::bare(text, mean.interval, spread.interval)
             }
         };
-        Ok(Self { label, ..bare.declared(node, claim, evidence)? })
+        Ok(Self { label, ..bare.declared(node, defaults, evidence)? })
     }
 
-    /// The same with the `n` and `reading` that `node`, or else the claim, declares.
-    pub fn declared(self, node: Node, claim: &Claim, evidence: &Evidence) -> Result<Self, Refusal> {
-        let field = |name: &str| node.get(name).or(claim.node.get(name));
+    /// The same with the `n` and `reading` that `node`, or else `defaults`, declares.
+    pub fn declared(
+        self,
+        node: Node,
+        defaults: Node,
+        evidence: &Evidence,
+    ) -> Result<Self, Refusal> {
+        let field = |name: &str| node.get(name).or(defaults.get(name));
         let n = field("n").map(|n| count(n, evidence)).transpose()?;
-        let reading = field("reading").map(named).transpose()?;
+        let reading = field("reading").map(reading).transpose()?;
         Ok(Self { n, reading, ..self })
     }
 
@@ -98,7 +102,7 @@ impl Stated {
 }
 
 /// The reading that a post file names.
-fn named(node: Node) -> Result<Reading, Refusal> {
+pub fn reading(node: Node) -> Result<Reading, Refusal> {
     let text = node.text()?;
     Reading::named(text).ok_or_else(|| {
         let known: Vec<_> =
@@ -108,15 +112,15 @@ fn named(node: Node) -> Result<Reading, Refusal> {
     })
 }
 
-/// A number of values: a whole number, or a term that gives one.
-fn count(node: Node, evidence: &Evidence) -> Result<u64, Refusal> {
-    if let Ok(n) = node.integer() {
-        return Ok(n);
+/// A number of runs, written here or in the evidence: a whole number from 0 up.
+pub fn count(node: Node, evidence: &Evidence) -> Result<u64, Refusal> {
+    let wrong = |found: &str| NOT_A_NUMBER.at(node.place(), "a whole number of runs", found);
+    if let Kind::Number(text) = &node.value().kind {
+        return node.integer().map_err(|_| wrong(text));
     }
     let quantity = evidence.quantity(node)?;
     let n: Option<BigInt> = whole(&quantity.interval);
-    n.and_then(|n| n.to_u64())
-        .ok_or_else(|| NOT_A_NUMBER.at(node.place(), "a number of values", quantity.text))
+    n.and_then(|n| n.to_u64()).ok_or_else(|| wrong(&quantity.text))
 }
 
 /// Whether `gap` is the difference of the two means, whichever is subtracted, within the digits.

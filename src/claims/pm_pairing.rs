@@ -84,8 +84,8 @@ impl ClaimKind for Kind {
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let node = claim.node;
         let three = Three {
-            a: Stated::read(node.required("a")?, claim, evidence)?,
-            b: Stated::read(node.required("b")?, claim, evidence)?,
+            a: Stated::read(node.required("a")?, claim.node, evidence)?,
+            b: Stated::read(node.required("b")?, claim.node, evidence)?,
             gap: gap(claim, evidence)?,
         };
         let states = node.get("states").map(says).transpose()?;
@@ -104,10 +104,10 @@ impl ClaimKind for Kind {
 /// The gap's own statement, else the claimed one; it is of as many values as the claim says.
 fn gap(claim: &Claim, evidence: &Evidence) -> Result<Stated, Refusal> {
     if let Some(gap) = claim.node.get("gap") {
-        return Stated::read(gap, claim, evidence);
+        return Stated::read(gap, claim.node, evidence);
     }
     let (text, node) = super::claimed(claim)?;
-    Stated::printed(text, node)?.declared(claim.node, claim, evidence)
+    Stated::printed(text, node)?.declared(claim.node, claim.node, evidence)
 }
 
 /// What a publication says about its runs.

@@ -167,7 +167,7 @@ enum Test {
 impl Comparison {
     fn read(node: Node, claim: &Claim, evidence: &Evidence) -> Result<Self, Refusal> {
         let stated = |field: &str| {
-            node.get(field).map(|node| Stated::read(node, claim, evidence)).transpose()
+            node.get(field).map(|node| Stated::read(node, claim.node, evidence)).transpose()
         };
         let arms = match (stated("a")?, stated("b")?) {
             (Some(a), Some(b)) => Some([a, b]),

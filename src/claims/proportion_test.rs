@@ -3,9 +3,10 @@
 use super::comparison::{Computed, Statistic, Tail};
 use super::proportions::{Share, number_of_items};
 use super::significance::{
-    ALPHA, BOUNDARY, CLAIMED_P, Candidate, DIRECTION, Direction, FAMILY, LEVEL, ROUNDING, Rule,
-    SIDES, SIGNIFICANT, Stated, TOO_FEW, Wrong, printed, worst,
+    ALPHA, BOUNDARY, CLAIMED_P, DIRECTION, Direction, FAMILY, LEVEL, ROUNDING, Rule, SIDES,
+    SIGNIFICANT, TOO_FEW, Wrong,
 };
+use super::statement::{Candidate, Numbers, printed, worst};
 use super::{ClaimKind, Field, choice};
 use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER};
 use crate::outcome::{Method, Outcome, Weight};
@@ -108,7 +109,7 @@ impl ClaimKind for Kind {
         let tests = groups.tests(choice(node, "test", TESTS)?, &rule, node)?;
         let mut parts = Vec::new();
         if let Some(claimed) = claim.claimed {
-            let stated = Stated::read(claimed)?;
+            let stated = Numbers::read(claimed)?;
             let ends = claimed.text()?.trim_start().starts_with(['[', '(']);
             parts.push(match statistic {
                 _ if ends => groups.wilson(&stated, &rule, claimed)?,
@@ -120,7 +121,7 @@ impl ClaimKind for Kind {
             });
         }
         if let Some(p) = node.get("claimed_p") {
-            parts.push(p_values(&Stated::read(p)?, &tests, &rule));
+            parts.push(p_values(&Numbers::read(p)?, &tests, &rule));
         }
         if let Some(significant) = node.get("significant") {
             parts.push(tests.significant(significant.truth()?, &rule));
@@ -132,7 +133,10 @@ impl ClaimKind for Kind {
             let expected = "`claimed`, `claimed_p`, `significant` or `direction`";
             return Err(super::NO_CLAIMED.at(claim.place(), expected, "none of them"));
         }
-        let mut outcome = rule.within(worst(parts));
+        let mut outcome = worst(parts);
+        if outcome.rule.is_empty() {
+            outcome = outcome.within("p", rule.text());
+        }
         if outcome.recomputed.is_empty() || rule.direction.is_some() {
             outcome = outcome.giving(tests.text(&groups));
         }
@@ -225,7 +229,7 @@ impl Groups {
     }
 
     /// Judges a printed interval of one proportion.
-    fn wilson(&self, stated: &Stated, rule: &Rule, claimed: Node) -> Result<Outcome, Refusal> {
+    fn wilson(&self, stated: &Numbers, rule: &Rule, claimed: Node) -> Result<Outcome, Refusal> {
         let (Self::One(share), [low, high]) = (self, stated.numbers.as_slice()) else {
             let expected = "an interval `[low, high]` of the one group `a`";
             return Err(BAD_CHOICE.at(claimed.place(), expected, "another"));
@@ -242,11 +246,11 @@ impl Groups {
         };
         let text = format!("Wilson [{}, {}]", first.text(), second.text());
         let parts = vec![first.follows(low, &OTHER_DIGITS), second.follows(high, &OTHER_DIGITS)];
-        Ok(worst(parts).giving(text))
+        Ok(worst(parts).giving(text).weighing(Weight::Digit))
     }
 
     /// Judges a printed share with its standard error.
-    fn with_error(&self, stated: &Stated, claimed: Node) -> Result<Outcome, Refusal> {
+    fn with_error(&self, stated: &Numbers, claimed: Node) -> Result<Outcome, Refusal> {
         let (Self::One(share), [value, error]) = (self, stated.numbers.as_slice()) else {
             let expected = "a share ± its standard error of the one group `a`";
             return Err(BAD_CHOICE.at(claimed.place(), expected, "another"));
@@ -263,7 +267,7 @@ impl Groups {
         let text = format!("{} ± {}", shares.text(), errors.text());
         let parts =
             vec![shares.follows(value, &OTHER_DIGITS), errors.follows(error, &OTHER_DIGITS)];
-        Ok(worst(parts).giving(text))
+        Ok(worst(parts).giving(text).weighing(Weight::Digit))
     }
 
     /// The tests that apply, the one that decides first.
@@ -293,7 +297,7 @@ impl Groups {
                 if two_sided {
                     tests.push(Test::fisher(&pairs));
                 }
-                if two_sided && pairs.iter().any(|(a, b)| expects_few(a, b)) {
+                if two_sided && pairs.iter().any(|(a, b)| a.least_expected(b) < FEW) {
                     tests.reverse();
                 }
                 named_of(tests)
@@ -305,13 +309,6 @@ impl Groups {
             }
         }
     }
-}
-
-/// Whether some cell of the two-by-two table is expected to hold fewer items than the z test needs.
-fn expects_few(a: &Proportion, b: &Proportion) -> bool {
-    let (right, items) = (a.successes() + b.successes(), a.trials() + b.trials());
-    let least = right.min(items - right) as f64 * a.trials().min(b.trials()) as f64 / items as f64;
-    least < FEW
 }
 
 /// Items that only one of two got right, from their published outcomes.
@@ -515,7 +512,7 @@ impl Tests {
 }
 
 /// A printed p against each test that applies.
-fn p_values(stated: &Stated, tests: &Tests, rule: &Rule) -> Outcome {
+fn p_values(stated: &Numbers, tests: &Tests, rule: &Rule) -> Outcome {
     let candidate = |test: &Test| {
         let values: Vec<f64> = test.found.iter().map(|(p, _)| *p).collect();
         let computed = Computed::of(&values, test.counted)?;
@@ -528,7 +525,7 @@ fn p_values(stated: &Stated, tests: &Tests, rule: &Rule) -> Outcome {
 }
 
 /// One printed number against what it should be.
-fn number(stated: &Stated, computed: Option<Computed>, what: &str) -> Outcome {
+fn number(stated: &Numbers, computed: Option<Computed>, what: &str) -> Outcome {
     let (Some(computed), [printed]) = (computed, stated.numbers.as_slice()) else {
         return Outcome::inconclusive(&TOO_FEW, format!("these inputs do not give {what}"));
     };

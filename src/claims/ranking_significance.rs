@@ -6,9 +6,9 @@ use super::comparison::{
     Computed, PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, Test, difference,
 };
 use super::significance::{
-    ALPHA, CLAIMED_P, Direction, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC, Statement,
-    Wrong,
+    ALPHA, CLAIMED_P, Direction, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC, Wrong,
 };
+use super::statement::{Statement, worst};
 use super::{ClaimKind, Field};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Method, Outcome, Verdict, Weight};
@@ -115,7 +115,7 @@ impl ClaimKind for Kind {
                         format!("{} pairs", duels.len()),
                     ));
                 };
-                super::significance::worst(vec![duel.printed(claim, &rule)?, decide(&duels, &rule)])
+                worst(vec![duel.printed(claim, &rule)?, decide(&duels, &rule)])
             }
         };
         let family = rule.among(duels.iter().skip(1).filter_map(|duel| duel.p(&rule)));
@@ -254,7 +254,7 @@ impl<'a> Duel<'a> {
         let estimate = &self.estimate;
         let statement =
             Statement { rule, tests, printed_test: None, estimate, boundary: 0.0, wrong: WRONG };
-        Ok(super::significance::worst(statement.numbers(claim)?))
+        Ok(worst(statement.numbers(claim)?))
     }
 }
 

@@ -1,17 +1,19 @@
 //! A recipe's losses over several runs lie below a target.
 
-use super::arms::{Arm, number, runs_of};
+use super::arms::{Arm, number};
 use super::comparison::{Computed, Test};
+use super::plus_minus::count;
 use super::significance::{
     ALPHA, BOUNDARY, CLAIMED_P, Direction, FAMILY, LEVEL, READING, ROUNDING, Rule, SIGNIFICANT,
-    STATISTIC, Side, Statement, TOO_FEW, Wrong, direction, worst,
+    STATISTIC, Side, TOO_FEW, Wrong, direction,
 };
+use super::statement::{Statement, worst};
 use super::{ClaimKind, Field};
 use crate::decimal::nearest_f64;
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
-use crate::source::{Code, Kind as Value, Node, Refusal};
+use crate::source::{Code, Node, Refusal};
 
 crate::source::codes! {
     OTHER_DIGITS = "target_test::other-digits", "a printed mean, t or p does not follow from the runs", "correct it, or publish what it was computed from";
@@ -175,9 +177,9 @@ fn notes(outcome: Outcome, node: Node, evidence: &Evidence) -> Result<Outcome, R
     let Some(dropped) = node.get("dropped") else {
         return Ok(outcome.noting(&DROPPED, "it is not said whether runs were dropped"));
     };
-    if matches!(&dropped.value().kind, Value::Number(text) if &**text == "0") {
-        return Ok(outcome);
-    }
-    let count = runs_of(dropped, evidence)?;
-    Ok(outcome.noting(&DROPPED, format!("{count} runs were dropped")))
+    Ok(match count(dropped, evidence)? {
+        0 => outcome,
+        1 => outcome.noting(&DROPPED, "1 run was dropped"),
+        many => outcome.noting(&DROPPED, format!("{many} runs were dropped")),
+    })
 }

@@ -6,9 +6,9 @@ use num_traits::Signed;
 use super::arms::Arm;
 use super::comparison::{Computed, Test};
 use super::significance::{
-    ALPHA, CLAIMED_P, DIRECTION, FAMILY, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC,
-    Statement, Wrong,
+    ALPHA, CLAIMED_P, DIRECTION, FAMILY, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC, Wrong,
 };
+use super::statement::Statement;
 use super::{ClaimKind, Field};
 use crate::decimal::{Interval, Unit, format_significant, nearest_f64};
 use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, Quantity};

@@ -72,6 +72,9 @@ pub enum Command {
     /// Prints every test and interval on one or two lists of numbers
     #[command(after_help = STATS_NOTE)]
     Stats(Stats),
+    /// Reads logs of other trainers, and writes them as receipt bundles
+    #[command(after_help = super::import::HELP)]
+    Import(Import),
     /// Lists kinds, formulas, posts, bundles or codes
     List(List),
     /// Explains a code, a kind, a formula, or `scope`
@@ -283,6 +286,57 @@ pub struct Stats {
     /// How often is drawn where resamples are not enumerated
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub resamples: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct Import {
+    /// What the logs are
+    #[arg(value_enum)]
+    pub logs: Logs,
+    /// Logs, and folders of logs; those of one folder are a group
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The folder for the bundles, one for each run
+    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    pub out: Option<PathBuf>,
+    /// Reads and reports, and writes nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Puts each log into its bundle; without it a bundle holds the log's digest only
+    #[arg(long)]
+    pub keep_source: bool,
+    /// Makes one group of everything, under this name
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    /// Tests whether the mean final validation loss of each group lies below this one
+    #[arg(long, value_name = "LOSS", allow_negative_numbers = true)]
+    pub target: Option<String>,
+    /// What columns mean, our name first: `loss=train_loss,step=iter`; jsonl and csv
+    #[arg(long, value_name = "OURS=THEIRS")]
+    pub map: Vec<String>,
+    /// Reference convergence points of the benchmark; mlperf
+    #[arg(long, value_name = "FILE")]
+    pub rcp: Option<PathBuf>,
+    /// A `scaling.json` to use instead of the one beside the logs; mlperf
+    #[arg(long, value_name = "FILE")]
+    pub scaling: Option<PathBuf>,
+    /// How many logs are read at a time; the processor's cores where absent
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Logs {
+    /// `s:N tel:X`, or `step:N/M val_loss:X train_time:Yms step_avg:Zms`
+    Speedrun,
+    /// MLPerf Training results, lines with `:::MLLOG`
+    Mlperf,
+    /// One JSON object a line
+    Jsonl,
+    /// A table whose first row names the columns
+    Csv,
+    /// `trainer_state.json` of Hugging Face's Trainer
+    HfTrainer,
 }
 
 #[derive(Debug, Args)]

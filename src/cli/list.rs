@@ -13,7 +13,7 @@ use crate::outcome::ExitStatus;
 use crate::post::{self, Post};
 use crate::report::wrap;
 use crate::source::{Code, Place, Refusal};
-use crate::{contract, evidence, lock, params, rests, source, tasks, verify};
+use crate::{contract, evidence, import, lock, params, rests, source, tasks, verify};
 
 /// What a pass shows, and what it does not.
 const SCOPE: &str = "\
@@ -128,6 +128,7 @@ pub fn codes() -> Vec<&'static Code> {
         contract::CODES,
         post::CODES,
         evidence::CODES,
+        import::CODES,
         lock::CODES,
         claims::CODES,
         claims::ARM_CODES,

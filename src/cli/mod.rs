@@ -10,6 +10,7 @@ mod coverage;
 mod diff;
 mod exit;
 mod horizons;
+mod import;
 mod list;
 mod mutate;
 mod output;
@@ -68,6 +69,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Params(own) => params::run(own, output),
         Command::Diff(own) => diff::run(own, output),
         Command::Stats(own) => stats::run(own, output),
+        Command::Import(own) => import::run(own, output),
         Command::List(own) => list::list(common, own, output),
         Command::Explain(own) => list::explain(own, output),
         Command::Seal(own) => seal::run(own, output),

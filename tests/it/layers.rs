@@ -10,7 +10,7 @@ use repro::claims::KINDS;
 const ROWS: &[(u8, &[&str])] = &[
     (0, &["source", "digest", "decimal", "rng", "scores", "stats"]),
     (1, &["outcome", "formula", "params", "spread", "tasks"]),
-    (2, &["bundle", "contract", "post"]),
+    (2, &["bundle", "contract", "import", "post"]),
     (3, &["rests"]),
     (4, &["evidence"]),
     (5, &["claims"]),
@@ -24,6 +24,7 @@ const BESIDE: &[(&str, &str)] = &[
     ("scores", "decimal"),
     ("stats", "rng"),
     ("contract", "bundle"),
+    ("import", "bundle"),
     ("mutation", "verify"),
     ("main", "cli"),
 ];
@@ -42,8 +43,17 @@ const ONLY: &[(&str, &[&str])] = &[
 ];
 
 /// Files of `claims` that are no kinds.
-const SHARED: &[&str] =
-    &["arms", "axes", "comparison", "mod", "plus_minus", "proportions", "significance", "tolerance"];
+const SHARED: &[&str] = &[
+    "arms",
+    "axes",
+    "comparison",
+    "mod",
+    "plus_minus",
+    "proportions",
+    "significance",
+    "statement",
+    "tolerance",
+];
 
 /// What prints: macros, and the streams that they write to.
 const MACROS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];

@@ -6,6 +6,7 @@ mod core;
 mod corpus;
 mod diff;
 mod equal_resource;
+mod import;
 mod layers;
 mod mutation;
 mod new_kind;

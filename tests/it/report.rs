@@ -86,7 +86,6 @@ fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimRep
             recomputed: claimed.to_owned(),
             tolerance: "half a unit of the last printed digit".to_owned(),
             rule: "T0",
-            weight: None,
             notes: Vec::new(),
         },
         evidence: vec![Exhibit {

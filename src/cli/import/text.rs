@@ -1,0 +1,250 @@
+//! The answer of `repro import` for people.
+
+use std::fmt::Write;
+
+use super::super::args;
+use super::super::columns::{Columns, paragraph};
+use super::super::output::Output;
+use super::{against, exact, fixed, minutes};
+use crate::decimal::grouped;
+use crate::digest::Digest;
+use crate::import::{
+    Column, Convergence, Figures, Group, Import, Losses, Printed, Run, Score, Verdict, counted,
+};
+use crate::report::{clipped, visible};
+
+/// The most runs of a group that are listed without being asked for.
+const LISTED: usize = 24;
+/// The most notes of one code that are listed without being asked for.
+const NOTES: usize = 5;
+/// The longest name of a run in a table.
+const LABEL: usize = 26;
+
+/// The whole answer.
+pub fn text(
+    import: &Import,
+    digests: Option<&[Digest]>,
+    own: &args::Import,
+    output: &Output,
+) -> String {
+    let runs = import.runs().count();
+    let word = import.format.word();
+    let mut text =
+        format!("{word}  {} in {}\n", counted(runs, "run"), counted(import.groups.len(), "group"));
+    for group in &import.groups {
+        text.push('\n');
+        text.push_str(&group_text(group, output));
+    }
+    text.push('\n');
+    if !import.skipped.is_empty() {
+        let shown = if output.verbose() { import.skipped.len() } else { 0 };
+        let hint = if output.verbose() { "" } else { "; --verbose lists them" };
+        let _ = writeln!(text, "skipped  {}{hint}", counted(import.skipped.len(), "file"));
+        for refusal in import.skipped.iter().take(shown) {
+            text.push_str(&paragraph(
+                "",
+                &format!("{}: {}", refusal.place, refusal.found),
+                output.width(),
+            ));
+        }
+    }
+    let last = match (digests, &own.out) {
+        (Some(written), Some(out)) => {
+            format!("written  {} in {}", counted(written.len(), "bundle"), out.display())
+        }
+        _ if own.dry_run => "written  nothing, as asked".to_owned(),
+        _ => "written  nothing, because of what was refused".to_owned(),
+    };
+    text.push_str(&visible(&last));
+    text.push('\n');
+    text
+}
+
+fn group_text(group: &Group, output: &Output) -> String {
+    let timed = matches!(group.figures, Figures::Score(_));
+    let headings: &[&str] =
+        if timed { &["minutes", "to target", "status"] } else { &["steps", "final loss", "time"] };
+    let mut table = Columns::new(headings.iter().map(|&heading| heading.to_owned()).collect());
+    let all = output.verbose() || group.runs.len() <= LISTED;
+    for run in group.runs.iter().filter(|run| all || !run.counts()) {
+        let own = run.name.strip_prefix(&group.name).unwrap_or(&run.name).trim_start_matches('-');
+        let mark = if run.counts() { "" } else { "~ " };
+        table.row(&format!("{mark}{}", clipped(own, LABEL - mark.len())), cells(run, timed));
+    }
+    let left_out = group.runs.len() - group.counted();
+    let mut title = format!("{}  {}", group.name, counted(group.runs.len(), "run"));
+    if left_out > 0 {
+        let _ = write!(title, ", {left_out} not counted (~)");
+    }
+    let width = output.width();
+    let mut text = String::new();
+    let _ = writeln!(text, "{}", visible(&title));
+    if !output.quiet() {
+        text.push_str(&table.render("", width, false));
+        if !all {
+            let _ = writeln!(
+                text,
+                "  {} that count, listed by --verbose",
+                counted(group.counted(), "run")
+            );
+        }
+    }
+    match &group.figures {
+        Figures::Losses(losses) => losses_text(losses, width, &mut text),
+        Figures::Score(score) => score_text(score, width, &mut text),
+    }
+    notes_text(group, output, &mut text);
+    text
+}
+
+/// What is odd about the runs; where many share one oddity, how many.
+fn notes_text(group: &Group, output: &Output, text: &mut String) {
+    let of_runs = group.runs.iter().flat_map(|run| &run.findings).map(|finding| &finding.refusal);
+    let of_group = match &group.figures {
+        Figures::Score(score) => score.findings.as_slice(),
+        Figures::Losses(_) => &[],
+    };
+    let all: Vec<_> = of_runs.chain(of_group).collect();
+    let mut told: Vec<&str> = Vec::new();
+    for refusal in &all {
+        let code = refusal.code;
+        let alike = all.iter().filter(|other| other.code == code).count();
+        let many = alike > NOTES && !output.verbose();
+        if many && told.contains(&code.id) {
+            continue;
+        }
+        told.push(code.id);
+        let more = if many {
+            format!(", and {} more like it; --verbose lists them", alike - 1)
+        } else {
+            String::new()
+        };
+        let said = format!(
+            "{}: {}: expected {}, found {}{more} [{}]",
+            refusal.place, code.meaning, refusal.expected, refusal.found, code.id
+        );
+        text.push_str(&paragraph("  note", &said, output.width()));
+    }
+}
+
+fn cells(run: &Run, timed: bool) -> Vec<String> {
+    if let Some(time) = run.timed.as_ref().filter(|_| timed) {
+        return vec![
+            time.milliseconds.map_or_else(|| "—".to_owned(), |time| exact(&minutes(time))),
+            time.converged.map_or_else(
+                || "—".to_owned(),
+                |(measure, amount)| format!("{amount} {}", measure.word()),
+            ),
+            if time.success { "success" } else { "no success" }.to_owned(),
+        ];
+    }
+    let steps = match (run.last_step(), run.planned) {
+        (Some(last), Some(planned)) if last != planned => {
+            format!("{} of {}", grouped(&last.to_string()), grouped(&planned.to_string()))
+        }
+        (Some(last), _) => grouped(&last.to_string()),
+        (None, _) => "—".to_owned(),
+    };
+    let rows = run.training.iter().chain(&run.evaluations);
+    let time = rows.max_by_key(|row| row.step).and_then(|row| {
+        let seconds = |column| row.get(column).and_then(Printed::value);
+        seconds(&Column::TrainTime).map(|time| time / 1000.0).or_else(|| seconds(&Column::Seconds))
+    });
+    vec![
+        steps,
+        run.final_loss().map_or("—", Printed::text).to_owned(),
+        time.map_or_else(String::new, |time| format!("{time:.1} s")),
+    ]
+}
+
+fn losses_text(losses: &Losses, width: usize, text: &mut String) {
+    let n = losses.values.len();
+    let told = match (&losses.summary, &losses.mean) {
+        (Ok(summary), _) => {
+            format!("n {n} · mean {} · sd {}", fixed(summary.mean), fixed(summary.sd))
+        }
+        (Err(why), Ok(mean)) => format!("n {n} · mean {} · no spread: {why}", fixed(*mean)),
+        (Err(why), Err(_)) => format!("n {n} · no mean: {why}"),
+    };
+    text.push_str(&paragraph("  all", &told, width));
+    match &losses.test {
+        Some(Ok(test)) => {
+            let told = format!(
+                "t {:.4} · df {} · p {} (one-sided: the mean lies below the target)",
+                test.t,
+                test.df,
+                probability(test.p_less())
+            );
+            text.push_str(&paragraph("  test", &told, width));
+        }
+        Some(Err(why)) => text.push_str(&paragraph("  test", &format!("none: {why}"), width)),
+        None => {}
+    }
+}
+
+/// A probability as people read it.
+fn probability(p: f64) -> String {
+    if p < 1e-4 { format!("{p:.2e}") } else { format!("{p:.6}") }
+}
+
+fn score_text(score: &Score, width: usize, text: &mut String) {
+    let of = &score.of;
+    let told = format!(
+        "{} on {} · batch {}",
+        of.benchmark,
+        of.platform.as_deref().unwrap_or("an unnamed system"),
+        of.batch
+    );
+    text.push_str(&paragraph("  of", &told, width));
+    let told = match &score.minutes {
+        Ok(minutes) => format!(
+            "{} minutes, the mean of {} ({} fastest and slowest dropped)",
+            exact(minutes),
+            counted(score.kept, "run"),
+            score.dropped
+        ),
+        Err(why) => format!("no mean: {why}"),
+    };
+    text.push_str(&paragraph("  mean", &told, width));
+    if let Some(scaled) = score.scaled() {
+        let told = match &score.scaling {
+            Some(scaling) => {
+                format!("{} = mean x {} ({})", exact(&scaled), scaling.text, scaling.file)
+            }
+            None => format!("{}, not scaled", exact(&scaled)),
+        };
+        text.push_str(&paragraph("  score", &told, width));
+    }
+    match &score.convergence {
+        Some(Ok(found)) => text.push_str(&paragraph("  rcp", &convergence_text(found), width)),
+        Some(Err(why)) => text.push_str(&paragraph("  rcp", &format!("unchecked: {why}"), width)),
+        None => {}
+    }
+}
+
+fn convergence_text(found: &Convergence) -> String {
+    let mut text = format!(
+        "{}: {:.3} {} on average over {}; the reference needs {:.3} ({} runs, sd {:.3}, {}), and no mean below {:.3} passes",
+        found.verdict.word(),
+        found.submission,
+        found.measure.word(),
+        counted(found.runs, "run"),
+        found.reference,
+        found.reference_runs,
+        found.sd,
+        against(found.against),
+        found.least,
+    );
+    if found.verdict == Verdict::Scaled {
+        let _ = write!(text, "; to be scaled by {:.10}", found.factor);
+    }
+    let passes = found.submission >= found.least;
+    if passes != (found.submission >= found.least_population) {
+        let _ = write!(
+            text,
+            "; with the population sd of the rules' own checker the limit is {:.3}",
+            found.least_population
+        );
+    }
+    text
+}

@@ -1,0 +1,201 @@
+//! Logs with one JSON object a line.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use super::columns::{Mapping, Table};
+use super::log::{Line, Log};
+use super::run::Run;
+use super::{LONG_LINE, TORN_LINE};
+use crate::source::{Document, Place, Refusal, Source};
+
+/// Reads one log. A last line without a line feed counts if it is whole.
+pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<Run, Refusal> {
+    let name = log.name().to_owned();
+    let mut table = Table::default();
+    let mut torn = None;
+    while let Some(line) = log.next_line()? {
+        if line.cut {
+            let place = line.place(&name);
+            return Err(LONG_LINE.at(place, "a line of at most 64 KiB", "more"));
+        }
+        let ended = line.ended;
+        if line.bytes.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        match document(&name, line) {
+            Ok(document) => {
+                let number = line.number;
+                table.row(document.root(), mapping).map_err(|refusal| in_line(number, refusal))?;
+            }
+            Err(refusal) if ended => return Err(refusal),
+            // The last line of a run that was killed.
+            Err(refusal) => torn = Some(refusal.place.clone()),
+        }
+    }
+    let identity = log.finish()?;
+    let unmapped = table.unmapped(&name, mapping);
+    let mut run = table.into_run(&name, identity, mapping)?;
+    if let Some(refusal) = unmapped {
+        run.note(refusal);
+    }
+    if let Some(place) = torn {
+        run.note(TORN_LINE.at(place, "a whole last line", "a line without its end"));
+    }
+    Ok(run)
+}
+
+/// The document that a line is; its places are those of the file.
+pub fn document(name: &str, line: Line<'_>) -> Result<Document, Refusal> {
+    let at = |refusal: Refusal| in_line(line.number, refusal);
+    let source = Source::new(name, line.bytes.to_vec()).map_err(at)?;
+    let source = match quote_nonfinite(source.text()) {
+        Cow::Borrowed(_) => source,
+        Cow::Owned(text) => Source::new(name, text.into_bytes()).map_err(at)?,
+    };
+    Document::parse_json(source).map_err(at)
+}
+
+/// A refusal about a line alone, said about its place in the file.
+pub fn in_line(number: usize, refusal: Refusal) -> Refusal {
+    let place = refusal.place.clone();
+    let column = place.column.max(1);
+    refusal.moved(Place { line: number, column, ..place })
+}
+
+/// Python writes `NaN`, `Infinity` and `-Infinity`, which are no JSON; here they become strings.
+pub fn quote_nonfinite(text: &str) -> Cow<'_, str> {
+    const WORDS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+    if !WORDS.iter().any(|word| text.contains(word)) {
+        return Cow::Borrowed(text);
+    }
+    let (mut quoted, mut inside, mut rest) = (String::with_capacity(text.len() + 16), false, text);
+    while let Some(first) = rest.chars().next() {
+        let word = WORDS.iter().find(|word| !inside && rest.starts_with(**word));
+        let length = match (word, first) {
+            (Some(word), _) => {
+                quoted.push('"');
+                quoted.push_str(word);
+                quoted.push('"');
+                rest = rest.get(word.len()..).unwrap_or_default();
+                continue;
+            }
+            // An escaped character cannot end the string.
+            (None, '\\') if inside => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
+            (None, '"') => {
+                inside = !inside;
+                1
+            }
+            (None, first) => first.len_utf8(),
+        };
+        quoted.push_str(rest.get(..length).unwrap_or_default());
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    Cow::Owned(quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::run::Column;
+
+    fn read(text: &str, map: &str) -> Result<Run, Refusal> {
+        let map: Vec<_> = (!map.is_empty()).then(|| map.to_owned()).into_iter().collect();
+        parse(Log::new(text.as_bytes(), "l.jsonl", true), &Mapping::parse(&map).unwrap())
+    }
+
+    #[test]
+    fn training_and_validation_may_alternate() {
+        let text = "{\"iter\":0,\"val_loss\":10.80}\n{\"iter\":10,\"loss\":\"4.5\",\"lr\":2e-05,\"note\":\"x\"}\n\n\
+                    {\"iter\":10,\"val_loss\":NaN,\"t\":3}\n{\"iter\":20,\"loss\":null,\"val_loss\":3.5000}";
+        let run = read(text, "step=iter,time=t").unwrap();
+        let steps =
+            |rows: &[super::super::Row]| rows.iter().map(|row| row.step).collect::<Vec<_>>();
+        assert_eq!((steps(&run.training), steps(&run.evaluations)), (vec![10], vec![0, 10, 20]));
+        let told = |row: usize, column| run.evaluations[row].get(&column).unwrap().text();
+        assert_eq!(
+            (told(0, Column::ValidationLoss), told(1, Column::ValidationLoss)),
+            ("10.80", "NaN")
+        );
+        assert_eq!(told(1, Column::Seconds), "3");
+        assert_eq!(run.final_loss().unwrap().text(), "3.5000");
+        assert_eq!(run.findings.len(), 1, "{:?}", run.findings);
+        assert_eq!(run.findings[0].refusal.found, "`note`");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_with_its_place() {
+        for (text, map, code, line, column) in [
+            ("{\"step\":0,\"loss\":1}\n{\"loss\":2}\n", "", "import::no-step", 2, 1),
+            (
+                "{\"step\":5,\"loss\":1}\n {\"step\":4,\"loss\":2}\n",
+                "",
+                "import::steps-go-back",
+                2,
+                2,
+            ),
+            ("{\"step\":5,\"loss\":1}\n{\"step\":5,\"loss\":2}\n", "", "import::told-twice", 2, 1),
+            ("{\"step\":0,\"loss\":\"low\"}\n", "", "import::not-a-number", 1, 18),
+            ("{\"step\":0.5,\"loss\":1}\n", "", "import::not-a-number", 1, 9),
+            ("{\"step\":-1,\"loss\":1}\n", "", "import::not-a-number", 1, 9),
+            ("{\"step\":0,\"loss\":[1]}\n", "", "import::not-a-number", 1, 18),
+            ("{\"step\":0,\"loss\":1}\n{\"step\":\n{}\n", "", "source::syntax", 2, 8),
+            ("{\"step\":0,\"step\":1}\n", "", "source::duplicate-key", 1, 11),
+            ("[1]\n", "", "source::wrong-type", 1, 1),
+            ("{\"step\":0,\"x\":1}\n", "", "import::no-values", 0, 0),
+            ("", "", "import::no-values", 0, 0),
+            ("{\"step\":0,\"loss\":1}\n", "lr=rate", "import::unknown-name", 0, 0),
+        ] {
+            let refusal = read(text, map).unwrap_err();
+            let place = (refusal.place.line, refusal.place.column);
+            assert_eq!((refusal.code.id, place), (code, (line, column)), "{text}: {refusal}");
+        }
+        let refusal = read("{\"iter\":0,\"loss\":1}\n", "").unwrap_err();
+        assert_eq!(refusal.way_out, "perhaps `--map step=iter`");
+        let refusal = read("{\"step\":0,\"loss\":1}\n", "lr=los").unwrap_err();
+        assert_eq!(refusal.way_out, "perhaps `--map lr=loss`");
+    }
+
+    #[test]
+    fn a_torn_last_line_is_named() {
+        let run = read("{\"step\":0,\"loss\":1}\n{\"step\":1,\"lo", "").unwrap();
+        assert_eq!(run.training.len(), 1);
+        assert_eq!(
+            (run.findings[0].refusal.code.id, run.findings[0].refusal.place.line),
+            ("import::torn-line", 2)
+        );
+    }
+
+    #[test]
+    fn bare_words_for_what_is_not_finite_become_strings() {
+        for (text, wanted) in [
+            (
+                r#"{"a":NaN,"b":[-Infinity,Infinity]}"#,
+                r#"{"a":"NaN","b":["-Infinity","Infinity"]}"#,
+            ),
+            (r#"{"NaN":"NaN \" NaN","é":1}"#, r#"{"NaN":"NaN \" NaN","é":1}"#),
+            ("\"\\", "\"\\"),
+        ] {
+            assert_eq!(quote_nonfinite(text), wanted);
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever the bytes are, reading ends in a run or a refusal.
+        #[test]
+        fn any_log_is_read_or_refused(text in r#"([{}:,"\\a-z0-9eE.+\- \n\[\]]|"step":1,|"loss":|NaN|\{"step":2,"loss":3\}){0,30}"#) {
+            let _ = read(&text, "");
+        }
+
+        /// Rows that are written are read back as they were printed.
+        #[test]
+        fn rows_survive(losses in proptest::collection::vec("[1-9][0-9]{0,2}\\.[0-9]{1,6}", 1..20)) {
+            let text: String =
+                losses.iter().enumerate().map(|(step, loss)| format!("{{\"step\":{step},\"val_loss\":{loss}}}\n")).collect();
+            let run = read(&text, "").unwrap();
+            let read: Vec<_> =
+                run.evaluations.iter().map(|row| row.get(&Column::ValidationLoss).unwrap().text()).collect();
+            proptest::prop_assert_eq!(read, losses);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! One run as its log tells it: rows of numbers as printed, by step, and what is odd about it.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use serde_json::{Map, Value as Json};
+
+use super::CHANGED;
+use super::log::{Identity, Log};
+use super::score::Timed;
+use crate::digest::Digest;
+use crate::source::{Place, Refusal};
+
+/// A number as it is printed in a log, finite or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Printed(Box<str>);
+
+impl Printed {
+    /// The longest text that is read as a number.
+    const CAP: usize = 40;
+
+    /// Reads decimals (`-1.5`, `3`, `2e-05`) and the three words `nan`, `inf`, `-inf` in any case.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let known = is_decimal(bytes) || nonfinite(bytes).is_some();
+        let text = std::str::from_utf8(bytes).ok().filter(|_| known && bytes.len() <= Self::CAP)?;
+        Some(Self(text.into()))
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The nearest float, where it is finite.
+    pub fn value(&self) -> Option<f64> {
+        self.0.parse().ok().filter(|value: &f64| value.is_finite())
+    }
+
+    /// `nan`, `inf` or `-inf`; a decimal beyond every float is infinite too.
+    pub fn nonfinite(&self) -> Option<&'static str> {
+        nonfinite(self.0.as_bytes()).or_else(|| match self.0.parse::<f64>() {
+            Ok(value) if value.is_infinite() => Some(if value > 0.0 { "inf" } else { "-inf" }),
+            _ => None,
+        })
+    }
+}
+
+/// Whether `bytes` are an optional minus, digits, an optional fraction and an optional exponent.
+fn is_decimal(bytes: &[u8]) -> bool {
+    let digits = |bytes: &[u8]| !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
+    let bytes = bytes.strip_prefix(b"-").unwrap_or(bytes);
+    let mut parts = bytes.splitn(2, |byte| matches!(byte, b'e' | b'E'));
+    let (mantissa, exponent) = (parts.next().unwrap_or_default(), parts.next());
+    let mut halves = mantissa.splitn(2, |&byte| byte == b'.');
+    let (whole, fraction) = (halves.next().unwrap_or_default(), halves.next());
+    let signed = |bytes| {
+        digits(
+            <[u8]>::strip_prefix(bytes, b"-")
+                .or(<[u8]>::strip_prefix(bytes, b"+"))
+                .unwrap_or(bytes),
+        )
+    };
+    digits(whole) && fraction.is_none_or(digits) && exponent.is_none_or(signed)
+}
+
+fn nonfinite(bytes: &[u8]) -> Option<&'static str> {
+    let words = [
+        ("nan", "nan"),
+        ("inf", "inf"),
+        ("-inf", "-inf"),
+        ("infinity", "inf"),
+        ("-infinity", "-inf"),
+    ];
+    words
+        .iter()
+        .find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(bytes))
+        .map(|(_, name)| *name)
+}
+
+/// What a number of a row is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Column {
+    /// Tokens seen so far.
+    Tokens,
+    /// The loss of a training step.
+    Loss,
+    /// The norm of the gradient.
+    GradNorm,
+    /// The learning rate.
+    LearningRate,
+    /// The loss on the validation text.
+    ValidationLoss,
+    /// Milliseconds of training so far.
+    TrainTime,
+    /// Milliseconds a step so far.
+    StepAverage,
+    /// Seconds so far.
+    Seconds,
+    /// Anything else, under its name in the log.
+    Other(Cow<'static, str>),
+}
+
+impl Column {
+    /// The columns with a meaning of their own.
+    pub const KNOWN: [Self; 8] = [
+        Self::Tokens,
+        Self::Loss,
+        Self::GradNorm,
+        Self::LearningRate,
+        Self::ValidationLoss,
+        Self::TrainTime,
+        Self::StepAverage,
+        Self::Seconds,
+    ];
+
+    /// The name that `--map` and the tables of a bundle use.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Loss => "loss",
+            Self::GradNorm => "grad_norm",
+            Self::LearningRate => "lr",
+            Self::ValidationLoss => "val_loss",
+            Self::TrainTime => "train_time_ms",
+            Self::StepAverage => "step_avg_ms",
+            Self::Seconds => "seconds",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// Whether it says how long something took.
+    pub fn is_time(&self) -> bool {
+        matches!(self, Self::TrainTime | Self::StepAverage | Self::Seconds)
+    }
+}
+
+/// The numbers that a log prints for one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The step.
+    pub step: u64,
+    /// The numbers, in the order of the log.
+    pub cells: Vec<(Column, Printed)>,
+}
+
+impl Row {
+    /// The number in a column.
+    pub fn get(&self, column: &Column) -> Option<&Printed> {
+        self.cells.iter().find(|(name, _)| name == column).map(|(_, number)| number)
+    }
+}
+
+/// Something odd about a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// What, where, and what to do.
+    pub refusal: Refusal,
+    /// Whether the run is left out of the figures of its group.
+    pub excludes: bool,
+}
+
+/// One run of a log.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The name of its bundle.
+    pub name: String,
+    /// The file that it was read from, as it was named.
+    pub file: String,
+    /// The bytes of that file.
+    pub identity: Identity,
+    /// The digest of the metric lines alone, which a renamed or re-wrapped copy shares.
+    pub metrics_sha256: Digest,
+    /// Training records, by rising step.
+    pub training: Vec<Row>,
+    /// Evaluations, by rising step.
+    pub evaluations: Vec<Row>,
+    /// The last step that the run was meant to reach.
+    pub planned: Option<u64>,
+    /// The last step that the log says was reached, beside its rows.
+    pub reached: Option<u64>,
+    /// The seed, as printed.
+    pub seed: Option<String>,
+    /// What the log says about how the run was made.
+    pub config: Map<String, Json>,
+    /// What an MLPerf log says about its time.
+    pub timed: Option<Timed>,
+    /// What else the receipt shall say about the run.
+    pub extra: Map<String, Json>,
+    /// What is odd about it.
+    pub findings: Vec<Finding>,
+}
+
+impl Run {
+    /// A run of which nothing is known but its bytes.
+    pub fn new(file: &str, identity: Identity, metrics_sha256: Digest) -> Self {
+        Self {
+            name: String::new(),
+            file: file.to_owned(),
+            identity,
+            metrics_sha256,
+            training: Vec::new(),
+            evaluations: Vec::new(),
+            planned: None,
+            reached: None,
+            seed: None,
+            config: Map::new(),
+            timed: None,
+            extra: Map::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// The digest of the log, which is read again where it was not taken.
+    pub fn sha256(&self) -> Result<Digest, Refusal> {
+        let read = || Log::open(Path::new(&self.file), &self.file, true)?.finish();
+        let identity = if self.identity.sha256.is_some() { self.identity } else { read()? };
+        let changed = || {
+            let expected = format!("{} bytes", self.identity.bytes);
+            CHANGED.at(
+                Place::file(self.file.as_str()),
+                expected,
+                format!("{} bytes", identity.bytes),
+            )
+        };
+        identity.sha256.filter(|_| identity.bytes == self.identity.bytes).ok_or_else(changed)
+    }
+
+    /// The last step of which the log says anything.
+    pub fn last_step(&self) -> Option<u64> {
+        let last = |rows: &[Row]| rows.last().map(|row| row.step);
+        last(&self.training).max(last(&self.evaluations)).max(self.reached)
+    }
+
+    /// The validation loss at the last step.
+    pub fn final_loss(&self) -> Option<&Printed> {
+        let last = self.last_step()?;
+        self.evaluations
+            .iter()
+            .rev()
+            .take_while(|row| row.step == last)
+            .find_map(|row| row.get(&Column::ValidationLoss))
+    }
+
+    /// Whether it ran to its planned end, where a plan is known.
+    pub fn finished(&self) -> Option<bool> {
+        Some(self.last_step()? >= self.planned?)
+    }
+
+    /// Whether it counts in the figures of its group.
+    pub fn counts(&self) -> bool {
+        !self.findings.iter().any(|finding| finding.excludes)
+    }
+
+    /// Notes something odd that leaves the run in the figures.
+    pub fn note(&mut self, refusal: Refusal) {
+        self.findings.push(Finding { refusal, excludes: false });
+    }
+
+    /// Notes something that takes the run out of the figures.
+    pub fn exclude(&mut self, refusal: Refusal) {
+        self.findings.push(Finding { refusal, excludes: true });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_printed() {
+        for text in ["3.2790", "-1.5", "0", "2e-05", "1E+3", "nan", "NaN", "-inf", "Infinity"] {
+            assert_eq!(Printed::parse(text.as_bytes()).unwrap().text(), text);
+        }
+        let long = "1".repeat(41);
+        for text in
+            ["", ".", ".5", "1.", "+1", "1e", "0x1", "1_0", "1.2.3", "--1", " 1", "é", &long]
+        {
+            assert_eq!(Printed::parse(text.as_bytes()), None, "{text}");
+        }
+        let number = |text: &str| Printed::parse(text.as_bytes()).unwrap();
+        assert_eq!((number("nan").value(), number("nan").nonfinite()), (None, Some("nan")));
+        assert_eq!((number("-1e999").value(), number("-1e999").nonfinite()), (None, Some("-inf")));
+        assert_eq!((number("3.2790").value(), number("3.2790").nonfinite()), (Some(3.279), None));
+    }
+}

@@ -1,0 +1,390 @@
+//! A bundle for each run. All of them are written and read back in a hidden folder beside their
+//! places, and only then get their names: an import that fails leaves nothing behind.
+//!
+//! JSON documents hold numbers in their canonical form, in which 3.2790 is 3.279. So the tables in
+//! `data/printed/` hold every number a second time as the log prints it, for claims about printed digits.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Number, Value as Json, json};
+
+use super::run::{Column, Printed, Row, Run};
+use super::{CHANGED, EXISTS, Group, INTERRUPTED, Import, in_parallel};
+use crate::bundle::{
+    self, Bundle, BundleWriter, CANNOT_WRITE, Chain, Checkpoint, METRICS, Origin, Receipt,
+};
+use crate::digest::Digest;
+use crate::source::{Place, Refusal};
+
+/// Where bundles are until all of them are whole.
+const SCRATCH: &str = ".import";
+/// Members of an evaluation that have a meaning of their own.
+const RESERVED: [&str; 9] =
+    ["step", "tokens_seen", "nats", "predicted_tokens", "bytes", "loss", "bpb", "blocks", "core"];
+/// From here on canonical JSON cannot tell integers apart.
+const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
+
+/// Writes a bundle for each run into the folder at `out`; with `keep_source` the logs go in too. The
+/// answer has the digests of the bundles, in the order of the runs.
+pub fn write(
+    import: &Import,
+    out: &Path,
+    keep_source: bool,
+    threads: usize,
+) -> Result<Vec<Digest>, Vec<Refusal>> {
+    let runs: Vec<_> = import.runs().collect();
+    let there = runs
+        .iter()
+        .map(|(_, run)| out.join(&run.name))
+        .filter(|path| path.symlink_metadata().is_ok());
+    let there: Vec<_> =
+        there.map(|path| EXISTS.at(place(&path), "no such bundle yet", "one")).collect();
+    if !there.is_empty() {
+        return Err(there);
+    }
+    let one = |refusal: Refusal| vec![refusal];
+    let scratch = Scratch::create(out).map_err(one)?;
+    let written = in_parallel(&runs, threads, |(group, run)| {
+        write_one(import, group, run, &scratch.folder.join(&run.name), keep_source)
+    });
+    let (digests, refusals): (Vec<_>, Vec<_>) = written.into_iter().partition(Result::is_ok);
+    if !refusals.is_empty() {
+        return Err(refusals.into_iter().filter_map(Result::err).collect());
+    }
+    let names: Vec<_> = runs.iter().map(|(_, run)| run.name.as_str()).collect();
+    scratch.release(out, &names).map_err(one)?;
+    Ok(digests.into_iter().filter_map(Result::ok).collect())
+}
+
+fn place(path: &Path) -> Place {
+    Place::file(path.display().to_string())
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Refusal {
+    CANNOT_WRITE.at(place(path), "a folder that can be written", error.to_string())
+}
+
+/// The hidden folder; what is in it when it is dropped goes with it.
+struct Scratch {
+    folder: PathBuf,
+    /// The folder for the bundles, where it was made for them.
+    made: Option<PathBuf>,
+}
+
+impl Scratch {
+    fn create(out: &Path) -> Result<Self, Refusal> {
+        let made = (!out.exists()).then(|| out.to_owned());
+        fs::create_dir_all(out).map_err(|error| cannot_write(out, &error))?;
+        let folder = out.join(SCRATCH);
+        match fs::create_dir(&folder) {
+            Ok(()) => Ok(Self { folder, made }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(INTERRUPTED.at(place(&folder), "no such folder", "one"))
+            }
+            Err(error) => Err(cannot_write(&folder, &error)),
+        }
+    }
+
+    /// Gives all bundles their names, or none.
+    fn release(mut self, out: &Path, names: &[&str]) -> Result<(), Refusal> {
+        let sync = |path: &Path| fs::File::open(path).and_then(|folder| folder.sync_all());
+        for (at, name) in names.iter().enumerate() {
+            let path = out.join(name);
+            if let Err(error) = fs::rename(self.folder.join(name), &path) {
+                for name in names.iter().take(at) {
+                    // Back into the hidden folder, which is about to go.
+                    let _ = fs::rename(out.join(name), self.folder.join(name));
+                }
+                return Err(cannot_write(&path, &error));
+            }
+        }
+        self.made = None;
+        sync(out).map_err(|error| cannot_write(out, &error))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+        if let Some(made) = &self.made {
+            let _ = fs::remove_dir(made);
+        }
+    }
+}
+
+/// Writes one bundle and reads it back.
+fn write_one(
+    import: &Import,
+    group: &Group,
+    run: &Run,
+    path: &Path,
+    keep_source: bool,
+) -> Result<Digest, Refusal> {
+    let mut writer = BundleWriter::create(path)?;
+    if !run.config.is_empty() {
+        writer.json("data/config.json", &Json::Object(run.config.clone()))?;
+    }
+    let unwritable = |error: crate::digest::NotCanonical| {
+        bundle::UNWRITABLE.at(
+            Place::file(run.file.as_str()),
+            "numbers with canonical text",
+            error.to_string(),
+        )
+    };
+    let (mut metrics, mut chain) = (String::new(), Chain::default());
+    for record in run.training.iter().filter_map(metrics_record) {
+        metrics.push_str(&chain.extend(record).map_err(unwritable)?);
+    }
+    let mut timing = String::new();
+    for record in timing_records(run) {
+        timing.push_str(&crate::digest::canonical(&Json::Object(record)).map_err(unwritable)?);
+        timing.push('\n');
+    }
+    for (name, text) in [
+        (METRICS, metrics),
+        ("data/timing.jsonl", timing),
+        ("data/printed/training.csv", table(&run.training)),
+        ("data/printed/validation.csv", table(&run.evaluations)),
+    ] {
+        if !text.is_empty() {
+            writer.file(name, text.as_bytes())?;
+        }
+    }
+    let mut checkpoints = Vec::new();
+    for row in &run.evaluations {
+        let name = format!("data/evaluation/step-{:06}.json", row.step);
+        writer.json(&name, &Json::Object(evaluation(row)))?;
+        let tokens_seen = row.get(&Column::Tokens).and_then(|tokens| tokens.text().parse().ok());
+        checkpoints.push(Checkpoint {
+            step: row.step,
+            tokens_seen,
+            evaluation: Some(name),
+            weights: None,
+            weights_sha256: None,
+            tensors_sha256: None,
+        });
+    }
+    if keep_source {
+        writer.file("data/source.log", &source(run)?)?;
+    }
+    let digest = writer.finish(&receipt(import, group, run, run.sha256()?, checkpoints))?;
+    Bundle::load_folder(path, &path.display().to_string(), Some(&digest), 1)?;
+    Ok(digest)
+}
+
+/// The bytes of the log, if they are still those that were read.
+fn source(run: &Run) -> Result<Vec<u8>, Refusal> {
+    let bytes = fs::read(&run.file).map_err(|error| cannot_write(Path::new(&run.file), &error))?;
+    let wanted = run.sha256()?;
+    if Digest::of(&bytes) == wanted {
+        return Ok(bytes);
+    }
+    let expected = format!("the bytes with sha256 {wanted}");
+    Err(CHANGED.at(Place::file(run.file.as_str()), expected, "others"))
+}
+
+fn receipt(
+    import: &Import,
+    group: &Group,
+    run: &Run,
+    sha256: Digest,
+    checkpoints: Vec<Checkpoint>,
+) -> Receipt {
+    let file = Path::new(&run.file).file_name().map(|name| name.to_string_lossy().into_owned());
+    let codes: BTreeSet<_> = run.findings.iter().map(|finding| finding.refusal.code.id).collect();
+    let mut extra = run.extra.clone();
+    extra.insert(
+        "importer".to_owned(),
+        json!({
+            "format": import.format.word(),
+            "name": env!("CARGO_PKG_NAME"),
+            "version": env!("CARGO_PKG_VERSION"),
+        }),
+    );
+    extra.insert(
+        "source".to_owned(),
+        json!({
+            "bytes": run.identity.bytes,
+            "name": file,
+            "sha256": sha256.to_string(),
+        }),
+    );
+    extra.insert("group".to_owned(), group.name.as_str().into());
+    if !codes.is_empty() {
+        extra.insert("findings".to_owned(), json!(codes));
+    }
+    let id = bundle::Run {
+        id: run.name.clone(),
+        study: None,
+        arm: None,
+        plan_commit: None,
+        finished: run.finished(),
+    };
+    Receipt { run: Some(id), checkpoints, extra, ..Receipt::new(Origin::Emitted) }
+}
+
+/// A number of a log in JSON: integers that JSON readers disagree on are strings.
+fn number(printed: &Printed) -> Option<Json> {
+    let whole = printed.text().parse::<i64>().ok();
+    if let Some(whole) = whole.filter(|whole| whole.unsigned_abs() <= 1 << 53) {
+        return Some(whole.into());
+    }
+    let value = printed.value()?;
+    if whole.is_some() || value.abs() >= EXACT_INTEGERS {
+        return Some(printed.text().into());
+    }
+    Number::from_f64(value).map(Json::Number)
+}
+
+/// Puts a number into a record, or says in its place that it is none.
+fn put(record: &mut Map<String, Json>, key: &str, printed: &Printed) {
+    match (number(printed), printed.nonfinite()) {
+        (Some(number), _) => {
+            record.insert(key.to_owned(), number);
+        }
+        (None, Some(word)) => {
+            record.entry("nonfinite").or_insert_with(|| word.into());
+        }
+        (None, None) => {}
+    }
+}
+
+/// The training record of a row, where it has one.
+fn metrics_record(row: &Row) -> Option<Map<String, Json>> {
+    let mut record = Map::new();
+    for column in [Column::Loss, Column::GradNorm, Column::LearningRate, Column::Tokens] {
+        if let Some(printed) = row.get(&column) {
+            put(&mut record, column.name(), printed);
+        }
+    }
+    let told = !record.is_empty();
+    record.insert("step".to_owned(), row.step.into());
+    told.then_some(record)
+}
+
+/// What rows say about time, by step.
+fn timing_records(run: &Run) -> Vec<Map<String, Json>> {
+    let mut rows: Vec<_> = run.training.iter().chain(&run.evaluations).collect();
+    rows.sort_by_key(|row| row.step);
+    let mut records = Vec::new();
+    for row in rows {
+        let mut record = Map::new();
+        for (column, printed) in row.cells.iter().filter(|(column, _)| column.is_time()) {
+            put(&mut record, column.name(), printed);
+        }
+        if !record.is_empty() {
+            record.insert("step".to_owned(), row.step.into());
+            records.push(record);
+        }
+    }
+    records
+}
+
+/// The evaluation of a row.
+fn evaluation(row: &Row) -> Map<String, Json> {
+    let mut record = Map::new();
+    for (column, printed) in &row.cells {
+        match column {
+            Column::ValidationLoss => put(&mut record, "loss", printed),
+            Column::Tokens => put(&mut record, "tokens_seen", printed),
+            Column::Other(name) if !RESERVED.contains(&&**name) => put(&mut record, name, printed),
+            _ => {}
+        }
+    }
+    record.insert("step".to_owned(), row.step.into());
+    record
+}
+
+/// Rows as a table of printed numbers; nothing where there are none.
+fn table(rows: &[Row]) -> String {
+    let told: BTreeSet<&Column> =
+        rows.iter().flat_map(|row| row.cells.iter().map(|(column, _)| column)).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("step");
+    for column in &told {
+        text.push(',');
+        text.push_str(&quoted(&heading(column)));
+    }
+    text.push('\n');
+    for row in rows {
+        text.push_str(&row.step.to_string());
+        for column in &told {
+            text.push(',');
+            text.push_str(row.get(column).map_or("", Printed::text));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The name of a column; those of others may not be taken for ours.
+fn heading(column: &Column) -> String {
+    match column {
+        Column::Other(name) => {
+            let ours = name.is_empty()
+                || name == "step"
+                || Column::KNOWN.iter().any(|known| known.name() == name);
+            if ours { format!("their {name}") } else { name.to_string() }
+        }
+        known => known.name().to_owned(),
+    }
+}
+
+/// A cell of a table, in quotes where it needs them.
+fn quoted(text: &str) -> String {
+    let plain = !text.contains([',', '"', '\n', '\r']);
+    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(text: &str) -> Printed {
+        Printed::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn numbers_keep_their_value_or_become_strings() {
+        for (text, wanted) in [
+            ("3.2790", json!(3.279)),
+            ("7", json!(7)),
+            ("-7", json!(-7)),
+            ("9007199254740993", json!("9007199254740993")),
+            ("123456789012345678901234567890", json!("123456789012345678901234567890")),
+            ("8.1e+16", json!("8.1e+16")),
+            ("1e-300", json!(1e-300)),
+        ] {
+            assert_eq!(number(&printed(text)), Some(wanted), "{text}");
+        }
+        let mut record = Map::new();
+        put(&mut record, "loss", &printed("nan"));
+        put(&mut record, "grad_norm", &printed("inf"));
+        assert_eq!(Json::Object(record), json!({"nonfinite": "nan"}));
+    }
+
+    #[test]
+    fn tables_keep_what_is_printed() {
+        let other = |name: &str| Column::Other(name.to_owned().into());
+        let row = |step, cells: Vec<(Column, &str)>| Row {
+            step,
+            cells: cells.into_iter().map(|(column, text)| (column, printed(text))).collect(),
+        };
+        let rows = [
+            row(0, vec![(Column::ValidationLoss, "3.2790"), (other("a,b"), "1")]),
+            row(5, vec![(other("loss"), "nan"), (other(""), "2.0")]),
+        ];
+        assert_eq!(
+            table(&rows),
+            "step,val_loss,their ,\"a,b\",their loss\n0,3.2790,,1,\n5,,2.0,,nan\n"
+        );
+        assert_eq!(table(&[]), "");
+        assert_eq!(Json::Object(evaluation(&rows[0])), json!({"step": 0, "loss": 3.279, "a,b": 1}));
+        assert_eq!(Json::Object(evaluation(&rows[1])), json!({"step": 5, "": 2.0}));
+    }
+}
