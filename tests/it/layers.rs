@@ -54,8 +54,6 @@ const SHARED: &[&str] = &[
     "statement",
     "tolerance",
 ];
-const SHARED: &[&str] =
-    &["arms", "axes", "comparison", "mod", "plus_minus", "significance", "statement", "tolerance"];
 
 /// What prints: macros, and the streams that they write to.
 const MACROS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];
