@@ -16,6 +16,8 @@ pub const ENUMERATED_TO: usize = 10;
 pub const INFERENCE_FROM: usize = 8;
 /// How many resamples can be drawn.
 pub const RESAMPLES: std::ops::RangeInclusive<usize> = 100..=10_000_000;
+/// The most values that are drawn for one distribution: some seconds' work.
+const MOST_DRAWS: usize = 1 << 30;
 /// The most combinations of two enumerated lists that are themselves enumerated.
 const MOST_COMBINATIONS: usize = 1 << 20;
 /// Two means this close, in units of the largest value, are one: their sums only differ by rounding.
@@ -62,7 +64,7 @@ impl Resampled {
         let distribution = if values.len() <= ENUMERATED_TO {
             merged(enumerated(values), rounding)
         } else {
-            check_resamples(resamples)?;
+            check_resamples(resamples, values.len())?;
             let mut means = sampled(values, resamples, &mut Rng::new(seed, "bootstrap"));
             let n = values.len() as f64;
             means.iter_mut().for_each(|sum| *sum /= n);
@@ -92,7 +94,7 @@ impl Resampled {
             });
             merged(all.collect(), rounding)
         } else {
-            check_resamples(resamples)?;
+            check_resamples(resamples, a.len().max(b.len()))?;
             let mut differences = sampled(a, resamples, &mut Rng::new(seed, "bootstrap a"));
             let others = sampled(b, resamples, &mut Rng::new(seed, "bootstrap b"));
             let (left_n, right_n) = (a.len() as f64, b.len() as f64);
@@ -217,11 +219,14 @@ fn checked_mean(values: &[f64]) -> Result<f64, Refused> {
     mean(values)
 }
 
-pub(super) fn check_resamples(found: usize) -> Result<(), Refused> {
-    if RESAMPLES.contains(&found) {
+/// Refuses fewer or more resamples of `n` values than can be drawn.
+pub(super) fn check_resamples(found: usize, n: usize) -> Result<(), Refused> {
+    let (least, most) = (*RESAMPLES.start(), MOST_DRAWS / n.max(1));
+    let most = most.min(*RESAMPLES.end());
+    if (least..=most).contains(&found) {
         return Ok(());
     }
-    Err(Refused::Resamples { least: *RESAMPLES.start(), most: *RESAMPLES.end(), found })
+    Err(Refused::Resamples { least, most, found })
 }
 
 /// The probability outside a level on one side.
@@ -397,6 +402,9 @@ mod tests {
         let values: Vec<_> = (0..11).map(f64::from).collect();
         let bounds = Refused::Resamples { least: 100, most: 10_000_000, found: 10 };
         assert_eq!(error(Resampled::of(&values, 10, 1)), bounds);
+        let many = vec![1.0; 1 << 20].into_iter().chain([2.0]).collect::<Vec<_>>();
+        let bounds = Refused::Resamples { least: 100, most: 1023, found: 10_000 };
+        assert_eq!(error(Resampled::of(&many, 10_000, 1)), bounds);
         let some = Resampled::of(&values, 100, 1).unwrap();
         for level in [0.0, 1.0, -0.5, f64::NAN] {
             assert!(matches!(some.percentile(level), Err(Refused::NotAProbability(_))));
