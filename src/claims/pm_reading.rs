@@ -194,6 +194,14 @@ impl Comparison {
         welch.into_iter().chain(paired).collect()
     }
 
+    /// What a test is made from.
+    fn used(&self, test: Test) -> Box<dyn Iterator<Item = &Stated> + '_> {
+        match test {
+            Test::Welch => Box::new(self.arms.iter().flatten()),
+            Test::Paired => Box::new(self.gap.iter()),
+        }
+    }
+
     /// The statistic of a - b under one reading; `None` where the test is not possible.
     fn tested(&self, test: Test, reading: Reading) -> Option<Tested> {
         let of = |stated: &Stated| stated.reading.unwrap_or(reading);
@@ -323,10 +331,13 @@ impl Rule {
 
     /// Every possible test under every reading that is left.
     fn judge(&self, comparison: &Comparison, family: &[Member]) -> Outcome {
-        let declared = comparison.stated().all(|stated| stated.reading.is_some());
-        let readings = if declared { &Reading::ALL[..1] } else { &Reading::ALL[..] };
+        let others = || family.iter().flat_map(Member::stated);
         let mut replies = Vec::new();
         for test in comparison.tests() {
+            // One reading stands for all where nothing that the test uses is left open.
+            let declared =
+                comparison.used(test).chain(others()).all(|stated| stated.reading.is_some());
+            let readings = if declared { &Reading::ALL[..1] } else { &Reading::ALL[..] };
             for &reading in readings {
                 let Some(tested) = comparison.tested(test, reading) else { continue };
                 let p = |direction| {
