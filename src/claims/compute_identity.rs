@@ -242,7 +242,8 @@ fn judged(node: Node, shares: &[Share]) -> Result<Outcome, Refusal> {
             [_] => format!("6·N·D is {text} times C, which does not pay for it"),
             _ => format!("C pays for 6·N·D with none of the counts; 6·N·D / C is {text}"),
         };
-        Outcome::refuted(&BELOW_FLOOR, reason)
+        // Whose compute it is decides who may be compared.
+        Outcome::refuted(&BELOW_FLOOR, reason).weighing(Weight::Decision)
     } else if shares.len() > 1 {
         Outcome::inconclusive(
             &DEPENDS,
