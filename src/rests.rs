@@ -163,8 +163,7 @@ impl Base {
 
     /// Takes the weaker of two, part by part; a claim without evidence says nothing about a basis.
     fn weaken(&mut self, below: Base) {
-        let least = |own: Option<Origin>, other| own.into_iter().chain(other).min();
-        self.origin = least(self.origin, below.origin);
+        self.origin = self.origin.into_iter().chain(below.origin).min();
         self.method = self.method.into_iter().chain(below.method).min();
         if below.verdict < self.verdict {
             let (origin, method) = (self.origin, self.method);
