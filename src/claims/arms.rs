@@ -50,7 +50,7 @@ enum Runs {
     /// What each run came to.
     Values(Vec<Quantity>),
     /// The mean of `n` runs, and the statement that prints their spread, where one does.
-    Printed { mean: Interval, spread: Option<Stated>, n: usize },
+    Printed { mean: Interval, spread: Option<Box<Stated>>, n: usize },
 }
 
 impl Arm {
@@ -78,7 +78,7 @@ impl Arm {
             ["mean" | "printed"] => {
                 let stated = Stated::read(node, node, evidence)?;
                 let (mean, n) = (stated.mean.clone(), runs(node, evidence)?);
-                Runs::Printed { mean, spread: Some(stated), n }
+                Runs::Printed { mean, spread: Some(Box::new(stated)), n }
             }
             [] => Runs::Values(vec![plain(evidence.quantity(node)?)]),
             many => {
@@ -300,7 +300,7 @@ impl Arm {
         let stated = Stated::printed(text, document.root()).unwrap();
         let stated = Stated { n: Some(n), reading: Some(reading), ..stated };
         let (mean, n) = (stated.mean.clone(), n as usize);
-        Self { label: label.to_owned(), runs: Runs::Printed { mean, spread: Some(stated), n } }
+        Self { label: label.to_owned(), runs: Runs::Printed { mean, spread: Some(Box::new(stated)), n } }
     }
 }
 
@@ -336,7 +336,7 @@ mod tests {
         else {
             panic!()
         };
-        let spread = spread.map(|stated| Stated { reading: None, ..stated });
+        let spread = spread.map(|stated| Box::new(Stated { reading: None, ..*stated }));
         let undeclared = Arm { label: "c".to_owned(), runs: Runs::Printed { mean, spread, n } };
         assert_eq!(undeclared.summaries().unwrap_err(), "what the ± of c is, is not declared");
     }

@@ -422,7 +422,7 @@ impl Computed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::gap::OTHER_DIGITS;
+    use crate::claims::tolerance::OTHER_UNIT as OTHER_DIGITS;
     use proptest::prelude::*;
 
     fn verdict(computed: &Computed, claimed: &str) -> Verdict {

@@ -146,10 +146,10 @@ struct Duel<'a> {
 
 /// What measures the noise of a duel.
 enum Basis {
-    /// Replicates of both: the test that decides, and Welch's where it is another.
-    Own(Test, Option<Test>),
+    /// Replicates of both: the test that decides, then Welch's where it is another.
+    Own(Vec<Test>),
     /// Replicates of this group, which is not both of the candidates.
-    Borrowed(Test, String),
+    Borrowed(Box<Test>, String),
     /// Nothing, and why.
     Nothing(String),
 }
@@ -166,16 +166,20 @@ impl<'a> Duel<'a> {
         let estimate = Computed::exact(difference(ahead, behind), recorded);
         let pair = Pair::of(ahead, behind, pairing, node)?;
         let basis = match pair.tests {
-            Ok(mut tests) if pairing.established => Basis::Own(tests.swap_remove(0), None),
-            Ok(mut tests) => match Test::pooled(ahead, behind) {
-                Ok(pooled) => Basis::Own(pooled, Some(tests.swap_remove(0))),
+            // Welch's test is the other one of pairs, and the only one of what is not paired.
+            Ok(tests) if pairing.established => Basis::Own(tests.into_iter().take(1).collect()),
+            Ok(tests) => match Test::pooled(ahead, behind) {
+                Ok(pooled) => {
+                    Basis::Own(std::iter::once(pooled).chain(tests.into_iter().take(1)).collect())
+                }
                 Err(why) => Basis::Nothing(why),
             },
             Err(why) => {
                 let other = [ahead, behind].into_iter().find(|arm| arm.summaries().is_ok());
                 let borrowed = noise.or(other).map(|noise| {
                     Test::borrowed(ahead, behind, noise).map(|test| {
-                        Basis::Borrowed(test, format!("{} ({} runs)", noise.name(), noise.n()))
+                        let from = format!("{} ({} runs)", noise.name(), noise.n());
+                        Basis::Borrowed(Box::new(test), from)
                     })
                 });
                 borrowed.unwrap_or(Err(why)).unwrap_or_else(Basis::Nothing)
@@ -191,20 +195,16 @@ impl<'a> Duel<'a> {
 
     /// The p that counts in the family.
     fn p(&self, rule: &Rule) -> Option<f64> {
-        match &self.basis {
-            Basis::Own(test, _) => {
-                Some(rule.towards(self.direction()).tail().p(&test.as_printed()))
-            }
-            _ => None,
-        }
+        let Basis::Own(tests) = &self.basis else { return None };
+        Some(rule.towards(self.direction()).tail().p(&tests.first()?.as_printed()))
     }
 
     /// "CORE: MoE-256 - MoE-64 = 0.00132, pooled t = …".
     fn text(&self, level: f64) -> String {
         let test = match &self.basis {
-            Basis::Own(test, welch) => {
-                let welch = welch.as_ref().map(|welch| format!("; {}", welch.text(level)));
-                format!(", {}{}", test.text(level), welch.unwrap_or_default())
+            Basis::Own(tests) => {
+                let texts: Vec<_> = tests.iter().map(|test| test.text(level)).collect();
+                format!(", {}", texts.join("; "))
             }
             Basis::Borrowed(test, _) => {
                 let t = test.as_printed();
@@ -221,18 +221,14 @@ impl<'a> Duel<'a> {
     fn judge(&self, rule: &Rule) -> Outcome {
         let rule = rule.towards(self.direction());
         match &self.basis {
-            Basis::Own(test, welch) => {
-                let outcome = rule.decide(test, 0.0, WRONG);
-                let apart = |welch: &Test| rule.side(welch, 0.0) != rule.side(test, 0.0);
-                match welch.as_ref().filter(|welch| apart(welch)) {
-                    None => outcome,
-                    Some(welch) => {
-                        let (pooled, welch) = (rule.interval_text(test), rule.interval_text(welch));
-                        let reason = format!("{}: pooled {pooled}, Welch {welch}", test.what);
-                        Outcome::inconclusive(&SPREADS, reason)
-                    }
+            Basis::Own(tests) => match tests.as_slice() {
+                [pooled, welch] if rule.side(welch, 0.0) != rule.side(pooled, 0.0) => {
+                    let texts = [pooled, welch].map(|test| rule.interval_text(test)).join(", Welch ");
+                    Outcome::inconclusive(&SPREADS, format!("{}: pooled {texts}", pooled.what))
                 }
-            }
+                [test, ..] => rule.decide(test, 0.0, WRONG),
+                [] => Outcome::inconclusive(&ONE_RUN, "there is no test"),
+            },
             Basis::Borrowed(..) => Outcome::inconclusive(&BORROWED, "the noise is borrowed"),
             Basis::Nothing(why) => {
                 Outcome::inconclusive(&ONE_RUN, format!("{}: {why}", self.axis.name))
@@ -242,12 +238,11 @@ impl<'a> Duel<'a> {
 
     /// The printed statistic of this pair.
     fn printed(&self, claim: &Claim, rule: &Rule) -> Result<Outcome, Refusal> {
-        let (own, why) = match &self.basis {
-            Basis::Own(test, welch) => (std::iter::once(test).chain(welch).cloned().collect(), ""),
-            Basis::Borrowed(test, _) => (vec![test.clone()], ""),
-            Basis::Nothing(why) => (Vec::new(), why.as_str()),
+        let tests = match &self.basis {
+            Basis::Own(tests) => Ok(tests.as_slice()),
+            Basis::Borrowed(test, _) => Ok(std::slice::from_ref(&**test)),
+            Basis::Nothing(why) => Err(why.as_str()),
         };
-        let tests: Result<&[Test], &str> = if own.is_empty() { Err(why) } else { Ok(&own) };
         let estimate = &self.estimate;
         let statement =
             Statement { rule, tests, printed_test: None, estimate, boundary: 0.0, wrong: WRONG };

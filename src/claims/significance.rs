@@ -122,11 +122,8 @@ impl Rule {
                 Ok(1) if direction != Some(Direction::Differs) => true,
                 Ok(2) => false,
                 _ => {
-                    return Err(BAD_CHOICE.at(
-                        sides.place(),
-                        "1, with a direction, or 2",
-                        "another",
-                    ));
+                    let found = format!("`{}`", sides.printed().unwrap_or("no number"));
+                    return Err(BAD_CHOICE.at(sides.place(), "1, with a direction, or 2", found));
                 }
             },
         };
@@ -314,21 +311,24 @@ pub fn share(node: Node, most: f64) -> Result<f64, Refusal> {
 
 /// A p value: written here, or a term.
 fn probability(node: Node, evidence: &Evidence) -> Result<f64, Refusal> {
-    let p = match &node.value().kind {
+    let (text, p) = match &node.value().kind {
         Kind::Number(text) | Kind::Text(text) => {
-            Printed::parse(text).ok().map(|printed| printed.as_f64())
+            (text.to_string(), Printed::parse(text).ok().map(|printed| printed.as_f64()))
         }
-        _ => Some(nearest_f64(&evidence.quantity(node)?.value())),
+        _ => {
+            let quantity = evidence.quantity(node)?;
+            (quantity.text.clone(), Some(nearest_f64(&quantity.value())))
+        }
     };
-    p.filter(|p| (0.0..=1.0).contains(p))
-        .ok_or_else(|| BAD_CHOICE.at(node.place(), "a p value from 0 to 1", "something else"))
+    p.filter(|p| (0.0..=1.0).contains(p)).ok_or_else(|| {
+        BAD_CHOICE.at(node.place(), "a p value from 0 to 1", format!("`{text}`"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::claims::arms::Arm;
-    use crate::claims::gap;
     use crate::outcome::Verdict;
     use proptest::prelude::*;
 
@@ -337,7 +337,7 @@ mod tests {
         Rule { direction: Some(direction), alpha: 0.05, one_sided, family, level: 0.95 }
     }
 
-    const WRONG: Wrong = Wrong { digit: &gap::OTHER_DIGITS, decision: &gap::OTHER_DECISION };
+    const WRONG: Wrong = Wrong { digit: &ROUNDING, decision: &INFERRED };
 
     fn arm(values: &[i32]) -> Arm {
         let texts: Vec<_> =

@@ -154,13 +154,14 @@ impl<'a> Point<'a> {
 fn choose<'p, 'a>(
     points: &'p [Point<'a>],
     phase: Option<&str>,
-) -> Result<Vec<&'p Point<'a>>, Outcome> {
+) -> Result<Vec<&'p Point<'a>>, Box<Outcome>> {
     if points.is_empty() {
-        return Err(Outcome::unchecked(&MISSING, "no point of the trend is published"));
+        let reason = "no point of the trend is published";
+        return Err(Box::new(Outcome::unchecked(&MISSING, reason)));
     }
     if let Some(point) = points.iter().find(|point| point.phase.is_none()) {
         let reason = format!("the learning-rate phase at {} tokens is not named", point.tokens);
-        return Err(Outcome::unchecked(&NO_PHASE, reason));
+        return Err(Box::new(Outcome::unchecked(&NO_PHASE, reason)));
     }
     let mut phases: Vec<_> = points.iter().filter_map(|point| point.phase).collect();
     phases.sort_unstable();
@@ -170,18 +171,18 @@ fn choose<'p, 'a>(
         (None, [only]) => only,
         (None, many) => {
             let reason = format!("points of several phases and none is named: {}", many.join(", "));
-            return Err(Outcome::unchecked(&NO_PHASE, reason));
+            return Err(Box::new(Outcome::unchecked(&NO_PHASE, reason)));
         }
     };
     let chosen: Vec<_> = points.iter().filter(|point| point.phase == Some(meant)).collect();
     if let Some(point) = chosen.iter().find(|point| point.gaps.is_empty()) {
         let reason = format!("the gaps at {} tokens are not published", point.tokens);
-        return Err(Outcome::unchecked(&MISSING, reason));
+        return Err(Box::new(Outcome::unchecked(&MISSING, reason)));
     }
     if chosen.len() < 2 {
         let reason =
             format!("{} of the points lie in the phase {meant}: a slope needs two", chosen.len());
-        return Err(Outcome::unchecked(&MISSING, reason));
+        return Err(Box::new(Outcome::unchecked(&MISSING, reason)));
     }
     Ok(chosen)
 }

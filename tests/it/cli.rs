@@ -357,6 +357,114 @@ fn bad_input_is_refused_where_it_stands() {
 }
 
 #[test]
+fn groups_of_runs_that_cannot_be_are_refused_where_they_stand() {
+    let moe = "b = { label = \"MoE\", values = [{ fact = \"moe-1\" }, { fact = \"moe-2\" }, { fact = \"moe-3\" }] }";
+    let alike = "margin = { fact = \"margin\" }";
+    let cases = [
+        (
+            "pairs of unequal length",
+            "gap",
+            moe,
+            "paired = true\nb = { label = \"MoE\", values = [{ fact = \"moe-1\" }, { fact = \"moe-2\" }] }",
+        ),
+        (
+            "pairs of a printed mean",
+            "gap",
+            moe,
+            "paired = true\nb = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = 3 }",
+        ),
+        (
+            "a negative number of runs",
+            "gap",
+            moe,
+            "b = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = -3 }",
+        ),
+        (
+            "a fraction of a run",
+            "gap",
+            moe,
+            "b = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = 2.5 }",
+        ),
+        (
+            "a number of runs that is no count",
+            "gap",
+            moe,
+            "b = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = { fact = \"moe-2\" } }",
+        ),
+        (
+            "a mean of no runs",
+            "gap",
+            moe,
+            "b = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = 0 }",
+        ),
+        (
+            "± without a number",
+            "gap",
+            moe,
+            "b = { label = \"MoE\", printed = { fact = \"moe-1\" }, n = 3, reading = \"sd\" }",
+        ),
+        ("an unknown reading", "gap", "reading = \"se\"", "reading = \"stderr\""),
+        (
+            "two ways of giving the runs",
+            "gap",
+            moe,
+            "b = { label = \"MoE\", values = [{ fact = \"moe-1\" }], mean = { fact = \"moe-1\" } }",
+        ),
+        ("no runs", "gap", moe, "b = { label = \"MoE\", values = [] }"),
+        (
+            "an impossible alpha",
+            "gap",
+            "direction = \"greater\"",
+            "direction = \"greater\"\nalpha = 1.5",
+        ),
+        (
+            "a p above one",
+            "gap",
+            "direction = \"greater\"",
+            "direction = \"greater\"\nfamily = [1.5]",
+        ),
+        (
+            "one side of nothing",
+            "gap",
+            "direction = \"greater\"",
+            "direction = \"differs\"\nsides = 1",
+        ),
+        (
+            "half an interval",
+            "confidence_interval",
+            "claimed = \"[0.0243, 0.0313]\"",
+            "claimed = \"[0.0243, ]\"",
+        ),
+        (
+            "five resamples",
+            "confidence_interval",
+            "method = \"t\"",
+            "method = \"bca\"\nresamples = 5",
+        ),
+        (
+            "a margin below zero",
+            "equivalence",
+            alike,
+            "margin = { low = { fact = \"margin\" }, high = { fact = \"narrow\" } }",
+        ),
+        (
+            "no tokens",
+            "trend",
+            "tokens = { fact = \"t1\" }",
+            "tokens = { formula = \"delta\", inputs = { a = { fact = \"t1\" }, b = { fact = \"t1\" } } }",
+        ),
+        ("a seed that is missing", "trend", ", { fact = \"c4\" }]", "]"),
+        ("an unknown label", "ranking_significance", "winner = \"MoE-64\"", "winner = \"MoE-32\""),
+        ("a test of nothing", "target_test", "states = \"meets_rule\"", "states = \"passes\""),
+    ];
+    let drawn = cases.map(|(name, kind, from, to)| {
+        let post = format!("repro/{kind}.toml");
+        format!("## {name}\n{}\n", refused(kind, |root: &Path| edit(&root.join(&post), from, to)))
+    });
+    snapshot("refused_groups", &drawn.join("\n"));
+}
+
+#[test]
 fn bad_usage_is_refused_on_standard_error() {
     let temporary = project("identity");
     let empty = tempfile::tempdir().unwrap();

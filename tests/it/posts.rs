@@ -128,8 +128,7 @@ fn the_digests_are_answered() {
     }
     let refuted: Vec<_> =
         post.claims.iter().filter(|claim| claim.outcome.verdict == Verdict::Refuted).collect();
-    let refuted: Vec<_> = refuted.iter().map(|claim| claim.id.as_str()).collect();
-    assert_eq!(refuted, [""; 0]);
+    assert!(refuted.is_empty(), "{refuted:?}");
     let referee = post.referee.as_ref().unwrap();
     assert!(!referee.load_bearing_premises.is_empty() && !referee.missing_facts.is_empty());
 }
