@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Whole-process benchmarks of `repro`, side by side in one run.
+"""Benchmarks of `repro`, side by side in one run: whole processes, and intervals in process.
 
-  scripts/bench.py scipy    `verify --post all` against `python3 -c "import scipy.stats"`, in turn
-  scripts/bench.py linear   posts of 1 000 to 10 000 claims, one after the other, in rounds
-  scripts/bench.py import   `import speedrun --dry-run` of 1 500 complete logs against a script with one regular
-                            expression, in turn; the writing of their bundles on its own
+  scripts/bench.py scipy      `verify --post all` against `python3 -c "import scipy.stats"`, in turn
+  scripts/bench.py linear     posts of 1 000 to 10 000 claims, one after the other, in rounds
+  scripts/bench.py import     `import speedrun --dry-run` of 1 500 complete logs against a script with one
+                              regular expression, in turn; the writing of their bundles on its own
+  scripts/bench.py bootstrap  BCa of 22 values with 10 000 resamples against `scipy.stats.bootstrap`, in
+                              process, one thread each, call by call in turn
 
-Times are wall seconds of the whole process, memory is its peak resident set; both are medians, ratios
-are medians of pairs. Needs `cargo build --release` before, GNU time, and scipy for the first. Other load on the
-machine is printed, because it moves every figure.
+Of whole processes, times are wall seconds and memory is the peak resident set; figures are medians, ratios are
+medians of pairs. Needs `cargo build --release` before, GNU time, and scipy where it is named; `bootstrap` builds
+its own program. Other load on the machine is printed, because it moves every figure.
 """
 import json
 import os
@@ -164,6 +166,53 @@ def against_regex():
           f"{memory:.1f} MiB  exit {status}")
 
 
+def timing_program():
+    """The timing program of tests/benches, built by cargo."""
+    built = subprocess.run(["cargo", "bench", "--no-run", "--bench", "bootstrap", "--message-format", "json"],
+                           cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    messages = [json.loads(line) for line in built.stdout.splitlines()]
+    return next(m["executable"] for m in messages
+                if m.get("target", {}).get("name") == "bootstrap" and m.get("executable"))
+
+
+def bootstrap():
+    for name in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]:
+        os.environ[name] = "1"
+    import numpy
+    from scipy import stats
+    values = [round(((37 * i) % 23 - 8) * 0.013 + 0.0021 * i, 6) for i in range(22)]
+    program = subprocess.Popen([timing_program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def line(text):
+        program.stdin.write(text + "\n")
+        program.stdin.flush()
+
+    line(" ".join(map(str, values)))
+
+    def ours(calls=20):
+        line(str(calls))
+        seconds, low, high = map(float, program.stdout.readline().split())
+        return seconds / calls, (low, high)
+
+    def scipys(seed, **settings):
+        start = time.perf_counter()
+        found = stats.bootstrap((values,), numpy.mean, n_resamples=10_000, confidence_level=0.95,
+                                method="BCa", rng=numpy.random.default_rng(seed), **settings)
+        return time.perf_counter() - start, tuple(found.confidence_interval)
+
+    settings = {"as it comes": {}, "batch=1000": {"batch": 1000}, "batch=100": {"batch": 100}}
+    ours(), [scipys(0, **one) for one in settings.values()]
+    rounds = [(ours(), [scipys(seed, **one) for one in settings.values()]) for seed in range(10 * RUNS)]
+    program.stdin.close()
+    print(load())
+    print(f"repro        {1e3 * statistics.median(r[0][0] for r in rounds):.3f} ms  {rounds[0][0][1]}")
+    for at, name in enumerate(settings):
+        seconds = statistics.median(r[1][at][0] for r in rounds)
+        ratios = [r[1][at][0] / r[0][0] for r in rounds]
+        print(f"scipy {name:<12} {1e3 * seconds:.3f} ms  {rounds[0][1][at][1]}  "
+              f"ratio of pairs {statistics.median(ratios):.1f} (goal: at least 5, aim 15)")
+
+
 if __name__ == "__main__":
-    chosen = {"scipy": against_scipy, "linear": linear, "import": against_regex}.get(sys.argv[1] if len(sys.argv) == 2 else "")
+    chosen = {"scipy": against_scipy, "linear": linear, "import": against_regex, "bootstrap": bootstrap}.get(sys.argv[1] if len(sys.argv) == 2 else "")
     sys.exit(chosen() if chosen else __doc__)

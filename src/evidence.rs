@@ -1,8 +1,8 @@
 //! The read-only view of the evidence that a claim may query.
 //!
 //! Owns how evidence is named in post files: references (`bundle`, `file`, `pointer`, or `fact`) and
-//! terms, which add formulas and parameter objects. It remembers what it showed, so that a report
-//! can say what a verdict rests on. Reading and checking bundles is left to `bundle`.
+//! terms, which add formulas, parameter objects and columns of records. It remembers what it showed,
+//! so that a report can say what a verdict rests on. Reading and checking bundles is left to `bundle`.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

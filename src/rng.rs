@@ -78,21 +78,20 @@ impl Draws {
         Self { bound, words: (0..words).map(word).collect() }
     }
 
-    /// The sum of what `value` gives for each number drawn, in the order drawn, added to `start`.
+    /// The sum of what `value` gives for each number drawn: first over each word, then over the words.
     #[inline]
-    pub fn sum(&self, rng: &mut Rng, start: f64, value: impl Fn(usize) -> f64) -> f64 {
-        let mut sum = start;
+    pub fn sum(&self, rng: &mut Rng, value: impl Fn(usize) -> f64) -> f64 {
+        let mut sum = 0.0;
         for &(size, left_over) in &self.words {
-            // A word that is thrown away takes what it added with it.
-            sum = loop {
-                let (mut rest, mut next) = (rng.word(), sum);
+            sum += loop {
+                let (mut rest, mut of_word) = (rng.word(), 0.0);
                 for _ in 0..size {
                     let (number, low) = widening(rest, self.bound);
                     rest = low;
-                    next += value(number as usize);
+                    of_word += value(number as usize);
                 }
                 if rest >= left_over {
-                    break next;
+                    break of_word;
                 }
             };
         }
@@ -170,8 +169,8 @@ mod tests {
         let mut seen = Vec::new();
         draws.collect(&mut Rng::new(3, "draws"), &mut seen, |number| number as f64);
         assert_eq!(seen, expected);
-        let sum = draws.sum(&mut Rng::new(3, "draws"), 1.0, |number| number as f64);
-        assert_eq!(sum, 1.0 + seen.iter().sum::<f64>());
+        let sum = draws.sum(&mut Rng::new(3, "draws"), |number| number as f64);
+        assert_eq!(sum, seen.iter().sum::<f64>());
     }
 
     #[test]

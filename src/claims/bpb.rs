@@ -259,3 +259,54 @@ fn named(
     let reason = format!("{} = {}, {not}", claimed.text(), ways.join(", or "));
     Ok(Some(Outcome::refuted(code, reason)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn quantity(label: &str, count: u64) -> Quantity {
+        Quantity { label: label.to_owned(), ..Quantity::count(count) }
+    }
+
+    fn inputs(bytes: u64, tokens: u64, characters: u64) -> Inputs {
+        Inputs {
+            nats: None,
+            bytes: Some(quantity("", bytes)),
+            loss: None,
+            tokens: Some(quantity("", tokens)),
+            counts: vec![quantity("characters", characters)],
+            masks_match: false,
+            masks_differ: false,
+        }
+    }
+
+    proptest! {
+        /// What was divided by another count is named as that, and by no other name.
+        #[test]
+        fn a_wrong_count_is_named(nats in 1_000_000_u64..9_000_000, bytes in 4_000_000_u64..8_000_000) {
+            let (tokens, characters) = (bytes / 4, bytes - bytes / 50);
+            let inputs = inputs(bytes, tokens, characters);
+            let exact = Interval::integer(nats);
+            let name = |divisor: f64| {
+                let claimed = Printed::parse(&format!("{:.6}", nats as f64 / divisor)).unwrap();
+                let nowhere = "schema = \"repro.post/1\"\nid = \"p\"\ntitle = \"T\"\n[[claim]]\nid = \"a\"\nkind = \"bpb\"\n";
+                let source = crate::source::Source::new("p.toml", nowhere.into()).unwrap();
+                let post = crate::post::Post::parse(source).unwrap();
+                let claim = post.claims().next().unwrap().unwrap();
+                let found = named(&claimed, &exact, "nats", &inputs, &claim).unwrap();
+                found.map(|outcome| outcome.reason.split(" = ").nth(1).unwrap().to_owned())
+            };
+            let ln_two = std::f64::consts::LN_2;
+            prop_assert_eq!(name(bytes as f64 * ln_two), None);
+            let named = |divisor: f64| name(divisor).unwrap_or_default();
+            prop_assert_eq!(named(tokens as f64), "nats / tokens, not bytes");
+            prop_assert_eq!(named(tokens as f64 * ln_two), "nats / (ln 2 × tokens), not bytes");
+            prop_assert_eq!(
+                named(characters as f64 * ln_two),
+                "nats / (ln 2 × characters), not bytes"
+            );
+            prop_assert_eq!(named(bytes as f64), "nats / bytes, nats per byte, not bits");
+        }
+    }
+}

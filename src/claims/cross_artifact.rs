@@ -27,7 +27,8 @@ impl ClaimKind for Kind {
 
     fn explain(&self) -> &'static str {
         "Holds the claimed value against the same fact in other documents: the print with more digits must \
-         round to the print with fewer (T0), prints of equal precision and words must be equal. Two sides typed from the same place prove nothing: the \
+         round to the print with fewer (T0), prints of equal precision and words must be equal, and so must the \
+         numbers behind ± where both have one. Two sides typed from the same place prove nothing: the \
          claim is then unchecked, single source.\n\
          How it can mislead: one document may have been copied from the other, mistakes included; the \
          method is therefore `compared`, the weakest.\n\
@@ -127,8 +128,13 @@ fn plain(a: &Printed, b: &Printed) -> bool {
 }
 
 /// Whether two prints are of one number: the finer one rounds to the coarser one. Two prints of equal
-/// precision must be equal, although their intervals touch when they are one step apart.
+/// precision must be equal, although their intervals touch when they are one step apart. Where both
+/// have a ±, so must those.
 fn same_number(a: &Printed, b: &Printed) -> bool {
+    let spreads = a.spread().zip(b.spread());
+    if !spreads.is_none_or(|(a, b)| same_number(a, b)) {
+        return false;
+    }
     let (coarse, fine) = if a.last_place() >= b.last_place() { (a, b) } else { (b, a) };
     if coarse.last_place() == fine.last_place() {
         return coarse.value() == fine.value();

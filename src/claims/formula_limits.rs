@@ -8,7 +8,7 @@ use crate::formula::{Formula, InputSpec, Nature, Operand};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::rng::Rng;
-use crate::source::{Code, Node, Refusal};
+use crate::source::{Code, MISSING_FIELD, Node, Refusal};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
@@ -102,52 +102,83 @@ impl ClaimKind for Kind {
             return Ok(Outcome::unchecked(&OTHER_TEXT, reason));
         }
         let points = Points::read(claim, printed)?;
-        let mut faults = Vec::new();
-        let mut done = vec![format!("meant for {meant_for}")];
-        let itself = Call::itself(printed);
-        if let Some(derived) = node.get("derived") {
-            let derived = Call::read(derived, printed)?;
-            done.push(format!(
-                "{} random points, seed {}, within 1e-9",
-                points.list.len(),
-                points.seed
-            ));
-            if let Some(fault) = points.compare(&itself, &derived) {
-                faults.push(fault.of(&DIFFERS, &format!("{} follows", derived.shown(printed))));
-                faults.extend(other_readings(node, printed, &points)?);
-            }
-        }
-        if let Some(limits) = node.get("limits") {
-            for limit in limits.items()? {
-                limit.only(&["label", "where", "gives"])?;
-                let label = limit.required("label")?.text()?;
-                let at = itself.with(limit.required("where")?, printed)?;
-                let gives = Call::read(limit.required("gives")?, printed)?;
-                done.push(label.to_owned());
-                faults
-                    .extend(points.compare(&at, &gives).map(|fault| fault.of(&WRONG_LIMIT, label)));
-            }
-        }
-        if let Some(input) = node.get("increases_in") {
-            let index = input_of(printed, input, input.text()?)?;
-            done.push(format!("grows with {}", printed.inputs[index].name));
-            faults.extend(points.not_increasing(&itself, index));
-        }
-        if let Some(values) = node.get("values") {
-            for value in values.items()? {
-                faults.extend(known_value(value, printed, evidence)?);
-                done.push(value.required("label")?.text()?.to_owned());
-            }
-        }
-        if done.len() == 1 {
+        let mut examined = Examined { printed, points, done: Vec::new(), faults: Vec::new() };
+        examined.derivation(node)?;
+        examined.limits(node)?;
+        examined.growth(node)?;
+        examined.values(node, evidence)?;
+        if examined.done.is_empty() {
             let expected = "at least one of `derived`, `limits`, `values`, `increases_in`";
-            return Err(crate::source::MISSING_FIELD.at(claim.place(), expected, "none of them"));
+            return Err(MISSING_FIELD.at(claim.place(), expected, "none of them"));
         }
-        Ok(told(faults)
+        let compared = format!("meant for {meant_for}; {}", examined.done.join("; "));
+        Ok(told(examined.faults)
             .giving(printed.definition())
-            .within("formula", done.join("; "))
+            .within("formula", compared)
             .by(Method::Recomputed))
     }
+}
+
+/// A printed formula under examination: what was compared, and what was wrong.
+struct Examined {
+    printed: &'static Formula,
+    points: Points,
+    done: Vec<String>,
+    faults: Vec<Fault>,
+}
+
+impl Examined {
+    /// Holds it against its derivation at the random points.
+    fn derivation(&mut self, node: Node) -> Result<(), Refusal> {
+        let Some(derived) = node.get("derived") else { return Ok(()) };
+        let derived = Call::read(derived, self.printed)?;
+        let Points { list, seed, .. } = &self.points;
+        self.done.push(format!("{} random points, seed {seed}, within 1e-9", list.len()));
+        if let Some(parting) = self.points.compare(&Call::itself(self.printed), &derived) {
+            let what = format!("{} follows", derived.shown(self.printed));
+            self.faults.push(parting.fault(&DIFFERS, &what));
+            self.faults.extend(other_readings(node, self.printed, &self.points)?);
+        }
+        Ok(())
+    }
+
+    /// Holds it against what must be left of it at each limit.
+    fn limits(&mut self, node: Node) -> Result<(), Refusal> {
+        for limit in tables(node, "limits")? {
+            limit.only(&["label", "where", "gives"])?;
+            let label = limit.required("label")?.text()?;
+            let at = Call::itself(self.printed).with(limit.required("where")?, self.printed)?;
+            let gives = Call::read(limit.required("gives")?, self.printed)?;
+            self.done.push(label.to_owned());
+            let parting = self.points.compare(&at, &gives);
+            self.faults.extend(parting.map(|parting| parting.fault(&WRONG_LIMIT, label)));
+        }
+        Ok(())
+    }
+
+    /// Whether it grows with the input that it is said to grow with.
+    fn growth(&mut self, node: Node) -> Result<(), Refusal> {
+        let Some(input) = node.get("increases_in") else { return Ok(()) };
+        let name = input.text()?;
+        let index = input_of(self.printed, input, name)?;
+        self.done.push(format!("grows with {name}"));
+        self.faults.extend(self.points.not_increasing(&Call::itself(self.printed), index));
+        Ok(())
+    }
+
+    /// Holds it against the cases whose result is known.
+    fn values(&mut self, node: Node, evidence: &Evidence) -> Result<(), Refusal> {
+        for value in tables(node, "values")? {
+            self.done.push(value.required("label")?.text()?.to_owned());
+            self.faults.extend(known_value(value, self.printed, evidence)?);
+        }
+        Ok(())
+    }
+}
+
+/// The tables of a list; none where it is absent.
+fn tables<'a>(node: Node<'a>, field: &str) -> Result<Vec<Node<'a>>, Refusal> {
+    node.get(field).map_or(Ok(Vec::new()), |list| Ok(list.items()?.collect()))
 }
 
 /// One thing that is wrong with a formula, or cannot be decided.
@@ -310,7 +341,8 @@ struct Parting {
 }
 
 impl Parting {
-    fn of(self, code: &'static Code, what: &str) -> Fault {
+    /// The fault that it is.
+    fn fault(self, code: &'static Code, what: &str) -> Fault {
         if self.compared == 0 {
             return Fault { code: &UNDEFINED, text: format!("{what}: no value at any point") };
         }

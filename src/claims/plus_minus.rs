@@ -1,7 +1,6 @@
 //! Printed "mean ± spread" statements as claims give them: `{ label, printed, n, reading }`, or with
 //! `mean` and `spread` instead of `printed`. What a claim declares once (`n`, `reading`) holds for all.
 
-use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive};
 
@@ -112,15 +111,18 @@ pub fn reading(node: Node) -> Result<Reading, Refusal> {
     })
 }
 
-/// A number of runs, written here or in the evidence: a whole number from 0 up.
+/// A number of runs, written here or in the evidence: a whole number from 0 up. No post has more than
+/// 2^40, which floats still hold.
 pub fn count(node: Node, evidence: &Evidence) -> Result<u64, Refusal> {
-    let wrong = |found: &str| NOT_A_NUMBER.at(node.place(), "a whole number of runs", found);
-    if let Kind::Number(text) = &node.value().kind {
-        return node.integer().map_err(|_| wrong(text));
-    }
-    let quantity = evidence.quantity(node)?;
-    let n: Option<BigInt> = whole(&quantity.interval);
-    n.and_then(|n| n.to_u64()).ok_or_else(|| wrong(&quantity.text))
+    let (n, text) = match &node.value().kind {
+        Kind::Number(text) => (node.integer().ok(), text.to_string()),
+        _ => {
+            let quantity = evidence.quantity(node)?;
+            (whole(&quantity.interval).and_then(|n| n.to_u64()), quantity.text)
+        }
+    };
+    n.filter(|n| *n <= 1 << 40)
+        .ok_or_else(|| NOT_A_NUMBER.at(node.place(), "a whole number of runs", text))
 }
 
 /// Whether `gap` is the difference of the two means, whichever is subtracted, within the digits.
@@ -132,4 +134,34 @@ pub fn is_the_difference(a: &Stated, b: &Stated, gap: &Stated) -> bool {
 /// The middle of the difference of two means.
 pub fn difference(a: &Stated, b: &Stated) -> BigRational {
     (&a.mean - &b.mean).middle()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Document, Source};
+
+    fn printed(text: &str) -> Result<Stated, Refusal> {
+        let quoted = serde_json::Value::from(text).to_string();
+        let document = Document::parse_json(Source::new("t.json", quoted.into_bytes()).unwrap());
+        Stated::printed(text, document.unwrap().root())
+    }
+
+    #[test]
+    fn a_mean_and_its_spread_are_read_in_one_unit() {
+        let stated = printed("24.0 ± 0.5%").unwrap();
+        let exact = |text: &str| Printed::parse(text).unwrap().value().clone();
+        assert_eq!(stated.mean, Interval::between(exact("0.2395"), exact("0.2405")));
+        assert_eq!(stated.width, Interval::between(exact("0.0045"), exact("0.0055")));
+        assert_eq!(stated.readings().len(), Reading::ALL.len());
+    }
+
+    #[test]
+    fn what_is_no_mean_with_a_spread_is_refused() {
+        for text in ["1.65", "± 0.01", "1.65 ± ", "1.65 ± -0.01", "over 1.65 ± 0.01", "good ± bad"]
+        {
+            let refusal = printed(text).unwrap_err();
+            assert_eq!(refusal.code.id, "evidence::not-a-number", "{text}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use num_rational::BigRational;
 use super::plus_minus::Stated;
 use super::{ClaimKind, Field};
 use crate::decimal::{Printed, format_significant, nearest_f64};
-use crate::evidence::{BAD_CHOICE, Evidence};
+use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal};
@@ -194,6 +194,14 @@ impl Comparison {
         welch.into_iter().chain(paired).collect()
     }
 
+    /// What a test is made from.
+    fn used(&self, test: Test) -> Box<dyn Iterator<Item = &Stated> + '_> {
+        match test {
+            Test::Welch => Box::new(self.arms.iter().flatten()),
+            Test::Paired => Box::new(self.gap.iter()),
+        }
+    }
+
     /// The statistic of a - b under one reading; `None` where the test is not possible.
     fn tested(&self, test: Test, reading: Reading) -> Option<Tested> {
         let of = |stated: &Stated| stated.reading.unwrap_or(reading);
@@ -217,7 +225,7 @@ impl Comparison {
 
 /// Another comparison of the family.
 enum Member {
-    Comparison(Comparison),
+    Comparison(Box<Comparison>),
     P([f64; 2]),
 }
 
@@ -225,11 +233,16 @@ impl Member {
     fn read(node: Node, claim: &Claim, evidence: &Evidence) -> Result<Self, Refusal> {
         let Some(p) = node.get("p") else {
             node.only(&["a", "b", "gap", "direction"])?;
-            return Ok(Self::Comparison(Comparison::read(node, claim, evidence)?));
+            return Ok(Self::Comparison(Box::new(Comparison::read(node, claim, evidence)?)));
         };
         node.only(&["p"])?;
-        let p = evidence.quantity(p)?.interval;
-        Ok(Self::P([p.low(), p.high()].map(|end| nearest_f64(end).clamp(0.0, 1.0))))
+        let p = evidence.quantity(p)?;
+        let ends = [p.interval.low(), p.interval.high()].map(nearest_f64);
+        // The digits of a p of 0.00 or 1.0 reach beyond what a probability can be; its value may not.
+        match nearest_f64(&p.value()) {
+            0.0..=1.0 => Ok(Self::P(ends.map(|end| end.clamp(0.0, 1.0)))),
+            _ => Err(NOT_A_NUMBER.at(node.place(), "a probability from 0 to 1", p.text)),
+        }
     }
 
     fn stated(&self) -> impl Iterator<Item = &Stated> {
@@ -237,7 +250,7 @@ impl Member {
             Self::Comparison(comparison) => Some(comparison),
             Self::P(_) => None,
         };
-        comparison.into_iter().flat_map(Comparison::stated)
+        comparison.into_iter().flat_map(|comparison| comparison.stated())
     }
 
     /// The range of its p under the test and reading at hand, or under the one test that it allows.
@@ -318,10 +331,13 @@ impl Rule {
 
     /// Every possible test under every reading that is left.
     fn judge(&self, comparison: &Comparison, family: &[Member]) -> Outcome {
-        let declared = comparison.stated().all(|stated| stated.reading.is_some());
-        let readings = if declared { &Reading::ALL[..1] } else { &Reading::ALL[..] };
+        let others = || family.iter().flat_map(Member::stated);
         let mut replies = Vec::new();
         for test in comparison.tests() {
+            // One reading stands for all where nothing that the test uses is left open.
+            let declared =
+                comparison.used(test).chain(others()).all(|stated| stated.reading.is_some());
+            let readings = if declared { &Reading::ALL[..1] } else { &Reading::ALL[..] };
             for &reading in readings {
                 let Some(tested) = comparison.tested(test, reading) else { continue };
                 let p = |direction| {

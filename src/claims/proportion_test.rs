@@ -416,19 +416,12 @@ struct Tests {
 
 impl Tests {
     /// The test that decides, where there is one that has a value.
-    fn first(&self) -> Result<&Test, Outcome> {
-        let first = self.all.first().filter(|test| !test.found.is_empty());
-        first.ok_or_else(|| {
-            let reason = "all items had one outcome, or there is one group only: nothing to test";
-            Outcome::inconclusive(&TOO_FEW, reason)
-        })
+    fn first(&self) -> Option<&Test> {
+        self.all.first().filter(|test| !test.found.is_empty())
     }
 
     fn decide(&self, direction: Direction, rule: &Rule) -> Outcome {
-        let test = match self.first() {
-            Ok(test) => test,
-            Err(outcome) => return outcome,
-        };
+        let Some(test) = self.first() else { return untested() };
         let adjusted = test.adjusted(rule);
         let claimed = |ahead: f64| match direction {
             Direction::Less => ahead < 0.0,
@@ -462,10 +455,7 @@ impl Tests {
     }
 
     fn significant(&self, stated: bool, rule: &Rule) -> Outcome {
-        let test = match self.first() {
-            Ok(test) => test,
-            Err(outcome) => return outcome,
-        };
+        let Some(test) = self.first() else { return untested() };
         let adjusted = test.adjusted(rule);
         let below = |p: &f64| (*p < rule.alpha) == stated;
         let outcome = if adjusted.iter().all(below) {
@@ -509,6 +499,12 @@ impl Tests {
         };
         if tested.is_empty() { groups } else { format!("{groups}: {}", tested.join(", ")) }
     }
+}
+
+/// Nothing to test.
+fn untested() -> Outcome {
+    let reason = "all items had one outcome, or there is one group only: nothing to test";
+    Outcome::inconclusive(&TOO_FEW, reason)
 }
 
 /// A printed p against each test that applies.

@@ -88,7 +88,7 @@ impl ClaimKind for Kind {
         let phase = node.get("phase").map(Node::text).transpose()?;
         let chosen = match choose(&points, phase) {
             Ok(chosen) => chosen,
-            Err(outcome) => return Ok(outcome.within("t", rule.text())),
+            Err(outcome) => return Ok((*outcome).within("t", rule.text())),
         };
         let slopes = slopes(&chosen, list)?;
         let estimate = Computed::exact(slopes.mean(), true);
@@ -155,6 +155,10 @@ fn choose<'p, 'a>(
     points: &'p [Point<'a>],
     phase: Option<&str>,
 ) -> Result<Vec<&'p Point<'a>>, Box<Outcome>> {
+    if points.is_empty() {
+        let reason = "no point of the trend is published";
+        return Err(Box::new(Outcome::unchecked(&MISSING, reason)));
+    }
     if let Some(point) = points.iter().find(|point| point.phase.is_none()) {
         let reason = format!("the learning-rate phase at {} tokens is not named", point.tokens);
         return Err(Box::new(Outcome::unchecked(&NO_PHASE, reason)));

@@ -71,7 +71,7 @@ pub enum Command {
     Diff(Diff),
     /// Prints every test and interval on one or two lists of numbers
     #[command(after_help = STATS_NOTE)]
-    Stats(Stats),
+    Stats(Box<Stats>),
     /// Reads logs of other trainers, and writes them as receipt bundles
     #[command(after_help = super::import::HELP)]
     Import(Import),
@@ -263,22 +263,22 @@ pub struct Stats {
     #[arg(long, value_name = "LOW..HIGH", allow_hyphen_values = true)]
     pub margin: Option<String>,
     /// Successes and trials of one proportion, or of two that are compared
-    #[arg(long, value_name = "K/N,K/N")]
+    #[arg(long, value_name = "K/N,K/N", allow_hyphen_values = true)]
     pub counts: Option<String>,
     /// Pairs in which only the first succeeded, and in which only the second (McNemar)
-    #[arg(long, value_name = "B,C")]
+    #[arg(long, value_name = "B,C", allow_hyphen_values = true)]
     pub paired_counts: Option<String>,
     /// P-values of one family, adjusted by Holm's rule
-    #[arg(long, value_name = "P,P,...")]
+    #[arg(long, value_name = "P,P,...", allow_hyphen_values = true)]
     pub p_values: Option<String>,
     /// A file with a column of runs for each task: their interquartile mean
     #[arg(long, value_name = "FILE")]
     pub scores: Option<PathBuf>,
     /// The level of every interval; tests are at 1 - level
-    #[arg(long, value_name = "LEVEL", default_value = "0.95")]
+    #[arg(long, value_name = "LEVEL", default_value = "0.95", allow_hyphen_values = true)]
     pub level: String,
     /// The power at which gaps and runs are computed
-    #[arg(long, value_name = "POWER", default_value = "0.8")]
+    #[arg(long, value_name = "POWER", default_value = "0.8", allow_hyphen_values = true)]
     pub power: String,
     /// The seed of every draw
     #[arg(long, value_name = "N", default_value_t = 0)]

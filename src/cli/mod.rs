@@ -32,6 +32,7 @@ use output::Output;
 codes! {
     NO_ROOT = "cli::no-root", "no project was found", "run it inside a project, a folder that holds `repro/`, or name one with `--root`";
     BAD_USAGE = "cli::bad-usage", "the arguments do not go together", "see `repro help`";
+    BAD_NUMBER = "cli::bad-number", "an argument is not the number that is needed", "`repro stats --help` says what each option takes";
     CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check the folder, its rights and the space left";
     UNKNOWN_CODE = "cli::unknown-code", "there is nothing of this name to explain", "`repro list codes`, `kinds` and `formulas` name what there is";
 }

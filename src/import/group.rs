@@ -28,7 +28,7 @@ pub enum Figures {
     /// Final validation losses.
     Losses(Losses),
     /// Times to a target.
-    Score(score::Score),
+    Score(Box<score::Score>),
 }
 
 /// The final validation losses of the runs that count.
@@ -65,7 +65,7 @@ impl Group {
     ) -> Result<Self, Refusal> {
         if format == Format::Mlperf {
             duplicates(&mut runs);
-            let figures = Figures::Score(score::Score::of(&mut runs, options)?);
+            let figures = Figures::Score(Box::new(score::Score::of(&mut runs, options)?));
             return Ok(Self { name, runs, figures });
         }
         for run in &mut runs {

@@ -2,17 +2,16 @@
 //! training losses (`loss`, `learning_rate`, `grad_norm`) and evaluations (`eval_loss`), and how far the
 //! run went of how far it was meant to go.
 
-use std::borrow::Cow;
 use std::io::Read;
 
 use serde_json::{Number, Value as Json};
 
 use super::columns::{Mapping, Table};
-use super::jsonl::quote_nonfinite;
+use super::jsonl::parse_python;
 use super::log::Log;
 use super::run::Run;
 use super::{BEST_DIFFERS, STEPS_DIFFER};
-use crate::source::{Document, Kind, Node, Refusal, Source};
+use crate::source::{Kind, Node, Refusal};
 
 /// What the Trainer calls the columns that are known here.
 const NAMES: &[(&str, &str)] =
@@ -31,11 +30,7 @@ const CONFIG: &[&str] = &[
 pub fn parse<R: Read>(log: Log<R>) -> Result<Run, Refusal> {
     let (source, identity) = log.into_source()?;
     let name = source.name().to_owned();
-    let source = match quote_nonfinite(source.text()) {
-        Cow::Borrowed(_) => source,
-        Cow::Owned(text) => Source::new(name.as_str(), text.into_bytes())?,
-    };
-    let document = Document::parse_json(source)?;
+    let document = parse_python(source)?;
     let state = document.root();
     let history = state.required("log_history")?;
     let mapping = Mapping::fixed(NAMES);

@@ -49,11 +49,15 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<Run, Refusal
 pub fn document(name: &str, line: Line<'_>) -> Result<Document, Refusal> {
     let at = |refusal: Refusal| in_line(line.number, refusal);
     let source = Source::new(name, line.bytes.to_vec()).map_err(at)?;
-    let source = match quote_nonfinite(source.text()) {
-        Cow::Borrowed(_) => source,
-        Cow::Owned(text) => Source::new(name, text.into_bytes()).map_err(at)?,
-    };
-    Document::parse_json(source).map_err(at)
+    parse_python(source).map_err(at)
+}
+
+/// Parses JSON as Python writes it, with bare words for what is not finite.
+pub fn parse_python(source: Source) -> Result<Document, Refusal> {
+    match quote_nonfinite(source.text()) {
+        Cow::Borrowed(_) => Document::parse_json(source),
+        Cow::Owned(text) => Document::parse_json(Source::new(source.name(), text.into_bytes())?),
+    }
 }
 
 /// A refusal about a line alone, said about its place in the file.
@@ -64,7 +68,7 @@ pub fn in_line(number: usize, refusal: Refusal) -> Refusal {
 }
 
 /// Python writes `NaN`, `Infinity` and `-Infinity`, which are no JSON; here they become strings.
-pub fn quote_nonfinite(text: &str) -> Cow<'_, str> {
+fn quote_nonfinite(text: &str) -> Cow<'_, str> {
     const WORDS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
     if !WORDS.iter().any(|word| text.contains(word)) {
         return Cow::Borrowed(text);

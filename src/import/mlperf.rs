@@ -51,7 +51,7 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Refusal> {
         };
         match record {
             Ok(record) => {
-                reader.take(&record, bytes).map_err(shift)?;
+                reader.take(&record, bytes, || line.place(&name)).map_err(shift)?;
             }
             Err(refusal) if line.ended => return Err(shift(refusal)),
             Err(refusal) => torn = Some(shift(refusal).place.clone()),
@@ -86,7 +86,12 @@ struct Reader {
 }
 
 impl Reader {
-    fn take(&mut self, record: &Document, bytes: &[u8]) -> Result<(), Refusal> {
+    fn take(
+        &mut self,
+        record: &Document,
+        bytes: &[u8],
+        here: impl Fn() -> Place,
+    ) -> Result<(), Refusal> {
         let root = record.root();
         let key = root.required("key")?;
         let time = root.required("time_ms")?.integer()?;
@@ -95,17 +100,19 @@ impl Reader {
         self.hasher.update(b"\n");
         match key.text()? {
             "run_start" => {
-                if self.started.replace(time).is_some() {
+                let before = self.started.replace(time);
+                if before.is_some() {
                     return Err(TWO_RECORDS.at(key.place(), "one `run_start`", "another one"));
                 }
             }
             "run_stop" => {
                 let status = root.required("metadata")?.required("status")?.text()?;
-                if self.stopped.replace((time, status.to_owned())).is_some() {
+                let before = self.stopped.replace((time, status.to_owned()));
+                if before.is_some() {
                     return Err(TWO_RECORDS.at(key.place(), "one `run_stop`", "another one"));
                 }
             }
-            "eval_accuracy" | "eval_error" => self.evaluation(root, time)?,
+            "eval_accuracy" | "eval_error" => self.evaluation(root, time, here())?,
             name if self.started.is_none() => self.setting(name, root),
             _ => {}
         }
@@ -128,7 +135,7 @@ impl Reader {
         }
     }
 
-    fn evaluation(&mut self, root: Node<'_>, time: u64) -> Result<(), Refusal> {
+    fn evaluation(&mut self, root: Node<'_>, time: u64, place: Place) -> Result<(), Refusal> {
         let told = |node: Node<'_>| -> Result<Printed, Refusal> {
             let text = node.printed()?;
             Printed::parse(text.as_bytes())
@@ -146,7 +153,7 @@ impl Reader {
             let expected = "`samples_count`, `epoch_num` or `step_num` of an evaluation";
             return Err(NO_RECORD.at(metadata.place(), expected, "none"));
         }
-        self.evaluations.push(Evaluation { time, value, progress, place: metadata.place() });
+        self.evaluations.push(Evaluation { time, value, progress, place });
         Ok(())
     }
 
@@ -174,9 +181,10 @@ impl Reader {
             let expected = format!("`run_stop` from `run_start` on, {started}");
             return Err(BAD_RECORD.at(place(), expected, stopped.to_string()));
         }
-        let converged = self.evaluations.last().and_then(|last| last.progress.first());
-        let converged =
-            converged.and_then(|(_, measure, number)| Some((*measure, number.value()?)));
+        let progress = self.evaluations.last().map_or(&[][..], |last| &last.progress);
+        let amount =
+            |(_, measure, number): &(&str, Measure, Printed)| Some((*measure, number.value()?));
+        let converged: Vec<_> = progress.iter().filter_map(amount).collect();
         let success = status == Some("success");
         run.timed = Some(Timed {
             benchmark: benchmark.clone(),
@@ -298,7 +306,7 @@ mod tests {
         let run = read(&log("success", "0.9250").concat()).unwrap();
         let timed = run.timed.as_ref().unwrap();
         assert_eq!((timed.milliseconds, timed.success, timed.batch), (Some(60_001), true, 8));
-        assert_eq!(timed.converged, Some((Measure::Samples, 1920.0)));
+        assert_eq!(timed.converged, [(Measure::Samples, 1920.0)]);
         let steps: Vec<_> = run.evaluations.iter().map(|row| row.step).collect();
         assert_eq!(steps, [192, 240]);
         let accuracy = Column::Other("eval_accuracy".into());
@@ -320,6 +328,8 @@ mod tests {
         ] {
             let run = read(&log(status, accuracy).concat()).unwrap();
             assert_eq!((run.counts(), run.findings[0].refusal.code.id), (false, code));
+            let line = if code == "import::target-missed" { 8 } else { 0 };
+            assert_eq!(run.findings[0].refusal.place.line, line);
         }
         let unfinished = read(&log("success", "0.92")[..8].concat()).unwrap();
         assert_eq!(unfinished.findings[0].refusal.found, "no `run_stop`");

@@ -1,7 +1,7 @@
 //! Logs of other trainers, read strictly and written as receipt bundles.
 //!
 //! A format's file owns the reading of one sort of log into a [`Run`]; runs given together are a
-//! [`Group`], which says which of them count and what they say together; [`write`] makes a bundle of
+//! [`Group`], which says which of them count and what they say together; [`write()`] makes a bundle of
 //! each. What a log does not say is not made up: there are no seeds, machines or token counts in a
 //! bundle that the log does not name. Whether a post's numbers follow from the bundles is left to the
 //! claims.

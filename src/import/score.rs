@@ -58,8 +58,8 @@ pub struct Timed {
     pub milliseconds: Option<u64>,
     /// Whether the log calls the run a success.
     pub success: bool,
-    /// How far it had come at its last evaluation.
-    pub converged: Option<(Measure, f64)>,
+    /// How far it had come at its last evaluation, in each unit that the log counts.
+    pub converged: Vec<(Measure, f64)>,
 }
 
 /// The quality that ends a run.
@@ -241,14 +241,13 @@ fn converged(
     dropped: usize,
     failed: usize,
 ) -> Result<Convergence, String> {
-    let amounts: Option<Vec<_>> = counting.iter().map(|timed| timed.converged).collect();
-    let amounts = amounts.ok_or("a run does not say how far it went")?;
-    let measure = amounts.first().map_or(reference.measure, |(measure, _)| *measure);
-    if amounts.iter().any(|(other, _)| *other != measure) {
-        return Err("the runs count in different units".to_owned());
-    }
-    let amounts = amounts.into_iter().map(|(_, amount)| amount).collect();
-    reference.check(of, measure, &olympic_floats(amounts, dropped, failed)?, dropped)
+    let measure = reference.measure;
+    let amount = |timed: &&Timed| {
+        timed.converged.iter().find(|(other, _)| *other == measure).map(|(_, amount)| *amount)
+    };
+    let amounts: Option<Vec<f64>> = counting.iter().map(amount).collect();
+    let amounts = amounts.ok_or_else(|| format!("a run does not count {}", measure.word()))?;
+    reference.check(of, &olympic_floats(amounts, dropped, failed)?, dropped)
 }
 
 /// A factor beside the logs that is not the one that the reference asks for.

@@ -135,8 +135,7 @@ pub fn collect(posts: &[Post], library: &Library) -> Result<Vec<Unit>, Refusal> 
     for post in posts {
         for claim in post.claims().filter_map(Result::ok) {
             let Some(text) = claim.claimed.map(|node| node.text()).transpose()? else { continue };
-            // Words and names with digits in them are no numbers.
-            if Printed::parse(text).is_err() {
+            if !is_number(text) {
                 continue;
             }
             let (document, place) = match claim.at {
@@ -179,6 +178,12 @@ pub fn collect(posts: &[Post], library: &Library) -> Result<Vec<Unit>, Refusal> 
     Ok(units.into_iter().map(unit).collect())
 }
 
+/// Whether a digit of `text` can be changed: words, names with digits in them and counts in words are
+/// no such numbers.
+fn is_number(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_digit()) && Printed::parse(text).is_ok()
+}
+
 /// Where a value of a bundle was published, and the pointer that evidence shows for it.
 fn published(bundle: &Bundle, file: &str, pointer: &str, text: &str) -> (Key, String) {
     let text = text.to_owned();
@@ -205,9 +210,7 @@ fn numbers(value: &Value, pointer: String, facts: bool, found: &mut Vec<(String,
             for member in members {
                 let below = format!("{pointer}/{}", escape(&member.key));
                 let wanted = match &member.value.kind {
-                    Kind::Text(text) => {
-                        facts && &*member.key == "value" && Printed::parse(text).is_ok()
-                    }
+                    Kind::Text(text) => facts && &*member.key == "value" && is_number(text),
                     _ => true,
                 };
                 if wanted {

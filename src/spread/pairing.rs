@@ -165,6 +165,7 @@ fn four_times(y: &BigRational, z: &BigRational) -> BigRational {
 
 #[cfg(test)]
 mod tests {
+    use super::super::printing::width;
     use super::*;
     use crate::decimal::Printed;
     use proptest::prelude::*;
@@ -244,28 +245,6 @@ mod tests {
 
     fn printed(value: f64) -> Interval {
         Printed::parse(&format!("{value:.2}")).unwrap().interval()
-    }
-
-    /// What a paper would print for `values` under `reading`.
-    fn width(values: &[f64], reading: Reading) -> f64 {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let sd = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
-        let standard_error = sd / n.sqrt();
-        match reading {
-            Reading::Sd => sd,
-            Reading::PopulationSd => sd * ((n - 1.0) / n).sqrt(),
-            Reading::StandardError => standard_error,
-            Reading::Confidence(level) => {
-                let square = quantile_square(n - 1.0, level);
-                standard_error * nearest_f64(&square.middle()).sqrt()
-            }
-            Reading::NormalConfidence => 1.96 * standard_error,
-            Reading::HalfRange => {
-                let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                (most - values.iter().copied().fold(f64::INFINITY, f64::min)) / 2.0
-            }
-        }
     }
 
     proptest! {

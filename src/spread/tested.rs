@@ -131,6 +131,7 @@ fn welch_df([one, other]: [&Interval; 2], df: [u64; 2]) -> [f64; 2] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::printing::width;
     use super::*;
     use crate::decimal::Printed;
     use crate::stats::{Summary, one_sample, welch};
@@ -180,17 +181,22 @@ mod tests {
     }
 
     proptest! {
-        /// The tests of the values themselves lie inside the ranges of their print.
+        /// The tests of the values themselves lie inside the ranges of their print, whatever ± is.
         #[test]
         fn real_values_are_inside(
             a in proptest::collection::vec(-3.0..3.0_f64, 2..7),
             b in proptest::collection::vec(-3.0..3.0_f64, 2..7),
+            readings in [0..6_usize, 0..6],
         ) {
+            let readings = readings.map(|at| Reading::ALL[at]);
             let (one, other) = (Summary::of(&a).unwrap(), Summary::of(&b).unwrap());
-            let print = |s: &Summary| estimate(&format!("{:.2} ± {:.2}", s.mean, s.sd), s.n as u64);
+            let print = |s: &Summary, values: &[f64], reading| {
+                estimate(&format!("{:.2} ± {:.2}", s.mean, width(values, reading)), s.n as u64)
+            };
+            let (left, right) = (print(&one, &a, readings[0]), print(&other, &b, readings[1]));
             prop_assume!(one.sd + other.sd > 0.0);
             let known = welch(&one, &other).unwrap();
-            let tested = Tested::welch(&print(&one), &print(&other), [Reading::Sd; 2]);
+            let tested = Tested::welch(&left, &right, readings);
             let inside = |range: [f64; 2], value: f64| {
                 let slack = 1e-6 * (1.0 + value.abs());
                 range[0] <= value + slack && value - slack <= range[1]
@@ -201,7 +207,7 @@ mod tests {
             prop_assert!(inside(tested.p_differs(), known.p_two_sided()));
             if one.sd > 0.0 {
                 let known = one_sample(&one, 0.0).unwrap();
-                let tested = Tested::paired(&print(&one), Reading::Sd);
+                let tested = Tested::paired(&left, readings[0]);
                 prop_assert!(inside(tested.p_above(), known.p_greater()));
             }
         }

@@ -16,6 +16,8 @@ pub const ENUMERATED_TO: usize = 10;
 pub const INFERENCE_FROM: usize = 8;
 /// How many resamples can be drawn.
 pub const RESAMPLES: std::ops::RangeInclusive<usize> = 100..=10_000_000;
+/// The most values that are drawn for one distribution: some seconds' work.
+const MOST_DRAWS: usize = 1 << 30;
 /// The most combinations of two enumerated lists that are themselves enumerated.
 const MOST_COMBINATIONS: usize = 1 << 20;
 /// Two means this close, in units of the largest value, are one: their sums only differ by rounding.
@@ -62,7 +64,7 @@ impl Resampled {
         let distribution = if values.len() <= ENUMERATED_TO {
             merged(enumerated(values), rounding)
         } else {
-            check_resamples(resamples)?;
+            check_resamples(resamples, values.len())?;
             let mut means = sampled(values, resamples, &mut Rng::new(seed, "bootstrap"));
             let n = values.len() as f64;
             means.iter_mut().for_each(|sum| *sum /= n);
@@ -92,7 +94,7 @@ impl Resampled {
             });
             merged(all.collect(), rounding)
         } else {
-            check_resamples(resamples)?;
+            check_resamples(resamples, a.len().max(b.len()))?;
             let mut differences = sampled(a, resamples, &mut Rng::new(seed, "bootstrap a"));
             let others = sampled(b, resamples, &mut Rng::new(seed, "bootstrap b"));
             let (left_n, right_n) = (a.len() as f64, b.len() as f64);
@@ -217,11 +219,14 @@ fn checked_mean(values: &[f64]) -> Result<f64, Refused> {
     mean(values)
 }
 
-pub(super) fn check_resamples(found: usize) -> Result<(), Refused> {
-    if RESAMPLES.contains(&found) {
+/// Refuses fewer or more resamples of `n` values than can be drawn.
+pub(super) fn check_resamples(found: usize, n: usize) -> Result<(), Refused> {
+    let (least, most) = (*RESAMPLES.start(), MOST_DRAWS / n.max(1));
+    let most = most.min(*RESAMPLES.end());
+    if (least..=most).contains(&found) {
         return Ok(());
     }
-    Err(Refused::Resamples { least: *RESAMPLES.start(), most: *RESAMPLES.end(), found })
+    Err(Refused::Resamples { least, most, found })
 }
 
 /// The probability outside a level on one side.
@@ -259,7 +264,7 @@ fn sampled(values: &[f64], resamples: usize, rng: &mut Rng) -> Vec<f64> {
     if n > PAIRED_TO {
         let draws = Draws::new(u32::try_from(n).unwrap_or(u32::MAX), n);
         let value = |at: usize| values.get(at).copied().unwrap_or(f64::NAN);
-        return (0..resamples).map(|_| draws.sum(rng, 0.0, value)).collect();
+        return (0..resamples).map(|_| draws.sum(rng, value)).collect();
     }
     let table: Vec<f64> =
         values.iter().flat_map(|left| values.iter().map(move |right| left + right)).collect();
@@ -267,10 +272,7 @@ fn sampled(values: &[f64], resamples: usize, rng: &mut Rng) -> Vec<f64> {
     let single = Draws::new(n as u32, n % 2);
     let pair = |at: usize| table.get(at).copied().unwrap_or(f64::NAN);
     let value = |at: usize| values.get(at).copied().unwrap_or(f64::NAN);
-    let one = |_| {
-        let sum = pairs.sum(rng, 0.0, pair);
-        single.sum(rng, sum, value)
-    };
+    let one = |_| pairs.sum(rng, pair) + single.sum(rng, value);
     (0..resamples).map(one).collect()
 }
 
@@ -336,21 +338,26 @@ fn inverse(support: &[(f64, u64)], total: u64, p: f64) -> f64 {
     support.last().map_or(f64::NAN, |(value, _)| *value)
 }
 
-/// Two quantiles, each interpolated between the values beside its place among all.
+/// Two quantiles in order, each interpolated between the values beside its place among all.
 pub(super) fn interpolated(mut values: Vec<f64>, low: f64, high: f64) -> Interval {
-    let last = values.len() - 1;
-    let place = |p: f64| {
-        let place = p * last as f64;
-        let below = (place.floor() as usize).min(last);
-        (below, place - below as f64)
-    };
-    let mut at = |p: f64| {
-        let (below, share) = place(p);
-        let (_, &mut lower, above) = values.select_nth_unstable_by(below, f64::total_cmp);
-        let upper = above.iter().copied().min_by(f64::total_cmp).unwrap_or(lower);
-        lower + share * (upper - lower)
-    };
-    Interval { low: at(low), high: at(high) }
+    let last = values.len().saturating_sub(1) as f64;
+    let (low, high) = (low * last, high * last);
+    let lower = at_place(&mut values, low);
+    // After the first search, larger values stand behind its place: there the second goes on.
+    let searched = (low as usize + 1).min(high as usize);
+    let rest = values.get_mut(searched..).unwrap_or_default();
+    Interval { low: lower, high: at_place(rest, high - searched as f64) }
+}
+
+/// The value at a place among all in order, or between two of them.
+fn at_place(values: &mut [f64], place: f64) -> f64 {
+    let below = (place as usize).min(values.len().saturating_sub(1));
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let (_, &mut lower, above) = values.select_nth_unstable_by(below, f64::total_cmp);
+    let upper = above.iter().copied().fold(f64::INFINITY, f64::min);
+    if above.is_empty() { lower } else { lower + (place - below as f64) * (upper - lower) }
 }
 
 #[cfg(test)]
@@ -395,6 +402,9 @@ mod tests {
         let values: Vec<_> = (0..11).map(f64::from).collect();
         let bounds = Refused::Resamples { least: 100, most: 10_000_000, found: 10 };
         assert_eq!(error(Resampled::of(&values, 10, 1)), bounds);
+        let many = vec![1.0; 1 << 20].into_iter().chain([2.0]).collect::<Vec<_>>();
+        let bounds = Refused::Resamples { least: 100, most: 1023, found: 10_000 };
+        assert_eq!(error(Resampled::of(&many, 10_000, 1)), bounds);
         let some = Resampled::of(&values, 100, 1).unwrap();
         for level in [0.0, 1.0, -0.5, f64::NAN] {
             assert!(matches!(some.percentile(level), Err(Refused::NotAProbability(_))));
@@ -423,6 +433,42 @@ mod tests {
                     "{one:?} {other:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn two_long_lists_are_drawn_apart() {
+        let list = |n: i32, step: i32| -> Vec<f64> {
+            (0..n).map(|i| f64::from((i * step) % n) / 8.0).collect()
+        };
+        let (a, b) = (list(40, 7), list(31, 5));
+        let two = Resampled::of_two(&a, &b, 20_000, 1).unwrap();
+        assert_eq!((two.support(), two.resamples()), (None, 20_000));
+        let [left, right] = [&a, &b].map(|list| super::super::Summary::of(list).unwrap());
+        let variance = |one: super::super::Summary| one.population_sd().powi(2) / one.n as f64;
+        let error = (variance(left) + variance(right)).sqrt();
+        assert!((two.standard_error() / error - 1.0).abs() < 0.02);
+        for ends in [two.percentile(0.95).unwrap(), two.bca(0.95).unwrap()] {
+            let reach = 1.96 * error;
+            assert!((two.estimate - ends.low - reach).abs() < 0.06 * reach, "{ends:?}");
+            assert!((ends.high - two.estimate - reach).abs() < 0.06 * reach, "{ends:?}");
+        }
+        let swapped = Resampled::of_two(&b, &a, 20_000, 1).unwrap();
+        assert_eq!(swapped.estimate, -two.estimate);
+    }
+
+    #[test]
+    fn quantiles_of_many_are_interpolated() {
+        let values: Vec<f64> = (0..11).map(|i| f64::from((i * 7) % 11)).collect();
+        for (low, high, wanted) in [
+            (0.0, 1.0, [0.0, 10.0]),
+            (0.05, 0.95, [0.5, 9.5]),
+            (0.32, 0.36, [3.2, 3.6]),
+            (0.5, 0.5, [5.0; 2]),
+        ] {
+            let ends = interpolated(values.clone(), low, high);
+            let close = |a: f64, b: f64| (a - b).abs() < 1e-14;
+            assert!(close(ends.low, wanted[0]) && close(ends.high, wanted[1]), "{ends:?}");
         }
     }
 

@@ -42,7 +42,7 @@ impl<'a> Scores<'a> {
     /// each as often as there are runs.
     pub fn interval(&self, level: f64, resamples: usize, seed: u64) -> Result<Interval, Refused> {
         let tail = tail(level)?;
-        check_resamples(resamples)?;
+        check_resamples(resamples, self.count)?;
         if self.tasks.iter().any(|runs| runs.len() < 2) {
             return Err(Refused::TooFew { needed: 2, found: 1 });
         }

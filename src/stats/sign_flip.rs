@@ -90,7 +90,7 @@ fn drawn(
     rounding: f64,
     least_two_sided: f64,
 ) -> Result<SignFlip, Refused> {
-    super::bootstrap::check_resamples(flips)?;
+    super::bootstrap::check_resamples(flips, differences.len())?;
     let mut rng = Rng::new(seed, "sign flip");
     let (mut greater, mut less, mut both) = (1_u64, 1_u64, 1_u64);
     for _ in 0..flips {

@@ -26,6 +26,10 @@ impl Summary {
         let mean = mean(values)?;
         let equal = values.windows(2).all(|pair| pair[0] == pair[1]);
         let sd = if equal { 0.0 } else { (squares(values, mean) / (n - 1) as f64).sqrt() };
+        if sd == 0.0 && !equal {
+            // Squares of the smallest floats vanish.
+            return Err(Refused::OutOfRange);
+        }
         Self { n, mean, sd }.checked()
     }
 
@@ -149,6 +153,7 @@ mod tests {
         assert_eq!(Summary::of(&[1.0, f64::NAN]), Err(Refused::NotFinite));
         assert_eq!(Summary::of(&[1.0, f64::INFINITY]), Err(Refused::NotFinite));
         assert_eq!(Summary::of(&[f64::MAX, -f64::MAX]), Err(Refused::OutOfRange));
+        assert_eq!(Summary::of(&[1e-300, 2e-300]), Err(Refused::OutOfRange));
         assert_eq!(Summary::of(&[0.1; 3]).unwrap().sd, 0.0, "equal values have no spread");
         let negative = Summary { n: 3, mean: 1.0, sd: -0.5 };
         assert_eq!(negative.checked(), Err(Refused::NegativeSpread(-0.5)));

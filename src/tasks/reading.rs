@@ -235,3 +235,73 @@ impl<'a> Column<'a> {
 fn positions<T>(list: &[T], holds: impl Fn(&T) -> bool) -> Vec<usize> {
     list.iter().enumerate().filter(|(_, item)| holds(item)).map(|(at, _)| at).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Document, Source};
+    use proptest::prelude::*;
+
+    fn document(name: &str, text: &str) -> Result<Document, Refusal> {
+        Document::parse(Source::new(name, text.as_bytes().to_vec())?)
+    }
+
+    fn versions() -> Vec<Baselines> {
+        let text = r#"[{"task": "a", "baseline_v1": 0.25, "baseline_v2": 0.25},
+            {"task": "b", "baseline_v1": 0.2, "baseline_v2": 0.403},
+            {"task": "c", "baseline_v1": 0, "baseline_v2": 0},
+            {"task": "d", "baseline_v1": 0.091, "baseline_v2": 0.25}]"#;
+        Baselines::read(&document("b.json", text).unwrap()).unwrap()
+    }
+
+    proptest! {
+        /// Whatever a table holds, it is read or refused.
+        #[test]
+        fn any_table_is_read_or_refused(
+            name in "t\\.(csv|json)",
+            text in "(task,accuracy,centered\n)?([abcdCORE]{1,4}, ?-?[0-9]{0,3}\\.?[0-9]{0,17}%?, ?[0-9.]{0,6}\n){0,5}|[\\[{]?(\"(task|a|b|CORE|tasks|results)\": ?[0-9.\"\\[{]{0,4},?){0,4}[}\\]]{0,2}",
+        ) {
+            let versions = versions();
+            if let Ok(document) = document(&name, &text)
+                && let Ok(table) = Table::read(document.root())
+                && let Ok(reading) = Reading::of(&table, None, &versions)
+            {
+                reading.troubles();
+                prop_assert!(reading.best() < versions.len());
+            }
+        }
+
+        /// A table made with one version, in either unit, follows it and not the other.
+        #[test]
+        fn a_table_follows_what_it_was_made_with(
+            accuracies in proptest::array::uniform4(200_u32..900),
+            column in 0_usize..2,
+            aggregate in 0_usize..2,
+            percent in any::<bool>(),
+        ) {
+            let versions = versions();
+            let factor = if percent { 100.0 } else { 1.0 };
+            let of = |version: usize, task: usize| {
+                let name = ["a", "b", "c", "d"][task];
+                let baseline = versions[version].of_task(name).unwrap();
+                let baseline = crate::decimal::nearest_f64(baseline);
+                (f64::from(accuracies[task]) / 1000.0 - baseline) / (1.0 - baseline)
+            };
+            let mut text = "task,accuracy,centered\n".to_owned();
+            for (task, name) in ["a", "b", "c", "d"].iter().enumerate() {
+                let accuracy = f64::from(accuracies[task]) / 1000.0 * factor;
+                text.push_str(&format!("{name},{accuracy:.6},{:.6}\n", of(column, task) * factor));
+            }
+            let mean = (0..4).map(|task| of(aggregate, task)).sum::<f64>() / 4.0;
+            text.push_str(&format!("CORE,,{:.6}\n", mean * factor));
+            let document = document("t.csv", &text).unwrap();
+            let table = Table::read(document.root()).unwrap();
+            let reading = Reading::of(&table, None, &versions).unwrap();
+            prop_assert_eq!(reading.scale, if percent { Scale::Percent } else { Scale::Fraction });
+            prop_assert_eq!(reading.column.as_ref().unwrap().follows(), [column]);
+            let core = reading.stated_core().unwrap();
+            prop_assert_eq!(core.follows(), [aggregate]);
+            prop_assert_eq!(reading.mixed(core).is_some(), column != aggregate);
+        }
+    }
+}

@@ -76,6 +76,7 @@ fn each_format_as_people_and_programs_see_it() {
         let json = [arguments, vec!["--format", "json"]].concat();
         snapshot(&format!("{name}_json"), &drawn(&json));
     }
+    snapshot("help", &import(&["--help"]).0);
     snapshot("quiet", &drawn(&["speedrun", "speedrun", "--dry-run", "-q"]));
 }
 
@@ -439,4 +440,30 @@ fn claims_rest_on_imported_bundles() {
             "{claimed}: {claim}"
         );
     }
+}
+
+#[test]
+fn a_submission_with_a_copy_lacks_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |at: usize| {
+        fs::read_to_string(corpus().join(format!("mlperf/good/result_{at}.txt"))).unwrap()
+    };
+    for at in 0..8 {
+        fs::write(folder.path().join(format!("result_{at}.txt")), read(at)).unwrap();
+    }
+    fs::write(folder.path().join("result_8.txt"), read(0)).unwrap();
+    let seeded = read(9).replace("\"value\": 110,", "\"value\": 101,");
+    fs::write(folder.path().join("result_9.txt"), seeded).unwrap();
+    let read = parsed(&["mlperf", folder.path().to_str().unwrap(), "--dry-run"]);
+    let group = &read["groups"][0];
+    let code = |at: usize| group["runs"][at]["findings"][0]["code"].clone();
+    assert_eq!((code(8), code(9)), (json!("import::same-bytes"), json!("import::same-seed")));
+    assert_eq!(
+        (&group["findings"][0]["code"], &group["findings"][0]["found"]),
+        (&json!("import::few-runs"), &json!("8"))
+    );
+    assert_eq!(
+        (&group["figures"]["n"], &group["figures"]["score"]),
+        (&json!(6), &group["figures"]["olympic_mean_minutes"])
+    );
 }

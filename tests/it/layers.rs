@@ -59,6 +59,13 @@ const SHARED: &[&str] = &[
 const MACROS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];
 const STREAMS: &[&str] = &["stdout", "stderr"];
 
+/// Functions of the platform's mathematics library, which may round in another way elsewhere.
+const PLATFORM: &[&str] = &[
+    "ln", "ln_1p", "log", "log2", "log10", "exp", "exp2", "exp_m1", "powf", "powi", "mul_add",
+    "cbrt", "hypot", "sin", "cos", "tan", "sinh", "cosh", "tanh", "atan", "atan2", "gamma",
+    "ln_gamma",
+];
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -337,6 +344,27 @@ fn only_the_command_line_prints() {
             let (name, sign) = (pair[0].as_str(), pair[1].as_str());
             if sign == "!" && MACROS.contains(&name) || sign == "(" && STREAMS.contains(&name) {
                 found.push(format!("src/{file} has {}{}", pair[0], pair[1]));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn statistics_are_the_same_bits_everywhere() {
+    let mut found = Vec::new();
+    let portable = |file: &str| file == "rng.rs" || file.starts_with("stats/");
+    for (file, text) in sources().iter().filter(|(file, _)| portable(file)) {
+        let tokens = tokens(text);
+        let tests = tokens.windows(2).position(|pair| pair == ["mod", "tests"]);
+        let code = &tokens[..tests.unwrap_or(tokens.len())];
+        for (at, name) in
+            code.iter().enumerate().filter(|(_, name)| PLATFORM.contains(&name.as_str()))
+        {
+            let before =
+                |back: usize| at.checked_sub(back).map_or("", |place| code[place].as_str());
+            if before(1) == "." || (before(2), before(1)) == ("f64", "::") {
+                found.push(format!("src/{file} calls {name}"));
             }
         }
     }

@@ -16,3 +16,4 @@ mod readme;
 mod report;
 mod shared;
 mod statistics;
+mod stats;

@@ -87,6 +87,7 @@ fn run_json(run: &Run, digest: Option<&Digest>) -> Json {
     if let (Some(timed), Some(members)) = (&run.timed, json.as_object_mut()) {
         let converged = timed
             .converged
+            .first()
             .map(|(measure, amount)| json!({"measure": measure.word(), "amount": amount}));
         members.insert(
             "minutes".to_owned(),

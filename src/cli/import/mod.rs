@@ -32,7 +32,9 @@ mlperf: the score is the mean time from run_start to run_stop without the fastes
 did not converge count as the slowest. With --rcp the samples to convergence are held against the reference:
 at least m - t(0.95; n + N - 2) s sqrt(1/n + 1/N) on average, where m is the reference's olympic mean, n the
 runs behind it, s the standard deviation of all its runs (divisor n - 1), and N the runs of the submission
-behind its own mean. Between two batch sizes m and s are interpolated.
+behind its own mean. Points that converge more slowly than the line between their neighbours are dropped, as
+are those of smaller batches than the fastest; between two batch sizes m and s are interpolated, above the
+largest nothing is decided. The rules' own checker divides by n in s: where that decides otherwise, it is said.
 
 Exit status: 0 where every log was read, 2 where one was refused or the usage was bad.";
 

@@ -131,7 +131,7 @@ fn cells(run: &Run, timed: bool) -> Vec<String> {
     if let Some(time) = run.timed.as_ref().filter(|_| timed) {
         return vec![
             time.milliseconds.map_or_else(|| "—".to_owned(), |time| exact(&minutes(time))),
-            time.converged.map_or_else(
+            time.converged.first().map_or_else(
                 || "—".to_owned(),
                 |(measure, amount)| format!("{amount} {}", measure.word()),
             ),

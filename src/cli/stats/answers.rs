@@ -2,6 +2,7 @@
 //! there is none.
 
 use super::input::{Arm, Asked};
+use super::shown;
 use crate::stats::bootstrap::{INFERENCE_FROM, Interval, Resampled};
 use crate::stats::interquartile::Scores;
 use crate::stats::power::Design;
@@ -21,6 +22,9 @@ impl From<Refused> for Why {
         Self(refused.to_string())
     }
 }
+
+/// Why there is no test against a target that nobody named: of no interest to people.
+pub const NO_TARGET: &str = "no target is named";
 
 /// One answer under its name.
 #[derive(Debug)]
@@ -158,7 +162,7 @@ fn two_arms(asked: &Asked, a: &Arm, b: &Arm, add: &mut Add<'_>) {
             Ok(Answer::of(fields).doubted(few_values(fewest)))
         }),
     );
-    add("sign_flip", "sign flip, paired", pairs.clone().and_then(|pairs| sign_flip(&pairs, asked)));
+    add("sign_flip", "paired sign flip", pairs.clone().and_then(|pairs| sign_flip(&pairs, asked)));
     let correlation = lists.clone().and_then(|(a, b)| Ok(stats::correlation(a, b)?));
     add(
         "correlation",
@@ -189,7 +193,7 @@ fn against_targets(asked: &Asked, a: &Arm, b: &Arm, add: &mut Add<'_>) {
     for (key, label, arm) in
         [("one_sample_t", "a against target", a), ("one_sample_t_b", "b against target", b)]
     {
-        let target = asked.target.ok_or_else(|| Why("no target is named".to_owned()));
+        let target = asked.target.ok_or_else(|| Why(NO_TARGET.to_owned()));
         let answer = target
             .and_then(|target| against_target(arm, target, &one_sample(arm, target), asked.level));
         add(key, label, answer);
@@ -265,7 +269,8 @@ fn sign_flip(differences: &[f64], asked: &Asked) -> Result<Answer, Why> {
     let unreachable = test.least_two_sided > alpha * (1.0 + 1e-9);
     let doubt = unreachable.then(|| {
         let n = differences.len();
-        format!("{n} differences cannot give a two-sided p below 2/2^{n}, above 1 - level")
+        let least = shown(test.least_two_sided, 4);
+        format!("with n = {n} no two-sided p is below {least}, and that is above 1 - level")
     });
     let mut fields = vec![
         ("n", Field::Count(differences.len() as u64)),
@@ -292,9 +297,9 @@ fn intervals(
 ) {
     let paired = asked.b.is_some() && keys[0] == "bootstrap_percentile";
     let labels = match (asked.b.is_some(), paired) {
-        (false, _) => ["bootstrap percentile", "bootstrap BCa"],
-        (true, true) => ["percentile, paired", "BCa, paired"],
-        (true, false) => ["percentile, unpaired", "BCa, unpaired"],
+        (false, _) => ["percentile", "BCa"],
+        (true, true) => ["paired percentile", "paired BCa"],
+        (true, false) => ["unpaired percentile", "unpaired BCa"],
     };
     let doubt = (n < INFERENCE_FROM).then(|| {
         format!("a bootstrap of fewer than {INFERENCE_FROM} values covers far less than its level")

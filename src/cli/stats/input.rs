@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::{BAD_USAGE, args};
+use super::super::{BAD_NUMBER, BAD_USAGE, args};
 use crate::source::{Document, Kind, Node, Place, Refusal, Source, UNKNOWN_FIELD, WRONG_TYPE};
 use crate::stats::bootstrap::RESAMPLES;
 use crate::stats::power::{Goal, Sides};
@@ -129,13 +129,13 @@ impl Asked {
         if self.a.is_none() && alone {
             let expected = "a file, `--a`, `--summary-a`, `--counts`, `--paired-counts`, `--p-values` \
                             or `--scores`";
-            return Err(bad("stats", expected, "no numbers"));
+            return Err(BAD_USAGE.at(Place::file("stats"), expected, "none"));
         }
         for (name, given) in
             [("--target", self.target.is_some()), ("--margin", self.margin.is_some())]
         {
             if given && self.a.is_none() {
-                return Err(bad(name, "values to compare with it", "none"));
+                return Err(BAD_USAGE.at(Place::file(name), "values to compare with it", "none"));
             }
         }
         Ok(self)
@@ -143,7 +143,7 @@ impl Asked {
 }
 
 fn bad(place: &str, expected: impl Into<String>, found: impl Into<String>) -> Refusal {
-    BAD_USAGE.at(Place::file(place), expected, found)
+    BAD_NUMBER.at(Place::file(place), expected, found)
 }
 
 /// Both arms from a file, lists or summaries; a second one needs a first.
@@ -162,7 +162,7 @@ fn arms(own: &args::Stats) -> Result<[Option<Arm>; 2], Refusal> {
     let a = arm(("--a", &own.a), ("--summary-a", &own.summary_a))?;
     let b = arm(("--b", &own.b), ("--summary-b", &own.summary_b))?;
     if a.is_none() && b.is_some() {
-        return Err(bad("--a", "the first list beside the second", "none"));
+        return Err(BAD_USAGE.at(Place::file("--a"), "a first list beside the second", "none"));
     }
     Ok([a, b])
 }
@@ -314,7 +314,10 @@ fn columns(path: &Path, names: &[String]) -> Result<[Option<Vec<f64>>; 2], Refus
             ["a", "b"].into_iter().filter(|name| *name == "a" || all.contains(name)).collect()
         }
         [_] | [_, _] => names.iter().map(String::as_str).collect(),
-        more => return Err(bad("--column", "one or two columns", more.len().to_string())),
+        more => {
+            let found = more.len().to_string();
+            return Err(BAD_USAGE.at(Place::file("--column"), "one or two columns", found));
+        }
     };
     let mut lists = names.into_iter().map(|name| column(root, name));
     Ok([lists.next().transpose()?, lists.next().transpose()?])
@@ -363,8 +366,12 @@ fn column(root: Node<'_>, name: &str) -> Result<Vec<f64>, Refusal> {
     Ok(values)
 }
 
-/// A number of a file, or a cell that is one.
+/// A number of a file; only CSV writes them as text.
 fn number_in(cell: Node<'_>) -> Result<f64, Refusal> {
-    let Kind::Text(text) = &cell.value().kind else { return cell.float() };
+    let csv = cell.document().source.name().ends_with(".csv");
+    let text = match &cell.value().kind {
+        Kind::Text(text) if csv => text,
+        _ => return cell.float(),
+    };
     decimal(text.trim()).map_err(|(expected, found)| WRONG_TYPE.at(cell.place(), expected, found))
 }

@@ -1,6 +1,6 @@
 //! The answers for people: what matters most first, a table for each kind of answer.
 
-use super::answers::{Answer, Entry, Field, POWER_METHOD};
+use super::answers::{Answer, Entry, Field, NO_TARGET, POWER_METHOD};
 use super::input::Asked;
 use super::shown;
 use crate::cli::columns::{Columns, paragraph};
@@ -34,14 +34,13 @@ fn headline(asked: &Asked, entries: &[Entry], width: usize) -> String {
     let main = find("welch").or_else(|| find("one_sample_t"));
     let Some(Entry { answer: Ok(answer), .. }) = main else { return String::new() };
     let cell = |name| cell(answer, name);
-    let (what, by, against) = match asked.b {
-        Some(_) => ("a - b", "Welch's t", String::new()),
-        None => ("mean of a", "one-sample t", format!(" against {}", cell("target"))),
+    let (what, against) = match asked.b {
+        Some(_) => ("a - b", "by Welch's t".to_owned()),
+        None => ("mean of a", format!("against {}", cell("target"))),
     };
     let level = shown(100.0 * asked.level, DIGITS);
     let sentence = format!(
-        "{} = {}, {level}% interval [{}, {}], two-sided p = {}{against} by {by}",
-        what,
+        "{what} = {}, {level}% interval [{}, {}], two-sided p = {} {against}",
         cell("diff|mean"),
         cell("ci.0"),
         cell("ci.1"),
@@ -164,6 +163,7 @@ fn notes(asked: &Asked, entries: &[Entry], width: usize) -> String {
     let (mut refused, mut doubted) = (Reasons::default(), Reasons::default());
     for Entry { label, answer, .. } in entries {
         match answer {
+            Err(why) if why.0 == NO_TARGET => {}
             Err(why) => refused.add(&why.0, label),
             Ok(answer) => {
                 if let Some(doubt) = &answer.doubt {
@@ -210,12 +210,18 @@ fn made(asked: &Asked, entries: &[Entry]) -> Vec<(&'static str, String)> {
     if truth("enumerated", true) {
         notes.push((
             "exact",
-            "all resamples are enumerated; quantiles invert the distribution".to_owned(),
+            "bootstrap intervals (percentile, BCa) are over all resamples, enumerated".to_owned(),
         ));
     }
     let drawn = computed().any(|(key, _)| key == "interquartile_mean");
     if truth("enumerated", false) || truth("exact", false) || drawn {
-        notes.push(("drawn", format!("{} resamples of seed {}", asked.resamples, asked.seed)));
+        notes.push((
+            "drawn",
+            format!(
+                "bootstrap intervals (percentile, BCa) are over {} resamples of seed {}",
+                asked.resamples, asked.seed
+            ),
+        ));
     }
     if computed().any(|(_, answer)| answer.field("runs_needed").is_some()) {
         notes.push(("power", POWER_METHOD.to_owned()));
