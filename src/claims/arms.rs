@@ -300,7 +300,10 @@ impl Arm {
         let stated = Stated::printed(text, document.root()).unwrap();
         let stated = Stated { n: Some(n), reading: Some(reading), ..stated };
         let (mean, n) = (stated.mean.clone(), n as usize);
-        Self { label: label.to_owned(), runs: Runs::Printed { mean, spread: Some(Box::new(stated)), n } }
+        Self {
+            label: label.to_owned(),
+            runs: Runs::Printed { mean, spread: Some(Box::new(stated)), n },
+        }
     }
 }
 

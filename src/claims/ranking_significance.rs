@@ -223,7 +223,8 @@ impl<'a> Duel<'a> {
         match &self.basis {
             Basis::Own(tests) => match tests.as_slice() {
                 [pooled, welch] if rule.side(welch, 0.0) != rule.side(pooled, 0.0) => {
-                    let texts = [pooled, welch].map(|test| rule.interval_text(test)).join(", Welch ");
+                    let texts =
+                        [pooled, welch].map(|test| rule.interval_text(test)).join(", Welch ");
                     Outcome::inconclusive(&SPREADS, format!("{}: pooled {texts}", pooled.what))
                 }
                 [test, ..] => rule.decide(test, 0.0, WRONG),

@@ -320,9 +320,8 @@ fn probability(node: Node, evidence: &Evidence) -> Result<f64, Refusal> {
             (quantity.text.clone(), Some(nearest_f64(&quantity.value())))
         }
     };
-    p.filter(|p| (0.0..=1.0).contains(p)).ok_or_else(|| {
-        BAD_CHOICE.at(node.place(), "a p value from 0 to 1", format!("`{text}`"))
-    })
+    p.filter(|p| (0.0..=1.0).contains(p))
+        .ok_or_else(|| BAD_CHOICE.at(node.place(), "a p value from 0 to 1", format!("`{text}`")))
 }
 
 #[cfg(test)]

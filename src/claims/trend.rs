@@ -88,7 +88,7 @@ impl ClaimKind for Kind {
         let phase = node.get("phase").map(Node::text).transpose()?;
         let chosen = match choose(&points, phase) {
             Ok(chosen) => chosen,
-            Err(outcome) => return Ok(outcome.within("t", rule.text())),
+            Err(outcome) => return Ok((*outcome).within("t", rule.text())),
         };
         let slopes = slopes(&chosen, list)?;
         let estimate = Computed::exact(slopes.mean(), true);
