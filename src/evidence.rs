@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::civil::DateTime;
 use num_rational::BigRational;
@@ -32,12 +32,15 @@ codes! {
 /// The start of 1970, from which seconds are counted.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
+/// Parameter objects by bundle and file.
+type Counted = HashMap<(String, String), Arc<Objects>>;
+
 /// All bundles that a run of the program has loaded and checked.
 #[derive(Debug, Default)]
 pub struct Library {
     bundles: BTreeMap<String, Bundle>,
     replaced: HashMap<(String, String), Document>,
-    objects: RefCell<HashMap<(String, String), Rc<Objects>>>,
+    objects: Mutex<Counted>,
 }
 
 impl Library {
@@ -55,11 +58,16 @@ impl Library {
     /// mutation check shows claims a changed number without touching any file.
     pub fn replace(&mut self, bundle: &str, file: &str, document: Option<Document>) {
         let key = (bundle.to_owned(), file.to_owned());
-        self.objects.borrow_mut().remove(&key);
+        self.counted().remove(&key);
         match document {
             Some(document) => self.replaced.insert(key, document),
             None => self.replaced.remove(&key),
         };
+    }
+
+    /// What was counted so far; entries are whole whenever the lock is free.
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn document(&self, bundle: &str, file: &str, asked: Node) -> Result<&Document, Refusal> {
@@ -333,17 +341,17 @@ impl<'a> Evidence<'a> {
     }
 
     /// The parameter objects of the model whose config stands at `reference` (`bundle`, `file`).
-    pub fn objects(&self, reference: Node) -> Result<Rc<Objects>, Refusal> {
+    pub fn objects(&self, reference: Node) -> Result<Arc<Objects>, Refusal> {
         let bundle = self.bundle_of(reference)?;
         let file = self.file_of(reference)?;
         self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
         let key = (bundle.name().to_owned(), file.to_owned());
-        if let Some(objects) = self.library.objects.borrow().get(&key) {
-            return Ok(Rc::clone(objects));
+        if let Some(objects) = self.library.counted().get(&key) {
+            return Ok(Arc::clone(objects));
         }
         let document = self.library.document(bundle.name(), file, reference)?;
-        let objects = Rc::new(params::recompute(document)?);
-        self.library.objects.borrow_mut().insert(key, Rc::clone(&objects));
+        let objects = Arc::new(params::recompute(document)?);
+        self.library.counted().insert(key, Arc::clone(&objects));
         Ok(objects)
     }
 

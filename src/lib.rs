@@ -28,6 +28,7 @@ pub mod import;
 pub mod lock;
 pub mod mutation;
 pub mod outcome;
+pub mod parallel;
 pub mod params;
 pub mod post;
 pub mod report;

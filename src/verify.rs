@@ -13,6 +13,7 @@ use crate::outcome::{
     BundleReport, ClaimReport, Finding, Method, Origin, Outcome, PostReport, Report, Severity,
     Verdict, Weight,
 };
+use crate::parallel;
 use crate::params::{self, Convention, Object};
 use crate::post::{Claim, Post};
 use crate::rests;
@@ -35,21 +36,24 @@ pub struct Minimum {
     pub method: Option<Method>,
 }
 
-/// Verifies the posts `ids` below `root`, hashing at most `threads` files at a time.
+/// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time.
 pub fn verify(root: &Path, ids: &[String], minimum: Minimum, threads: usize) -> Report {
     let mut report = Report::default();
     let mut shelf = Shelf::new(threads);
-    for id in ids {
-        match Post::load(root, id) {
-            Err(refusal) => report.failures.push(refusal),
-            Ok(post) => match shelf.fetch(root, &post) {
-                Err(refusals) => report.failures.extend(refusals),
-                Ok(()) => {
-                    let judged = judge(&post, &shelf.library);
-                    report.failures.extend(judged.failures);
-                    report.posts.push(judged.post);
-                }
-            },
+    let loaded = parallel::map(ids, threads, |id| Post::load(root, id));
+    let fetched = loaded.into_iter().map(|post| {
+        let post = post.map_err(|refusal| vec![refusal])?;
+        shelf.fetch(root, &post).map(|()| post)
+    });
+    let posts: Vec<Result<Post, Vec<Refusal>>> = fetched.collect();
+    for post in posts {
+        match post {
+            Err(refusals) => report.failures.extend(refusals),
+            Ok(post) => {
+                let judged = judge(&post, &shelf.library, threads);
+                report.failures.extend(judged.failures);
+                report.posts.push(judged.post);
+            }
         }
     }
     report.failures.dedup();
@@ -191,12 +195,17 @@ pub struct Judged {
     pub failures: Vec<Refusal>,
 }
 
-/// Judges every claim of `post` on the bundles of `library`.
-pub fn judge(post: &Post, library: &Library) -> Judged {
+/// Judges every claim of `post` on the bundles of `library`, at most `threads` at a time.
+pub fn judge(post: &Post, library: &Library, threads: usize) -> Judged {
+    let claims: Vec<_> = post.claims().collect();
+    let reports = parallel::map(&claims, threads, |claim| match claim {
+        Ok(claim) => judge_claim(post, claim, library),
+        Err(refusal) => Err(refusal.clone()),
+    });
     let mut claims = Vec::new();
     let mut failures = Vec::new();
-    for claim in post.claims() {
-        match claim.and_then(|claim| judge_claim(post, &claim, library)) {
+    for report in reports {
+        match report {
             Ok(report) => claims.push(report),
             Err(refusal) => failures.push(refusal),
         }

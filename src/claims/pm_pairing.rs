@@ -200,12 +200,11 @@ impl Three {
                 .filter_map(|n| Some((n, self.triple(sizes.map(|own| own.unwrap_or(n)))?)))
                 .collect(),
         };
-        for [a, b] in self.arms() {
-            for gap in self.gap.readings() {
-                let search = if a == b && b == gap { &mut alike } else { &mut mixed };
-                search.add([a, b, gap], &triples);
-            }
-        }
+        let choices = self.choices();
+        let (same, other): (Vec<_>, Vec<_>) =
+            choices.into_iter().partition(|[a, b, gap]| a == b && b == gap);
+        alike.run(&same, &triples);
+        mixed.run(&other, &triples);
         let tried = format!(
             "inferred, {} of {} tried{}",
             alike.fitting.len() + mixed.fitting.len(),
@@ -238,12 +237,13 @@ impl Three {
         outcome.noting(&MIXED, format!("mixed readings that fit: {}", mixed.grouped(!known)))
     }
 
-    /// The readings of the two arms: one for both where neither is declared.
-    fn arms(&self) -> Vec<[Reading; 2]> {
+    /// The readings of both arms and of the gap: one for both arms where neither is declared.
+    fn choices(&self) -> Vec<[Reading; 3]> {
         let open = self.a.reading.is_none() && self.b.reading.is_none();
-        let (a, b) = (self.a.readings(), self.b.readings());
-        let pairs = a.iter().flat_map(|a| b.iter().map(move |b| [*a, *b]));
-        pairs.filter(|[a, b]| !open || a == b).collect()
+        let (a, b, gap) = (self.a.readings(), self.b.readings(), self.gap.readings());
+        let arms = a.iter().flat_map(|a| b.iter().map(move |b| [*a, *b]));
+        let arms = arms.filter(|[a, b]| !open || a == b);
+        arms.flat_map(|[a, b]| gap.iter().map(move |gap| [a, b, *gap])).collect()
     }
 
     fn undeclared(&self) -> bool {
@@ -286,19 +286,26 @@ struct Fitting {
 }
 
 impl Search {
-    fn add(&mut self, readings: [Reading; 3], triples: &[(u64, Triple)]) {
-        self.tried += 1;
+    fn run(&mut self, choices: &[[Reading; 3]], triples: &[(u64, Triple)]) {
+        self.tried += choices.len();
         for (n, triple) in triples {
-            let Some(fit) = triple.fit(readings) else { continue };
-            let bare = || Fitting { sizes: Vec::new(), paired: None, independent: false };
-            let fitting = self.fitting.entry(readings).or_insert_with(bare);
-            fitting.sizes.push(*n);
-            fitting.independent |= fit.independent;
-            fitting.paired = match (fitting.paired, fit.paired) {
-                (Some([low, high]), Some([least, most])) => Some([low.min(least), high.max(most)]),
-                (one, other) => one.or(other),
-            };
+            for (readings, fit) in choices.iter().zip(triple.fits(choices)) {
+                if let Some(fit) = fit {
+                    self.add(*readings, *n, &fit);
+                }
+            }
         }
+    }
+
+    fn add(&mut self, readings: [Reading; 3], n: u64, fit: &Fit) {
+        let bare = || Fitting { sizes: Vec::new(), paired: None, independent: false };
+        let fitting = self.fitting.entry(readings).or_insert_with(bare);
+        fitting.sizes.push(n);
+        fitting.independent |= fit.independent;
+        fitting.paired = match (fitting.paired, fit.paired) {
+            (Some([low, high]), Some([least, most])) => Some([low.min(least), high.max(most)]),
+            (one, other) => one.or(other),
+        };
     }
 
     /// "all 6 fit, paired only: sd, se (ρ from 0.1 to 0.4), half-range (ρ from 0 to 0.5)".

@@ -32,7 +32,7 @@ pub fn run(root: &Path, own: &args::Coverage, output: &Output) -> Answer {
     let post = Post::load(root, &own.post).map_err(one)?;
     let mut shelf = Shelf::new(1);
     shelf.fetch(root, &post)?;
-    let judged = judge(&post, &shelf.library);
+    let judged = judge(&post, &shelf.library, 1);
     let name = own.text.display().to_string();
     let publication = publication(&post, own.source.as_deref(), &name).map_err(one)?;
     let text = Source::load(&own.text, name).map_err(one)?;

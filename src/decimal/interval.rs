@@ -155,6 +155,10 @@ impl std::ops::Neg for &Interval {
 impl std::ops::Mul for &Interval {
     type Output = Interval;
     fn mul(self, other: Self) -> Interval {
+        // Lengths, counts and squares: two products instead of four.
+        if !self.low.is_negative() && !other.low.is_negative() {
+            return Interval { low: &self.low * &other.low, high: &self.high * &other.high };
+        }
         let one = Interval::between(&self.low * &other.low, &self.low * &other.high);
         let two = Interval::between(&self.high * &other.low, &self.high * &other.high);
         one.hull(&two)

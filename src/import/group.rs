@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::run::{Column, Run};
 use super::{
     ALSO_ELSEWHERE, EARLY_STOP, Format, NO_FINAL_VALIDATION, NOT_FINITE, Options, SAME_BYTES,
-    SAME_METRICS, SAME_SEED, counted, score,
+    SAME_LOSSES, SAME_METRICS, SAME_SEED, counted, score,
 };
 use crate::digest::Digest;
 use crate::source::{Place, Refusal};
@@ -82,11 +82,12 @@ impl Group {
     }
 }
 
-/// Takes copies out of the figures: of runs with one file, one log or one seed the first counts. A seed
-/// may be used again after a run that does not count.
+/// Takes copies out of the figures: of runs with one file, one log, one course of the loss or one seed
+/// the first counts. A seed may be used again after a run that does not count.
 fn duplicates(runs: &mut [Run]) {
-    let (mut logs, mut seeds): (BTreeMap<Digest, usize>, BTreeMap<String, usize>) =
-        Default::default();
+    let mut logs: BTreeMap<Digest, usize> = BTreeMap::new();
+    let mut curves: BTreeMap<String, usize> = BTreeMap::new();
+    let mut seeds: BTreeMap<String, usize> = BTreeMap::new();
     for at in 0..runs.len() {
         let Some(run) = runs.get(at) else { continue };
         let (metrics, seed) = (run.metrics_sha256, run.seed.clone().filter(|_| run.counts()));
@@ -101,11 +102,14 @@ fn duplicates(runs: &mut [Run]) {
                 (&SAME_METRICS, format!("the metric lines of `{file}`"))
             }
         });
+        let curve = run.curve();
+        let traced = curve.as_ref().and_then(|curve| of(curves.get(curve)?));
+        let traced = traced.map(|(_, file)| (&SAME_LOSSES, format!("the losses of `{file}`")));
         let again = seed.as_ref().and_then(|seed| Some((seed, of(seeds.get(seed)?)?)));
         let again =
             again.map(|(seed, (_, file))| (&SAME_SEED, format!("the seed {seed} of `{file}`")));
         let place = Place::file(run.file.as_str());
-        match copied.or(again) {
+        match copied.or(traced).or(again) {
             Some((code, found)) => {
                 if let Some(run) = runs.get_mut(at) {
                     run.exclude(code.at(place, "a run of its own", found));
@@ -113,6 +117,7 @@ fn duplicates(runs: &mut [Run]) {
             }
             None => {
                 logs.insert(metrics, at);
+                curves.extend(curve.map(|curve| (curve, at)));
                 seeds.extend(seed.map(|seed| (seed, at)));
             }
         }
@@ -252,6 +257,25 @@ mod tests {
         );
         let why = losses(&group).test.as_ref().unwrap().as_ref().unwrap_err();
         assert_eq!(*why, NoFigure::Refused(Refused::NoSpread));
+    }
+
+    #[test]
+    fn one_course_of_the_loss_is_one_run() {
+        let course = |file: &str, losses: [&str; 4]| Run {
+            evaluations: (1_u64..).zip(losses).map(|(step, loss)| row(step * 10, loss)).collect(),
+            planned: Some(40),
+            ..run(file, 40, "3.0")
+        };
+        let group = group(
+            vec![
+                course("a", ["5.0", "4.0", "3.5", "3.2"]),
+                course("b", ["5.0", "4.1", "3.5", "3.2"]),
+                course("c", ["5.0", "4.0", "3.5", "3.2"]),
+            ],
+            None,
+        );
+        assert_eq!(codes(&group), [vec![], vec![], vec!["import::same-losses"]]);
+        assert!(group.runs[2].findings[0].refusal.found.contains("the losses of `a`"));
     }
 
     #[test]

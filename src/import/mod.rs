@@ -21,8 +21,8 @@ mod speedrun;
 mod write;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::parallel;
 use crate::source::{Refusal, codes};
 
 pub use columns::Mapping;
@@ -51,6 +51,7 @@ codes! {
     TORN_LINE = "import::torn-line", "the file ends in the middle of a line, which was not read", "import the whole log";
     SAME_BYTES = "import::same-bytes", "the file is a copy of another one, so it is no independent run", "leave the copy out";
     SAME_METRICS = "import::same-metrics", "the log has the same metric lines as another one, so it is no independent run", "leave the copy out";
+    SAME_LOSSES = "import::same-losses", "the run has the losses of another one at every step, so it is no independent run", "leave one of the two out";
     SAME_SEED = "import::same-seed", "the run has the seed of another one, so it is no independent run", "leave one of the two out";
     ALSO_ELSEWHERE = "import::also-elsewhere", "the run stands in another group too", "keep it in one group, or say that the groups share it";
     EARLY_STOP = "import::early-stop", "the run stops before its planned end", "import the finished log";
@@ -206,34 +207,7 @@ fn parse_all(
     logs: &[files::Found],
     options: &Options,
 ) -> Vec<Result<Run, Refusal>> {
-    in_parallel(logs, options.threads, |found| parse(format, found, options))
-}
-
-/// The results of `work` for all items, in their order, of which several are worked on at a time.
-fn in_parallel<T: Sync, R: Send>(
-    items: &[T],
-    threads: usize,
-    work: impl Fn(&T) -> R + Sync,
-) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let take = || {
-        let at = next.fetch_add(1, Ordering::Relaxed);
-        items.get(at).map(|item| (at, item))
-    };
-    let some = || std::iter::from_fn(take).map(|(at, item)| (at, work(item))).collect::<Vec<_>>();
-    let mut all = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(items.len())).map(|_| scope.spawn(some)).collect();
-        let mut all = some();
-        for thread in others {
-            match thread.join() {
-                Ok(done) => all.extend(done),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        all
-    });
-    all.sort_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, result)| result).collect()
+    parallel::map(logs, options.threads, |found| parse(format, found, options))
 }
 
 fn parse(format: Format, found: &files::Found, options: &Options) -> Result<Run, Refusal> {

@@ -113,6 +113,11 @@ impl Column {
         Self::Seconds,
     ];
 
+    /// Whether it is a loss of the run.
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Self::Loss | Self::ValidationLoss)
+    }
+
     /// The name that `--map` and the tables of a bundle use.
     pub fn name(&self) -> &str {
         match self {
@@ -158,6 +163,9 @@ pub struct Finding {
     /// Whether the run is left out of the figures of its group.
     pub excludes: bool,
 }
+
+/// So many equal losses are no chance.
+const CURVE_FROM: usize = 4;
 
 /// One run of a log.
 #[derive(Debug, Clone)]
@@ -208,6 +216,17 @@ impl Run {
             extra: Map::new(),
             findings: Vec::new(),
         }
+    }
+
+    /// Every loss as printed, by step; none for so few that they may be equal by chance.
+    pub fn curve(&self) -> Option<String> {
+        let losses = self.training.iter().chain(&self.evaluations).flat_map(|row| {
+            let losses = row.cells.iter().filter(|(column, _)| column.is_loss());
+            losses.map(|(column, loss)| (row.step, column.name(), loss.text()))
+        });
+        let losses: Vec<_> = losses.collect();
+        let texts = losses.iter().map(|(step, name, loss)| format!("{step} {name}={loss}\n"));
+        (losses.len() >= CURVE_FROM).then(|| texts.collect())
     }
 
     /// The digest of the log, which is read again where it was not taken.

@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Number, Value as Json, json};
 
 use super::run::{Column, Printed, Row, Run};
-use super::{CHANGED, EXISTS, Group, INTERRUPTED, Import, in_parallel};
+use super::{CHANGED, EXISTS, Group, INTERRUPTED, Import};
 use crate::bundle::{
     self, Bundle, BundleWriter, CANNOT_WRITE, Chain, Checkpoint, METRICS, Origin, Receipt,
 };
 use crate::digest::Digest;
+use crate::parallel;
 use crate::source::{Place, Refusal};
 
 /// Where bundles are until all of them are whole.
@@ -47,7 +48,7 @@ pub fn write(
     }
     let one = |refusal: Refusal| vec![refusal];
     let scratch = Scratch::create(out).map_err(one)?;
-    let written = in_parallel(&runs, threads, |(group, run)| {
+    let written = parallel::map(&runs, threads, |(group, run)| {
         write_one(import, group, run, &scratch.folder.join(&run.name), keep_source)
     });
     let (digests, refusals): (Vec<_>, Vec<_>) = written.into_iter().partition(Result::is_ok);

@@ -96,7 +96,7 @@ impl<'a> Bench<'a> {
                 .enumerate()
                 .map(|(position, claim)| (claim.id, position))
                 .collect();
-            for report in judge(post, library).post.claims {
+            for report in judge(post, library, 1).post.claims {
                 let Some(&position) = positions.get(report.id.as_str()) else { continue };
                 let seat = (at, position);
                 for exhibit in &report.evidence {

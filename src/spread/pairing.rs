@@ -1,5 +1,7 @@
 //! Whether the spreads of two arms and of their gap can belong together.
 
+use std::collections::BTreeMap;
+
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 
@@ -33,12 +35,33 @@ impl Triple {
     /// A paired gap has s_d² = s_a² + s_b² - 2·ρ·s_a·s_b with ρ in [-1, 1], that is, the three
     /// standard deviations are sides of a triangle. Two pairs have ρ = -1 or 1 and nothing between.
     pub fn fit(&self, readings: [Reading; 3]) -> Option<Fit> {
+        self.fits(&[readings]).pop().flatten()
+    }
+
+    /// [`Triple::fit`] for several choices of readings; no variance is computed twice.
+    pub fn fits(&self, choices: &[[Reading; 3]]) -> Vec<Option<Fit>> {
+        let mut known = BTreeMap::new();
+        let mut variance = |place: usize, spread: &Spread, reading: Reading| -> Interval {
+            let known = known.entry((place, reading));
+            known.or_insert_with(|| spread.variance(reading)).clone()
+        };
+        let mut fit = |readings: &[Reading; 3]| {
+            let [a, b, gap] = *readings;
+            let variances =
+                [variance(0, &self.a, a), variance(1, &self.b, b), variance(2, &self.gap, gap)];
+            self.fit_with(*readings, variances)
+        };
+        choices.iter().map(&mut fit).collect()
+    }
+
+    fn fit_with(&self, readings: [Reading; 3], variances: [Interval; 3]) -> Option<Fit> {
         let [a, b, gap] = readings;
         let alike = a == b && b == gap;
+        let [one, other, _] = &variances;
+        let independent = self.independent(readings, [one, other]);
         let paired = (self.a.n == self.b.n && self.b.n == self.gap.n)
             .then(|| {
-                let variances =
-                    Sides([self.a.variance(a), self.b.variance(b), self.gap.variance(gap)]);
+                let variances = Sides(variances);
                 // One factor stands before all three squares and cancels: the prints decide by themselves.
                 let squares = Sides([self.a.square(), self.b.square(), self.gap.square()]);
                 let exact = if alike { &squares } else { &variances };
@@ -48,13 +71,11 @@ impl Triple {
                 }
             })
             .flatten();
-        let independent = self.independent(readings);
         (paired.is_some() || independent).then_some(Fit { paired, independent })
     }
 
-    /// Whether the gap's spread is what independent errors give.
-    fn independent(&self, [a, b, gap]: [Reading; 3]) -> bool {
-        let (one, other) = (self.a.variance(a), self.b.variance(b));
+    /// Whether the gap's spread is what independent errors of arms with these variances give.
+    fn independent(&self, [a, b, gap]: [Reading; 3], [one, other]: [&Interval; 2]) -> bool {
         let whole = |n: u64| BigRational::from_integer(n.into());
         let of_the_mean =
             &one.scaled(&whole(self.a.n).recip()) + &other.scaled(&whole(self.b.n).recip());
@@ -73,11 +94,11 @@ impl Triple {
                     .hull(&quantile_square(most as f64, level));
                 square.meets(&(&of_the_mean * &factor))
             }
-            Reading::Sd => square.meets(&(&one + &other)),
+            Reading::Sd => square.meets(&(one + other)),
             // Of arms with unequal numbers of values there is no such spread of a gap.
             Reading::PopulationSd => {
                 let of_values = Spread { n: self.a.n, ..self.gap.clone() };
-                equal_n && of_values.variance(gap).meets(&(&one + &other))
+                equal_n && of_values.variance(gap).meets(&(one + other))
             }
             // Without pairs nothing has this range, but its error may have been propagated like others.
             Reading::HalfRange => {

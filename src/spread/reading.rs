@@ -104,13 +104,23 @@ fn ratio(top: u128, bottom: u128) -> BigRational {
     BigRational::new(top.into(), bottom.into())
 }
 
+/// How many parts of one the ends of a quantile are rounded to, outward.
+fn digits() -> BigRational {
+    BigRational::from_integer(10_000_000_000_u64.into())
+}
+
 /// An enclosure of the square of the two-sided t quantile at a level in tenths of a percent.
 pub(super) fn quantile_square(df: f64, level: u16) -> Interval {
     let beyond = (1.0 - f64::from(level) / 1000.0) / 2.0;
     let quantile = StudentT::new(df).map_or(f64::MAX, |t| t.upper_quantile(beyond));
-    let end =
-        |factor: f64| BigRational::from_float(quantile * factor).unwrap_or_else(BigRational::one);
-    let quantile = Interval::between(end(1.0 - QUANTILE_MARGIN), end(1.0 + QUANTILE_MARGIN));
+    // Ends of few digits, like those of printed numbers: fractions of floats would make every
+    // comparison that they enter slow.
+    let scaled = |factor: f64| {
+        BigRational::from_float(quantile * factor).unwrap_or_else(BigRational::one) * digits()
+    };
+    let low = scaled(1.0 - QUANTILE_MARGIN).floor() / digits();
+    let high = scaled(1.0 + QUANTILE_MARGIN).ceil() / digits();
+    let quantile = Interval::between(low, high);
     &quantile * &quantile
 }
 

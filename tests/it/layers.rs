@@ -8,7 +8,7 @@ use repro::claims::KINDS;
 
 /// The rows. A module may import from lower numbers, and within its row only what [`BESIDE`] names.
 const ROWS: &[(u8, &[&str])] = &[
-    (0, &["source", "digest", "decimal", "rng", "scores", "stats"]),
+    (0, &["source", "digest", "decimal", "parallel", "rng", "scores", "stats"]),
     (1, &["outcome", "formula", "params", "spread", "tasks"]),
     (2, &["bundle", "contract", "import", "post"]),
     (3, &["rests"]),

@@ -71,7 +71,7 @@ fn every_number_of_the_publications_has_a_claim_or_a_reason() {
         let post = Post::load(root(), id).unwrap();
         let mut shelf = Shelf::new(1);
         shelf.fetch(root(), &post).unwrap();
-        let judged = judge(&post, &shelf.library).post;
+        let judged = judge(&post, &shelf.library, 1).post;
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let publication = publication(&post, Some(source), &name).unwrap();
         let text = Source::load(&path, name).unwrap();
