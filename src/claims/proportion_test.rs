@@ -1,14 +1,14 @@
 //! Two proportions differ by more than chance: z, Fisher or McNemar; Wilson's interval for one.
 
 use super::comparison::{Computed, Statistic, Tail};
-use super::proportions::{Share, number_of_items};
+use super::proportions::{Share, discordant, number_of_items};
 use super::significance::{
     ALPHA, BOUNDARY, CLAIMED_P, DIRECTION, Direction, FAMILY, LEVEL, ROUNDING, Rule, SIDES,
     SIGNIFICANT, TOO_FEW, Wrong,
 };
 use super::statement::{Candidate, Numbers, printed, worst};
 use super::{ClaimKind, Field, choice};
-use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER};
+use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, MISSING_FIELD, Node, Refusal};
@@ -172,7 +172,8 @@ impl Groups {
             return Ok(Self::Paired(count("a_only")?, count("b_only")?));
         }
         if let Some(outcomes) = node.get("outcomes") {
-            return outcomes_differ(outcomes, evidence);
+            let (b, c) = discordant(outcomes, evidence)?;
+            return Ok(Self::Paired(b, c));
         }
         let share = |field: &str| node.get(field).map(|arm| Share::read(arm, evidence)).transpose();
         match (share("a")?, share("b")?) {
@@ -309,57 +310,6 @@ impl Groups {
             }
         }
     }
-}
-
-/// Items that only one of two got right, from their published outcomes.
-fn outcomes_differ(node: Node, evidence: &Evidence) -> Result<Groups, Refusal> {
-    node.only(&["a", "b", "task"])?;
-    let task = node.get("task").map(Node::text).transpose()?;
-    let (left, right) = (node.required("a")?, node.required("b")?);
-    let (a, b) = (outcomes(left, task, evidence)?, outcomes(right, task, evidence)?);
-    let names = |list: &[(String, Vec<bool>)]| -> Vec<(String, usize)> {
-        list.iter().map(|(task, bits)| (task.clone(), bits.len())).collect()
-    };
-    if names(&a) != names(&b) || a.is_empty() {
-        let expected = "the same tasks with as many items, in the same order";
-        let found = format!("{} and {} tasks that differ", a.len(), b.len());
-        return Err(BAD_CHOICE.at(node.place(), expected, found));
-    }
-    let pairs = || {
-        let tasks = a.iter().zip(&b);
-        tasks.flat_map(|((_, a), (_, b))| a.iter().copied().zip(b.iter().copied()))
-    };
-    let only = |wanted: (bool, bool)| pairs().filter(|pair| *pair == wanted).count() as u64;
-    Ok(Groups::Paired(only((true, false)), only((false, true))))
-}
-
-/// Each task with whether each of its items was right: `n` bits, written as hexadecimal digits, the first
-/// item in the highest bit.
-fn outcomes(
-    reference: Node,
-    task: Option<&str>,
-    evidence: &Evidence,
-) -> Result<Vec<(String, Vec<bool>)>, Refusal> {
-    let mut tasks = Vec::new();
-    for line in evidence.document(reference)?.root().items()? {
-        let name = line.required("task")?.text()?;
-        if task.is_some_and(|task| task != name) {
-            continue;
-        }
-        let (items, bits) = (line.required("n")?.integer()?, line.required("bits")?);
-        let text = bits.text()?;
-        let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
-        let digits = digits.filter(|digits| digits.len() as u64 == items.div_ceil(4));
-        let digits = digits.ok_or_else(|| {
-            let expected = format!("{} hexadecimal digits for {items} items", items.div_ceil(4));
-            NOT_A_NUMBER.at(bits.place(), expected, format!("{} characters", text.len()))
-        })?;
-        let bits =
-            digits.iter().flat_map(|digit| (0..4).rev().map(move |bit| digit >> bit & 1 == 1));
-        let count = usize::try_from(items).unwrap_or(usize::MAX);
-        tasks.push((name.to_owned(), bits.take(count).collect()));
-    }
-    Ok(tasks)
 }
 
 /// One test under every count that is possible: p and which side is ahead, the published counts first.

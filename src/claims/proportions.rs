@@ -85,6 +85,58 @@ fn counts(printed: &Printed, items: u64) -> Vec<Proportion> {
     counts.iter().filter_map(|count| Proportion::new(count.to_u64()?, items).ok()).collect()
 }
 
+/// How many items only the first of two got right, and how many only the second, from their published
+/// outcomes item by item.
+pub fn discordant(node: Node, evidence: &Evidence) -> Result<(u64, u64), Refusal> {
+    node.only(&["a", "b", "task"])?;
+    let task = node.get("task").map(Node::text).transpose()?;
+    let (left, right) = (node.required("a")?, node.required("b")?);
+    let (a, b) = (outcomes(left, task, evidence)?, outcomes(right, task, evidence)?);
+    let names = |list: &[(String, Vec<bool>)]| -> Vec<(String, usize)> {
+        list.iter().map(|(task, bits)| (task.clone(), bits.len())).collect()
+    };
+    if names(&a) != names(&b) || a.is_empty() {
+        let expected = "the same tasks with as many items, in the same order";
+        let found = format!("{} and {} tasks that differ", a.len(), b.len());
+        return Err(BAD_CHOICE.at(node.place(), expected, found));
+    }
+    let pairs = || {
+        let tasks = a.iter().zip(&b);
+        tasks.flat_map(|((_, a), (_, b))| a.iter().copied().zip(b.iter().copied()))
+    };
+    let only = |wanted: (bool, bool)| pairs().filter(|pair| *pair == wanted).count() as u64;
+    Ok((only((true, false)), only((false, true))))
+}
+
+/// Each task with whether each of its items was right: `n` bits, written as hexadecimal digits, the first
+/// item in the highest bit.
+fn outcomes(
+    reference: Node,
+    task: Option<&str>,
+    evidence: &Evidence,
+) -> Result<Vec<(String, Vec<bool>)>, Refusal> {
+    let mut tasks = Vec::new();
+    for line in evidence.document(reference)?.root().items()? {
+        let name = line.required("task")?.text()?;
+        if task.is_some_and(|task| task != name) {
+            continue;
+        }
+        let (items, bits) = (line.required("n")?.integer()?, line.required("bits")?);
+        let text = bits.text()?;
+        let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+        let digits = digits.filter(|digits| digits.len() as u64 == items.div_ceil(4));
+        let digits = digits.ok_or_else(|| {
+            let expected = format!("{} hexadecimal digits for {items} items", items.div_ceil(4));
+            NOT_A_NUMBER.at(bits.place(), expected, format!("{} characters", text.len()))
+        })?;
+        let bits =
+            digits.iter().flat_map(|digit| (0..4).rev().map(move |bit| digit >> bit & 1 == 1));
+        let count = usize::try_from(items).unwrap_or(usize::MAX);
+        tasks.push((name.to_owned(), bits.take(count).collect()));
+    }
+    Ok(tasks)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
