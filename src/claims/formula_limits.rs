@@ -135,7 +135,7 @@ impl Examined {
         let Points { list, seed, .. } = &self.points;
         self.done.push(format!("{} random points, seed {seed}, within 1e-9", list.len()));
         if let Some(parting) = self.points.compare(&Call::itself(self.printed), &derived) {
-            let what = format!("{} follows", derived.shown(self.printed));
+            let what = format!("the derivation gives {}", derived.shown(self.printed));
             self.faults.push(parting.fault(&DIFFERS, &what));
             self.faults.extend(other_readings(node, self.printed, &self.points)?);
         }

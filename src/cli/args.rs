@@ -311,7 +311,8 @@ pub struct Import {
     /// Tests whether the mean final validation loss of each group lies below this one
     #[arg(long, value_name = "LOSS", allow_negative_numbers = true)]
     pub target: Option<String>,
-    /// What columns mean, our name first: `loss=train_loss,step=iter`; jsonl and csv
+    /// What columns mean, our name first: `loss=val_loss,step=iter`; a `loss` that is a validation loss
+    /// by its name is one; jsonl and csv
     #[arg(long, value_name = "OURS=THEIRS")]
     pub map: Vec<String>,
     /// Reference convergence points of the benchmark; mlperf

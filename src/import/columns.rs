@@ -60,7 +60,12 @@ impl Mapping {
             else {
                 return Err(BAD_MAP.at(place(), "our name, `=` and theirs", format!("`{pair}`")));
             };
-            let ours = if ours == "time" { "seconds" } else { ours };
+            let ours = match ours {
+                "time" => "seconds",
+                // Who calls their validation loss the loss means the loss of the run.
+                "loss" if likely(theirs) == Some("val_loss") => "val_loss",
+                other => other,
+            };
             if ours != STEP && known(ours).is_none() {
                 let near = nearest(ours, our_names());
                 let way_out = near.map_or("use one of these names".to_owned(), |name| {
@@ -383,6 +388,14 @@ mod tests {
             ("epoch", None),
         ] {
             assert_eq!(mapping.ours(theirs), ours, "{theirs}");
+        }
+    }
+
+    #[test]
+    fn a_loss_that_is_a_validation_loss_by_its_name_is_one() {
+        for theirs in ["val_loss", "eval/loss", "valid_loss"] {
+            let mapping = Mapping::parse(&texts(&[&format!("loss={theirs}")])).unwrap();
+            assert_eq!(mapping.ours(theirs), Some("val_loss"), "{theirs}");
         }
     }
 
