@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::{Signed, Zero};
+use num_traits::{One, Signed, Zero};
 
 /// All values from a low end to a high end, both included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,6 +127,10 @@ impl Interval {
 
     /// Every value times a positive or negative constant.
     pub fn scaled(&self, factor: &BigRational) -> Self {
+        // Most units are worth one.
+        if factor.is_one() {
+            return self.clone();
+        }
         Self::between(&self.low * factor, &self.high * factor)
     }
 }
@@ -155,8 +159,11 @@ impl std::ops::Neg for &Interval {
 impl std::ops::Mul for &Interval {
     type Output = Interval;
     fn mul(self, other: Self) -> Interval {
-        // Lengths, counts and squares: two products instead of four.
+        // Lengths, counts and squares: two products instead of four, one where both are points.
         if !self.low.is_negative() && !other.low.is_negative() {
+            if self.is_point() && other.is_point() {
+                return Interval::point(&self.low * &other.low);
+            }
             return Interval { low: &self.low * &other.low, high: &self.high * &other.high };
         }
         let one = Interval::between(&self.low * &other.low, &self.low * &other.high);
