@@ -199,8 +199,8 @@ impl Function {
 
     fn float(self, of: f64) -> f64 {
         match self {
-            Function::Exp => of.exp(),
-            Function::Ln => of.ln(),
+            Function::Exp => libm::exp(of),
+            Function::Ln => libm::log(of),
             Function::Ceil => of.ceil(),
             Function::Floor => of.floor(),
             Function::Abs => of.abs(),

@@ -1,8 +1,8 @@
 //! The noncentral t distribution, for power.
 //!
 //! T = (Z + δ) / S with a standard normal Z and S the ratio of the measured to the true standard
-//! deviation. P(T > t) is the mean of P(Z > t S - δ) over S: an integral over u = ln S, split where
-//! t S = δ and taken by tanh-sinh quadrature, whose points crowd at the ends of each part. Absolute
+//! deviation. P(T > t) is the mean of P(Z > t S - δ) over S: an integral over u = ln S, split at the
+//! peak of S and where the tail turns (t S = δ, or t S = ±1), and taken by tanh-sinh quadrature, whose points crowd at the ends of each part. Absolute
 //! errors are below 1e-12.
 
 use libm::{exp, expm1, log};
@@ -25,9 +25,13 @@ pub fn noncentral_t_upper(t: f64, df: f64, delta: f64) -> f64 {
         |u: f64| scale * exp(df * (u - expm1(2.0 * u) / 2.0)) * Normal.upper(t * exp(u) - delta);
     let reach = (NEGLIGIBLE / df).sqrt();
     let (low, high) = (-reach - NEGLIGIBLE / df, reach);
-    let split = if t != 0.0 && delta / t > 0.0 { log(delta / t) } else { low };
-    let split = split.clamp(low, high);
-    (integral(&integrand, low, split) + integral(&integrand, split, high)).clamp(0.0, 1.0)
+    // Where the normal tail turns: at its middle, or where its argument becomes one.
+    let turn = if delta / t > 0.0 { log(delta / t) } else { -log(t.abs()) };
+    let split = if t == 0.0 { 0.0 } else { turn }.clamp(low, high);
+    let (first, second) = (split.min(0.0), split.max(0.0));
+    let parts = [(low, first), (first, second), (second, high)];
+    let sum: f64 = parts.map(|(from, to)| integral(&integrand, from, to)).iter().sum();
+    sum.clamp(0.0, 1.0)
 }
 
 /// The integral of a smooth function by the tanh-sinh rule.
@@ -77,6 +81,22 @@ mod tests {
             let found = noncentral_t_upper(t, df, delta);
             assert!((found - wanted).abs() < 1e-12, "{t}, {df}, {delta}: {found} is not {wanted}");
         }
+    }
+
+    #[test]
+    fn the_worst_of_a_grid_is_below_the_stated_error() {
+        let mut worst = (0.0_f64, 0.0, 0.0);
+        for df in [1.0, 1.03, 1.5, 2.0, 3.3, 5.0, 12.0, 80.0, 4e3, 1e5] {
+            let student = StudentT::new(df).unwrap();
+            for at in 0..=600 {
+                let t = f64::from(at) / 10.0 - 30.0;
+                let off = (noncentral_t_upper(t, df, 0.0) - student.upper(t)).abs();
+                if off > worst.0 {
+                    worst = (off, t, df);
+                }
+            }
+        }
+        assert!(worst.0 < 2e-13, "{worst:?}");
     }
 
     proptest! {
