@@ -4,30 +4,56 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The results of `work` for all items, in their order, of which `threads` are worked on at a time.
 pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let done = on_threads(items, threads, |queue| {
+        queue.map(|(at, item)| (at, work(item))).collect::<Vec<_>>()
+    });
+    let mut all: Vec<_> = done.into_iter().flatten().collect();
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Does `work` on items until it fails. Whatever the number of threads, the error is that of the first
+/// item in order: items are begun in their order, and one that is begun is finished.
+pub fn first_error<T: Sync, E: Send>(
+    items: &[T],
+    threads: usize,
+    work: impl Fn(&T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let errors = on_threads(items, threads, |queue| {
+        queue.filter_map(|(at, item)| Some((at, work(item).err()?))).next()
+    });
+    let errors = errors.into_iter().flatten();
+    errors.min_by_key(|(at, _)| *at).map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// What each of at most `threads` threads makes of the items, which they take in turn from one queue.
+fn on_threads<'t, T: Sync, R: Send>(
+    items: &'t [T],
+    threads: usize,
+    work: impl Fn(&mut dyn Iterator<Item = (usize, &'t T)>) -> R + Sync,
+) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let take = || {
         let at = next.fetch_add(1, Ordering::Relaxed);
         items.get(at).map(|item| (at, item))
     };
-    let some = || std::iter::from_fn(take).map(|(at, item)| (at, work(item))).collect::<Vec<_>>();
-    let mut all = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(items.len())).map(|_| scope.spawn(some)).collect();
-        let mut all = some();
-        for thread in others {
-            match thread.join() {
-                Ok(done) => all.extend(done),
+    let one = || work(&mut std::iter::from_fn(take));
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(items.len())).map(|_| scope.spawn(one)).collect();
+        let mut all = vec![one()];
+        for other in others {
+            match other.join() {
+                Ok(done) => all.push(done),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
         all
-    });
-    all.sort_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, result)| result).collect()
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::map;
+    use super::{first_error, map};
 
     #[test]
     fn results_are_in_the_order_of_the_items() {
@@ -37,5 +63,15 @@ mod tests {
             assert_eq!(map(&items, threads, |item| item * item), squares, "{threads} threads");
         }
         assert!(map(&[0_u64; 0], 4, |item| *item).is_empty());
+    }
+
+    #[test]
+    fn the_first_error_in_order_is_returned() {
+        let items: Vec<u64> = (0..100).collect();
+        let from = |least: u64| move |item: &u64| if *item < least { Ok(()) } else { Err(*item) };
+        for threads in [0, 1, 3, 200] {
+            assert_eq!(first_error(&items, threads, from(37)), Err(37), "{threads} threads");
+            assert_eq!(first_error(&items, threads, from(100)), Ok(()), "{threads} threads");
+        }
     }
 }

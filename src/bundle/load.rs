@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::chain::METRICS;
@@ -17,6 +16,7 @@ use super::{
     Origin, UNFINISHED, WRONG_BUNDLE, WRONG_DIGEST, WRONG_SIZE, agree, canonical, facts, name,
 };
 use crate::digest::Digest;
+use crate::parallel;
 use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source, TOO_LARGE};
 
 /// The largest signature.
@@ -194,26 +194,7 @@ impl Reader {
     /// that of the first file by name.
     fn payload(&self, manifest: &Manifest, threads: usize) -> Result<(), Refusal> {
         let files: Vec<_> = manifest.iter().filter(|(name, _)| *name != RECEIPT).collect();
-        let next = AtomicUsize::new(0);
-        let work = || -> Option<(usize, Refusal)> {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let (name, wanted) = files.get(index)?;
-                if let Err(refusal) = self.payload_file(name, **wanted) {
-                    return Some((index, refusal));
-                }
-            }
-        };
-        let first = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads.min(files.len())).map(|_| scope.spawn(work)).collect();
-            let mine = work();
-            let theirs = others.into_iter().filter_map(|thread| match thread.join() {
-                Ok(outcome) => outcome,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            mine.into_iter().chain(theirs).min_by_key(|(index, _)| *index)
-        });
-        first.map_or(Ok(()), |(_, refusal)| Err(refusal))
+        parallel::first_error(&files, threads, |(name, wanted)| self.payload_file(name, **wanted))
     }
 
     fn payload_file(&self, name: &str, wanted: Digest) -> Result<(), Refusal> {
