@@ -9,7 +9,7 @@ use num_rational::BigRational;
 use num_traits::Zero;
 
 use super::plus_minus::{Stated, count};
-use crate::decimal::{Interval, Unit, format_significant, nearest_f64};
+use crate::decimal::{Interval, Unit, format_float, format_significant, nearest_f64};
 use crate::evidence::{Evidence, Quantity, nature_of};
 use crate::formula::Nature;
 use crate::source::{Node, Refusal, codes};
@@ -31,9 +31,9 @@ pub fn percent(share: f64) -> String {
 
 /// A computed float for people, in so many significant digits.
 pub fn number(value: f64, digits: usize) -> String {
-    match BigRational::from_float(value) {
-        Some(exact) => format_significant(&exact, digits),
-        None => if value > 0.0 { "infinite" } else { "-infinite" }.to_owned(),
+    match value.is_finite() {
+        true => format_float(value, digits),
+        false => if value > 0.0 { "infinite" } else { "-infinite" }.to_owned(),
     }
 }
 

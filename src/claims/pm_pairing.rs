@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use num_rational::BigRational;
 use num_traits::Signed;
 
 use super::plus_minus::{Stated, difference, is_the_difference};
 use super::{ClaimKind, Field};
-use crate::decimal::format_significant;
+use crate::decimal::{format_float, format_significant};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
@@ -261,11 +260,7 @@ fn standing(fit: &Fit) -> String {
 }
 
 fn correlation([low, high]: [f64; 2]) -> String {
-    let end = |value: f64| {
-        let exact = BigRational::from_float(value).unwrap_or_default();
-        format_significant(&exact, 3)
-    };
-    let (low, high) = (end(low), end(high));
+    let (low, high) = (format_float(low, 3), format_float(high, 3));
     if low == high { format!("ρ = {low}") } else { format!("ρ from {low} to {high}") }
 }
 

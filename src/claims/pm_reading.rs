@@ -4,7 +4,7 @@ use num_rational::BigRational;
 
 use super::plus_minus::Stated;
 use super::{ClaimKind, Field};
-use crate::decimal::{Printed, format_significant, nearest_f64};
+use crate::decimal::{Printed, format_float, nearest_f64};
 use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER};
 use crate::outcome::{Method, Outcome, Weight};
 use crate::post::Claim;
@@ -316,7 +316,7 @@ impl Rule {
     fn words(&self, family: usize) -> String {
         let sides = if self.sides == 1.0 { "one-sided" } else { "two-sided" };
         let holm = if family == 0 { String::new() } else { format!(", Holm over {}", family + 1) };
-        format!("{sides} p below {}{holm}", shown(self.alpha))
+        format!("{sides} p below {}{holm}", format_float(self.alpha, 2))
     }
 
     /// The range of p of the stated direction.
@@ -445,10 +445,6 @@ fn adjusted(own: [f64; 2], others: Vec<[f64; 2]>) -> [f64; 2] {
 
 /// "p 0.001 to 0.04".
 fn range([low, high]: [f64; 2]) -> String {
-    let (low, high) = (shown(low), shown(high));
+    let (low, high) = (format_float(low, 2), format_float(high, 2));
     if low == high { format!("p {low}") } else { format!("p {low} to {high}") }
-}
-
-fn shown(value: f64) -> String {
-    format_significant(&BigRational::from_float(value).unwrap_or_default(), 2)
 }

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::BAD_USAGE;
 use super::args;
-use crate::decimal::{format_significant, nearest_f64};
+use crate::decimal::{format_float, format_significant, nearest_f64};
 use crate::source::{Place, Refusal};
 use crate::stats::Refused;
 use crate::stats::bootstrap::Resampled;
@@ -173,14 +173,9 @@ impl TaskBootstrap {
 
 /// At most ten significant digits.
 fn number(value: f64) -> f64 {
-    digits(value, 10).parse().unwrap_or(value)
+    format_float(value, 10).parse().unwrap_or(value)
 }
 
 fn shown(value: f64) -> String {
-    digits(value, 5)
-}
-
-fn digits(value: f64, digits: usize) -> String {
-    BigRational::from_float(value)
-        .map_or_else(|| value.to_string(), |value| format_significant(&value, digits))
+    format_float(value, 5)
 }

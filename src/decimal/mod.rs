@@ -17,4 +17,4 @@ pub use agreement::{Agreement, about_tolerance, ceils_to, compare, rounds_to, tr
 pub use float::{nearest_f64, ulp_distance};
 pub use interval::Interval;
 pub use printed::{Bound, Flaw, NotPrinted, Printed, Unit};
-pub use render::{format_significant, grouped};
+pub use render::{format_float, format_significant, grouped};

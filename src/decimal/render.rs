@@ -13,6 +13,12 @@ const LEAST_PLAIN: i64 = -6;
 /// The significant digits of an interval's ends.
 const INTERVAL_DIGITS: usize = 10;
 
+/// A float as [`format_significant`] writes it; `inf` and `NaN` where there are no digits.
+pub fn format_float(value: f64, digits: usize) -> String {
+    BigRational::from_float(value)
+        .map_or_else(|| value.to_string(), |exact| format_significant(&exact, digits))
+}
+
 /// `value` in at most `digits` significant digits: integers whole, no trailing zeros, an exponent
 /// only where plain digits would be made up or would be mostly zeros.
 pub fn format_significant(value: &BigRational, digits: usize) -> String {

@@ -2,7 +2,7 @@
 //! there is none.
 
 use super::input::{Arm, Asked};
-use super::shown;
+use crate::decimal::format_float;
 use crate::stats::bootstrap::{INFERENCE_FROM, Interval, Resampled};
 use crate::stats::interquartile::Scores;
 use crate::stats::power::Design;
@@ -269,7 +269,7 @@ fn sign_flip(differences: &[f64], asked: &Asked) -> Result<Answer, Why> {
     let unreachable = test.least_two_sided > alpha * (1.0 + 1e-9);
     let doubt = unreachable.then(|| {
         let n = differences.len();
-        let least = shown(test.least_two_sided, 4);
+        let least = format_float(test.least_two_sided, 4);
         format!("with n = {n} no two-sided p is below {least}, and that is above 1 - level")
     });
     let mut fields = vec![

@@ -8,11 +8,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::output::Output;
 use super::{Answer as Status, args};
-use crate::decimal::format_significant;
+use crate::decimal::format_float;
 use crate::outcome::ExitStatus;
 use answers::{Answer, Entry, Field, answers};
 use input::Asked;
-use num_rational::BigRational;
 
 /// The schema of all that this command prints as JSON.
 pub const SCHEMA: &str = "repro.stats/1";
@@ -73,11 +72,5 @@ fn value(field: &Field) -> Json {
 
 /// A number of ten significant digits.
 fn number(value: f64) -> Json {
-    shown(value, DIGITS).parse::<f64>().map_or(Json::Null, Json::from)
-}
-
-/// A number in at most `digits` significant digits.
-fn shown(value: f64, digits: usize) -> String {
-    let exact = BigRational::from_float(value);
-    exact.map_or_else(|| value.to_string(), |exact| format_significant(&exact, digits))
+    format_float(value, DIGITS).parse::<f64>().map_or(Json::Null, Json::from)
 }

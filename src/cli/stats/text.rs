@@ -2,8 +2,8 @@
 
 use super::answers::{Answer, Entry, Field, NO_TARGET, POWER_METHOD};
 use super::input::Asked;
-use super::shown;
 use crate::cli::columns::{Columns, paragraph};
+use crate::decimal::format_float;
 use crate::report::wrap;
 
 /// The significant digits that people see.
@@ -38,7 +38,7 @@ fn headline(asked: &Asked, entries: &[Entry], width: usize) -> String {
         Some(_) => ("a - b", "by Welch's t".to_owned()),
         None => ("mean of a", format!("against {}", cell("target"))),
     };
-    let level = shown(100.0 * asked.level, DIGITS);
+    let level = format_float(100.0 * asked.level, DIGITS);
     let sentence = format!(
         "{what} = {}, {level}% interval [{}, {}], two-sided p = {} {against}",
         cell("diff|mean"),
@@ -51,9 +51,10 @@ fn headline(asked: &Asked, entries: &[Entry], width: usize) -> String {
 }
 
 fn tables(asked: &Asked) -> Vec<Table> {
-    let percent = shown(100.0 * asked.level, DIGITS);
-    let [low, high] = asked.margin.unwrap_or_default().map(|end| shown(end, DIGITS));
-    let (power, alpha) = (shown(asked.power, DIGITS), shown(1.0 - asked.level, DIGITS));
+    let percent = format_float(100.0 * asked.level, DIGITS);
+    let [low, high] = asked.margin.unwrap_or_default().map(|end| format_float(end, DIGITS));
+    let (power, alpha) =
+        (format_float(asked.power, DIGITS), format_float(1.0 - asked.level, DIGITS));
     let table = |title: &str, of, columns| Table { title: title.to_owned(), of, columns };
     vec![
         table("lists", "sd", &[("n", "n"), ("mean", "mean"), ("sd", "sd"), ("se", "se")]),
@@ -127,10 +128,10 @@ fn cell(answer: &Answer, names: &str) -> String {
         Some((answer.field(name)?, place.parse::<usize>().ok()?))
     });
     match found {
-        Some((Field::Number(one), _)) => shown(*one, DIGITS),
+        Some((Field::Number(one), _)) => format_float(*one, DIGITS),
         Some((Field::Count(count), _)) => count.to_string(),
         Some((Field::Numbers(all), place)) => {
-            all.get(place).map_or_else(String::new, |one| shown(*one, DIGITS))
+            all.get(place).map_or_else(String::new, |one| format_float(*one, DIGITS))
         }
         Some((Field::Refused(_), _)) => "refused".to_owned(),
         _ => String::new(),
@@ -151,7 +152,10 @@ fn adjusted(entries: &[Entry], width: usize) -> String {
     for (p_values, adjusted) in lists {
         let mut table = Columns::new(vec!["p".to_owned(), "Holm".to_owned()]);
         for (at, (p, adjusted)) in p_values.iter().zip(adjusted).enumerate() {
-            table.row(&(at + 1).to_string(), vec![shown(*p, DIGITS), shown(*adjusted, DIGITS)]);
+            table.row(
+                &(at + 1).to_string(),
+                vec![format_float(*p, DIGITS), format_float(*adjusted, DIGITS)],
+            );
         }
         text.push_str(&table.render("p-values", width, false));
     }
