@@ -7,10 +7,12 @@
                               regular expression, in turn; the writing of their bundles on its own
   scripts/bench.py bootstrap  BCa of 22 values with 10 000 resamples against `scipy.stats.bootstrap`, in
                               process, one thread each, call by call in turn
+  scripts/bench.py train [N]  training steps, dense and sparse, on one and two threads, against PyTorch, in N
+                              pairs; `scripts/bench_train.sh` finds a Python that has it
 
 Of whole processes, times are wall seconds and memory is the peak resident set; figures are medians, ratios are
 medians of pairs. Needs `cargo build --release` before, GNU time, and scipy where it is named; `bootstrap` builds
-its own program. Other load on the machine is printed, because it moves every figure.
+its own program, as does `train`. Other load on the machine is printed, because it moves every figure.
 """
 import json
 import os
@@ -166,13 +168,13 @@ def against_regex():
           f"{memory:.1f} MiB  exit {status}")
 
 
-def timing_program():
-    """The timing program of tests/benches, built by cargo."""
-    built = subprocess.run(["cargo", "bench", "--no-run", "--bench", "bootstrap", "--message-format", "json"],
+def timing_program(name):
+    """A timing program of tests/benches, built by cargo."""
+    built = subprocess.run(["cargo", "bench", "--no-run", "--bench", name, "--message-format", "json"],
                            cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     messages = [json.loads(line) for line in built.stdout.splitlines()]
     return next(m["executable"] for m in messages
-                if m.get("target", {}).get("name") == "bootstrap" and m.get("executable"))
+                if m.get("target", {}).get("name") == name and m.get("executable"))
 
 
 def bootstrap():
@@ -181,7 +183,7 @@ def bootstrap():
     import numpy
     from scipy import stats
     values = [round(((37 * i) % 23 - 8) * 0.013 + 0.0021 * i, 6) for i in range(22)]
-    program = subprocess.Popen([timing_program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen([timing_program("bootstrap")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def line(text):
         program.stdin.write(text + "\n")
@@ -213,6 +215,117 @@ def bootstrap():
               f"ratio of pairs {statistics.median(ratios):.1f} (goal: at least 5, aim 15)")
 
 
+class Side:
+    """One of two trainers that stand ready and train when they are told to."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline().strip() != "ready":
+            sys.exit(f"`{command[0]}` did not start")
+        self.at_rest = self.memory("VmRSS")
+
+    def memory(self, field):
+        """MiB of resident memory, now (`VmRSS`) or at the peak (`VmHWM`)."""
+        lines = pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(field + ":")) / 1024
+
+    def own_ticks(self):
+        """Processor time of this process."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    def train(self, steps):
+        """What the trainer says of so many steps, and the part of the machine that others took meanwhile."""
+        began, own, others = time.perf_counter(), self.own_ticks(), busy_ticks()
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        available = (time.perf_counter() - began) * os.sysconf("SC_CLK_TCK") * os.cpu_count()
+        answer["others"] = max(0, (busy_ticks() - others) - (self.own_ticks() - own)) / available
+        return answer
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def busy_ticks():
+    """Processor time that was used on this machine, or taken from it by its host."""
+    user, nice, system, _, _, interrupts, soft, steal = map(int, pathlib.Path("/proc/stat").read_text().split()[1:9])
+    return user + nice + system + interrupts + soft + steal
+
+
+def evenness(counts):
+    """Largest share and spread of a router's load: the same in both trainers where they route alike."""
+    mean = sum(counts) / len(counts)
+    return max(counts) / sum(counts), statistics.pstdev(counts) / mean
+
+
+def same_routing(ours, theirs):
+    pairs = [((load["max_load"], load["cv"]), evenness(counts)) for load, counts in zip(ours, theirs)]
+    return all(abs(a - b) < 1e-9 for pair in pairs for a, b in zip(*pair))
+
+
+def agreement(ours, theirs):
+    """How far apart the losses of the first steps are, up to the first step that routes a token elsewhere."""
+    steps = zip(ours["losses"], theirs["losses"], ours["loads"], theirs["loads"])
+    apart, flip = [], None
+    for number, (a, b, our_loads, their_loads) in enumerate(steps):
+        if not same_routing(our_loads, their_loads):
+            flip = number
+            break
+        apart.append(abs(a - b))
+    until = "no token was routed elsewhere" if flip is None else f"routing differs from step {flip} on"
+    return f"losses {max(apart, default=0):.1e} apart over {len(apart)} steps ({until})"
+
+
+STEPS = 5
+CONTENDED = 0.05
+
+
+def training(program, kind, threads, pairs):
+    """Trains in turn; the pairs in which others took a part of the machine are thrown away."""
+    folder = ROOT / "target" / "twin" / f"bench-{kind}"
+    ours = Side([program, str(folder), kind, str(threads)])
+    theirs = Side([sys.executable, str(ROOT / "scripts/reference/torch_twin.py"), str(folder), "--serve",
+                   "--threads", str(threads)])
+    first = ours.train(20), theirs.train(20)
+    kept, thrown = [], 0
+    while len(kept) < pairs and thrown < 3 * pairs:
+        pair = ours.train(STEPS), theirs.train(STEPS)
+        if max(side["others"] for side in pair) > CONTENDED:
+            thrown += 1
+        else:
+            kept.append(tuple(16 * 128 * STEPS / sum(side["seconds"]) for side in pair))
+    print(f"{kind}, {threads} thread{'s' * (threads > 1)}: {agreement(*first)}")
+    if kept:
+        ratios = sorted(a / b for a, b in kept)
+        a, b = (statistics.median(side) for side in zip(*kept))
+        print(f"  repro {a:.0f} tokens/s, PyTorch {b:.0f}: ratio of pairs {statistics.median(ratios):.3f} "
+              f"({ratios[0]:.3f} to {ratios[-1]:.3f}; goal: at least 1.15, aim 1.4)")
+    print(f"  {len(kept)} pairs of {STEPS} steps kept, {thrown} thrown away as contended")
+    a, b = ours.memory("VmHWM"), theirs.memory("VmHWM")
+    print(f"  peak memory {a:.0f} MiB against {b:.0f}: ratio {a / b:.2f} (goal: at most 1.3); "
+          f"above what each held before the first step {a - ours.at_rest:.0f} against {b - theirs.at_rest:.0f} MiB",
+          flush=True)
+    ours.end(), theirs.end()
+
+
+def against_torch():
+    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else RUNS
+    import torch
+    names = [line.partition(":")[2].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+             if line.startswith("model name")]
+    program = timing_program("train")
+    print(f"{names[0] if names else 'unknown processor'}, {load()}, PyTorch {torch.__version__} "
+          f"({torch.backends.cpu.get_cpu_capability()})", flush=True)
+    for kind in ("dense", "mixture"):
+        for threads in (1, 2):
+            training(program, kind, threads, pairs)
+    print(load())
+
+
 if __name__ == "__main__":
-    chosen = {"scipy": against_scipy, "linear": linear, "import": against_regex, "bootstrap": bootstrap}.get(sys.argv[1] if len(sys.argv) == 2 else "")
+    chosen = {"scipy": against_scipy, "linear": linear, "import": against_regex, "bootstrap": bootstrap,
+              "train": against_torch}.get(sys.argv[1] if len(sys.argv) > 1 else "")
     sys.exit(chosen() if chosen else __doc__)

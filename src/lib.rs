@@ -25,11 +25,14 @@ pub mod digest;
 pub mod evidence;
 pub mod formula;
 pub mod import;
+pub mod language;
 pub mod lock;
 pub mod mutation;
 pub mod outcome;
 pub mod parallel;
 pub mod params;
+#[cfg(feature = "train")]
+pub mod portable;
 pub mod post;
 pub mod report;
 pub mod rests;
@@ -38,5 +41,8 @@ pub mod scores;
 pub mod source;
 pub mod spread;
 pub mod stats;
+pub mod study;
 pub mod tasks;
+#[cfg(feature = "train")]
+pub mod train;
 pub mod verify;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::digest::Digest;
 use crate::outcome::Referee;
-use crate::source::{Document, Node, Place, Refusal, Source, codes};
+use crate::source::{Code, Document, Node, Place, Refusal, Source, codes};
 
 /// The schema id that a post file opens with.
 pub const SCHEMA: &str = "repro.post/1";
@@ -20,6 +20,7 @@ codes! {
     BAD_ID = "post::bad-id", "an id has characters that ids may not have", "use lower-case letters, digits, `-`, `_` and `.`";
     UNKNOWN_SOURCE = "post::unknown-source", "a place names a source that the post does not list", "add a `[[source]]` with this id, or correct it";
     UNKNOWN_BUNDLE = "post::unknown-bundle", "evidence names a bundle that the post does not pin", "add a `[[bundle]]` with name and digest, or correct it";
+    UNKNOWN_STUDY = "post::unknown-study", "evidence names a study that the post does not pin", "add a `[[study]]` with name and digest, or correct it";
     BAD_DIGEST = "post::bad-digest", "a digest is not well formed", "write `sha256:` and 64 hexadecimal digits, as `repro list bundles` prints them";
     NO_SUCH_SOURCE = "post::no-such-source", "the post has no source of this id", "name one that the post lists";
     NO_SUCH_POST = "post::no-such-post", "there is no post of this name", "`repro list posts` names those that are there";
@@ -36,10 +37,10 @@ pub struct Publication {
     pub file: Option<String>,
 }
 
-/// A bundle that the post rests on.
+/// A bundle or a study that the post rests on.
 #[derive(Debug, Clone)]
 pub struct Pin {
-    /// Its name: the folder `receipts/<name>`.
+    /// Its name: of the folder `receipts/<name>`, or of the file `repro/studies/<name>.toml`.
     pub name: String,
     /// The digest that it must have.
     pub digest: Digest,
@@ -70,6 +71,8 @@ pub struct Post {
     pub sources: Vec<Publication>,
     /// The bundles that it rests on.
     pub pins: Vec<Pin>,
+    /// The studies whose plans it rests on.
+    pub studies: Vec<Pin>,
     /// The bundle that evidence means where it names none.
     pub default_bundle: Option<String>,
     /// Numbers without a claim, with the reason.
@@ -193,6 +196,7 @@ impl Post {
             "default_bundle",
             "source",
             "bundle",
+            "study",
             "claim",
             "unbound",
             "referee",
@@ -210,6 +214,7 @@ impl Post {
             title: root.required("title")?.text()?.to_owned(),
             sources: each(root, "source", parse_publication)?,
             pins: each(root, "bundle", parse_pin)?,
+            studies: each(root, "study", parse_pin)?,
             default_bundle: None,
             unbound: Vec::new(),
             referee: root.get("referee").map(parse_referee).transpose()?,
@@ -217,6 +222,7 @@ impl Post {
         };
         unique(root, "source", "id")?;
         unique(root, "bundle", "name")?;
+        unique(root, "study", "name")?;
         unique(root, "claim", "id")?;
         if let Some(name) = root.get("default_bundle") {
             post.pin(name)?;
@@ -241,15 +247,12 @@ impl Post {
 
     /// The pin that a bundle's name, standing at `name`, refers to.
     pub fn pin(&self, name: Node) -> Result<&Pin, Refusal> {
-        let text = name.text()?;
-        self.pins.iter().find(|pin| pin.name == text).ok_or_else(|| {
-            let known: Vec<_> = self.pins.iter().map(|pin| format!("`{}`", pin.name)).collect();
-            UNKNOWN_BUNDLE.at(
-                name.place(),
-                format!("one of {}", known.join(", ")),
-                format!("`{text}`"),
-            )
-        })
+        pinned(&self.pins, name, &UNKNOWN_BUNDLE)
+    }
+
+    /// The pin that a study's name, standing at `name`, refers to.
+    pub fn study(&self, name: Node) -> Result<&Pin, Refusal> {
+        pinned(&self.studies, name, &UNKNOWN_STUDY)
     }
 
     /// The name of the file.
@@ -292,6 +295,16 @@ impl Post {
             format!("`{text}`"),
         ))
     }
+}
+
+/// The pin of this name; any other name is refused.
+fn pinned<'a>(pins: &'a [Pin], name: Node, unknown: &'static Code) -> Result<&'a Pin, Refusal> {
+    let text = name.text()?;
+    pins.iter().find(|pin| pin.name == text).ok_or_else(|| {
+        let known: Vec<_> = pins.iter().map(|pin| format!("`{}`", pin.name)).collect();
+        let expected = format!("one of {}", known.join(", "));
+        unknown.at(name.place(), expected, format!("`{text}`"))
+    })
 }
 
 /// The names of all posts below `root`: the stems of `repro/*.toml`, sorted.
@@ -397,6 +410,17 @@ mod tests {
 
     fn parse(claims: &str) -> Result<Post, Refusal> {
         Post::parse(Source::new("repro/p.toml", format!("{HEADER}{claims}").into_bytes()).unwrap())
+    }
+
+    #[test]
+    fn studies_are_pinned_like_bundles() {
+        let pin = format!("[[study]]\nname = \"s\"\ndigest = \"sha256:{}\"\n", "0".repeat(64));
+        let asked = "[[unbound]]\nsource = \"post\"\nquote = \"s\"\nreason = \"t\"\n";
+        let post = parse(&format!("{pin}{asked}")).unwrap();
+        let name = |field: &str| post.document().root().at(&format!("/unbound/0/{field}")).unwrap();
+        assert_eq!(post.study(name("quote")).unwrap().name, "s");
+        assert_eq!(post.study(name("reason")).unwrap_err().code.id, "post::unknown-study");
+        assert_eq!(parse(&format!("{pin}{pin}")).unwrap_err().code.id, "post::repeated-id");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::params::{self, Convention, Object};
 use crate::post::{Claim, Post};
 use crate::rests;
 use crate::source::{Refusal, codes};
+use crate::study::{self, Study};
 
 /// The file of an emitted bundle that holds the run's configuration.
 const CONFIG: &str = "data/config.json";
@@ -155,18 +156,20 @@ pub struct Shelf {
     /// Those that passed.
     pub library: Library,
     refused: BTreeMap<String, Refusal>,
+    /// Whether the folder of bundles was searched for those of studies.
+    searched: bool,
     threads: usize,
 }
 
 impl Shelf {
     /// An empty shelf; bundles are hashed with at most `threads` threads.
     pub fn new(threads: usize) -> Self {
-        Self { library: Library::default(), refused: BTreeMap::new(), threads }
+        Self { library: Library::default(), refused: BTreeMap::new(), searched: false, threads }
     }
 
-    /// Loads the bundles that `post` pins and holds them against their pins.
+    /// Loads the bundles and studies that `post` pins and holds them against their pins.
     pub fn fetch(&mut self, root: &Path, post: &Post) -> Result<(), Vec<Refusal>> {
-        let mut refusals = Vec::new();
+        let mut refusals = self.fetch_studies(root, post);
         for pin in &post.pins {
             if self.library.bundle(&pin.name).is_none() && !self.refused.contains_key(&pin.name) {
                 match Bundle::load(root, &pin.name, None, self.threads) {
@@ -183,6 +186,29 @@ impl Shelf {
             }
         }
         if refusals.is_empty() { Ok(()) } else { Err(refusals) }
+    }
+
+    /// Loads the studies that `post` pins; answers what was refused.
+    fn fetch_studies(&mut self, root: &Path, post: &Post) -> Vec<Refusal> {
+        let mut refusals = Vec::new();
+        for pin in &post.studies {
+            if self.library.study(&pin.name).is_none() {
+                match Study::load(root, &pin.name) {
+                    Ok(study) => self.library.add_study(study),
+                    Err(refusal) => refusals.push(refusal),
+                }
+            }
+            let study = self.library.study(&pin.name);
+            refusals.extend(study.and_then(|study| study.check_pin(&pin.digest, &pin.place).err()));
+        }
+        if !post.studies.is_empty() && !self.searched {
+            self.searched = true;
+            match study::present(root) {
+                Ok(present) => self.library.set_present(present),
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        refusals
     }
 }
 

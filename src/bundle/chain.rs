@@ -23,6 +23,11 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// The chain that goes on after a line with the chain `last`.
+    pub fn after(last: Option<Digest>) -> Self {
+        Self { last }
+    }
+
     /// The chain of the last line, or nothing before the first.
     pub fn last(&self) -> Option<Digest> {
         self.last

@@ -16,8 +16,9 @@ mod load;
 mod manifest;
 mod name;
 mod receipt;
-mod record;
+pub(crate) mod record;
 mod seal;
+mod state;
 mod unfinished;
 mod weights;
 mod write;
@@ -37,6 +38,7 @@ pub use receipt::{
 };
 pub use record::Open;
 pub use seal::seal;
+pub use state::saved_weights_name;
 pub use unfinished::Unfinished;
 pub use weights::{FiniteScan, Float, TensorBytes};
 pub use write::BundleWriter;

@@ -66,7 +66,7 @@ macro_rules! key {
         stringify!($field)
     };
 }
-pub(super) use {key, record};
+pub(crate) use {key, record};
 
 impl Field for String {
     fn read(node: Node<'_>) -> Result<Self, Refusal> {

@@ -4,13 +4,11 @@
 use std::ops::Range;
 
 use super::{BAD_WEIGHTS, NOT_FINITE_WEIGHT};
-use crate::params::checkpoint::{Header, Stored};
+use crate::params::checkpoint::{Header, Role, Stored};
 use crate::source::{DOCUMENT_CAP, Place, Refusal};
 
 /// The bytes before the header, which say how long it is.
 const PREFIX: usize = 8;
-/// What the names of an optimizer's tensors begin with.
-const OPTIMIZER: &str = "optimizer.";
 
 /// A number format whose bits can say "not a number" or "infinite".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +68,11 @@ fn in_order(header: Header) -> Vec<TensorBytes> {
     tensors
 }
 
-/// The elements of the model's own tensors: the optimizer's moments lie beside them under a prefix.
+/// The elements of the model's own tensors: the optimizer's moments lie beside them under a prefix,
+/// and buffers are no parameters.
 fn model_elements(header: &Header) -> u64 {
-    let own = header.tensors.iter().filter(|tensor| !tensor.name.starts_with(OPTIMIZER));
+    let beside = |tensor: &&Stored| matches!(Role::of(tensor), Role::Optimizer | Role::Buffer);
+    let own = header.tensors.iter().filter(|tensor| !beside(tensor));
     own.fold(0, |sum, tensor| sum.saturating_add(tensor.elements))
 }
 

@@ -207,7 +207,7 @@ impl<D: Disk> BundleWriter<D> {
     }
 
     /// Writes a file under a temporary name, makes it durable, and gives it its name.
-    fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Refusal> {
+    pub(super) fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Refusal> {
         let (path, partial) = (self.path(name), self.path(&format!("{name}{PARTIAL}")));
         let result = self.disk.create(&partial).and_then(|mut file| {
             self.disk.write(&mut file, bytes)?;
@@ -234,12 +234,12 @@ impl<D: Disk> BundleWriter<D> {
         Ok(path)
     }
 
-    fn sync(&mut self, name: &str) -> Result<(), Refusal> {
+    pub(super) fn sync(&mut self, name: &str) -> Result<(), Refusal> {
         let path = self.path(name);
         self.disk.sync(&path).map_err(|error| self.failed(name, &error))
     }
 
-    fn remove(&mut self, name: &str) -> Result<(), Refusal> {
+    pub(super) fn remove(&mut self, name: &str) -> Result<(), Refusal> {
         let path = self.path(name);
         self.disk.remove(&path).map_err(|error| self.failed(name, &error))
     }
@@ -254,7 +254,7 @@ impl<D: Disk> BundleWriter<D> {
         Self::resume_on(writer.disk, path)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
@@ -262,11 +262,11 @@ impl<D: Disk> BundleWriter<D> {
         Place::file(self.path(name).display().to_string())
     }
 
-    fn failed(&self, name: &str, error: &io::Error) -> Refusal {
+    pub(super) fn failed(&self, name: &str, error: &io::Error) -> Refusal {
         CANNOT_WRITE.at(self.place(name), "a file that can be written", error.to_string())
     }
 
-    fn unwritable(&self, name: &str, error: &NotCanonical) -> Refusal {
+    pub(super) fn unwritable(&self, name: &str, error: &NotCanonical) -> Refusal {
         UNWRITABLE.at(self.place(name), "values with canonical text", error.to_string())
     }
 }

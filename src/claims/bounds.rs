@@ -14,6 +14,9 @@ crate::source::codes! {
     OUTSIDE = "bounds::outside", "the value lies outside what its definition allows", "check the value and how it was computed";
 }
 
+/// The nats by which a model may beat the source of a text: luck beyond that has a chance of e^-20.
+const LUCK: u64 = 20;
+
 /// See [`ClaimKind::explain`].
 pub struct Kind;
 
@@ -31,7 +34,8 @@ impl ClaimKind for Kind {
          loads; effective experts between 1 and E; the largest load between 1/E and 1/K of all slots, at \
          most 1 of the tokens, at most E/K of the mean; the coefficient of variation in percent at most \
          100 sqrt(E/K - 1) over the population, times sqrt(E/(E - 1)) for a sample, the larger where it is \
-         not declared; centred scores at most 1. Where the claim also gives the coefficient of \
+         not declared; centred scores at most 1; `nats` of a text at least the `source` nats that the process \
+         which drew the text gives it, less 20: a model that is better by n nats is that lucky once in e^n. Where the claim also gives the coefficient of \
          variation of the same loads, (1 + CV^2)/E <= largest share is checked. A print that rounds past \
          its bound still holds (T0).\n\
          How it can mislead: inside the bounds nothing is shown; a mean over layers of e^H is not e to the \
@@ -43,11 +47,12 @@ impl ClaimKind for Kind {
         const FIELDS: &[Field] = &[
             Field::required(
                 "quantity",
-                "entropy, effective_experts, cv_percent, max_share_of_slots, max_share_of_tokens, max_over_mean or centered",
+                "entropy, effective_experts, cv_percent, max_share_of_slots, max_share_of_tokens, max_over_mean, centered or nats",
             ),
             Field::optional("experts", "the number of routed experts, E"),
             Field::optional("active", "the routed experts that each token uses, K"),
             Field::optional("hard_top_k", "true where loads count hard top-K choices"),
+            Field::optional("source", "the nats of the same text under its source, for nats"),
             Field::optional("variant", "population or sample, for cv_percent"),
             Field::optional(
                 "cv_percent",
@@ -164,10 +169,15 @@ impl Limits {
             }
             "max_share_of_tokens" => plain(Some(divide(&number("active")?, &number("experts")?)?), one()),
             "max_over_mean" => plain(Some(one()), divide(&number("experts")?, &number("active")?)?),
+            "nats" => {
+                let source = evidence.quantity(node.required("source")?)?.interval;
+                let low = &source - &Interval::integer(LUCK);
+                Ok(Self { low: Some(low), high: None, squared: false })
+            }
             "centered" => Ok(Self { low: None, high: Some(one()), squared: false }),
             other => Err(BAD_CHOICE.at(
                 quantity.place(),
-                "entropy, effective_experts, cv_percent, max_share_of_slots, max_share_of_tokens, max_over_mean or centered",
+                "entropy, effective_experts, cv_percent, max_share_of_slots, max_share_of_tokens, max_over_mean, centered or nats",
                 format!("`{other}`"),
             )),
         }

@@ -14,6 +14,7 @@ use crate::evidence::Quantity;
 use crate::outcome::{Outcome, Verdict};
 use crate::source::{Code, Node, Refusal};
 use crate::spread::Reading;
+use crate::stats::power::Goal;
 use crate::stats::{self, Refused, Summary, T};
 
 /// The part by which a float that went through a distribution may differ from another program's.
@@ -274,6 +275,8 @@ pub enum Statistic {
     HalfWidth(f64),
     /// What is printed after the ± of the estimate.
     Spread(Reading),
+    /// The smallest gap that a test of this error reaches this goal for.
+    Detectable(Goal),
 }
 
 /// What is printed after the ± of an estimate; none where it does not follow from its test.
@@ -304,6 +307,7 @@ impl Statistic {
             Self::End(level, high) => Some(t.interval(level)[usize::from(high)]),
             Self::HalfWidth(level) => Some(t.interval(level)[1] - t.estimate),
             Self::Spread(reading) => spread(reading, t, runs),
+            Self::Detectable(goal) => goal.minimum_detectable_gap(t.standard_error, t.df).ok(),
         }
     }
 
@@ -319,6 +323,7 @@ impl Statistic {
             Self::End(level, true) => format!("high end of the {} interval", percent(level)),
             Self::HalfWidth(level) => format!("half width of the {} interval", percent(level)),
             Self::Spread(reading) => reading.word(),
+            Self::Detectable(_) => "smallest detectable gap".to_owned(),
         }
     }
 }

@@ -1,5 +1,7 @@
-//! Every row of a table has its receipt, and stated numbers of things are their numbers.
+//! Every row of a table has its receipt, every planned run its bundle, and stated numbers of things
+//! are their numbers.
 
+use super::planned::{self, Departure};
 use super::tolerance::{Declared, judge, printed};
 use super::{ClaimKind, Field};
 use crate::evidence::{Evidence, Quantity};
@@ -10,6 +12,11 @@ use crate::source::{Code, Node, Refusal};
 crate::source::codes! {
     NO_RECEIPT = "completeness::no-receipt", "rows of a table have no receipt", "publish a receipt for each row";
     OTHER_NUMBER = "completeness::other-number", "the stated number is not the number there is", "correct the number, or publish what is missing";
+    NOT_RUN = "completeness::not-run", "a planned run has no bundle", "run it, or say why it was not run: a plan that shrinks afterwards chooses its results";
+    NOT_PLANNED = "completeness::not-planned", "a bundle of a study is not in its plan", "remove it from the study, or plan it before it is run";
+    OTHER_PLAN = "completeness::other-plan", "a bundle was not made under the plan", "run it again under the plan that is pinned";
+    NO_RATES = "completeness::no-rates", "the tuning runs choose no learning rate by the plan's rule", "widen the rates and tune again";
+    OTHER_CONFIG = "completeness::other-config", "a run was configured otherwise than planned", "run it again as planned";
     REPEATED = "completeness::repeated", "things that should be distinct are the same", "run and publish distinct ones";
 }
 
@@ -22,12 +29,16 @@ impl ClaimKind for Kind {
     }
 
     fn summary(&self) -> &'static str {
-        "one receipt per row; stated numbers of rows, tasks, seeds are true"
+        "one receipt per row; planned runs are the bundles; stated numbers are true"
     }
 
     fn explain(&self) -> &'static str {
         "Each row must name a receipt (a log, a config, a bundle) that the evidence holds; a claimed number \
-         must be the number of rows (T-int); values listed as `distinct` must differ from each other.\n\
+         must be the number of rows (T-int); values listed as `distinct` must differ from each other. With \
+         `plan` the rows are the runs that a pinned study planned: each must have a pinned bundle that ran \
+         to its end, names a commit of the plan, carries the digest of the study file (`plan_sha256`), and \
+         is configured as planned, at the learning rate that the tuning runs choose by the plan's rule; \
+         and no other bundle in the repository may say that it belongs to the study.\n\
          How it can mislead: it cannot see runs that were made and not mentioned.\n\
          Reference: the machine learning reproducibility checklist (Pineau et al. 2021)."
     }
@@ -39,6 +50,10 @@ impl ClaimKind for Kind {
                 "tables of `label` and `receipt`; a row without `receipt` has none",
             ),
             Field::optional("distinct", "references to values that must all differ"),
+            Field::optional(
+                "plan",
+                "a table of `study`, a pinned study whose planned runs must be the bundles",
+            ),
         ];
         FIELDS
     }
@@ -52,6 +67,9 @@ impl ClaimKind for Kind {
     }
 
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
+        if let Some(plan) = claim.node.get("plan") {
+            return check_plan(claim, plan, evidence);
+        }
         let items = |field: &str| -> Result<Vec<Node>, Refusal> {
             Ok(claim
                 .node
@@ -63,8 +81,8 @@ impl ClaimKind for Kind {
         };
         let (rows, distinct) = (items("rows")?, items("distinct")?);
         if rows.is_empty() && distinct.is_empty() {
-            let expected = "at least one of `rows` and `distinct`";
-            return Err(crate::source::MISSING_FIELD.at(claim.place(), expected, "neither"));
+            let expected = "at least one of `rows`, `distinct` and `plan`";
+            return Err(crate::source::MISSING_FIELD.at(claim.place(), expected, "none of them"));
         }
         let mut without = Vec::new();
         for row in &rows {
@@ -82,11 +100,7 @@ impl ClaimKind for Kind {
             if seen.contains(&value) { repeated.push(value) } else { seen.push(value) }
         }
         let number = if rows.is_empty() { distinct.len() } else { rows.len() };
-        let counted = Quantity::count(number as u64);
-        let stated = claim.claimed.map(printed).transpose()?;
-        let stated = stated
-            .map(|stated| judge(&stated, &counted, &Declared::default(), &OTHER_NUMBER))
-            .filter(|outcome| outcome.verdict != Verdict::Verified);
+        let stated = other_number(claim, number, "listed")?;
         let outcome = if !without.is_empty() {
             Outcome::refuted(
                 &NO_RECEIPT,
@@ -100,11 +114,53 @@ impl ClaimKind for Kind {
         } else if !repeated.is_empty() {
             Outcome::refuted(&REPEATED, format!("not distinct: {}", repeated.join(", ")))
         } else if let Some(other) = stated {
-            let stated = claim.claimed.map(Node::text).transpose()?.unwrap_or_default();
-            Outcome { reason: format!("{number} are listed, the post says \"{stated}\""), ..other }
+            other
         } else {
             Outcome::verified()
         };
         Ok(outcome.giving(number.to_string()).within("T-int", "exact").by(Method::Compared))
     }
+}
+
+/// Whether the bundles beside the post are the runs that a study planned.
+fn check_plan(claim: &Claim, plan: Node, evidence: &Evidence) -> Result<Outcome, Refusal> {
+    if let Some(other) = ["rows", "distinct"].iter().find_map(|field| claim.node.get(field)) {
+        let expected = "no other list beside `plan`";
+        return Err(crate::source::UNKNOWN_FIELD.at(other.place(), expected, "one"));
+    }
+    plan.only(&["study"])?;
+    let compared = planned::compare(plan.required("study")?, evidence)?;
+    let outcome = match compared.departures.split_first() {
+        None => other_number(claim, compared.planned, "planned")?.unwrap_or_else(Outcome::verified),
+        Some(((gravest, reason), others)) => {
+            let outcome = Outcome::refuted(code_of(*gravest), reason.clone());
+            others.iter().fold(outcome, |outcome, (departure, reason)| {
+                outcome.noting(code_of(*departure), reason.clone())
+            })
+        }
+    };
+    let given = format!("planned runs: {}", compared.planned);
+    Ok(outcome.giving(given).within("T-int", "exact").by(Method::Recomputed))
+}
+
+fn code_of(departure: Departure) -> &'static Code {
+    match departure {
+        Departure::NotRun => &NOT_RUN,
+        Departure::NotPlanned => &NOT_PLANNED,
+        Departure::OtherPlan => &OTHER_PLAN,
+        Departure::NoRates => &NO_RATES,
+        Departure::OtherConfig => &OTHER_CONFIG,
+    }
+}
+
+/// What is wrong with the stated number of things that are `listed`, if one is stated and is wrong.
+fn other_number(claim: &Claim, number: usize, listed: &str) -> Result<Option<Outcome>, Refusal> {
+    let Some(claimed) = claim.claimed else { return Ok(None) };
+    let counted = Quantity::count(number as u64);
+    let outcome = judge(&printed(claimed)?, &counted, &Declared::default(), &OTHER_NUMBER);
+    if outcome.verdict == Verdict::Verified {
+        return Ok(None);
+    }
+    let reason = format!("{number} are {listed}, the post says \"{}\"", claimed.text()?);
+    Ok(Some(Outcome { reason, ..outcome }))
 }

@@ -1,20 +1,23 @@
 //! A difference of two means, its uncertainty, and whether it lies on the claimed side of zero.
 
 use super::arms::Arm;
-use super::comparison::{PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER};
+use super::comparison::{PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, difference};
 use super::significance::{
     ALPHA, CLAIMED_P, DIRECTION, FAMILY, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC, Wrong,
 };
 use super::statement::Statement;
 use super::{ClaimKind, Field};
+use crate::decimal::format_significant;
 use crate::evidence::{BAD_CHOICE, Evidence};
-use crate::outcome::{Method, Outcome, Weight};
+use crate::outcome::{Method, Outcome, Verdict, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal};
+use num_traits::Signed;
 
 crate::source::codes! {
     OTHER_DIGITS = "gap::other-digits", "a printed gap or statistic does not follow from the runs", "correct it, or publish what it was computed from";
     OTHER_DECISION = "gap::other-decision", "the runs decide otherwise than stated", "correct the statement";
+    SIGNS_DIFFER = "gap::signs-differ", "the same gap has another sign under another condition", "say under which condition the direction holds";
     UNPAIRED = "gap::pairing-not-established", "the runs are compared as pairs, which was not declared before them or rests on no common data order", "declare the pairing before the runs, with one seed for the data order of both arms";
 }
 
@@ -42,7 +45,8 @@ impl ClaimKind for Kind {
          claimed side of zero, refuted where it lies wholly on the other, and inconclusive where it holds \
          zero: a difference that is not significant is not shown to be none (`equivalence`). Printed \
          statistics are recomputed: from values as recorded, or from everything that rounds to the printed \
-         means and spreads. \"Significant\" is arithmetic: p at or above alpha refutes it. An error that \
+         means and spreads. Where `also` gives the same gap under other conditions, such as another learning \
+         rate, a direction is inconclusive if one of them has another sign. \"Significant\" is arithmetic: p at or above alpha refutes it. An error that \
          turns the decision has its own code.\n\
          How it can mislead: pairing chosen after looking makes noise look small; runs that share a seed \
          but not a data order are no pairs; the runs that failed may not be in the list.\n\
@@ -73,6 +77,10 @@ impl ClaimKind for Kind {
             ),
             CLAIMED_P,
             SIGNIFICANT,
+            Field::optional(
+                "also",
+                "tables of `label`, `a` and `b`: the same gap under other conditions, whose sign must agree",
+            ),
         ];
         FIELDS
     }
@@ -101,6 +109,10 @@ impl ClaimKind for Kind {
             wrong: WRONG,
         }
         .judge(claim)?;
+        let outcome = match rule.direction {
+            Some(_) => same_signs(node, &pair, evidence, outcome)?,
+            None => outcome,
+        };
         let outcome = match pairing.claimed && !pairing.established {
             true => outcome.noting(&UNPAIRED, "taken as unpaired: Welch decides"),
             false => outcome,
@@ -108,6 +120,31 @@ impl ClaimKind for Kind {
         let outcome = rule.within(outcome);
         Ok(outcome.giving(pair.text(rule.level)).by(Method::Recomputed))
     }
+}
+
+/// The outcome, unless the gap has another sign under one of the conditions of `also`.
+fn same_signs(
+    node: Node,
+    pair: &Pair,
+    evidence: &Evidence,
+    outcome: Outcome,
+) -> Result<Outcome, Refusal> {
+    let own = pair.estimate.point.signum();
+    for also in node.get("also").map(Node::items).transpose()?.into_iter().flatten() {
+        also.only(&["label", "a", "b"])?;
+        let arm = |field| Arm::read(also.required(field)?, evidence);
+        let (other, _) = difference(&arm("a")?, &arm("b")?);
+        if other.signum() != own && outcome.verdict != Verdict::Refuted {
+            let label = also.required("label")?.text()?;
+            let reason = format!(
+                "the gap is {} here and {} under {label}",
+                pair.estimate.text(),
+                format_significant(&other, 6)
+            );
+            return Ok(Outcome::inconclusive(&SIGNS_DIFFER, reason));
+        }
+    }
+    Ok(outcome)
 }
 
 /// The name of the test that a publication says it prints.

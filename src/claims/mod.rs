@@ -28,6 +28,7 @@ mod proportion_test;
 mod ranking;
 mod ranking_significance;
 mod replicate;
+mod reversal;
 mod rounding_pair;
 mod target_rule;
 mod target_test;
@@ -37,6 +38,7 @@ mod trend;
 mod arms;
 mod axes;
 mod comparison;
+mod planned;
 mod plus_minus;
 mod proportions;
 mod significance;
@@ -122,6 +124,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &ranking::Kind,
     &ranking_significance::Kind,
     &replicate::Kind,
+    &reversal::Kind,
     &rounding_pair::Kind,
     &target_rule::Kind,
     &target_test::Kind,

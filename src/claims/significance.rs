@@ -12,6 +12,7 @@ use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::outcome::{Outcome, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Kind, Node, Refusal, codes};
+use crate::stats::power::{Goal, Sides};
 use crate::stats::{T, holm};
 
 codes! {
@@ -20,6 +21,9 @@ codes! {
     ROUNDING = "significance::rounding", "the printed digits allow both decisions", "publish the inputs with more digits";
     INFERRED = "significance::inferred", "what a printed statistic means was found by search", "declare the reading, the test or the method";
 }
+
+/// How often a gap of the size that is called detectable is found.
+const POWER: f64 = 0.8;
 
 /// See [`Rule::direction`].
 pub const DIRECTION: Field = Field::optional(
@@ -41,7 +45,7 @@ pub const LEVEL: Field =
 /// What `claimed` is.
 pub const STATISTIC: Field = Field::optional(
     "statistic",
-    "what `claimed` is: `estimate` (where absent), `standard_error`, `t`, `df`, `p`, `sd`, `half_width` or `interval`",
+    "what `claimed` is: `estimate` (where absent), `standard_error`, `t`, `df`, `p`, `sd`, `half_width`, `interval` or `detectable_gap`: the smallest that is found 4 times in 5, at `alpha` over the tests of the family",
 );
 /// What stands behind the ± of `claimed`.
 pub const READING: Field = Field::optional(
@@ -158,6 +162,16 @@ impl Rule {
             (true, Some(Direction::Greater)) => Tail::Greater,
             _ => Tail::Both,
         }
+    }
+
+    /// What a test that decides by this rule should find 4 times in 5: a gap at alpha over the number of
+    /// tests in the family, where Holm begins.
+    pub fn goal(&self, asked: Node) -> Result<Goal, Refusal> {
+        let sides = if self.one_sided { Sides::One } else { Sides::Two };
+        let alpha = self.alpha / (self.family.len() + 1) as f64;
+        Goal::new(alpha, POWER, sides).map_err(|refused| {
+            BAD_CHOICE.at(asked.place(), "a level that a test can have", refused.to_string())
+        })
     }
 
     /// The p of a test within its family.

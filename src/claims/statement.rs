@@ -127,7 +127,10 @@ impl Candidate {
                     };
                     other_side(0.0) || significant(claimed) != significant(found)
                 }
-                Statistic::Df | Statistic::HalfWidth(_) | Statistic::Spread(_) => false,
+                Statistic::Df
+                | Statistic::HalfWidth(_)
+                | Statistic::Spread(_)
+                | Statistic::Detectable(_) => false,
             }
         })
     }
@@ -305,9 +308,10 @@ impl Statement<'_> {
             "sd" => Ok(Statistic::Spread(Reading::Sd)),
             "standard_error" => Ok(Statistic::Spread(Reading::StandardError)),
             "half_width" => Ok(Statistic::HalfWidth(self.rule.level)),
+            "detectable_gap" => Ok(Statistic::Detectable(self.rule.goal(node)?)),
             other => Err(BAD_CHOICE.at(
                 node.place(),
-                "`estimate`, `t`, `df`, `p`, `sd`, `standard_error` or `half_width`",
+                "`estimate`, `t`, `df`, `p`, `sd`, `standard_error`, `half_width` or `detectable_gap`",
                 format!("`{other}`"),
             )),
         }

@@ -72,6 +72,10 @@ pub enum Command {
     /// Prints every test and interval on one or two lists of numbers
     #[command(after_help = STATS_NOTE)]
     Stats(Box<Stats>),
+    /// Trains the runs of a study, and writes them as receipt bundles
+    #[cfg(feature = "train")]
+    #[command(after_help = super::train::HELP)]
+    Train(Train),
     /// Reads logs of other trainers, and writes them as receipt bundles
     #[command(after_help = super::import::HELP)]
     Import(Import),
@@ -286,6 +290,31 @@ pub struct Stats {
     /// How often is drawn where resamples are not enumerated
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub resamples: usize,
+}
+
+#[cfg(feature = "train")]
+#[derive(Debug, Args)]
+pub struct Train {
+    /// The study file, `repro/studies/<id>.toml`
+    pub study: PathBuf,
+    /// The folder for the bundles, one for each run
+    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    pub out: Option<PathBuf>,
+    /// Only runs of this name, in which `*` stands for any text; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// How many runs train side by side; as many as cores and threads allow where absent
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// How many threads each run has; the cores shared among the jobs where absent
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// `scalar`, `avx2` or `avx512`; the fastest of this machine where absent
+    #[arg(long, value_name = "SET")]
+    pub instructions: Option<String>,
+    /// Lists the runs and trains nothing
+    #[arg(long)]
+    pub list: bool,
 }
 
 #[derive(Debug, Args)]

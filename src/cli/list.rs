@@ -13,7 +13,9 @@ use crate::outcome::ExitStatus;
 use crate::post::{self, Post};
 use crate::report::wrap;
 use crate::source::{Code, Place, Refusal};
-use crate::{contract, evidence, import, lock, params, rests, source, tasks, verify};
+#[cfg(feature = "train")]
+use crate::train;
+use crate::{contract, evidence, import, lock, params, rests, source, study, tasks, verify};
 
 /// What a pass shows, and what it does not.
 const SCOPE: &str = "\
@@ -135,10 +137,16 @@ pub fn codes() -> Vec<&'static Code> {
         super::CODES,
         params::checkpoint::CODES,
         rests::CODES,
+        study::CODES,
         tasks::CODES,
         verify::CODES,
     ];
-    let own = families.iter().chain(claims::SHARED_CODES).copied().flatten().copied();
+    #[cfg(feature = "train")]
+    let trained = train::CODE_FAMILIES;
+    #[cfg(not(feature = "train"))]
+    let trained: &[&[&Code]] = &[];
+    let own =
+        families.iter().chain(trained).chain(claims::SHARED_CODES).copied().flatten().copied();
     let mut codes: Vec<_> =
         own.chain(KINDS.iter().flat_map(|kind| kind.codes()).copied()).collect();
     codes.sort_by_key(|code| code.id);

@@ -17,6 +17,8 @@ mod output;
 mod params;
 mod seal;
 mod stats;
+#[cfg(feature = "train")]
+mod train;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -70,6 +72,8 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Params(own) => params::run(own, output),
         Command::Diff(own) => diff::run(own, output),
         Command::Stats(own) => stats::run(own, output),
+        #[cfg(feature = "train")]
+        Command::Train(own) => train::run(own, output),
         Command::Import(own) => import::run(own, output),
         Command::List(own) => list::list(common, own, output),
         Command::Explain(own) => list::explain(own, output),

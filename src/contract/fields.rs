@@ -81,11 +81,13 @@ static KNOWN: &[Known] = &[
     known(Group::Recipe, "beta 2", &["adam_beta2", "beta2"]),
     known(Group::Recipe, "epsilon", &["adam_eps", "adam_epsilon"]),
     known(Group::Recipe, "gradient clip", &["grad_clip", "max_grad_norm", "clip"]),
+    known(Group::Recipe, "schedule", &["schedule"]),
     known(Group::Recipe, "warmup steps", &["warmup_steps"]),
     known(Group::Recipe, "hold tokens", &["hold_tokens"]),
     known(Group::Recipe, "decay tokens", &["decay_tokens"]),
     known(Group::Recipe, "decay floor", &["decay_floor"]),
     known(Group::Recipe, "balance loss weight", &["aux_loss_alpha"]),
+    known(Group::Recipe, "router z-loss weight", &["router_z_loss"]),
     known(Group::Recipe, "router bias rate", &["router_bias_update_rate"]),
     known(Group::Recipe, "dtype", &["dtype", "torch_dtype"]),
     known(Group::Evaluation, "validation enabled", &["validation_enabled"]),
@@ -94,6 +96,7 @@ static KNOWN: &[Known] = &[
     known(Group::Evaluation, "validation data", &["validation_data_path"]),
     known(Group::Evaluation, "target loss", &["target_loss"]),
     known(Group::Data, "data path", &["data_path"]),
+    known(Group::Data, "reuse", &["reuse"]),
     known(Group::Data, "tokenizer", &["tokenizer"]),
     known(Group::Data, "vocabulary", &["vocab_size"]),
     known(Group::Data, BATCH, &["batch_size"]),
@@ -175,7 +178,7 @@ impl Fields {
 
     /// One field of a config, under its common name where it has one that is not taken yet.
     fn config_field(&mut self, full: &str, key: &str, node: Node<'_>) -> Result<(), Refusal> {
-        if key == "seed" || key.ends_with("_seed") {
+        if key == "seed" || key.ends_with("_seed") || key.starts_with("seed_") {
             self.seeds.insert(full.to_owned(), Value::read(node.value()).plain());
             return Ok(());
         }

@@ -84,6 +84,13 @@ impl Run {
         Ok(run)
     }
 
+    /// A config that is already read, called `name`.
+    pub fn of_document(name: &str, config: &Document) -> Result<Self, Refusal> {
+        let mut run = Self::of_config(name, config)?;
+        run.settle(None)?;
+        Ok(run)
+    }
+
     /// A model that states nothing beside its parameters.
     fn bare(file: &str, total: u64, active: Option<u64>, objects: Option<Objects>) -> Self {
         Self {

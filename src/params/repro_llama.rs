@@ -7,8 +7,9 @@
 //! `head_dim` (default: width over heads) and `tie_word_embeddings` (default: false). A mixture adds
 //! `num_experts` (E), `num_experts_per_tok` (K), `moe_intermediate_size` (inner width of one expert),
 //! and may have `num_shared_experts` (S, default 0, each as wide as a routed one) and
-//! `num_dense_layers` (the first layers without experts, default 0). No biases anywhere. Nothing else
-//! shapes the model; a missing required field is refused, never guessed.
+//! `num_dense_layers` (the first layers without experts, default 0). No biases anywhere: where
+//! `balancing` is `bias`, the `e_score_correction_bias` of a router is a buffer that no gradient
+//! reaches, and is not counted. Nothing else shapes the model; a missing required field is refused, never guessed.
 
 use crate::source::Refusal;
 
@@ -22,7 +23,7 @@ pub static DENSE: Family = Family {
     id: "repro-llama",
     model_types: &["repro-llama"],
     architectures: &[],
-    inert: &["sequence_length", "norm_eps"],
+    inert: &["sequence_length", "norm_eps", "batch_size"],
     looks_like: never,
     read: |fields| {
         let common = Common::read(fields, |_| false)?;
@@ -38,7 +39,13 @@ pub static MIXTURE: Family = Family {
     id: "repro-llama-moe",
     model_types: &["repro-llama-moe"],
     architectures: &[],
-    inert: &["sequence_length", "norm_eps", "norm_topk_prob"],
+    inert: &[
+        "sequence_length",
+        "norm_eps",
+        "norm_topk_prob",
+        "batch_size",
+        "router_bias_update_rate",
+    ],
     looks_like: never,
     read: read_mixture,
 };

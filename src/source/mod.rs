@@ -1,7 +1,7 @@
 //! Strict sources: bytes with a name become a tree in which every value knows its place.
 //!
-//! Owns the JSON, TOML and CSV readers, the tree they share, pointers into it, and [`Refusal`], the one
-//! shape of "this input cannot be used". What the values mean is left to the modules above.
+//! Owns the JSON, TOML, CSV and YAML readers, the tree they share, pointers into it, and [`Refusal`],
+//! the one shape of "this input cannot be used". What the values mean is left to the modules above.
 
 mod code;
 mod csv;
@@ -9,6 +9,8 @@ mod json;
 mod node;
 mod pointer;
 mod toml;
+#[cfg(feature = "train")]
+mod yaml;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -229,9 +231,19 @@ impl Document {
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
-    /// Parses by the ending of the name: `.toml`, `.jsonl`, `.csv`, else JSON.
+    /// Parses YAML into the same tree: one document without aliases and tags.
+    #[cfg(feature = "train")]
+    pub fn parse_yaml(source: Source) -> Result<Self, Refusal> {
+        let root = yaml::parse(&source)?;
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
+    }
+
+    /// Parses by the ending of the name: `.toml`, `.jsonl`, `.csv`, `.yaml` where the trainer is built,
+    /// else JSON.
     pub fn parse(source: Source) -> Result<Self, Refusal> {
         match source.name().rsplit('.').next() {
+            #[cfg(feature = "train")]
+            Some("yaml" | "yml") => Self::parse_yaml(source),
             Some("toml") => Self::parse_toml(source),
             Some("jsonl") => Self::parse_json_lines(source),
             Some("csv") => Self::parse_csv(source),

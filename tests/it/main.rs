@@ -6,6 +6,8 @@ mod core;
 mod corpus;
 mod diff;
 mod equal_resource;
+#[cfg(feature = "train")]
+mod evaluation;
 mod import;
 mod layers;
 mod mutation;
@@ -17,3 +19,5 @@ mod report;
 mod shared;
 mod statistics;
 mod stats;
+#[cfg(feature = "train")]
+mod train;

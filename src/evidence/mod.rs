@@ -4,20 +4,23 @@
 //! terms, which add formulas, parameter objects and columns of records. It remembers what it showed,
 //! so that a report can say what a verdict rests on. Reading and checking bundles is left to `bundle`.
 
+mod library;
+
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use jiff::civil::DateTime;
 use num_rational::BigRational;
 
-use crate::bundle::{self, Bundle, FACTS};
+use crate::bundle::{self, Bundle, FACTS, RECEIPT};
 use crate::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
 use crate::formula::{Evaluation, Formula, Nature, Operand};
 use crate::outcome::{Exhibit, Origin};
 use crate::params::{self, Convention, Object, Objects};
 use crate::post::Post;
 use crate::source::{Document, Node, Refusal, codes};
+use crate::study::Study;
+pub use library::Library;
 
 codes! {
     NO_BUNDLE = "evidence::no-bundle", "evidence names no bundle and the post has no default", "name the bundle, or give the post a `default_bundle`";
@@ -31,61 +34,6 @@ codes! {
 
 /// The start of 1970, from which seconds are counted.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
-
-/// Parameter objects by bundle and file.
-type Counted = HashMap<(String, String), Arc<Objects>>;
-
-/// All bundles that a run of the program has loaded and checked.
-#[derive(Debug, Default)]
-pub struct Library {
-    bundles: BTreeMap<String, Bundle>,
-    replaced: HashMap<(String, String), Document>,
-    objects: Mutex<Counted>,
-}
-
-impl Library {
-    /// Adds a bundle under its name.
-    pub fn add(&mut self, bundle: Bundle) {
-        self.bundles.insert(bundle.name().to_owned(), bundle);
-    }
-
-    /// A bundle by name.
-    pub fn bundle(&self, name: &str) -> Option<&Bundle> {
-        self.bundles.get(name)
-    }
-
-    /// Puts `document` in the place of a bundle's file, or (`None`) puts the file back: how the
-    /// mutation check shows claims a changed number without touching any file.
-    pub fn replace(&mut self, bundle: &str, file: &str, document: Option<Document>) {
-        let key = (bundle.to_owned(), file.to_owned());
-        self.counted().remove(&key);
-        match document {
-            Some(document) => self.replaced.insert(key, document),
-            None => self.replaced.remove(&key),
-        };
-    }
-
-    /// What was counted so far; entries are whole whenever the lock is free.
-    fn counted(&self) -> MutexGuard<'_, Counted> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn document(&self, bundle: &str, file: &str, asked: Node) -> Result<&Document, Refusal> {
-        if !self.replaced.is_empty()
-            && let Some(document) = self.replaced.get(&(bundle.to_owned(), file.to_owned()))
-        {
-            return Ok(document);
-        }
-        let bundle = self.bundle(bundle).ok_or_else(|| {
-            crate::post::UNKNOWN_BUNDLE.at(asked.place(), "a loaded bundle", format!("`{bundle}`"))
-        })?;
-        bundle.document(file).map_err(|refusal| {
-            let (expected, found) =
-                (refusal.expected.clone(), format!("{} in `{}`", refusal.found, bundle.name()));
-            refusal.code.at(asked.place(), expected, found).way_out(refusal.way_out.clone())
-        })
-    }
-}
 
 /// The evidence as one claim sees it.
 #[derive(Debug)]
@@ -234,17 +182,57 @@ impl<'a> Evidence<'a> {
         self.quantity_as(term, Nature::Auto)
     }
 
-    /// A labelled list of terms, or one `column` of a table of records, each labelled by its `by`.
+    /// A labelled list of terms; or one `column` of a table of records, each labelled by its `by`; or
+    /// the numbers of the `list` of a document; or the means of several such lists (`mean_of`).
     pub fn quantities(&self, list: Node) -> Result<Vec<Quantity>, Refusal> {
         self.quantities_as(list, Nature::Auto)
     }
 
     /// The same, where plain values are as exact as `nature` says, unless they say otherwise.
     pub fn quantities_as(&self, list: Node, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
-        match list.get("column") {
-            Some(column) => self.column(list, column.text()?, nature),
-            None => list.items()?.map(|term| self.quantity_as(term, nature)).collect(),
+        if let Some(column) = list.get("column") {
+            self.column(list, column.text()?, nature)
+        } else if let Some(pointer) = list.get("list") {
+            self.list(list, pointer.text()?, nature)
+        } else if let Some(lists) = list.get("mean_of") {
+            list.only(&["mean_of", "nature"])?;
+            let nature = nature_of(list)?.unwrap_or(nature);
+            self.means(lists, nature)
+        } else {
+            list.items()?.map(|term| self.quantity_as(term, nature)).collect()
         }
+    }
+
+    /// The numbers of a list that stands in a document.
+    fn list(&self, asked: Node, pointer: &str, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
+        asked.only(&["bundle", "file", "list", "nature"])?;
+        let list = self.document(asked)?.root().at(pointer)?;
+        list.items()?.map(|node| number(node.printed()?, node, asked, nature)).collect()
+    }
+
+    /// The first numbers' mean, the second numbers' mean and so on, of lists of one length.
+    fn means(&self, lists: Node, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
+        let read: Vec<_> = lists
+            .items()?
+            .map(|list| self.quantities_as(list, nature))
+            .collect::<Result<_, Refusal>>()?;
+        let length = read.first().map_or(0, Vec::len);
+        if length == 0 || read.iter().any(|list| list.len() != length) {
+            let lengths: Vec<_> = read.iter().map(|list| list.len().to_string()).collect();
+            let expected = "at least one list, all of one length above 0";
+            return Err(WRONG_INPUTS.at(lists.place(), expected, lengths.join(", ")));
+        }
+        let part = BigRational::new(1.into(), read.len().into());
+        let mean = |at: usize| {
+            let zero = Interval::integer(0);
+            let all = read.iter().filter_map(|list| list.get(at));
+            let sum = all.fold(zero, |sum, quantity| &sum + &quantity.interval);
+            let interval = sum.scaled(&part);
+            let float = nearest_f64(&interval.middle());
+            let text = format_significant(&interval.middle(), 10);
+            Quantity::plain(Operand::computed(text, interval, float))
+        };
+        Ok((0..length).map(mean).collect())
     }
 
     /// The numbers of a column in the order of the file; records without it are passed over.
@@ -361,6 +349,34 @@ impl<'a> Evidence<'a> {
         let file = self.file_of(reference)?;
         self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
         self.library.document(bundle.name(), file, reference)
+    }
+
+    /// The study that stands at `name`.
+    pub fn study(&self, name: Node) -> Result<&'a Study, Refusal> {
+        let pin = self.post.study(name)?;
+        self.library.study(&pin.name).ok_or_else(|| {
+            let found = format!("`{}`", pin.name);
+            crate::post::UNKNOWN_STUDY.at(name.place(), "a loaded study", found)
+        })
+    }
+
+    /// The names of all bundles that say they belong to a study, whether the post pins them or not.
+    pub fn bundles_of(&self, study: &Study) -> impl Iterator<Item = &'a str> {
+        self.library.bundles_of(&study.id)
+    }
+
+    /// The bundle of a run, where the post pins it.
+    pub fn run(&self, id: &str) -> Option<&'a Bundle> {
+        let pinned = self.post.pins.iter().any(|pin| pin.name == id);
+        let bundle = self.library.bundle(id).filter(|_| pinned)?;
+        self.shown.borrow_mut().push((exhibit(bundle, RECEIPT, ""), bundle.origin().into()));
+        Some(bundle)
+    }
+
+    /// A parsed file of a bundle; a refusal stands at `asked`.
+    pub fn file(&self, bundle: &Bundle, file: &str, asked: Node) -> Result<&'a Document, Refusal> {
+        self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
+        self.library.document(bundle.name(), file, asked)
     }
 
     fn file_of<'n>(&self, reference: Node<'n>) -> Result<&'n str, Refusal> {

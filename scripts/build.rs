@@ -1,0 +1,43 @@
+//! Tells the program which revision of its own source it was built from, for receipts.
+//!
+//! The revision is the last commit that touched what is compiled. While there are changes beyond it the
+//! program says so (`dirty`) and is built again after the next commit; where there is no git, it says
+//! nothing.
+#![allow(clippy::disallowed_macros, reason = "cargo reads what a build script prints")]
+
+use std::path::Path;
+use std::process::Command;
+
+/// What the program is made of.
+const PARTS: [&str; 4] = ["src", "Cargo.toml", "Cargo.lock", "scripts/build.rs"];
+
+fn main() {
+    for part in PARTS {
+        println!("cargo::rerun-if-changed={part}");
+    }
+    let Some(revision) = git(&["log", "-1", "--format=%H", "--"]).filter(|text| !text.is_empty())
+    else {
+        return;
+    };
+    let Some(changes) = git(&["status", "--porcelain", "--"]) else { return };
+    let dirty = !changes.is_empty();
+    println!("cargo::rustc-env=REPRO_SOURCE_REVISION={revision}");
+    println!("cargo::rustc-env=REPRO_SOURCE_DIRTY={dirty}");
+    if dirty && let Some(log) = output(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        // A path that is not there would mean a new build every time.
+        if Path::new(&log).exists() {
+            println!("cargo::rerun-if-changed={log}");
+        }
+    }
+}
+
+/// What git says of the parts.
+fn git(arguments: &[&str]) -> Option<String> {
+    output(&[arguments, &PARTS].concat())
+}
+
+fn output(arguments: &[&str]) -> Option<String> {
+    let answer = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(answer.stdout).ok()?;
+    answer.status.success().then(|| text.trim().to_owned())
+}

@@ -1,0 +1,160 @@
+//! `repro train`: the runs of a study become receipt bundles.
+
+mod provenance;
+mod watching;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::args;
+use super::columns::Columns;
+use super::output::Output;
+use super::{Answer, BAD_USAGE};
+use crate::decimal::grouped;
+use crate::outcome::ExitStatus;
+use crate::portable::Isa;
+use crate::source::{Document, Place, Refusal, Source};
+use crate::study::{PlannedRun, RunKind, Study};
+use crate::train::campaign::{Campaign, Outcome};
+use watching::Watching;
+
+/// The schema of the lines on standard output.
+pub const SCHEMA: &str = "repro.train/1";
+/// How long a run trains, at most, between two saved states.
+const SAVE_EVERY: Duration = Duration::from_secs(30);
+/// The decimals of losses in tables.
+const DECIMALS: usize = 4;
+
+/// What stands under the options.
+pub const HELP: &str = "\
+Each run becomes a bundle `DIR/<run>` that `repro verify` accepts. Runs that tune the learning rate come
+first; the others train at the rates that these choose. Stopped at any instant, also by SIGKILL, the same
+command goes on where it was and ends with the same bytes, wall-clock times apart. Instructions, threads
+and jobs change the speed and nothing else. Commit the study first: receipts name its commit.
+
+With --format json standard output carries one event a line, `repro.train/1`.
+Exit status: 0 where every run has its bundle, 4 where one stopped or could not begin, 2 where the study or
+its data were refused or the usage was bad.";
+
+/// Runs the command.
+pub fn run(own: &args::Train, output: &Output) -> Answer {
+    let wants_json = output.wants_json()?;
+    let one = |refusal: Refusal| vec![refusal];
+    let shown = own.study.display().to_string();
+    let source = Source::load(&own.study, shown.as_str()).map_err(one)?;
+    let study = Study::parse(Document::parse_toml(source).map_err(one)?).map_err(one)?;
+    let Some(out) = own.out.as_deref().filter(|_| !own.list) else {
+        output.print(&list(&study, wants_json, output.width()));
+        return Ok(ExitStatus::Verified);
+    };
+    let isa = instructions(own.instructions.as_deref()).map_err(one)?;
+    let (jobs, threads) = sharing(own, study.runs().len());
+    let watching = Watching::new(output, wants_json);
+    let plan_commit = provenance::plan_commit(&own.study);
+    if plan_commit.is_none() {
+        watching.say("the study file is not committed as it stands: receipts will name no commit");
+    }
+    let campaign = Campaign {
+        study: &study,
+        out,
+        base: own.study.parent().unwrap_or(Path::new("")),
+        only: &own.only,
+        jobs,
+        threads,
+        isa,
+        plan_commit,
+        trainer: provenance::trainer(),
+        environment: provenance::environment(isa),
+        watcher: &watching,
+        save_every: SAVE_EVERY,
+    };
+    let (outcomes, left) = campaign.train().map_err(one)?;
+    watching.end();
+    if !wants_json {
+        output.print(&table(&outcomes, output.width()));
+    }
+    // With JSON the events have said why a run stopped; people are told again, below the progress.
+    let stopped = outcomes.iter().filter_map(|outcome| outcome.result.as_ref().err());
+    let refusals: Vec<_> = stopped.chain(&left).collect();
+    refusals.iter().for_each(|refusal| output.complain(refusal));
+    Ok(if refusals.is_empty() { ExitStatus::Verified } else { ExitStatus::NotRun })
+}
+
+/// The instructions asked for, or the best of this machine.
+fn instructions(asked: Option<&str>) -> Result<Isa, Refusal> {
+    let Some(name) = asked else { return Ok(Isa::best()) };
+    Isa::parse(name).ok_or_else(|| {
+        let known: Vec<_> =
+            Isa::available().iter().map(|isa| format!("`{}`", isa.name())).collect();
+        let expected = format!("instructions of this machine: {}", known.join(", "));
+        BAD_USAGE.at(Place::file("--instructions"), expected, format!("`{name}`"))
+    })
+}
+
+/// Runs side by side, and threads of each: single threads use cores best.
+fn sharing(own: &args::Train, runs: usize) -> (usize, usize) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = own.jobs.unwrap_or_else(|| cores.div_ceil(own.threads.unwrap_or(1).max(1)));
+    let jobs = jobs.clamp(1, runs.max(1));
+    (jobs, own.threads.unwrap_or(cores / jobs).max(1))
+}
+
+/// The runs of a study, for `--list`.
+fn list(study: &Study, wants_json: bool, width: usize) -> String {
+    if wants_json {
+        let run = |run: &PlannedRun| {
+            let (id, arm, budget, kind) = (&run.id, &run.arm, &run.budget, run.kind.word());
+            let event = json!({"schema": SCHEMA, "event": "planned", "run": id, "arm": arm,
+                "budget": budget, "kind": kind, "seed": run.seed, "lr": run.rate, "steps": run.steps,
+                "tokens": run.contract.tokens, "params_total": run.model.params_total,
+                "params_active": run.model.params_active});
+            event.to_string() + "\n"
+        };
+        return study.runs().iter().map(run).collect();
+    }
+    let headings = ["kind", "steps", "tokens", "P_active", "P_total", "lr"];
+    let mut table = Columns::new(headings.map(str::to_owned).to_vec());
+    let number = |number: Option<u64>| number.map_or(String::new(), |n| grouped(&n.to_string()));
+    for run in study.runs() {
+        let rate = run.rate.map_or("as tuned".to_owned(), |rate| rate.to_string());
+        let kind = match run.kind {
+            RunKind::Shared => "shared, if it differs",
+            other => other.word(),
+        };
+        table.row(
+            &run.id,
+            vec![
+                kind.to_owned(),
+                number(Some(run.steps)),
+                number(run.contract.tokens),
+                number(run.model.params_active),
+                number(run.model.params_total),
+                rate,
+            ],
+        );
+    }
+    table.render(&format!("{}: {} runs", study.id, study.runs().len()), width, true)
+}
+
+/// What became of each run.
+fn table(outcomes: &[Outcome], width: usize) -> String {
+    let headings = ["steps", "loss", "bits/byte", "bundle"];
+    let mut table = Columns::new(headings.map(str::to_owned).to_vec());
+    let decimals = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.DECIMALS$}"));
+    for Outcome { run, result } in outcomes {
+        let steps = grouped(&run.steps.to_string());
+        let cells = match result {
+            Ok(finished) => {
+                let state = if finished.anew { "trained" } else { "was there" };
+                [steps, decimals(finished.loss), decimals(finished.bits_per_byte), state.to_owned()]
+            }
+            Err(refusal) => {
+                [steps, "-".to_owned(), "-".to_owned(), format!("stopped: {}", refusal.code.id)]
+            }
+        };
+        table.row(&run.id, cells.to_vec());
+    }
+    table.render("run", width, true)
+}

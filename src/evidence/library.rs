@@ -1,0 +1,93 @@
+//! What a run of the program has loaded: bundles, studies, and what was counted of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::bundle::Bundle;
+use crate::params::Objects;
+use crate::source::{Document, Node, Refusal};
+use crate::study::{Present, Study};
+
+/// Parameter objects by bundle and file.
+type Counted = HashMap<(String, String), Arc<Objects>>;
+
+/// All bundles and studies that a run of the program has loaded and checked.
+#[derive(Debug, Default)]
+pub struct Library {
+    bundles: BTreeMap<String, Bundle>,
+    studies: BTreeMap<String, Study>,
+    present: Vec<Present>,
+    replaced: HashMap<(String, String), Document>,
+    objects: Mutex<Counted>,
+}
+
+impl Library {
+    /// Adds a bundle under its name.
+    pub fn add(&mut self, bundle: Bundle) {
+        self.bundles.insert(bundle.name().to_owned(), bundle);
+    }
+
+    /// A bundle by name.
+    pub fn bundle(&self, name: &str) -> Option<&Bundle> {
+        self.bundles.get(name)
+    }
+
+    /// Adds a study under its name.
+    pub fn add_study(&mut self, study: Study) {
+        self.studies.insert(study.id.clone(), study);
+    }
+
+    /// A study by name.
+    pub fn study(&self, name: &str) -> Option<&Study> {
+        self.studies.get(name)
+    }
+
+    /// Says which bundles of which studies lie beside the loaded ones, pinned or not.
+    pub fn set_present(&mut self, present: Vec<Present>) {
+        self.present = present;
+    }
+
+    /// The names of all bundles that say they belong to the study `id`.
+    pub(super) fn bundles_of(&self, id: &str) -> impl Iterator<Item = &str> {
+        let of = move |present: &&Present| present.study == id;
+        self.present.iter().filter(of).map(|present| present.bundle.as_str())
+    }
+
+    /// Puts `document` in the place of a bundle's file, or (`None`) puts the file back: how the
+    /// mutation check shows claims a changed number without touching any file.
+    pub fn replace(&mut self, bundle: &str, file: &str, document: Option<Document>) {
+        let key = (bundle.to_owned(), file.to_owned());
+        self.counted().remove(&key);
+        match document {
+            Some(document) => self.replaced.insert(key, document),
+            None => self.replaced.remove(&key),
+        };
+    }
+
+    /// What was counted so far; entries are whole whenever the lock is free.
+    pub(super) fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file of a bundle, or what stands in its place; a refusal stands at `asked`.
+    pub(super) fn document(
+        &self,
+        bundle: &str,
+        file: &str,
+        asked: Node,
+    ) -> Result<&Document, Refusal> {
+        if !self.replaced.is_empty()
+            && let Some(document) = self.replaced.get(&(bundle.to_owned(), file.to_owned()))
+        {
+            return Ok(document);
+        }
+        let bundle = self.bundle(bundle).ok_or_else(|| {
+            crate::post::UNKNOWN_BUNDLE.at(asked.place(), "a loaded bundle", format!("`{bundle}`"))
+        })?;
+        bundle.document(file).map_err(|refusal| {
+            let (expected, found) =
+                (refusal.expected.clone(), format!("{} in `{}`", refusal.found, bundle.name()));
+            refusal.code.at(asked.place(), expected, found).way_out(refusal.way_out.clone())
+        })
+    }
+}

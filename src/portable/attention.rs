@@ -1,0 +1,367 @@
+//! Causal attention of grouped heads, rotation included.
+//!
+//! Queries, keys and values of a token lie in one row: `heads` queries, then `key_value_heads` keys, then
+//! as many values, each `head_dim` long. Queries are worked on in tiles of 32 rows; a tile sees the keys
+//! up to its own last one, those after a row's own having the probability 0.
+
+use rayon::prelude::*;
+
+use super::isa::portable;
+use super::reduce::{largest, sum};
+use super::rope::Rope;
+use super::{Isa, Matrix, Packed, Real, buffer};
+
+/// Rows of a tile: part of the formula, since sums over keys or queries begin and end with it.
+pub const TILE: usize = 32;
+
+/// Numbers of a line of the cache, roughly.
+const LINE: usize = 16;
+
+/// The shape of attention, and its angles.
+#[derive(Debug, Clone)]
+pub struct Attention<T> {
+    heads: usize,
+    key_value_heads: usize,
+    head_dim: usize,
+    rope: Rope<T>,
+}
+
+impl<T: Real> Attention<T> {
+    /// Attention over at most `positions` tokens.
+    ///
+    /// # Panics
+    /// Where keys and values cannot be shared evenly, or a head cannot be halved.
+    pub fn new(
+        heads: usize,
+        key_value_heads: usize,
+        head_dim: usize,
+        positions: usize,
+        theta: f64,
+    ) -> Self {
+        assert!(key_value_heads > 0 && heads.is_multiple_of(key_value_heads), "groups of heads");
+        assert!(head_dim > 0 && head_dim.is_multiple_of(2), "halves of a head");
+        Self { heads, key_value_heads, head_dim, rope: Rope::new(positions, head_dim, theta) }
+    }
+
+    /// Numbers of a row of queries, keys and values.
+    pub fn width(&self) -> usize {
+        (self.heads + 2 * self.key_value_heads) * self.head_dim
+    }
+
+    /// Numbers of a row of the output.
+    pub fn output_width(&self) -> usize {
+        self.heads * self.head_dim
+    }
+
+    /// Rotates queries and keys in place, and writes the output, for sequences of `length` tokens that
+    /// follow each other. Each thread of the current pool takes sequences.
+    ///
+    /// # Panics
+    /// Where the shapes do not fit.
+    pub fn forward(&self, isa: Isa, length: usize, rows: &mut [T], output: &mut [T]) {
+        if rows.is_empty() {
+            return;
+        }
+        self.check(length, rows.len(), output.len());
+        let (width, output_width) = (length * self.width(), length * self.output_width());
+        let sequences = rows.par_chunks_exact_mut(width);
+        sequences.zip(output.par_chunks_exact_mut(output_width)).for_each(|(rows, output)| {
+            let rotated = self.heads + self.key_value_heads;
+            self.rope.rotate(isa, rows, self.width(), rotated);
+            for group in 0..self.key_value_heads {
+                self.forward_group(isa, length, rows, output, group);
+            }
+        });
+    }
+
+    /// The gradient of queries, keys and values (before they were rotated), from that of the output and
+    /// the rows that [`Attention::forward`] left.
+    ///
+    /// # Panics
+    /// Where the shapes do not fit.
+    pub fn backward(&self, isa: Isa, length: usize, rows: &[T], gradient: &[T], into: &mut [T]) {
+        if rows.is_empty() {
+            return;
+        }
+        self.check(length, rows.len(), gradient.len());
+        assert_eq!(rows.len(), into.len());
+        let (width, output_width) = (length * self.width(), length * self.output_width());
+        let sequences = rows.par_chunks_exact(width).zip(gradient.par_chunks_exact(output_width));
+        sequences.zip(into.par_chunks_exact_mut(width)).for_each(|((rows, gradient), into)| {
+            for group in 0..self.key_value_heads {
+                self.backward_group(isa, length, rows, gradient, into, group);
+            }
+            let rotated = self.heads + self.key_value_heads;
+            self.rope.rotate_back(isa, into, self.width(), rotated);
+        });
+    }
+
+    fn check(&self, length: usize, rows: usize, output: usize) {
+        assert!(length > 0 && length <= self.rope.positions(), "{length} positions");
+        assert!(rows.is_multiple_of(length * self.width()), "whole sequences");
+        assert_eq!(rows / self.width(), output / self.output_width(), "as many rows");
+        assert!(output.is_multiple_of(self.output_width()), "whole rows");
+    }
+
+    /// `1 / sqrt(head_dim)`.
+    fn scale(&self) -> T {
+        T::ONE / T::from_f64(self.head_dim as f64).sqrt()
+    }
+
+    /// Where the query, the key and the value of a group's head begin in a row.
+    fn places(&self, head: usize, group: usize) -> [usize; 3] {
+        let keys = self.heads + group;
+        [head, keys, keys + self.key_value_heads].map(|vector| vector * self.head_dim)
+    }
+
+    /// The heads that share keys and values.
+    fn group(&self, group: usize) -> std::ops::Range<usize> {
+        let size = self.heads / self.key_value_heads;
+        group * size..(group + 1) * size
+    }
+
+    fn forward_group(&self, isa: Isa, length: usize, rows: &[T], output: &mut [T], group: usize) {
+        let all = Matrix::new(rows, length, self.width());
+        let vectors = |from: usize| all.columns(from, self.head_dim);
+        let [_, key, value] = self.places(0, group);
+        let keys = Packed::alone(isa, vectors(key).transposed());
+        let values = Packed::alone(isa, vectors(value));
+        let mut probabilities = buffer(TILE * length);
+        for head in self.group(group) {
+            let [query, ..] = self.places(head, group);
+            for from in (0..length).step_by(TILE) {
+                let end = (from + TILE).min(length);
+                let p = &mut probabilities[..(end - from) * end];
+                let queries = vectors(query).rows(from, end - from);
+                keys.range(isa, (p, end), queries, (0, end), None);
+                soften(isa, p, end, from, self.scale());
+                let p = Matrix::new(p, end - from, end);
+                let output = &mut output[from * self.output_width() + head * self.head_dim..];
+                values.range(isa, (output, self.output_width()), p, (0, self.head_dim), None);
+            }
+        }
+    }
+
+    fn backward_group(
+        &self,
+        isa: Isa,
+        length: usize,
+        rows: &[T],
+        gradient: &[T],
+        into: &mut [T],
+        group: usize,
+    ) {
+        let (width, dim) = (self.width(), self.head_dim);
+        let all = Matrix::new(rows, length, width);
+        let gradients = Matrix::new(gradient, length, self.output_width());
+        let [_, key, value] = self.places(0, group);
+        let (keys, values) = (all.columns(key, dim), all.columns(value, dim));
+        let turned_keys = Packed::alone(isa, keys.transposed());
+        let turned_values = Packed::alone(isa, values.transposed());
+        let keys = Packed::alone(isa, keys);
+        // Probabilities and the gradients of scores, all rows of them: columns are summed over rows below.
+        // An odd number of lines from row to row keeps a column from crowding one place of the cache.
+        let stride = (length.div_ceil(LINE) | 1) * LINE;
+        let (mut p, mut s) = (buffer(length * stride), buffer(length * stride));
+        // The sums over the heads before, of keys and of values, and those up to this one.
+        let mut before = buffer(2 * length * dim);
+        let mut now = buffer(2 * length * dim);
+        let heads = self.group(group);
+        for head in heads.clone() {
+            let [query, ..] = self.places(head, group);
+            let queries = all.columns(query, dim);
+            let gradients = gradients.columns(head * dim, dim);
+            for from in (0..length).step_by(TILE) {
+                let end = (from + TILE).min(length);
+                let [p, s] = [&mut p, &mut s].map(|of| &mut of[from * stride..end * stride]);
+                let [queries, gradients] = [queries, gradients].map(|of| of.rows(from, end - from));
+                turned_keys.range(isa, (p, stride), queries, (0, end), None);
+                turned_values.range(isa, (s, stride), gradients, (0, end), None);
+                soften(isa, p, stride, from, self.scale());
+                soften_back(isa, p, s, stride, from, self.scale());
+                let s = Matrix::with_stride(s, end - from, end, stride);
+                let into = &mut into[from * width + query..];
+                keys.range(isa, (into, width), s, (0, dim), None);
+            }
+            let (queries, gradients) = (Packed::alone(isa, queries), Packed::alone(isa, gradients));
+            let (first, last) = (head == heads.start, head + 1 == heads.end);
+            std::mem::swap(&mut before, &mut now);
+            for (packed, of, at, half) in [(&queries, &s, key, 0), (&gradients, &p, value, length)]
+            {
+                let of = Matrix::with_stride(of, length, length, stride);
+                let before = Matrix::new(&before[half * dim..], length, dim);
+                let (sums, apart) =
+                    if last { (&mut into[at..], width) } else { (&mut now[half * dim..], dim) };
+                for from in (0..length).step_by(TILE) {
+                    let count = TILE.min(length - from);
+                    let of = of.rows(from, length - from).columns(from, count).transposed();
+                    let add = (!first).then(|| before.rows(from, count));
+                    let sums = &mut sums[from * apart..];
+                    packed.range(isa, (sums, apart), of, (from, dim), add);
+                }
+            }
+        }
+    }
+}
+
+portable! {
+    /// Makes scores probabilities in the rows of a tile that begins with row `from` and whose last row is
+    /// the last to be seen: `p_j = exp((s_j - m) scale) (1 / sum)` for j up to the row's own number, with
+    /// m the largest of these scores, and 0 beyond.
+    fn soften<T: Real>(tile: &mut [T], stride: usize, from: usize, scale: T) {
+        let end = from + tile.len() / stride;
+        for (at, row) in tile.chunks_exact_mut(stride).enumerate() {
+            let row = &mut row[..end];
+            // Minus infinity becomes +0 below.
+            row[from + at + 1..].fill(T::LOWEST);
+            let most = largest(row);
+            for score in row.iter_mut() {
+                *score = ((*score - most) * scale).exponential();
+            }
+            let factor = T::ONE / sum([&*row], |[share]| share);
+            for share in row.iter_mut() {
+                *share *= factor;
+            }
+        }
+    }
+
+    /// The gradients of scores from those of probabilities: `p_j (g_j - sum p g) scale`.
+    fn soften_back<T: Real>(tile: &[T], into: &mut [T], stride: usize, from: usize, scale: T) {
+        let end = from + tile.len() / stride;
+        let rows = tile.chunks_exact(stride).zip(into.chunks_exact_mut(stride));
+        for (at, (p, g)) in rows.enumerate() {
+            let (p, g) = (&p[..end], &mut g[..end]);
+            g[from + at + 1..].fill(T::ZERO);
+            let inner = sum([p, &*g], |[p, g]| p * g);
+            for (p, g) in p.iter().zip(g.iter_mut()) {
+                *g = *p * (*g - inner) * scale;
+            }
+            g[from + at + 1..].fill(T::ZERO);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers between -1 and 1.
+    fn numbers(count: usize, seed: u64) -> Vec<f64> {
+        let mut state = seed;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / (1_u64 << 30) as f64 - 1.0
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    /// The definition, in float64, with no tiles.
+    fn plain(attention: &Attention<f64>, length: usize, rows: &[f64]) -> Vec<f64> {
+        let (width, dim, heads) = (attention.width(), attention.head_dim, attention.heads);
+        let mut output = vec![0.0; rows.len() / width * heads * dim];
+        for (rows, output) in
+            rows.chunks(length * width).zip(output.chunks_mut(length * heads * dim))
+        {
+            let mut rows = rows.to_vec();
+            let rotated = heads + attention.key_value_heads;
+            attention.rope.rotate(Isa::SCALAR, &mut rows, width, rotated);
+            for head in 0..heads {
+                let group = head * attention.key_value_heads / heads;
+                let [q, k, v] = attention.places(head, group);
+                for i in 0..length {
+                    let score = |j: usize| -> f64 {
+                        (0..dim).map(|c| rows[i * width + q + c] * rows[j * width + k + c]).sum()
+                    };
+                    let weights: Vec<f64> =
+                        (0..=i).map(|j| (score(j) / (dim as f64).sqrt()).exp()).collect();
+                    let total: f64 = weights.iter().sum();
+                    for c in 0..dim {
+                        let value: f64 =
+                            (0..=i).map(|j| weights[j] / total * rows[j * width + v + c]).sum();
+                        output[i * heads * dim + head * dim + c] = value;
+                    }
+                }
+            }
+        }
+        output
+    }
+
+    fn shapes() -> Vec<(Attention<f64>, usize, usize)> {
+        [(2, 2, 4, 5, 3), (4, 2, 6, 70, 1), (3, 1, 2, 33, 2), (1, 1, 300, 7, 1), (2, 1, 4, 290, 1)]
+            .into_iter()
+            .map(|(heads, shared, dim, length, batch)| {
+                (Attention::new(heads, shared, dim, length + 3, 100.0), length, batch)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn forward_is_the_definition() {
+        for (attention, length, batch) in shapes() {
+            let rows = numbers(batch * length * attention.width(), 1);
+            let expected = plain(&attention, length, &rows);
+            for isa in Isa::available() {
+                let (mut rows, mut output) = (rows.clone(), vec![f64::NAN; expected.len()]);
+                attention.forward(isa, length, &mut rows, &mut output);
+                for (value, expected) in output.iter().zip(&expected) {
+                    assert!((value - expected).abs() < 1e-12, "{value} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn backward_is_the_slope() {
+        for (attention, length, batch) in shapes() {
+            let rows = numbers(batch * length * attention.width(), 1);
+            let gradient = numbers(batch * length * attention.output_width(), 2);
+            let loss = |rows: &[f64]| -> f64 {
+                let (mut rows, mut output) = (rows.to_vec(), vec![0.0; gradient.len()]);
+                attention.forward(Isa::best(), length, &mut rows, &mut output);
+                output.iter().zip(&gradient).map(|(y, g)| y * g).sum()
+            };
+            let (mut saved, mut into) = (rows.clone(), vec![f64::NAN; rows.len()]);
+            attention.forward(Isa::best(), length, &mut saved, &mut vec![0.0; gradient.len()]);
+            attention.backward(Isa::best(), length, &saved, &gradient, &mut into);
+            for at in (0..rows.len()).step_by(1 + rows.len() / 97) {
+                let moved = |by: f64| {
+                    let mut rows = rows.clone();
+                    rows[at] += by;
+                    loss(&rows)
+                };
+                let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+                assert!(
+                    (into[at] - slope).abs() < 1e-7 * (1.0 + slope.abs()),
+                    "{} {slope}",
+                    into[at]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn all_instructions_and_threads_give_the_same_bits() {
+        let attention = Attention::<f32>::new(4, 2, 16, 70, 10_000.0);
+        let of =
+            |count, seed| numbers(count, seed).into_iter().map(|x| x as f32).collect::<Vec<_>>();
+        let (rows, gradient) = (of(3 * 70 * attention.width(), 1), of(3 * 70 * 64, 2));
+        let run = |isa: Isa, threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let (mut rows, mut output) = (rows.clone(), vec![0.0; gradient.len()]);
+                attention.forward(isa, 70, &mut rows, &mut output);
+                let mut into = vec![0.0; rows.len()];
+                attention.backward(isa, 70, &rows, &gradient, &mut into);
+                output.iter().chain(&into).map(|x| x.to_bits()).collect::<Vec<u32>>()
+            })
+        };
+        let expected = run(Isa::SCALAR, 1);
+        for isa in Isa::available() {
+            for threads in 1..=4 {
+                assert_eq!(run(isa, threads), expected, "{isa:?} {threads}");
+            }
+        }
+    }
+}

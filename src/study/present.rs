@@ -1,0 +1,42 @@
+//! Which bundles of a study lie in a folder, whatever their names are and whoever pins them.
+
+use std::path::Path;
+
+use crate::bundle::RECEIPT;
+use crate::source::{Document, Place, Refusal, Source, UNREADABLE};
+
+/// A folder whose receipt says that it belongs to a study.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Present {
+    /// The name of the folder.
+    pub bundle: String,
+    /// The study that its receipt names.
+    pub study: String,
+}
+
+/// The bundles below `root` whose receipts name a study, sorted. Only the receipt is read: whether a
+/// bundle is intact is for those who rest on it.
+pub fn present(root: &Path) -> Result<Vec<Present>, Refusal> {
+    let folder = root.join("receipts");
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let unreadable = |error: std::io::Error| {
+        UNREADABLE.at(Place::file("receipts"), "a folder of bundles", error.to_string())
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let Some(bundle) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let named = format!("receipts/{bundle}/{RECEIPT}");
+        // A folder without a readable receipt is no bundle, and belongs to no study.
+        let Ok(source) = Source::load(&path.join(RECEIPT), named) else { continue };
+        let Ok(document) = Document::parse_json(source) else { continue };
+        let study = document.root().at("/predicate/run/study");
+        if let Ok(study) = study.and_then(|node| node.text().map(str::to_owned)) {
+            found.push(Present { bundle: bundle.to_owned(), study });
+        }
+    }
+    found.sort();
+    Ok(found)
+}

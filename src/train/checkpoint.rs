@@ -1,0 +1,79 @@
+//! Checkpoints: a model's tensors by their own names, the optimizer's moments beside them.
+//!
+//! `optimizer.m.<name>` is the mean of a tensor's gradients and `optimizer.v.<name>` that of their
+//! squares. The metadata say the step, the arithmetic, and where randomness stands: the order of the
+//! data follows from its seed and the step, so that there is nothing else to keep.
+
+use super::data::Order;
+use super::learner::{Learner, Values};
+use super::optimizer::Moments;
+use super::{ARITHMETIC, BAD_TENSORS, TensorData, TensorFile};
+use crate::source::{Place, Refusal};
+
+/// What the names of moments begin with.
+const MEAN: &str = "optimizer.m.";
+const SQUARE: &str = "optimizer.v.";
+
+impl Learner {
+    /// The tensors after `step` steps of a run whose data are ordered by `seed`.
+    pub fn checkpoint(&self, step: u64, seed: u64) -> Result<TensorFile, Refusal> {
+        let mut file = TensorFile::default();
+        for Values { name, shape, values } in self.values()? {
+            file.tensors.insert(name, TensorData::floats(&shape, &values));
+        }
+        for (named, moments) in self.tensors().iter().zip(self.moments()) {
+            for (prefix, values) in [(MEAN, &moments.mean), (SQUARE, &moments.square)] {
+                let data = TensorData::floats(&named.shape, values);
+                file.tensors.insert(format!("{prefix}{}", named.name), data);
+            }
+        }
+        let rng = format!("{} seed {seed}", Order::NAME);
+        for (key, value) in
+            [("arithmetic", ARITHMETIC.to_owned()), ("rng", rng), ("step", step.to_string())]
+        {
+            file.metadata.insert(key.to_owned(), value);
+        }
+        Ok(file)
+    }
+
+    /// Sets weights and optimizer to those of a checkpoint after `step` steps, which has exactly the
+    /// tensors that this model has; `name` is what messages call it.
+    pub fn restore(&mut self, step: u64, file: &TensorFile, name: &str) -> Result<(), Refusal> {
+        let place = || Place::file(name);
+        let mut left: std::collections::BTreeSet<&str> =
+            file.tensors.keys().map(String::as_str).collect();
+        let mut take = |tensor: &str, shape: &[usize]| -> Result<Vec<f32>, Refusal> {
+            left.remove(tensor);
+            let data = file.tensors.get(tensor);
+            match data.filter(|data| data.shape() == shape).and_then(TensorData::as_floats) {
+                Some(values) => Ok(values),
+                None => {
+                    let expected = format!("`{tensor}`, F32 of the shape {shape:?}");
+                    let found =
+                        data.map_or("none".to_owned(), |d| format!("the shape {:?}", d.shape()));
+                    Err(BAD_TENSORS.at(place(), expected, found))
+                }
+            }
+        };
+        let (mut weights, mut moments) = (Vec::new(), Vec::new());
+        for Values { name, shape, .. } in self.values()? {
+            let values = take(&name, &shape)?;
+            weights.push((name, values));
+        }
+        for named in self.tensors() {
+            moments.push(Moments {
+                mean: take(&format!("{MEAN}{}", named.name), &named.shape)?,
+                square: take(&format!("{SQUARE}{}", named.name), &named.shape)?,
+            });
+        }
+        if let Some(surplus) = left.first() {
+            let found = format!("`{surplus}`");
+            return Err(BAD_TENSORS.at(place(), "only the tensors of this model", found));
+        }
+        for (tensor, values) in weights {
+            self.write(&tensor, &values)?;
+        }
+        self.restore_optimizer(step, moments);
+        Ok(())
+    }
+}

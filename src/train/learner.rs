@@ -1,0 +1,192 @@
+//! A model that learns: one step of training, its state as tensors, and the same model as a predictor
+//! of text.
+
+use serde_json::{Value as Json, json};
+
+use super::load::RouterLoad;
+use super::model::{Config, Failure, Forward, Load, Model, Named};
+use super::optimizer::{self, AdamW, Moments};
+use super::scorer::{Rows, Scorer};
+use super::{MODEL_FAILED, Recipe};
+use crate::source::{Node, Place, Refusal};
+
+/// A model and its optimizer.
+pub struct Learner {
+    model: Model<f32>,
+    optimizer: AdamW<f32>,
+    /// Tokens of a sequence, and of a batch.
+    length: usize,
+    batch: usize,
+}
+
+/// The values of one named tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Values {
+    /// Its name.
+    pub name: String,
+    /// Its dimensions.
+    pub shape: Vec<usize>,
+    /// Its elements.
+    pub values: Vec<f32>,
+}
+
+/// What a step gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stepped {
+    /// The cross-entropy of its batch before the update.
+    pub loss: f32,
+    /// The norm of its gradients before clipping.
+    pub norm: f32,
+    /// Losses and loads of the routers, as records have them.
+    pub router: Option<Json>,
+}
+
+impl Stepped {
+    /// Whether training can go on after it.
+    pub fn is_finite(&self) -> bool {
+        self.loss.is_finite() && self.norm.is_finite()
+    }
+}
+
+impl Learner {
+    /// The model that a run's config describes, with the weights of its seed.
+    pub fn new(
+        config: Node<'_>,
+        recipe: &Recipe,
+        isa: crate::portable::Isa,
+    ) -> Result<Self, Refusal> {
+        let model = Model::new(&Config::read(config)?, isa, recipe.seed_init).map_err(failed)?;
+        let optimizer = AdamW::new(recipe.optimizer, model.tensors().iter().map(|named| named.len));
+        let batch = recipe.tokens_per_step() as usize;
+        Ok(Self { model, optimizer, length: recipe.seq_len, batch })
+    }
+
+    /// Checks that a gradient reaches every tensor; what is no error but worth knowing is answered.
+    pub fn check_gradients(&self) -> Result<Vec<String>, Refusal> {
+        let unseen = self.model.check_gradients().map_err(failed)?;
+        let note = format!(
+            "{} tensors belong to experts that none of the tokens went to with which gradients are checked",
+            unseen.len()
+        );
+        Ok(if unseen.is_empty() { Vec::new() } else { vec![note] })
+    }
+
+    /// Makes one step on `rows` sequences. Where loss or norm is not finite nothing is changed.
+    pub fn step(
+        &mut self,
+        inputs: &[u32],
+        targets: &[u32],
+        rows: usize,
+        rate: f32,
+    ) -> Result<Stepped, Refusal> {
+        let forward = self.model.forward(inputs, targets, rows).map_err(failed)?;
+        let stepped = self.learn(&forward, rate).map_err(failed)?;
+        if stepped.is_finite() {
+            self.model.move_router_biases(&forward.layers);
+        }
+        Ok(stepped)
+    }
+
+    fn learn(&mut self, forward: &Forward<f32>, rate: f32) -> Result<Stepped, Failure> {
+        let (model, optimizer) = (&mut self.model, &mut self.optimizer);
+        let isa = model.isa();
+        let gradients = model.backward(forward)?;
+        let lent = model.tensors().iter().map(|named| gradients.of(&named.name));
+        let lent = lent.collect::<Result<Vec<_>, _>>()?;
+        let norm = optimizer::norm(isa, lent.iter().map(|gradient| &**gradient));
+        let loss = forward.cross_entropy;
+        let stepped = Stepped { loss, norm: norm as f32, router: router(&forward.layers) };
+        if stepped.is_finite() {
+            let step = optimizer.begin(rate, norm);
+            let mut at = 0..;
+            let mut gradients = lent.iter();
+            model.update(|named, weights| {
+                if let Some((at, gradient)) = at.next().zip(gradients.next()) {
+                    optimizer.update(isa, &step, at, named.decays, weights, gradient);
+                }
+            })?;
+        }
+        Ok(stepped)
+    }
+
+    /// The tensors that are trained, in the order of their names.
+    pub fn tensors(&self) -> &[Named] {
+        self.model.tensors()
+    }
+
+    /// The moments of these tensors.
+    pub fn moments(&self) -> &[Moments<f32>] {
+        self.optimizer.moments()
+    }
+
+    /// The values of all tensors in the order of their names: those that are trained, and the biases of
+    /// routers, which belong to the state as well.
+    pub fn values(&self) -> Result<Vec<Values>, Refusal> {
+        let of = |named: &Named| {
+            let values = self.model.read(&named.name).map_err(failed)?;
+            Ok(Values { name: named.name.clone(), shape: named.shape.clone(), values })
+        };
+        let mut all: Vec<_> = self.tensors().iter().map(of).collect::<Result<_, Refusal>>()?;
+        let biases = self.model.router_biases().into_iter();
+        all.extend(biases.map(|(name, values)| Values { name, shape: vec![values.len()], values }));
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
+
+    /// Sets the values of one of these tensors.
+    pub fn write(&mut self, tensor: &str, values: &[f32]) -> Result<(), Refusal> {
+        let trained = self.tensors().iter().any(|named| named.name == tensor);
+        let written = match trained {
+            true => self.model.write(tensor, values),
+            false => self.model.write_router_bias(tensor, values),
+        };
+        written.map_err(failed)
+    }
+
+    /// Sets the optimizer to where it was after `steps` steps.
+    pub fn restore_optimizer(&mut self, steps: u64, moments: Vec<Moments<f32>>) {
+        self.optimizer.restore(steps, moments);
+    }
+}
+
+/// What a record says of the routers: both losses as means over the layers that route, and the load of
+/// each of these layers.
+fn router(layers: &[Load]) -> Option<Json> {
+    let mean = |loss: fn(&Load) -> f64| {
+        let sum = layers.iter().fold(0.0, |sum, load| sum + loss(load));
+        let mean = sum / layers.len() as f64;
+        // A loss that is no number comes with a training loss that is none, which stops the run.
+        mean.is_finite().then_some(mean)
+    };
+    let loads = layers.iter().map(|load| RouterLoad::of(&load.counts).map(|load| load.json()));
+    (!layers.is_empty()).then(|| {
+        json!({
+            "balance_loss": mean(|load| load.balance),
+            "z_loss": mean(|load| load.z),
+            "layers": loads.collect::<Vec<_>>(),
+        })
+    })
+}
+
+impl Scorer for Learner {
+    type Failure = Refusal;
+
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    fn batch(&self) -> usize {
+        self.batch
+    }
+
+    fn rows(&mut self, inputs: &[u32], targets: &[u32], rows: usize) -> Result<Rows, Refusal> {
+        let scored = self.model.nats(inputs, targets, rows).map_err(failed)?;
+        let loads = scored.layers.into_iter().map(|load| load.counts).collect();
+        Ok(Rows { nats: scored.nats, greedy: scored.greedy, loads })
+    }
+}
+
+/// A failure of the model, which is no fault of an input: its own words.
+fn failed(failure: Failure) -> Refusal {
+    MODEL_FAILED.at(Place::file("the model"), "a model that trains", failure.to_string())
+}

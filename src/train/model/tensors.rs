@@ -1,0 +1,103 @@
+//! The named tensors of a model, and where they lie in its flat variables.
+
+use crate::rng::Rng;
+
+/// Deviation of a matrix at the start.
+const DEVIATION: f64 = 0.02;
+
+/// A tensor of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Named {
+    /// The name in checkpoints.
+    pub name: String,
+    /// Rows and columns, or the length.
+    pub shape: Vec<usize>,
+    /// Whether weight decay applies: to matrices, not to the weights of norms.
+    pub decays: bool,
+    /// The number of the variable that it lies in.
+    pub variable: usize,
+    /// Where it begins there.
+    pub offset: usize,
+    /// How many numbers it has.
+    pub len: usize,
+    start: Start,
+}
+
+/// What a tensor holds before training.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Start {
+    /// Ones.
+    Ones,
+    /// Normal deviates.
+    Normal,
+    /// Normal deviates, less by the root of twice the layers: the matrices that write to the rows.
+    Output {
+        /// Blocks of the model.
+        layers: usize,
+    },
+}
+
+/// The flat variables of a model in the order of the forward pass, as tensors are added to them.
+#[derive(Debug, Default)]
+pub(super) struct Tensors {
+    named: Vec<Named>,
+    lengths: Vec<usize>,
+}
+
+impl Tensors {
+    /// Begins a variable; returns its number.
+    pub fn variable(&mut self) -> usize {
+        self.lengths.push(0);
+        self.lengths.len() - 1
+    }
+
+    /// Adds the weight of a norm to the last variable.
+    pub fn norm(&mut self, name: String, length: usize) {
+        self.add(name, vec![length], Start::Ones);
+    }
+
+    /// Adds a matrix to the last variable.
+    pub fn matrix(&mut self, name: String, shape: [usize; 2], start: Start) {
+        self.add(name, shape.to_vec(), start);
+    }
+
+    fn add(&mut self, name: String, shape: Vec<usize>, start: Start) {
+        let Some(length) = self.lengths.last_mut() else { return };
+        let (offset, len) = (*length, shape.iter().product());
+        *length += len;
+        let (variable, decays) = (self.lengths.len() - 1, start != Start::Ones);
+        self.named.push(Named { name, shape, decays, variable, offset, len, start });
+    }
+
+    /// The tensors, sorted by name, and the lengths of the variables.
+    pub fn finish(mut self) -> (Vec<Named>, Vec<usize>) {
+        self.named.sort_by(|a, b| a.name.cmp(&b.name));
+        (self.named, self.lengths)
+    }
+}
+
+impl Named {
+    /// Where it lies in its variable.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.offset..self.offset + self.len
+    }
+
+    /// The numbers before training: ones, or the next deviates of a stream times their deviation, each
+    /// product taken in float64.
+    pub(super) fn start(&self, rng: &mut Rng) -> Vec<f64> {
+        let deviation = match self.start {
+            Start::Ones => return vec![1.0; self.len],
+            Start::Normal => DEVIATION,
+            Start::Output { layers } => DEVIATION / (2.0 * layers as f64).sqrt(),
+        };
+        (0..self.len).map(|_| deviate(rng) * deviation).collect()
+    }
+}
+
+/// A nearly normal deviate (J. Irwin and P. Hall, 1927): the twelve 16-bit parts of three words, added,
+/// less their mean 393210, over 65536. Its variance is 1 - 2^-32, and every step is exact.
+fn deviate(rng: &mut Rng) -> f64 {
+    let parts = |word: u64| (0..4).map(move |part| (word >> (16 * part)) & 0xffff);
+    let sum: u64 = (0..3).map(|_| parts(rng.word()).sum::<u64>()).sum();
+    (sum as f64 - 393_210.0) / 65_536.0
+}

@@ -1,0 +1,492 @@
+use super::*;
+use crate::portable::router::Gate;
+
+/// A dense model of small odd sizes.
+fn dense() -> Config {
+    Config {
+        vocab_size: 11,
+        hidden_size: 12,
+        num_hidden_layers: 2,
+        num_attention_heads: 2,
+        num_key_value_heads: 2,
+        head_dim: 6,
+        intermediate_size: 10,
+        tie_word_embeddings: false,
+        norm_eps: 1e-5,
+        rope_theta: 100.0,
+        seq_len: 7,
+        mixture: None,
+    }
+}
+
+fn sparse() -> Mixture {
+    Mixture {
+        num_experts: 5,
+        num_experts_per_tok: 2,
+        moe_intermediate_size: 6,
+        num_shared_experts: 0,
+        num_dense_layers: 0,
+        gate: Gate::Softmax,
+        norm_topk_prob: true,
+        balancing: Balancing::None,
+        z_coefficient: 0.0,
+    }
+}
+
+/// A model with larger weights than a fresh one has, so that every term counts.
+fn model<T: Element>(config: &Config, isa: Isa) -> Model<T> {
+    let mut model = Model::<T>::new(config, isa, 3).unwrap();
+    let mut rng = Rng::new(5, "test");
+    model
+        .update(|named, numbers| {
+            let scale = if named.decays { 0.8 } else { 0.3 };
+            for number in numbers {
+                let noise = <T as Real>::from_f64(scale * (rng.unit() - 0.5));
+                *number = if named.decays { noise } else { *number + noise };
+            }
+        })
+        .unwrap();
+    model
+}
+
+fn tokens(config: &Config, count: usize, name: &str) -> Vec<u32> {
+    let mut rng = Rng::new(7, name);
+    (0..count).map(|_| rng.below(config.vocab_size as u64) as u32).collect()
+}
+
+/// Compares some gradients of every tensor with central differences of the objective.
+fn agrees_with_differences(config: &Config) {
+    let mut model = model::<f64>(config, Isa::best());
+    let (rows, length) = (3, config.seq_len);
+    let inputs = tokens(config, rows * length, "inputs");
+    let targets = tokens(config, rows * length, "targets");
+    let forward = model.forward(&inputs, &targets, rows).unwrap();
+    let gradients = model.backward(&forward).unwrap();
+    let choice =
+        |layers: &[Load]| layers.iter().map(|load| load.counts.clone()).collect::<Vec<_>>();
+    let routed = choice(&forward.layers);
+    let mut rng = Rng::new(9, "coordinates");
+    let all: Vec<_> = model.tensors().to_vec();
+    for named in all {
+        let gradient = gradients.of(&named.name).unwrap().to_vec();
+        let largest = gradient.iter().fold(0.0_f64, |most, g| most.max(g.abs()));
+        let numbers = model.read(&named.name).unwrap();
+        for _ in 0..4 {
+            let at = rng.below(named.len as u64) as usize;
+            let mut objective = |by: f64| {
+                let mut moved = numbers.clone();
+                moved[at] += by;
+                model.write(&named.name, &moved).unwrap();
+                let forward = model.forward(&inputs, &targets, rows).unwrap();
+                assert_eq!(choice(&forward.layers), routed, "no choice flips between the ends");
+                forward.objective()
+            };
+            let h = 1e-4;
+            // The error of the fourth order formula is h^4 / 30 times the fifth derivative.
+            let near = (objective(h) - objective(-h)) * 8.0;
+            let far = objective(2.0 * h) - objective(-2.0 * h);
+            let expected = (near - far) / (12.0 * h);
+            let close =
+                (gradient[at] - expected).abs() <= 1e-6 * expected.abs() + 1e-9 * (1.0 + largest);
+            assert!(close, "{} [{at}]: {} and {expected}", named.name, gradient[at]);
+        }
+        model.write(&named.name, &numbers).unwrap();
+    }
+}
+
+#[test]
+fn gradients_of_dense_models_are_those_of_finite_differences() {
+    agrees_with_differences(&dense());
+    agrees_with_differences(&Config { tie_word_embeddings: true, ..dense() });
+    let grouped = Config { num_attention_heads: 6, head_dim: 4, ..dense() };
+    agrees_with_differences(&Config { num_key_value_heads: 3, ..grouped });
+}
+
+#[test]
+fn gradients_of_mixtures_are_those_of_finite_differences() {
+    let losses = Mixture { balancing: Balancing::Loss(0.3), z_coefficient: 0.1, ..sparse() };
+    let all = [
+        sparse(),
+        Mixture { norm_topk_prob: false, ..sparse() },
+        losses.clone(),
+        Mixture { norm_topk_prob: false, ..losses.clone() },
+        Mixture { gate: Gate::Sigmoid, ..losses.clone() },
+        Mixture { gate: Gate::Sigmoid, norm_topk_prob: false, ..losses.clone() },
+        Mixture { gate: Gate::Sigmoid, balancing: Balancing::Bias(0.01), ..sparse() },
+        Mixture { num_shared_experts: 2, num_dense_layers: 1, ..losses.clone() },
+        Mixture { num_experts_per_tok: 1, norm_topk_prob: false, ..losses },
+    ];
+    for mixture in all {
+        agrees_with_differences(&Config { mixture: Some(mixture), ..dense() });
+    }
+}
+
+#[test]
+fn a_tensor_that_no_gradient_reaches_is_named() {
+    let mixture = Mixture { num_experts: 40, balancing: Balancing::Loss(0.01), ..sparse() };
+    let config = Config { mixture: Some(mixture), ..dense() };
+    let model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+    let unseen = model.check_gradients().unwrap();
+    assert!(
+        !unseen.is_empty() && unseen.iter().all(|name| name.contains(".mlp.experts.")),
+        "{unseen:?}"
+    );
+
+    // One expert with a normalised gate has the weight 1, whatever the router says.
+    let one = Mixture { num_experts_per_tok: 1, ..sparse() };
+    let model =
+        Model::<f32>::new(&Config { mixture: Some(one), ..dense() }, Isa::best(), 1).unwrap();
+    let failure = model.check_gradients().unwrap_err().to_string();
+    assert!(
+        failure.starts_with("no gradient reaches `model.layers.0.mlp.gate.weight`"),
+        "{failure}"
+    );
+
+    let mut model = Model::<f32>::new(&dense(), Isa::best(), 1).unwrap();
+    assert!(model.check_gradients().unwrap().is_empty());
+    let zeros = vec![0.0; 12 * 10];
+    model.write("model.layers.1.mlp.up_proj.weight", &zeros).unwrap();
+    model.write("model.layers.1.mlp.down_proj.weight", &zeros).unwrap();
+    let failure = model.check_gradients().unwrap_err().to_string();
+    assert!(failure.contains("`model.layers.1.mlp.down_proj.weight`"), "{failure}");
+}
+
+/// Every kind of model, small.
+fn kinds() -> Vec<(&'static str, Config)> {
+    let losses = Mixture { balancing: Balancing::Loss(0.01), z_coefficient: 0.001, ..sparse() };
+    let biased = Mixture {
+        gate: Gate::Sigmoid,
+        balancing: Balancing::Bias(0.01),
+        num_shared_experts: 1,
+        num_dense_layers: 1,
+        ..sparse()
+    };
+    let grouped = Config { num_key_value_heads: 1, tie_word_embeddings: true, ..dense() };
+    vec![
+        ("dense", dense()),
+        ("tied, grouped heads", grouped),
+        ("mixture", Config { mixture: Some(losses), ..dense() }),
+        ("mixture with a bias", Config { mixture: Some(biased), ..dense() }),
+    ]
+}
+
+/// The digest of all weights and moments after five steps, and of what they cost.
+fn five_steps(config: &Config, isa: Isa) -> String {
+    use crate::portable::adamw::{Update, squares, step};
+    use sha2::Digest;
+
+    let mut model = Model::<f32>::new(config, isa, 1).unwrap();
+    let zeros = |named: &Named| (vec![0.0; named.len], vec![0.0; named.len]);
+    let mut moments: Vec<_> = model.tensors().iter().map(zeros).collect();
+    let mut hash = sha2::Sha256::new();
+    for number in 1..=5 {
+        let rows = 20;
+        let inputs = tokens(config, rows * 7, &format!("inputs {number}"));
+        let targets = tokens(config, rows * 7, &format!("targets {number}"));
+        let forward = model.forward(&inputs, &targets, rows).unwrap();
+        let gradients = model.backward(&forward).unwrap();
+        let all = model.tensors().iter();
+        let sum =
+            all.fold(0.0, |sum, named| sum + squares(isa, gradients.of(&named.name).unwrap()));
+        let rest = |power: f64| (1.0 / (1.0 - power)) as f32;
+        let update = |decays: bool| Update {
+            clip: (1.0 / f64::sqrt(sum)) as f32,
+            rate: 0.01,
+            decay: if decays { 0.999 } else { 1.0 },
+            beta1: [0.9, 0.1],
+            beta2: [0.95, 0.05],
+            c1: rest((0..number).fold(1.0, |power, _| power * 0.9)),
+            c2: rest((0..number).fold(1.0, |power, _| power * 0.95)),
+            epsilon: 1e-8,
+        };
+        let mut at = moments.iter_mut();
+        let change = |named: &Named, weights: &mut [f32]| {
+            let (m, v) = at.next().unwrap();
+            step(isa, weights, gradients.of(&named.name).unwrap(), m, v, update(named.decays));
+        };
+        model.update(change).unwrap();
+        model.move_router_biases(&forward.layers);
+        hash.update(forward.cross_entropy.to_bits().to_le_bytes());
+        hash.update(sum.to_bits().to_le_bytes());
+    }
+    let weights = model.tensors().iter().map(|named| model.read(&named.name).unwrap());
+    let biases = model.router_biases().into_iter().map(|(_, bias)| bias);
+    let moments = moments.into_iter().flat_map(|(m, v)| [m, v]);
+    for number in weights.chain(biases).chain(moments).flatten() {
+        hash.update(number.to_bits().to_le_bytes());
+    }
+    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn five_steps_have_the_same_bits_everywhere() {
+    let mut found = Vec::new();
+    for (name, config) in kinds() {
+        for isa in Isa::available() {
+            for threads in 1..=4 {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let digest = pool.install(|| five_steps(&config, isa));
+                if !found.contains(&(name, digest.clone())) {
+                    found.push((name, digest));
+                }
+            }
+        }
+    }
+    let found: Vec<_> = found.iter().map(|(name, digest)| format!("{name}: {digest}")).collect();
+    let expected = [
+        "dense: b8ccc1ec37284cec",
+        "tied, grouped heads: 2164cd9d12b0719a",
+        "mixture: fcbbd92359cc7e8b",
+        "mixture with a bias: f3279877ae38ad6a",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn gradients_are_those_of_the_last_pass() {
+    let config = dense();
+    let model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+    let (inputs, targets) = (tokens(&config, 14, "inputs"), tokens(&config, 14, "targets"));
+    let first = model.forward(&inputs, &targets, 2).unwrap();
+    let gradients = model.backward(&first).unwrap();
+    let of = gradients.of("model.norm.weight").unwrap().to_vec();
+    // The memory of gradients that are still held is not used again.
+    let again = model.backward(&first).unwrap();
+    assert_eq!(again.of("model.norm.weight").unwrap(), of);
+    assert_eq!(gradients.of("model.norm.weight").unwrap(), of);
+    drop((gradients, again));
+    let gradients = model.backward(&first).unwrap();
+    assert_eq!(gradients.of("model.norm.weight").unwrap(), of);
+    let name = "model.embed_tokens.weight";
+    let embedding = gradients.of(name).unwrap().to_vec();
+    drop(gradients);
+    assert_eq!(model.backward(&first).unwrap().of(name).unwrap(), embedding);
+
+    model.nats(&inputs[..3], &targets[..3], 1).unwrap();
+    let failure = model.backward(&first).unwrap_err().to_string();
+    assert!(failure.contains("the model ran again before"), "{failure}");
+}
+
+#[test]
+fn each_target_is_scored_as_in_training() {
+    for (name, config) in kinds() {
+        let model = model::<f64>(&config, Isa::best());
+        let (inputs, targets) = (tokens(&config, 35, "inputs"), tokens(&config, 35, "targets"));
+        let scored = model.nats(&inputs, &targets, 5).unwrap();
+        let forward = model.forward(&inputs, &targets, 5).unwrap();
+        let mean = scored.nats.iter().fold(0.0, |sum, nats| sum + nats) / 35.0;
+        assert_eq!(mean, forward.cross_entropy, "{name}");
+        assert_eq!(scored.layers, forward.layers, "{name}");
+        // A later token changes nothing before it; a shorter sequence is the beginning of a longer one.
+        let short = model.nats(&inputs[..4], &targets[..4], 1).unwrap();
+        assert_eq!(short.nats[..], scored.nats[..4], "{name}");
+        // Of all targets at one place, the likeliest one is the guess.
+        let at_place = |target: u32| {
+            let scored = model.nats(&inputs[..1], &[target], 1).unwrap();
+            (scored.nats[0], scored.greedy[0])
+        };
+        let all: Vec<_> = (0..config.vocab_size as u32).map(at_place).collect();
+        let least = all.iter().map(|(nats, _)| *nats).fold(f64::INFINITY, f64::min);
+        assert!(all.iter().all(|(nats, greedy)| *greedy == (*nats == least)), "{name}");
+        let whole: f64 = all.iter().map(|(nats, _)| libm::exp(-nats)).sum();
+        assert!((whole - 1.0).abs() < 1e-14, "{name}: {whole}");
+    }
+}
+
+#[test]
+fn misuse_is_named() {
+    let config = dense();
+    let mut model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+    let failure = |result: Result<Forward<f32>, Failure>| result.unwrap_err().to_string();
+    assert_eq!(
+        failure(model.forward(&[11, 0], &[0, 0], 1)),
+        "token 11 is not in the vocabulary of 11"
+    );
+    assert!(failure(model.forward(&[0; 8], &[0; 8], 1)).ends_with("1 sequences of 1 to 7 tokens"));
+    assert!(failure(model.forward(&[0; 8], &[0; 7], 2)).starts_with("8 inputs and 7 targets"));
+    assert!(failure(model.forward(&[0; 3], &[0; 3], 2)).contains("2 sequences"));
+    assert!(failure(model.forward(&[], &[], 0)).contains("0 sequences"));
+    assert_eq!(model.read("x").unwrap_err().to_string(), "the model has no tensor `x`");
+    let wrong = model.write("model.norm.weight", &[0.0]).unwrap_err().to_string();
+    assert_eq!(wrong, "`model.norm.weight` has 12 numbers, not 1");
+    assert!(
+        model.write_router_bias("model.layers.0.mlp.gate.e_score_correction_bias", &[]).is_err()
+    );
+}
+
+#[test]
+fn first_weights_are_drawn_by_name() {
+    let config = kinds().remove(2).1;
+    let model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+    assert!(model.tensors().is_sorted_by(|a, b| a.name < b.name));
+    let mut rng = Rng::new(1, "initial weights");
+    let head = model.read("lm_head.weight").unwrap();
+    let mut deviate = || {
+        let words = [rng.word(), rng.word(), rng.word()];
+        let parts = words.iter().flat_map(|word| [0, 16, 32, 48].map(|by| word >> by & 0xffff));
+        (parts.sum::<u64>() as f64 - 393_210.0) / 65_536.0
+    };
+    for weight in &head {
+        assert_eq!(*weight, (deviate() * 0.02) as f32);
+    }
+    let embedding = model.read("model.embed_tokens.weight").unwrap();
+    assert_eq!(embedding[0], (deviate() * 0.02) as f32, "the next name");
+    assert_eq!(model.read("model.norm.weight").unwrap(), [1.0; 12]);
+    let spread = |name: &str| {
+        let numbers = model.read(name).unwrap();
+        (numbers.iter().map(|x| x * x).sum::<f32>() / numbers.len() as f32).sqrt()
+    };
+    assert!((spread("model.layers.0.self_attn.q_proj.weight") - 0.02).abs() < 0.003);
+    assert!((spread("model.layers.0.self_attn.o_proj.weight") - 0.01).abs() < 0.0015);
+    assert!((spread("model.layers.1.mlp.experts.3.down_proj.weight") - 0.01).abs() < 0.002);
+    let decays = |name: &str| model.find(name).unwrap().decays;
+    assert!(decays("lm_head.weight") && decays("model.layers.0.mlp.gate.weight"));
+    assert!(!decays("model.norm.weight") && !decays("model.layers.0.input_layernorm.weight"));
+}
+
+#[test]
+fn a_bias_moves_towards_the_mean() {
+    let config = kinds().remove(3).1;
+    let mut model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+    let name = "model.layers.1.mlp.gate.e_score_correction_bias".to_owned();
+    assert_eq!(model.router_biases(), [(name.clone(), vec![0.0; 5])]);
+    let load = Load {
+        layer: 1,
+        tokens: 5,
+        counts: vec![2, 0, 5, 1, 2],
+        shares: vec![1.0; 5],
+        balance: 1.0,
+        z: 0.0,
+    };
+    model.move_router_biases(&[load]);
+    let rate = 0.01_f32;
+    assert_eq!(model.router_biases()[0].1, [0.0, rate, -rate, rate, 0.0]);
+    // It chooses: with a large bias, every token goes to experts 0 and 1.
+    model.write_router_bias(&name, &[100.0, 100.0, 0.0, 0.0, 0.0]).unwrap();
+    let (inputs, targets) = (tokens(&config, 7, "inputs"), tokens(&config, 7, "targets"));
+    let scored = model.nats(&inputs, &targets, 1).unwrap();
+    assert_eq!(scored.layers[0].counts, [7, 7, 0, 0, 0]);
+    let health = scored.layers[0].health();
+    assert_eq!((health.max_load, health.dead), (2.5, 3));
+    assert!((health.cv - 1.5_f64.sqrt()).abs() < 1e-15);
+    assert!(health.entropy > 1.6 && health.entropy <= libm::log(5.0));
+}
+
+#[test]
+fn loads_of_batches_add_up() {
+    let one = |tokens, counts: [u64; 2], shares: [f64; 2], z| Load {
+        layer: 0,
+        tokens,
+        counts: counts.to_vec(),
+        shares: shares.to_vec(),
+        balance: 1.0,
+        z,
+    };
+    let mut sum = one(1, [1, 0], [0.75, 0.25], 1.0);
+    sum.add(&one(3, [1, 2], [2.0, 1.0], 5.0));
+    assert_eq!(sum, one(4, [2, 2], [2.75, 1.25], 4.0));
+}
+
+/// The config of a mixture as a run writes it.
+const CONFIG: &str = r#"{
+    "model_type": "repro-llama-moe", "vocab_size": 11, "hidden_size": 12, "num_hidden_layers": 2,
+    "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 6, "intermediate_size": 10,
+    "tie_word_embeddings": false, "num_experts": 5, "num_experts_per_tok": 2,
+    "moe_intermediate_size": 6, "num_shared_experts": 2, "num_dense_layers": 1, "norm_eps": 1e-5,
+    "norm_topk_prob": true
+}"#;
+/// What shapes no tensor.
+const REST: &str = r#", "rope_theta": 100.0, "seq_len": 7, "gate": "sigmoid", "balancing": "loss",
+    "aux_loss_alpha": 0.01, "router_z_loss": 0.001 }"#;
+
+fn document(text: &str) -> crate::source::Document {
+    let source = crate::source::Source::new("config.json", text.into()).unwrap();
+    crate::source::Document::parse_json(source).unwrap()
+}
+
+fn whole() -> String {
+    format!("{}{REST}", CONFIG.trim_end_matches('}').trim_end())
+}
+
+#[test]
+fn tensors_are_those_that_parameters_are_counted_by() {
+    let cut = |from: &str, to: &str| {
+        let (before, rest) = CONFIG.split_once(from).unwrap();
+        format!("{before}{}", rest.split_once(to).unwrap().1)
+    };
+    let dense = cut("\"num_experts\"", "1,").replace("llama-moe", "llama");
+    let dense = dense.replace(",\n    \"norm_topk_prob\": true", "");
+    let tied = dense.replace("false", "true");
+    let plain = cut("\"num_shared_experts\"", "1,");
+    for shape in [CONFIG.to_owned(), dense, tied, plain] {
+        let text = format!("{}{REST}", shape.trim_end_matches('}').trim_end());
+        let config = Config::read(document(&text).root()).unwrap();
+        let model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+        let ours = model.tensors().iter().map(|named| {
+            (named.name.clone(), named.shape.iter().map(|size| *size as u64).collect::<Vec<_>>())
+        });
+        let counted = crate::params::tensors(&document(&shape)).unwrap();
+        let mut counted: Vec<_> =
+            counted.iter().map(|tensor| (tensor.name, tensor.shape)).collect();
+        counted.sort();
+        assert_eq!(ours.collect::<Vec<_>>(), counted, "{shape}");
+        let total = crate::params::recompute(&document(&shape)).unwrap().total();
+        assert_eq!(model.tensors().iter().map(|named| named.len as u64).sum::<u64>(), total);
+    }
+}
+
+#[test]
+fn a_config_is_read_or_refused_by_field() {
+    let config = Config::read(document(&whole()).root()).unwrap();
+    let mixture = Mixture {
+        gate: Gate::Sigmoid,
+        num_shared_experts: 2,
+        num_dense_layers: 1,
+        balancing: Balancing::Loss(0.01),
+        z_coefficient: 0.001,
+        ..sparse()
+    };
+    assert_eq!(config, Config { num_key_value_heads: 1, mixture: Some(mixture), ..dense() });
+    let bias = whole()
+        .replace("\"loss\"", "\"bias\"")
+        .replace("aux_loss_alpha", "router_bias_update_rate");
+    let read = Config::read(document(&bias).root()).unwrap().mixture.unwrap();
+    assert_eq!(read.balancing, Balancing::Bias(0.01));
+    assert_eq!(read.coefficients(), [0.0, 0.001]);
+
+    for (from, to, code, field) in [
+        ("repro-llama-moe", "gpt2", &UNSUPPORTED, "/model_type"),
+        ("\"sigmoid\"", "\"relu\"", &UNSUPPORTED, "/gate"),
+        ("\"balancing\": \"loss\"", "\"balancing\": \"hope\"", &UNSUPPORTED, "/balancing"),
+        ("\"aux_loss_alpha\": 0.01", "\"aux_loss_alpha\": -0.01", &UNSUPPORTED, "/aux_loss_alpha"),
+        ("\"router_z_loss\": 0.001", "\"router_z_loss\": -1", &UNSUPPORTED, "/router_z_loss"),
+        ("\"seq_len\": 7", "\"seq_len\": 0", &UNSUPPORTED, "/seq_len"),
+        ("\"vocab_size\": 11", "\"vocab_size\": 1e9", &crate::source::WRONG_TYPE, "/vocab_size"),
+        ("\"vocab_size\": 11", "\"vocab_size\": 9999999999", &UNSUPPORTED, "/vocab_size"),
+        (
+            "\"num_key_value_heads\": 1",
+            "\"num_key_value_heads\": 3",
+            &IMPOSSIBLE,
+            "/num_key_value_heads",
+        ),
+        ("\"head_dim\": 6", "\"head_dim\": 5", &IMPOSSIBLE, "/head_dim"),
+        ("\"head_dim\": 6, ", "\"x\": 6, ", &IMPOSSIBLE, "/hidden_size"),
+        (
+            "\"num_experts_per_tok\": 2",
+            "\"num_experts_per_tok\": 6",
+            &IMPOSSIBLE,
+            "/num_experts_per_tok",
+        ),
+        ("\"num_dense_layers\": 1", "\"num_dense_layers\": 2", &IMPOSSIBLE, "/num_dense_layers"),
+        ("\"norm_topk_prob\": true", "\"y\": 1", &crate::source::MISSING_FIELD, ""),
+    ] {
+        let mut text = whole().replace(from, to);
+        assert_ne!(text, whole(), "{from}");
+        if field == "/hidden_size" {
+            text = text.replace("\"hidden_size\": 12", "\"hidden_size\": 10");
+        }
+        let refusal = Config::read(document(&text).root()).unwrap_err();
+        let details = &*refusal;
+        assert_eq!((details.code.id, details.place.pointer.as_str()), (code.id, field), "{to}");
+    }
+}

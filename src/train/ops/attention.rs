@@ -1,0 +1,107 @@
+//! The attention sublayer.
+
+use rayon::prelude::*;
+
+use super::tape::{Backward, Sublayer};
+use super::{Element, ROWS, sized};
+use crate::portable::attention::Attention as Heads;
+use crate::portable::{Isa, Matrix, Packed, Real, buffer, norm, product};
+
+/// `y = x + o attend(q h, k h, v h)` with `h = norm(x)`. The weights are those of the norm, then the
+/// matrices q, k, v and o.
+#[derive(Debug)]
+pub struct Attention<T> {
+    pub isa: Isa,
+    pub width: usize,
+    pub epsilon: f64,
+    pub heads: Heads<T>,
+}
+
+/// The normalised rows; queries, keys and values, rotated; and what the heads made of them.
+#[derive(Debug, Default)]
+pub struct Saved<T> {
+    h: Vec<T>,
+    vectors: Vec<T>,
+    attended: Vec<T>,
+}
+
+/// The weights, by their parts.
+struct Weights<'a, T> {
+    norm: &'a [T],
+    vectors: Matrix<'a, T>,
+    output: Matrix<'a, T>,
+}
+
+impl<T: Element> Attention<T> {
+    fn split<'a>(&self, w: &'a [T]) -> Weights<'a, T> {
+        let (d, vectors, attended) = (self.width, self.heads.width(), self.heads.output_width());
+        let (norm, w) = w.split_at(d);
+        let (q_k_v, o) = w.split_at(vectors * d);
+        let vectors = Matrix::new(q_k_v, vectors, d);
+        Weights { norm, vectors, output: Matrix::new(o, d, attended) }
+    }
+}
+
+impl<T: Element> Sublayer<T> for Attention<T> {
+    type Saved = Saved<T>;
+
+    const NAME: &'static str = "attention";
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn forward(&self, length: usize, x: &[T], w: &[T], y: &mut [T], saved: &mut Saved<T>) {
+        let (isa, d) = (self.isa, self.width);
+        let (wide, narrow) = (self.heads.width(), self.heads.output_width());
+        let (rows, epsilon) = (x.len() / d, <T as Real>::from_f64(self.epsilon));
+        let weights = self.split(w);
+        let vectors = sized(&mut saved.vectors, rows * wide);
+        let into_vectors = Packed::new(isa, weights.vectors.transposed());
+        let h = sized(&mut saved.h, rows * d).par_chunks_mut(ROWS * d);
+        x.par_chunks(ROWS * d).zip(h).zip(vectors.par_chunks_mut(ROWS * wide)).for_each(
+            |((x, h), vectors)| {
+                norm::forward(isa, x, weights.norm, epsilon, h);
+                into_vectors.rows(isa, vectors, Matrix::new(h, x.len() / d, d), None);
+            },
+        );
+        let attended = sized(&mut saved.attended, rows * narrow);
+        self.heads.forward(isa, length, vectors, attended);
+        let output = Packed::new(isa, weights.output.transposed());
+        output.product(isa, y, Matrix::new(attended, rows, narrow), Some(x));
+    }
+
+    fn backward(&self, length: usize, pass: Backward<'_, T>, saved: &Saved<T>) {
+        let (isa, d) = (self.isa, self.width);
+        let (wide, narrow) = (self.heads.width(), self.heads.output_width());
+        let Backward { x, w, g, gx, gw } = pass;
+        let (rows, epsilon) = (x.len() / d, <T as Real>::from_f64(self.epsilon));
+        let weights = self.split(w);
+        let (h, vectors) = (&saved.h[..rows * d], &saved.vectors[..rows * wide]);
+        let attended = &saved.attended[..rows * narrow];
+
+        let mut g_attended = buffer(rows * narrow);
+        product(isa, &mut g_attended, Matrix::new(g, rows, d), weights.output, None);
+        let mut g_vectors = buffer(rows * wide);
+        self.heads.backward(isa, length, vectors, &g_attended, &mut g_vectors);
+        let back = Packed::new(isa, weights.vectors);
+        let mut parts = buffer(rows.div_ceil(norm::ROWS) * d);
+        x.par_chunks(ROWS * d)
+            .zip(g.par_chunks(ROWS * d).zip(g_vectors.par_chunks(ROWS * wide)))
+            .zip(gx.par_chunks_mut(ROWS * d))
+            .zip(parts.par_chunks_mut(ROWS / norm::ROWS * d))
+            .for_each(|(((x, (g, g_vectors)), gx), part)| {
+                let mut gh = buffer(x.len());
+                back.rows(isa, &mut gh, Matrix::new(g_vectors, x.len() / d, wide), None);
+                norm::backward(isa, x, weights.norm, epsilon, &gh, g, gx, part);
+            });
+
+        let (g_norm, gw) = gw.split_at_mut(d);
+        let (gw_vectors, gw_output) = gw.split_at_mut(wide * d);
+        norm::combine(&parts, g_norm);
+        let left = Matrix::new(&g_vectors, rows, wide).transposed();
+        product(isa, gw_vectors, left, Matrix::new(h, rows, d), None);
+        let left = Matrix::new(g, rows, d).transposed();
+        product(isa, gw_output, left, Matrix::new(attended, rows, narrow), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! The feed-forward sublayer of a dense block.
+
+use rayon::prelude::*;
+
+use super::gated::Gated;
+use super::tape::{Backward, Sublayer};
+use super::{Element, ROWS, sized};
+use crate::portable::{Isa, Real, buffer, norm};
+
+/// `y = x + down(silu(gate h) * up h)` with `h = norm(x)`. The weights are those of the norm, then those
+/// of the network.
+#[derive(Debug)]
+pub struct FeedForward {
+    pub isa: Isa,
+    pub width: usize,
+    pub inner: usize,
+    pub epsilon: f64,
+}
+
+/// The normalised rows, and their products.
+#[derive(Debug, Default)]
+pub struct Saved<T> {
+    h: Vec<T>,
+    gate_up: Vec<T>,
+}
+
+impl<T: Element> Sublayer<T> for FeedForward {
+    type Saved = Saved<T>;
+
+    const NAME: &'static str = "feed-forward";
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn forward(&self, _length: usize, x: &[T], w: &[T], y: &mut [T], saved: &mut Saved<T>) {
+        let &Self { isa, width, inner, epsilon } = self;
+        let (rows, epsilon) = (x.len() / width, <T as Real>::from_f64(epsilon));
+        let (norm, w) = w.split_at(width);
+        let network = Gated { width, inner }.forward(isa, w);
+        let h = sized(&mut saved.h, rows * width).par_chunks_mut(ROWS * width);
+        let gate_up = sized(&mut saved.gate_up, rows * 2 * inner).par_chunks_mut(ROWS * 2 * inner);
+        let inputs = x.par_chunks(ROWS * width).zip(y.par_chunks_mut(ROWS * width));
+        inputs.zip(h.zip(gate_up)).for_each(|((x, y), (h, gate_up))| {
+            norm::forward(isa, x, norm, epsilon, h);
+            network.rows(isa, h, None, gate_up, (y, Some(x)));
+        });
+    }
+
+    fn backward(&self, _length: usize, pass: Backward<'_, T>, saved: &Saved<T>) {
+        let &Self { isa, width, inner, epsilon } = self;
+        let Backward { x, w, g, gx, gw } = pass;
+        let (rows, epsilon) = (x.len() / width, <T as Real>::from_f64(epsilon));
+        let (norm, w) = w.split_at(width);
+        let shape = Gated { width, inner };
+        let network = shape.backward(isa, w);
+        let (h, gate_up) = (&saved.h[..rows * width], &saved.gate_up[..rows * 2 * inner]);
+        let mut s = buffer(rows * inner);
+        let mut g_gate_up = buffer(rows * 2 * inner);
+        let mut parts = buffer(rows.div_ceil(norm::ROWS) * width);
+        let inputs = x.par_chunks(ROWS * width).zip(g.par_chunks(ROWS * width));
+        let inner_rows = s.par_chunks_mut(ROWS * inner);
+        let products = g_gate_up.par_chunks_mut(ROWS * 2 * inner);
+        inputs
+            .zip(gate_up.par_chunks(ROWS * 2 * inner))
+            .zip(inner_rows.zip(products))
+            .zip(gx.par_chunks_mut(ROWS * width))
+            .zip(parts.par_chunks_mut(ROWS / norm::ROWS * width))
+            .for_each(|(((((x, g), gate_up), (s, g_gate_up)), gx), part)| {
+                let mut gh = buffer(x.len());
+                network.rows(isa, (g, gate_up), None, (s, g_gate_up), (&mut gh, None));
+                norm::backward(isa, x, norm, epsilon, &gh, g, gx, part);
+            });
+        let (g_norm, gw) = gw.split_at_mut(width);
+        norm::combine(&parts, g_norm);
+        shape.gradient(isa, (h, &g_gate_up), (&s, g), gw);
+    }
+}

@@ -1,0 +1,241 @@
+//! The feed-forward sublayer of a block with a mixture of experts.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::bias::Bias;
+use super::experts::Experts;
+use super::gated::Gated;
+use super::tape::{Backward, Sublayer};
+use super::{Element, ROWS, pieces, sized};
+use crate::portable::mixture::Arrangement;
+use crate::portable::router::{Coefficients, Router, Routing};
+use crate::portable::{Buffer, Isa, Matrix, Packed, Real, buffer, norm, product};
+
+/// `y = (x + shared h) + sum of gate_e expert_e h` with `h = norm(x)`, over the token's experts in rising
+/// order. The weights are those of the norm, the matrix of the router, those of each expert, and those of
+/// what all tokens share, if there is any. No token is dropped.
+#[derive(Debug)]
+pub struct Mixture<T> {
+    pub isa: Isa,
+    pub epsilon: f64,
+    pub shape: Shape,
+    pub router: Router,
+    pub losses: Coefficients,
+    /// What is added to scores when experts are chosen, if anything is.
+    pub bias: Option<Bias<T>>,
+}
+
+/// The widths of a mixture.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub width: usize,
+    /// Of each expert.
+    pub inner: usize,
+    /// Of what all tokens share.
+    pub shared: usize,
+}
+
+/// The normalised rows, the products of the shared network and of all experts, and the routing.
+#[derive(Debug)]
+pub struct Saved<T> {
+    h: Vec<T>,
+    shared: Vec<T>,
+    gate_up: Vec<T>,
+    routed: Option<(Routing<T>, Arrangement)>,
+}
+
+impl<T> Default for Saved<T> {
+    fn default() -> Self {
+        Self { h: Vec::new(), shared: Vec::new(), gate_up: Vec::new(), routed: None }
+    }
+}
+
+impl<T> Saved<T> {
+    /// What the router did.
+    pub fn routing(&self) -> Option<&Routing<T>> {
+        self.routed.as_ref().map(|(routing, _)| routing)
+    }
+}
+
+/// Weights, or their gradients, by their parts.
+struct Weights<S> {
+    norm: S,
+    router: S,
+    experts: S,
+    shared: S,
+}
+
+impl<T: Element> Mixture<T> {
+    fn expert(&self) -> Gated {
+        Gated { width: self.shape.width, inner: self.shape.inner }
+    }
+
+    fn shared(&self) -> Option<Gated> {
+        let Shape { width, shared, .. } = self.shape;
+        (shared > 0).then_some(Gated { width, inner: shared })
+    }
+
+    /// How many numbers the norm, the router and the experts have.
+    fn parts(&self) -> [usize; 3] {
+        let (d, experts) = (self.shape.width, self.router.experts);
+        [d, experts * d, experts * self.expert().weights()]
+    }
+
+    fn split<'a>(&self, w: &'a [T]) -> Weights<&'a [T]> {
+        let [norm, router, experts] = self.parts();
+        let (norm, w) = w.split_at(norm);
+        let (router, w) = w.split_at(router);
+        let (experts, shared) = w.split_at(experts);
+        Weights { norm, router, experts, shared }
+    }
+
+    fn split_mut<'a>(&self, w: &'a mut [T]) -> Weights<&'a mut [T]> {
+        let [norm, router, experts] = self.parts();
+        let (norm, w) = w.split_at_mut(norm);
+        let (router, w) = w.split_at_mut(router);
+        let (experts, shared) = w.split_at_mut(experts);
+        Weights { norm, router, experts, shared }
+    }
+
+    /// Writes h and the router's logits, and to `y` the input plus the output of the shared network.
+    fn forward_shared(
+        &self,
+        weights: &Weights<&[T]>,
+        (x, y): (&[T], &mut [T]),
+        (h, shared): (&mut [T], &mut [T]),
+    ) -> Buffer<T> {
+        let (isa, d, experts) = (self.isa, self.shape.width, self.router.experts);
+        let (rows, epsilon) = (x.len() / d, <T as Real>::from_f64(self.epsilon));
+        let network = self.shared().map(|shape| shape.forward(isa, weights.shared));
+        let router = Packed::new(isa, Matrix::new(weights.router, experts, d).transposed());
+        let mut logits = buffer(rows * experts);
+        let shared = pieces(shared, blocks(rows).map(|rows| rows.len() * 2 * self.shape.shared));
+        x.par_chunks(ROWS * d)
+            .zip(y.par_chunks_mut(ROWS * d))
+            .zip(h.par_chunks_mut(ROWS * d).zip(logits.par_chunks_mut(ROWS * experts)))
+            .zip(shared)
+            .for_each(|(((x, y), (h, logits)), products)| {
+                norm::forward(isa, x, weights.norm, epsilon, h);
+                router.rows(isa, logits, Matrix::new(h, x.len() / d, d), None);
+                match &network {
+                    Some(network) => network.rows(isa, h, None, products, (y, Some(x))),
+                    None => y.copy_from_slice(x),
+                }
+            });
+        logits
+    }
+
+    /// The experts on the rows that were routed to them.
+    fn experts<'a>(&self, arrangement: &'a Arrangement, gates: &'a [T]) -> Experts<'a, T> {
+        Experts { isa: self.isa, shape: self.expert(), arrangement, gates }
+    }
+
+    fn route(&self, logits: &[T]) -> (Routing<T>, Arrangement) {
+        let bias = self.bias.as_ref().map(Bias::lend);
+        let routing = self.router.choose(self.isa, logits, bias.as_ref().map(|bias| &bias[..]));
+        let Router { experts, per_token, .. } = self.router;
+        let arrangement = Arrangement::new(experts, per_token, &routing.chosen);
+        (routing, arrangement)
+    }
+
+    /// Adds to `gh`, which holds the router's part, the experts' part, and writes the gradient of the
+    /// input and the parts of that of the norm; `shared` gets the inner rows of the shared network and
+    /// the gradient of its products.
+    fn backward_shared(
+        &self,
+        weights: &Weights<&[T]>,
+        (x, g): (&[T], &[T]),
+        (gh, gx, parts): (&mut [T], &mut [T], &mut [T]),
+        saved: &[T],
+        (s, g_gate_up): (&mut [T], &mut [T]),
+    ) {
+        let (isa, Shape { width: d, shared, .. }) = (self.isa, self.shape);
+        let (rows, epsilon) = (x.len() / d, <T as Real>::from_f64(self.epsilon));
+        let network = self.shared().map(|shape| shape.backward(isa, weights.shared));
+        let table = |all, each| pieces(all, blocks(rows).map(|rows| rows.len() * each));
+        let inners = table(s, shared).into_iter().zip(table(g_gate_up, 2 * shared));
+        let all: Vec<_> = blocks(rows).zip(inners).collect();
+        all.into_par_iter()
+            .zip(gh.par_chunks_mut(ROWS * d).zip(gx.par_chunks_mut(ROWS * d)))
+            .zip(parts.par_chunks_mut(ROWS / norm::ROWS * d))
+            .for_each(|(((rows, inners), (gh, gx)), part)| {
+                let (x, g) = (&x[rows.start * d..rows.end * d], &g[rows.start * d..rows.end * d]);
+                if let Some(network) = &network {
+                    let gate_up = &saved[rows.start * 2 * shared..rows.end * 2 * shared];
+                    let before = buffer_of(gh);
+                    network.rows(isa, (g, gate_up), None, inners, (gh, Some(&before)));
+                }
+                norm::backward(isa, x, weights.norm, epsilon, gh, g, gx, part);
+            });
+    }
+}
+
+impl<T: Element> Sublayer<T> for Mixture<T> {
+    type Saved = Saved<T>;
+
+    const NAME: &'static str = "mixture";
+
+    fn width(&self) -> usize {
+        self.shape.width
+    }
+
+    fn forward(&self, _length: usize, x: &[T], w: &[T], y: &mut [T], saved: &mut Saved<T>) {
+        let Shape { width, inner, shared } = self.shape;
+        let rows = x.len() / width;
+        let weights = self.split(w);
+        let h = sized(&mut saved.h, rows * width);
+        let products = sized(&mut saved.shared, rows * 2 * shared);
+        let logits = self.forward_shared(&weights, (x, y), (h, products));
+        let (routing, arrangement) = &*saved.routed.insert(self.route(&logits));
+        let gates = arrangement.to_rows(&routing.gates);
+        let gate_up = sized(&mut saved.gate_up, arrangement.len() * 2 * inner);
+        self.experts(arrangement, &gates).forward(weights.experts, h, gate_up, y);
+    }
+
+    fn backward(&self, _length: usize, pass: Backward<'_, T>, saved: &Saved<T>) {
+        let Some((routing, arrangement)) = &saved.routed else { return };
+        let (isa, Shape { width, shared, .. }) = (self.isa, self.shape);
+        let Backward { x, w, g, gx, gw } = pass;
+        let (rows, experts) = (x.len() / width, self.router.experts);
+        let (weights, into) = (self.split(w), self.split_mut(gw));
+        let h = &saved.h[..rows * width];
+
+        let gates = arrangement.to_rows(&routing.gates);
+        let routed = self.experts(arrangement, &gates);
+        let (table, g_gates) =
+            routed.backward((weights.experts, into.experts), (h, g), &saved.gate_up);
+        let mut g_logits = buffer(rows * experts);
+        routing.backward(isa, self.losses, &arrangement.to_slots(&g_gates), &mut g_logits);
+
+        let mut gh = buffer(rows * width);
+        let router = Matrix::new(weights.router, experts, width);
+        product(isa, &mut gh, Matrix::new(&g_logits, rows, experts), router, None);
+        let left = Matrix::new(&g_logits, rows, experts).transposed();
+        product(isa, into.router, left, Matrix::new(h, rows, width), None);
+        arrangement.add(isa, width, &table, &mut gh);
+
+        let mut parts = buffer(rows.div_ceil(norm::ROWS) * width);
+        let (mut s, mut g_gate_up) = (buffer(rows * shared), buffer(rows * 2 * shared));
+        let inners = (&mut s[..], &mut g_gate_up[..]);
+        let before = (&mut gh[..], gx, &mut parts[..]);
+        self.backward_shared(&weights, (x, g), before, &saved.shared, inners);
+        norm::combine(&parts, into.norm);
+        if let Some(shape) = self.shared() {
+            shape.gradient(isa, (h, &g_gate_up), (&s, g), into.shared);
+        }
+    }
+}
+
+/// Rows in the blocks that threads take.
+fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..rows).step_by(ROWS).map(move |from| from..rows.min(from + ROWS))
+}
+
+/// The same numbers.
+fn buffer_of<T: Real>(numbers: &[T]) -> Buffer<T> {
+    let mut copy = buffer(numbers.len());
+    copy.copy_from_slice(numbers);
+    copy
+}

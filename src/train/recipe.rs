@@ -1,0 +1,220 @@
+//! How a run is trained, read from its `config.json`: batches, optimizer, what is logged and saved.
+//!
+//! The model, the data and the evaluation are other parts of the same table, read by those who own them.
+
+use super::{BAD_RECIPE, Schedule};
+use crate::source::{Node, Refusal};
+
+/// The arithmetic that this trainer computes in, as receipts name it.
+pub const ARITHMETIC: &str = "portable-f32/1";
+
+/// The settings of AdamW.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Optimizer {
+    /// Weight decay of matrices, per unit of learning rate.
+    pub decay: f64,
+    /// How much of the first moment stays.
+    pub beta1: f64,
+    /// How much of the second moment stays.
+    pub beta2: f64,
+    /// What is added to the root of the second moment.
+    pub epsilon: f64,
+    /// The largest gradient norm; longer gradients are scaled down to it. 0 clips nothing.
+    pub clip: f64,
+}
+
+/// A stretch of steps that is kept so that it can be executed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The steps before it.
+    pub from_step: u64,
+    /// Its length.
+    pub steps: u64,
+}
+
+/// How a run is trained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// How many steps.
+    pub steps: u64,
+    /// Sequences a step.
+    pub batch_size: usize,
+    /// Tokens a sequence.
+    pub seq_len: usize,
+    /// The seed of the initial weights.
+    pub seed_init: u64,
+    /// The learning rate of each step.
+    pub schedule: Schedule,
+    /// The optimizer.
+    pub optimizer: Optimizer,
+    /// Every how many steps there is a record.
+    pub log_every: u64,
+    /// After which steps the run is evaluated and hashed.
+    pub checkpoints: Vec<u64>,
+    /// Which of these are kept whole.
+    pub kept: Vec<u64>,
+    /// What is kept for executing it again.
+    pub slices: Vec<Stretch>,
+}
+
+impl Recipe {
+    /// Reads the recipe of a run's config.
+    pub fn read(config: Node<'_>) -> Result<Self, Refusal> {
+        for (field, ours) in [("dtype", "float32"), ("arithmetic", ARITHMETIC)] {
+            let stated = config.required(field)?;
+            if stated.text()? != ours {
+                let found = format!("`{}`", stated.text()?.chars().take(40).collect::<String>());
+                return Err(BAD_RECIPE.at(stated.place(), format!("`{ours}`"), found));
+            }
+        }
+        let (batch, length) = (count(config, "batch_size")?, count(config, "seq_len")?);
+        let per_step = batch.checked_mul(length).filter(|tokens| *tokens <= u64::from(u32::MAX));
+        let Some(per_step) = per_step else {
+            let place = config.required("batch_size")?.place();
+            return Err(BAD_RECIPE.at(place, "fewer than 2^32 tokens a step", "more"));
+        };
+        let steps = count(config, "steps")?;
+        let checkpoints = saved(config, "checkpoints", |step| step <= steps)?;
+        let kept = saved(config, "kept_checkpoints", |step| checkpoints.contains(&step))?;
+        Ok(Self {
+            steps,
+            batch_size: batch as usize,
+            seq_len: length as usize,
+            seed_init: config.required("seed_init")?.integer()?,
+            schedule: Schedule::read(config, per_step)?,
+            optimizer: Optimizer::read(config)?,
+            log_every: count(config, "log_every")?,
+            slices: slices(config, steps, &checkpoints)?,
+            checkpoints,
+            kept,
+        })
+    }
+
+    /// Tokens a step.
+    pub fn tokens_per_step(&self) -> u64 {
+        self.batch_size as u64 * self.seq_len as u64
+    }
+}
+
+impl Optimizer {
+    fn read(config: Node<'_>) -> Result<Self, Refusal> {
+        let number = |field: &str, fits: fn(f64) -> bool, expected: &str| {
+            let node = config.required(field)?;
+            match node.float()? {
+                value if fits(value) => Ok(value),
+                _ => Err(BAD_RECIPE.at(node.place(), expected, node.printed()?)),
+            }
+        };
+        let share = |value: f64| (0.0..1.0).contains(&value);
+        Ok(Self {
+            decay: number("weight_decay", |value| value >= 0.0, "a number from 0 up")?,
+            beta1: number("adam_beta1", share, "a number from 0 up, below 1")?,
+            beta2: number("adam_beta2", share, "a number from 0 up, below 1")?,
+            epsilon: number("adam_eps", |value| value > 0.0, "a number above 0")?,
+            clip: number("grad_clip", |value| value >= 0.0, "a number from 0 up")?,
+        })
+    }
+}
+
+/// A whole number from 1 up.
+fn count(config: Node<'_>, field: &str) -> Result<u64, Refusal> {
+    let node = config.required(field)?;
+    match node.integer()? {
+        0 => Err(BAD_RECIPE.at(node.place(), "a whole number from 1 up", "0")),
+        number => Ok(number),
+    }
+}
+
+/// Steps in rising order that fit.
+fn saved(config: Node<'_>, field: &str, fits: impl Fn(u64) -> bool) -> Result<Vec<u64>, Refusal> {
+    let mut steps = Vec::new();
+    for node in config.required(field)?.items()? {
+        let step = node.integer()?;
+        if !fits(step) || steps.last().is_some_and(|last| *last >= step) {
+            let expected = match field {
+                "checkpoints" => "steps of the run, rising",
+                _ => "some of the checkpoints, rising",
+            };
+            return Err(BAD_RECIPE.at(node.place(), expected, step.to_string()));
+        }
+        steps.push(step);
+    }
+    Ok(steps)
+}
+
+/// The slices: each starts from the seed or from a checkpoint, and ends within the run.
+fn slices(config: Node<'_>, steps: u64, checkpoints: &[u64]) -> Result<Vec<Stretch>, Refusal> {
+    let mut slices: Vec<Stretch> = Vec::new();
+    for node in config.required("slices")?.items()? {
+        node.only(&["from_step", "steps"])?;
+        let from_step = node.required("from_step")?.integer()?;
+        let length = node.required("steps")?.integer()?;
+        let starts = from_step == 0 || checkpoints.contains(&from_step);
+        let ends = length > 0 && from_step.checked_add(length).is_some_and(|end| end <= steps);
+        let new = slices.iter().all(|slice| slice.from_step != from_step);
+        if !starts || !ends || !new {
+            let expected = "a stretch of the run from its seed or a checkpoint, once";
+            let found = format!("{length} steps from step {from_step}");
+            return Err(BAD_RECIPE.at(node.place(), expected, found));
+        }
+        slices.push(Stretch { from_step, steps: length });
+    }
+    Ok(slices)
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::source::{Document, Source};
+    use serde_json::{Value as Json, json};
+
+    /// The recipe part of a config, for tests.
+    pub fn config() -> Json {
+        json!({"dtype": "float32", "arithmetic": "portable-f32/1", "batch_size": 4, "seq_len": 16,
+            "steps": 12, "schedule_steps": 12, "schedule": "wsd", "lr": 0.01, "warmup_steps": 2,
+            "hold_tokens": 512, "decay_tokens": 256, "decay_floor": 0.1, "weight_decay": 0.1,
+            "adam_beta1": 0.9, "adam_beta2": 0.95, "adam_eps": 1e-8, "grad_clip": 1.0,
+            "seed_init": 1, "seed_data": 1, "log_every": 2, "checkpoints": [6, 12],
+            "kept_checkpoints": [6], "slices": [{"from_step": 0, "steps": 3}, {"from_step": 6, "steps": 3}]})
+    }
+
+    fn read(config: &Json) -> Result<Recipe, Refusal> {
+        let source = Source::new("config.json", config.to_string().into_bytes())?;
+        Recipe::read(Document::parse_json(source)?.root())
+    }
+
+    #[test]
+    fn a_recipe_is_read_from_a_config() {
+        let recipe = read(&config()).unwrap();
+        assert_eq!((recipe.tokens_per_step(), recipe.kept.as_slice()), (64, &[6][..]));
+        assert_eq!(recipe.slices[1], Stretch { from_step: 6, steps: 3 });
+        assert_eq!(recipe.schedule.rate(2), 0.01);
+    }
+
+    #[test]
+    fn what_cannot_be_trained_is_refused_at_its_field() {
+        for (field, value) in [
+            ("dtype", json!("bfloat16")),
+            ("arithmetic", json!("fast")),
+            ("batch_size", json!(0)),
+            ("batch_size", json!(1_u64 << 40)),
+            ("steps", json!(0)),
+            ("adam_beta2", json!(1.0)),
+            ("adam_eps", json!(0)),
+            ("weight_decay", json!(-1)),
+            ("checkpoints", json!([6, 13])),
+            ("checkpoints", json!([12, 6])),
+            ("kept_checkpoints", json!([5])),
+            ("slices", json!([{"from_step": 5, "steps": 1}])),
+            ("slices", json!([{"from_step": 6, "steps": 7}])),
+            ("slices", json!([{"from_step": 0, "steps": 0}])),
+            ("slices", json!([{"from_step": 0, "steps": 1}, {"from_step": 0, "steps": 2}])),
+        ] {
+            let mut changed = config();
+            changed[field] = value.clone();
+            let refusal = read(&changed).unwrap_err();
+            assert_eq!(refusal.code.id, "train::bad-recipe", "{field} {value}");
+            assert!(refusal.place.pointer.starts_with(&format!("/{field}")), "{refusal}");
+        }
+    }
+}

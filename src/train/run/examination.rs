@@ -1,0 +1,119 @@
+//! What a run is asked at its checkpoints: the held-out text, and tasks where the study has some.
+//!
+//! `[evaluation]` says the split. `[tasks]` is one of: `list`, a task list in the DCLM layout, with
+//! `baselines` and the `seed` of its few-shot draws; `cloze = { items, seed }`, made of the validation
+//! text; `language = { items }`, questions about the embedded language of the data.
+
+use std::path::Path;
+
+use super::Context;
+use crate::digest::NotCanonical;
+use crate::language::Language;
+use crate::source::{Node, Place, Refusal};
+use crate::train::data::Corpus;
+use crate::train::evaluate::{BLOCK_BYTES, Evaluation, HeldOut, evaluate};
+use crate::train::learner::Learner;
+use crate::train::record::{Named, Record};
+use crate::train::tasks::{Suite, Task};
+use crate::train::{BAD_RECIPE, cloze};
+
+/// What a checkpoint was found to know.
+pub struct Examined {
+    /// Names and texts of files.
+    pub files: Vec<Named>,
+    /// The name of the record among them.
+    pub record: String,
+    /// The loss on held-out text, in nats per token.
+    pub loss: f64,
+    /// The same in bits per byte.
+    pub bits_per_byte: f64,
+}
+
+/// The tasks that a run's config asks for; paths begin at `base`.
+pub fn suite(config: Node<'_>, corpus: &Corpus, base: &Path) -> Result<Option<Suite>, Refusal> {
+    let Some(tasks) = config.get("tasks") else { return Ok(None) };
+    let path = |node: Node<'_>| Ok::<_, Refusal>(base.join(node.text()?));
+    let suite = if let Some(list) = tasks.get("list") {
+        tasks.only(&["list", "baselines", "seed"])?;
+        let baselines = tasks.get("baselines").map(path).transpose()?;
+        Suite::load(&path(list)?, baselines.as_deref(), tasks.required("seed")?.integer()?)?
+    } else if let Some(cloze) = tasks.get("cloze") {
+        tasks.only(&["cloze"])?;
+        cloze.only(&["items", "seed"])?;
+        let seed = cloze.required("seed")?.integer()?;
+        Suite::of(vec![cloze::task(&corpus.validation, items(cloze)?, seed)?], seed)
+    } else {
+        tasks.only(&["language"])?;
+        let own = tasks.required("language")?;
+        own.only(&["items"])?;
+        Suite::of(of_language(config, own)?, 0)
+    };
+    Ok(Some(suite))
+}
+
+fn items(table: Node<'_>) -> Result<usize, Refusal> {
+    let node = table.required("items")?;
+    match usize::try_from(node.integer()?) {
+        Ok(items) if (1..=1 << 20).contains(&items) => Ok(items),
+        _ => Err(BAD_RECIPE.at(node.place(), "from 1 to 1048576 items", node.printed()?)),
+    }
+}
+
+/// Questions about the language that the data are of.
+fn of_language(config: Node<'_>, own: Node<'_>) -> Result<Vec<Task>, Refusal> {
+    let data = config.required("data")?;
+    let source = data.required("source")?;
+    if source.text()? != "language" {
+        let found = format!("`{}`", source.text()?);
+        return Err(BAD_RECIPE.at(own.place(), "data of the source `language`", found));
+    }
+    let language = Language::new(data.required("seed")?.integer()?);
+    Ok(language.tasks(items(own)?).into_iter().map(Task::from).collect())
+}
+
+/// Examines a learner after `step` steps and so many tokens; outcomes of single items are kept at the
+/// `last` checkpoint.
+pub fn examine(
+    learner: &mut Learner,
+    config: Node<'_>,
+    context: &Context<'_>,
+    (step, tokens_seen): (u64, u64),
+    last: bool,
+) -> Result<Examined, Refusal> {
+    let text = held_out(learner, config, context.corpus)?;
+    let suite = context.suite.filter(|_| config.get("tasks").is_some());
+    let tasks =
+        suite.map(|suite| suite.evaluate(learner, &context.corpus.tokenizer)).transpose()?;
+    let (loss, bits_per_byte) = (text.loss(), text.bits_per_byte());
+    let files = Record { step, tokens_seen, text, tasks }.files(last).map_err(unwritable)?;
+    Ok(Examined { files, record: Record::name(step), loss, bits_per_byte })
+}
+
+fn held_out(
+    learner: &mut Learner,
+    config: Node<'_>,
+    corpus: &Corpus,
+) -> Result<Evaluation, Refusal> {
+    let asked = config.required("evaluation")?;
+    asked.only(&["split", "block_bytes"])?;
+    if let Some(block) = asked.get("block_bytes")
+        && block.integer()? != BLOCK_BYTES
+    {
+        return Err(BAD_RECIPE.at(block.place(), BLOCK_BYTES.to_string(), block.printed()?));
+    }
+    let split = asked.required("split")?;
+    let documents = match split.text()? {
+        "validation" => &corpus.validation,
+        "development" => &corpus.development,
+        other => {
+            let found = format!("`{other}`");
+            return Err(BAD_RECIPE.at(split.place(), "`validation` or `development`", found));
+        }
+    };
+    evaluate(learner, &HeldOut::of(documents, &corpus.tokenizer)?)
+}
+
+fn unwritable(error: NotCanonical) -> Refusal {
+    let place = Place::file("data/evaluation");
+    crate::bundle::UNWRITABLE.at(place, "an evaluation with canonical text", error.to_string())
+}

@@ -1,0 +1,142 @@
+//! One run: from its plan to a receipt bundle.
+//!
+//! Owns the loop over steps, what is saved when, and going on after a kill at any instant. While a run
+//! trains its folder holds `data/` and `state.json`; at the end it becomes a bundle. What was written
+//! stays a valid unfinished run whatever happens, and steps that are executed again must come out
+//! equal, so the bytes at the end are those of an uninterrupted run in all but wall-clock times.
+
+mod examination;
+mod receipt;
+mod records;
+mod slices;
+mod state;
+mod training;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::data::Corpus;
+use super::progress::{News, Watcher};
+use super::{OTHER_RUN, Suite};
+use crate::bundle::{Bundle, BundleWriter, Environment, Trainer};
+use crate::digest::{Digest, canonical};
+use crate::portable::Isa;
+use crate::source::{Place, Refusal};
+use crate::study::PlannedRun;
+use training::Training;
+
+pub use examination::suite;
+pub use receipt::held_out;
+pub use records::has_diverged;
+
+/// The name of a run's configuration in its bundle.
+pub const CONFIG: &str = "data/config.json";
+
+/// What a run is trained with and on.
+pub struct Context<'a> {
+    /// The instructions that kernels use.
+    pub isa: Isa,
+    /// The data.
+    pub corpus: &'a Corpus,
+    /// The tasks that checkpoints are examined by.
+    pub suite: Option<&'a Suite>,
+    /// The commit of the study file.
+    pub plan_commit: Option<String>,
+    /// This program.
+    pub trainer: Trainer,
+    /// This machine.
+    pub environment: Environment,
+    /// Who is told what happens.
+    pub watcher: &'a dyn Watcher,
+    /// How long a run trains, at most, between two saved states.
+    pub save_every: Duration,
+}
+
+/// A run that is over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Finished {
+    /// The digest of its bundle.
+    pub digest: Digest,
+    /// Whether it was trained to its end now; else its bundle was there.
+    pub anew: bool,
+    /// The loss on held-out text at its last checkpoint, in nats per token.
+    pub loss: Option<f64>,
+    /// The same in bits per byte.
+    pub bits_per_byte: Option<f64>,
+}
+
+/// Trains a run in the folder of its name below `out`, from where an earlier attempt stopped; a bundle of
+/// the same run that is there is left as it is.
+pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finished, Refusal> {
+    let folder = out.join(&plan.id);
+    let (bundle, anew) = match finished_bundle(&folder)? {
+        Some(bundle) => {
+            same_config(plan, &bundle.bytes(CONFIG)?, &folder.join(CONFIG))?;
+            (bundle, false)
+        }
+        None => {
+            let mut writer = BundleWriter::resume(&folder)?;
+            begin_config(plan, &mut writer, &folder)?;
+            let mut training = Training::begin(plan, &folder, writer, context)?;
+            training.steps()?;
+            let digest = training.finish()?;
+            // Read as a stranger reads it: what would be refused later is refused now.
+            let shown = folder.display().to_string();
+            (Bundle::load_folder(&folder, &shown, Some(&digest), 1)?, true)
+        }
+    };
+    let (loss, bits_per_byte) = held_out(&bundle)?;
+    let digest = bundle.digest();
+    context.watcher.tell(&plan.id, News::Finished { digest, anew });
+    Ok(Finished { digest, anew, loss, bits_per_byte })
+}
+
+/// The finished bundle in a folder, where there is one.
+pub fn finished_bundle(folder: &Path) -> Result<Option<Bundle>, Refusal> {
+    if !folder.join("bagit.txt").is_file() {
+        return Ok(None);
+    }
+    let shown = folder.display().to_string();
+    Bundle::load_folder(folder, &shown, None, 1).map(Some)
+}
+
+/// Writes the configuration of a run, or checks that what is there is the same.
+fn begin_config(
+    plan: &PlannedRun,
+    writer: &mut BundleWriter,
+    folder: &Path,
+) -> Result<(), Refusal> {
+    let path = folder.join(CONFIG);
+    match std::fs::read(&path) {
+        Ok(config) => same_config(plan, &config, &path),
+        Err(_) => writer.json(CONFIG, &Json::Object(plan.config.clone())),
+    }
+}
+
+fn same_config(plan: &PlannedRun, found: &[u8], path: &Path) -> Result<(), Refusal> {
+    let wanted = canonical(&Json::Object(plan.config.clone())).map_err(|error| {
+        let place = Place::file(path.display().to_string());
+        crate::bundle::UNWRITABLE.at(
+            place,
+            "a configuration with canonical text",
+            error.to_string(),
+        )
+    })?;
+    if found.strip_suffix(b"\n") == Some(wanted.as_bytes()) {
+        return Ok(());
+    }
+    let config = |bytes: &[u8]| {
+        serde_json::from_slice::<serde_json::Map<String, Json>>(bytes).unwrap_or_default()
+    };
+    let there = config(found);
+    let other = plan.config.keys().chain(there.keys());
+    let other = other.into_iter().find(|key| plan.config.get(*key) != there.get(*key));
+    let found = other.map_or("another one".to_owned(), |key| format!("another `{key}`"));
+    let place = Place::file(path.display().to_string());
+    Err(OTHER_RUN.at(place, "the configuration that the study gives this run", found))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! `metrics.jsonl` of a run that may go on after it was killed.
+//!
+//! What an earlier attempt wrote is never cut off: lines that stand there after the saved state must
+//! come out again, byte for byte, when their steps are executed again. A torn last line, which has no
+//! line feed, is dropped. Wall-clock times go into `timing.jsonl` beside it, where nothing is compared.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::bundle::record::record;
+use crate::bundle::{BundleWriter, CANNOT_WRITE, Chain, METRICS, Unfinished};
+use crate::digest::{Digest, canonical};
+use crate::source::{Document, Place, Refusal, Source, UNREADABLE};
+use crate::train::{BUSY, DIFFERS, LOST_RECORDS};
+
+/// The file of wall-clock times.
+pub const TIMING: &str = "data/timing.jsonl";
+
+record! {
+    /// How far the records had come when a state was saved.
+    Reached {
+        /// Whole lines.
+        lines: u64,
+        /// The chain of the last of them.
+        chain: Option<Digest>,
+    }
+}
+
+/// The records of one run.
+#[derive(Debug)]
+pub struct Records {
+    metrics: File,
+    timing: File,
+    path: PathBuf,
+    chain: Chain,
+    lines: u64,
+    /// Lines that an earlier attempt wrote and that have to come out again.
+    ahead: VecDeque<String>,
+}
+
+/// What was found of an earlier attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Lines whose steps are executed again.
+    pub again: usize,
+    /// Bytes of a torn line that were dropped.
+    pub torn: usize,
+}
+
+impl Records {
+    /// Opens the records of the run in `folder`, which go on from `reached`. They are locked as long as
+    /// they are open: two processes never train one run.
+    pub fn open(
+        writer: &mut BundleWriter,
+        folder: &Path,
+        reached: &Reached,
+    ) -> Result<(Self, Found), Refusal> {
+        let path = folder.join(METRICS);
+        let metrics = writer.writer(METRICS)?;
+        if metrics.try_lock().is_err() {
+            let place = Place::file(folder.display().to_string());
+            return Err(BUSY.at(place, "a run that nobody trains", "a process that does"));
+        }
+        let seen = Unfinished::load(folder, &folder.display().to_string())?;
+        let text = text(&path)?;
+        let whole = text.len() - seen.torn_bytes;
+        let mut lines = text.get(..whole).unwrap_or_default().split_inclusive('\n');
+        let before = reached.lines as usize;
+        let last = before.checked_sub(1).and_then(|last| lines.nth(last));
+        if before > seen.lines || chain_of(last, &path)? != reached.chain {
+            let expected = format!("the {before} lines that `state.json` speaks of");
+            let place = Place { line: before.max(1), ..Place::file(path.display().to_string()) };
+            return Err(LOST_RECORDS.at(place, expected, format!("{} other lines", seen.lines)));
+        }
+        let ahead: VecDeque<_> = lines.map(str::to_owned).collect();
+        if seen.torn_bytes > 0 {
+            metrics.set_len(whole as u64).map_err(|error| cannot_write(&path, &error))?;
+        }
+        let timing = writer.writer(TIMING)?;
+        drop_torn_line(&timing, &folder.join(TIMING))?;
+        let found = Found { again: ahead.len(), torn: seen.torn_bytes };
+        let chain = Chain::after(reached.chain);
+        Ok((Self { metrics, timing, path, chain, lines: reached.lines, ahead }, found))
+    }
+
+    /// Adds the record of `step`, and how long its steps took where nobody wrote the record before.
+    pub fn add(
+        &mut self,
+        step: u64,
+        record: Map<String, Json>,
+        timing: &Json,
+    ) -> Result<(), Refusal> {
+        let unwritable = |error: crate::digest::NotCanonical| {
+            let place = Place::file(self.path.display().to_string());
+            crate::bundle::UNWRITABLE.at(place, "a record with canonical text", error.to_string())
+        };
+        let line = self.chain.extend(record).map_err(unwritable)?;
+        let timing = canonical(timing).map_err(unwritable)? + "\n";
+        self.lines += 1;
+        if let Some(before) = self.ahead.pop_front() {
+            if before == line {
+                return Ok(());
+            }
+            let place =
+                Place { line: self.lines as usize, ..Place::file(self.path.display().to_string()) };
+            let expected = format!("the record of step {step} as it was written before");
+            return Err(DIFFERS.at(place, expected, difference(&before, &line)));
+        }
+        let write = self.metrics.write_all(line.as_bytes());
+        write
+            .and_then(|()| self.timing.write_all(timing.as_bytes()))
+            .map_err(|error| cannot_write(&self.path, &error))
+    }
+
+    /// Makes all lines durable, and answers how far they have come.
+    pub fn reached(&self) -> Result<Reached, Refusal> {
+        let synced = self.metrics.sync_data().and_then(|()| self.timing.sync_data());
+        synced.map_err(|error| cannot_write(&self.path, &error))?;
+        Ok(Reached { lines: self.lines, chain: self.chain.last() })
+    }
+
+    /// Refuses lines of an earlier attempt that have not come out again when the run is over.
+    pub fn check_end(&self) -> Result<(), Refusal> {
+        match self.ahead.len() {
+            0 => Ok(()),
+            more => {
+                let place = Place {
+                    line: self.lines as usize + 1,
+                    ..Place::file(self.path.display().to_string())
+                };
+                Err(DIFFERS.at(place, "the end of the records", format!("{more} more lines")))
+            }
+        }
+    }
+}
+
+/// Whether the records in a folder end in one that is not finite.
+pub fn has_diverged(folder: &Path) -> bool {
+    let text = text(&folder.join(METRICS)).unwrap_or_default();
+    let last = text.lines().next_back();
+    let record = last.and_then(|line| serde_json::from_str::<Map<String, Json>>(line).ok());
+    record.is_some_and(|record| record.contains_key("nonfinite"))
+}
+
+/// The first member in which two records differ.
+fn difference(before: &str, now: &str) -> String {
+    let read = |line: &str| serde_json::from_str::<Map<String, Json>>(line).unwrap_or_default();
+    let (before, now) = (read(before), read(now));
+    let shown = |value: Option<&Json>| value.map_or("nothing".to_owned(), Json::to_string);
+    let keys = before.keys().chain(now.keys()).filter(|key| *key != "chain");
+    let first = keys.into_iter().find(|key| before.get(*key) != now.get(*key));
+    first.map_or_else(
+        || "another line".to_owned(),
+        |key| format!("`{key}` {} instead of {}", shown(now.get(key)), shown(before.get(key))),
+    )
+}
+
+/// The text of the file, without a character that its end has cut.
+fn text(path: &Path) -> Result<String, Refusal> {
+    let bytes = match std::fs::read(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        read => read.map_err(|error| {
+            let place = Place::file(path.display().to_string());
+            UNREADABLE.at(place, "the records of the run", error.to_string())
+        })?,
+    };
+    // Records are ASCII; lines with anything else have failed their chain.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn chain_of(line: Option<&str>, path: &Path) -> Result<Option<Digest>, Refusal> {
+    let Some(line) = line else { return Ok(None) };
+    let source = Source::new(path.display().to_string(), line.trim_end().into())?;
+    let document = Document::parse_json(source)?;
+    Ok(Digest::parse_hex(document.root().required("chain")?.text()?))
+}
+
+/// Cuts what follows the last line feed of a file.
+fn drop_torn_line(file: &File, path: &Path) -> Result<(), Refusal> {
+    let mut bytes = Vec::new();
+    let cut = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).and_then(|_| {
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        if whole == bytes.len() { Ok(()) } else { file.set_len(whole as u64) }
+    });
+    cut.map_err(|error| cannot_write(path, &error))
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Refusal {
+    let place = Place::file(path.display().to_string());
+    CANNOT_WRITE.at(place, "a file that can be written", error.to_string())
+}
+
+/// A float as a record holds it: the number, or the word for what is none.
+pub fn put_number(record: &mut Map<String, Json>, field: &str, value: f32) {
+    let word = match value {
+        value if value.is_nan() => "nan",
+        f32::INFINITY => "inf",
+        f32::NEG_INFINITY => "-inf",
+        value => {
+            record.insert(field.to_owned(), json!(f64::from(value)));
+            return;
+        }
+    };
+    record.entry("nonfinite").or_insert_with(|| word.into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(step: u64, loss: f32) -> Map<String, Json> {
+        let mut record = Map::from_iter([("step".to_owned(), json!(step))]);
+        put_number(&mut record, "loss", loss);
+        record
+    }
+
+    fn open(folder: &Path, reached: &Reached) -> Result<(Records, Found), Refusal> {
+        Records::open(&mut BundleWriter::resume(folder).unwrap(), folder, reached)
+    }
+
+    const NOTHING: Reached = Reached { lines: 0, chain: None };
+
+    fn written(folder: &Path) -> (Reached, String) {
+        let (mut records, _) = open(folder, &NOTHING).unwrap();
+        let mut two = NOTHING;
+        for step in 1..=4 {
+            records.add(step, record(step, 0.5 / step as f32), &json!({"seconds": 1})).unwrap();
+            if step == 2 {
+                two = records.reached().unwrap();
+            }
+        }
+        records.check_end().unwrap();
+        (two, std::fs::read_to_string(folder.join(METRICS)).unwrap())
+    }
+
+    #[test]
+    fn steps_that_are_executed_again_give_the_same_lines_or_an_error() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (two, text) = written(temporary.path());
+        assert_eq!(two.lines, 2);
+        let timing = || std::fs::read_to_string(temporary.path().join(TIMING)).unwrap();
+        let times = timing();
+        // Torn in the fourth line: the third must come out again, the fourth is written anew.
+        std::fs::write(temporary.path().join(METRICS), &text[..text.len() - 9]).unwrap();
+        let (mut records, found) = open(temporary.path(), &two).unwrap();
+        assert_eq!((found.again, found.torn > 0), (1, true));
+        for step in 3..=4 {
+            records.add(step, record(step, 0.5 / step as f32), &json!({"seconds": 2})).unwrap();
+        }
+        records.check_end().unwrap();
+        drop(records);
+        assert_eq!(std::fs::read_to_string(temporary.path().join(METRICS)).unwrap(), text);
+        assert_eq!(timing(), times + "{\"seconds\":2}\n");
+
+        let (mut records, found) = open(temporary.path(), &two).unwrap();
+        assert_eq!((found.again, found.torn), (2, 0));
+        let other = records.add(3, record(3, 0.25), &json!({})).unwrap_err();
+        assert_eq!((other.code.id, other.place.line), ("train::differs", 3));
+        assert!(other.found.starts_with("`loss` 0.25 instead of 0.1666"), "{other}");
+        drop(records);
+        let (records, _) = open(temporary.path(), &two).unwrap();
+        assert_eq!(records.check_end().unwrap_err().code.id, "train::differs");
+        assert_eq!(std::fs::read_to_string(temporary.path().join(METRICS)).unwrap(), text);
+    }
+
+    #[test]
+    fn records_that_the_state_does_not_know_are_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (two, text) = written(temporary.path());
+        for wrong in [
+            Reached { lines: 5, ..two.clone() },
+            Reached { lines: 1, ..two.clone() },
+            Reached { lines: 0, ..two.clone() },
+            Reached { chain: None, ..two.clone() },
+        ] {
+            let refusal = open(temporary.path(), &wrong).unwrap_err();
+            assert_eq!(refusal.code.id, "train::lost-records", "{wrong:?}");
+        }
+        let (held, _) = open(temporary.path(), &two).unwrap();
+        assert_eq!(open(temporary.path(), &two).unwrap_err().code.id, "train::busy");
+        drop(held);
+        let edited = text.replacen("0.25", "0.26", 1);
+        std::fs::write(temporary.path().join(METRICS), edited).unwrap();
+        let refusal = open(temporary.path(), &two).unwrap_err();
+        assert_eq!(refusal.code.id, "bundle::broken-chain");
+    }
+
+    #[test]
+    fn what_is_no_number_is_a_word() {
+        for (value, word) in [(f32::NAN, "nan"), (f32::INFINITY, "inf"), (-f32::INFINITY, "-inf")] {
+            assert_eq!(Json::Object(record(1, value)), json!({"step": 1, "nonfinite": word}));
+        }
+        assert_eq!(record(1, 0.1)["loss"], json!(f64::from(0.1_f32)));
+    }
+
+    #[test]
+    fn a_run_has_diverged_where_its_last_record_says_so() {
+        let temporary = tempfile::tempdir().unwrap();
+        assert!(!has_diverged(temporary.path()));
+        let (mut records, _) = open(temporary.path(), &NOTHING).unwrap();
+        for (step, loss, diverged) in [(1, 0.5, false), (2, f32::NAN, true)] {
+            records.add(step, record(step, loss), &json!({})).unwrap();
+            assert_eq!(has_diverged(temporary.path()), diverged);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Stretches of a run that are kept while they pass, so that somebody can execute them again.
+//!
+//! A slice keeps what its steps read and what came out: the tokens, the loss and the gradient norm of
+//! each step, and, of each tensor at its end, the digest and how far it has moved.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::bundle::Slice;
+use crate::digest::{Digest, canonical};
+use crate::train::learner::Values;
+use crate::train::{Recipe, Stretch, TensorData, TensorFile};
+
+/// The slices that are open.
+#[derive(Default)]
+pub struct Slices {
+    open: Vec<Open>,
+}
+
+struct Open {
+    stretch: Stretch,
+    tokens: Vec<u32>,
+    losses: Vec<f32>,
+    norms: Vec<f32>,
+    before: Vec<Values>,
+    time: Duration,
+}
+
+/// A slice that has ended: its files, and what the receipt says of it.
+pub struct Ended {
+    /// Names and bytes of its files.
+    pub files: [(String, Vec<u8>); 2],
+    /// Its entry in the receipt.
+    pub entry: Slice,
+}
+
+impl Slices {
+    /// Opens a slice; `weights` are those that it starts from.
+    pub fn open(&mut self, stretch: Stretch, weights: Vec<Values>) {
+        self.open.push(Open {
+            stretch,
+            tokens: Vec::new(),
+            losses: Vec::new(),
+            norms: Vec::new(),
+            before: weights,
+            time: Duration::ZERO,
+        });
+    }
+
+    /// Whether none is open. What is open is not part of a saved state: a run that is killed inside a
+    /// slice goes on from before it.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Adds a step, whose rows of tokens, loss and gradient norm these are, and how long it took.
+    pub fn add(&mut self, rows: &[u32], loss: f32, norm: f32, time: Duration) {
+        for open in &mut self.open {
+            open.tokens.extend_from_slice(rows);
+            open.losses.push(loss);
+            open.norms.push(norm);
+            open.time += time;
+        }
+    }
+
+    /// Closes the slices that end after `step` steps, where `weights` gives what they end with.
+    pub fn close(
+        &mut self,
+        step: u64,
+        recipe: &Recipe,
+        weights: impl Fn() -> Vec<Values>,
+    ) -> Vec<Ended> {
+        let ends = |open: &Open| open.stretch.from_step + open.stretch.steps == step;
+        let (ended, open) = std::mem::take(&mut self.open).into_iter().partition(ends);
+        self.open = open;
+        ended.into_iter().map(|open: Open| open.ended(recipe, &weights())).collect()
+    }
+}
+
+impl Open {
+    fn ended(self, recipe: &Recipe, after: &[Values]) -> Ended {
+        let Stretch { from_step, steps } = self.stretch;
+        let count = self.losses.len();
+        let mut file = TensorFile::default();
+        let shape = [count, recipe.batch_size, recipe.seq_len + 1];
+        let mut put = |name: &str, data| file.tensors.insert(name.to_owned(), data);
+        put("tokens", TensorData::numbers(&shape, &self.tokens));
+        put("logged.loss", TensorData::floats(&[count], &self.losses));
+        put("logged.grad_norm", TensorData::floats(&[count], &self.norms));
+        let lines: String = self.before.iter().zip(after).map(|(b, a)| line(b, a)).collect();
+        let stem = format!("data/slices/slice-{from_step:06}");
+        let name = format!("{stem}.safetensors");
+        let entry = Slice {
+            from_step,
+            steps,
+            checkpoint_step: (from_step > 0).then_some(from_step),
+            file: name.clone(),
+            seconds: Some(self.time.as_secs_f64()),
+        };
+        let files = [(name, file.write()), (format!("{stem}.tensors.jsonl"), lines.into_bytes())];
+        Ended { files, entry }
+    }
+}
+
+/// The line of one tensor. The norm is the root of the sum of the squared differences, in float64 and
+/// in the order of the elements.
+fn line(before: &Values, after: &Values) -> String {
+    let bytes: Vec<u8> = after.values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let moved = before.values.iter().zip(&after.values).fold(0.0, |sum, (before, after)| {
+        let moved = f64::from(*after) - f64::from(*before);
+        sum + moved * moved
+    });
+    let line = json!({
+        "name": after.name,
+        "sha256_after": Digest::of(&bytes).to_string(),
+        "update_norm": moved.sqrt(),
+    });
+    // Weights were finite when the step was made, and so is how far they moved.
+    canonical(&line).unwrap_or_default() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Document, Source};
+    use crate::train::recipe::tests::config;
+
+    fn weights(value: f32) -> Vec<Values> {
+        let values = |name: &str, values: &[f32]| Values {
+            name: name.into(),
+            shape: vec![values.len()],
+            values: values.into(),
+        };
+        vec![values("a", &[value, 0.0]), values("b", &[1.0])]
+    }
+
+    #[test]
+    fn a_slice_holds_its_own_steps() {
+        let text = config().to_string().into_bytes();
+        let document = Document::parse_json(Source::new("config.json", text).unwrap()).unwrap();
+        let recipe = Recipe::read(document.root()).unwrap();
+        let mut slices = Slices::default();
+        slices.open(Stretch { from_step: 0, steps: 2 }, weights(0.5));
+        let rows = vec![7; recipe.batch_size * (recipe.seq_len + 1)];
+        for step in 1..=3 {
+            slices.add(&rows, step as f32, 0.25, Duration::from_millis(500));
+            let ended = slices.close(step, &recipe, || weights(2.0));
+            assert_eq!((ended.len(), slices.is_empty()), (usize::from(step == 2), step >= 2));
+            for ended in ended {
+                let [(name, bytes), (lines_name, lines)] = ended.files;
+                assert_eq!(name, "data/slices/slice-000000.safetensors");
+                assert_eq!(lines_name, "data/slices/slice-000000.tensors.jsonl");
+                let file = TensorFile::parse(&name, &bytes).unwrap();
+                assert_eq!(file.tensors["tokens"].shape(), [2, 4, 17]);
+                assert_eq!(file.tensors["logged.loss"].as_floats().unwrap(), [1.0, 2.0]);
+                assert_eq!(file.tensors["logged.grad_norm"].as_floats().unwrap(), [0.25; 2]);
+                assert_eq!(ended.entry.seconds, Some(1.0));
+                assert_eq!((ended.entry.from_step, ended.entry.checkpoint_step), (0, None));
+                let digest = Digest::of(&[2.0_f32, 0.0].map(f32::to_le_bytes).concat());
+                let first = format!(
+                    "{{\"name\":\"a\",\"sha256_after\":\"{digest}\",\"update_norm\":1.5}}\n"
+                );
+                assert!(String::from_utf8(lines).unwrap().starts_with(&first));
+            }
+        }
+    }
+}

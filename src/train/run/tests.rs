@@ -1,0 +1,271 @@
+//! Whole runs of a tiny model: what they write, and that a stop at any step leaves no trace.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use serde_json::json;
+
+use super::*;
+use crate::bundle::{Contract, METRICS, Model, Unfinished};
+use crate::source::{Document, Source};
+use crate::study::RunKind;
+use crate::train::TensorFile;
+
+/// A watcher that stops the run after some step, as a kill does, and keeps what it was told.
+#[derive(Default)]
+struct Watched {
+    stop_after: Option<u64>,
+    told: Mutex<Vec<String>>,
+}
+
+impl Watcher for Watched {
+    fn tell(&self, _run: &str, news: News<'_>) {
+        let stop = matches!(news, News::Stepped { step, .. } if Some(step) == self.stop_after);
+        self.told.lock().unwrap().push(format!("{news:?}"));
+        assert!(!stop, "stopped");
+    }
+}
+
+fn corpus() -> Corpus {
+    let text = json!({"data": data()}).to_string();
+    let document = Document::parse_json(Source::new("c.json", text.into_bytes()).unwrap()).unwrap();
+    Corpus::load(document.root().required("data").unwrap(), Path::new(".")).unwrap()
+}
+
+fn data() -> Json {
+    json!({"name": "language", "source": "language", "tokenizer": "bytes", "seed": 3,
+        "train_bytes": 20_000, "validation": {"bytes": 3_000}, "development": {"bytes": 1_000}})
+}
+
+fn plan(change: impl Fn(&mut Json)) -> PlannedRun {
+    let mut config = crate::train::recipe::tests::config();
+    let model = json!({"model_type": "repro-llama-moe", "vocab_size": 256, "hidden_size": 16,
+        "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8,
+        "intermediate_size": 24, "tie_word_embeddings": false, "norm_eps": 1e-5, "rope_theta": 10_000,
+        "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8,
+        "num_shared_experts": 0, "num_dense_layers": 1, "gate": "softmax", "norm_topk_prob": true,
+        "balancing": "loss", "aux_loss_alpha": 0.01, "router_z_loss": 0.001,
+        "router_bias_update_rate": 0, "reuse": "fresh", "unique_tokens": 768, "data": data(),
+        "evaluation": {"split": "validation"}, "tasks": {"language": {"items": 4}}});
+    config.as_object_mut().unwrap().extend(model.as_object().unwrap().clone());
+    change(&mut config);
+    PlannedRun {
+        id: "t-moe-s1".into(),
+        study: "t".into(),
+        arm: "moe".into(),
+        budget: "b".into(),
+        seed: 1,
+        kind: RunKind::Best,
+        rate: Some(0.01),
+        steps: 12,
+        config: config.as_object().unwrap().clone(),
+        contract: Contract {
+            matched: Some("none".into()),
+            match_target: None,
+            mismatch: None,
+            horizon: Some("steps".into()),
+            coefficient: Some(12.0),
+            tokens: Some(768),
+            tokens_per_step: Some(64),
+            fraction: Some(1.0),
+        },
+        model: Model {
+            family: Some("repro-llama-moe".into()),
+            params_total: None,
+            params_active: None,
+            breakdown: Default::default(),
+            tensors: None,
+        },
+        horizon_of: None,
+        plan: Digest::of(b"plan"),
+    }
+}
+
+struct World {
+    corpus: Corpus,
+    suite: Option<Suite>,
+}
+
+impl World {
+    fn new(plan: &PlannedRun) -> Self {
+        let corpus = corpus();
+        let document = plan.document().unwrap();
+        let suite = suite(document.root(), &corpus, Path::new(".")).unwrap();
+        Self { corpus, suite }
+    }
+
+    fn run(
+        &self,
+        plan: &PlannedRun,
+        out: &Path,
+        watcher: &Watched,
+        save: bool,
+    ) -> Result<Finished, Refusal> {
+        let context = Context {
+            isa: Isa::best(),
+            corpus: &self.corpus,
+            suite: self.suite.as_ref(),
+            plan_commit: Some("c0ffee".into()),
+            trainer: Trainer {
+                name: "repro".into(),
+                version: None,
+                source_revision: None,
+                dirty: None,
+                lockfile_sha256: None,
+                arithmetic: Some(crate::train::ARITHMETIC.into()),
+            },
+            environment: Environment {
+                cpu: None,
+                features: Vec::new(),
+                threads: Some(1),
+                device: Some("cpu".into()),
+                os: None,
+                libraries: BTreeMap::new(),
+                memory_bytes: None,
+            },
+            watcher,
+            save_every: Duration::from_secs(if save { 0 } else { 1000 }),
+        };
+        run(plan, out, &context)
+    }
+}
+
+/// Every file of the payload that is the same in every run.
+fn payload(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    fn collect(folder: &Path, below: &str, into: &mut BTreeMap<String, Vec<u8>>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let (path, name) = {
+                let e = entry.unwrap();
+                (e.path(), e.file_name())
+            };
+            let name = format!("{below}{}", name.to_str().unwrap());
+            if path.is_dir() {
+                collect(&path, &format!("{name}/"), into);
+            } else {
+                into.insert(name, std::fs::read(path).unwrap());
+            }
+        }
+    }
+    let mut files = BTreeMap::new();
+    collect(folder, "", &mut files);
+    for differs in [
+        "data/timing.jsonl",
+        "data/receipt.json",
+        "manifest-sha256.txt",
+        "tagmanifest-sha256.txt",
+        "bag-info.txt",
+    ] {
+        files.remove(differs).unwrap_or_else(|| panic!("{differs}"));
+    }
+    files
+}
+
+#[test]
+fn a_run_becomes_a_bundle_that_says_what_happened() {
+    let temporary = tempfile::tempdir().unwrap();
+    let plan = plan(|_| {});
+    let world = World::new(&plan);
+    let watched = Watched::default();
+    let finished = world.run(&plan, temporary.path(), &watched, false).unwrap();
+    let folder = temporary.path().join(&plan.id);
+    let bundle =
+        Bundle::load_folder(&folder, "receipts/t-moe-s1", Some(&finished.digest), 1).unwrap();
+    let receipt = bundle.receipt();
+    let steps: Vec<_> = receipt.checkpoints.iter().map(|checkpoint| checkpoint.step).collect();
+    assert_eq!(steps, [6, 12]);
+    let kept = receipt.checkpoints[0].weights.as_deref().unwrap();
+    let file = TensorFile::parse(kept, &bundle.bytes(kept).unwrap()).unwrap();
+    assert_eq!(Some(file.tensors_digest()), receipt.checkpoints[0].tensors_sha256);
+    assert_eq!(file.metadata["step"], "6");
+    assert_eq!(file.metadata["arithmetic"], "portable-f32/1");
+    assert!(file.tensors.contains_key("optimizer.m.model.layers.1.mlp.gate.weight"));
+    assert_eq!(receipt.checkpoints[1].weights, None);
+    let slices: Vec<_> =
+        receipt.slices.iter().map(|slice| (slice.from_step, slice.steps)).collect();
+    assert_eq!(slices, [(0, 3), (6, 3)]);
+    let metrics = bundle.document(METRICS).unwrap();
+    let records: Vec<_> = metrics.root().items().unwrap().collect();
+    let logged: Vec<_> =
+        records.iter().map(|r| r.required("step").unwrap().integer().unwrap()).collect();
+    assert_eq!(logged, [1, 2, 4, 6, 8, 10, 12]);
+    let first = records[0].required("loss").unwrap().float().unwrap();
+    assert!((first - libm::log(256.0)).abs() < 0.1, "{first}");
+    assert_eq!(records[0].required("lr").unwrap().float().unwrap(), f64::from(0.005_f32));
+    assert!(records[0].at("/router/layers/0/max_load").unwrap().float().unwrap() >= 0.25);
+    let slice = TensorFile::parse("s", &bundle.bytes(&receipt.slices[0].file).unwrap()).unwrap();
+    let logged = slice.tensors["logged.loss"].as_floats().unwrap();
+    assert_eq!(f64::from(logged[0]), first);
+    let loss = finished.loss.unwrap();
+    assert!(loss < first, "{loss} {first}");
+    let outcomes: Vec<_> =
+        bundle.files().keys().filter(|name| name.ends_with("outcomes.jsonl")).collect();
+    assert_eq!(outcomes, ["data/evaluation/step-000012.outcomes.jsonl"]);
+    // A second command finds the bundle, and another run is not mistaken for it.
+    let again = world.run(&plan, temporary.path(), &watched, false).unwrap();
+    assert_eq!(again, Finished { anew: false, ..finished });
+    let other = super::tests::plan(|config| config["lr"] = json!(0.02));
+    let refusal = world.run(&other, temporary.path(), &watched, false).unwrap_err();
+    assert_eq!((refusal.code.id, &*refusal.found), ("train::other-run", "another `lr`"));
+}
+
+#[test]
+fn a_run_that_was_stopped_ends_with_the_same_bytes() {
+    let temporary = tempfile::tempdir().unwrap();
+    // The biases of routers are state that no gradient gives.
+    let plan = plan(|config| {
+        config["balancing"] = json!("bias");
+        config["router_bias_update_rate"] = json!(0.001);
+        config["aux_loss_alpha"] = json!(0);
+        config["gate"] = json!("sigmoid");
+        config["checkpoints"] = json!([0, 6, 12]);
+    });
+    let world = World::new(&plan);
+    world.run(&plan, &temporary.path().join("whole"), &Watched::default(), false).unwrap();
+    let whole = payload(&temporary.path().join("whole").join(&plan.id));
+    let kept = TensorFile::parse("w", &whole["data/checkpoints/step-000006.safetensors"]).unwrap();
+    let bias = &kept.tensors["model.layers.1.mlp.gate.e_score_correction_bias"];
+    let bias = bias.as_floats().unwrap();
+    assert!(bias.iter().any(|bias| *bias != 0.0), "{bias:?}");
+    for (save, stops) in [(false, &[2_u64, 5, 11][..]), (true, &[1, 4, 5, 6, 8, 9, 12])] {
+        let out = temporary.path().join(format!("stopped-{save}"));
+        let folder = out.join(&plan.id);
+        for stop in stops {
+            let watched = Watched { stop_after: Some(*stop), ..Watched::default() };
+            let stopped = catch_unwind(AssertUnwindSafe(|| world.run(&plan, &out, &watched, save)));
+            assert!(stopped.is_err(), "stops after step {stop}");
+            let seen = Unfinished::load(&folder, "run").unwrap();
+            assert!(seen.lines > 0 && seen.torn_bytes == 0);
+            // Torn in the middle of a line, as a kill inside a write leaves it.
+            let metrics = std::fs::read(folder.join(METRICS)).unwrap();
+            let state = seen.resumable && *stop == 6;
+            if !state {
+                let cut = metrics.len() - usize::from(*stop != 5);
+                std::fs::write(folder.join(METRICS), &metrics[..cut]).unwrap();
+            }
+        }
+        world.run(&plan, &out, &Watched::default(), save).unwrap();
+        assert!(payload(&folder) == whole, "after stops at {stops:?}");
+    }
+}
+
+#[test]
+fn a_run_that_diverges_stops_as_it_stands() {
+    let temporary = tempfile::tempdir().unwrap();
+    let plan = plan(|config| {
+        config["lr"] = json!(1e30);
+        config["warmup_steps"] = json!(0);
+    });
+    let world = World::new(&plan);
+    for _ in 0..2 {
+        let watched = Watched::default();
+        let refusal = world.run(&plan, temporary.path(), &watched, false).unwrap_err();
+        assert_eq!(refusal.code.id, "train::diverged", "{refusal}");
+        let folder = temporary.path().join(&plan.id);
+        assert!(has_diverged(&folder));
+        let seen = Unfinished::load(&folder, "run").unwrap();
+        assert!(seen.lines > 0 && seen.torn_bytes == 0);
+        let metrics = std::fs::read_to_string(folder.join(METRICS)).unwrap();
+        assert!(metrics.lines().last().unwrap().contains("\"nonfinite\":\""), "{metrics}");
+    }
+}

@@ -1,0 +1,244 @@
+//! The loop over the steps of a run, and what is written when.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value as Json, json};
+
+use super::records::{Records, put_number};
+use super::slices::Slices;
+use super::state::State;
+use super::{Context, examination, receipt};
+use crate::bundle::{BundleWriter, Checkpoint};
+use crate::digest::Digest;
+use crate::source::{Document, Place, Refusal};
+use crate::study::PlannedRun;
+use crate::train::data::Order;
+use crate::train::learner::{Learner, Stepped};
+use crate::train::progress::{News, Pace};
+use crate::train::{DIFFERS, DIVERGED, Recipe};
+
+/// A run that is under way.
+pub struct Training<'a> {
+    plan: &'a PlannedRun,
+    context: &'a Context<'a>,
+    folder: PathBuf,
+    config: Document,
+    recipe: Recipe,
+    learner: Learner,
+    order: Order,
+    writer: BundleWriter,
+    records: Records,
+    slices: Slices,
+    /// What is done and written; of `state.step` steps.
+    state: State,
+    pace: Pace,
+    saved: Instant,
+}
+
+impl<'a> Training<'a> {
+    /// Begins a run in `folder`, or goes on with it.
+    pub fn begin(
+        plan: &'a PlannedRun,
+        folder: &Path,
+        mut writer: BundleWriter,
+        context: &'a Context<'a>,
+    ) -> Result<Self, Refusal> {
+        let config = plan.document()?;
+        let recipe = Recipe::read(config.root())?;
+        context.corpus.tokenizer.fits(config.root())?;
+        let order = Order::read(config.root(), context.corpus)?;
+        let note = |text: &str| context.watcher.tell(&plan.id, News::Noted(text));
+        let (state, tensors) = State::load(&writer, context.corpus.sha256)?;
+        let (records, found) = Records::open(&mut writer, folder, &state.records)?;
+        if found.torn > 0 {
+            note(&format!("{} bytes of a torn last record were dropped", found.torn));
+        }
+        if found.again > 0 {
+            note(&format!(
+                "{} records of steps after the saved state must come out again",
+                found.again
+            ));
+        }
+        let mut learner = Learner::new(config.root(), &recipe, context.isa)?;
+        match (&tensors, &state.weights) {
+            (Some(tensors), Some(name)) => learner.restore(state.step, tensors, name)?,
+            _ => learner.check_gradients()?.iter().for_each(|text| note(text)),
+        }
+        let (step, steps) = (state.step, recipe.steps);
+        context.watcher.tell(&plan.id, News::Began { step, steps });
+        Ok(Self {
+            plan,
+            context,
+            folder: folder.to_owned(),
+            config,
+            pace: Pace::new(recipe.tokens_per_step()),
+            recipe,
+            learner,
+            order,
+            writer,
+            records,
+            slices: Slices::default(),
+            state,
+            saved: Instant::now(),
+        })
+    }
+
+    /// Makes the steps that are left.
+    pub fn steps(&mut self) -> Result<(), Refusal> {
+        if self.state.step == 0 {
+            self.checkpoint()?;
+        }
+        let (mut inputs, mut targets) = (Vec::new(), Vec::new());
+        while self.state.step < self.recipe.steps {
+            self.open_slice()?;
+            let step = self.state.step;
+            self.order.fill(step, &self.context.corpus.train, &mut inputs, &mut targets);
+            self.pace.begin();
+            let rate = self.recipe.schedule.rate(step);
+            let stepped = self.learner.step(&inputs, &targets, self.recipe.batch_size, rate)?;
+            let took = self.pace.end();
+            self.state.step += 1;
+            self.note(&stepped, rate, took)?;
+            self.close_slices()?;
+            self.checkpoint()?;
+            if self.slices.is_empty() && self.saved.elapsed() > self.context.save_every {
+                self.save()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the folder a bundle, and answers its digest.
+    pub fn finish(mut self) -> Result<Digest, Refusal> {
+        self.records.check_end()?;
+        // From here on only the sealing is left, which needs no weights.
+        self.state.records = self.records.reached()?;
+        self.state.clone().save(&mut self.writer, None)?;
+        let unique = self.order.unique(self.recipe.steps, self.context.corpus);
+        let receipt = receipt::receipt(self.plan, self.context, &self.state, unique);
+        self.writer.finish(&receipt)
+    }
+
+    fn open_slice(&mut self) -> Result<(), Refusal> {
+        let begins = |stretch: &&crate::train::Stretch| stretch.from_step == self.state.step;
+        if let Some(stretch) = self.recipe.slices.iter().find(begins) {
+            self.slices.open(*stretch, self.learner.values()?);
+        }
+        Ok(())
+    }
+
+    fn close_slices(&mut self) -> Result<(), Refusal> {
+        let weights = || self.learner.values().unwrap_or_default();
+        for ended in self.slices.close(self.state.step, &self.recipe, weights) {
+            for (name, bytes) in &ended.files {
+                self.put(name, bytes)?;
+            }
+            self.state.slices.push(ended.entry);
+        }
+        Ok(())
+    }
+
+    /// Takes in what a step gave: the watcher, open slices, and the record where one is due.
+    fn note(&mut self, stepped: &Stepped, rate: f32, took: Duration) -> Result<(), Refusal> {
+        let (step, steps) = (self.state.step, self.recipe.steps);
+        let finite = stepped.is_finite();
+        if !self.slices.is_empty() {
+            let rows = self.order.rows(step - 1, &self.context.corpus.train);
+            self.slices.add(&rows, stepped.loss, stepped.norm, took);
+        }
+        let due = step == 1 || step == steps || step.is_multiple_of(self.recipe.log_every);
+        if due || !finite {
+            let (seconds, speed) = self.pace.since_last();
+            let timing = json!({"step": step, "seconds": seconds, "tokens_per_second": speed});
+            self.records.add(step, self.record(stepped, rate), &timing)?;
+        }
+        if !finite {
+            self.records.reached()?;
+            let place = Place::file(self.folder.display().to_string());
+            let expected = "a finite loss and a finite gradient norm";
+            let found = format!("loss {} and norm {} at step {step}", stepped.loss, stepped.norm);
+            return Err(DIVERGED.at(place, expected, found));
+        }
+        let (speed, left) = (self.pace.speed(), self.pace.left(steps - step));
+        let news = News::Stepped { step, loss: stepped.loss, speed, left, logged: due };
+        self.context.watcher.tell(&self.plan.id, news);
+        Ok(())
+    }
+
+    fn record(&self, stepped: &Stepped, rate: f32) -> Map<String, Json> {
+        let mut record = Map::new();
+        record.insert("step".to_owned(), self.state.step.into());
+        let tokens = self.state.step * self.recipe.tokens_per_step();
+        record.insert("tokens".to_owned(), tokens.into());
+        put_number(&mut record, "loss", stepped.loss);
+        put_number(&mut record, "grad_norm", stepped.norm);
+        put_number(&mut record, "lr", rate);
+        if let Some(router) = &stepped.router {
+            record.insert("router".to_owned(), router.clone());
+        }
+        record
+    }
+
+    /// Evaluates and hashes the run where that is due, keeps what is to be kept, and saves the state.
+    fn checkpoint(&mut self) -> Result<(), Refusal> {
+        let step = self.state.step;
+        let done = self.state.checkpoints.iter().any(|checkpoint| checkpoint.step == step);
+        if done || !self.recipe.checkpoints.contains(&step) {
+            return Ok(());
+        }
+        let tokens_seen = step * self.recipe.tokens_per_step();
+        let examined = examination::examine(
+            &mut self.learner,
+            self.config.root(),
+            self.context,
+            (step, tokens_seen),
+            step == self.recipe.steps,
+        )?;
+        for (name, text) in &examined.files {
+            self.put(name, text.as_bytes())?;
+        }
+        let (loss, bits_per_byte) = (examined.loss, examined.bits_per_byte);
+        self.context.watcher.tell(&self.plan.id, News::Evaluated { step, loss, bits_per_byte });
+        let tensors = self.learner.checkpoint(step, self.plan.seed)?;
+        let bytes = tensors.write();
+        let name = format!("data/checkpoints/step-{step:06}.safetensors");
+        let kept = self.recipe.kept.contains(&step);
+        if kept {
+            self.put(&name, &bytes)?;
+        }
+        self.state.checkpoints.push(Checkpoint {
+            step,
+            tokens_seen: Some(tokens_seen),
+            evaluation: Some(examined.record),
+            weights: kept.then_some(name),
+            weights_sha256: Some(Digest::of(&bytes)),
+            tensors_sha256: Some(tensors.tensors_digest()),
+        });
+        if self.slices.is_empty() { self.save() } else { Ok(()) }
+    }
+
+    /// Saves the state: a run that is killed later goes on from here.
+    fn save(&mut self) -> Result<(), Refusal> {
+        self.state.records = self.records.reached()?;
+        let tensors = self.learner.checkpoint(self.state.step, self.plan.seed)?;
+        self.state.clone().save(&mut self.writer, Some(&tensors))?;
+        self.saved = Instant::now();
+        Ok(())
+    }
+
+    /// Writes a payload file; one that an earlier attempt wrote must have the same bytes.
+    fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Refusal> {
+        let path = self.folder.join(name);
+        match std::fs::read(&path) {
+            Ok(before) if before == bytes => Ok(()),
+            Ok(before) => {
+                let place = Place::file(path.display().to_string());
+                let expected = format!("the bytes of an earlier attempt, {}", Digest::of(&before));
+                let found = format!("{} after step {}", Digest::of(bytes), self.state.step);
+                Err(DIFFERS.at(place, expected, found))
+            }
+            Err(_) => self.writer.file(name, bytes),
+        }
+    }
+}

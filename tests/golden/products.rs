@@ -1,0 +1,77 @@
+//! Products: every remainder of tiles, several blocks of k, and numbers that underflow.
+
+use repro::portable::{Isa, Matrix, product};
+
+use super::{Bits, Case, numbers};
+
+pub const CASES: &[Case] = &[
+    Case { name: "product", run: plain },
+    Case { name: "product-transposed", run: transposed },
+    Case { name: "product-added", run: added },
+    Case { name: "product-underflow", run: underflow },
+    Case { name: "product-special", run: special },
+];
+
+/// Rows, columns and depth, so that tiles, vectors and blocks all have remainders somewhere.
+const SHAPES: &[(usize, usize, usize)] =
+    &[(1, 1, 1), (7, 33, 5), (8, 32, 256), (13, 17, 300), (25, 70, 31), (50, 9, 600)];
+
+fn plain(isa: Isa, bits: &mut Bits) {
+    for (m, n, k) in SHAPES.iter().copied() {
+        let (a, b) = (numbers("left", m * k), numbers("right", k * n));
+        let mut c = vec![0.0; m * n];
+        product(isa, &mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n), None);
+        bits.add(&c);
+    }
+}
+
+fn transposed(isa: Isa, bits: &mut Bits) {
+    for (m, n, k) in SHAPES.iter().copied() {
+        let (a, b) = (numbers("left", m * k), numbers("right", k * n));
+        let mut c = vec![0.0; m * n];
+        let (left, right) =
+            (Matrix::new(&a, k, m).transposed(), Matrix::new(&b, n, k).transposed());
+        product(isa, &mut c, left, right, None);
+        bits.add(&c);
+    }
+}
+
+fn added(isa: Isa, bits: &mut Bits) {
+    for (m, n, k) in SHAPES.iter().copied() {
+        let (a, b, add) =
+            (numbers("left", m * k), numbers("right", k * n), numbers("added", m * n));
+        let mut c = vec![0.0; m * n];
+        product(isa, &mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n), Some(&add));
+        bits.add(&c);
+    }
+}
+
+/// Products below the smallest number round to nought with the sign of the product, sums in between stay
+/// below the smallest normal number.
+fn underflow(isa: Isa, bits: &mut Bits) {
+    for (k, left, right) in [
+        (1, 1e-30, -1e-30),
+        (256, 1e-30, -1e-30),
+        (300, 1e-30, -1e-30),
+        (3, -1e-22, 1e-22),
+        (40, 1e-20, 3e-20),
+    ] {
+        let (a, b) = (vec![left; 37 * k], vec![right; k * 35]);
+        let mut c = vec![0.0; 37 * 35];
+        product(isa, &mut c, Matrix::new(&a, 37, k), Matrix::new(&b, k, 35), None);
+        bits.add(&c);
+    }
+}
+
+/// What is infinite or no number stays so, and nowhere else.
+fn special(isa: Isa, bits: &mut Bits) {
+    let (m, n, k) = (9, 35, 300);
+    let (mut a, b) = (numbers("left", m * k), numbers("right", k * n));
+    a[k + 3] = f32::INFINITY;
+    a[2 * k + 299] = f32::NAN;
+    a[4 * k] = f32::MAX;
+    a[4 * k + 1] = f32::MAX;
+    let mut c = vec![0.0; m * n];
+    product(isa, &mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n), None);
+    bits.add(&c);
+}

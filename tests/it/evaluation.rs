@@ -1,0 +1,167 @@
+//! What an evaluation writes is what claims read: files of two runs, sealed as bundles, under a post.
+
+use std::path::Path;
+
+use repro::bundle::{BundleWriter, Checkpoint, Origin, Receipt, Run};
+use repro::outcome::Verdict;
+use repro::source::Refusal;
+use repro::train::data::{Document, Tokenizer};
+use repro::train::evaluate::{Evaluation, HeldOut, evaluate};
+use repro::train::record::Record;
+use repro::train::scorer::{Rows, Scorer};
+use repro::train::tasks::Suite;
+use repro::verify::{Minimum, verify};
+
+/// A source that has seen a text: a token costs less, the more often it followed the one before.
+struct Bigrams([[u32; 256]; 256]);
+
+impl Bigrams {
+    fn of(text: &str) -> Self {
+        let mut counts = [[1; 256]; 256];
+        for pair in text.as_bytes().windows(2) {
+            counts[usize::from(pair[0])][usize::from(pair[1])] += 1;
+        }
+        Self(counts)
+    }
+}
+
+impl Scorer for Bigrams {
+    type Failure = Refusal;
+
+    fn length(&self) -> usize {
+        48
+    }
+
+    fn rows(&mut self, inputs: &[u32], targets: &[u32], _: usize) -> Result<Rows, Refusal> {
+        let of = |(before, next): (&u32, &u32)| {
+            let counts = &self.0[*before as usize];
+            let (count, all) = (counts[*next as usize], counts.iter().sum::<u32>());
+            let most = counts.iter().max() == Some(&count);
+            ((f64::from(all) / f64::from(count)).ln() as f32, most)
+        };
+        let (nats, greedy) = inputs.iter().zip(targets).map(of).unzip();
+        Ok(Rows { nats, greedy, loads: vec![vec![inputs.len() as u64, targets.len() as u64 / 2]] })
+    }
+}
+
+const TEXT: &str = "the cat sat on the mat. the rat ate the oat. a cat sat there.\n";
+
+/// A task list with its items and baselines, as users have them.
+fn suite(folder: &Path) -> Suite {
+    let choices = |at: usize| {
+        let (noun, other) = [("cat", "xat"), ("mat", "mzt"), ("qat", "rat")][at % 3];
+        format!(
+            "{{\"query\": \"item {at}: the\", \"choices\": [\"{noun}\", \"{other}\"], \"gold\": {}}}\n",
+            at % 2
+        )
+    };
+    let contexts = |at: usize| {
+        format!(
+            "{{\"context_options\": [\"{at} a c\", \"{at} a q\"], \"continuation\": \"at sat\", \"gold\": {}}}\n",
+            usize::from(at.is_multiple_of(5))
+        )
+    };
+    let texts = |at: usize| {
+        format!("{{\"context\": \"{at} th\", \"continuation\": \"{}\"}}\n", ["e", "a"][at % 2])
+    };
+    let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
+    write("choices.jsonl", (0..37).map(choices).collect());
+    write("contexts.jsonl", (0..21).map(contexts).collect());
+    write("texts.jsonl", (0..18).map(texts).collect());
+    let entry = |label: &str, kind: &str, shots: usize| {
+        format!(
+            "- label: {label}\n  dataset_uri: {label}.jsonl\n  icl_task_type: {kind}\n  num_fewshot: [{shots}]\n"
+        )
+    };
+    let joined = "  continuation_delimiter: \"\"\n";
+    let list = entry("choices", "multiple_choice", 2)
+        + &entry("contexts", "schema", 0)
+        + joined
+        + &entry("texts", "language_modeling", 1)
+        + joined;
+    write("core.yaml", format!("icl_tasks:\n{list}"));
+    write("baselines.csv", "Eval Task,Random baseline\nchoices,50\ncontexts,50\ntexts,0\n".into());
+    Suite::load(&folder.join("core.yaml"), Some(&folder.join("baselines.csv")), 7).unwrap()
+}
+
+/// Evaluates what has seen `seen`, and seals what it writes as the bundle of the run `id`.
+fn run(root: &Path, suite: &Suite, id: &str, seen: &str) -> (Evaluation, String) {
+    let document = |text: &str| Document {
+        text: text.to_owned(),
+        tokens: text.bytes().map(u32::from).collect(),
+    };
+    let tokenizer = Tokenizer::bytes();
+    let documents: Vec<_> = (0..300).map(|_| document(TEXT)).collect();
+    let mut source = Bigrams::of(seen);
+    let text = evaluate(&mut source, &HeldOut::of(&documents, &tokenizer).unwrap()).unwrap();
+    let tasks = Some(suite.evaluate(&mut source, &tokenizer).unwrap());
+    let record = Record { step: 40, tokens_seen: 40_960, text: text.clone(), tasks };
+    let mut writer = BundleWriter::create(&root.join("receipts").join(id)).unwrap();
+    writer.json("data/config.json", &serde_json::json!({"experts": 2, "active": 1})).unwrap();
+    for (name, text) in record.files(true).unwrap() {
+        writer.file(&name, text.as_bytes()).unwrap();
+    }
+    let baselines = std::fs::read(root.join("baselines.csv")).unwrap();
+    writer.file("data/baselines.csv", &baselines).unwrap();
+    let run = Run { id: id.into(), study: None, arm: None, plan_commit: None, finished: None };
+    let checkpoint = Checkpoint {
+        step: 40,
+        tokens_seen: Some(40_960),
+        evaluation: Some(Record::name(40)),
+        weights: None,
+        weights_sha256: None,
+        tensors_sha256: None,
+    };
+    let receipt =
+        Receipt { run: Some(run), checkpoints: vec![checkpoint], ..Receipt::new(Origin::Emitted) };
+    (text, writer.finish(&receipt).unwrap().prefixed())
+}
+
+#[test]
+fn claims_read_what_an_evaluation_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = suite(folder.path());
+    let (first, first_digest) = run(folder.path(), &suite, "first", TEXT);
+    let (second, second_digest) = run(folder.path(), &suite, "second", "a qat, a qat");
+    assert!(first.bits_per_byte() < second.bits_per_byte());
+    assert_eq!((first.bytes, first.blocks.len()), (300 * TEXT.len() as u64, 2));
+    let in_file = |bundle: &str, ending: &str| {
+        let folder = folder.path().join(format!("receipts/{bundle}/data/evaluation"));
+        std::fs::read_to_string(folder.join(format!("step-000040.{ending}"))).unwrap()
+    };
+    let table = in_file("first", "tasks.csv");
+    let cells = |row: usize| -> Vec<String> {
+        table.lines().nth(row).unwrap().split(',').map(str::to_owned).collect()
+    };
+    assert_eq!(cells(0).join(","), "task,type,n,correct,accuracy,baseline,centered");
+    let centered: f64 = (1..4).map(|row| cells(row)[6].parse::<f64>().unwrap()).sum::<f64>() / 3.0;
+    let accuracy: f64 = cells(1)[4].parse().unwrap();
+    assert!(accuracy > 0.3 && accuracy < 0.9, "{table}");
+    let record = in_file("first", "json");
+    assert!(record.contains("\"few_shot_seed\":\"7\"") && !record.contains("\"core\""), "{record}");
+    let claims = [
+        format!("kind = \"bpb\"\nclaimed = \"{}\"\nnats = {{ file = \"E.json\", pointer = \"/nats\" }}\nbytes = {{ file = \"E.json\", pointer = \"/bytes\" }}", first.bits_per_byte()),
+        format!("kind = \"bpb\"\nclaimed = \"{:.4}\"\nloss = {{ file = \"E.json\", pointer = \"/loss\" }}\ntokens = {{ file = \"E.json\", pointer = \"/predicted_tokens\" }}\nbytes = {{ file = \"E.json\", pointer = \"/bytes\" }}\nmasks = \"match\"", first.bits_per_byte()),
+        format!("kind = \"granularity\"\nclaimed = \"{}\"\nitems = {{ file = \"E.tasks.csv\", pointer = \"task=choices/n\" }}\naverage = \"micro\"", cells(1)[4]),
+        format!("kind = \"core\"\nclaimed = \"{centered}\"\ntable = {{ file = \"E.tasks.csv\" }}\nbaselines = [{{ file = \"data/baselines.csv\" }}]\ntasks = \"given\""),
+        "kind = \"proportion_test\"\noutcomes = { a = { file = \"E.outcomes.jsonl\" }, b = { bundle = \"second\", file = \"E.outcomes.jsonl\" }, task = \"contexts\" }\ndirection = \"greater\"".to_owned(),
+        "kind = \"bounds\"\nclaimed = \"0.6365\"\nquantity = \"entropy\"\nexperts = { file = \"data/config.json\", pointer = \"/experts\" }\nactive = { file = \"data/config.json\", pointer = \"/active\" }".to_owned(),
+    ];
+    let mut post = format!(
+        "schema = \"repro.post/1\"\nid = \"post\"\ntitle = \"T\"\ndefault_bundle = \"first\"\n[[source]]\nid = \"s\"\nwhat = \"w\"\n[[bundle]]\nname = \"first\"\ndigest = \"{first_digest}\"\n[[bundle]]\nname = \"second\"\ndigest = \"{second_digest}\"\n"
+    );
+    for (at, claim) in claims.iter().enumerate() {
+        let claim = claim.replace("E.", "data/evaluation/step-000040.");
+        post += &format!(
+            "[[claim]]\nid = \"c{at}\"\nat = {{ source = \"s\", place = \"p\" }}\n{claim}\n"
+        );
+    }
+    std::fs::create_dir_all(folder.path().join("repro")).unwrap();
+    std::fs::write(folder.path().join("repro/post.toml"), post).unwrap();
+    let report = verify(folder.path(), &["post".to_owned()], Minimum::default(), 2);
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    for claim in &report.posts[0].claims {
+        assert_eq!(claim.outcome.verdict, Verdict::Verified, "{claim:?}");
+    }
+    assert_eq!(report.posts[0].claims.len(), claims.len());
+}
