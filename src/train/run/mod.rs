@@ -77,9 +77,7 @@ pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finis
             (bundle, false)
         }
         None => {
-            let mut writer = BundleWriter::resume(&folder)?;
-            begin_config(plan, &mut writer, &folder)?;
-            let mut training = Training::begin(plan, &folder, writer, context)?;
+            let mut training = Training::begin(plan, &folder, context)?;
             training.steps()?;
             let digest = training.finish()?;
             // Read as a stranger reads it: what would be refused later is refused now.
@@ -102,17 +100,15 @@ pub fn finished_bundle(folder: &Path) -> Result<Option<Bundle>, Refusal> {
     Bundle::load_folder(folder, &shown, None, 1).map(Some)
 }
 
-/// Writes the configuration of a run, or checks that what is there is the same.
-fn begin_config(
-    plan: &PlannedRun,
-    writer: &mut BundleWriter,
-    folder: &Path,
-) -> Result<(), Refusal> {
+/// Opens the folder of a run: writes its configuration, or checks that what is there is the same.
+fn open(plan: &PlannedRun, folder: &Path) -> Result<BundleWriter, Refusal> {
+    let mut writer = BundleWriter::resume(folder)?;
     let path = folder.join(CONFIG);
     match std::fs::read(&path) {
-        Ok(config) => same_config(plan, &config, &path),
-        Err(_) => writer.json(CONFIG, &Json::Object(plan.config.clone())),
+        Ok(config) => same_config(plan, &config, &path)?,
+        Err(_) => writer.json(CONFIG, &Json::Object(plan.config.clone()))?,
     }
+    Ok(writer)
 }
 
 fn same_config(plan: &PlannedRun, found: &[u8], path: &Path) -> Result<(), Refusal> {

@@ -37,17 +37,18 @@ pub struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// Begins a run in `folder`, or goes on with it.
+    /// Begins a run in `folder`, or goes on with it. Nothing is written for a run that cannot begin.
     pub fn begin(
         plan: &'a PlannedRun,
         folder: &Path,
-        mut writer: BundleWriter,
         context: &'a Context<'a>,
     ) -> Result<Self, Refusal> {
         let config = plan.document()?;
         let recipe = Recipe::read(config.root())?;
         context.corpus.tokenizer.fits(config.root())?;
         let order = Order::read(config.root(), context.corpus)?;
+        let mut learner = Learner::new(config.root(), &recipe, context.isa)?;
+        let mut writer = super::open(plan, folder)?;
         let note = |text: &str| context.watcher.tell(&plan.id, News::Noted(text));
         let (state, tensors) = State::load(&writer, context.corpus.sha256)?;
         let (records, found) = Records::open(&mut writer, folder, &state.records)?;
@@ -60,7 +61,6 @@ impl<'a> Training<'a> {
                 found.again
             ));
         }
-        let mut learner = Learner::new(config.root(), &recipe, context.isa)?;
         match (&tensors, &state.weights) {
             (Some(tensors), Some(name)) => learner.restore(state.step, tensors, name)?,
             _ => learner.check_gradients()?.iter().for_each(|text| note(text)),
