@@ -265,23 +265,15 @@ fn name(rng: &mut Rng) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::world::Size;
     use super::*;
 
-    const COUNTS: Counts = Counts {
-        topics: 8,
-        nouns: 192,
-        verbs: 96,
-        adjectives: 48,
-        people: 1024,
-        values: 32,
-        syllables: 64,
-        numbers: 50,
-    };
+    const COUNTS: &Counts = &Size::STANDARD.words;
 
     #[test]
     fn no_two_words_are_spelled_alike() {
         for seed in 0..20 {
-            let vocabulary = Vocabulary::new(seed, &COUNTS, 6);
+            let vocabulary = Vocabulary::new(seed, COUNTS, 6);
             let forms = 8 + 2 * 192 + 6 * (96 + 48) + 1024 + 6 * 32 + 64 + 100;
             assert_eq!(vocabulary.spellings.len(), fixed::SPELLINGS.len() + forms);
             assert_eq!(vocabulary.by_spelling.len(), vocabulary.spellings.len());
@@ -290,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_form_is_taken_off_as_it_was_put_on() {
-        let vocabulary = Vocabulary::new(1, &COUNTS, 6);
+        let vocabulary = Vocabulary::new(1, COUNTS, 6);
         let (verbs, nouns) = (vocabulary.verbs, vocabulary.nouns);
         for (place, verb) in verbs.words().enumerate() {
             for (number, ending) in VERB.into_iter().enumerate() {

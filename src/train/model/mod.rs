@@ -24,7 +24,7 @@ use crate::train::ops::{Element, Memory, Pass, with};
 use blocks::Decoder;
 pub use config::{Balancing, CODES, Config, IMPOSSIBLE, Mixture, UNSUPPORTED};
 pub use gradients::Gradients;
-pub use load::{Health, Load};
+pub use load::Load;
 pub use tensors::Named;
 
 /// What each target cost, and whether it was the likeliest token; and the load of the routers.
