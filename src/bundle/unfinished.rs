@@ -6,7 +6,7 @@ use super::chain::METRICS;
 use super::folder::Folder;
 use super::lines::LinesReader;
 use super::manifest::{DECLARATION, STATE};
-use super::{FINISHED, NOT_A_BAG};
+use super::{Bundle, FINISHED, NOT_A_BAG};
 use crate::digest::Digest;
 use crate::source::Refusal;
 
@@ -42,6 +42,20 @@ impl Unfinished {
         folder.file(METRICS)?.hash(|piece| reader.feed(piece))?;
         let (lines, torn_bytes) = (reader.whole_lines(), reader.torn_bytes());
         Ok(Self { resumable, lines, last_chain: reader.chain().last(), torn_bytes })
+    }
+}
+
+impl Bundle {
+    /// The step at which the run of this bundle diverged: it did not finish, and its last record lacks a
+    /// number that is finite.
+    pub fn diverged_at(&self) -> Result<Option<u64>, Refusal> {
+        let finished = self.receipt().run.as_ref().and_then(|run| run.finished);
+        if finished != Some(false) || !self.files().contains_key(METRICS) {
+            return Ok(None);
+        }
+        let last = self.document(METRICS)?.root().items()?.last();
+        let last = last.filter(|record| record.get("nonfinite").is_some());
+        last.map(|record| record.required("step")?.integer()).transpose()
     }
 }
 

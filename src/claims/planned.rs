@@ -101,12 +101,16 @@ fn chosen(
     }
 }
 
-/// Nats per token on the split that a tuning run was evaluated on; none where it was not evaluated.
+/// Nats per token on the split that a tuning run was evaluated on; none where it diverged or was not
+/// evaluated.
 fn development_loss(
     bundle: &Bundle,
     name: Node,
     evidence: &Evidence,
 ) -> Result<Option<f64>, Refusal> {
+    if bundle.diverged_at()?.is_some() {
+        return Ok(None);
+    }
     let last = bundle.receipt().checkpoints.iter().max_by_key(|saved| saved.step);
     let Some(file) = last.and_then(|saved| saved.evaluation.as_ref()) else { return Ok(None) };
     let evaluation = evidence.file(bundle, file, name)?.root();
@@ -124,7 +128,9 @@ fn judge(
 ) -> Result<(), Refusal> {
     let receipt = bundle.receipt();
     let stated = receipt.run.as_ref();
-    if stated.and_then(|stated| stated.finished) != Some(true) {
+    // A run that diverged was made as planned, and counts.
+    let ended = stated.and_then(|stated| stated.finished) == Some(true);
+    if !ended && bundle.diverged_at()?.is_none() {
         departures.push((Departure::NotRun, format!("`{}` did not run to its end", run.id)));
     }
     let digest = receipt.extra.get("plan_sha256").and_then(|digest| digest.as_str());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::data::Corpus;
 use super::progress::{News, Watcher};
-use super::run::{self, Context, Finished, finished_bundle, has_diverged, held_out, suite};
+use super::run::{self, Context, Finished, finished_bundle, held_out, suite};
 use super::{NO_THREADS, Suite, UNKNOWN_RUN};
 use crate::bundle::{Environment, Trainer};
 use crate::parallel;
@@ -95,7 +95,6 @@ impl Campaign<'_> {
             let Some(rate) = run.rate else { continue };
             let loss = match finished_bundle(&folder)? {
                 Some(bundle) => held_out(&bundle)?.0,
-                None if has_diverged(&folder) => None,
                 None => continue,
             };
             results.push(Tuned { arm: &run.arm, rate, loss });

@@ -8,6 +8,7 @@ use super::model::{Config, Failure, Forward, Load, Model, Named};
 use super::optimizer::{self, AdamW, Moments};
 use super::scorer::{Rows, Scorer};
 use super::{MODEL_FAILED, Recipe};
+use crate::portable::adamw;
 use crate::source::{Node, Place, Refusal};
 
 /// A model and its optimizer.
@@ -37,6 +38,10 @@ pub struct Stepped {
     pub loss: f32,
     /// The norm of its gradients before clipping.
     pub norm: f32,
+    /// The norm of each trained tensor's gradient.
+    pub norms: Vec<(String, f32)>,
+    /// Of each layer that routes, how many tokens each expert was chosen for.
+    pub routed: Vec<Vec<u64>>,
     /// Losses and loads of the routers, as records have them.
     pub router: Option<Json>,
 }
@@ -45,6 +50,11 @@ impl Stepped {
     /// Whether training can go on after it.
     pub fn is_finite(&self) -> bool {
         self.loss.is_finite() && self.norm.is_finite()
+    }
+
+    /// The norm of a tensor's gradient; 0 where it has none, because a rule moves it.
+    pub fn norm_of(&self, tensor: &str) -> f32 {
+        self.norms.iter().find(|(name, _)| name == tensor).map_or(0.0, |(_, norm)| *norm)
     }
 }
 
@@ -93,9 +103,17 @@ impl Learner {
         let gradients = model.backward(forward)?;
         let lent = model.tensors().iter().map(|named| gradients.of(&named.name));
         let lent = lent.collect::<Result<Vec<_>, _>>()?;
-        let norm = optimizer::norm(isa, lent.iter().map(|gradient| &**gradient));
-        let loss = forward.cross_entropy;
-        let stepped = Stepped { loss, norm: norm as f32, router: router(&forward.layers) };
+        let squares: Vec<_> = lent.iter().map(|gradient| adamw::squares(isa, gradient)).collect();
+        let norm = optimizer::norm(&squares);
+        let stepped = Stepped {
+            loss: forward.cross_entropy,
+            norm: norm as f32,
+            norms: std::iter::zip(model.tensors(), &squares)
+                .map(|(named, squares)| (named.name.clone(), libm::sqrt(*squares) as f32))
+                .collect(),
+            routed: forward.layers.iter().map(|load| load.counts.clone()).collect(),
+            router: router(&forward.layers),
+        };
         if stepped.is_finite() {
             let step = optimizer.begin(rate, norm);
             let mut at = 0..;

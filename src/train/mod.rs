@@ -31,7 +31,7 @@ codes! {
     BAD_RECIPE = "train::bad-recipe", "a setting of a run is not one that can be trained with", "correct the study";
     BAD_TENSORS = "train::bad-tensors", "a file of tensors is not what this run needs", "use the file that the run wrote";
     MODEL_FAILED = "train::model-failed", "the model cannot be trained", "see what it says; report it where the study is sound";
-    DIVERGED = "train::diverged", "the run diverged, and stopped as it stood", "it counts as it is; a lower learning rate is another plan";
+    DIVERGED = "train::diverged", "the run diverged, and is sealed as it stood", "it counts as it is; a lower learning rate is another plan";
     OTHER_RUN = "train::other-run", "the folder holds a run of this name with another configuration", "train into another folder, or remove that run";
     UNKNOWN_RUN = "train::unknown-run", "no run has this name", "`--list` names the runs of a study";
     NO_THREADS = "train::no-threads", "there are no threads to train with", "ask for fewer threads or jobs";

@@ -239,8 +239,8 @@ fn what_cannot_be_trained_is_said_and_leaves_what_is_valid() {
     let stopped = text(&diverged.stdout).lines().filter(|line| line.contains("train::diverged"));
     assert_eq!(stopped.count(), 2, "the other run is tried as well");
     let folder = root.join("out/smoke-moe-short-s1");
-    let seen = Unfinished::load(&folder, "run").unwrap();
-    assert!(seen.lines > 0 && seen.torn_bytes == 0);
+    let bundle = Bundle::load_folder(&folder, "smoke-moe-short-s1", None, 1).unwrap();
+    assert!(bundle.diverged_at().unwrap().is_some());
     let metrics = std::fs::read_to_string(folder.join("data/metrics.jsonl")).unwrap();
     assert!(metrics.lines().last().unwrap().contains("\"nonfinite\":"), "{metrics}");
 

@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 
 use super::data::Corpus;
 use super::progress::{News, Watcher};
-use super::{OTHER_RUN, Suite};
+use super::{DIVERGED, OTHER_RUN, Suite};
 use crate::bundle::{Bundle, BundleWriter, Environment, Trainer};
 use crate::digest::{Digest, canonical};
 use crate::portable::Isa;
@@ -29,7 +29,6 @@ use training::Training;
 
 pub use examination::suite;
 pub use receipt::held_out;
-pub use records::has_diverged;
 
 /// The name of a run's configuration in its bundle.
 pub const CONFIG: &str = "data/config.json";
@@ -68,7 +67,8 @@ pub struct Finished {
 }
 
 /// Trains a run in the folder of its name below `out`, from where an earlier attempt stopped; a bundle of
-/// the same run that is there is left as it is.
+/// the same run that is there is left as it is. A run that diverges is sealed as it stands, because it
+/// counts in its study, and refused.
 pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finished, Refusal> {
     let folder = out.join(&plan.id);
     let (bundle, anew) = match finished_bundle(&folder)? {
@@ -85,6 +85,11 @@ pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finis
             (Bundle::load_folder(&folder, &shown, Some(&digest), 1)?, true)
         }
     };
+    if let Some(step) = bundle.diverged_at()? {
+        let place = Place::file(folder.display().to_string());
+        let expected = "a finite loss and a finite gradient norm";
+        return Err(DIVERGED.at(place, expected, format!("none at step {step}")));
+    }
     let (loss, bits_per_byte) = held_out(&bundle)?;
     let digest = bundle.digest();
     context.watcher.tell(&plan.id, News::Finished { digest, anew });

@@ -3,23 +3,28 @@
 use serde_json::json;
 
 use super::{Context, state::State};
-use crate::bundle::{Bundle, Data, Origin, Receipt, Seeds};
+use crate::bundle::{Bundle, Data, Origin, Receipt, Run, Seeds};
 use crate::source::Refusal;
 use crate::study::PlannedRun;
 use crate::train::data::{Order, Unique};
 
-/// The receipt of a run whose steps are done.
-pub fn receipt(plan: &PlannedRun, context: &Context<'_>, state: &State, unique: Unique) -> Receipt {
+/// The receipt of a run that is over, after it read so many tokens, `unique` of them different.
+pub fn receipt(
+    plan: &PlannedRun,
+    run: Run,
+    context: &Context<'_>,
+    state: &State,
+    (read, unique): (u64, Unique),
+) -> Receipt {
     let corpus = context.corpus;
     let seed = plan.seed.to_string();
-    let passes = |tokens: u64| tokens as f64 / unique.tokens as f64;
     let mut extra = plan.extra();
     extra.insert("data".to_owned(), corpus.record());
     if let Some(rate) = plan.rate {
         extra.insert("lr".to_owned(), json!(rate));
     }
     Receipt {
-        run: Some(plan.receipt(context.plan_commit.clone(), true)),
+        run: Some(run),
         trainer: Some(context.trainer.clone()),
         model: Some(plan.model.clone()),
         contract: Some(plan.contract.clone()),
@@ -32,7 +37,7 @@ pub fn receipt(plan: &PlannedRun, context: &Context<'_>, state: &State, unique: 
             tokenizer: Some(corpus.tokenizer.label()),
             order: Some(Order::NAME.to_owned()),
             validation_sha256: Some(corpus.validation_part.sha256),
-            epochs: plan.contract.tokens.map(passes),
+            epochs: Some(read as f64 / unique.tokens as f64),
         }),
         environment: Some(context.environment.clone()),
         checkpoints: state.checkpoints.clone(),
@@ -43,8 +48,11 @@ pub fn receipt(plan: &PlannedRun, context: &Context<'_>, state: &State, unique: 
 }
 
 /// The loss on held-out text at the last checkpoint of a bundle, in nats per token and in bits per byte;
-/// none where it has none.
+/// none where it has none, or did not finish.
 pub fn held_out(bundle: &Bundle) -> Result<(Option<f64>, Option<f64>), Refusal> {
+    if bundle.receipt().run.as_ref().and_then(|run| run.finished) == Some(false) {
+        return Ok((None, None));
+    }
     let last = bundle.receipt().checkpoints.iter().max_by_key(|checkpoint| checkpoint.step);
     let Some(file) = last.and_then(|last| last.evaluation.as_deref()) else {
         return Ok((None, None));

@@ -138,14 +138,6 @@ impl Records {
     }
 }
 
-/// Whether the records in a folder end in one that is not finite.
-pub fn has_diverged(folder: &Path) -> bool {
-    let text = text(&folder.join(METRICS)).unwrap_or_default();
-    let last = text.lines().next_back();
-    let record = last.and_then(|line| serde_json::from_str::<Map<String, Json>>(line).ok());
-    record.is_some_and(|record| record.contains_key("nonfinite"))
-}
-
 /// The first member in which two records differ.
 fn difference(before: &str, now: &str) -> String {
     let read = |line: &str| serde_json::from_str::<Map<String, Json>>(line).unwrap_or_default();
@@ -295,16 +287,5 @@ mod tests {
             assert_eq!(Json::Object(record(1, value)), json!({"step": 1, "nonfinite": word}));
         }
         assert_eq!(record(1, 0.1)["loss"], json!(f64::from(0.1_f32)));
-    }
-
-    #[test]
-    fn a_run_has_diverged_where_its_last_record_says_so() {
-        let temporary = tempfile::tempdir().unwrap();
-        assert!(!has_diverged(temporary.path()));
-        let (mut records, _) = open(temporary.path(), &NOTHING).unwrap();
-        for (step, loss, diverged) in [(1, 0.5, false), (2, f32::NAN, true)] {
-            records.add(step, record(step, loss), &json!({})).unwrap();
-            assert_eq!(has_diverged(temporary.path()), diverged);
-        }
     }
 }

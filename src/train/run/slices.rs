@@ -1,7 +1,18 @@
 //! Stretches of a run that are kept while they pass, so that somebody can execute them again.
 //!
-//! A slice keeps what its steps read and what came out: the tokens, the loss and the gradient norm of
-//! each step, and, of each tensor at its end, the digest and how far it has moved.
+//! A slice keeps what its steps read and what came out of them, so that an execution that departs can be
+//! told where. Its tensors, over `steps` steps:
+//!
+//! | name | type, shape | what |
+//! |---|---|---|
+//! | `tokens` | u32 [steps, batch, length + 1] | what each step reads |
+//! | `logged.loss`, `logged.grad_norm` | f32 [steps] | as records have them |
+//! | `logged.tensor_grad_norm` | f32 [steps, tensors] | the norm of each tensor's gradient; 0 where it is moved by a rule |
+//! | `logged.tensor_sha256` | u32 [steps, tensors] | the first four bytes (the first is the highest) of the digest of each tensor after the step |
+//! | `logged.routed` | u32 [steps, layers, experts] | tokens that each expert was chosen for; absent without routers |
+//!
+//! Tensors are in the order of the lines of the file beside it, which has, of each tensor at the end, the
+//! whole digest and how far it has moved.
 
 use std::time::Duration;
 
@@ -9,7 +20,7 @@ use serde_json::json;
 
 use crate::bundle::Slice;
 use crate::digest::{Digest, canonical};
-use crate::train::learner::Values;
+use crate::train::learner::{Stepped, Values};
 use crate::train::{Recipe, Stretch, TensorData, TensorFile};
 
 /// The slices that are open.
@@ -23,6 +34,11 @@ struct Open {
     tokens: Vec<u32>,
     losses: Vec<f32>,
     norms: Vec<f32>,
+    tensor_norms: Vec<f32>,
+    tensor_digests: Vec<u32>,
+    routed: Vec<u32>,
+    /// Layers that route, and their experts.
+    routers: [usize; 2],
     before: Vec<Values>,
     time: Duration,
 }
@@ -43,6 +59,10 @@ impl Slices {
             tokens: Vec::new(),
             losses: Vec::new(),
             norms: Vec::new(),
+            tensor_norms: Vec::new(),
+            tensor_digests: Vec::new(),
+            routed: Vec::new(),
+            routers: [0; 2],
             before: weights,
             time: Duration::ZERO,
         });
@@ -54,12 +74,20 @@ impl Slices {
         self.open.is_empty()
     }
 
-    /// Adds a step, whose rows of tokens, loss and gradient norm these are, and how long it took.
-    pub fn add(&mut self, rows: &[u32], loss: f32, norm: f32, time: Duration) {
+    /// Adds a step: the rows of tokens that it read, what it gave, the weights after it, and how long it
+    /// took.
+    pub fn add(&mut self, rows: &[u32], stepped: &Stepped, weights: &[Values], time: Duration) {
+        let digests: Vec<_> = weights.iter().map(|values| start(&digest(values))).collect();
         for open in &mut self.open {
             open.tokens.extend_from_slice(rows);
-            open.losses.push(loss);
-            open.norms.push(norm);
+            open.losses.push(stepped.loss);
+            open.norms.push(stepped.norm);
+            let norms = weights.iter().map(|values| stepped.norm_of(&values.name));
+            open.tensor_norms.extend(norms);
+            open.tensor_digests.extend(&digests);
+            // Fewer tokens than 2^32 pass a router in a step.
+            open.routed.extend(stepped.routed.iter().flatten().map(|count| *count as u32));
+            open.routers = [stepped.routed.len(), stepped.routed.first().map_or(0, Vec::len)];
             open.time += time;
         }
     }
@@ -88,6 +116,13 @@ impl Open {
         put("tokens", TensorData::numbers(&shape, &self.tokens));
         put("logged.loss", TensorData::floats(&[count], &self.losses));
         put("logged.grad_norm", TensorData::floats(&[count], &self.norms));
+        let tensors = [count, self.before.len()];
+        put("logged.tensor_grad_norm", TensorData::floats(&tensors, &self.tensor_norms));
+        put("logged.tensor_sha256", TensorData::numbers(&tensors, &self.tensor_digests));
+        let [layers, experts] = self.routers;
+        if layers > 0 {
+            put("logged.routed", TensorData::numbers(&[count, layers, experts], &self.routed));
+        }
         let lines: String = self.before.iter().zip(after).map(|(b, a)| line(b, a)).collect();
         let stem = format!("data/slices/slice-{from_step:06}");
         let name = format!("{stem}.safetensors");
@@ -103,17 +138,27 @@ impl Open {
     }
 }
 
+/// The digest of the elements of a tensor, least significant byte first.
+fn digest(tensor: &Values) -> Digest {
+    let bytes: Vec<u8> = tensor.values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    Digest::of(&bytes)
+}
+
+/// The first four bytes of a digest.
+fn start(digest: &Digest) -> u32 {
+    digest.bytes().first_chunk().map_or(0, |start| u32::from_be_bytes(*start))
+}
+
 /// The line of one tensor. The norm is the root of the sum of the squared differences, in float64 and
 /// in the order of the elements.
 fn line(before: &Values, after: &Values) -> String {
-    let bytes: Vec<u8> = after.values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let moved = before.values.iter().zip(&after.values).fold(0.0, |sum, (before, after)| {
         let moved = f64::from(*after) - f64::from(*before);
         sum + moved * moved
     });
     let line = json!({
         "name": after.name,
-        "sha256_after": Digest::of(&bytes).to_string(),
+        "sha256_after": digest(after).to_string(),
         "update_norm": moved.sqrt(),
     });
     // Weights were finite when the step was made, and so is how far they moved.
@@ -144,7 +189,14 @@ mod tests {
         slices.open(Stretch { from_step: 0, steps: 2 }, weights(0.5));
         let rows = vec![7; recipe.batch_size * (recipe.seq_len + 1)];
         for step in 1..=3 {
-            slices.add(&rows, step as f32, 0.25, Duration::from_millis(500));
+            let stepped = Stepped {
+                loss: step as f32,
+                norm: 0.25,
+                norms: vec![("b".into(), 0.125)],
+                routed: vec![vec![1, 2, 3]; 2],
+                router: None,
+            };
+            slices.add(&rows, &stepped, &weights(step as f32), Duration::from_millis(500));
             let ended = slices.close(step, &recipe, || weights(2.0));
             assert_eq!((ended.len(), slices.is_empty()), (usize::from(step == 2), step >= 2));
             for ended in ended {
@@ -155,6 +207,10 @@ mod tests {
                 assert_eq!(file.tensors["tokens"].shape(), [2, 4, 17]);
                 assert_eq!(file.tensors["logged.loss"].as_floats().unwrap(), [1.0, 2.0]);
                 assert_eq!(file.tensors["logged.grad_norm"].as_floats().unwrap(), [0.25; 2]);
+                let norms = file.tensors["logged.tensor_grad_norm"].as_floats().unwrap();
+                assert_eq!(norms, [0.0, 0.125, 0.0, 0.125]);
+                assert_eq!(file.tensors["logged.tensor_sha256"].shape(), [2, 2]);
+                assert_eq!(file.tensors["logged.routed"].shape(), [2, 2, 3]);
                 assert_eq!(ended.entry.seconds, Some(1.0));
                 assert_eq!((ended.entry.from_step, ended.entry.checkpoint_step), (0, None));
                 let digest = Digest::of(&[2.0_f32, 0.0].map(f32::to_le_bytes).concat());

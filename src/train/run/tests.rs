@@ -250,7 +250,7 @@ fn a_run_that_was_stopped_ends_with_the_same_bytes() {
 }
 
 #[test]
-fn a_run_that_diverges_stops_as_it_stands() {
+fn a_run_that_diverges_is_sealed_as_it_stands() {
     let temporary = tempfile::tempdir().unwrap();
     let plan = plan(|config| {
         config["lr"] = json!(1e30);
@@ -262,9 +262,11 @@ fn a_run_that_diverges_stops_as_it_stands() {
         let refusal = world.run(&plan, temporary.path(), &watched, false).unwrap_err();
         assert_eq!(refusal.code.id, "train::diverged", "{refusal}");
         let folder = temporary.path().join(&plan.id);
-        assert!(has_diverged(&folder));
-        let seen = Unfinished::load(&folder, "run").unwrap();
-        assert!(seen.lines > 0 && seen.torn_bytes == 0);
+        let bundle = Bundle::load_folder(&folder, "receipts/t-moe-s1", None, 1).unwrap();
+        let step = bundle.diverged_at().unwrap().unwrap();
+        assert_eq!(&*refusal.found, format!("none at step {step}"));
+        assert_eq!(bundle.receipt().run.as_ref().unwrap().finished, Some(false));
+        assert_eq!(held_out(&bundle).unwrap(), (None, None));
         let metrics = std::fs::read_to_string(folder.join(METRICS)).unwrap();
         assert!(metrics.lines().last().unwrap().contains("\"nonfinite\":\""), "{metrics}");
     }

@@ -16,7 +16,7 @@ use crate::study::PlannedRun;
 use crate::train::data::Order;
 use crate::train::learner::{Learner, Stepped};
 use crate::train::progress::{News, Pace};
-use crate::train::{DIFFERS, DIVERGED, Recipe};
+use crate::train::{DIFFERS, Recipe};
 
 /// A run that is under way.
 pub struct Training<'a> {
@@ -32,6 +32,7 @@ pub struct Training<'a> {
     slices: Slices,
     /// What is done and written; of `state.step` steps.
     state: State,
+    diverged: bool,
     pace: Pace,
     saved: Instant,
 }
@@ -80,11 +81,12 @@ impl<'a> Training<'a> {
             records,
             slices: Slices::default(),
             state,
+            diverged: false,
             saved: Instant::now(),
         })
     }
 
-    /// Makes the steps that are left.
+    /// Makes the steps that are left, up to one that diverges.
     pub fn steps(&mut self) -> Result<(), Refusal> {
         if self.state.step == 0 {
             self.checkpoint()?;
@@ -100,6 +102,9 @@ impl<'a> Training<'a> {
             let took = self.pace.end();
             self.state.step += 1;
             self.note(&stepped, rate, took)?;
+            if !stepped.is_finite() {
+                break;
+            }
             self.close_slices()?;
             self.checkpoint()?;
             if self.slices.is_empty() && self.saved.elapsed() > self.context.save_every {
@@ -112,11 +117,17 @@ impl<'a> Training<'a> {
     /// Makes the folder a bundle, and answers its digest.
     pub fn finish(mut self) -> Result<Digest, Refusal> {
         self.records.check_end()?;
-        // From here on only the sealing is left, which needs no weights.
-        self.state.records = self.records.reached()?;
-        self.state.clone().save(&mut self.writer, None)?;
-        let unique = self.order.unique(self.recipe.steps, self.context.corpus);
-        let receipt = receipt::receipt(self.plan, self.context, &self.state, unique);
+        // A run that diverged counts in its study, so it is sealed as well, as one that did not finish.
+        let finished = !self.diverged;
+        if finished {
+            // From here on only the sealing is left, which needs no weights.
+            self.state.records = self.records.reached()?;
+            self.state.clone().save(&mut self.writer, None)?;
+        }
+        let unique = self.order.unique(self.state.step, self.context.corpus);
+        let read = self.state.step * self.recipe.tokens_per_step();
+        let run = self.plan.receipt(self.context.plan_commit.clone(), finished);
+        let receipt = receipt::receipt(self.plan, run, self.context, &self.state, (read, unique));
         self.writer.finish(&receipt)
     }
 
@@ -145,7 +156,7 @@ impl<'a> Training<'a> {
         let finite = stepped.is_finite();
         if !self.slices.is_empty() {
             let rows = self.order.rows(step - 1, &self.context.corpus.train);
-            self.slices.add(&rows, stepped.loss, stepped.norm, took);
+            self.slices.add(&rows, stepped, &self.learner.values()?, took);
         }
         let due = step == 1 || step == steps || step.is_multiple_of(self.recipe.log_every);
         if due || !finite {
@@ -153,13 +164,7 @@ impl<'a> Training<'a> {
             let timing = json!({"step": step, "seconds": seconds, "tokens_per_second": speed});
             self.records.add(step, self.record(stepped, rate), &timing)?;
         }
-        if !finite {
-            self.records.reached()?;
-            let place = Place::file(self.folder.display().to_string());
-            let expected = "a finite loss and a finite gradient norm";
-            let found = format!("loss {} and norm {} at step {step}", stepped.loss, stepped.norm);
-            return Err(DIVERGED.at(place, expected, found));
-        }
+        self.diverged = !finite;
         let (speed, left) = (self.pace.speed(), self.pace.left(steps - step));
         let news = News::Stepped { step, loss: stepped.loss, speed, left, logged: due };
         self.context.watcher.tell(&self.plan.id, news);
