@@ -5,11 +5,11 @@
 //!
 //! | name | type, shape | what |
 //! |---|---|---|
-//! | `tokens` | u32 [steps, batch, length + 1] | what each step reads |
-//! | `logged.loss`, `logged.grad_norm` | f32 [steps] | as records have them |
-//! | `logged.tensor_grad_norm` | f32 [steps, tensors] | the norm of each tensor's gradient; 0 where it is moved by a rule |
-//! | `logged.tensor_sha256` | u32 [steps, tensors] | the first four bytes (the first is the highest) of the digest of each tensor after the step |
-//! | `logged.routed` | u32 [steps, layers, experts] | tokens that each expert was chosen for; absent without routers |
+//! | `tokens` | `u32 [steps, batch, length + 1]` | what each step reads |
+//! | `logged.loss`, `logged.grad_norm` | `f32 [steps]` | as records have them |
+//! | `logged.tensor_grad_norm` | `f32 [steps, tensors]` | the norm of each tensor's gradient; 0 where it is moved by a rule |
+//! | `logged.tensor_sha256` | `u32 [steps, tensors]` | the first four bytes (the first is the highest) of the digest of each tensor after the step |
+//! | `logged.routed` | `u32 [steps, layers, experts]` | tokens that each expert was chosen for; absent without routers |
 //!
 //! Tensors are in the order of the lines of the file beside it, which has, of each tensor at the end, the
 //! whole digest and how far it has moved.
