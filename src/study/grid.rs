@@ -56,8 +56,9 @@ impl Grid<'_> {
                 let budget = &budget.part(&tuning.fraction);
                 for arm in self.arms {
                     for rate in &tuning.rates {
-                        let name = format!("{}-{}-tune-{}", self.study, arm.id, rate.text);
-                        let run = self.run(name, arm, budget, tuning.seed, RunKind::Tuning)?;
+                        let kind = RunKind::Tuning;
+                        let name = kind.name(self.study, &arm.id, &budget.id, &rate.text);
+                        let run = self.run(name, arm, budget, tuning.seed, kind)?;
                         runs.push(run.at(rate.value));
                     }
                 }
@@ -67,8 +68,8 @@ impl Grid<'_> {
             for budget in self.budgets {
                 for seed in self.seeds.iter().copied().filter(|s| self.holds(kind, budget, *s)) {
                     for arm in self.arms {
-                        let end = if kind == RunKind::Shared { "-shared" } else { "" };
-                        let name = format!("{}-{}-{}-s{seed}{end}", self.study, arm.id, budget.id);
+                        let which = seed.to_string();
+                        let name = kind.name(self.study, &arm.id, &budget.id, &which);
                         runs.push(self.run(name, arm, budget, seed, kind)?);
                     }
                 }

@@ -28,6 +28,15 @@ impl RunKind {
             Self::Shared => "shared",
         }
     }
+
+    /// The name of the run of an arm, where `which` is the rate that it tries or its seed.
+    pub fn name(self, study: &str, arm: &str, budget: &str, which: &str) -> String {
+        match self {
+            Self::Tuning => format!("{study}-{arm}-tune-{which}"),
+            Self::Best => format!("{study}-{arm}-{budget}-s{which}"),
+            Self::Shared => format!("{study}-{arm}-{budget}-s{which}-shared"),
+        }
+    }
 }
 
 /// One run of a study.
@@ -62,6 +71,11 @@ pub struct PlannedRun {
 }
 
 impl PlannedRun {
+    /// Its name with `*` for what tells it from the others of its kind, arm and budget.
+    pub fn pattern(&self) -> String {
+        self.kind.name(&self.study, &self.arm, &self.budget, "*")
+    }
+
     /// The same run with its learning rate.
     pub fn at(&self, rate: f64) -> Self {
         let mut run = self.clone();

@@ -296,5 +296,5 @@ fn runs_are_listed_without_training() {
     let output = repro(project(), &["train", STUDY, "--list"]);
     let (listed, root) = (text(&output.stdout), PathBuf::from(STUDY));
     assert_eq!(code(&output), 0, "{} of {}", text(&output.stderr), root.display());
-    assert!(listed.contains("smoke-dense-tune-0.016") && listed.contains("16 runs"), "{listed}");
+    assert!(listed.contains("smoke-dense-tune-*") && listed.contains("16 runs"), "{listed}");
 }

@@ -16,7 +16,7 @@ use crate::decimal::grouped;
 use crate::outcome::ExitStatus;
 use crate::portable::Isa;
 use crate::source::{Document, Place, Refusal, Source};
-use crate::study::{PlannedRun, RunKind, Study};
+use crate::study::{PlannedRun, Study};
 use crate::train::campaign::{Campaign, Outcome};
 use watching::Watching;
 
@@ -114,26 +114,23 @@ fn list(study: &Study, wants_json: bool, width: usize) -> String {
         };
         return study.runs().iter().map(run).collect();
     }
-    let headings = ["kind", "steps", "tokens", "P_active", "P_total", "lr"];
+    let headings = ["runs", "tokens", "P_active", "P_total"];
     let mut table = Columns::new(headings.map(str::to_owned).to_vec());
     let number = |number: Option<u64>| number.map_or(String::new(), |n| grouped(&n.to_string()));
+    let mut rows: Vec<(String, Vec<&PlannedRun>)> = Vec::new();
     for run in study.runs() {
-        let rate = run.rate.map_or("as tuned".to_owned(), |rate| rate.to_string());
-        let kind = match run.kind {
-            RunKind::Shared => "shared, if it differs",
-            other => other.word(),
-        };
-        table.row(
-            &run.id,
-            vec![
-                kind.to_owned(),
-                number(Some(run.steps)),
-                number(run.contract.tokens),
-                number(run.model.params_active),
-                number(run.model.params_total),
-                rate,
-            ],
-        );
+        let pattern = run.pattern();
+        match rows.iter_mut().find(|(label, _)| *label == pattern) {
+            Some((_, runs)) => runs.push(run),
+            None => rows.push((pattern, vec![run])),
+        }
+    }
+    for (pattern, runs) in rows {
+        let Some(first) = runs.first() else { continue };
+        let (contract, model) = (&first.contract, &first.model);
+        let numbers = [contract.tokens, model.params_active, model.params_total].map(number);
+        let cells = std::iter::once(runs.len().to_string()).chain(numbers);
+        table.row(&pattern, cells.collect());
     }
     table.render(&format!("{}: {} runs", study.id, study.runs().len()), width, true)
 }
