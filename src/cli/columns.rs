@@ -3,7 +3,7 @@
 
 use crate::report::{clipped, columns, visible, wrap};
 
-/// The widest label that stands in a column.
+/// The widest label that stands in a column where cells would have to be cut for it.
 const LABEL_CAP: usize = 34;
 /// The widest cell that stands in a column.
 const CELL_CAP: usize = 48;
@@ -83,8 +83,10 @@ impl Layout {
             Line::Title(_) => None,
         });
         let all: Vec<_> = rows.chain([(title, &table.headings)]).collect();
-        let label = all.iter().map(|(label, _)| columns(label)).filter(|wide| *wide <= LABEL_CAP);
-        let label = label.max().unwrap_or(0);
+        let widest_label = |cap: usize| {
+            let labels = all.iter().map(|(label, _)| columns(label)).filter(|wide| *wide <= cap);
+            labels.max().unwrap_or(0)
+        };
         let cells = |cap: usize| -> Vec<usize> {
             let row = |cells: &&Vec<String>| cells.iter().all(|cell| columns(cell) <= cap);
             let widest = |(at, heading): (usize, &String)| {
@@ -95,9 +97,15 @@ impl Layout {
             table.headings.iter().enumerate().map(widest).collect()
         };
         // The widest cap under which the page is wide enough.
-        let fits =
-            |cells: &Vec<usize>| label + cells.iter().map(|wide| wide + 2).sum::<usize>() <= width;
-        let found = (LEAST_CELL..=CELL_CAP).rev().map(cells).find(fits);
+        let fits = |label: usize, cells: &Vec<usize>| {
+            label + cells.iter().map(|wide| wide + 2).sum::<usize>() <= width
+        };
+        let (longest, whole) = (widest_label(usize::MAX), cells(CELL_CAP));
+        if fits(longest, &whole) {
+            return Self { label: longest, cells: whole };
+        }
+        let label = widest_label(LABEL_CAP);
+        let found = (LEAST_CELL..=CELL_CAP).rev().map(cells).find(|cells| fits(label, cells));
         Self { label, cells: found.unwrap_or_default() }
     }
 
