@@ -265,6 +265,11 @@ record! {
 }
 
 impl Receipt {
+    /// Whether the run went to its end; none where the receipt does not say.
+    pub fn finished(&self) -> Option<bool> {
+        self.run.as_ref().and_then(|run| run.finished)
+    }
+
     /// A receipt that says nothing but its origin.
     pub fn new(origin: Origin) -> Self {
         Self {

@@ -49,8 +49,7 @@ impl Bundle {
     /// The step at which the run of this bundle diverged: it did not finish, and its last record lacks a
     /// number that is finite.
     pub fn diverged_at(&self) -> Result<Option<u64>, Refusal> {
-        let finished = self.receipt().run.as_ref().and_then(|run| run.finished);
-        if finished != Some(false) || !self.files().contains_key(METRICS) {
+        if self.receipt().finished() != Some(false) || !self.files().contains_key(METRICS) {
             return Ok(None);
         }
         let last = self.document(METRICS)?.root().items()?.last();

@@ -129,8 +129,7 @@ fn judge(
     let receipt = bundle.receipt();
     let stated = receipt.run.as_ref();
     // A run that diverged was made as planned, and counts.
-    let ended = stated.and_then(|stated| stated.finished) == Some(true);
-    if !ended && bundle.diverged_at()?.is_none() {
+    if receipt.finished() != Some(true) && bundle.diverged_at()?.is_none() {
         departures.push((Departure::NotRun, format!("`{}` did not run to its end", run.id)));
     }
     let digest = receipt.extra.get("plan_sha256").and_then(|digest| digest.as_str());

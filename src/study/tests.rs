@@ -443,26 +443,6 @@ fn another_study_file_is_not_the_pinned_one() {
     assert_eq!((refusal.code.id, &refusal.place), ("study::wrong-study", &place));
 }
 
-#[test]
-fn bundles_of_studies_are_found_by_their_receipts() {
-    let root = tempfile::tempdir().unwrap();
-    assert_eq!(present(root.path()).unwrap(), []);
-    let bundle = |name: &str, receipt: &str| {
-        let folder = root.path().join("receipts").join(name).join("data");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("receipt.json"), receipt).unwrap();
-    };
-    bundle("b", r#"{"predicate":{"run":{"id":"b","study":"small"}}}"#);
-    bundle("a", r#"{"predicate":{"run":{"id":"a","study":"other"}}}"#);
-    bundle("c", r#"{"predicate":{"run":{"id":"c"}}}"#);
-    bundle("d", "not a receipt");
-    std::fs::create_dir_all(root.path().join("receipts/e")).unwrap();
-    let found: Vec<_> =
-        present(root.path()).unwrap().into_iter().map(|p| (p.bundle, p.study)).collect();
-    let wanted = [("a", "other"), ("b", "small")];
-    assert_eq!(found, wanted.map(|(bundle, study)| (bundle.to_owned(), study.to_owned())));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Whatever the mixture is, no other width comes nearer than the one that is solved.

@@ -50,7 +50,7 @@ pub fn receipt(
 /// The loss on held-out text at the last checkpoint of a bundle, in nats per token and in bits per byte;
 /// none where it has none, or did not finish.
 pub fn held_out(bundle: &Bundle) -> Result<(Option<f64>, Option<f64>), Refusal> {
-    if bundle.receipt().run.as_ref().and_then(|run| run.finished) == Some(false) {
+    if bundle.receipt().finished() == Some(false) {
         return Ok((None, None));
     }
     let last = bundle.receipt().checkpoints.iter().max_by_key(|checkpoint| checkpoint.step);

@@ -102,7 +102,7 @@ impl<'a> Training<'a> {
             let took = self.pace.end();
             self.state.step += 1;
             self.note(&stepped, rate, took)?;
-            if !stepped.is_finite() {
+            if self.diverged {
                 break;
             }
             self.close_slices()?;
