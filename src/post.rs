@@ -225,7 +225,7 @@ impl Post {
         unique(root, "study", "name")?;
         unique(root, "claim", "id")?;
         if let Some(name) = root.get("default_bundle") {
-            post.pin(name)?;
+            post.pin(name.text()?, name)?;
             post.default_bundle = Some(name.text()?.to_owned());
         }
         post.unbound = each(root, "unbound", |node| post.parse_unbound(node))?;
@@ -245,14 +245,14 @@ impl Post {
         ids.filter_map(|id| id.text().ok()).collect()
     }
 
-    /// The pin that a bundle's name, standing at `name`, refers to.
-    pub fn pin(&self, name: Node) -> Result<&Pin, Refusal> {
-        pinned(&self.pins, name, &UNKNOWN_BUNDLE)
+    /// The pin of the bundle of this name; an unknown one is refused at `asked`.
+    pub fn pin(&self, name: &str, asked: Node) -> Result<&Pin, Refusal> {
+        pinned(&self.pins, name, asked, &UNKNOWN_BUNDLE)
     }
 
-    /// The pin that a study's name, standing at `name`, refers to.
-    pub fn study(&self, name: Node) -> Result<&Pin, Refusal> {
-        pinned(&self.studies, name, &UNKNOWN_STUDY)
+    /// The pin of the study of this name; an unknown one is refused at `asked`.
+    pub fn study(&self, name: &str, asked: Node) -> Result<&Pin, Refusal> {
+        pinned(&self.studies, name, asked, &UNKNOWN_STUDY)
     }
 
     /// The name of the file.
@@ -298,12 +298,16 @@ impl Post {
 }
 
 /// The pin of this name; any other name is refused.
-fn pinned<'a>(pins: &'a [Pin], name: Node, unknown: &'static Code) -> Result<&'a Pin, Refusal> {
-    let text = name.text()?;
-    pins.iter().find(|pin| pin.name == text).ok_or_else(|| {
+fn pinned<'a>(
+    pins: &'a [Pin],
+    name: &str,
+    asked: Node,
+    unknown: &'static Code,
+) -> Result<&'a Pin, Refusal> {
+    pins.iter().find(|pin| pin.name == name).ok_or_else(|| {
         let known: Vec<_> = pins.iter().map(|pin| format!("`{}`", pin.name)).collect();
         let expected = format!("one of {}", known.join(", "));
-        unknown.at(name.place(), expected, format!("`{text}`"))
+        unknown.at(asked.place(), expected, format!("`{name}`"))
     })
 }
 

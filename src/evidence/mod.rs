@@ -5,6 +5,7 @@
 //! so that a report can say what a verdict rests on. Reading and checking bundles is left to `bundle`.
 
 mod library;
+mod lists;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -160,7 +161,18 @@ impl<'a> Evidence<'a> {
             Some(fact) => (FACTS, self.fact_pointer(bundle, fact)?),
             None => (self.file_of(reference)?, reference.required("pointer")?.text()?.to_owned()),
         };
-        let document = self.library.document(bundle.name(), file, reference)?;
+        self.datum_in(bundle, file, pointer, reference)
+    }
+
+    /// The value at `pointer` of a file of a bundle; a refusal stands at `asked`.
+    fn datum_in(
+        &self,
+        bundle: &Bundle,
+        file: &str,
+        pointer: String,
+        asked: Node,
+    ) -> Result<Datum<'a>, Refusal> {
+        let document = self.library.document(bundle.name(), file, asked)?;
         let node = document.root().at(&pointer).map_err(|refusal| {
             let inside = match refusal.place.pointer.as_str() {
                 "" => String::new(),
@@ -168,7 +180,7 @@ impl<'a> Evidence<'a> {
             };
             let found = format!("{}{inside} of `{}`", refusal.found, refusal.place.file);
             let expected = refusal.expected.clone();
-            refusal.code.at(reference.place(), expected, found)
+            refusal.code.at(asked.place(), expected, found)
         })?;
         // However a fact is pointed at, it stays the fact that was typed from one place.
         let odd = file == FACTS && bundle.fact_at(file, &pointer).is_none();
@@ -180,74 +192,6 @@ impl<'a> Evidence<'a> {
     /// Evaluates a term: a reference, a formula over terms, or a parameter object of a model.
     pub fn quantity(&self, term: Node) -> Result<Quantity, Refusal> {
         self.quantity_as(term, Nature::Auto)
-    }
-
-    /// A labelled list of terms; or one `column` of a table of records, each labelled by its `by`; or
-    /// the numbers of the `list` of a document; or the means of several such lists (`mean_of`).
-    pub fn quantities(&self, list: Node) -> Result<Vec<Quantity>, Refusal> {
-        self.quantities_as(list, Nature::Auto)
-    }
-
-    /// The same, where plain values are as exact as `nature` says, unless they say otherwise.
-    pub fn quantities_as(&self, list: Node, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
-        if let Some(column) = list.get("column") {
-            self.column(list, column.text()?, nature)
-        } else if let Some(pointer) = list.get("list") {
-            self.list(list, pointer.text()?, nature)
-        } else if let Some(lists) = list.get("mean_of") {
-            list.only(&["mean_of", "nature"])?;
-            let nature = nature_of(list)?.unwrap_or(nature);
-            self.means(lists, nature)
-        } else {
-            list.items()?.map(|term| self.quantity_as(term, nature)).collect()
-        }
-    }
-
-    /// The numbers of a list that stands in a document.
-    fn list(&self, asked: Node, pointer: &str, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
-        asked.only(&["bundle", "file", "list", "nature"])?;
-        let list = self.document(asked)?.root().at(pointer)?;
-        list.items()?.map(|node| number(node.printed()?, node, asked, nature)).collect()
-    }
-
-    /// The first numbers' mean, the second numbers' mean and so on, of lists of one length.
-    fn means(&self, lists: Node, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
-        let read: Vec<_> = lists
-            .items()?
-            .map(|list| self.quantities_as(list, nature))
-            .collect::<Result<_, Refusal>>()?;
-        let length = read.first().map_or(0, Vec::len);
-        if length == 0 || read.iter().any(|list| list.len() != length) {
-            let lengths: Vec<_> = read.iter().map(|list| list.len().to_string()).collect();
-            let expected = "at least one list, all of one length above 0";
-            return Err(WRONG_INPUTS.at(lists.place(), expected, lengths.join(", ")));
-        }
-        let part = BigRational::new(1.into(), read.len().into());
-        let mean = |at: usize| {
-            let zero = Interval::integer(0);
-            let all = read.iter().filter_map(|list| list.get(at));
-            let sum = all.fold(zero, |sum, quantity| &sum + &quantity.interval);
-            let interval = sum.scaled(&part);
-            let float = nearest_f64(&interval.middle());
-            let text = format_significant(&interval.middle(), 10);
-            Quantity::plain(Operand::computed(text, interval, float))
-        };
-        Ok((0..length).map(mean).collect())
-    }
-
-    /// The numbers of a column in the order of the file; records without it are passed over.
-    fn column(&self, list: Node, column: &str, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
-        list.only(&["bundle", "file", "column", "by", "nature"])?;
-        let by = list.get("by").map(Node::text).transpose()?;
-        let mut numbers = Vec::new();
-        for record in self.document(list)?.root().items()? {
-            let cell = |name: &str| record.get(name).map(Node::printed).transpose();
-            let Some(text) = cell(column)?.filter(|text| !text.is_empty()) else { continue };
-            let number = number(text, record, list, nature)?;
-            let label = by.map(|by| Ok(format!("{by} {}", cell(by)?.unwrap_or_default())));
-            numbers.push(Quantity { label: label.transpose()?.unwrap_or_default(), ..number });
-        }
-        Ok(numbers)
     }
 
     /// Evaluates a term; a plain value is as exact as `nature` says, unless the term says otherwise.
@@ -313,10 +257,11 @@ impl<'a> Evidence<'a> {
         for spec in formula.inputs {
             let input =
                 inputs.get(spec.name).ok_or_else(|| wrong(format!("no `{}`", spec.name)))?;
-            let terms: Vec<Node> = if spec.many { input.items()?.collect() } else { vec![input] };
-            for term in terms {
-                operands.push(self.quantity_as(term, spec.nature)?.into_operand());
-            }
+            let quantities = match spec.many {
+                true => self.quantities_as(input, spec.nature)?,
+                false => vec![self.quantity_as(input, spec.nature)?],
+            };
+            operands.extend(quantities.into_iter().map(Quantity::into_operand));
         }
         let evaluation = formula.evaluate(&operands).map_err(|error| {
             NOT_COMPUTABLE.at(
@@ -353,7 +298,7 @@ impl<'a> Evidence<'a> {
 
     /// The study that stands at `name`.
     pub fn study(&self, name: Node) -> Result<&'a Study, Refusal> {
-        let pin = self.post.study(name)?;
+        let pin = self.post.study(name.text()?, name)?;
         self.library.study(&pin.name).ok_or_else(|| {
             let found = format!("`{}`", pin.name);
             crate::post::UNKNOWN_STUDY.at(name.place(), "a loaded study", found)
@@ -385,19 +330,20 @@ impl<'a> Evidence<'a> {
 
     fn bundle_of(&self, reference: Node) -> Result<&'a Bundle, Refusal> {
         let name = match reference.get("bundle") {
-            Some(name) => self.post.pin(name)?.name.as_str(),
+            Some(name) => self.post.pin(name.text()?, name)?.name.as_str(),
             None => self
                 .post
                 .default_bundle
                 .as_deref()
                 .ok_or_else(|| NO_BUNDLE.at(reference.place(), "`bundle`", "none"))?,
         };
+        self.loaded(name, reference)
+    }
+
+    fn loaded(&self, name: &str, asked: Node) -> Result<&'a Bundle, Refusal> {
         self.library.bundle(name).ok_or_else(|| {
-            crate::post::UNKNOWN_BUNDLE.at(
-                reference.place(),
-                "a loaded bundle",
-                format!("`{name}`"),
-            )
+            let found = format!("`{name}`");
+            crate::post::UNKNOWN_BUNDLE.at(asked.place(), "a loaded bundle", found)
         })
     }
 

@@ -392,6 +392,24 @@ fn groups_of_runs_that_cannot_be_are_refused_where_they_stand() {
             "b = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = { fact = \"moe-2\" } }",
         ),
         (
+            "a range of bundles that the post does not pin",
+            "gap",
+            moe,
+            "b = { label = \"MoE\", values = { bundles = \"run-s{1..2}\", file = \"data/losses.json\", pointer = \"/loss\" } }",
+        ),
+        (
+            "bundles without a range",
+            "gap",
+            moe,
+            "b = { label = \"MoE\", values = { bundles = \"evidence\", file = \"data/losses.json\", pointer = \"/loss\" } }",
+        ),
+        (
+            "a range of bundles and no place in them",
+            "gap",
+            moe,
+            "b = { label = \"MoE\", values = { bundles = \"run-s{1..2}\", file = \"data/losses.json\" } }",
+        ),
+        (
             "a mean of no runs",
             "gap",
             moe,
