@@ -81,7 +81,7 @@ pub enum Command {
     Import(Import),
     /// Lists kinds, formulas, posts, bundles or codes
     List(List),
-    /// Explains a code, a kind, a formula, or `scope`
+    /// Explains a code, a kind, a formula, `values` or `scope`
     Explain(Explain),
     /// Writes receipt and manifests of a folder of transcribed evidence anew
     Seal(Seal),
@@ -387,7 +387,7 @@ pub enum Listing {
 
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// A code such as `identity::differs`, a kind, a formula, or `scope`
+    /// A code such as `identity::differs`, a kind, a formula, `values` or `scope`
     pub name: String,
 }
 

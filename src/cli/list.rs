@@ -32,6 +32,32 @@ again from raw evidence) < replayed (produced again by re-execution). The weakes
 \"Inconclusive\" means that the evidence is there and cannot decide, \"unchecked\" that it is missing.
 ";
 
+/// How the claims of a post file write the values that they rest on.
+const VALUES: &str = "\
+A value of a claim is a term:
+  { fact = \"ID\" }                                  a transcribed fact
+  { bundle = \"B\", file = \"F\", pointer = \"/P\" }     a number in a file of a bundle
+  { formula = \"NAME\", inputs = { ... } }           a formula over terms; `repro list formulas` names them
+  { model = { bundle = \"B\", file = \"F\" }, object = \"total\" }
+                                                   a parameter object of the model of a config, or \"active\";
+                                                   `convention` names another way of counting
+  { timestamp = { ... } }                          a moment, in seconds
+`bundle` may be left out where the post has a `default_bundle`. A term may carry a `label`, and a number its
+`nature`: \"exact\" where it is no rounded print, \"measured\" where it is one.
+
+A list of values is
+  [TERM, ...]                                      terms one by one
+  { bundles = \"run-s{1..6}\", file = \"F\", pointer = \"/P\" }
+                                                   the same place in run-s1, run-s2 to run-s6
+  { bundle = \"B\", file = \"F\", list = \"/P\" }        the numbers of a list
+  { bundle = \"B\", file = \"F\", column = \"C\" }       a column of records, labelled by the column `by`
+  { mean_of = [LIST, ...] }                        means place by place
+  { mean_of = { bundles = \"run-s{1..6}\", file = \"F\", list = \"/P\" } }
+
+A group of runs, such as `a` and `b` of a gap, is { label, values }; { label, mean, spread, n, reading } or
+{ label, printed, n, reading } where only a mean with its spread is published; or a term, which is one run.
+";
+
 /// Prints a list.
 pub fn list(common: &Common, own: &List, output: &Output) -> Answer {
     let json = output.wants_json()?;
@@ -61,11 +87,13 @@ pub fn list(common: &Common, own: &List, output: &Output) -> Answer {
     Ok(ExitStatus::Verified)
 }
 
-/// Explains a code, a kind, a formula, or the scope of a pass.
+/// Explains a code, a kind, a formula, how values are written, or the scope of a pass.
 pub fn explain(own: &Explain, output: &Output) -> Answer {
     let name = own.name.as_str();
     let text = if name == "scope" {
         SCOPE.to_owned()
+    } else if name == "values" {
+        VALUES.to_owned()
     } else if let Some(kind) = KINDS.iter().find(|kind| kind.id() == name) {
         explain_kind(*kind)
     } else if let Some(formula) = Formula::find(name) {
@@ -87,7 +115,7 @@ pub fn explain(own: &Explain, output: &Output) -> Answer {
         let near: Vec<_> =
             codes().iter().map(|code| code.id).filter(|id| id.contains(name)).take(5).collect();
         let expected = if near.is_empty() {
-            "a code, kind, formula, or `scope`".to_owned()
+            "a code, kind, formula, `values` or `scope`".to_owned()
         } else {
             format!("perhaps {}", near.join(", "))
         };

@@ -545,6 +545,7 @@ fn help_and_lists_are_as_recorded() {
         snapshot(&format!("list_{list}"), &stdout(&["list", list]));
     }
     snapshot("explain_scope", &stdout(&["explain", "scope"]));
+    snapshot("explain_values", &stdout(&["explain", "values"]));
     snapshot("explain_code", &stdout(&["explain", "tolerance::too-coarse"]));
     let kinds: Vec<_> = KINDS.iter().map(|kind| stdout(&["explain", kind.id()])).collect();
     snapshot("explain_kinds", &kinds.join("\n\n"));
