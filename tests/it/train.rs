@@ -105,9 +105,10 @@ fn commit(root: &Path) -> String {
     git(&["rev-parse", "HEAD"])
 }
 
-/// The post about the study, with the digests of what was trained in place of those it does not know.
-fn write_post(root: &Path) {
-    let template = std::fs::read_to_string(project().join(POST)).unwrap();
+/// The post about the study, changed by `change`, with the digests of what was trained in place of those
+/// it does not know.
+fn write_post(root: &Path, change: impl Fn(String) -> String) {
+    let template = change(std::fs::read_to_string(project().join(POST)).unwrap());
     let study = repro::digest::Digest::of(&std::fs::read(root.join(STUDY)).unwrap());
     let mut pins = format!("[[study]]\nname = \"smoke\"\ndigest = \"{}\"\n", study.prefixed());
     let mut names: Vec<_> = std::fs::read_dir(root.join("receipts"))
@@ -146,7 +147,7 @@ fn a_study_is_trained_and_a_post_rests_on_its_receipts() {
     let counted = repro(root, &["params", &format!("receipts/{}/{weights}", bundle.name())]);
     assert_eq!(code(&counted), 0, "{}", text(&counted.stderr));
 
-    write_post(root);
+    write_post(root, |text| text);
     let verified = repro(root, &["verify", "--post", "smoke", "--format", "json"]);
     let report: Json = serde_json::from_slice(&verified.stdout).unwrap();
     let claims = report["posts"][0]["claims"].as_array().unwrap();
@@ -259,10 +260,44 @@ fn what_cannot_be_trained_is_said_and_leaves_what_is_valid() {
     refused("train_bytes = 40000", "train_bytes = 20", "data::");
     refused("source = \"language\"", "source = \"text\"\nfile = \"none.txt\"", "source::");
     refused("hidden_size = 16", "hidden_size = 17", "params::impossible-shape");
+    let matched = "match = { mode = \"active\", target = \"moe\" }";
+    let wider = format!("{matched}\nmodel = {{ hidden_size = 64 }}");
+    refused(matched, &wider, "study::no-match");
     refused("schema = \"repro.study/1\"", "schema = \"repro.study/2\"", "study::wrong-schema");
     let missing = repro(root, &["train", "none.toml", "--out", "refused"]);
     assert_eq!(code(&missing), 2);
     assert!(text(&missing.stderr).contains("source::unreadable"), "{}", text(&missing.stderr));
+}
+
+#[test]
+fn a_run_that_diverged_was_made_as_planned() {
+    let temporary = root(|text| untuned(text, 1, "1e30"));
+    let root = temporary.path();
+    commit(root);
+    let diverged = repro(root, &["train", STUDY, "--out", "receipts"]);
+    assert_eq!(code(&diverged), 4, "{}", text(&diverged.stderr));
+    let only_the_plan = |text: String| {
+        let claims: Vec<_> = text.splitn(3, "\n[[claim]]\n").collect();
+        format!("{}\n[[claim]]\n{}", claims[0], claims[1]).replace("15", "2")
+    };
+    write_post(root, only_the_plan);
+    let verdict = || {
+        let verified = repro(root, &["verify", "--post", "smoke", "--format", "json"]);
+        let report: Json = serde_json::from_slice(&verified.stdout).unwrap();
+        report["posts"][0]["claims"][0].clone()
+    };
+    let claim = verdict();
+    assert_eq!(
+        (&claim["id"], &claim["verdict"]),
+        (&"plan".into(), &"verified".into()),
+        "{claim:#}"
+    );
+    // The bundle of a run that was left out is missed, however badly it ended.
+    std::fs::remove_dir_all(root.join("receipts/smoke-moe-short-s1")).unwrap();
+    write_post(root, only_the_plan);
+    let claim = verdict();
+    assert_eq!(claim["verdict"], "refuted", "{claim:#}");
+    assert_eq!(claim["code"], "completeness::not-run", "{claim:#}");
 }
 
 #[cfg(unix)]
