@@ -419,11 +419,10 @@ mod tests {
     #[test]
     fn studies_are_pinned_like_bundles() {
         let pin = format!("[[study]]\nname = \"s\"\ndigest = \"sha256:{}\"\n", "0".repeat(64));
-        let asked = "[[unbound]]\nsource = \"post\"\nquote = \"s\"\nreason = \"t\"\n";
-        let post = parse(&format!("{pin}{asked}")).unwrap();
-        let name = |field: &str| post.document().root().at(&format!("/unbound/0/{field}")).unwrap();
-        assert_eq!(post.study(name("quote")).unwrap().name, "s");
-        assert_eq!(post.study(name("reason")).unwrap_err().code.id, "post::unknown-study");
+        let post = parse(&pin).unwrap();
+        let asked = post.document().root();
+        assert_eq!(post.study("s", asked).unwrap().name, "s");
+        assert_eq!(post.study("t", asked).unwrap_err().code.id, "post::unknown-study");
         assert_eq!(parse(&format!("{pin}{pin}")).unwrap_err().code.id, "post::repeated-id");
     }
 

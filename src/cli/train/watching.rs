@@ -16,8 +16,8 @@ use crate::train::progress::{News, Watcher};
 
 /// How often plain lines say where a run is.
 const LINE_EVERY: Duration = Duration::from_secs(20);
-/// A bar of one run.
-const BAR: &str = "{prefix:32} {bar:20} {pos:>6}/{len:<6} {msg}";
+/// The columns of a line that its bar leaves to the rest: run, steps, time left, loss and speed.
+const BESIDE_BAR: usize = 90;
 
 /// Whoever watches.
 pub struct Watching<'a> {
@@ -78,9 +78,10 @@ impl<'a> Watching<'a> {
         let bar = match &self.shown {
             Shown::Bars(bars) => {
                 let bar = bars.add(ProgressBar::new(steps).with_position(step));
-                // The template is a constant that has been tried.
+                // The templates of all widths are tried in a test.
+                let template = template(self.output.width());
                 bar.set_style(
-                    ProgressStyle::with_template(BAR)
+                    ProgressStyle::with_template(&template)
                         .unwrap_or_else(|_| ProgressStyle::default_bar()),
                 );
                 bar.set_prefix(run.to_owned());
@@ -103,8 +104,10 @@ impl<'a> Watching<'a> {
         let mut runs = self.runs();
         let Some(seen) = runs.get_mut(run) else { return };
         let speed = grouped(&format!("{speed:.0}"));
-        let held_out = seen.held_out.map_or(String::new(), |loss| format!(" (held out {loss:.4})"));
-        let text = format!("loss {loss:.4}{held_out}, {speed} tokens/s, {} left", clock(left));
+        // A narrow terminal cuts the end off.
+        let held_out = seen.held_out.map_or(String::new(), |loss| format!(", held out {loss:.4}"));
+        let left = clock(left);
+        let text = format!("{left} left, loss {loss:.4}, {speed} tokens/s{held_out}");
         if let Some(bar) = &seen.bar {
             bar.set_position(step);
             bar.set_message(text);
@@ -181,6 +184,15 @@ fn event(run: &str, news: &News<'_>) -> Option<Json> {
     Some(event)
 }
 
+/// The line of a run on a terminal so wide: one line, also where there is no room for a bar.
+fn template(width: usize) -> String {
+    let bar = match width.saturating_sub(BESIDE_BAR).min(20) {
+        0..4 => String::new(),
+        bar => format!("{{bar:{bar}}} "),
+    };
+    format!("{{prefix:32}} {bar}{{pos:>6}}/{{len:<6}} {{wide_msg}}")
+}
+
 /// A duration as a clock shows it.
 fn clock(duration: Duration) -> String {
     let seconds = duration.as_secs();
@@ -226,7 +238,10 @@ mod tests {
     }
 
     #[test]
-    fn the_bar_has_a_style() {
-        assert!(ProgressStyle::with_template(BAR).is_ok());
+    fn every_width_has_a_template() {
+        for width in 0..=140 {
+            assert!(ProgressStyle::with_template(&template(width)).is_ok(), "{width}");
+        }
+        assert!(!template(80).contains("{bar") && template(140).contains("{bar:20}"));
     }
 }
