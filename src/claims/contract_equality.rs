@@ -1,6 +1,7 @@
 //! What is said to be held fixed is equal where the compared numbers were read.
 
-use super::tolerance::{fraction, percent};
+use super::statement::worst;
+use super::tolerance::{Declared, fraction, judge, percent, printed};
 use super::{ClaimKind, Field};
 use crate::contract::Schedule;
 use crate::decimal::format_significant;
@@ -17,6 +18,7 @@ const EQUAL_PERCENT: i32 = 2;
 crate::source::codes! {
     NOT_EQUAL = "contract_equality::not-equal", "a quantity that is said to be held fixed differs where the numbers were read", "compare at equal values, or say that it differs";
     ALL_EQUAL = "contract_equality::all-equal", "quantities that are said to differ are equal", "correct the sentence";
+    OTHER_VALUE = "contract_equality::other-value", "what is held fixed is equal, but has another value than printed", "correct the printed value";
     NOT_GROWING = "contract_equality::not-growing", "values that are said to grow do not", "correct the sentence";
     UNDECIDED = "contract_equality::undecided", "the printed digits do not decide", "publish more digits";
     ALSO_DIFFERS = "contract_equality::also-differs", "something else that the numbers depend on differs", "hold it fixed, or name it where the numbers are compared";
@@ -38,8 +40,9 @@ impl ClaimKind for Kind {
         "Computes the quantity for each run at the step where its number was read, and reports largest over \
          smallest. Equal means within the declared tolerance, else within 2%, the verifier's default. \
          With `runs` (a config and a step each) the phase of the learning-rate schedule is compared too, \
-         and `also` adds further quantities; those are reported beside the verdict. `relation` states \
-         \"grows\" (each value above the one before) or \"differs\" instead of \"equal\".\n\
+         and `also` adds further quantities; those are reported beside the verdict. A `claimed` number must \
+         be that of every run, by its printed digits. `relation` states \"grows\" (each value above the one \
+         before) or \"differs\" instead of \"equal\".\n\
          How it can mislead: it sees only the quantities that it is given; a contract has many.\n\
          Reference: Hägele et al. 2024, Scaling Laws and Compute-Optimal Training Beyond Fixed Training \
          Durations, on reading losses inside and outside the cooldown."
@@ -75,8 +78,14 @@ impl ClaimKind for Kind {
         let node = claim.node;
         let main = Comparison::read(node, evidence)?;
         let relation = node.get("relation");
+        if let (Some(relation), Some(_)) = (relation, claim.claimed)
+            && relation.text()? != "equal"
+        {
+            let expected = "no `claimed`, which is one value of all runs";
+            return Err(BAD_CHOICE.at(claim.place(), expected, "one for runs that differ"));
+        }
         let mut outcome = match relation.map(Node::text).transpose()? {
-            None | Some("equal") => main.equal(),
+            None | Some("equal") => worst(vec![main.equal(), main.is_what_is_printed(claim)?]),
             Some("grows") => main.grows(),
             Some("differs") => main.differs(),
             Some(other) => {
@@ -145,6 +154,14 @@ impl<'a> Comparison<'a> {
         let whose = if declared.is_some() { "declared" } else { "the verifier's default" };
         let tolerance = declared.unwrap_or_else(|| percent(EQUAL_PERCENT));
         Ok(Self { quantity: node.required("quantity")?.text()?, values, tolerance, whose })
+    }
+
+    /// Whether each value is the one that the claim prints, where it prints one.
+    fn is_what_is_printed(&self, claim: &Claim) -> Result<Outcome, Refusal> {
+        let Some(node) = claim.claimed else { return Ok(Outcome::verified()) };
+        let claimed = printed(node)?;
+        let one = |value| judge(&claimed, value, &Declared::default(), &OTHER_VALUE);
+        Ok(worst(self.values.iter().map(one).collect()))
     }
 
     fn text(&self) -> String {

@@ -392,6 +392,12 @@ fn groups_of_runs_that_cannot_be_are_refused_where_they_stand() {
             "b = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = { fact = \"moe-2\" } }",
         ),
         (
+            "one value for runs that differ",
+            "contract_equality",
+            "quantity = \"tokens\"",
+            "claimed = \"100\"\nrelation = \"differs\"\nquantity = \"tokens\"",
+        ),
+        (
             "a range of bundles that the post does not pin",
             "gap",
             moe,
