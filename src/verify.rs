@@ -262,7 +262,7 @@ pub fn judge(post: &Post, library: &Library, threads: usize) -> Judged {
 pub fn judge_claim(post: &Post, claim: &Claim, library: &Library) -> Result<ClaimReport, Refusal> {
     let kind = claims::kind_of(claim)?;
     let evidence = Evidence::new(library, post);
-    let outcome = kind.check(claim, &evidence)?;
+    let outcome = claims::judge(kind, claim, &evidence)?;
     let (exhibits, origin) = evidence.shown();
     Ok(ClaimReport {
         id: claim.id.to_owned(),

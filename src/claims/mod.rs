@@ -46,7 +46,7 @@ mod statement;
 mod tolerance;
 
 use crate::evidence::{BAD_CHOICE, Evidence};
-use crate::outcome::{Outcome, Weight};
+use crate::outcome::{Outcome, Verdict, Weight};
 use crate::post::Claim;
 use crate::source::{Code, Node, Refusal, codes};
 
@@ -54,6 +54,7 @@ codes! {
     UNKNOWN_KIND = "claims::unknown-kind", "there is no claim kind of this name", "`repro list kinds` names them; `scripts/new_claim_kind.sh` makes a new one";
     NOT_PRINTED = "claims::not-printed", "the claimed value is not a printed number", "write it exactly as the publication prints it";
     NO_CLAIMED = "claims::no-claimed", "this kind of claim needs the claimed value", "add `claimed = \"…\"`, exactly as printed";
+    CLAIMED_ELSEWHERE = "claims::claimed-elsewhere", "the claimed number is none of those that the claim rests on", "correct it, or name the value among the fields of the claim";
 }
 
 /// A field that a kind reads beside those that every claim has.
@@ -93,6 +94,11 @@ pub trait ClaimKind: Sync {
     fn codes(&self) -> &'static [&'static Code];
     /// Whether being wrong turns a conclusion or only a digit.
     fn weight(&self) -> Weight;
+    /// Whether its check compares the claimed number. Where it does not, that number must be one of those
+    /// that the claim rests on.
+    fn judges_claimed(&self) -> bool {
+        true
+    }
     /// Judges a claim. A refusal means that the claim or its evidence is malformed.
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal>;
 }
@@ -152,6 +158,23 @@ pub fn kind_of(claim: &Claim) -> Result<&'static dyn ClaimKind, Refusal> {
         claim.node.required(field.name)?;
     }
     Ok(*kind)
+}
+
+/// Judges a claim.
+pub fn judge(kind: &dyn ClaimKind, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
+    let outcome = kind.check(claim, evidence)?;
+    let claimed = claim.claimed.map(Node::text).transpose()?.unwrap_or_default();
+    let is_number = claimed.contains(|c: char| c.is_ascii_digit());
+    if outcome.verdict == Verdict::Verified
+        && is_number
+        && !kind.judges_claimed()
+        && !evidence.prints(claimed)
+    {
+        let reason = format!("\"{claimed}\" is not among the values that the claim rests on");
+        let unchecked = Outcome::unchecked(&CLAIMED_ELSEWHERE, reason).giving(outcome.recomputed);
+        return Ok(Outcome { notes: outcome.notes, ..unchecked });
+    }
+    Ok(outcome)
 }
 
 /// A field that holds one of a few words.

@@ -53,6 +53,10 @@ impl ClaimKind for Kind {
         Weight::Decision
     }
 
+    fn judges_claimed(&self) -> bool {
+        false
+    }
+
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let node = claim.node;
         let list = node.required("values")?;

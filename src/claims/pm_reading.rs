@@ -83,6 +83,10 @@ impl ClaimKind for Kind {
         Weight::Decision
     }
 
+    fn judges_claimed(&self) -> bool {
+        false
+    }
+
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let rule = Rule::read(claim.node)?;
         let comparison = Comparison::read(claim.node, claim, evidence)?;

@@ -67,6 +67,10 @@ impl ClaimKind for Kind {
         Weight::Decision
     }
 
+    fn judges_claimed(&self) -> bool {
+        false
+    }
+
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let node = claim.node;
         let rule = Rule::of(claim, evidence)?.towards(Direction::Differs);

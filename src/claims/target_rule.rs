@@ -55,6 +55,10 @@ impl ClaimKind for Kind {
         Weight::Decision
     }
 
+    fn judges_claimed(&self) -> bool {
+        false
+    }
+
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let loss = evidence.quantity(claim.node.required("loss")?)?;
         let target = evidence.quantity(claim.node.required("target")?)?;

@@ -64,6 +64,10 @@ impl ClaimKind for Kind {
         Weight::Digit
     }
 
+    fn judges_claimed(&self) -> bool {
+        false
+    }
+
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let node = claim.node;
         let outcome = if node.get("started").is_some() {

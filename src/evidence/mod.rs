@@ -42,6 +42,7 @@ pub struct Evidence<'a> {
     library: &'a Library,
     post: &'a Post,
     shown: RefCell<Vec<(Exhibit, Origin)>>,
+    printed: RefCell<Vec<&'a str>>,
 }
 
 /// One value of a bundle.
@@ -141,7 +142,7 @@ impl Quantity {
 impl<'a> Evidence<'a> {
     /// The view that a claim of `post` has on `library`.
     pub fn new(library: &'a Library, post: &'a Post) -> Self {
-        Self { library, post, shown: RefCell::default() }
+        Self { library, post, shown: RefCell::default(), printed: RefCell::default() }
     }
 
     /// Everything shown so far, sorted, and the weakest origin among it.
@@ -152,6 +153,11 @@ impl<'a> Evidence<'a> {
         exhibits.sort();
         exhibits.dedup();
         (exhibits, weakest)
+    }
+
+    /// Whether one of the values shown so far is printed so.
+    pub fn prints(&self, text: &str) -> bool {
+        self.printed.borrow().contains(&text)
     }
 
     /// Follows a reference.
@@ -186,6 +192,7 @@ impl<'a> Evidence<'a> {
         let odd = file == FACTS && bundle.fact_at(file, &pointer).is_none();
         let exhibit = exhibit(bundle, file, &if odd { node.pointer() } else { pointer });
         self.shown.borrow_mut().push((exhibit.clone(), bundle.origin().into()));
+        self.printed.borrow_mut().extend(node.printed().ok());
         Ok(Datum { node, exhibit })
     }
 
