@@ -55,8 +55,8 @@ pub struct Mutant {
 
 /// Changes every number that `posts` claim or rest on.
 pub fn mutate(posts: &[Post], library: &mut Library) -> Result<Vec<Mutant>, Refusal> {
-    let units = units::collect(posts, library)?;
     let bench = Bench::new(posts, library);
+    let units = units::collect(posts, library, &bench.readers)?;
     let mut mutants = Vec::with_capacity(units.len());
     for unit in units {
         let first_digit = bench.change(&unit, Digit::First, library)?;
@@ -69,13 +69,15 @@ pub fn mutate(posts: &[Post], library: &mut Library) -> Result<Vec<Mutant>, Refu
 /// A claim by its post and its position there.
 type Seat = (usize, usize);
 
+/// By bundle and file: the pointer that is read, empty for the whole file, and the claim that reads it.
+type Readers = HashMap<(String, String), Vec<(String, Seat)>>;
+
 /// The claims of all posts as they are judged without any change, and what each of them reads.
 struct Bench<'a> {
     posts: &'a [Post],
     claims: Vec<Vec<Claim<'a>>>,
     before: HashMap<Seat, ClaimReport>,
-    /// By bundle and file: the pointer read, empty for the whole file, and the claim.
-    readers: HashMap<(String, String), Vec<(String, Seat)>>,
+    readers: Readers,
     seats: HashMap<(usize, String), Seat>,
 }
 

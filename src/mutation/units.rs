@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::bundle::{Bundle, FACTS};
+use super::Readers;
+use crate::bundle::{self, Bundle, FACTS};
 use crate::decimal::Printed;
 use crate::evidence::Library;
 use crate::outcome::Origin;
@@ -129,8 +130,9 @@ impl Unit {
 /// The key by which typings of one number find each other: document, place, text.
 type Key = (Option<String>, String, String);
 
-/// Every number that `posts` claim, and every number of the bundles that they pin, in order.
-pub fn collect(posts: &[Post], library: &Library) -> Result<Vec<Unit>, Refusal> {
+/// Every number that `posts` claim, and every number of the bundles that they pin, in order. What a trainer
+/// or importer wrote, nobody typed and nobody published as a whole: of that, the values that claims read.
+pub fn collect(posts: &[Post], library: &Library, readers: &Readers) -> Result<Vec<Unit>, Refusal> {
     let mut units: BTreeMap<Key, (Option<Origin>, Vec<Typing>)> = BTreeMap::new();
     for post in posts {
         for claim in post.claims().filter_map(Result::ok) {
@@ -149,12 +151,20 @@ pub fn collect(posts: &[Post], library: &Library) -> Result<Vec<Unit>, Refusal> 
     let names: BTreeSet<_> =
         posts.iter().flat_map(|post| &post.pins).map(|pin| &pin.name).collect();
     for bundle in names.into_iter().filter_map(|name| library.bundle(name)) {
+        let typed = bundle.origin() == bundle::Origin::Transcribed;
         for file in bundle.documents() {
+            let read = readers.get(&(bundle.name().to_owned(), file.to_owned()));
+            if !typed && read.is_none() {
+                continue;
+            }
             let document = bundle.document(file)?;
             let mut values = Vec::new();
             numbers(&document.root, String::new(), file == FACTS, &mut values);
             for (pointer, text) in values {
                 let (key, shown) = published(bundle, file, &pointer, &text);
+                if !typed && !read.into_iter().flatten().any(|(read, _)| *read == shown) {
+                    continue;
+                }
                 let typing = Typing::Value {
                     bundle: bundle.name().to_owned(),
                     file: file.to_owned(),

@@ -11,6 +11,10 @@ use super::{Refused, Summary, T, one_sample, welch};
 /// The most runs that are searched.
 pub const MOST_RUNS: usize = 1_000_000;
 
+/// The relative precision of a gap, and the most steps of the search for it.
+const ROOT_PRECISION: f64 = 1e-13;
+const MOST_STEPS: usize = 200;
+
 /// Whether a test looks for a gap on one side of zero or on both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sides {
@@ -62,17 +66,22 @@ impl Goal {
         Ok(Self { alpha, power, sides })
     }
 
-    /// The probability of detecting a gap that is `delta` standard errors.
-    fn detects(&self, delta: f64, df: f64) -> Result<f64, Refused> {
+    /// The t that a test must pass.
+    fn critical(&self, df: f64) -> Result<f64, Refused> {
         let student = StudentT::new(df)?;
-        let delta = delta.abs();
         Ok(match self.sides {
-            Sides::One => noncentral_t_upper(student.upper_quantile(self.alpha), df, delta),
-            Sides::Two => {
-                let critical = student.upper_quantile(self.alpha / 2.0);
-                noncentral_t_upper(critical, df, delta) + noncentral_t_upper(critical, df, -delta)
-            }
+            Sides::One => student.upper_quantile(self.alpha),
+            Sides::Two => student.upper_quantile(self.alpha / 2.0),
         })
+    }
+
+    /// The probability of detecting a gap that is `delta` standard errors, from 0 up.
+    fn detects(&self, delta: f64, df: f64, critical: f64) -> f64 {
+        let right = noncentral_t_upper(critical, df, delta);
+        match self.sides {
+            Sides::One => right,
+            Sides::Two => right + noncentral_t_upper(critical, df, -delta),
+        }
     }
 
     /// The smallest gap that a test of this standard error and these degrees of freedom detects.
@@ -80,23 +89,17 @@ impl Goal {
         if standard_error.is_nan() || standard_error <= 0.0 {
             return Err(Refused::NoSpread);
         }
+        let critical = self.critical(df)?;
+        let over = |delta: f64| self.detects(delta, df, critical) - self.power;
         let (mut low, mut high) = (0.0, 1.0);
-        while self.detects(high, df)? < self.power {
+        while over(high) < 0.0 {
             low = high;
             high *= 2.0;
             if high > 1e12 {
                 return Err(Refused::OutOfRange);
             }
         }
-        while high - low > 1e-13 * high {
-            let middle = low + (high - low) / 2.0;
-            if self.detects(middle, df)? < self.power {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(high * standard_error)
+        Ok(root(over, low, high) * standard_error)
     }
 
     /// The fewest runs of each arm, from two up, that detect `gap`.
@@ -106,7 +109,7 @@ impl Goal {
         }
         let enough = |runs: usize| -> Result<bool, Refused> {
             let test = design.test(gap, runs)?;
-            Ok(self.detects(test.t, test.df)? >= self.power)
+            Ok(self.detects(test.t.abs(), test.df, self.critical(test.df)?) >= self.power)
         };
         let (mut too_few, mut runs) = (1, 2);
         while !enough(runs)? {
@@ -126,6 +129,38 @@ impl Goal {
         }
         Ok(runs)
     }
+}
+
+/// Where a growing function that is not above zero at `low` and not below it at `high` crosses zero: false
+/// position, in which an end that stays counts for half (the Illinois rule).
+fn root(function: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
+    let (mut below, mut above) = (function(low), function(high));
+    let (mut at, mut stayed) = (high, 0);
+    for _ in 0..MOST_STEPS {
+        let last = at;
+        at = (low * above - high * below) / (above - below);
+        if !(at > low && at < high) {
+            at = low + (high - low) / 2.0;
+        }
+        let value = function(at);
+        if value == 0.0 || (at - last).abs() <= ROOT_PRECISION * at {
+            break;
+        }
+        if value < 0.0 {
+            (low, below) = (at, value);
+            if stayed == 1 {
+                above /= 2.0;
+            }
+            stayed = 1;
+        } else {
+            (high, above) = (at, value);
+            if stayed == -1 {
+                below /= 2.0;
+            }
+            stayed = -1;
+        }
+    }
+    at
 }
 
 #[cfg(test)]
@@ -149,6 +184,17 @@ mod tests {
         assert_eq!(two.runs_needed(0.5, Design::Paired(1.0)), Ok(34));
         assert_eq!(two.runs_needed(-0.5, Design::TwoArms(1.0, 1.0)), Ok(64));
         assert_eq!(one.runs_needed(3.0, Design::Paired(1.0)), Ok(5));
+    }
+
+    #[test]
+    fn a_crossing_is_found_from_both_sides() {
+        for wanted in [0.01, 0.1, 0.5, 0.999] {
+            for power in [1, 3, 9] {
+                let curve = |x: f64| x.powi(power) - f64::powi(wanted, power);
+                let found = root(curve, 0.0, 1.0);
+                assert!((found - wanted).abs() < 1e-9 * wanted, "{found} is not {wanted}");
+            }
+        }
     }
 
     #[test]
