@@ -2,7 +2,7 @@
 
 use super::statement::worst;
 use super::tolerance::{Declared, fraction, judge, percent, printed};
-use super::{ClaimKind, Field};
+use super::{ClaimKind, Field, choice};
 use crate::contract::Schedule;
 use crate::decimal::format_significant;
 use crate::evidence::{BAD_CHOICE, Evidence, Quantity, whole};
@@ -77,25 +77,15 @@ impl ClaimKind for Kind {
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let node = claim.node;
         let main = Comparison::read(node, evidence)?;
-        let relation = node.get("relation");
-        if let (Some(relation), Some(_)) = (relation, claim.claimed)
-            && relation.text()? != "equal"
-        {
-            let expected = "no `claimed`, which is one value of all runs";
-            return Err(BAD_CHOICE.at(claim.place(), expected, "one for runs that differ"));
-        }
-        let mut outcome = match relation.map(Node::text).transpose()? {
-            None | Some("equal") => worst(vec![main.equal(), main.is_what_is_printed(claim)?]),
-            Some("grows") => main.grows(),
-            Some("differs") => main.differs(),
-            Some(other) => {
-                let place = relation.unwrap_or(node).place();
-                return Err(BAD_CHOICE.at(
-                    place,
-                    "`equal`, `grows` or `differs`",
-                    format!("`{other}`"),
-                ));
+        let relation = choice(node, "relation", &["equal", "grows", "differs"])?.unwrap_or("equal");
+        let mut outcome = match relation {
+            "equal" => worst(vec![main.equal(), main.is_what_is_printed(claim)?]),
+            _ if claim.claimed.is_some() => {
+                let expected = "no `claimed`, which is one value of all runs";
+                return Err(BAD_CHOICE.at(claim.place(), expected, "one for runs that differ"));
             }
+            "grows" => main.grows(),
+            _ => main.differs(),
         };
         if let Some(also) = node.get("also") {
             for further in also.items()? {
@@ -117,8 +107,8 @@ impl ClaimKind for Kind {
         }
         let allowed =
             format!("{}% ({})", format_significant(&(&main.tolerance * hundred()), 4), main.whose);
-        let outcome = match relation.map(Node::text).transpose()? {
-            Some("grows") => outcome.within("exact", "each interval above the one before"),
+        let outcome = match relation {
+            "grows" => outcome.within("exact", "each interval above the one before"),
             _ => outcome.within("ratio", allowed),
         };
         Ok(outcome.giving(main.text()).by(Method::Recomputed))

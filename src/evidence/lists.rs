@@ -24,10 +24,6 @@ impl<'a> Evidence<'a> {
 
     /// The same, where plain values are as exact as `nature` says, unless they say otherwise.
     pub fn quantities_as(&self, list: Node, nature: Nature) -> Result<Vec<Quantity>, Refusal> {
-        let nature = match list.members() {
-            Ok(_) => nature_of(list)?.unwrap_or(nature),
-            Err(_) => nature,
-        };
         if let Some(column) = list.get("column") {
             self.column(list, column.text()?, nature)
         } else if let Some(pointer) = list.get("list") {
@@ -35,6 +31,7 @@ impl<'a> Evidence<'a> {
             numbers(self.document(list)?, pointer.text()?, list, nature)
         } else if let Some(lists) = list.get("mean_of") {
             list.only(&["mean_of", "nature"])?;
+            let nature = nature_of(list)?.unwrap_or(nature);
             self.means(lists, nature)
         } else if let Some(bundles) = list.get("bundles") {
             list.only(&["bundles", "file", "pointer", "nature"])?;

@@ -90,12 +90,12 @@ impl Goal {
             return Err(Refused::NoSpread);
         }
         let critical = self.critical(df)?;
-        let over = |delta: f64| self.detects(delta, df, critical) - self.power;
-        let (mut low, mut high) = (0.0, 1.0);
-        while over(high) < 0.0 {
+        let over = |delta: f64| (delta, self.detects(delta, df, critical) - self.power);
+        let (mut low, mut high) = (over(0.0), over(1.0));
+        while high.1 < 0.0 {
             low = high;
-            high *= 2.0;
-            if high > 1e12 {
+            high = over(2.0 * low.0);
+            if high.0 > 1e12 {
                 return Err(Refused::OutOfRange);
             }
         }
@@ -131,10 +131,10 @@ impl Goal {
     }
 }
 
-/// Where a growing function that is not above zero at `low` and not below it at `high` crosses zero: false
-/// position, in which an end that stays counts for half (the Illinois rule).
-fn root(function: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
-    let (mut below, mut above) = (function(low), function(high));
+/// Where a growing function crosses zero between two points of it, as `function` gives them with their
+/// values: false position, in which an end that stays counts for half (the Illinois rule).
+fn root(function: impl Fn(f64) -> (f64, f64), low: (f64, f64), high: (f64, f64)) -> f64 {
+    let ((mut low, mut below), (mut high, mut above)) = (low, high);
     let (mut at, mut stayed) = (high, 0);
     for _ in 0..MOST_STEPS {
         let last = at;
@@ -142,7 +142,7 @@ fn root(function: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
         if !(at > low && at < high) {
             at = low + (high - low) / 2.0;
         }
-        let value = function(at);
+        let (_, value) = function(at);
         if value == 0.0 || (at - last).abs() <= ROOT_PRECISION * at {
             break;
         }
@@ -190,8 +190,8 @@ mod tests {
     fn a_crossing_is_found_from_both_sides() {
         for wanted in [0.01, 0.1, 0.5, 0.999] {
             for power in [1, 3, 9] {
-                let curve = |x: f64| x.powi(power) - f64::powi(wanted, power);
-                let found = root(curve, 0.0, 1.0);
+                let curve = |x: f64| (x, x.powi(power) - f64::powi(wanted, power));
+                let found = root(curve, curve(0.0), curve(1.0));
                 assert!((found - wanted).abs() < 1e-9 * wanted, "{found} is not {wanted}");
             }
         }
