@@ -86,8 +86,8 @@ class Model:
             added = added + c["aux_loss_alpha"] * c["num_experts"] * (shares.mean(0) * load / load.sum()).sum()
         return y, added
 
-    def loss(self, inputs, targets):
-        """Cross-entropy of a batch (rows, T), and what routers add to it."""
+    def logits(self, inputs):
+        """Logits of all tokens of a batch (rows, T), one after the other, and what routers add to the loss."""
         self.loads, added = [], 0.0
         x = self.w["model.embed_tokens.weight"][inputs.flatten()]
         for layer in range(self.c["num_hidden_layers"]):
@@ -100,7 +100,12 @@ class Model:
             else:
                 x = x + self.swiglu(h, name + ".mlp")
         head = "model.embed_tokens" if self.c["tie_word_embeddings"] else "lm_head"
-        return F.cross_entropy(self.linear(self.norm(x, "model.norm"), head), targets.flatten()), added
+        return self.linear(self.norm(x, "model.norm"), head), added
+
+    def loss(self, inputs, targets):
+        """Cross-entropy of a batch (rows, T), and what routers add to it."""
+        logits, added = self.logits(inputs)
+        return F.cross_entropy(logits, targets.flatten()), added
 
     def rebalance(self):
         """Moves the biases of the routers against the loads of the last step."""
@@ -115,11 +120,27 @@ def learning_rate(c, step):
         return c["lr"] * (step + 1) / c["warmup_steps"]
     floor = c["decay_floor"]
     if c["schedule"] == "cosine":
-        part = (step - c["warmup_steps"]) / (c["schedule_steps"] - c["warmup_steps"])
+        part = min((step - c["warmup_steps"]) / max(c["schedule_steps"] - c["warmup_steps"], 1), 1)
         return c["lr"] * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * part)))
     seen = step * c["batch_size"] * c["seq_len"]
     part = min(max(seen - c["hold_tokens"], 0) / max(c["decay_tokens"], 1), 1)
     return c["lr"] * (1 - (1 - floor) * part)
+
+
+def adamw(c, weights, fused=True):
+    """The optimizer of a recipe: matrices decay, norms do not."""
+    groups = [{"params": [w for w in weights if w.dim() > 1], "weight_decay": c["weight_decay"]},
+              {"params": [w for w in weights if w.dim() == 1], "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=c["lr"], betas=(c["adam_beta1"], c["adam_beta2"]), eps=c["adam_eps"],
+                             fused=fused, foreach=None if fused else True)
+
+
+def clip(c, gradients):
+    """Scales gradients down to the norm that they may have, and answers the norm that they had."""
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if c["grad_clip"] and norm > c["grad_clip"]:
+        torch._foreach_mul_(gradients, c["grad_clip"] / norm)
+    return norm
 
 
 class Twin:
@@ -140,21 +161,11 @@ class Twin:
             sparse = range(self.config["num_dense_layers"], self.config["num_hidden_layers"])
             self.model.bias = {layer: torch.zeros(self.config["num_experts"], dtype=dtype) for layer in sparse}
         self.start = self.step = start
-        self.optimizer = self.adamw(weights, stored, start, fused)
-
-    def adamw(self, weights, stored, start, fused):
-        """Matrices decay, norms do not; moments come from the checkpoint where it has them."""
-        c = self.config
-        groups = [{"params": [w for w in weights.values() if w.dim() > 1], "weight_decay": c["weight_decay"]},
-                  {"params": [w for w in weights.values() if w.dim() == 1], "weight_decay": 0.0}]
-        optimizer = torch.optim.AdamW(groups, lr=c["lr"], betas=(c["adam_beta1"], c["adam_beta2"]), eps=c["adam_eps"],
-                                      fused=fused, foreach=None if fused else True)
-        for name, weight in weights.items():
-            if start:
-                optimizer.state[weight] = {"step": torch.tensor(float(start)),
-                                           "exp_avg": stored[f"optimizer.m.{name}"],
-                                           "exp_avg_sq": stored[f"optimizer.v.{name}"]}
-        return optimizer
+        self.optimizer = adamw(self.config, weights.values(), fused)
+        for name, weight in weights.items() if start else ():
+            self.optimizer.state[weight] = {"step": torch.tensor(float(start)),
+                                            "exp_avg": stored[f"optimizer.m.{name}"],
+                                            "exp_avg_sq": stored[f"optimizer.v.{name}"]}
 
     def train_step(self):
         """One update on the next batch of the slice, which starts again at its end; loss, gradient norm, rate."""
@@ -162,10 +173,7 @@ class Twin:
         loss, added = self.model.loss(batch[:, :-1], batch[:, 1:])
         self.optimizer.zero_grad()
         (loss + added).backward()
-        weights = self.model.w.values()
-        norm = torch.nn.utils.get_total_norm([w.grad for w in weights])
-        if self.config["grad_clip"] and norm > self.config["grad_clip"]:
-            torch._foreach_mul_([w.grad for w in weights], self.config["grad_clip"] / norm)
+        norm = clip(self.config, [w.grad for w in self.model.w.values()])
         rate = learning_rate(self.config, self.step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
