@@ -215,14 +215,9 @@ class Slice:
             logged[name] = logged[name][:, order].float()
         if not logged["routed"].numel():
             del logged["routed"]
-        ends = [{"name": names(own[at]), "sha256_after": sha256(self.before[own[at]]),
-                 "update_norm": norm64(self.before[own[at]].double() - self.first[own[at]])} for at in order]
+        ends = {names(name): (self.first[name], self.before[name]) for name in own}
         run.slice(self.start, torch.stack(self.tokens), logged, ends, seconds=self.seconds,
                   checkpoint_step=self.start)
-
-
-def sha256(tensor):
-    return hashlib.sha256(tensor.contiguous().numpy().tobytes()).hexdigest()
 
 
 def hf_name(name):
@@ -248,7 +243,7 @@ def save(trainer, run, names, keep):
 
 def train(trainer, run, names):
     """The whole run, as its config says."""
-    c, opened, began, logged = trainer.c, [], time.perf_counter(), 0
+    c, opened, spent, logged = trainer.c, [], 0.0, 0
     tokens = c["batch_size"] * c["seq_len"]
     while True:
         if trainer.done in c["checkpoints"]:
@@ -260,6 +255,7 @@ def train(trainer, run, names):
         batch, before = trainer.batch(), time.perf_counter()
         stepped = trainer.step(batch)
         seconds = time.perf_counter() - before
+        spent += seconds
         for part in opened:
             part.add(batch, stepped, trainer.tensors(), seconds)
             if part.start + part.steps == trainer.done:
@@ -268,10 +264,9 @@ def train(trainer, run, names):
         if trainer.done in (1, c["steps"]) or trainer.done % c["log_every"] == 0:
             run.log({"loss": stepped["loss"], "grad_norm": stepped["grad_norm"], "lr": stepped["lr"],
                      **router(stepped["routed"])}, step=trainer.done, tokens=trainer.done * tokens)
-            passed = time.perf_counter() - began
-            run.timing({"seconds": passed, "tokens_per_second": (trainer.done - logged) * tokens / passed},
+            run.timing({"seconds": spent, "tokens_per_second": (trainer.done - logged) * tokens / spent},
                        step=trainer.done)
-            began, logged = time.perf_counter(), trainer.done
+            spent, logged = 0.0, trainer.done
 
 
 def config_of(chosen):
