@@ -318,8 +318,7 @@ def open_run(chosen, trainer):
               "unique_tokens": unique, "unique_bytes": unique, "validation_sha256": text.held_sha256,
               "epochs": c["steps"] * tokens / unique},
         contract={"match": "none", "tokens": c["steps"] * tokens, "tokens_per_step": tokens},
-        environment={"threads": chosen.threads, "device": "cpu", "libraries": {"torch": torch.__version__}},
-        extra=trainer.notes)
+        environment={"threads": chosen.threads, "device": "cpu"}, extra=trainer.notes)
 
 
 def stretch(text):
