@@ -312,7 +312,7 @@ def open_run(chosen, trainer):
     unique = min(c["steps"] * c["batch_size"], text.rows) * c["seq_len"]
     seeds = {"init": c["seed_init"], "data": c["seed_data"]}
     return receipts.init(
-        name=chosen.name, dir=chosen.out, config=c, seeds=seeds, model=model_of(c), study=chosen.study, arm=chosen.arm,
+        name=chosen.name, dir=chosen.out, config=c, seeds=seeds, model=model_of(c),
         trainer={"name": "torch_trainer.py", "version": torch.__version__, "arithmetic": "pytorch-f32", **source()},
         data={"name": chosen.text.stem, "sha256": text.sha256, "tokenizer": "bytes", "order": ORDER,
               "unique_tokens": unique, "unique_bytes": unique, "validation_sha256": text.held_sha256,
@@ -339,8 +339,6 @@ def arguments():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--names", choices=["own", "hf"], default="own",
                         help="names of tensors: ours, or those of Hugging Face's Llama and Mixtral")
-    parser.add_argument("--study")
-    parser.add_argument("--arm")
     return parser
 
 
