@@ -64,6 +64,7 @@ def shapes(c):
 
 
 def sparse_layers(c):
+    """The numbers of the layers that have experts."""
     return range(c["num_dense_layers"] if c["model_type"] == "repro-llama-moe" else c["num_hidden_layers"],
                  c["num_hidden_layers"])
 
