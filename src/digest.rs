@@ -54,6 +54,11 @@ impl Digest {
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// The first four bytes as a number, the first one highest.
+    pub fn head(&self) -> u32 {
+        self.0.first_chunk().map_or(0, |head| u32::from_be_bytes(*head))
+    }
 }
 
 fn nibble(digit: u8) -> Option<u8> {

@@ -34,6 +34,7 @@ pub mod params;
 #[cfg(feature = "train")]
 pub mod portable;
 pub mod post;
+pub mod replay;
 pub mod report;
 pub mod rests;
 pub mod rng;

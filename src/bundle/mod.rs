@@ -43,6 +43,9 @@ pub use unfinished::Unfinished;
 pub use weights::{FiniteScan, Float, TensorBytes};
 pub use write::BundleWriter;
 
+/// The largest file of tensors that is read as a whole.
+const TENSORS_CAP: usize = 4 << 30;
+
 codes! {
     ABSENT = "bundle::absent", "there is no such bundle", "correct the name, or fetch the bundle";
     NOT_A_FOLDER = "bundle::not-a-folder", "a bundle is a plain folder", "put the folder itself there, not a link to it";
@@ -238,7 +241,7 @@ impl Bundle {
         if let Some(document) = known.document.get() {
             return Ok(document);
         }
-        let bytes = self.verified_bytes(file, known)?;
+        let bytes = self.verified_bytes(file, known, DOCUMENT_CAP)?;
         let document = Document::parse(Source::new(self.place(file).file, bytes)?)?;
         Ok(known.document.get_or_init(|| document))
     }
@@ -248,11 +251,19 @@ impl Bundle {
         let known = self.files.get(file).ok_or_else(|| {
             UNKNOWN_FILE.at(self.place(file), "a file of the bundle", "no such file")
         })?;
-        self.verified_bytes(file, known)
+        self.verified_bytes(file, known, DOCUMENT_CAP)
     }
 
-    fn verified_bytes(&self, file: &str, known: &File) -> Result<Vec<u8>, Refusal> {
-        let bytes = self.folder.file(file)?.read(DOCUMENT_CAP)?;
+    /// The bytes of a file of tensors, which may be larger than a document.
+    pub fn tensors(&self, file: &str) -> Result<Vec<u8>, Refusal> {
+        let known = self.files.get(file).ok_or_else(|| {
+            UNKNOWN_FILE.at(self.place(file), "a file of the bundle", "no such file")
+        })?;
+        self.verified_bytes(file, known, TENSORS_CAP)
+    }
+
+    fn verified_bytes(&self, file: &str, known: &File, cap: usize) -> Result<Vec<u8>, Refusal> {
+        let bytes = self.folder.file(file)?.read(cap)?;
         load::same_digest(self.place(file), known.digest, Digest::of(&bytes))?;
         Ok(bytes)
     }

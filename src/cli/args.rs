@@ -76,6 +76,14 @@ pub enum Command {
     #[cfg(feature = "train")]
     #[command(after_help = super::train::HELP)]
     Train(Train),
+    /// Executes a stretch of a run's training again, and says where it differs
+    #[cfg(feature = "train")]
+    #[command(after_help = super::replay::HELP)]
+    Replay(Replay),
+    /// Says how far rounding moves a stretch of training: the tolerance of `replay`
+    #[cfg(feature = "train")]
+    #[command(after_help = super::replay::CALIBRATE_HELP)]
+    Calibrate(Calibrate),
     /// Reads logs of other trainers, and writes them as receipt bundles
     #[command(after_help = super::import::HELP)]
     Import(Import),
@@ -315,6 +323,48 @@ pub struct Train {
     /// Lists the runs and trains nothing
     #[arg(long)]
     pub list: bool,
+}
+
+/// What steps are executed on.
+#[derive(Debug, Args)]
+pub struct OnMachine {
+    /// Where: `cpu` or `cuda:N`
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// How many threads; the processor's cores where absent
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// `scalar`, `avx2` or `avx512`; the fastest of this machine where absent
+    #[arg(long, value_name = "SET")]
+    pub instructions: Option<String>,
+    /// The folder in which the paths of a run's `data` begin; the project's `repro/studies` where absent
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The folder of the bundle
+    pub bundle: PathBuf,
+    /// The steps: `FROM..TO` (after FROM steps, up to TO), or `random:SEED`; the last slice where absent
+    #[arg(long, value_name = "STEPS")]
+    pub slice: Option<String>,
+    /// The whole run from its seed, evaluations included
+    #[arg(long, conflicts_with = "slice")]
+    pub full: bool,
+    #[command(flatten)]
+    pub machine: OnMachine,
+}
+
+#[derive(Debug, Args)]
+pub struct Calibrate {
+    /// The folder of the bundle
+    pub bundle: PathBuf,
+    /// The steps, as in `replay`
+    #[arg(long, value_name = "STEPS")]
+    pub slice: Option<String>,
+    #[command(flatten)]
+    pub machine: OnMachine,
 }
 
 #[derive(Debug, Args)]

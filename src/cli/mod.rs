@@ -15,6 +15,8 @@ mod list;
 mod mutate;
 mod output;
 mod params;
+#[cfg(feature = "train")]
+mod replay;
 mod seal;
 mod stats;
 #[cfg(feature = "train")]
@@ -74,6 +76,10 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Stats(own) => stats::run(own, output),
         #[cfg(feature = "train")]
         Command::Train(own) => train::run(own, output),
+        #[cfg(feature = "train")]
+        Command::Replay(own) => replay::run(own, output),
+        #[cfg(feature = "train")]
+        Command::Calibrate(own) => replay::calibrate(own, output),
         Command::Import(own) => import::run(own, output),
         Command::List(own) => list::list(common, own, output),
         Command::Explain(own) => list::explain(own, output),

@@ -22,6 +22,7 @@ use crate::source::codes;
 pub use arm::Arm;
 pub use budget::{Budget, ScheduleOf};
 pub use choose::{Rates, Tuned};
+pub use fields::{table, to_json};
 pub use file::{Analysis, SCHEMA, Study};
 pub use grid::Listed;
 pub use matching::MISMATCH_PERCENT;

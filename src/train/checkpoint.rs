@@ -6,13 +6,14 @@
 
 use super::data::Order;
 use super::learner::{Learner, Values};
+use super::ops::Element;
 use super::optimizer::Moments;
 use super::{ARITHMETIC, BAD_TENSORS, TensorData, TensorFile};
+use crate::portable::Real;
 use crate::source::{Place, Refusal};
 
-/// What the names of moments begin with.
-const MEAN: &str = "optimizer.m.";
-const SQUARE: &str = "optimizer.v.";
+/// What the names of the moments begin with: of the means, and of the means of squares.
+pub const MOMENTS: [&str; 2] = ["optimizer.m.", "optimizer.v."];
 
 impl Learner {
     /// The tensors after `step` steps of a run whose data are ordered by `seed`.
@@ -22,7 +23,7 @@ impl Learner {
             file.tensors.insert(name, TensorData::floats(&shape, &values));
         }
         for (named, moments) in self.tensors().iter().zip(self.moments()) {
-            for (prefix, values) in [(MEAN, &moments.mean), (SQUARE, &moments.square)] {
+            for (prefix, values) in MOMENTS.iter().zip([&moments.mean, &moments.square]) {
                 let data = TensorData::floats(&named.shape, values);
                 file.tensors.insert(format!("{prefix}{}", named.name), data);
             }
@@ -35,18 +36,23 @@ impl Learner {
         }
         Ok(file)
     }
+}
 
+impl<T: Element> Learner<T> {
     /// Sets weights and optimizer to those of a checkpoint after `step` steps, which has exactly the
     /// tensors that this model has; `name` is what messages call it.
     pub fn restore(&mut self, step: u64, file: &TensorFile, name: &str) -> Result<(), Refusal> {
         let place = || Place::file(name);
         let mut left: std::collections::BTreeSet<&str> =
             file.tensors.keys().map(String::as_str).collect();
-        let mut take = |tensor: &str, shape: &[usize]| -> Result<Vec<f32>, Refusal> {
+        let mut take = |tensor: &str, shape: &[usize]| -> Result<Vec<T>, Refusal> {
             left.remove(tensor);
             let data = file.tensors.get(tensor);
             match data.filter(|data| data.shape() == shape).and_then(TensorData::as_floats) {
-                Some(values) => Ok(values),
+                Some(values) => Ok(values
+                    .into_iter()
+                    .map(|value| <T as Real>::from_f64(value.into()))
+                    .collect()),
                 None => {
                     let expected = format!("`{tensor}`, F32 of the shape {shape:?}");
                     let found =
@@ -61,9 +67,10 @@ impl Learner {
             weights.push((name, values));
         }
         for named in self.tensors() {
+            let [mean, square] = MOMENTS.map(|prefix| format!("{prefix}{}", named.name));
             moments.push(Moments {
-                mean: take(&format!("{MEAN}{}", named.name), &named.shape)?,
-                square: take(&format!("{SQUARE}{}", named.name), &named.shape)?,
+                mean: take(&mean, &named.shape)?,
+                square: take(&square, &named.shape)?,
             });
         }
         if let Some(surplus) = left.first() {

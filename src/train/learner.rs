@@ -5,30 +5,57 @@ use serde_json::{Value as Json, json};
 
 use super::load::RouterLoad;
 use super::model::{Config, Failure, Forward, Load, Model, Named};
+use super::ops::Element;
 use super::optimizer::{self, AdamW, Moments};
 use super::scorer::{Rows, Scorer};
-use super::{MODEL_FAILED, Recipe};
-use crate::portable::adamw;
+use super::{MODEL_FAILED, Regime};
+use crate::digest::Digest;
+use crate::portable::{Isa, Real, adamw};
 use crate::source::{Node, Place, Refusal};
 
-/// A model and its optimizer.
-pub struct Learner {
-    model: Model<f32>,
-    optimizer: AdamW<f32>,
+/// A model and its optimizer. Runs are trained in float32; float64 shows what rounding does.
+pub struct Learner<T: Element = f32> {
+    model: Model<T>,
+    optimizer: AdamW<T>,
     /// Tokens of a sequence, and of a batch.
     length: usize,
     batch: usize,
+    /// The number of a tensor whose gradient is taken as zero.
+    frozen: Option<usize>,
 }
 
 /// The values of one named tensor.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Values {
+pub struct Values<T = f32> {
     /// Its name.
     pub name: String,
     /// Its dimensions.
     pub shape: Vec<usize>,
     /// Its elements.
-    pub values: Vec<f32>,
+    pub values: Vec<T>,
+}
+
+impl<T: Real> Values<T> {
+    /// The digest of the elements as float32, least significant byte first.
+    pub fn digest(&self) -> Digest {
+        let bytes = |value: &T| (value.to_f64() as f32).to_le_bytes();
+        Digest::of(&self.values.iter().flat_map(bytes).collect::<Vec<_>>())
+    }
+
+    /// How far the tensor is from what it was: the root of the sum of squared differences, in float64 and
+    /// in the order of the elements.
+    pub fn distance(&self, before: &Self) -> f64 {
+        let sum = std::iter::zip(&before.values, &self.values).fold(0.0, |sum, (before, after)| {
+            let moved = after.to_f64() - before.to_f64();
+            sum + moved * moved
+        });
+        sum.sqrt()
+    }
+
+    /// The root of the sum of squares, in the same way.
+    pub fn size(&self) -> f64 {
+        self.values.iter().fold(0.0, |sum, value| sum + value.to_f64() * value.to_f64()).sqrt()
+    }
 }
 
 /// What a step gave.
@@ -58,17 +85,18 @@ impl Stepped {
     }
 }
 
-impl Learner {
-    /// The model that a run's config describes, with the weights of its seed.
-    pub fn new(
-        config: Node<'_>,
-        recipe: &Recipe,
-        isa: crate::portable::Isa,
-    ) -> Result<Self, Refusal> {
-        let model = Model::new(&Config::read(config)?, isa, recipe.seed_init).map_err(failed)?;
-        let optimizer = AdamW::new(recipe.optimizer, model.tensors().iter().map(|named| named.len));
-        let batch = recipe.tokens_per_step() as usize;
-        Ok(Self { model, optimizer, length: recipe.seq_len, batch })
+impl<T: Element> Learner<T> {
+    /// The model that a run's config describes, with the weights of a seed.
+    pub fn new(config: Node<'_>, regime: &Regime, seed: u64, isa: Isa) -> Result<Self, Refusal> {
+        let model = Model::new(&Config::read(config)?, isa, seed).map_err(failed)?;
+        let optimizer = AdamW::new(regime.optimizer, model.tensors().iter().map(|named| named.len));
+        let batch = regime.tokens_per_step() as usize;
+        Ok(Self { model, optimizer, length: regime.seq_len, batch, frozen: None })
+    }
+
+    /// From now on takes the gradient of a trained tensor as zero: a fault that replays plant.
+    pub fn freeze(&mut self, tensor: &str) {
+        self.frozen = self.tensors().iter().position(|named| named.name == tensor);
     }
 
     /// Checks that a gradient reaches every tensor; what is no error but worth knowing is answered.
@@ -97,16 +125,23 @@ impl Learner {
         Ok(stepped)
     }
 
-    fn learn(&mut self, forward: &Forward<f32>, rate: f32) -> Result<Stepped, Failure> {
+    fn learn(&mut self, forward: &Forward<T>, rate: f32) -> Result<Stepped, Failure> {
         let (model, optimizer) = (&mut self.model, &mut self.optimizer);
         let isa = model.isa();
         let gradients = model.backward(forward)?;
         let lent = model.tensors().iter().map(|named| gradients.of(&named.name));
-        let lent = lent.collect::<Result<Vec<_>, _>>()?;
+        let mut lent = lent.collect::<Result<Vec<_>, _>>()?;
+        let nothing =
+            self.frozen.and_then(|at| lent.get(at)).map(|frozen| vec![T::ZERO; frozen.len()]);
+        if let Some((frozen, nothing)) =
+            self.frozen.and_then(|at| lent.get_mut(at)).zip(nothing.as_deref())
+        {
+            *frozen = nothing;
+        }
         let squares: Vec<_> = lent.iter().map(|gradient| adamw::squares(isa, gradient)).collect();
         let norm = optimizer::norm(&squares);
         let stepped = Stepped {
-            loss: forward.cross_entropy,
+            loss: Real::to_f64(forward.cross_entropy) as f32,
             norm: norm as f32,
             norms: std::iter::zip(model.tensors(), &squares)
                 .map(|(named, squares)| (named.name.clone(), libm::sqrt(*squares) as f32))
@@ -133,13 +168,13 @@ impl Learner {
     }
 
     /// The moments of these tensors.
-    pub fn moments(&self) -> &[Moments<f32>] {
+    pub fn moments(&self) -> &[Moments<T>] {
         self.optimizer.moments()
     }
 
     /// The values of all tensors in the order of their names: those that are trained, and the biases of
     /// routers, which belong to the state as well.
-    pub fn values(&self) -> Result<Vec<Values>, Refusal> {
+    pub fn values(&self) -> Result<Vec<Values<T>>, Refusal> {
         let of = |named: &Named| {
             let values = self.model.read(&named.name).map_err(failed)?;
             Ok(Values { name: named.name.clone(), shape: named.shape.clone(), values })
@@ -152,7 +187,7 @@ impl Learner {
     }
 
     /// Sets the values of one of these tensors.
-    pub fn write(&mut self, tensor: &str, values: &[f32]) -> Result<(), Refusal> {
+    pub fn write(&mut self, tensor: &str, values: &[T]) -> Result<(), Refusal> {
         let trained = self.tensors().iter().any(|named| named.name == tensor);
         let written = match trained {
             true => self.model.write(tensor, values),
@@ -162,7 +197,7 @@ impl Learner {
     }
 
     /// Sets the optimizer to where it was after `steps` steps.
-    pub fn restore_optimizer(&mut self, steps: u64, moments: Vec<Moments<f32>>) {
+    pub fn restore_optimizer(&mut self, steps: u64, moments: Vec<Moments<T>>) {
         self.optimizer.restore(steps, moments);
     }
 }

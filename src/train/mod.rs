@@ -1,10 +1,11 @@
 //! The trainer: runs of a study become receipt bundles, and what is read off them becomes evidence.
 
 pub mod campaign;
-mod checkpoint;
+pub mod checkpoint;
 pub mod cloze;
 pub mod data;
 pub mod evaluate;
+pub mod golden;
 pub mod learner;
 pub mod load;
 pub mod model;
@@ -21,8 +22,9 @@ mod tensor_file;
 
 use crate::source::{Code, codes};
 
+pub use ops::Element;
 pub use optimizer::AdamW;
-pub use recipe::{ARITHMETIC, Optimizer, Recipe, Stretch};
+pub use recipe::{ARITHMETIC, Optimizer, Recipe, Regime, Stretch};
 pub use schedule::Schedule;
 pub use tasks::Suite;
 pub use tensor_file::{TensorData, TensorFile};

@@ -32,21 +32,28 @@ pub struct Stretch {
     pub steps: u64,
 }
 
-/// How a run is trained.
+/// How each step of a run is made, whoever trains it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recipe {
+pub struct Regime {
     /// How many steps.
     pub steps: u64,
     /// Sequences a step.
     pub batch_size: usize,
     /// Tokens a sequence.
     pub seq_len: usize,
-    /// The seed of the initial weights.
-    pub seed_init: u64,
     /// The learning rate of each step.
     pub schedule: Schedule,
     /// The optimizer.
     pub optimizer: Optimizer,
+}
+
+/// How a run is trained here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// How its steps are made.
+    pub regime: Regime,
+    /// The seed of the initial weights.
+    pub seed_init: u64,
     /// Every how many steps there is a record.
     pub log_every: u64,
     /// After which steps the run is evaluated and hashed.
@@ -55,6 +62,30 @@ pub struct Recipe {
     pub kept: Vec<u64>,
     /// What is kept for executing it again.
     pub slices: Vec<Stretch>,
+}
+
+impl Regime {
+    /// Reads the steps of a run from its config.
+    pub fn read(config: Node<'_>) -> Result<Self, Refusal> {
+        let (batch, length) = (count(config, "batch_size")?, count(config, "seq_len")?);
+        let per_step = batch.checked_mul(length).filter(|tokens| *tokens <= u64::from(u32::MAX));
+        let Some(per_step) = per_step else {
+            let place = config.required("batch_size")?.place();
+            return Err(BAD_RECIPE.at(place, "fewer than 2^32 tokens a step", "more"));
+        };
+        Ok(Self {
+            steps: count(config, "steps")?,
+            batch_size: batch as usize,
+            seq_len: length as usize,
+            schedule: Schedule::read(config, per_step)?,
+            optimizer: Optimizer::read(config)?,
+        })
+    }
+
+    /// Tokens a step.
+    pub fn tokens_per_step(&self) -> u64 {
+        self.batch_size as u64 * self.seq_len as u64
+    }
 }
 
 impl Recipe {
@@ -67,32 +98,18 @@ impl Recipe {
                 return Err(BAD_RECIPE.at(stated.place(), format!("`{ours}`"), found));
             }
         }
-        let (batch, length) = (count(config, "batch_size")?, count(config, "seq_len")?);
-        let per_step = batch.checked_mul(length).filter(|tokens| *tokens <= u64::from(u32::MAX));
-        let Some(per_step) = per_step else {
-            let place = config.required("batch_size")?.place();
-            return Err(BAD_RECIPE.at(place, "fewer than 2^32 tokens a step", "more"));
-        };
-        let steps = count(config, "steps")?;
+        let regime = Regime::read(config)?;
+        let steps = regime.steps;
         let checkpoints = saved(config, "checkpoints", |step| step <= steps)?;
         let kept = saved(config, "kept_checkpoints", |step| checkpoints.contains(&step))?;
         Ok(Self {
-            steps,
-            batch_size: batch as usize,
-            seq_len: length as usize,
+            regime,
             seed_init: config.required("seed_init")?.integer()?,
-            schedule: Schedule::read(config, per_step)?,
-            optimizer: Optimizer::read(config)?,
             log_every: count(config, "log_every")?,
             slices: slices(config, steps, &checkpoints)?,
             checkpoints,
             kept,
         })
-    }
-
-    /// Tokens a step.
-    pub fn tokens_per_step(&self) -> u64 {
-        self.batch_size as u64 * self.seq_len as u64
     }
 }
 
@@ -186,9 +203,9 @@ pub mod tests {
     #[test]
     fn a_recipe_is_read_from_a_config() {
         let recipe = read(&config()).unwrap();
-        assert_eq!((recipe.tokens_per_step(), recipe.kept.as_slice()), (64, &[6][..]));
+        assert_eq!((recipe.regime.tokens_per_step(), recipe.kept.as_slice()), (64, &[6][..]));
         assert_eq!(recipe.slices[1], Stretch { from_step: 6, steps: 3 });
-        assert_eq!(recipe.schedule.rate(2), 0.01);
+        assert_eq!(recipe.regime.schedule.rate(2), 0.01);
     }
 
     #[test]

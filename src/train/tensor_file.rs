@@ -43,6 +43,12 @@ impl TensorData {
         (self.dtype == "F32").then(|| floats().collect())
     }
 
+    /// Its elements, where they are unsigned numbers.
+    pub fn as_numbers(&self) -> Option<Vec<u32>> {
+        let numbers = || self.bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+        (self.dtype == "U32").then(|| numbers().collect())
+    }
+
     /// Its dimensions.
     pub fn shape(&self) -> &[usize] {
         &self.shape

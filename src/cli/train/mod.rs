@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::Answer;
 use super::args;
 use super::columns::Columns;
 use super::output::Output;
-use super::{Answer, BAD_USAGE};
+use super::replay::instructions;
 use crate::decimal::grouped;
 use crate::outcome::ExitStatus;
-use crate::portable::Isa;
-use crate::source::{Document, Place, Refusal, Source};
+use crate::source::{Document, Refusal, Source};
 use crate::study::{PlannedRun, Study};
 use crate::train::campaign::{Campaign, Outcome};
 use watching::Watching;
@@ -80,17 +80,6 @@ pub fn run(own: &args::Train, output: &Output) -> Answer {
     let refusals: Vec<_> = stopped.chain(&left).collect();
     refusals.iter().for_each(|refusal| output.complain(refusal));
     Ok(if refusals.is_empty() { ExitStatus::Verified } else { ExitStatus::NotRun })
-}
-
-/// The instructions asked for, or the best of this machine.
-fn instructions(asked: Option<&str>) -> Result<Isa, Refusal> {
-    let Some(name) = asked else { return Ok(Isa::best()) };
-    Isa::parse(name).ok_or_else(|| {
-        let known: Vec<_> =
-            Isa::available().iter().map(|isa| format!("`{}`", isa.name())).collect();
-        let expected = format!("instructions of this machine: {}", known.join(", "));
-        BAD_USAGE.at(Place::file("--instructions"), expected, format!("`{name}`"))
-    })
 }
 
 /// Runs side by side, and threads of each: single threads use cores best.

@@ -6,7 +6,6 @@
 
 use std::path::Path;
 
-use super::Context;
 use crate::digest::NotCanonical;
 use crate::language::Language;
 use crate::source::{Node, Place, Refusal};
@@ -76,14 +75,14 @@ fn of_language(config: Node<'_>, own: Node<'_>) -> Result<Vec<Task>, Refusal> {
 pub fn examine(
     learner: &mut Learner,
     config: Node<'_>,
-    context: &Context<'_>,
+    corpus: &Corpus,
+    suite: Option<&Suite>,
     (step, tokens_seen): (u64, u64),
     last: bool,
 ) -> Result<Examined, Refusal> {
-    let text = held_out(learner, config, context.corpus)?;
-    let suite = context.suite.filter(|_| config.get("tasks").is_some());
-    let tasks =
-        suite.map(|suite| suite.evaluate(learner, &context.corpus.tokenizer)).transpose()?;
+    let text = held_out(learner, config, corpus)?;
+    let suite = suite.filter(|_| config.get("tasks").is_some());
+    let tasks = suite.map(|suite| suite.evaluate(learner, &corpus.tokenizer)).transpose()?;
     let (loss, bits_per_byte) = (text.loss(), text.bits_per_byte());
     let files = Record { step, tokens_seen, text, tasks }.files(last).map_err(unwritable)?;
     Ok(Examined { files, record: Record::name(step), loss, bits_per_byte })

@@ -27,7 +27,7 @@ use crate::source::{Place, Refusal};
 use crate::study::PlannedRun;
 use training::Training;
 
-pub use examination::suite;
+pub use examination::{examine, suite};
 pub use receipt::held_out;
 
 /// The name of a run's configuration in its bundle.

@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::bundle::Slice;
-use crate::digest::{Digest, canonical};
+use crate::digest::canonical;
 use crate::train::learner::{Stepped, Values};
 use crate::train::{Recipe, Stretch, TensorData, TensorFile};
 
@@ -77,7 +77,7 @@ impl Slices {
     /// Adds a step: the rows of tokens that it read, what it gave, the weights after it, and how long it
     /// took.
     pub fn add(&mut self, rows: &[u32], stepped: &Stepped, weights: &[Values], time: Duration) {
-        let digests: Vec<_> = weights.iter().map(|values| start(&digest(values))).collect();
+        let digests: Vec<_> = weights.iter().map(|values| values.digest().head()).collect();
         for open in &mut self.open {
             open.tokens.extend_from_slice(rows);
             open.losses.push(stepped.loss);
@@ -111,7 +111,7 @@ impl Open {
         let Stretch { from_step, steps } = self.stretch;
         let count = self.losses.len();
         let mut file = TensorFile::default();
-        let shape = [count, recipe.batch_size, recipe.seq_len + 1];
+        let shape = [count, recipe.regime.batch_size, recipe.regime.seq_len + 1];
         let mut put = |name: &str, data| file.tensors.insert(name.to_owned(), data);
         put("tokens", TensorData::numbers(&shape, &self.tokens));
         put("logged.loss", TensorData::floats(&[count], &self.losses));
@@ -138,28 +138,13 @@ impl Open {
     }
 }
 
-/// The digest of the elements of a tensor, least significant byte first.
-fn digest(tensor: &Values) -> Digest {
-    let bytes: Vec<u8> = tensor.values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    Digest::of(&bytes)
-}
-
-/// The first four bytes of a digest.
-fn start(digest: &Digest) -> u32 {
-    digest.bytes().first_chunk().map_or(0, |start| u32::from_be_bytes(*start))
-}
-
 /// The line of one tensor. The norm is the root of the sum of the squared differences, in float64 and
 /// in the order of the elements.
 fn line(before: &Values, after: &Values) -> String {
-    let moved = before.values.iter().zip(&after.values).fold(0.0, |sum, (before, after)| {
-        let moved = f64::from(*after) - f64::from(*before);
-        sum + moved * moved
-    });
     let line = json!({
         "name": after.name,
-        "sha256_after": digest(after).to_string(),
-        "update_norm": moved.sqrt(),
+        "sha256_after": after.digest().to_string(),
+        "update_norm": after.distance(before),
     });
     // Weights were finite when the step was made, and so is how far they moved.
     canonical(&line).unwrap_or_default() + "\n"
@@ -168,6 +153,7 @@ fn line(before: &Values, after: &Values) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::Digest;
     use crate::source::{Document, Source};
     use crate::train::recipe::tests::config;
 
@@ -187,7 +173,7 @@ mod tests {
         let recipe = Recipe::read(document.root()).unwrap();
         let mut slices = Slices::default();
         slices.open(Stretch { from_step: 0, steps: 2 }, weights(0.5));
-        let rows = vec![7; recipe.batch_size * (recipe.seq_len + 1)];
+        let rows = vec![7; recipe.regime.batch_size * (recipe.regime.seq_len + 1)];
         for step in 1..=3 {
             let stepped = Stepped {
                 loss: step as f32,

@@ -48,7 +48,8 @@ impl<'a> Training<'a> {
         let recipe = Recipe::read(config.root())?;
         context.corpus.tokenizer.fits(config.root())?;
         let order = Order::read(config.root(), context.corpus)?;
-        let mut learner = Learner::new(config.root(), &recipe, context.isa)?;
+        let mut learner =
+            Learner::new(config.root(), &recipe.regime, recipe.seed_init, context.isa)?;
         let mut writer = super::open(plan, folder)?;
         let note = |text: &str| context.watcher.tell(&plan.id, News::Noted(text));
         let (state, tensors) = State::load(&writer, context.corpus.sha256)?;
@@ -66,14 +67,14 @@ impl<'a> Training<'a> {
             (Some(tensors), Some(name)) => learner.restore(state.step, tensors, name)?,
             _ => learner.check_gradients()?.iter().for_each(|text| note(text)),
         }
-        let (step, steps) = (state.step, recipe.steps);
+        let (step, steps) = (state.step, recipe.regime.steps);
         context.watcher.tell(&plan.id, News::Began { step, steps });
         Ok(Self {
             plan,
             context,
             folder: folder.to_owned(),
             config,
-            pace: Pace::new(recipe.tokens_per_step()),
+            pace: Pace::new(recipe.regime.tokens_per_step()),
             recipe,
             learner,
             order,
@@ -92,13 +93,14 @@ impl<'a> Training<'a> {
             self.checkpoint()?;
         }
         let (mut inputs, mut targets) = (Vec::new(), Vec::new());
-        while self.state.step < self.recipe.steps {
+        while self.state.step < self.recipe.regime.steps {
             self.open_slice()?;
             let step = self.state.step;
             self.order.fill(step, &self.context.corpus.train, &mut inputs, &mut targets);
             self.pace.begin();
-            let rate = self.recipe.schedule.rate(step);
-            let stepped = self.learner.step(&inputs, &targets, self.recipe.batch_size, rate)?;
+            let rate = self.recipe.regime.schedule.rate(step);
+            let stepped =
+                self.learner.step(&inputs, &targets, self.recipe.regime.batch_size, rate)?;
             let took = self.pace.end();
             self.state.step += 1;
             self.note(&stepped, rate, took)?;
@@ -125,7 +127,7 @@ impl<'a> Training<'a> {
             self.state.clone().save(&mut self.writer, None)?;
         }
         let unique = self.order.unique(self.state.step, self.context.corpus);
-        let read = self.state.step * self.recipe.tokens_per_step();
+        let read = self.state.step * self.recipe.regime.tokens_per_step();
         let run = self.plan.receipt(self.context.plan_commit.clone(), finished);
         let receipt = receipt::receipt(self.plan, run, self.context, &self.state, (read, unique));
         self.writer.finish(&receipt)
@@ -152,7 +154,7 @@ impl<'a> Training<'a> {
 
     /// Takes in what a step gave: the watcher, open slices, and the record where one is due.
     fn note(&mut self, stepped: &Stepped, rate: f32, took: Duration) -> Result<(), Refusal> {
-        let (step, steps) = (self.state.step, self.recipe.steps);
+        let (step, steps) = (self.state.step, self.recipe.regime.steps);
         let finite = stepped.is_finite();
         if !self.slices.is_empty() {
             let rows = self.order.rows(step - 1, &self.context.corpus.train);
@@ -174,7 +176,7 @@ impl<'a> Training<'a> {
     fn record(&self, stepped: &Stepped, rate: f32) -> Map<String, Json> {
         let mut record = Map::new();
         record.insert("step".to_owned(), self.state.step.into());
-        let tokens = self.state.step * self.recipe.tokens_per_step();
+        let tokens = self.state.step * self.recipe.regime.tokens_per_step();
         record.insert("tokens".to_owned(), tokens.into());
         put_number(&mut record, "loss", stepped.loss);
         put_number(&mut record, "grad_norm", stepped.norm);
@@ -192,13 +194,14 @@ impl<'a> Training<'a> {
         if done || !self.recipe.checkpoints.contains(&step) {
             return Ok(());
         }
-        let tokens_seen = step * self.recipe.tokens_per_step();
+        let tokens_seen = step * self.recipe.regime.tokens_per_step();
         let examined = examination::examine(
             &mut self.learner,
             self.config.root(),
-            self.context,
+            self.context.corpus,
+            self.context.suite,
             (step, tokens_seen),
-            step == self.recipe.steps,
+            step == self.recipe.regime.steps,
         )?;
         for (name, text) in &examined.files {
             self.put(name, text.as_bytes())?;

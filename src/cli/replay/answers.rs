@@ -1,0 +1,141 @@
+//! The JSON of replays and calibrations.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::bundle::Bundle;
+use crate::decimal::format_float;
+use crate::replay::{Batches, Divergence, Extent, Replay, SCOPE, Seen, StepReport, Tolerance};
+
+/// The schema of a replay.
+const SCHEMA: &str = "repro.replay/1";
+/// The schema of a calibration.
+const CALIBRATION: &str = "repro.calibration/1";
+/// The significant digits of computed numbers that are not compared bit for bit.
+const DIGITS: usize = 10;
+
+/// A replay.
+pub fn replay(replay: &Replay) -> Json {
+    let batches = match &replay.batches {
+        Batches::Drawn => json!({"regenerated": true}),
+        Batches::OnTrust(why) => json!({"regenerated": false, "why": why}),
+    };
+    let trained = &replay.trained;
+    json!({
+        "schema": SCHEMA,
+        "bundle": replay.bundle,
+        "digest": replay.digest,
+        "slice": replay.extent.to_string(),
+        "chosen_by": replay.chosen_by,
+        "executed_steps": replay.executed,
+        "run_steps": replay.of_steps,
+        "verdict": replay.verdict.word(),
+        "code": replay.code.map(|code| code.id),
+        "reason": replay.reason,
+        "comparison": replay.comparison,
+        "arithmetic": replay.arithmetic,
+        "start": replay.start,
+        "batches": batches,
+        "steps": replay.steps.iter().map(step).collect::<Vec<_>>(),
+        "tensors": replay.tensors.iter().map(|tensor| json!({
+            "name": tensor.name,
+            "logged": tensor.logged,
+            "replayed": tensor.replayed,
+            "equal": tensor.equal,
+            "tolerance": tensor.tolerance.map(computed),
+        })).collect::<Vec<_>>(),
+        "first_divergence": replay.divergence.as_ref().map(divergence),
+        "compared_too": replay.also,
+        "smallest_fault_caught": faults(&replay.faults),
+        "trained": {
+            "tensors": trained.tensors,
+            "without_gradient": trained.without_gradient,
+            "unmoved": trained.unmoved,
+            "idle_experts": trained.idle,
+            "steps_at_rate_0": trained.at_rest,
+        },
+        "tolerance": replay.tolerance.as_ref().map(tolerance),
+        "final_loss": replay.final_loss,
+        "scope": SCOPE,
+    })
+}
+
+/// A calibration.
+pub fn calibration(bundle: &Bundle, extent: Extent, found: &Tolerance) -> Json {
+    let mut answer = json!({
+        "schema": CALIBRATION,
+        "bundle": bundle.name(),
+        "digest": bundle.digest().prefixed(),
+        "slice": extent.to_string(),
+    });
+    if let (Json::Object(answer), Json::Object(found)) = (&mut answer, tolerance(found)) {
+        answer.extend(found);
+    }
+    answer
+}
+
+/// A number as it is printed: no more digits than the arithmetic of a report has.
+fn computed(value: f64) -> Json {
+    let text = format_float(value, DIGITS);
+    text.parse::<f64>().ok().filter(|value| value.is_finite()).map_or(Json::Null, Json::from)
+}
+
+fn step(step: &StepReport) -> Json {
+    let difference = step.logged.map(|logged| step.replayed - logged);
+    json!({
+        "step": step.step,
+        "logged": step.logged,
+        "replayed": step.replayed,
+        "difference": difference.filter(|difference| difference.is_finite()),
+        "logged_grad_norm": step.logged_norm,
+        "replayed_grad_norm": step.replayed_norm,
+        "routed_elsewhere": step.flips,
+    })
+}
+
+fn divergence(divergence: &Divergence) -> Json {
+    json!({
+        "step": divergence.step,
+        "what": divergence.what,
+        "tensor": divergence.tensor,
+        "logged": divergence.logged,
+        "replayed": divergence.replayed,
+        "difference": divergence.difference.map(|(apart, _)| computed(apart)),
+        "tolerance": divergence.difference.map(|(_, allowed)| computed(allowed)),
+        "inputs_matched": divergence.inputs_matched,
+        "hint": divergence.hint,
+    })
+}
+
+/// The faults by their names.
+fn faults(faults: &[Seen]) -> Json {
+    let fault = |seen: &Seen| {
+        let answer = json!({
+            "caught": seen.at.is_some(),
+            "planted": seen.planted,
+            "step": seen.at.as_ref().map(|(step, _)| step),
+            "in": seen.at.as_ref().map(|(_, what)| what),
+            "smallest": seen.smallest.map(|size| size.to_string().parse::<f64>().map_or(Json::Null, computed)),
+            "why_not": seen.unseen,
+        });
+        (seen.fault.to_owned(), answer)
+    };
+    Json::Object(faults.iter().map(fault).collect::<Map<_, _>>())
+}
+
+fn tolerance(tolerance: &Tolerance) -> Json {
+    let row = |(step, loss, norm, update): &(u64, f64, f64, Option<(f64, String)>)| {
+        json!({
+            "step": step,
+            "loss": computed(*loss),
+            "grad_norm": computed(*norm),
+            "largest_update": update.as_ref().map(|(allowed, _)| computed(*allowed)),
+            "of_tensor": update.as_ref().map(|(_, tensor)| tensor),
+        })
+    };
+    json!({
+        "replays": tolerance.replays,
+        "steps": tolerance.steps.iter().map(row).collect::<Vec<_>>(),
+        "too_coarse": tolerance.coarse,
+        "routed_elsewhere": tolerance.flips,
+    })
+}

@@ -1,0 +1,297 @@
+//! Replays and calibrations as a person reads them.
+
+use crate::cli::columns::Columns;
+use crate::decimal::{format_float, grouped};
+use crate::outcome::Verdict;
+use crate::replay::{Batches, Comparison, Divergence, Extent, Replay, SCOPE, Seen, Tolerance};
+use crate::report::{visible, wrap};
+
+/// The significant digits of computed numbers.
+const DIGITS: usize = 10;
+/// The significant digits of sizes of faults and tolerances.
+const FEW: usize = 2;
+/// As many steps and tensors are listed without `--verbose`.
+const LISTED: usize = 10;
+
+/// The report of a replay on a page of `width` columns.
+pub fn replay(replay: &Replay, width: usize, verbose: bool) -> String {
+    let mut text = paragraph(&format!("{}  {}", replay.bundle, what(replay)), 0, width);
+    text.push_str(&paragraph(&verdict(replay), 2, width));
+    if let Some(divergence) = &replay.divergence {
+        text.push('\n');
+        text.push_str(&parting(divergence, width));
+    }
+    text.push('\n');
+    text.push_str(&facts(replay, width));
+    if !replay.steps.is_empty() {
+        text.push('\n');
+        text.push_str(&steps(replay, width, verbose));
+    }
+    if verbose && !replay.tensors.is_empty() {
+        text.push('\n');
+        text.push_str(&tensors(replay, width));
+    }
+    if !replay.faults.is_empty() {
+        text.push('\n');
+        text.push_str(&faults(&replay.faults, width));
+    }
+    text.push('\n');
+    text.push_str(&paragraph(SCOPE, 0, width));
+    text
+}
+
+/// The report of a calibration.
+pub fn calibration(bundle: &str, extent: Extent, found: &Tolerance, width: usize) -> String {
+    let mut text =
+        paragraph(&format!("{bundle}  steps {extent}, what rounding explains"), 0, width);
+    text.push('\n');
+    let headings = ["loss", "grad norm", "largest update", "of"].map(str::to_owned).to_vec();
+    let mut table = Columns::new(headings);
+    for (step, loss, norm, update) in &found.steps {
+        let (allowed, tensor) = match update {
+            Some((allowed, tensor)) => (format_float(*allowed, FEW), tensor.clone()),
+            None => Default::default(),
+        };
+        let cells = vec![format_float(*loss, FEW), format_float(*norm, FEW), allowed, tensor];
+        table.row(&step.to_string(), cells);
+    }
+    text.push_str(&table.render("allowed in step", width, true));
+    text.push('\n');
+    text.push_str(&paragraph(&tolerance(found), 0, width));
+    text
+}
+
+/// What was replayed, and how it was compared.
+fn what(replay: &Replay) -> String {
+    let steps = match replay.extent {
+        Extent::Whole => format!("all {} steps", grouped(&replay.of_steps.to_string())),
+        extent => format!("steps {extent} of {}", grouped(&replay.of_steps.to_string())),
+    };
+    match replay.comparison {
+        Comparison::Bitwise => format!("{steps}, bit for bit in {}", replay.arithmetic),
+        Comparison::Calibrated => {
+            format!("{steps}, in our arithmetic against `{}`", replay.arithmetic)
+        }
+    }
+}
+
+fn verdict(replay: &Replay) -> String {
+    match replay.verdict {
+        Verdict::Verified => format!("verified: {}", matching(replay)),
+        other => {
+            let code = replay.code.map(|code| format!(" ({})", code.id)).unwrap_or_default();
+            format!("{}: {}{code}", other.word(), replay.reason)
+        }
+    }
+}
+
+/// What matched.
+fn matching(replay: &Replay) -> String {
+    let tensors = match (replay.comparison, replay.tensors.len()) {
+        (_, 0) => String::new(),
+        (Comparison::Bitwise, count) => format!(", and all bits of {count} tensors after them"),
+        (Comparison::Calibrated, count) => {
+            format!(", and how far each of {count} tensors moved, within what rounding explains")
+        }
+    };
+    match replay.extent {
+        Extent::Whole => format!("the whole run, {}", replay.also.join(", ")),
+        Extent::Steps { .. } => format!("{} steps{tensors}", replay.executed),
+    }
+}
+
+/// The first divergence, so that a person can act on it.
+fn parting(divergence: &Divergence, width: usize) -> String {
+    let of = divergence.tensor.as_ref().map(|name| format!(" of `{name}`")).unwrap_or_default();
+    let mut text = paragraph(
+        &format!("first divergence: step {}, {}{of}", divergence.step, divergence.what),
+        0,
+        width,
+    );
+    let mut line = |label: &str, value: &str| {
+        text.push_str(&labelled(2, label, value, width));
+    };
+    line("logged", &divergence.logged);
+    line("replayed", &divergence.replayed);
+    if let Some((apart, allowed)) = divergence.difference {
+        let allowed = match allowed {
+            0.0 => "no difference is allowed".to_owned(),
+            allowed => format!("{} is allowed", format_float(allowed, FEW)),
+        };
+        line("apart", &format!("{} of its size; {allowed}", format_float(apart, FEW)));
+    }
+    let inputs = match divergence.inputs_matched {
+        Some(true) => "matched",
+        Some(false) => "differ too",
+        None => "were not logged",
+    };
+    line("inputs", inputs);
+    line("look at", &divergence.hint);
+    text
+}
+
+fn facts(replay: &Replay, width: usize) -> String {
+    let mut text = String::new();
+    let mut line = |label: &str, value: String| {
+        text.push_str(&labelled(0, label, &value, width));
+    };
+    line("start", replay.start.clone());
+    line(
+        "batches",
+        match &replay.batches {
+            Batches::Drawn => "drawn again from data, seed and step, and equal".to_owned(),
+            Batches::OnTrust(why) => format!("taken on trust ({why})"),
+        },
+    );
+    line("share", replay.share());
+    let trained = &replay.trained;
+    if trained.tensors > 0 {
+        let mut said = format!("{} tensors", trained.tensors - trained.idle.len());
+        let failed = trained.without_gradient.len() + trained.unmoved.len();
+        said.push_str(match failed {
+            0 => " had a gradient, and moved by more than weight decay",
+            _ => ", not all of them",
+        });
+        for (names, what) in [
+            (&trained.without_gradient, "without a gradient"),
+            (&trained.unmoved, "no further than weight decay takes it"),
+            (&trained.idle, "of experts that no token was routed to"),
+        ] {
+            if let Some(first) = names.first() {
+                said.push_str(&format!("; {what}: {}, the first `{first}`", names.len()));
+            }
+        }
+        if let Some(first) = trained.at_rest.first() {
+            let count = trained.at_rest.len();
+            said.push_str(&format!("; {count} steps at learning rate 0, the first {first}"));
+        }
+        line("trained", said);
+    }
+    if let Some(found) = &replay.tolerance {
+        line("allowed", tolerance(found));
+    }
+    if replay.extent != Extent::Whole && !replay.also.is_empty() {
+        line("also", replay.also.join(", "));
+    }
+    if let Some(loss) = replay.final_loss {
+        line("final", format!("held-out loss {}, replayed", format_float(loss, DIGITS)));
+    }
+    text
+}
+
+fn tolerance(found: &Tolerance) -> String {
+    let mut said = format!("8 times the largest spread of {} replays", found.replays);
+    if found.flips > 0 {
+        said.push_str(&format!(
+            ", in which up to {} tokens a step were routed elsewhere",
+            found.flips
+        ));
+    }
+    match found.coarse.first() {
+        None => said.push_str("; for each tensor below half of what 1% of the learning rate changes"),
+        Some(first) => said.push_str(&format!(
+            "; for {} tensors it hides half of what 1% of the learning rate changes, the first `{first}`",
+            found.coarse.len()
+        )),
+    }
+    said
+}
+
+fn steps(replay: &Replay, width: usize, verbose: bool) -> String {
+    let headings = ["loss logged", "replayed", "norm logged", "replayed", "routed elsewhere"];
+    let routes = replay.steps.iter().any(|step| step.flips.is_some());
+    let headings = headings.into_iter().take(if routes { 5 } else { 4 }).map(str::to_owned);
+    let mut table = Columns::new(headings.collect());
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |v| format_float(v, DIGITS));
+    let shown = if verbose { replay.steps.len() } else { LISTED };
+    for step in replay.steps.iter().take(shown) {
+        let mut cells = vec![
+            number(step.logged),
+            number(Some(step.replayed)),
+            number(step.logged_norm),
+            number(Some(step.replayed_norm)),
+        ];
+        if routes {
+            cells.push(step.flips.map_or("-".to_owned(), |flips| flips.to_string()));
+        }
+        table.row(&step.step.to_string(), cells);
+    }
+    let mut text = table.render("step", width, true);
+    if replay.steps.len() > shown {
+        let more = replay.steps.len() - shown;
+        text.push_str(&paragraph(&format!("and {more} more: --verbose lists them"), 2, width));
+    }
+    text
+}
+
+fn tensors(replay: &Replay, width: usize) -> String {
+    let headings = ["moved, logged", "replayed", "bits", "allowed"].map(str::to_owned).to_vec();
+    let mut table = Columns::new(headings);
+    for tensor in &replay.tensors {
+        let bits = tensor.equal.map_or("", |equal| if equal { "equal" } else { "other" });
+        table.row(
+            &tensor.name,
+            vec![
+                tensor.logged.map_or("-".to_owned(), |moved| format_float(moved, DIGITS)),
+                format_float(tensor.replayed, DIGITS),
+                bits.to_owned(),
+                tensor.tolerance.map_or(String::new(), |allowed| format_float(allowed, FEW)),
+            ],
+        );
+    }
+    table.render("tensor", width, true)
+}
+
+/// What the slice would show, and what it cannot.
+fn faults(faults: &[Seen], width: usize) -> String {
+    let mut text = paragraph("the smallest fault that this slice would show", 0, width);
+    for seen in faults {
+        let said = match (&seen.at, &seen.unseen) {
+            (Some((step, what)), _) => {
+                let size = match seen.smallest {
+                    Some(size) => format!("a part in {}", part(size)),
+                    None => seen.planted.clone(),
+                };
+                format!("{size}: step {step}, {what}")
+            }
+            (None, Some(why)) => format!("cannot show: {why}"),
+            (None, None) => format!("does not show: {}", seen.planted),
+        };
+        text.push_str(&fault(seen.fault, &said, width));
+    }
+    text
+}
+
+/// One over a size, to two digits.
+fn part(size: f64) -> String {
+    let whole = format_float(1.0 / size, FEW);
+    match whole.parse::<f64>() {
+        Ok(number) if number >= 1.0 && number < 1e15 => grouped(&format!("{number:.0}")),
+        _ => whole,
+    }
+}
+
+/// Running text that begins at a column.
+fn paragraph(text: &str, indent: usize, width: usize) -> String {
+    hanging(indent, "", 0, text, width)
+}
+
+/// A word and what is said to it, lines after the first below its beginning.
+fn labelled(indent: usize, label: &str, text: &str, width: usize) -> String {
+    hanging(indent, label, 10, text, width)
+}
+
+fn fault(name: &str, text: &str, width: usize) -> String {
+    hanging(2, name, 25, text, width)
+}
+
+fn hanging(indent: usize, label: &str, columns: usize, text: &str, width: usize) -> String {
+    let room = width.saturating_sub(indent + columns);
+    let mut out = String::new();
+    for (at, line) in wrap(&visible(text), room, room).iter().enumerate() {
+        let label = if at == 0 { label } else { "" };
+        out.push_str(format!("{:indent$}{label:<columns$}{line}", "").trim_end());
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,276 @@
+//! Replaying a stretch of a bundle: from what it says to what came of it.
+
+use std::ops::ControlFlow;
+
+use super::calibration::Calibration;
+use super::corpora::Corpora;
+use super::course::{Course, Rows};
+use super::report::{Batches, Comparison, Replay, Tolerance, Trained};
+use super::session::Session;
+use super::slice::listed;
+use super::start::{Start, from_checkpoint};
+use super::{
+    BAD_EXTENT, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, TWO_ARITHMETICS, whole,
+};
+use crate::bundle::Bundle;
+use crate::outcome::Verdict;
+use crate::portable::Isa;
+use crate::rng::Rng;
+use crate::source::{Code, Node, Place, Refusal};
+use crate::study::table;
+use crate::train::learner::Learner;
+use crate::train::model::Config;
+use crate::train::{ARITHMETIC, NO_THREADS, Regime, golden};
+
+/// The file of a bundle that holds the run's configuration.
+pub const CONFIG: &str = "data/config.json";
+
+/// What a replay runs on.
+#[derive(Debug, Clone, Copy)]
+pub struct Machine {
+    /// The instructions that kernels use.
+    pub isa: Isa,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// Who is told how far a replay has come, and may stop it.
+pub trait Progress: Sync {
+    /// Takes in that `done` of `of` steps of the replay are made; the answer says whether to go on.
+    fn step(&self, done: u64, of: u64) -> ControlFlow<()>;
+}
+
+/// A run as its bundle describes it.
+pub(super) struct Subject<'a> {
+    pub bundle: &'a Bundle,
+    pub config: Node<'a>,
+    pub regime: Regime,
+    pub arithmetic: String,
+    pub machine: &'a Machine,
+}
+
+/// Does work on so many threads of its own.
+pub(super) fn on_threads<R: Send>(
+    threads: usize,
+    work: impl FnOnce() -> R + Send,
+) -> Result<R, Refusal> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| {
+        NO_THREADS.at(Place::file("--threads"), "threads for a replay", error.to_string())
+    })?;
+    Ok(pool.install(work))
+}
+
+/// Which steps of a bundle a caller's choice means, and who chose them: the author, whose slices they
+/// are, or the verifier. Steps are drawn over the whole run where its data are at hand, else among its
+/// slices.
+fn resolve(choice: Choice, bundle: &Bundle, corpora: &Corpora) -> Result<Extent, Refusal> {
+    let slices = &bundle.receipt().slices;
+    let extent = |slice: &crate::bundle::Slice| Extent::Steps {
+        from: slice.from_step,
+        to: slice.from_step.saturating_add(slice.steps),
+    };
+    let none = || NO_SLICE.at(Place::file(bundle.name()), "a bundle with slices", "none");
+    match choice {
+        Choice::This(extent) => Ok(extent),
+        Choice::Last => {
+            slices.iter().max_by_key(|slice| slice.from_step).map(extent).ok_or_else(none)
+        }
+        Choice::Random(seed) => {
+            let mut rng = Rng::new(seed, "steps to replay");
+            let config = bundle.document(CONFIG)?.root();
+            if corpora.of(bundle, config).is_ok() {
+                return whole::draw(bundle, config, &mut rng);
+            }
+            let drawn = slices.get(rng.below(slices.len() as u64) as usize);
+            drawn.map(extent).ok_or_else(none)
+        }
+    }
+}
+
+/// The floating-point operations of a replay, roughly: what its cost is estimated from. Nothing that the
+/// author measured goes into it.
+pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Refusal> {
+    let config = bundle.document(CONFIG)?;
+    let regime = Regime::read(config.root())?;
+    let objects = crate::params::recompute(config)?;
+    let active = objects.count(crate::params::Object::Active, crate::params::Convention::Default);
+    let calibrated =
+        bundle.receipt().trainer.as_ref().and_then(|t| t.arithmetic.as_deref()) != Some(ARITHMETIC);
+    let walks = match (extent, calibrated) {
+        // The evaluations of a run cost about as much as a third of its steps.
+        (Extent::Whole, _) => 1.3 * regime.steps as f64,
+        // Planted faults mostly show in their first step.
+        (Extent::Steps { from, to }, false) => (to - from) as f64 + 16.0,
+        // The calibration: ten walks, of which one is in float64; faults walk on for longer.
+        (Extent::Steps { from, to }, true) => 20.0 * (to - from) as f64,
+    };
+    // Forward and backward: six operations for each parameter and token.
+    Ok(walks * 6.0 * active as f64 * regime.tokens_per_step() as f64)
+}
+
+/// Replays a stretch of a bundle. A refusal means that the bundle, or what was asked, cannot be replayed.
+pub fn replay(
+    bundle: &Bundle,
+    choice: Choice,
+    machine: &Machine,
+    corpora: &Corpora,
+    progress: &dyn Progress,
+) -> Result<Replay, Refusal> {
+    let subject = Subject::of(bundle, machine)?;
+    let extent = resolve(choice, bundle, corpora)?;
+    let chosen_by = match choice {
+        Choice::Random(_) => Some("verifier"),
+        Choice::Last | Choice::This(_) => None,
+    };
+    let replay = subject.replay(extent, corpora, progress)?;
+    Ok(Replay { chosen_by: chosen_by.unwrap_or(replay.chosen_by), ..replay })
+}
+/// The tolerance of a slice, whatever arithmetic its run was computed in.
+pub fn calibrate(
+    bundle: &Bundle,
+    choice: Choice,
+    machine: &Machine,
+    corpora: &Corpora,
+) -> Result<(Extent, Tolerance), Refusal> {
+    let subject = Subject::of(bundle, machine)?;
+    let extent = resolve(choice, bundle, corpora)?;
+    let Extent::Steps { from, to } = extent else {
+        let expected = "a slice: a whole run is compared bit for bit or not at all";
+        return Err(BAD_EXTENT.at(Place::file("--slice"), expected, extent.to_string()));
+    };
+    let session = Session::open(&subject, from, to, corpora)?;
+    let calibration = Calibration::of(&session.course, &session.layout, &session.logged, machine)?;
+    Ok((extent, calibration.report(&session.layout, &session.logged, from)))
+}
+
+impl<'a> Subject<'a> {
+    fn of(bundle: &'a Bundle, machine: &'a Machine) -> Result<Self, Refusal> {
+        let config = bundle.document(CONFIG)?.root();
+        let trainer = bundle.receipt().trainer.as_ref();
+        let stated = trainer.and_then(|trainer| trainer.arithmetic.clone());
+        let arithmetic = stated.unwrap_or_else(|| "not stated".to_owned());
+        if let Some(node) = config.get("arithmetic").filter(|node| node.text() != Ok(&*arithmetic))
+        {
+            let expected = format!("`{arithmetic}`, as the receipt says");
+            return Err(TWO_ARITHMETICS.at(node.place(), expected, format!("`{}`", node.text()?)));
+        }
+        Config::read(config)?;
+        Ok(Self { bundle, config, regime: Regime::read(config)?, arithmetic, machine })
+    }
+
+    fn replay(
+        &self,
+        extent: Extent,
+        corpora: &Corpora,
+        progress: &dyn Progress,
+    ) -> Result<Replay, Refusal> {
+        let dtype = self.config.required("dtype")?.text()?;
+        if dtype != "float32" {
+            let reason =
+                format!("the run computes in `{}`", dtype.chars().take(40).collect::<String>());
+            return Ok(self.undecided(extent, &OTHER_DTYPE, reason));
+        }
+        let bitwise = self.comparison() == Comparison::Bitwise;
+        let other = if bitwise {
+            on_threads(self.machine.threads, || golden::differing(self.machine.isa))?
+        } else {
+            Vec::new()
+        };
+        if let Some(first) = other.first() {
+            let reason =
+                format!("this machine does not compute {ARITHMETIC}: `{first}` has other bits");
+            return Ok(self.undecided(extent, &OTHER_MACHINE, reason));
+        }
+        let Extent::Steps { from, to } = extent else {
+            return whole::replay(self, extent, corpora, progress);
+        };
+        if to.saturating_sub(from) < Extent::FEWEST {
+            let expected = format!("at least {} steps", Extent::FEWEST);
+            return Err(BAD_EXTENT.at(Place::file("--slice"), expected, extent.to_string()));
+        }
+        let within = |slice: &&crate::bundle::Slice| {
+            slice.from_step <= from && to <= slice.from_step.saturating_add(slice.steps)
+        };
+        match self.bundle.receipt().slices.iter().find(within) {
+            Some(slice) => {
+                Session::open(self, slice.from_step, to, corpora)?.replay(extent, progress)
+            }
+            None if bitwise && corpora.of(self.bundle, self.config).is_ok() => {
+                whole::replay(self, extent, corpora, progress)
+            }
+            None => {
+                let found = extent.to_string();
+                Err(NO_SLICE.at(
+                    self.bundle.place(crate::bundle::RECEIPT),
+                    listed(self.bundle),
+                    found,
+                ))
+            }
+        }
+    }
+
+    /// How its steps are compared.
+    pub fn comparison(&self) -> Comparison {
+        if self.arithmetic == ARITHMETIC { Comparison::Bitwise } else { Comparison::Calibrated }
+    }
+
+    /// A replay that has not shown anything yet.
+    pub fn blank(&self, extent: Extent) -> Replay {
+        Replay {
+            bundle: self.bundle.name().to_owned(),
+            digest: self.bundle.digest().prefixed(),
+            extent,
+            of_steps: self.regime.steps,
+            chosen_by: "author",
+            comparison: self.comparison(),
+            arithmetic: self.arithmetic.clone(),
+            verdict: Verdict::Unchecked,
+            reason: String::new(),
+            code: None,
+            start: String::new(),
+            batches: Batches::OnTrust("nothing was read".to_owned()),
+            steps: Vec::new(),
+            executed: 0,
+            tensors: Vec::new(),
+            divergence: None,
+            also: Vec::new(),
+            faults: Vec::new(),
+            trained: Trained::default(),
+            tolerance: None,
+            final_loss: None,
+        }
+    }
+
+    fn undecided(&self, extent: Extent, code: &'static Code, reason: String) -> Replay {
+        Replay { verdict: Verdict::Inconclusive, code: Some(code), reason, ..self.blank(extent) }
+    }
+
+    /// A course from `start` over so many steps.
+    pub fn course(&self, start: Start, steps: u64, rows: Rows) -> Result<Course, Refusal> {
+        Ok(Course {
+            config: table(self.config)?,
+            regime: self.regime.clone(),
+            isa: self.machine.isa,
+            counted: start.step,
+            start,
+            steps,
+            rows,
+            ahead: 0,
+            factor: 1.0,
+            frozen: None,
+        })
+    }
+
+    /// Weights and moments after `step` steps: of the seed where the arithmetic is ours, else of a
+    /// checkpoint of the bundle.
+    pub fn start(&self, step: u64) -> Result<Start, Refusal> {
+        if step > 0 || self.comparison() == Comparison::Calibrated {
+            return from_checkpoint(self.bundle, step, &self.arithmetic);
+        }
+        let seed = self.config.required("seed_init")?.integer()?;
+        let learner = Learner::<f32>::new(self.config, &self.regime, seed, self.machine.isa)?;
+        let (name, shown) = (format!("seed {seed}"), format!("seed {seed}"));
+        Ok(Start { step, tensors: learner.checkpoint(0, seed)?, name, shown })
+    }
+}

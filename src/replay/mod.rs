@@ -1,0 +1,79 @@
+//! Replay: stretches of training are executed again, and what comes out is held against what the run says
+//! came out.
+//!
+//! Owns which stretch is meant ([`Extent`]), what a replay came to ([`Replay`]) and, where the trainer is
+//! built in, the execution: what a bundle says of a stretch (`slice`), what it starts from (`start`), the
+//! steps themselves (`course`), the order in which they are compared (`step`), tolerances that are the
+//! verifier's own (`calibration`), and planted faults, which show what a stretch can see (`fault`).
+//! Whether a claim follows from a replay is left to the claims.
+//!
+//! A run in our arithmetic is compared bit for bit, after the golden bits have come out on this machine.
+//! Any other run is compared within a tolerance that is calibrated here, and never one that its author
+//! supplies. The numbers of a calibration are computed in portable arithmetic too, so a report is the same
+//! on every machine.
+
+mod extent;
+mod report;
+
+#[cfg(feature = "train")]
+mod calibration;
+#[cfg(feature = "train")]
+mod corpora;
+#[cfg(feature = "train")]
+mod course;
+#[cfg(feature = "train")]
+mod engine;
+#[cfg(feature = "train")]
+mod fault;
+#[cfg(feature = "train")]
+mod names;
+#[cfg(feature = "train")]
+mod session;
+#[cfg(feature = "train")]
+mod slice;
+#[cfg(feature = "train")]
+mod start;
+#[cfg(feature = "train")]
+mod step;
+#[cfg(feature = "train")]
+mod training;
+#[cfg(feature = "train")]
+mod whole;
+
+use crate::source::codes;
+
+pub use extent::{Choice, Extent};
+pub use report::{
+    Batches, Comparison, Divergence, Replay, Seen, StepReport, TensorReport, Tolerance, Trained,
+};
+
+#[cfg(feature = "train")]
+pub use corpora::Corpora;
+#[cfg(feature = "train")]
+pub use engine::{Machine, Progress, calibrate, cost, replay};
+
+/// What replay does not show. Every report that used it ends with this.
+pub const SCOPE: &str = "What a replay does not show: that these are all the runs, that arms were tuned equally, \
+that training text excludes validation text, what happened between the replayed steps, or that a checkpoint \
+came from the steps before it.";
+
+codes! {
+    NO_SLICE = "replay::no-slice", "the bundle has no such stretch to replay", "name one of the slices that the receipt lists";
+    BAD_EXTENT = "replay::bad-extent", "a stretch of steps is not well formed", "write `FROM..TO`, at least three steps";
+    BAD_SLICE = "replay::bad-slice", "a slice is not what its run says", "write the slice with the run's own config; `repro explain slices` says what it holds";
+    BEYOND_VOCABULARY = "replay::beyond-vocabulary", "a token of a slice is not in the vocabulary of the model", "write the slice with the run's own tokenizer and config";
+    OTHER_BATCHES = "replay::other-batches", "the batches of a slice are not those of its run", "write the batches that the data, the seed and the step give";
+    OTHER_RUN = "replay::other-run", "a slice belongs to another run", "put the run's own slice into the bundle";
+    NO_START = "replay::no-start", "there is nothing to start from", "keep the checkpoint, with the moments of the optimizer, that the slice starts from";
+    MISSING_MOMENTS = "replay::missing-moments", "the checkpoint lacks the moments of the optimizer", "keep the moments, as `optimizer.m.NAME` and `optimizer.v.NAME`";
+    OTHER_CHECKPOINT = "replay::other-checkpoint", "the checkpoint is not the one that the receipt describes", "put the run's own checkpoint into the bundle";
+    TWO_ARITHMETICS = "replay::two-arithmetics", "receipt and config name different arithmetics", "correct the one that is wrong";
+    NO_DATA = "replay::no-data", "the data that the run read is not at hand", "fetch it, and say with `--data` where the paths of the config begin";
+    DIVERGED = "replay::diverged", "a step came out differently", "the run was not trained as it says: look at the first divergence";
+    AGAINST_RECORDS = "replay::against-records", "a slice contradicts the records of its own run", "one of the two was changed after training";
+    OTHER_MACHINE = "replay::other-machine", "this machine does not compute the arithmetic of the run", "replay on another machine";
+    OTHER_DTYPE = "replay::other-dtype", "the run was not computed in float32", "a tolerance for its rounding is not known here";
+    TOO_COARSE = "replay::too-coarse", "rounding hides what a replay should see", "log the slice earlier, or with more of what each step gives";
+    UNTRAINED = "replay::untrained", "a tensor was not trained by the steps", "see why no gradient reaches it";
+    STOPPED = "replay::stopped", "the replay did not fit into its time", "give it more time with `--budget`";
+}

@@ -1,0 +1,177 @@
+//! What a replay came to. Data only: drawing is done elsewhere.
+
+use serde::Serialize;
+
+use super::Extent;
+use crate::outcome::Verdict;
+use crate::source::Code;
+
+/// How a replay is held against the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    /// Every bit has to be equal.
+    Bitwise,
+    /// Differences have to stay within the verifier's own tolerance.
+    Calibrated,
+}
+
+/// Whether the batches are known to be those of the run's data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Batches {
+    /// They were drawn again from data, seed and step, and are equal.
+    Drawn,
+    /// They are those of the slice, and why nothing more is known.
+    OnTrust(String),
+}
+
+/// One step, counted as records count: the first is 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepReport {
+    /// The steps that are done after it.
+    pub step: u64,
+    /// The loss as logged.
+    pub logged: Option<f64>,
+    /// The loss as it came out.
+    pub replayed: f64,
+    /// The norm of the gradients as logged.
+    pub logged_norm: Option<f64>,
+    /// The norm as it came out.
+    pub replayed_norm: f64,
+    /// How many tokens were at least routed elsewhere.
+    pub flips: Option<u64>,
+}
+
+/// One tensor at the end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TensorReport {
+    /// Its name, as the bundle has it.
+    pub name: String,
+    /// How far it moved, as logged.
+    pub logged: Option<f64>,
+    /// How far it moved here.
+    pub replayed: f64,
+    /// Whether its bits at the end are those that were logged; none where no digest was.
+    pub equal: Option<bool>,
+    /// The difference that is allowed, relative to the update; none where bits are compared.
+    pub tolerance: Option<f64>,
+}
+
+/// Where replay and log part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Divergence {
+    /// The step, as records count.
+    pub step: u64,
+    /// What of the step: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`.
+    pub what: &'static str,
+    /// The first tensor in the order of execution; none for the loss and the norm of all gradients.
+    pub tensor: Option<String>,
+    /// What was logged.
+    pub logged: String,
+    /// What came out.
+    pub replayed: String,
+    /// The difference relative to what came out, and what is allowed, where numbers are compared.
+    pub difference: Option<(f64, f64)>,
+    /// Whether what went into it matched; none where that was not logged.
+    pub inputs_matched: Option<bool>,
+    /// What a person can look at.
+    pub hint: String,
+}
+
+/// A planted fault, and whether the stretch shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// The name of the fault.
+    pub fault: &'static str,
+    /// What was planted.
+    pub planted: String,
+    /// Where it showed: the step, and what of it. None: it did not.
+    pub at: Option<(u64, String)>,
+    /// The smallest relative size that shows, of faults that have sizes.
+    pub smallest: Option<f64>,
+    /// Why it cannot show here, where that is known without trying.
+    pub unseen: Option<String>,
+}
+
+/// Whether the steps train.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trained {
+    /// How many tensors are trained.
+    pub tensors: usize,
+    /// Those without a gradient in any step, and without the excuse below.
+    pub without_gradient: Vec<String>,
+    /// Those that moved no further than weight decay and rounding explain.
+    pub unmoved: Vec<String>,
+    /// Experts that no token was routed to.
+    pub idle: Vec<String>,
+    /// Steps at a learning rate of 0, as records count.
+    pub at_rest: Vec<u64>,
+}
+
+/// What the tolerance of a calibrated comparison is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tolerance {
+    /// Replays that it rests on, those in float64 included.
+    pub replays: usize,
+    /// Of each step: it, the tolerances of loss, norm, and the largest of any tensor's update.
+    pub steps: Vec<(u64, f64, f64, Option<(f64, String)>)>,
+    /// Tensors whose tolerance is nowhere below half of what 1% of the learning rate changes.
+    pub coarse: Vec<String>,
+    /// Tokens that calibration replays routed elsewhere, at most in one step.
+    pub flips: u64,
+}
+
+/// What a replay came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// The bundle.
+    pub bundle: String,
+    /// Its digest.
+    pub digest: String,
+    /// What was replayed.
+    pub extent: Extent,
+    /// The steps of the whole run.
+    pub of_steps: u64,
+    /// Who chose the steps: `author` or `verifier`.
+    pub chosen_by: &'static str,
+    /// How it was compared.
+    pub comparison: Comparison,
+    /// The arithmetic of the run.
+    pub arithmetic: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, where it is not verified.
+    pub reason: String,
+    /// The code of the verdict, where it is not verified.
+    pub code: Option<&'static Code>,
+    /// What the steps start from.
+    pub start: String,
+    /// Where the batches come from.
+    pub batches: Batches,
+    /// The steps that were compared.
+    pub steps: Vec<StepReport>,
+    /// How many steps were executed.
+    pub executed: u64,
+    /// The tensors at the end.
+    pub tensors: Vec<TensorReport>,
+    /// Where replay and log part.
+    pub divergence: Option<Divergence>,
+    /// What else was compared, one line each.
+    pub also: Vec<String>,
+    /// Planted faults.
+    pub faults: Vec<Seen>,
+    /// Whether the steps train.
+    pub trained: Trained,
+    /// The tolerance, where bits are not compared.
+    pub tolerance: Option<Tolerance>,
+    /// The loss on held-out text at the end, in nats per token, where the whole run was replayed.
+    pub final_loss: Option<f64>,
+}
+
+impl Replay {
+    /// How many of the run's steps were executed again, and who chose them.
+    pub fn share(&self) -> String {
+        let Self { executed, of_steps, chosen_by, .. } = self;
+        format!("{executed} of {of_steps} steps, chosen by the {chosen_by}")
+    }
+}
