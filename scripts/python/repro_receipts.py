@@ -380,14 +380,19 @@ def _quiet(method):
     def call(self, *arguments, **named):
         if self._idle or os.getpid() != self._process:  # a forked worker is no writer
             return None
+        name, thread = method.__name__.lstrip("_"), threading.get_ident()
+        if self._writer == thread:  # a signal's handler, in the middle of a line
+            return self._problem(name, Unwritable("called inside another call"))
         with self._lock:
+            self._writer = thread
             try:
                 if self._bundle is not None:
                     raise Unwritable("the run is finished")
                 return method(self, *arguments, **named)
             except Exception as error:
-                self._problem(method.__name__.lstrip("_"), error)
-                return None
+                return self._problem(name, error)
+            finally:
+                self._writer = None
     return call
 
 
@@ -397,7 +402,7 @@ class Run:
     def __init__(self, folder, head, arithmetic=None, environment=None, extra=None, idle=False):
         self._folder, self._head, self._arithmetic = folder, head, arithmetic
         self._environment, self._extra, self._idle = environment, extra or {}, idle
-        self._process, self._lock = os.getpid(), threading.RLock()
+        self._process, self._lock, self._writer = os.getpid(), threading.Lock(), None
         self._problems, self._files, self._bundle = {}, {}, None
         self._checkpoints, self._slices, self._chain = {}, [], ""
         if not idle:
@@ -412,7 +417,7 @@ class Run:
     @_quiet
     def log(self, metrics, step, tokens=None):
         """Adds a record of training: its numbers, after `step` updates and so many tokens."""
-        record = self._record("log", {**metrics, "step": operator.index(step), "tokens": tokens})
+        record = self._record("log", {**metrics, **({} if tokens is None else {"tokens": tokens}), "step": _count(step)})
         record.pop("chain", None)
         bare = canonical(record)
         link = hashlib.sha256((self._chain + bare).encode()).hexdigest()
@@ -422,7 +427,7 @@ class Run:
     @_quiet
     def timing(self, values, step):
         """Adds wall-clock times, which are no part of what a replay compares."""
-        record = self._record("timing", {**values, "step": operator.index(step)})
+        record = self._record("timing", {**values, "step": _count(step)})
         self._timing.append((canonical(record) + "\n").encode())
 
     @_quiet
@@ -557,8 +562,12 @@ class Run:
         for name in (TAGS[0], TAGS[2], TAGS[3]):
             self._put(name, [tags[name].encode()], listed=False)
         _sync_folder(self._folder)
-        self._put(TAGS[1], [DECLARATION.encode()], listed=False)
         self._bundle = "sha256:" + _sha256([tags[TAGS[3]].encode()])
+        try:
+            self._put(TAGS[1], [DECLARATION.encode()], listed=False)
+        finally:
+            if not (self._folder / TAGS[1]).exists():
+                self._bundle = None
         _sync_folder(self._folder)
 
     def _payload(self):
@@ -651,7 +660,8 @@ class Run:
         self._problems[text] = self._problems.get(text, 0) + 1
         if self._problems[text] == 1:
             try:
-                print(f"repro_receipts: {text}", file=sys.stderr, flush=True)
+                sys.stderr.write(f"repro_receipts: {text}\n")
+                sys.stderr.flush()
             except Exception:
                 pass  # stderr is gone; the receipt still lists it
 
