@@ -326,9 +326,11 @@ class _Lines:
     """A file that grows by whole lines. It is made with its first line: an absent part is an absent file."""
 
     def __init__(self, path):
-        self.path, self.descriptor, self.size, self.hash = path, None, 0, hashlib.sha256()
+        self.path, self.descriptor = path, None
+        # What is written and known to be: length, digest, chain. One value, so that no interrupt parts them.
+        self.written = (0, hashlib.sha256(), "")
 
-    def append(self, line):
+    def append(self, line, chain=""):
         """Adds a line, or leaves no more than a torn one that the next line replaces."""
         if len(line) > LINE_CAP:
             raise Unwritable(f"a line of {len(line)} bytes, more than {LINE_CAP}")
@@ -339,13 +341,15 @@ class _Lines:
         left = memoryview(line)
         while left:
             left = left[os.write(self.descriptor, left):]
-        self.size += len(line)
-        self.hash.update(line)
+        size, digest, _ = self.written
+        digest = digest.copy()
+        digest.update(line)
+        self.written = (size + len(line), digest, chain)
 
     def cut(self):
-        """Takes away what a failed write has left."""
-        if os.fstat(self.descriptor).st_size > self.size:
-            os.ftruncate(self.descriptor, self.size)
+        """Takes away what a write that failed has left."""
+        if os.fstat(self.descriptor).st_size > self.written[0]:
+            os.ftruncate(self.descriptor, self.written[0])
 
     def settle(self):
         """Makes the lines durable; a file that got none goes."""
@@ -353,7 +357,7 @@ class _Lines:
             return
         self.cut()
         os.fsync(self.descriptor)
-        if not self.size:
+        if not self.written[0]:
             os.close(self.descriptor)
             self.descriptor = self.path.unlink()
 
@@ -404,7 +408,7 @@ class Run:
         self._environment, self._extra, self._idle = environment, extra or {}, idle
         self._process, self._lock, self._writer = os.getpid(), threading.Lock(), None
         self._problems, self._files, self._bundle = {}, {}, None
-        self._checkpoints, self._slices, self._chain = {}, [], ""
+        self._checkpoints, self._slices = {}, []
         if not idle:
             self._metrics, self._timing = (_Lines(folder / "data" / f"{name}.jsonl") for name in ("metrics", "timing"))
 
@@ -420,9 +424,8 @@ class Run:
         record = self._record("log", {**metrics, **({} if tokens is None else {"tokens": tokens}), "step": _count(step)})
         record.pop("chain", None)
         bare = canonical(record)
-        link = hashlib.sha256((self._chain + bare).encode()).hexdigest()
-        self._metrics.append((canonical({**record, "chain": link}) + "\n").encode())
-        self._chain = link
+        link = hashlib.sha256((self._metrics.written[2] + bare).encode()).hexdigest()
+        self._metrics.append((canonical({**record, "chain": link}) + "\n").encode(), link)
 
     @_quiet
     def timing(self, values, step):
@@ -575,8 +578,9 @@ class Run:
         files = dict(self._files)
         for lines in (self._metrics, self._timing):
             lines.settle()
-            if lines.size:
-                files[f"data/{lines.path.name}"] = (lines.size, lines.hash.hexdigest())
+            size, digest, _ = lines.written
+            if size:
+                files[f"data/{lines.path.name}"] = (size, digest.hexdigest())
         ours = {*files, *TAGS, RECEIPT}
         for folder, folders, names in os.walk(self._folder, topdown=False):
             for name in names:

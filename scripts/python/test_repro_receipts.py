@@ -186,6 +186,24 @@ class Records(Case):
         self.assertEqual(second, {"nonfinite": "-inf", "router": {"layers": [{"dead": 1}], "w": 2}, "step": 2})
         self.assertEqual(run.problems, [])
 
+    def test_what_readers_refuse_is_left_out(self):
+        def nested(levels):
+            value = 1
+            for _ in range(levels):
+                value = [value]
+            return value
+
+        run = self.init()
+        run.log({"deep": nested(55), "deeper": nested(70)}, step=1)
+        run.log({"long": "x" * receipts.LINE_CAP}, step=2)
+        run.log({"loss": 1}, step=3)
+        self.assertEqual(chained_lines(self.data("metrics.jsonl")), [{"deep": nested(55), "step": 1}, {"loss": 1, "step": 3}])
+        self.assertEqual(len(run.problems), 2)
+        for at in range(2 * receipts.PROBLEM_CAP):
+            run.log({f"odd{at}": object()}, step=4)
+        self.assertEqual(len(run.problems), receipts.PROBLEM_CAP + 1)
+        self.assertEqual(run.problems[-1], f"further problems ({receipts.PROBLEM_CAP + 2} times)")
+
     def test_numbers_of_other_libraries(self):
         class Scalar:
             def __init__(self, value):
@@ -275,6 +293,8 @@ class Tensors(Case):
         run.checkpoint(4, {"w": ("F64", (1,), bytes(8))})
         run.checkpoint(1, {"w": floats(9)})
         run.checkpoint(5, {"": floats(9)})
+        names = os.listdir(self.folder / "run/data/checkpoints")
+        self.assertEqual(names, ["step-000001.safetensors"], "nothing half-written")
         self.assertIsNotNone(run.finish())
         points = self.predicate()["checkpoints"]
         kept = self.data("checkpoints/step-000001.safetensors")
@@ -302,6 +322,8 @@ class Tensors(Case):
         run.slice(7, tokens, {"loss": floats(1)}, {})
         run.slice(8, tokens, logged, {"b": (floats(1), floats(math.inf))})
         run.slice(0, tokens, logged, {})
+        names = [f"slice-{at:06}.{ending}" for at in (0, 5) for ending in ("safetensors", "tensors.jsonl")]
+        self.assertEqual(sorted(os.listdir(self.folder / "run/data/slices")), names)
         self.assertIsNotNone(run.finish())
         self.assertTrue(is_whole(self.folder / "run"))
         name = "data/slices/slice-{}.safetensors".format
@@ -446,6 +468,21 @@ class Failures(Case):
         wanted = [f"{what}: {os.strerror(errno.ENOSPC)} (3 times)" for what in ("log", "timing")]
         self.assertEqual(self.predicate()["extra"]["emitter_problems"], wanted)
         self.assertEqual(len(self.said.getvalue().splitlines()), 2)
+
+    def test_an_interrupt_in_the_middle_of_a_line_parts_nothing(self):
+        run, write = self.init(), os.write
+        run.log({"loss": 1}, step=1)
+
+        def interrupted(descriptor, data):
+            write(descriptor, data)
+            raise KeyboardInterrupt
+
+        with mock.patch.object(os, "write", interrupted), self.assertRaises(KeyboardInterrupt):
+            run.log({"loss": 2}, step=2)
+        run.log({"loss": 3}, step=3)
+        self.assertIsNotNone(run.finish(finished=False))
+        self.assertTrue(is_whole(self.folder / "run"))
+        self.assertEqual([record["step"] for record in chained_lines(self.data("metrics.jsonl"))], [1, 3])
 
     @unittest.skipUnless(sys.platform.startswith("linux"), "limits of file sizes")
     def test_a_file_that_may_not_grow(self):
