@@ -55,7 +55,7 @@ __all__ = ["Run", "Unwritable", "canonical", "init"]
 
 EXACT = 1 << 53  # every integer up to here is the same in every reader of JSON
 LN_2 = 0.6931471805599453
-DEPTH_CAP, LINE_CAP, DOCUMENT_CAP = 60, 1 << 20, 16 << 20  # what `repro verify` reads, levels with room for the envelope
+DEPTH_CAP, LINE_CAP, DOCUMENT_CAP = 60, 1 << 20, 16 << 20  # what `repro verify` reads; four levels go to the envelope
 PROBLEM_CAP = 100  # of the problems that are listed
 RECEIPT, PARTIAL = "data/receipt.json", ".partial"
 DECLARATION = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
@@ -304,7 +304,7 @@ def _environment(given):
         "os": f"{platform.system().lower()} {platform.machine()}",
         "threads": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_bytes": int(memory) * 1024 if memory.isdigit() else None,
-        "libraries": {name: str(module.__version__) for name, module in loaded.items() if hasattr(module, "__version__")},
+        "libraries": {name: str(getattr(module, "__version__", "unknown")) for name, module in loaded.items()},
     }
     if os.environ.get("OMP_NUM_THREADS", "").isdigit():
         found["threads"] = int(os.environ["OMP_NUM_THREADS"])
@@ -421,7 +421,8 @@ class Run:
     @_quiet
     def log(self, metrics, step, tokens=None):
         """Adds a record of training: its numbers, after `step` updates and so many tokens."""
-        record = self._record("log", {**metrics, **({} if tokens is None else {"tokens": tokens}), "step": _count(step)})
+        tokens = {} if tokens is None else {"tokens": tokens}
+        record = self._record("log", {**metrics, **tokens, "step": _count(step)})
         record.pop("chain", None)
         bare = canonical(record)
         link = hashlib.sha256((self._metrics.written[2] + bare).encode()).hexdigest()

@@ -369,9 +369,9 @@ fn a_killed_run_reads_as_unfinished_until_it_is_whole() {
         \x20   if step % 15 == 0: run.checkpoint(step, {'w': ('F32', (4000,), bytes(16000))})\n\
         run.finish()";
     let temporary = tempfile::tempdir().unwrap();
-    let (mut spent, mut rng) = (Duration::ZERO, Rng::new(9, "kills of the emitter"));
+    let (mut spent, mut rng) = (Duration::MAX, Rng::new(9, "kills of the emitter"));
     let (mut unfinished, mut whole) = (0, 0);
-    for attempt in 0..16 {
+    for attempt in 0..20 {
         let Some(mut emitter) = python("a killed run", program) else { return };
         let path = temporary.path().join(attempt.to_string());
         let mut child = emitter.arg(&path).stdout(Stdio::piped()).spawn().unwrap();
@@ -381,9 +381,9 @@ fn a_killed_run_reads_as_unfinished_until_it_is_whole() {
             std::thread::sleep(spent.mul_f64(rng.unit()));
             child.kill().unwrap();
         }
-        child.wait().unwrap();
-        if attempt == 0 {
-            spent = start.elapsed();
+        // Kills are drawn from the time of the quickest whole run, however loaded the machine was at first.
+        if child.wait().unwrap().success() {
+            spent = spent.min(start.elapsed());
         }
         let folder = path.join("run");
         match Bundle::load_folder(&folder, "run", None, 1) {
