@@ -55,7 +55,8 @@ __all__ = ["Run", "Unwritable", "canonical", "init"]
 
 EXACT = 1 << 53  # every integer up to here is the same in every reader of JSON
 LN_2 = 0.6931471805599453
-DEPTH_CAP, LINE_CAP, DOCUMENT_CAP = 60, 1 << 20, 16 << 20  # what `repro verify` reads, levels with room for the envelope
+DEPTH_CAP, LINE_CAP, DOCUMENT_CAP = 60, 1 << 20, 16 << 20  # what `repro verify` reads; four levels go to the envelope
+PROBLEM_CAP = 100  # of the problems that are listed
 RECEIPT, PARTIAL = "data/receipt.json", ".partial"
 DECLARATION = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 TAGS = ("bag-info.txt", "bagit.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt")
@@ -229,72 +230,58 @@ def _moved(before, after):
 
 # --- What a receipt may say ---
 
-def _is(kind, wanted):
+def _count(value):
+    if isinstance(value, bool) or not 0 <= operator.index(value) <= EXACT:
+        raise Unwritable(f"expected a count, found {value!r}")
+    return operator.index(value)
+
+
+def _kind(kind, wanted, holds=lambda value: True):
     def check(value):
-        if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
-            return value
-        raise Unwritable(f"expected {wanted}, found {value!r}")
+        if isinstance(value, bool) is not (kind is bool) or not isinstance(value, kind) or not holds(value):
+            raise Unwritable(f"expected {wanted}, found {value!r}")
+        return value
     return check
 
 
-def _count(value):
-    value = operator.index(value)
-    if not 0 <= value <= EXACT:
-        raise Unwritable(f"expected a count, found {value!r}")
-    return value
-
-
-def _real(value):
-    value = value if isinstance(value, int) and abs(value) <= EXACT else float(value)
-    if not math.isfinite(value) or EXACT < abs(value) < 1e21:
-        raise Unwritable(f"expected a number that JSON can hold, found {value!r}")
-    return value
-
-
-def _digest(value):
-    if isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value):
-        return value
-    raise Unwritable(f"expected 64 lower-case hexadecimal digits, found {value!r}")
-
-
-def _seed(value):
-    return value if isinstance(value, str) else str(operator.index(value))  # a seed may exceed 2^53
-
-
-STRING, TRUTH, OPEN = _is(str, "a string"), _is(bool, "True or False"), _is(dict, "a table")
+STRING, TRUTH, OPEN = _kind(str, "a string"), _kind(bool, "True or False"), _kind(dict, "a table")
+DIGEST = _kind(str, "64 lower-case hexadecimal digits", re.compile("[0-9a-f]{64}").fullmatch)
+REAL = _kind((int, float), "a number that JSON can hold", lambda value: abs(value) <= EXACT)
+STRINGS = _kind(list, "a list of strings", lambda value: all(isinstance(item, str) for item in value))
+VERSIONS = _kind(dict, "a table of strings", lambda value: all(isinstance(item, str) for item in value.values()))
 SECTIONS = {
     "trainer": {"name": STRING, "version": STRING, "source_revision": STRING, "dirty": TRUTH,
-                "lockfile_sha256": _digest, "arithmetic": STRING},
+                "lockfile_sha256": DIGEST, "arithmetic": STRING},
     "model": {"family": STRING, "params_total": _count, "params_active": _count, "breakdown": OPEN, "tensors": _count},
-    "contract": {"match": STRING, "match_target": STRING, "mismatch": _real, "horizon": STRING, "coefficient": _real,
-                 "tokens": _count, "tokens_per_step": _count, "fraction": _real},
-    "seeds": {"init": _seed, "data": _seed},
-    "data": {"name": STRING, "sha256": _digest, "unique_tokens": _count, "unique_bytes": _count, "tokenizer": STRING,
-             "order": STRING, "validation_sha256": _digest, "epochs": _real},
-    "environment": {"cpu": STRING, "features": lambda value: [STRING(item) for item in value], "threads": _count,
-                    "device": STRING, "os": STRING, "memory_bytes": _count,
-                    "libraries": lambda value: {STRING(key): STRING(item) for key, item in value.items()}},
+    "contract": {"match": STRING, "match_target": STRING, "mismatch": REAL, "horizon": STRING, "coefficient": REAL,
+                 "tokens": _count, "tokens_per_step": _count, "fraction": REAL},
+    # A seed may exceed 2^53, so it is text.
+    "seeds": dict.fromkeys(("init", "data"), lambda seed: seed if isinstance(seed, str) else str(operator.index(seed))),
+    "data": {"name": STRING, "sha256": DIGEST, "unique_tokens": _count, "unique_bytes": _count, "tokenizer": STRING,
+             "order": STRING, "validation_sha256": DIGEST, "epochs": REAL},
+    "environment": {"cpu": STRING, "features": STRINGS, "threads": _count, "device": STRING, "os": STRING,
+                    "libraries": VERSIONS, "memory_bytes": _count},
 }
 
 
 def _section(section, given):
-    """A part of the receipt with its fields checked: a reader refuses what it does not know."""
+    """A part of the receipt with its fields checked, because a reader refuses what it does not know."""
     if given is None:
         return None
-    checked = {}
-    for key, value in given.items():
-        if key not in SECTIONS[section]:
-            known = ", ".join(SECTIONS[section])
-            raise Unwritable(f"{section}: no field `{key}` in a receipt; there are {known}; `extra` has room for others")
-        try:
-            value = None if value is None else SECTIONS[section][key](value)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise Unwritable(f"{section}.{key}: {error}") from None
-        if value is not None and value != {} and value != []:
-            checked[key] = value
-    if section == "trainer" and "name" not in checked:
-        raise Unwritable("trainer: a name is needed")
-    canonical(checked)
+    checked, place = {}, section
+    try:
+        for key, value in OPEN(given).items():
+            place, check = f"{section}.{key}", SECTIONS[section].get(key)
+            if check is None:
+                known = ", ".join(SECTIONS[section])
+                raise Unwritable(f"a receipt has no such field; there are {known}, and `extra` has room")
+            value = None if value is None else check(value)
+            if value not in (None, {}, []):
+                checked[key] = json.loads(canonical(value))
+        if section == "trainer" and "name" not in checked:
+            raise Unwritable("expected a `name`")
+    except (TypeError, ValueError) as error:
+        raise Unwritable(f"{place}: {error}") from None
     return checked
 
 
@@ -317,7 +304,7 @@ def _environment(given):
         "os": f"{platform.system().lower()} {platform.machine()}",
         "threads": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_bytes": int(memory) * 1024 if memory.isdigit() else None,
-        "libraries": {name: str(module.__version__) for name, module in loaded.items() if hasattr(module, "__version__")},
+        "libraries": {name: str(getattr(module, "__version__", "unknown")) for name, module in loaded.items()},
     }
     if os.environ.get("OMP_NUM_THREADS", "").isdigit():
         found["threads"] = int(os.environ["OMP_NUM_THREADS"])
@@ -339,9 +326,11 @@ class _Lines:
     """A file that grows by whole lines. It is made with its first line: an absent part is an absent file."""
 
     def __init__(self, path):
-        self.path, self.descriptor, self.size, self.hash = path, None, 0, hashlib.sha256()
+        self.path, self.descriptor = path, None
+        # What is written and known to be: length, digest, chain. One value, so that no interrupt parts them.
+        self.written = (0, hashlib.sha256(), "")
 
-    def append(self, line):
+    def append(self, line, chain=""):
         """Adds a line, or leaves no more than a torn one that the next line replaces."""
         if len(line) > LINE_CAP:
             raise Unwritable(f"a line of {len(line)} bytes, more than {LINE_CAP}")
@@ -352,13 +341,15 @@ class _Lines:
         left = memoryview(line)
         while left:
             left = left[os.write(self.descriptor, left):]
-        self.size += len(line)
-        self.hash.update(line)
+        size, digest, _ = self.written
+        digest = digest.copy()
+        digest.update(line)
+        self.written = (size + len(line), digest, chain)
 
     def cut(self):
-        """Takes away what a failed write has left."""
-        if os.fstat(self.descriptor).st_size > self.size:
-            os.ftruncate(self.descriptor, self.size)
+        """Takes away what a write that failed has left."""
+        if os.fstat(self.descriptor).st_size > self.written[0]:
+            os.ftruncate(self.descriptor, self.written[0])
 
     def settle(self):
         """Makes the lines durable; a file that got none goes."""
@@ -366,10 +357,9 @@ class _Lines:
             return
         self.cut()
         os.fsync(self.descriptor)
-        if not self.size and self.path.exists():
+        if not self.written[0]:
             os.close(self.descriptor)
-            self.descriptor = None
-            self.path.unlink()
+            self.descriptor = self.path.unlink()
 
 
 def _sync_folder(path):
@@ -388,25 +378,25 @@ def _sha256(chunks):
     return digest.hexdigest()
 
 
-def _read(path):
-    with open(path, "rb") as file:
-        yield from iter(lambda: file.read(1 << 20), b"")
-
-
 def _quiet(method):
     """Runs a method of a run on rank 0; what goes wrong is said once and listed, never raised."""
     @functools.wraps(method)
     def call(self, *arguments, **named):
         if self._idle or os.getpid() != self._process:  # a forked worker is no writer
             return None
+        name, thread = method.__name__.lstrip("_"), threading.get_ident()
+        if self._writer == thread:  # a signal's handler, in the middle of a line
+            return self._problem(name, Unwritable("called inside another call"))
         with self._lock:
+            self._writer = thread
             try:
                 if self._bundle is not None:
                     raise Unwritable("the run is finished")
                 return method(self, *arguments, **named)
             except Exception as error:
-                self._problem(method.__name__, error)
-                return None
+                return self._problem(name, error)
+            finally:
+                self._writer = None
     return call
 
 
@@ -416,9 +406,9 @@ class Run:
     def __init__(self, folder, head, arithmetic=None, environment=None, extra=None, idle=False):
         self._folder, self._head, self._arithmetic = folder, head, arithmetic
         self._environment, self._extra, self._idle = environment, extra or {}, idle
-        self._process, self._lock = os.getpid(), threading.RLock()
+        self._process, self._lock, self._writer = os.getpid(), threading.Lock(), None
         self._problems, self._files, self._bundle = {}, {}, None
-        self._checkpoints, self._slices, self._chain = {}, [], ""
+        self._checkpoints, self._slices = {}, []
         if not idle:
             self._metrics, self._timing = (_Lines(folder / "data" / f"{name}.jsonl") for name in ("metrics", "timing"))
 
@@ -431,17 +421,17 @@ class Run:
     @_quiet
     def log(self, metrics, step, tokens=None):
         """Adds a record of training: its numbers, after `step` updates and so many tokens."""
-        record = self._record("log", {**metrics, "step": operator.index(step), "tokens": tokens})
+        tokens = {} if tokens is None else {"tokens": tokens}
+        record = self._record("log", {**metrics, **tokens, "step": _count(step)})
         record.pop("chain", None)
         bare = canonical(record)
-        link = hashlib.sha256((self._chain + bare).encode()).hexdigest()
-        self._metrics.append((canonical({**record, "chain": link}) + "\n").encode())
-        self._chain = link
+        link = hashlib.sha256((self._metrics.written[2] + bare).encode()).hexdigest()
+        self._metrics.append((canonical({**record, "chain": link}) + "\n").encode(), link)
 
     @_quiet
     def timing(self, values, step):
         """Adds wall-clock times, which are no part of what a replay compares."""
-        record = self._record("timing", {**values, "step": operator.index(step)})
+        record = self._record("timing", {**values, "step": _count(step)})
         self._timing.append((canonical(record) + "\n").encode())
 
     @_quiet
@@ -479,17 +469,19 @@ class Run:
         if keep:
             try:
                 digest = self._put(name, file.chunks())
+                reason = None if file.finite else Unwritable("a weight that is not finite")
             except OSError as error:
-                self._problem(f"checkpoint of step {step}, hashed and not kept", error)
-            if digest and not file.finite:
+                reason = error
+            if reason:
+                self._problem(f"checkpoint of step {step} is hashed and not kept", reason)
                 self._drop(name)
-                keep = self._problem(f"checkpoint of step {step}, hashed and not kept", Unwritable("not finite"))
-        if digest is None:
-            file, keep = _TensorFile(tensors, metadata), None
-            digest = _sha256(file.chunks())
+                file, digest = _TensorFile(tensors, metadata), None
+        kept = {"weights": name} if digest else {}
+        digest = digest or _sha256(file.chunks())
         entry = {"weights_sha256": digest, "tensors_sha256": file.tensors_sha256.hexdigest()}
-        self._point(step, tokens_seen).update(entry, **({"weights": name} if keep else {}))
-        self._durable()
+        self._point(step, tokens_seen).update(entry, **kept)
+        for lines in (self._metrics, self._timing):
+            lines.settle()
 
     @_quiet
     def slice(self, from_step, tokens, logged, tensors, seconds=None, checkpoint_step=None):
@@ -516,7 +508,7 @@ class Run:
             checkpoint_step = from_step
         entry = {"from_step": from_step, "steps": steps, "file": f"{stem}.safetensors"}
         entry.update({} if checkpoint_step is None else {"checkpoint_step": _count(checkpoint_step)})
-        entry.update({} if seconds is None else {"seconds": _real(seconds)})
+        entry.update({} if seconds is None else {"seconds": REAL(float(seconds))})
         file = _TensorFile(arrays)
         try:
             self._put(entry["file"], file.chunks())
@@ -532,7 +524,7 @@ class Run:
         """Seals the folder and answers the digest of the bundle; None where it stays unfinished, or on other ranks.
         `finished=False` says that the run ended before its plan, as one that diverged does."""
         if self._bundle is None:
-            self._seal(finished)
+            self._finish(finished)
         return self._bundle
 
     @property
@@ -541,7 +533,7 @@ class Run:
         return [text if count == 1 else f"{text} ({count} times)" for text, count in self._problems.items()]
 
     @_quiet
-    def _seal(self, finished):
+    def _finish(self, finished):
         files = self._payload()
         environment = self._environment
         try:
@@ -574,8 +566,12 @@ class Run:
         for name in (TAGS[0], TAGS[2], TAGS[3]):
             self._put(name, [tags[name].encode()], listed=False)
         _sync_folder(self._folder)
-        self._put(TAGS[1], [DECLARATION.encode()], listed=False)
         self._bundle = "sha256:" + _sha256([tags[TAGS[3]].encode()])
+        try:
+            self._put(TAGS[1], [DECLARATION.encode()], listed=False)
+        finally:
+            if not (self._folder / TAGS[1]).exists():
+                self._bundle = None
         _sync_folder(self._folder)
 
     def _payload(self):
@@ -583,8 +579,9 @@ class Run:
         files = dict(self._files)
         for lines in (self._metrics, self._timing):
             lines.settle()
-            if lines.size:
-                files[f"data/{lines.path.name}"] = (lines.size, lines.hash.hexdigest())
+            size, digest, _ = lines.written
+            if size:
+                files[f"data/{lines.path.name}"] = (size, digest.hexdigest())
         ours = {*files, *TAGS, RECEIPT}
         for folder, folders, names in os.walk(self._folder, topdown=False):
             for name in names:
@@ -598,8 +595,9 @@ class Run:
                 os.rmdir(folder)  # what was to lie there could not be written
         for name, (size, digest) in files.items():
             path = self._folder / name
-            if not path.is_file() or (path.stat().st_size, _sha256(_read(path))) != (size, digest):
-                raise Unwritable(f"{name} is not as it was written")
+            with open(path, "rb") as file:
+                if _sha256(iter(lambda: file.read(1 << 20), b"")) != digest or os.fstat(file.fileno()).st_size != size:
+                    raise Unwritable(f"{name} is not as it was written")
         return dict(sorted(files.items()))
 
     def _put(self, name, chunks, listed=True):
@@ -657,20 +655,18 @@ class Run:
             point["tokens_seen"] = _count(tokens_seen)
         return point
 
-    def _durable(self):
-        for lines in (self._metrics, self._timing):
-            if lines.descriptor is not None:
-                os.fsync(lines.descriptor)
-
     def _problem(self, what, error):
         """Lists a failure, and says it where it is new. The text names no folder of this machine."""
         reason = getattr(error, "strerror", None) or (
             str(error) if isinstance(error, Unwritable) else f"{type(error).__name__}: {error}")
         text = f"{what}: {reason}".encode("utf-8", "replace").decode()[:500]
+        if len(self._problems) >= PROBLEM_CAP and text not in self._problems:
+            text = "further problems"
         self._problems[text] = self._problems.get(text, 0) + 1
         if self._problems[text] == 1:
             try:
-                print(f"repro_receipts: {text}", file=sys.stderr, flush=True)
+                sys.stderr.write(f"repro_receipts: {text}\n")
+                sys.stderr.flush()
             except Exception:
                 pass  # stderr is gone; the receipt still lists it
 
@@ -692,15 +688,16 @@ def init(name, dir, config, trainer, seeds, model=None, data=None, contract=None
         raise Unwritable("the tensors of this machine have their most significant byte first")
     for section, value in (("config", config), ("extra", extra or {})):
         try:
-            canonical(OPEN(value))
-        except Unwritable as error:
+            text = canonical(OPEN(value))
+        except (TypeError, ValueError) as error:
             raise Unwritable(f"{section}: {error}") from None
+    extra = json.loads(text)  # as it is now, whatever becomes of the table
     sections = {"trainer": trainer, "seeds": seeds, "model": model, "data": data, "contract": contract}
     head = {section: _section(section, value) for section, value in sections.items()}
     names = {"id": name, "study": study, "arm": arm}
     head.update(schema="repro.receipt/1", origin="emitted")
     head["run"] = {key: STRING(value) for key, value in names.items() if value is not None}
-    _section("environment", environment)
+    environment = _section("environment", environment)
     folder = pathlib.Path(dir) / name
     run = Run(folder, head, (head["trainer"] or {}).get("arithmetic"), environment, extra)
     try:

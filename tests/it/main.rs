@@ -5,6 +5,8 @@ mod cli;
 mod core;
 mod corpus;
 mod diff;
+#[cfg(feature = "train")]
+mod emitter;
 mod equal_resource;
 #[cfg(feature = "train")]
 mod evaluation;

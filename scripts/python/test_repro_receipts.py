@@ -1,0 +1,616 @@
+"""Tests of repro_receipts.py: python3 scripts/python/test_repro_receipts.py
+
+The vectors in tests/corpus/emitter are checked from here and, by tests/it/emitter.rs, from the Rust writer, which
+also has `write_vector_bundle` make a bundle and compares it with its own, file by file.
+"""
+import contextlib
+import errno
+import hashlib
+import io
+import json
+import math
+import os
+import pathlib
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from unittest import mock
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import repro_receipts as receipts  # noqa: E402
+
+VECTORS = HERE.parent.parent / "tests" / "corpus" / "emitter"
+PLAIN = {"config": {"width": 1}, "trainer": {"name": "trainer", "arithmetic": "x"}, "seeds": {"init": 1}}
+
+
+def vectors(name):
+    return json.loads((VECTORS / f"{name}.json").read_text("utf-8"))
+
+
+def tensor(entry):
+    return entry["dtype"], entry["shape"], bytes.fromhex(entry["hex"])
+
+
+def tensors(entries):
+    return {name: tensor(entry) for name, entry in entries.items()}
+
+
+def floats(*values):
+    return "F32", (len(values),), struct.pack(f"<{len(values)}f", *values)
+
+
+def write_vector_bundle(folder):
+    """The bundle of bundle.json below `folder`; answers its digest."""
+    vector = vectors("bundle")
+    run = receipts.init(dir=folder, rank=0, **vector["init"])
+    for record in vector["records"]:
+        run.log(**record)
+    for record in vector["timing"]:
+        run.timing(**record)
+    run.evaluation(**vector["evaluation"])
+    for point in vector["checkpoints"]:
+        moments = {name: tensors(pair) for name, pair in point["optimizer"].items()}
+        run.checkpoint(**{**point, "weights": tensors(point["weights"]), "optimizer": moments})
+    part = vector["slice"]
+    pairs = {name: tuple(map(tensor, pair)) for name, pair in part["tensors"].items()}
+    run.slice(**{**part, "tokens": tensor(part["tokens"]), "logged": tensors(part["logged"]), "tensors": pairs})
+    digest = run.finish()
+    assert not run.problems, run.problems
+    return digest
+
+
+def chained_lines(data):
+    """The whole lines of metrics.jsonl, after their chain was checked; what follows the last line feed is torn."""
+    records, last = [], ""
+    for line in data[:data.rfind(b"\n") + 1].decode().splitlines():
+        record = json.loads(line)
+        chain = record.pop("chain")
+        assert chain == hashlib.sha256((last + receipts.canonical(record)).encode()).hexdigest(), line
+        records.append(record)
+        last = chain
+    return records
+
+
+def is_whole(folder):
+    """Whether the folder is a bundle; if it looks like one, every digest must be right."""
+    if not (folder / "bagit.txt").exists():
+        return False
+    listed = set()
+    for manifest in ("tagmanifest-sha256.txt", "manifest-sha256.txt"):
+        for line in (folder / manifest).read_text().splitlines():
+            digest, name = line.split("  ")
+            assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest, name
+            listed.add(name)
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert found == listed | {"tagmanifest-sha256.txt"}, found
+    assert all(any(path.iterdir()) for path in folder.rglob("*") if path.is_dir()), "an empty folder"
+    return True
+
+
+class Vectors(unittest.TestCase):
+    def test_numbers(self):
+        for vector in vectors("numbers"):
+            if "bits" in vector:
+                value = struct.unpack(">d", bytes.fromhex(vector["bits"]))[0]
+            else:
+                value = int(vector["integer"])
+            self.assertEqual(receipts.canonical(value), vector["text"], vector)
+
+    def test_values(self):
+        for vector in vectors("values"):
+            self.assertEqual(receipts.canonical(vector["value"]), vector["text"])
+
+    def test_any_float_survives(self):
+        source = random.Random(7)
+        for _ in range(20_000):
+            value = struct.unpack(">d", source.randbytes(8))[0]
+            if math.isfinite(value):
+                text = receipts.canonical(value).strip('"')
+                self.assertEqual(float(text), value)
+                self.assertNotRegex(text, r"e[+-]0|^-0$|\.\d*0(e|$)|\.(e|$)|E")
+
+    def test_evaluations(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run = receipts.init("e", folder, rank=0, **PLAIN)
+            for vector in vectors("evaluations"):
+                sums = vector["sums"]
+                run.evaluation(**{**sums, "nats": float(sums["nats"]), "blocks": list(map(float, sums["blocks"]))})
+                file = pathlib.Path(folder, "e", "data", "evaluation", f"step-{sums['step']:06}.json")
+                self.assertEqual(file.read_text("utf-8"), vector["text"] + "\n")
+            self.assertEqual(run.problems, [])
+
+    def test_tensors(self):
+        for vector in vectors("tensors"):
+            file = receipts._TensorFile(tensors(vector["tensors"]), vector["metadata"])
+            self.assertEqual(hashlib.sha256(b"".join(file.chunks())).hexdigest(), vector["sha256"])
+            self.assertEqual(file.tensors_sha256.hexdigest(), vector["tensors_sha256"])
+
+    def test_bundle(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(write_vector_bundle(folder), vectors("bundle")["digest"])
+            self.assertTrue(is_whole(pathlib.Path(folder, "vector-s1")))
+
+
+class Case(unittest.TestCase):
+    """A test with a folder for runs and with stderr caught."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder, self.said = pathlib.Path(temporary.name), io.StringIO()
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        self.stack.enter_context(contextlib.redirect_stderr(self.said))
+        for name in receipts.RANKS:
+            self.stack.enter_context(mock.patch.dict(os.environ))
+            os.environ.pop(name, None)
+
+    def init(self, name="run", **more):
+        return receipts.init(name, self.folder, **{**PLAIN, **more})
+
+    def data(self, name, run="run"):
+        return (self.folder / run / "data" / name).read_bytes()
+
+    def predicate(self, run="run"):
+        return json.loads(self.data("receipt.json", run))["predicate"]
+
+
+class Records(Case):
+    def test_lines_are_chained_and_on_disk_at_once(self):
+        run = self.init()
+        for step in range(1, 4):
+            run.log({"loss": 1 / step, "chain": "mine"}, step=step, tokens=step * 8)
+            run.timing({"seconds": 0.5}, step=step)
+            wanted = [{"loss": 1 / n, "step": n, "tokens": n * 8} for n in range(1, step + 1)]
+            self.assertEqual(chained_lines(self.data("metrics.jsonl")), wanted)
+            self.assertEqual(self.data("timing.jsonl"), b"".join(b'{"seconds":0.5,"step":%d}\n' % n
+                                                                 for n in range(1, step + 1)))
+        self.assertFalse(is_whole(self.folder / "run"))
+        self.assertRegex(run.finish(), "sha256:[0-9a-f]{64}")
+        self.assertTrue(is_whole(self.folder / "run"))
+        self.assertEqual((run.problems, self.said.getvalue()), ([], ""))
+
+    def test_what_is_not_finite_is_a_word(self):
+        run = self.init()
+        run.log({"loss": math.nan, "lr": math.inf, "tokens": 1.0}, step=1)
+        run.log({"router": {"z": -math.inf, "w": 2, "layers": [{"cv": math.nan, "dead": 1}]}, "v": [1, math.inf]},
+                step=2)
+        first, second = chained_lines(self.data("metrics.jsonl"))
+        self.assertEqual(first, {"nonfinite": "nan", "tokens": 1, "step": 1})
+        self.assertEqual(second, {"nonfinite": "-inf", "router": {"layers": [{"dead": 1}], "w": 2}, "step": 2})
+        self.assertEqual(run.problems, [])
+
+    def test_what_readers_refuse_is_left_out(self):
+        def nested(levels):
+            value = 1
+            for _ in range(levels):
+                value = [value]
+            return value
+
+        run = self.init()
+        run.log({"deep": nested(55), "deeper": nested(70)}, step=1)
+        run.log({"long": "x" * receipts.LINE_CAP}, step=2)
+        run.log({"loss": 1}, step=3)
+        wanted = [{"deep": nested(55), "step": 1}, {"loss": 1, "step": 3}]
+        self.assertEqual(chained_lines(self.data("metrics.jsonl")), wanted)
+        self.assertEqual(len(run.problems), 2)
+        for at in range(2 * receipts.PROBLEM_CAP):
+            run.log({f"odd{at}": object()}, step=4)
+        self.assertEqual(len(run.problems), receipts.PROBLEM_CAP + 1)
+        self.assertEqual(run.problems[-1], f"further problems ({receipts.PROBLEM_CAP + 2} times)")
+
+    def test_numbers_of_other_libraries(self):
+        class Scalar:
+            def __init__(self, value):
+                self.value = value
+
+            def item(self):
+                return self.value
+
+        class Wide(float):
+            def __repr__(self):
+                return "Wide"
+
+        run = self.init()
+        run.log({"loss": Scalar(0.1), "count": Scalar(3), "wide": Wide(0.5), "seed": 1 << 60, "yes": Scalar(True)},
+                step=1)
+        wanted = {"loss": 0.1, "count": 3, "wide": 0.5, "seed": str(1 << 60), "yes": True, "step": 1}
+        self.assertEqual(chained_lines(self.data("metrics.jsonl")), [wanted])
+
+    def test_threads_share_one_chain(self):
+        run = self.init()
+
+        def work(thread):
+            for at in range(50):
+                run.log({"thread": thread}, step=at)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(chained_lines(self.data("metrics.jsonl"))), 400)
+
+    def test_evaluations_say_only_what_follows(self):
+        run = self.init()
+        run.evaluation(5, nats=8.0, predicted_tokens=4, bytes=8, router={"layers": []})
+        record = json.loads(self.data("evaluation/step-000005.json"))
+        self.assertEqual(record, {"step": 5, "nats": 8, "predicted_tokens": 4, "bytes": 8, "loss": 2,
+                                  "bpb": 8 / (math.log(2) * 8), "router": {"layers": []}})
+        run.evaluation(6, nats=8.0, predicted_tokens=4, bytes=8, loss=1.0)
+        self.assertIn("loss", run.problems[0])
+        run.finish()
+        self.assertEqual(self.predicate()["checkpoints"],
+                         [{"step": 5, "evaluation": "data/evaluation/step-000005.json"}])
+
+
+class Tensors(Case):
+    def test_kinds_are_widened_and_checked(self):
+        def raw(kind, shape, data):
+            return receipts._elements((kind, shape, data))
+        self.assertEqual(raw("BF16", [2], b"\x80\x3f\x00\xc0"), struct.pack("<2f", 1, -2))
+        self.assertEqual(raw("F16", [3], struct.pack("<3e", 0.1, -2, 6e-8)),
+                         struct.pack("<3f", *struct.unpack("<3e", struct.pack("<3e", 0.1, -2, 6e-8))))
+        self.assertEqual(raw("I64", [2], struct.pack("<2q", 0, (1 << 32) - 1)), struct.pack("<2I", 0, (1 << 32) - 1))
+        self.assertEqual(raw("I32", [1], struct.pack("<i", 7)), struct.pack("<I", 7))
+        for kind, shape, data in (("I64", [1], struct.pack("<q", 1 << 32)), ("I64", [1], struct.pack("<q", -1)),
+                                  ("F64", [1], bytes(8)), ("F32", [2], bytes(4)), ("F32", [0], b"")):
+            with self.assertRaises(receipts.Unwritable):
+                raw(kind, shape, data)
+
+    def test_arrays_of_other_libraries(self):
+        class Array:
+            def __init__(self, dtype, data, widened=False):
+                self.dtype, self.shape, self.data, self.widened = dtype, (len(data) // 4,), data, widened
+
+            def tobytes(self):
+                return self.data
+
+        class Torch(Array):
+            detach = cpu = contiguous = lambda self: self
+
+            def numpy(self):
+                assert self.dtype != "torch.bfloat16"
+                return Array("float32", self.data)
+
+            def float(self):
+                return Torch("torch.float32", self.data)
+
+        data = struct.pack("<2f", 1, 2)
+        for value in (Array("float32", data), Torch("torch.float32", data), Torch("torch.bfloat16", data)):
+            self.assertEqual((receipts._elements(value), receipts._outline(value)[1:]), (data, ("F32", [2])))
+
+    def test_checkpoints_are_kept_or_hashed(self):
+        run = self.init()
+        moments = {"w": {"exp_avg": floats(0, 1), "exp_avg_sq": floats(2, 3), "step": 4}}
+        run.checkpoint(1, {"w": floats(1, 2)}, moments, tokens_seen=10, rng="seed 1")
+        run.checkpoint(2, {"w": floats(1, 2)}, moments, keep=False)
+        run.checkpoint(3, {"w": floats(1, math.inf)})
+        run.checkpoint(4, {"w": ("F64", (1,), bytes(8))})
+        run.checkpoint(1, {"w": floats(9)})
+        run.checkpoint(5, {"": floats(9)})
+        names = os.listdir(self.folder / "run/data/checkpoints")
+        self.assertEqual(names, ["step-000001.safetensors"], "nothing half-written")
+        self.assertIsNotNone(run.finish())
+        points = self.predicate()["checkpoints"]
+        kept = self.data("checkpoints/step-000001.safetensors")
+        self.assertEqual(points[0]["weights_sha256"], hashlib.sha256(kept).hexdigest())
+        self.assertEqual(points[0]["tensors_sha256"], points[1]["tensors_sha256"])
+        self.assertEqual(["weights" in point for point in points], [True, False, False])
+        header = json.loads(kept[8:8 + int.from_bytes(kept[:8], "little")])
+        self.assertEqual(header["__metadata__"], {"arithmetic": "x", "rng": "seed 1", "step": "1"})
+        self.assertEqual(sorted(header), ["__metadata__", "optimizer.m.w", "optimizer.v.w", "w"])
+        self.assertEqual(len(run.problems), 4, run.problems)
+        self.assertEqual(self.predicate()["extra"]["emitter_problems"], run.problems)
+
+    def test_slices_are_whole_or_left_out(self):
+        run = self.init()
+        tokens = ("I64", (2, 1, 3), struct.pack("<6q", *range(6)))
+        logged = {"loss": floats(2, 1)}
+        run.slice(0, tokens, logged, {"b": (floats(1, 1), floats(4, 5)),
+                                      "a": {"sha256_after": "x", "update_norm": 0.5}})
+        lines = list(map(json.loads, self.data("slices/slice-000000.tensors.jsonl").splitlines()))
+        after = hashlib.sha256(floats(4, 5)[2]).hexdigest()
+        self.assertEqual(lines, [{"name": "a", "sha256_after": "x", "update_norm": 0.5},
+                                 {"name": "b", "sha256_after": after, "update_norm": 5}])
+        run.checkpoint(5, {"w": floats(1)})
+        run.slice(5, tokens, logged, {}, seconds=1.5)
+        run.slice(6, tokens, {"loss": floats(math.nan, 1)}, {})
+        run.slice(7, tokens, {"loss": floats(1)}, {})
+        run.slice(8, tokens, logged, {"b": (floats(1), floats(math.inf))})
+        run.slice(0, tokens, logged, {})
+        names = [f"slice-{at:06}.{ending}" for at in (0, 5) for ending in ("safetensors", "tensors.jsonl")]
+        self.assertEqual(sorted(os.listdir(self.folder / "run/data/slices")), names)
+        self.assertIsNotNone(run.finish())
+        self.assertTrue(is_whole(self.folder / "run"))
+        name = "data/slices/slice-{}.safetensors".format
+        self.assertEqual(self.predicate()["slices"], [
+            {"from_step": 0, "steps": 2, "file": name("000000")},
+            {"from_step": 5, "steps": 2, "file": name("000005"), "checkpoint_step": 5, "seconds": 1.5}])
+        self.assertEqual(len(run.problems), 4, run.problems)
+
+
+class Beginnings(Case):
+    def test_what_a_reader_refuses_is_refused_at_once(self):
+        for more, word in (
+            ({"trainer": {"nme": "t"}}, "trainer.nme"), ({"trainer": {"version": "1"}}, "name"),
+            ({"trainer": {"name": 3}}, "trainer.name"), ({"seeds": {"init": 1.5}}, "seeds.init"),
+            ({"model": {"params_total": -1}}, "params_total"), ({"model": {"params_total": True}}, "params_total"),
+            ({"contract": {"coefficient": math.nan}}, "coefficient"), ({"data": {"sha256": "A" * 64}}, "sha256"),
+            ({"environment": {"threads": "2"}}, "threads"), ({"environment": {"libraries": {"a": 1}}}, "libraries"),
+            ({"config": {"a": math.inf}}, "config"), ({"config": [1]}, "config"), ({"extra": {"a": object()}}, "extra"),
+            ({"study": 3}, "string"), ({"name": "a/b"}, "name"), ({"name": "run.pt"}, "name"), ({"name": ".x"}, "name"),
+        ):
+            with self.assertRaisesRegex(receipts.Unwritable, word):
+                self.init(**{"name": "run", **more})
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_folder_with_a_run_is_refused(self):
+        run = self.init()
+        with self.assertRaisesRegex(FileExistsError, "unfinished"):
+            self.init()
+        digest = run.finish()
+        with self.assertRaisesRegex(FileExistsError, "finished"):
+            self.init()
+        self.assertEqual((run.finish(), is_whole(self.folder / "run")), (digest, True))
+
+    def test_only_rank_0_writes(self):
+        for name in receipts.RANKS:
+            with mock.patch.dict(os.environ, {name: "3"}):
+                run = self.init()
+                run.log({"loss": 1}, step=1)
+                run.checkpoint(1, {})
+                self.assertIsNone(run.finish())
+        with mock.patch.dict(os.environ, {"RANK": "1"}):
+            self.assertIsNotNone(self.init("zero", rank=0).finish())
+        with mock.patch.dict(os.environ, {"RANK": "0", "SLURM_PROCID": "5"}):
+            self.assertIsNotNone(self.init("torchrun").finish())
+        self.assertIsNone(self.init("one", rank=1).finish())
+        self.assertEqual(sorted(os.listdir(self.folder)), ["torchrun", "zero"])
+        self.assertEqual(self.said.getvalue(), "")
+
+    def test_the_machine_is_found_and_what_is_given_wins(self):
+        self.init(environment={"cpu": "mine", "features": ["a"]}).finish()
+        found = self.predicate()["environment"]
+        self.assertEqual((found["cpu"], found["features"]), ("mine", ["a"]))
+        self.assertTrue(found["os"] and found["threads"] >= 1 and found["libraries"]["python"])
+        extra = {"a": [1]}
+        run = self.init("later", extra=extra)
+        extra["a"].append(object())
+        run.finish()
+        self.assertEqual(self.predicate("later")["extra"], {"a": [1]})
+
+    def test_how_a_block_ends_is_how_the_run_ended(self):
+        with self.init("good"):
+            pass
+        with self.assertRaises(ZeroDivisionError), self.init("bad"):
+            raise ZeroDivisionError
+        self.assertEqual([self.predicate(run)["run"]["finished"] for run in ("good", "bad")], [True, False])
+
+
+class Failures(Case):
+    def test_nothing_raises_inside_the_loop(self):
+        class Hostile:
+            def __getattr__(self, name):
+                raise RuntimeError("no")
+
+        looped = {}
+        looped["self"] = looped
+        junk = [None, 3, "x", [], {}, object(), Hostile(), looped, math.nan, -1, "\ud800", {1: 2}, b"x", (1, 2),
+                1 << 99]
+        run = self.init()
+        calls = (run.log, run.timing, run.evaluation, run.checkpoint, run.slice)
+        source = random.Random(1)
+        for call in calls:
+            call()
+            for _ in range(200):
+                call(*source.choices(junk, k=source.randrange(6)))
+                call(source.choice(junk), nats=source.choice(junk), predicted_tokens=source.choice(junk), bytes=9)
+        self.assertLessEqual(len(run.problems), receipts.PROBLEM_CAP + 1)
+        self.assertEqual(len(self.said.getvalue().splitlines()), len(run.problems))
+        run.log({"loss": 1}, step=10)
+        self.assertIsNotNone(run.finish())
+        self.assertTrue(is_whole(self.folder / "run"))
+        self.assertEqual(chained_lines(self.data("metrics.jsonl"))[-1], {"loss": 1, "step": 10})
+
+    def test_a_call_inside_a_call_changes_nothing(self):
+        class Interrupting:
+            def item(self):
+                run.log({"loss": 2}, step=2)
+                self.digest = run.finish()
+                return 0.5
+
+        run, value = self.init(), Interrupting()
+        run.log({"loss": value}, step=1)
+        self.assertIsNone(value.digest)
+        self.assertEqual(chained_lines(self.data("metrics.jsonl")), [{"loss": 0.5, "step": 1}])
+        self.assertEqual([text.partition(":")[0] for text in run.problems], ["log", "finish"])
+        self.assertIsNotNone(run.finish())
+
+    def test_a_closed_stderr_is_no_reason_to_raise(self):
+        run = self.init()
+        with mock.patch.object(sys, "stderr", None):
+            run.log({"a": object()}, step=1)
+        closed = io.StringIO()
+        closed.close()
+        with mock.patch.object(sys, "stderr", closed):
+            run.log({"b": object()}, step=2)
+        self.assertEqual(len(run.problems), 2)
+
+    def test_a_folder_that_cannot_be_made(self):
+        (self.folder / "file").write_text("")
+        run = receipts.init("run", self.folder / "file", **PLAIN)
+        for step in range(3):
+            run.log({"loss": 1}, step=step)
+        self.assertIsNone(run.finish())
+        self.assertEqual(len(self.said.getvalue().splitlines()), 1)
+
+    def test_a_full_disk_is_said_once_and_leaves_whole_lines(self):
+        run, write = self.init(), os.write
+        run.log({"loss": 1}, step=1)
+
+        def full(descriptor, data):
+            write(descriptor, bytes(data)[:len(data) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with mock.patch.object(os, "write", full):
+            for step in range(2, 5):
+                run.log({"loss": 2}, step=step)
+                run.timing({"seconds": 1}, step=step)
+        self.assertEqual(len(chained_lines(self.data("metrics.jsonl"))), 1)
+        run.log({"loss": 3}, step=5)
+        self.assertIsNotNone(run.finish())
+        self.assertTrue(is_whole(self.folder / "run"))
+        self.assertEqual([record["step"] for record in chained_lines(self.data("metrics.jsonl"))], [1, 5])
+        self.assertFalse((self.folder / "run/data/timing.jsonl").exists(), "an empty file")
+        wanted = [f"{what}: {os.strerror(errno.ENOSPC)} (3 times)" for what in ("log", "timing")]
+        self.assertEqual(self.predicate()["extra"]["emitter_problems"], wanted)
+        self.assertEqual(len(self.said.getvalue().splitlines()), 2)
+
+    def test_an_interrupt_in_the_middle_of_a_line_parts_nothing(self):
+        run, write = self.init(), os.write
+        run.log({"loss": 1}, step=1)
+
+        def interrupted(descriptor, data):
+            write(descriptor, data)
+            raise KeyboardInterrupt
+
+        with mock.patch.object(os, "write", interrupted), self.assertRaises(KeyboardInterrupt):
+            run.log({"loss": 2}, step=2)
+        run.log({"loss": 3}, step=3)
+        self.assertIsNotNone(run.finish(finished=False))
+        self.assertTrue(is_whole(self.folder / "run"))
+        self.assertEqual([record["step"] for record in chained_lines(self.data("metrics.jsonl"))], [1, 3])
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "limits of file sizes")
+    def test_a_file_that_may_not_grow(self):
+        program = f"""
+import resource, sys
+sys.path.insert(0, {str(HERE)!r})
+import repro_receipts as receipts
+run = receipts.init("run", {str(self.folder)!r}, rank=0, **{PLAIN!r})
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))
+run.checkpoint(1, {{"w": ("F32", (2000,), bytes(8000))}})
+for step in range(100):
+    run.log({{"loss": 1.5}}, step=step)
+assert run.finish() is None or len(run.problems) > 0
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+assert run.finish(), run.problems
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(is_whole(self.folder / "run"))
+        records = chained_lines(self.data("metrics.jsonl"))
+        self.assertEqual([record["step"] for record in records], list(range(len(records))))
+        self.assertTrue(10 < len(records) < 100, len(records))
+        [point] = self.predicate()["checkpoints"]
+        self.assertEqual(("weights" in point, len(point["weights_sha256"])), (False, 64))
+
+    def test_wherever_finish_stops_the_folder_is_unfinished_or_whole(self):
+        names, refused = ("fsync", "replace"), 0
+        for steps in range(1000):
+            name, left = f"run{steps}", [steps]
+            run = self.init(name)
+            run.log({"loss": 1}, step=1)
+            run.checkpoint(1, {"w": floats(1)})
+
+            def failing(call):
+                def step(*arguments):
+                    left[0] -= 1
+                    if left[0] < 0:
+                        raise OSError(errno.EIO, "the lights went out")
+                    return call(*arguments)
+                return step
+
+            with contextlib.ExitStack() as stack:
+                for call in names:
+                    stack.enter_context(mock.patch.object(os, call, failing(getattr(os, call))))
+                digest = run.finish()
+            whole = is_whole(self.folder / name)
+            self.assertTrue(whole or digest is None)
+            if left[0] >= 0:
+                break
+            refused += not whole
+            self.assertIsNotNone(run.finish(), run.problems)
+            self.assertTrue(is_whole(self.folder / name))
+        self.assertEqual((digest is not None, refused > 10), (True, True))
+
+    def test_a_bundle_is_made_only_of_what_was_written(self):
+        run = self.init()
+        run.log({"loss": 1}, step=1)
+        metrics = self.folder / "run/data/metrics.jsonl"
+        for path in (self.folder / "run/notes.txt", self.folder / "run/data/model.pt"):
+            path.write_text("mine")
+            self.assertIsNone(run.finish())
+            self.assertEqual(path.read_text(), "mine")
+            path.unlink()
+        good = metrics.read_bytes()
+        for bad in (good[:-1], good.replace(b":1", b":2"), None):
+            metrics.unlink()
+            if bad is not None:
+                metrics.write_bytes(bad)
+            self.assertIsNone(run.finish())
+            self.assertFalse((self.folder / "run/bagit.txt").exists())
+            metrics.write_bytes(good)
+        self.assertIsNotNone(run.finish(), run.problems)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork")
+    def test_a_forked_worker_writes_nothing(self):
+        run = self.init()
+        run.log({"loss": 1}, step=1)
+        child = os.fork()
+        if not child:
+            run.log({"loss": 2}, step=2)
+            run.finish()
+            os._exit(0)
+        os.waitpid(child, 0)
+        self.assertEqual(len(chained_lines(self.data("metrics.jsonl"))), 1)
+        self.assertFalse((self.folder / "run/bagit.txt").exists())
+
+    @unittest.skipUnless(hasattr(signal, "SIGKILL"), "no SIGKILL")
+    def test_a_killed_run_is_unfinished_or_whole(self):
+        program = f"""
+import sys
+sys.path.insert(0, {str(HERE)!r})
+import repro_receipts as receipts
+print("ready", flush=True)
+run = receipts.init("run", sys.argv[1], rank=0, **{PLAIN!r})
+for step in range(1, 40):
+    run.log({{"loss": 1 / step}}, step=step)
+    if step % 10 == 0:
+        run.checkpoint(step, {{"w": ("F32", (4000,), bytes(16000))}})
+        run.evaluation(step, nats=1.5, predicted_tokens=3, bytes=4)
+run.finish()
+"""
+        source, seen, spent = random.Random(3), [0, 0], math.inf
+        for attempt in range(24):
+            folder = self.folder / str(attempt)
+            with subprocess.Popen([sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE) as child:
+                child.stdout.readline()
+                start = time.monotonic()
+                if attempt:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        child.wait(source.random() * spent)
+                    child.kill()
+                child.wait()
+            # Kills are drawn from the time of the quickest whole run, however loaded the machine was at first.
+            if not child.returncode:
+                spent = min(spent, time.monotonic() - start)
+            if not (folder / "run/data").exists():
+                continue
+            seen[is_whole(folder / "run")] += 1
+            metrics = folder / "run/data/metrics.jsonl"
+            if metrics.exists():
+                chained_lines(metrics.read_bytes())
+        self.assertTrue(seen[0] >= 5 and seen[1] >= 1, seen)
+
+
+if __name__ == "__main__":
+    unittest.main()
