@@ -73,6 +73,12 @@ impl ClaimKind for Kind {
         Weight::Digit
     }
 
+    /// Whether \`check\` compares the claimed number; where it does not, the number must be one that the
+    /// claim rests on.
+    fn judges_claimed(&self) -> bool {
+        false
+    }
+
     /// Read the fields of \`claim.node\`, ask \`evidence\` for terms, and answer with an outcome that says
     /// \`giving\` (what was recomputed), \`within\` (rule and tolerance) and \`by\` (method).
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {

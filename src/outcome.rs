@@ -360,6 +360,8 @@ pub struct Report {
     pub failures: Vec<Refusal>,
     /// With `--locked`: the differences to the lock file.
     pub locked: Option<Vec<LockDifference>>,
+    /// How many replays were executed.
+    pub replayed: usize,
     /// Claims below the caller's `--min-origin` or `--min-method`, as `post/claim`.
     pub below_minimum: Vec<String>,
 }

@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::bundle::{Bundle, RECEIPT};
-use crate::claims;
+use crate::claims::{self, ClaimKind};
 use crate::evidence::{Evidence, Library};
 use crate::outcome::{
-    BundleReport, ClaimReport, Finding, Method, Origin, Outcome, PostReport, Report, Severity,
-    Verdict, Weight,
+    BundleReport, ClaimReport, Exhibit, Finding, Method, Origin, Outcome, PostReport, Report,
+    Severity, Verdict, Weight,
 };
 use crate::parallel;
 use crate::params::{self, Convention, Object};
 use crate::post::{Claim, Post};
+use crate::replay::{Answer, Extent, Replays};
 use crate::rests;
 use crate::source::{Refusal, codes};
 use crate::study::{self, Study};
@@ -25,6 +26,7 @@ const CONFIG: &str = "data/config.json";
 
 codes! {
     UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
+    SLICES_REPLAYED = "verify::slices-replayed", "some steps of the runs behind a claim were executed again", "nothing to do: the claim keeps its own method";
     OTHER_COUNT = "verify::other-count", "the receipt declares another parameter count than its config has", "correct the receipt's `model`";
 }
 
@@ -37,8 +39,35 @@ pub struct Minimum {
     pub method: Option<Method>,
 }
 
-/// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time.
+/// Steps of a bundle that are to be executed again.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The bundle.
+    pub bundle: &'a Bundle,
+    /// The steps.
+    pub extent: Extent,
+}
+
+/// Somebody who executes training steps again.
+pub trait Replayer {
+    /// What becomes of each of these replays; the order is the replayer's own.
+    fn replay(&mut self, requests: &[Request<'_>]) -> Replays;
+}
+
+/// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time, and
+/// executes nothing.
 pub fn verify(root: &Path, ids: &[String], minimum: Minimum, threads: usize) -> Report {
+    verify_with(root, ids, minimum, threads, None)
+}
+
+/// Verifies the posts in the same way, and has a replayer execute what their claims ask for.
+pub fn verify_with(
+    root: &Path,
+    ids: &[String],
+    minimum: Minimum,
+    threads: usize,
+    replayer: Option<&mut dyn Replayer>,
+) -> Report {
     let mut report = Report::default();
     let mut shelf = Shelf::new(threads);
     let loaded = parallel::map(ids, threads, |id| Post::load(root, id));
@@ -47,6 +76,11 @@ pub fn verify(root: &Path, ids: &[String], minimum: Minimum, threads: usize) -> 
         shelf.fetch(root, &post).map(|()| post)
     });
     let posts: Vec<Result<Post, Vec<Refusal>>> = fetched.collect();
+    if let Some(replayer) = replayer {
+        let replays = replayer.replay(&requests(posts.iter().flatten(), &shelf.library));
+        report.replayed = executed(&replays);
+        shelf.library.set_replays(replays);
+    }
     for post in posts {
         match post {
             Err(refusals) => report.failures.extend(refusals),
@@ -62,14 +96,58 @@ pub fn verify(root: &Path, ids: &[String], minimum: Minimum, threads: usize) -> 
     report
 }
 
-/// Checks the bundle in the folder `path` on its own and adds what came out to `report`.
-pub fn inspect(path: &Path, threads: usize, report: &mut Report) {
+/// The steps that claims of these posts ask to execute again, each once. A claim that does not say them
+/// well is refused when it is judged.
+fn requests<'a>(posts: impl Iterator<Item = &'a Post>, library: &'a Library) -> Vec<Request<'a>> {
+    let mut all: Vec<Request<'a>> = Vec::new();
+    for post in posts {
+        let replays = |claim: &Claim<'_>| claim.kind == claims::slice_replay::Kind.id();
+        for claim in post.claims().flatten().filter(replays) {
+            let named = claim.node.get("bundle").and_then(|name| name.text().ok());
+            let name = named.or(post.default_bundle.as_deref());
+            let bundle = name.and_then(|name| library.bundle(name));
+            let extent = claims::slice_replay::extent(claim.node).ok();
+            let Some((bundle, extent)) = bundle.zip(extent) else { continue };
+            let same = |known: &Request<'_>| {
+                known.extent == extent && known.bundle.name() == bundle.name()
+            };
+            if !all.iter().any(same) {
+                all.push(Request { bundle, extent });
+            }
+        }
+    }
+    all
+}
+
+/// How many replays were executed.
+fn executed(replays: &Replays) -> usize {
+    replays.values().filter(|answer| matches!(answer, Answer::Done(_))).count()
+}
+
+/// Checks the bundle in the folder `path` on its own, with a replay of each of its slices where there is
+/// a replayer, and adds what came out to `report`.
+pub fn inspect(
+    path: &Path,
+    threads: usize,
+    report: &mut Report,
+    replayer: Option<&mut dyn Replayer>,
+) {
     let shown = path.display().to_string();
     match Bundle::load_folder(path, &shown, None, threads) {
         Err(refusal) => report.failures.push(refusal),
         Ok(bundle) => {
-            let claims: Vec<_> =
+            let mut claims: Vec<_> =
                 std::iter::once(intact(&bundle)).chain(declared_objects(&bundle)).collect();
+            if let Some(replayer) = replayer {
+                let replays = replayer.replay(&slices(&bundle));
+                report.replayed += executed(&replays);
+                for ((_, extent), answer) in &replays {
+                    match claims::slice_replay::outcome(answer) {
+                        Ok(outcome) => claims.push(replayed(&bundle, *extent, outcome)),
+                        Err(refusal) => report.failures.push(refusal),
+                    }
+                }
+            }
             report.posts.push(PostReport {
                 id: bundle.name().to_owned(),
                 title: format!("{} receipt bundle", bundle.receipt().origin.word()),
@@ -125,6 +203,24 @@ fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
         ))
     };
     declared.into_iter().filter_map(judge).collect()
+}
+
+/// The slices of a bundle.
+fn slices(bundle: &Bundle) -> Vec<Request<'_>> {
+    let extent = |slice: &crate::bundle::Slice| Extent::Steps {
+        from: slice.from_step,
+        to: slice.from_step.saturating_add(slice.steps),
+    };
+    let slices = bundle.receipt().slices.iter().map(extent);
+    slices.map(|extent| Request { bundle, extent }).collect()
+}
+
+/// What came of replaying a slice.
+fn replayed(bundle: &Bundle, extent: Extent, outcome: Outcome) -> ClaimReport {
+    let id = format!("replay-{extent}");
+    let claim =
+        own_claim(bundle, &id, "the steps of a slice come out again", String::new(), outcome);
+    ClaimReport { weight: Weight::Decision, ..claim }
 }
 
 /// A claim that a bundle makes about itself.
@@ -264,6 +360,10 @@ pub fn judge_claim(post: &Post, claim: &Claim, library: &Library) -> Result<Clai
     let evidence = Evidence::new(library, post);
     let outcome = claims::judge(kind, claim, &evidence)?;
     let (exhibits, origin) = evidence.shown();
+    let outcome = match kind.id() == claims::slice_replay::Kind.id() {
+        true => outcome,
+        false => with_share(outcome, &exhibits, library),
+    };
     Ok(ClaimReport {
         id: claim.id.to_owned(),
         kind: kind.id(),
@@ -277,6 +377,33 @@ pub fn judge_claim(post: &Post, claim: &Claim, library: &Library) -> Result<Clai
         outcome,
         evidence: exhibits,
     })
+}
+
+/// Notes how many steps of the runs behind a claim were executed again. Its method stays: only the steps
+/// themselves came out again, not what is claimed.
+fn with_share(outcome: Outcome, exhibits: &[Exhibit], library: &Library) -> Outcome {
+    let mut names: Vec<&str> = exhibits.iter().map(|exhibit| exhibit.bundle.as_str()).collect();
+    names.dedup();
+    let done = |answer: &Answer| match answer {
+        Answer::Done(replay) => Some(replay.share()),
+        Answer::Refused(_) | Answer::NotRun(_) => None,
+    };
+    let of = |name: &&str| {
+        let own = library.replays().iter().filter(|((bundle, _), _)| bundle == name);
+        own.filter_map(|(_, answer)| done(answer)).collect::<Vec<_>>()
+    };
+    let shares: Vec<Vec<String>> = names.iter().map(of).filter(|own| !own.is_empty()).collect();
+    match shares.as_slice() {
+        [] => outcome,
+        [own] if names.len() == 1 => {
+            outcome.noting(&SLICES_REPLAYED, format!("steps replayed: {}", own.join(" and ")))
+        }
+        _ => {
+            let message =
+                format!("steps of {} of the {} bundles were replayed", shares.len(), names.len());
+            outcome.noting(&SLICES_REPLAYED, message)
+        }
+    }
 }
 
 fn describe(bundle: &Bundle) -> BundleReport {

@@ -73,6 +73,10 @@ impl ClaimKind for Kind {
         Weight::Digit
     }
 
+    fn judges_claimed(&self) -> bool {
+        true
+    }
+
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let inputs = Inputs::read(claim.node, evidence)?;
         let Some((nats, whose)) = inputs.nats() else { return no_sums(claim.node) };

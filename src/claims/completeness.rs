@@ -66,6 +66,10 @@ impl ClaimKind for Kind {
         Weight::Decision
     }
 
+    fn judges_claimed(&self) -> bool {
+        true
+    }
+
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         if let Some(plan) = claim.node.get("plan") {
             return check_plan(claim, plan, evidence);

@@ -69,6 +69,10 @@ impl ClaimKind for Kind {
         Weight::Digit
     }
 
+    fn judges_claimed(&self) -> bool {
+        true
+    }
+
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let law = claim.node.required("law")?;
         let outcome = match law.text()? {

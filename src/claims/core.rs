@@ -93,6 +93,10 @@ impl ClaimKind for Kind {
         Weight::Digit
     }
 
+    fn judges_claimed(&self) -> bool {
+        true
+    }
+
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let Some(reference) = claim.node.get("table") else {
             let missing = claim.node.get("missing").map(Node::text).transpose()?;

@@ -62,6 +62,10 @@ impl ClaimKind for Kind {
         Weight::Digit
     }
 
+    fn judges_claimed(&self) -> bool {
+        true
+    }
+
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
         let declared = claim.node.get("rounding").map(rule).transpose()?;
         let counts = counts(claim, evidence)?;

@@ -30,6 +30,7 @@ mod ranking_significance;
 mod replicate;
 mod reversal;
 mod rounding_pair;
+pub mod slice_replay;
 mod target_rule;
 mod target_test;
 mod time_identity;
@@ -96,9 +97,7 @@ pub trait ClaimKind: Sync {
     fn weight(&self) -> Weight;
     /// Whether its check compares the claimed number. Where it does not, that number must be one of those
     /// that the claim rests on.
-    fn judges_claimed(&self) -> bool {
-        true
-    }
+    fn judges_claimed(&self) -> bool;
     /// Judges a claim. A refusal means that the claim or its evidence is malformed.
     fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal>;
 }
@@ -132,6 +131,7 @@ pub static KINDS: &[&dyn ClaimKind] = &[
     &replicate::Kind,
     &reversal::Kind,
     &rounding_pair::Kind,
+    &slice_replay::Kind,
     &target_rule::Kind,
     &target_test::Kind,
     &time_identity::Kind,

@@ -89,7 +89,7 @@ pub enum Command {
     Import(Import),
     /// Lists kinds, formulas, posts, bundles or codes
     List(List),
-    /// Explains a code, a kind, a formula, `values` or `scope`
+    /// Explains a code, a kind, a formula, `values`, `slices` or `scope`
     Explain(Explain),
     /// Writes receipt and manifests of a folder of transcribed evidence anew
     Seal(Seal),
@@ -115,9 +115,29 @@ pub struct Verify {
     /// The weakest method that counts as verified
     #[arg(long, value_enum, value_name = "METHOD")]
     pub min_method: Option<MinMethod>,
-    /// How many files are hashed at a time; the processor's cores where absent
+    /// What of training is executed again: nothing, what fits into the budget, or everything that claims
+    /// and bundles name
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Replays::None)]
+    pub replay: Replays,
+    /// How long `--replay auto` may take: `60s`, `5m`
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub budget: String,
+    /// Where steps are executed: `cpu` or `cuda:N`
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// The folder in which the paths of a run's `data` begin; the project's `repro/studies` where absent
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// How many files are hashed at a time, and threads of a replay; the processor's cores where absent
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Replays {
+    None,
+    Auto,
+    All,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -437,7 +457,7 @@ pub enum Listing {
 
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// A code such as `identity::differs`, a kind, a formula, `values` or `scope`
+    /// A code such as `identity::differs`, a kind, a formula, `values`, `slices` or `scope`
     pub name: String,
 }
 

@@ -15,7 +15,9 @@ use crate::report::wrap;
 use crate::source::{Code, Place, Refusal};
 #[cfg(feature = "train")]
 use crate::train;
-use crate::{contract, evidence, import, lock, params, rests, source, study, tasks, verify};
+use crate::{
+    contract, evidence, import, lock, params, replay, rests, source, study, tasks, verify,
+};
 
 /// What a pass shows, and what it does not.
 const SCOPE: &str = "\
@@ -25,7 +27,8 @@ It is consistency, not honesty. Neither digests nor recomputation show
   - that these are all the runs that were made, or that the runs shown were not picked;
   - that the arms of a comparison were tuned with equal care;
   - that the training text excludes the validation text;
-  - what happened between the steps, files and documents that were looked at.
+  - what happened between the steps, files and documents that were looked at, or that a checkpoint from
+    which steps are executed again came from the steps before it.
 How strong a verdict is, its basis says. Origin: transcribed (typed from a publication) < emitted (in an intact
 bundle of a trainer or importer) < signed. Method: compared (two statements of one fact) < recomputed (derived
 again from raw evidence) < replayed (produced again by re-execution). The weakest input decides.
@@ -58,6 +61,27 @@ A group of runs, such as `a` and `b` of a gap, is { label, values }; { label, me
 { label, printed, n, reading } where only a mean with its spread is published; or a term, which is one run.
 ";
 
+/// What a slice holds, for those who write one.
+const SLICES: &str = "\
+A slice is a stretch of training that others can execute again. After `k` steps it is
+`data/slices/slice-<k, six digits>.safetensors` with
+  tokens                      U32 [steps, batch, length + 1]   what each step reads: inputs and the next token
+  logged.loss                 F32 [steps]                      cross-entropy of the batch before the update
+  logged.grad_norm            F32 [steps]                      norm of all gradients before clipping
+  logged.tensor_grad_norm     F32 [steps, tensors]             of each tensor; 0 where a rule moves it
+  logged.tensor_update_norm   F32 [steps, tensors]             how far each step moves each tensor
+  logged.tensor_norm          F32 [steps, tensors]             the norm of each tensor after the step
+  logged.tensor_sha256        U32 [steps, tensors]             portable arithmetic: the first four bytes of each
+                                                               tensor's digest after the step
+  logged.routed               U32 [steps, layers, experts]     tokens that each expert was chosen for
+and beside it `slice-<k>.tensors.jsonl`, a line for each tensor in that order: {\"name\", \"sha256_after\",
+\"update_norm\"}, the norm over the whole slice. Tokens and losses are required; what else is left out cannot show
+a fault. A slice starts from `data/checkpoints/step-<k>.safetensors`: weights by the names of Llama or Mixtral, and
+the moments of AdamW, `optimizer.m.<name>` and `optimizer.v.<name>`, which may be left out at k = 0. Runs in
+portable-f32/1 start from their seed at k = 0. The receipt lists `slices` and `checkpoints`.
+`scripts/python/repro_receipts.py` writes all of it; `scripts/reference/torch_trainer.py` is an example.
+";
+
 /// Prints a list.
 pub fn list(common: &Common, own: &List, output: &Output) -> Answer {
     let json = output.wants_json()?;
@@ -87,13 +111,15 @@ pub fn list(common: &Common, own: &List, output: &Output) -> Answer {
     Ok(ExitStatus::Verified)
 }
 
-/// Explains a code, a kind, a formula, how values are written, or the scope of a pass.
+/// Explains a code, a kind, a formula, how values are written, what slices hold, or the scope of a pass.
 pub fn explain(own: &Explain, output: &Output) -> Answer {
     let name = own.name.as_str();
     let text = if name == "scope" {
         SCOPE.to_owned()
     } else if name == "values" {
         VALUES.to_owned()
+    } else if name == "slices" {
+        SLICES.to_owned()
     } else if let Some(kind) = KINDS.iter().find(|kind| kind.id() == name) {
         explain_kind(*kind)
     } else if let Some(formula) = Formula::find(name) {
@@ -115,7 +141,7 @@ pub fn explain(own: &Explain, output: &Output) -> Answer {
         let near: Vec<_> =
             codes().iter().map(|code| code.id).filter(|id| id.contains(name)).take(5).collect();
         let expected = if near.is_empty() {
-            "a code, kind, formula, `values` or `scope`".to_owned()
+            "a code, kind, formula, `values`, `slices` or `scope`".to_owned()
         } else {
             format!("perhaps {}", near.join(", "))
         };
@@ -164,6 +190,7 @@ pub fn codes() -> Vec<&'static Code> {
         claims::ARM_CODES,
         super::CODES,
         params::checkpoint::CODES,
+        replay::CODES,
         rests::CODES,
         study::CODES,
         tasks::CODES,

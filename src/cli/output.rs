@@ -121,6 +121,12 @@ impl Output {
         self.print(&(text + "\n"));
     }
 
+    /// Says something on standard error.
+    pub fn say(&self, text: &str) {
+        // Nobody there to read it is no reason to stop.
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
     /// Draws one refused input on standard error.
     pub fn complain(&self, refusal: &Refusal) {
         let _ = writeln!(

@@ -2,24 +2,32 @@
 
 use std::path::Path;
 
-use super::args::{MinMethod, MinOrigin, Verify};
+use super::args::{MinMethod, MinOrigin, Replays, Verify};
 use super::output::Output;
-use super::{Answer, CANNOT_WRITE};
+use super::{Answer, BAD_USAGE, CANNOT_WRITE};
 use crate::lock;
 use crate::outcome::{ExitStatus, Method, Origin, Report};
 use crate::post;
-use crate::source::{Document, Place, Source};
-use crate::verify::{self, Minimum};
+use crate::source::{Document, Place, Refusal, Source};
+use crate::verify::{self, Minimum, Replayer};
 
 /// Runs the command.
 pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
     let threads =
         own.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let ids = posts(root, own)?;
-    let mut report = verify::verify(root, &ids, minimum(own), threads.max(1));
-    for bundle in &own.bundles {
-        verify::inspect(bundle, threads.max(1), &mut report);
+    if own.replay != Replays::None && (own.locked || own.write_lock) {
+        let expected =
+            "no `--replay` beside `--locked` or `--write-lock`: recorded verdicts execute nothing";
+        return Err(vec![BAD_USAGE.at(Place::file("--replay"), expected, "both")]);
     }
+    let ids = posts(root, own)?;
+    let mut report = match own.replay {
+        Replays::None => judged(root, &ids, own, threads.max(1), None),
+        Replays::Auto | Replays::All => match replaying(root, &ids, own, threads.max(1), output)? {
+            Ok(report) => report,
+            Err(status) => return Ok(status),
+        },
+    };
     if own.locked {
         compare(root, &ids, &mut report);
     }
@@ -32,8 +40,74 @@ pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
     Ok(if recorded { ExitStatus::Verified } else { report.exit_status() })
 }
 
+/// The posts and bundles, judged.
+fn judged(
+    root: &Path,
+    ids: &[String],
+    own: &Verify,
+    threads: usize,
+    mut replayer: Option<&mut dyn Replayer>,
+) -> Report {
+    let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
+    let mut report = verify::verify_with(root, ids, minimum(own), threads, lent);
+    for bundle in &own.bundles {
+        let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
+        verify::inspect(bundle, threads, &mut report, lent);
+    }
+    report
+}
+
+/// The same with replays; another status where the device is not there.
+#[cfg(feature = "train")]
+fn replaying(
+    root: &Path,
+    ids: &[String],
+    own: &Verify,
+    threads: usize,
+    output: &Output,
+) -> Result<Result<Report, ExitStatus>, Vec<Refusal>> {
+    use super::replay::{Planned, device};
+    use crate::portable::Isa;
+    use crate::replay::{Corpora, Machine};
+
+    if let Some(status) = device(own.device.as_deref(), output).map_err(|refusal| vec![refusal])? {
+        return Ok(Err(status));
+    }
+    let budget = budget(&own.budget).map_err(|refusal| vec![refusal])?;
+    let budget = (own.replay == Replays::Auto).then_some(budget);
+    let machine = Machine { isa: Isa::best(), threads };
+    let studies = || root.join("repro").join("studies");
+    let corpora = Corpora::new(own.data.clone().unwrap_or_else(studies));
+    let mut planned = Planned::new(output, machine, corpora, budget);
+    Ok(Ok(judged(root, ids, own, threads, Some(&mut planned))))
+}
+
+/// Without the trainer nothing can be executed.
+#[cfg(not(feature = "train"))]
+fn replaying(
+    _: &Path,
+    _: &[String],
+    _: &Verify,
+    _: usize,
+    output: &Output,
+) -> Result<Result<Report, ExitStatus>, Vec<Refusal>> {
+    output.say("this program was built without the trainer, and cannot replay");
+    Ok(Err(ExitStatus::NotRun))
+}
+
+/// A duration such as `60s`.
+#[cfg(feature = "train")]
+fn budget(text: &str) -> Result<std::time::Duration, Refusal> {
+    let parsed = text.parse::<jiff::SignedDuration>().ok();
+    let parsed = parsed.and_then(|span| std::time::Duration::try_from(span).ok());
+    parsed.ok_or_else(|| {
+        let found = format!("`{text}`");
+        BAD_USAGE.at(Place::file("--budget"), "a time such as `60s` or `5m`", found)
+    })
+}
+
 /// The posts asked for: as named, `all`, or all where nothing at all is named.
-fn posts(root: &Path, own: &Verify) -> Result<Vec<String>, Vec<crate::source::Refusal>> {
+fn posts(root: &Path, own: &Verify) -> Result<Vec<String>, Vec<Refusal>> {
     let all =
         own.post.iter().any(|id| id == "all") || (own.post.is_empty() && own.bundles.is_empty());
     let mut ids =
@@ -72,11 +146,7 @@ fn compare(root: &Path, ids: &[String], report: &mut Report) {
 }
 
 /// Records the verdicts; posts that were not asked for keep what was recorded.
-fn write_lock(
-    root: &Path,
-    ids: &[String],
-    report: &Report,
-) -> Result<(), Vec<crate::source::Refusal>> {
+fn write_lock(root: &Path, ids: &[String], report: &Report) -> Result<(), Vec<Refusal>> {
     let path = root.join(lock::FILE);
     let mut verdicts = if path.is_file() {
         Source::load(&path, lock::FILE)

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::bundle::Bundle;
 use crate::params::Objects;
+use crate::replay::Replays;
 use crate::source::{Document, Node, Refusal};
 use crate::study::{Present, Study};
 
@@ -19,6 +20,7 @@ pub struct Library {
     present: Vec<Present>,
     replaced: HashMap<(String, String), Document>,
     objects: Mutex<Counted>,
+    replays: Replays,
 }
 
 impl Library {
@@ -51,6 +53,16 @@ impl Library {
     pub(super) fn bundles_of(&self, id: &str) -> impl Iterator<Item = &str> {
         let of = move |present: &&Present| present.study == id;
         self.present.iter().filter(of).map(|present| present.bundle.as_str())
+    }
+
+    /// Says what was executed again.
+    pub fn set_replays(&mut self, replays: Replays) {
+        self.replays = replays;
+    }
+
+    /// What was executed again.
+    pub fn replays(&self) -> &Replays {
+        &self.replays
     }
 
     /// Puts `document` in the place of a bundle's file, or (`None`) puts the file back: how the

@@ -19,6 +19,7 @@ use crate::formula::{Evaluation, Formula, Nature, Operand};
 use crate::outcome::{Exhibit, Origin};
 use crate::params::{self, Convention, Object, Objects};
 use crate::post::Post;
+use crate::replay::{Answer, Extent};
 use crate::source::{Document, Node, Refusal, codes};
 use crate::study::Study;
 pub use library::Library;
@@ -323,6 +324,21 @@ impl<'a> Evidence<'a> {
         let bundle = self.library.bundle(id).filter(|_| pinned)?;
         self.shown.borrow_mut().push((exhibit(bundle, RECEIPT, ""), bundle.origin().into()));
         Some(bundle)
+    }
+
+    /// What became of replaying steps of the bundle that `reference` names, where that was asked for.
+    pub fn replay(&self, reference: Node, extent: Extent) -> Result<Option<&'a Answer>, Refusal> {
+        let bundle = self.bundle_of(reference)?;
+        let within = |slice: &&bundle::Slice| match extent {
+            Extent::Whole => false,
+            Extent::Steps { from, to } => {
+                slice.from_step <= from && to <= slice.from_step.saturating_add(slice.steps)
+            }
+        };
+        let slice = bundle.receipt().slices.iter().find(within).map(|slice| slice.file.as_str());
+        let file = slice.unwrap_or(RECEIPT);
+        self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
+        Ok(self.library.replays().get(&(bundle.name().to_owned(), extent)))
     }
 
     /// A parsed file of a bundle; a refusal stands at `asked`.

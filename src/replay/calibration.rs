@@ -27,7 +27,7 @@ use crate::source::Refusal;
 use crate::train::{TensorData, TensorFile};
 
 /// Replays from moved weights.
-const REPLAYS: u64 = 8;
+const REPLAYS: u64 = 16;
 /// How many times the largest spread is allowed.
 const ALLOWED: f64 = 8.0;
 /// The rounding of a float32, relative to it.
@@ -117,7 +117,9 @@ impl Calibration {
 
     /// What is allowed of a quantity in the step number `at`.
     pub fn tolerance(&self, at: usize, quantity: Quantity) -> f64 {
-        let spread = self.spread.get(at).and_then(|spread| spread.get(&quantity)).copied();
+        // Rounding adds up from step to step: what an earlier step spread, a later one may too.
+        let so_far = self.spread.iter().take(at + 1).filter_map(|spread| spread.get(&quantity));
+        let spread = so_far.copied().reduce(f64::max);
         let rounding = match quantity {
             Quantity::Routing(_) => 0.0,
             // Other arithmetic has other bits.

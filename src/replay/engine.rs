@@ -50,10 +50,7 @@ pub(super) struct Subject<'a> {
 }
 
 /// Does work on so many threads of its own.
-pub(super) fn on_threads<R: Send>(
-    threads: usize,
-    work: impl FnOnce() -> R + Send,
-) -> Result<R, Refusal> {
+pub fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> Result<R, Refusal> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| {
         NO_THREADS.at(Place::file("--threads"), "threads for a replay", error.to_string())
@@ -234,6 +231,7 @@ impl<'a> Subject<'a> {
             executed: 0,
             tensors: Vec::new(),
             divergence: None,
+            closest: None,
             also: Vec::new(),
             faults: Vec::new(),
             trained: Trained::default(),

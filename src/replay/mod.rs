@@ -44,18 +44,14 @@ use crate::source::codes;
 
 pub use extent::{Choice, Extent};
 pub use report::{
-    Batches, Comparison, Divergence, Replay, Seen, StepReport, TensorReport, Tolerance, Trained,
+    Answer, Batches, Comparison, Divergence, Replay, Replays, Seen, StepReport, TensorReport,
+    Tolerance, Trained,
 };
 
 #[cfg(feature = "train")]
 pub use corpora::Corpora;
 #[cfg(feature = "train")]
-pub use engine::{Machine, Progress, calibrate, cost, replay};
-
-/// What replay does not show. Every report that used it ends with this.
-pub const SCOPE: &str = "What a replay does not show: that these are all the runs, that arms were tuned equally, \
-that training text excludes validation text, what happened between the replayed steps, or that a checkpoint \
-came from the steps before it.";
+pub use engine::{Machine, Progress, calibrate, cost, on_threads, replay};
 
 codes! {
     NO_SLICE = "replay::no-slice", "the bundle has no such stretch to replay", "name one of the slices that the receipt lists";

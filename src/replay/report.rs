@@ -1,10 +1,12 @@
 //! What a replay came to. Data only: drawing is done elsewhere.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::Extent;
 use crate::outcome::Verdict;
-use crate::source::Code;
+use crate::source::{Code, Refusal};
 
 /// How a replay is held against the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -121,6 +123,20 @@ pub struct Tolerance {
     pub flips: u64,
 }
 
+/// What became of a replay that claims asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It was executed.
+    Done(Box<Replay>),
+    /// The bundle, or what was asked, cannot be replayed.
+    Refused(Refusal),
+    /// It was not executed, and why.
+    NotRun(String),
+}
+
+/// Replays by the names of their bundles and what was replayed.
+pub type Replays = BTreeMap<(String, Extent), Answer>;
+
 /// What a replay came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
@@ -156,6 +172,8 @@ pub struct Replay {
     pub tensors: Vec<TensorReport>,
     /// Where replay and log part.
     pub divergence: Option<Divergence>,
+    /// Where a tolerance is: the largest share of it that a difference takes, the step and what of it.
+    pub closest: Option<(f64, u64, String)>,
     /// What else was compared, one line each.
     pub also: Vec<String>,
     /// Planted faults.

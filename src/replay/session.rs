@@ -58,6 +58,7 @@ impl<'a> Session<'a> {
         let batches = batches(subject, &mut slice, corpora)?;
         if let (Some(contradiction), Batches::OnTrust(_)) = (&slice.contradiction, &batches)
             && contradiction.total
+            && subject.comparison() == Comparison::Bitwise
         {
             return Err(contradiction.of_another_run());
         }
@@ -129,6 +130,10 @@ impl<'a> Session<'a> {
                 let number = (from + at as u64 + 1, at == 0);
                 replay.divergence = self.layout.divergence(number, logged, step, allowed);
             }
+            if let Some(calibration) = calibration {
+                let share = self.share(calibration, at, logged, step);
+                replay.closest = closer(replay.closest.take(), share);
+            }
             last = step.clone();
             let flow = progress.step(at as u64 + 1, self.course.steps);
             stopped = flow.is_break();
@@ -148,6 +153,24 @@ impl<'a> Session<'a> {
             replay.divergence = self.end(&replay.tensors);
         }
         Ok(())
+    }
+
+    /// The largest share of a tolerance that a difference takes in a step.
+    fn share(
+        &self,
+        calibration: &Calibration,
+        at: usize,
+        logged: &Step,
+        made: &Step,
+    ) -> Option<(f64, u64, String)> {
+        let number = self.course.start.step + at as u64 + 1;
+        let shares = self.layout.quantities().into_iter().filter_map(|quantity| {
+            let allowed = calibration.tolerance(at, quantity);
+            let apart = quantity.deviation(logged, made).filter(|_| allowed > 0.0)?;
+            Some((apart / allowed, quantity))
+        });
+        let (share, quantity) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some((share, number, quantity.shown(&self.layout)))
     }
 
     /// The tensors at the end of the slice.
@@ -302,6 +325,19 @@ impl<'a> Session<'a> {
             (replay.verdict, replay.code) = (Verdict::Verified, None);
         }
     }
+}
+
+/// The larger share of two; the first of equal ones.
+fn closer(
+    known: Option<(f64, u64, String)>,
+    share: Option<(f64, u64, String)>,
+) -> Option<(f64, u64, String)> {
+    match (&known, &share) {
+        (Some(known), Some(share)) if share.0 <= known.0 => {}
+        (_, Some(_)) => return share,
+        _ => {}
+    }
+    known
 }
 
 /// What of a step parts, and of which tensor.

@@ -2,7 +2,6 @@
 
 use super::{MISSING_MOMENTS, NO_START, OTHER_CHECKPOINT, names};
 use crate::bundle::{Bundle, Checkpoint};
-use crate::digest::Digest;
 use crate::source::{Place, Refusal};
 use crate::train::{TensorData, TensorFile};
 
@@ -34,9 +33,8 @@ pub fn from_checkpoint(bundle: &Bundle, step: u64, arithmetic: &str) -> Result<S
         return Err(NO_START.at(place, expected, format!("`{file}`, which is not in the bundle")));
     }
     let place = bundle.place(file);
-    let bytes = bundle.tensors(file)?;
-    let mut tensors = TensorFile::parse(&place.file, &bytes)?;
-    described(checkpoint, &tensors, Digest::of(&bytes), arithmetic, &place)?;
+    let mut tensors = TensorFile::parse(&place.file, &bundle.tensors(file)?)?;
+    described(checkpoint, &tensors, arithmetic, &place)?;
     tensors.tensors = std::mem::take(&mut tensors.tensors)
         .into_iter()
         .map(|(name, data)| (names::ours(&name), data))
@@ -46,24 +44,19 @@ pub fn from_checkpoint(bundle: &Bundle, step: u64, arithmetic: &str) -> Result<S
     Ok(Start { step, tensors, name: place.file, shown })
 }
 
-/// Checks a checkpoint against its entry in the receipt.
+/// Checks a checkpoint against its entry in the receipt; the digest of the file was checked with the bundle.
 fn described(
     entry: &Checkpoint,
     tensors: &TensorFile,
-    digest: Digest,
     arithmetic: &str,
     place: &Place,
 ) -> Result<(), Refusal> {
     let differs = |what: &str, expected: String, found: String| {
         Err(OTHER_CHECKPOINT.at(place.clone(), format!("{what} {expected}"), found))
     };
-    for (what, stated, found) in [
-        ("sha256", entry.weights_sha256, digest),
-        ("tensors_sha256", entry.tensors_sha256, tensors.tensors_digest()),
-    ] {
-        if let Some(stated) = stated.filter(|stated| *stated != found) {
-            return differs(what, stated.to_string(), found.to_string());
-        }
+    let found = tensors.tensors_digest();
+    if let Some(stated) = entry.tensors_sha256.filter(|stated| *stated != found) {
+        return differs("tensors_sha256", stated.to_string(), found.to_string());
     }
     for (key, stated) in [("step", entry.step.to_string()), ("arithmetic", arithmetic.to_owned())] {
         if let Some(found) = tensors.metadata.get(key).filter(|found| **found != stated) {

@@ -5,6 +5,10 @@
 //! the one whose own computation differs, as far as its inputs were logged.
 
 use super::report::Divergence;
+use crate::decimal::format_float;
+
+/// The significant digits of numbers that differ in them.
+const DIGITS: usize = 9;
 
 /// What a step gives, or what a log says of it; absent is what was not logged.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -95,11 +99,24 @@ impl Quantity {
         }
     }
 
-    fn printed(self, step: &Step) -> Option<String> {
+    /// Both accounts, with as many digits as it takes to tell them apart.
+    fn printed(self, logged: &Step, made: &Step) -> (String, String) {
+        let of = |step: &Step, digits| self.text(step, digits).unwrap_or_default();
+        let short = (of(logged, Some(DIGITS)), of(made, Some(DIGITS)));
+        if short.0 != short.1 { short } else { (of(logged, None), of(made, None)) }
+    }
+
+    fn text(self, step: &Step, digits: Option<usize>) -> Option<String> {
         match self {
             Self::Routing(layer) => Some(format!("{:?}", step.routed.as_ref()?.get(layer)?)),
             Self::Bits(at) => Some(format!("sha256 {:08x}…", step.digests.as_ref()?.get(at)?)),
-            _ => self.number(step).map(|number| crate::decimal::format_float(number, 9)),
+            _ => {
+                let number = self.number(step)?;
+                Some(
+                    digits
+                        .map_or_else(|| number.to_string(), |digits| format_float(number, digits)),
+                )
+            }
         }
     }
 
@@ -190,12 +207,13 @@ impl Layout {
             Quantity::Routing(_) | Quantity::Bits(_) => None,
             _ => quantity.deviation(logged, made).map(|apart| (apart, tolerance(quantity))),
         };
+        let (logged_text, replayed) = quantity.printed(logged, made);
         Some(Divergence {
             step: number,
             what: quantity.word(),
             tensor: quantity.tensor(self),
-            logged: quantity.printed(logged).unwrap_or_default(),
-            replayed: quantity.printed(made).unwrap_or_default(),
+            logged: logged_text,
+            replayed,
             difference,
             inputs_matched: self.inputs(quantity, first, logged),
             hint: hint(quantity, first).to_owned(),

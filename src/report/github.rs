@@ -8,7 +8,7 @@ use crate::source::{Place, Refusal};
 
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
-use super::{SCOPE, markdown, wording};
+use super::{REPLAY_SCOPE, SCOPE, markdown, wording};
 
 /// The annotations of one level that GitHub shows for a step.
 const PER_LEVEL: usize = 10;
@@ -95,10 +95,14 @@ fn closing(report: &Report) -> Annotation {
         }
         None => wording::counts(&report.summary()),
     };
+    let replay = match report.replayed {
+        0 => String::new(),
+        _ => format!("{REPLAY_SCOPE} "),
+    };
     Annotation {
         place: Place::default(),
         title: "repro".to_owned(),
-        message: format!("{result}. {SCOPE}"),
+        message: format!("{result}. {replay}{SCOPE}"),
     }
 }
 

@@ -17,6 +17,9 @@ struct ReportJson<'a> {
     failures: Vec<FailureJson<'a>>,
     locked: Option<&'a [LockDifference]>,
     below_minimum: &'a [String],
+    /// What replay does not show, where it was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay_scope: Option<&'static str>,
     summary: Summary,
     exit_code: u8,
 }
@@ -89,6 +92,7 @@ pub(super) fn render(report: &Report) -> String {
         failures: report.failures.iter().map(failure).collect(),
         locked: report.locked.as_deref(),
         below_minimum: &report.below_minimum,
+        replay_scope: (report.replayed > 0).then_some(super::REPLAY_SCOPE),
         summary: report.summary(),
         exit_code: report.exit_status().code(),
     };

@@ -46,6 +46,9 @@ fn suite(report: &Report, post: &PostReport) -> TestSuite {
         case.set_classname(format!("{}.{}", visible(&post.id), claim.kind));
         suite.add_test_case(case);
     }
+    if report.replayed > 0 {
+        suite.set_system_out(super::REPLAY_SCOPE);
+    }
     suite
 }
 

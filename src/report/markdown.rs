@@ -6,7 +6,7 @@ use crate::source::Refusal;
 
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
-use super::{SCOPE, wording};
+use super::{REPLAY_SCOPE, SCOPE, wording};
 
 /// GitHub takes comments and issues of up to 65,536 characters.
 pub(super) const COMMENT_LIMIT: usize = 65_000;
@@ -47,6 +47,9 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
         text.push_str(&format!(
             "{rows} did not fit here: `repro verify --format json` has all.\n\n"
         ));
+    }
+    if report.replayed > 0 {
+        text = text + REPLAY_SCOPE + "\n\n";
     }
     text + SCOPE + "\n"
 }

@@ -23,6 +23,11 @@ pub(crate) use visible::{clipped, visible};
 /// The line that every report for people ends with.
 pub const SCOPE: &str = "A pass shows consistency, not honesty: `repro explain scope`.";
 
+/// What replay does not show: every report that used it ends with this.
+pub const REPLAY_SCOPE: &str = "What a replay does not show: that these are all the runs, that arms were tuned \
+equally, that training text excludes validation text, what happened between the replayed steps, or that a \
+checkpoint came from the steps before it.";
+
 /// What a report is drawn as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

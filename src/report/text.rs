@@ -13,7 +13,7 @@ use super::drawing::Drawing;
 use super::layout::{Cell, GLUE, Page, columns, readable};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
-use super::{Options, SCOPE, wording};
+use super::{Options, REPLAY_SCOPE, SCOPE, wording};
 
 /// Where the parts of an entry begin after its mark.
 const INDENT: usize = 4;
@@ -42,6 +42,9 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
     // A command is never broken over two lines.
     let command = "repro explain scope";
     let glued = command.replace(' ', &GLUE.to_string());
+    if report.replayed > 0 {
+        text.page.paragraph(0, 0, PLAIN, REPLAY_SCOPE);
+    }
     text.page.paragraph(0, 0, PLAIN, &SCOPE.replace(command, &glued));
     text.page.finish()
 }

@@ -17,7 +17,7 @@ const ROWS: &[(u8, &[&str])] = &[
     ),
     (1, &["outcome", "formula", "params", "spread", "tasks"]),
     (2, &["bundle", "contract", "import", "post", "study"]),
-    (3, &["rests", "train"]),
+    (3, &["rests", "train", "replay"]),
     (4, &["evidence"]),
     (5, &["claims"]),
     (6, &["verify", "lock", "coverage", "mutation"]),
@@ -34,6 +34,7 @@ const BESIDE: &[(&str, &str)] = &[
     ("import", "bundle"),
     ("study", "bundle"),
     ("study", "contract"),
+    ("replay", "train"),
     ("mutation", "verify"),
     ("main", "cli"),
 ];

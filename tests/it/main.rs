@@ -17,6 +17,8 @@ mod new_kind;
 mod params;
 mod posts;
 mod readme;
+#[cfg(feature = "train")]
+mod replay;
 mod report;
 mod shared;
 mod statistics;

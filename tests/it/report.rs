@@ -235,6 +235,7 @@ fn everything() -> Report {
         posts: vec![second, post()],
         failures: failures(),
         locked: None,
+        replayed: 1,
         below_minimum: vec!["0001/steps".to_owned()],
     }
 }

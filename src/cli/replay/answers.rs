@@ -4,7 +4,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::bundle::Bundle;
 use crate::decimal::format_float;
-use crate::replay::{Batches, Divergence, Extent, Replay, SCOPE, Seen, StepReport, Tolerance};
+use crate::replay::{Batches, Divergence, Extent, Replay, Seen, StepReport, Tolerance};
+use crate::report::REPLAY_SCOPE;
 
 /// The schema of a replay.
 const SCHEMA: &str = "repro.replay/1";
@@ -44,6 +45,11 @@ pub fn replay(replay: &Replay) -> Json {
             "tolerance": tensor.tolerance.map(computed),
         })).collect::<Vec<_>>(),
         "first_divergence": replay.divergence.as_ref().map(divergence),
+        "closest": replay.closest.as_ref().map(|(share, step, what)| json!({
+            "share_of_tolerance": computed(*share),
+            "step": step,
+            "what": what,
+        })),
         "compared_too": replay.also,
         "smallest_fault_caught": faults(&replay.faults),
         "trained": {
@@ -55,7 +61,7 @@ pub fn replay(replay: &Replay) -> Json {
         },
         "tolerance": replay.tolerance.as_ref().map(tolerance),
         "final_loss": replay.final_loss,
-        "scope": SCOPE,
+        "scope": REPLAY_SCOPE,
     })
 }
 

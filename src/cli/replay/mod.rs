@@ -1,6 +1,7 @@
 //! `repro replay` and `repro calibrate`: a stretch of training is executed again.
 
 mod answers;
+mod planned;
 mod shown;
 mod text;
 
@@ -14,7 +15,8 @@ use crate::portable::Isa;
 use crate::replay::{self, BAD_EXTENT, Choice, Corpora, Extent, Machine};
 use crate::source::{Place, Refusal};
 
-pub use shown::Bar;
+pub use planned::Planned;
+use shown::Bar;
 
 /// What stands under the options of `repro replay`.
 pub const HELP: &str = "\
@@ -35,7 +37,7 @@ Eight times the largest spread is what `repro replay` allows. The numbers are th
 /// Runs `repro replay`.
 pub fn run(own: &args::Replay, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
-    if let Some(status) = device(own.machine.device.as_deref()).map_err(one)? {
+    if let Some(status) = device(own.machine.device.as_deref(), output).map_err(one)? {
         return Ok(status);
     }
     let machine = machine(&own.machine).map_err(one)?;
@@ -65,7 +67,7 @@ pub fn run(own: &args::Replay, output: &Output) -> Answer {
 pub fn calibrate(own: &args::Calibrate, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
     let machine = machine(&own.machine).map_err(one)?;
-    if let Some(status) = device(own.machine.device.as_deref()).map_err(one)? {
+    if let Some(status) = device(own.machine.device.as_deref(), output).map_err(one)? {
         return Ok(status);
     }
     let choice = choice(own.slice.as_deref()).map_err(one)?;
@@ -98,11 +100,11 @@ fn choice(slice: Option<&str>) -> Result<Choice, Refusal> {
 }
 
 /// Whether the device that was asked for is there: another status where it is not.
-pub fn device(name: Option<&str>) -> Result<Option<ExitStatus>, Refusal> {
+pub fn device(name: Option<&str>, output: &Output) -> Result<Option<ExitStatus>, Refusal> {
     match name {
         None | Some("cpu") => Ok(None),
         Some(name) if name.strip_prefix("cuda:").is_some_and(|n| n.parse::<u8>().is_ok()) => {
-            shown::say(&format!("this program has no kernels for `{name}`: replay on the `cpu`"));
+            output.say(&format!("this program has no kernels for `{name}`: replay on the `cpu`"));
             Ok(Some(ExitStatus::NotRun))
         }
         Some(name) => {

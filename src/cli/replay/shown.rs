@@ -1,6 +1,6 @@
 //! How far a replay has come, on standard error; and when it has to stop.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -48,10 +48,4 @@ impl Progress for Bar {
             _ => ControlFlow::Continue(()),
         }
     }
-}
-
-/// Says something on standard error.
-pub fn say(text: &str) {
-    // Nobody there to read it is no reason to stop.
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

@@ -3,8 +3,8 @@
 use crate::cli::columns::Columns;
 use crate::decimal::{format_float, grouped};
 use crate::outcome::Verdict;
-use crate::replay::{Batches, Comparison, Divergence, Extent, Replay, SCOPE, Seen, Tolerance};
-use crate::report::{visible, wrap};
+use crate::replay::{Batches, Comparison, Divergence, Extent, Replay, Seen, Tolerance};
+use crate::report::{REPLAY_SCOPE, visible, wrap};
 
 /// The significant digits of computed numbers.
 const DIGITS: usize = 10;
@@ -36,7 +36,7 @@ pub fn replay(replay: &Replay, width: usize, verbose: bool) -> String {
         text.push_str(&faults(&replay.faults, width));
     }
     text.push('\n');
-    text.push_str(&paragraph(SCOPE, 0, width));
+    text.push_str(&paragraph(REPLAY_SCOPE, 0, width));
     text
 }
 
@@ -49,10 +49,10 @@ pub fn calibration(bundle: &str, extent: Extent, found: &Tolerance, width: usize
     let mut table = Columns::new(headings);
     for (step, loss, norm, update) in &found.steps {
         let (allowed, tensor) = match update {
-            Some((allowed, tensor)) => (format_float(*allowed, FEW), tensor.clone()),
+            Some((allowed, tensor)) => (few(*allowed), tensor.clone()),
             None => Default::default(),
         };
-        let cells = vec![format_float(*loss, FEW), format_float(*norm, FEW), allowed, tensor];
+        let cells = vec![few(*loss), few(*norm), allowed, tensor];
         table.row(&step.to_string(), cells);
     }
     text.push_str(&table.render("allowed in step", width, true));
@@ -116,9 +116,9 @@ fn parting(divergence: &Divergence, width: usize) -> String {
     if let Some((apart, allowed)) = divergence.difference {
         let allowed = match allowed {
             0.0 => "no difference is allowed".to_owned(),
-            allowed => format!("{} is allowed", format_float(allowed, FEW)),
+            allowed => format!("{} is allowed", few(allowed)),
         };
-        line("apart", &format!("{} of its size; {allowed}", format_float(apart, FEW)));
+        line("apart", &format!("{} of its size; {allowed}", few(apart)));
     }
     let inputs = match divergence.inputs_matched {
         Some(true) => "matched",
@@ -169,6 +169,10 @@ fn facts(replay: &Replay, width: usize) -> String {
     }
     if let Some(found) = &replay.tolerance {
         line("allowed", tolerance(found));
+    }
+    if let Some((share, step, what)) = &replay.closest {
+        let percent = format_float(100.0 * share, FEW);
+        line("closest", format!("{percent}% of what is allowed: step {step}, {what}"));
     }
     if replay.extent != Extent::Whole && !replay.also.is_empty() {
         line("also", replay.also.join(", "));
@@ -235,7 +239,7 @@ fn tensors(replay: &Replay, width: usize) -> String {
                 tensor.logged.map_or("-".to_owned(), |moved| format_float(moved, DIGITS)),
                 format_float(tensor.replayed, DIGITS),
                 bits.to_owned(),
-                tensor.tolerance.map_or(String::new(), |allowed| format_float(allowed, FEW)),
+                tensor.tolerance.map_or(String::new(), few),
             ],
         );
     }
@@ -260,6 +264,11 @@ fn faults(faults: &[Seen], width: usize) -> String {
         text.push_str(&fault(seen.fault, &said, width));
     }
     text
+}
+
+/// A small number, to two digits.
+fn few(value: f64) -> String {
+    format!("{value:.1e}")
 }
 
 /// One over a size, to two digits.

@@ -1,0 +1,118 @@
+//! The replays that a verification asks for: cheapest first, within a budget.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use super::shown::Bar;
+use crate::cli::output::Output;
+use crate::portable::{Matrix, product};
+use crate::replay::{self, Answer, Choice, Corpora, Machine, Replays, STOPPED};
+use crate::verify::{Replayer, Request};
+
+/// The width of the products that this machine's speed is measured with, and how many there are.
+const WIDTH: usize = 256;
+const PRODUCTS: usize = 8;
+/// The share of the speed of products that training steps reach at least.
+const REACHED: f64 = 0.4;
+
+/// A verification's replays.
+pub struct Planned<'a> {
+    output: &'a Output,
+    machine: Machine,
+    corpora: Corpora,
+    /// When replays have to be over, where there is a budget.
+    deadline: Option<Instant>,
+    /// Operations a second that replays have reached here.
+    speed: Option<f64>,
+}
+
+impl<'a> Planned<'a> {
+    /// Replays on a machine; a budget begins now.
+    pub fn new(
+        output: &'a Output,
+        machine: Machine,
+        corpora: Corpora,
+        budget: Option<Duration>,
+    ) -> Self {
+        let deadline = budget.and_then(|budget| Instant::now().checked_add(budget));
+        Self { output, machine, corpora, deadline, speed: None }
+    }
+
+    /// How long work of so many operations takes here, estimated.
+    fn estimate(&mut self, cost: f64) -> Duration {
+        let speed = *self.speed.get_or_insert_with(|| REACHED * speed_of_products(&self.machine));
+        Duration::try_from_secs_f64(cost / speed).unwrap_or(Duration::MAX)
+    }
+
+    fn one(&mut self, request: &Request<'_>, cost: f64) -> Answer {
+        let took = self.estimate(cost);
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let label = format!("replay of {}, {}", request.bundle.name(), request.extent);
+        let seconds = took.as_secs_f64().ceil();
+        if left.is_some_and(|left| took > left) {
+            self.tell(&format!("{label}: about {seconds:.0} s, more than is left of the budget"));
+            return Answer::NotRun("it does not fit into the budget".to_owned());
+        }
+        self.tell(&format!("{label}: about {seconds:.0} s"));
+        let bar = Bar::new(self.output, &label, self.deadline);
+        let began = Instant::now();
+        let choice = Choice::This(request.extent);
+        let replayed = replay::replay(request.bundle, choice, &self.machine, &self.corpora, &bar);
+        bar.end();
+        match replayed {
+            Err(refusal) => Answer::Refused(refusal),
+            Ok(replay) if replay.code == Some(&STOPPED) => {
+                Answer::NotRun("it did not end within the budget".to_owned())
+            }
+            Ok(replay) => {
+                self.speed = Some(cost / began.elapsed().as_secs_f64());
+                Answer::Done(Box::new(replay))
+            }
+        }
+    }
+
+    fn tell(&self, text: &str) {
+        if !self.output.quiet() {
+            self.output.say(text);
+        }
+    }
+}
+
+impl Replayer for Planned<'_> {
+    fn replay(&mut self, requests: &[Request<'_>]) -> Replays {
+        let mut answers = Replays::new();
+        let mut costed = Vec::new();
+        for request in requests {
+            let key = (request.bundle.name().to_owned(), request.extent);
+            match replay::cost(request.bundle, request.extent) {
+                Ok(cost) => costed.push((cost, key, request)),
+                Err(refusal) => drop(answers.insert(key, Answer::Refused(refusal))),
+            }
+        }
+        costed.sort_by(|(a, left, _), (b, right, _)| a.total_cmp(b).then_with(|| left.cmp(right)));
+        for (cost, key, request) in costed {
+            let answer = self.one(request, cost);
+            answers.insert(key, answer);
+        }
+        answers
+    }
+}
+
+/// The operations a second that products of matrices reach on this machine.
+fn speed_of_products(machine: &Machine) -> f64 {
+    let numbers = vec![0.5_f32; WIDTH * WIDTH];
+    let mut result = vec![0.0; WIDTH * WIDTH];
+    let mut work = || {
+        let began = Instant::now();
+        for _ in 0..PRODUCTS {
+            let (a, b) = (Matrix::new(&numbers, WIDTH, WIDTH), Matrix::new(&numbers, WIDTH, WIDTH));
+            product(machine.isa, &mut result, a, b, None);
+            black_box(&result);
+        }
+        began.elapsed().as_secs_f64()
+    };
+    // The first time wakes threads and fills buffers.
+    let _ = work();
+    let seconds = replay::on_threads(machine.threads, work).unwrap_or(f64::INFINITY);
+    (2 * PRODUCTS * WIDTH * WIDTH * WIDTH) as f64 / seconds.max(1e-9)
+}

@@ -1,0 +1,546 @@
+//! Replays: honest runs come out again, here and in PyTorch; changed ones do not, and are told where.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use repro::bundle::{Bundle, seal};
+use repro::outcome::Verdict;
+use repro::portable::Isa;
+use repro::replay::{self, Answer, Choice, Corpora, Extent, Machine, Progress, Replay, Replays};
+use repro::source::Refusal;
+use repro::train::{TensorData, TensorFile};
+use repro::verify::{Replayer, Request};
+use serde_json::Value as Json;
+
+/// Replays whatever is asked for, but for some stretches.
+pub struct Executing {
+    pub leaving_out: &'static [&'static str],
+}
+
+impl Replayer for Executing {
+    fn replay(&mut self, requests: &[Request<'_>]) -> Replays {
+        let asked = |request: &&Request<'_>| {
+            !self.leaving_out.contains(&request.extent.to_string().as_str())
+        };
+        let one = |request: &Request<'_>| {
+            let key = (request.bundle.name().to_owned(), request.extent);
+            let answer = match replayed(request.bundle, Choice::This(request.extent), 2) {
+                Ok(replay) => Answer::Done(Box::new(replay)),
+                Err(refusal) => Answer::Refused(refusal),
+            };
+            (key, answer)
+        };
+        requests.iter().filter(asked).map(one).collect()
+    }
+}
+
+struct Silent;
+
+impl Progress for Silent {
+    fn step(&self, _: u64, _: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+fn replayed(bundle: &Bundle, choice: Choice, threads: usize) -> Result<Replay, Refusal> {
+    replayed_with(bundle, choice, Machine { isa: Isa::best(), threads })
+}
+
+fn replayed_with(bundle: &Bundle, choice: Choice, machine: Machine) -> Result<Replay, Refusal> {
+    replay::replay(bundle, choice, &machine, &Corpora::new(PathBuf::from(".")), &Silent)
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/replay").join(name)
+}
+
+/// A run of our own, with slices from its seed and from its checkpoint after 113 steps.
+const OURS: &str = "smoke-moe-short-s1";
+const SEED: Choice = steps(0, 4);
+const CHECKPOINT: Choice = steps(113, 117);
+
+const fn steps(from: u64, to: u64) -> Choice {
+    Choice::This(Extent::Steps { from, to })
+}
+
+fn load(folder: &Path) -> Bundle {
+    Bundle::load_folder(folder, folder.to_str().unwrap(), None, 1).unwrap()
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to)
+        } else {
+            std::fs::copy(entry.path(), to).map(drop).unwrap()
+        }
+    }
+}
+
+/// The bundle with its payload changed, and sealed again, as somebody who cheats would.
+fn changed(name: &str, change: impl FnOnce(&Path)) -> (tempfile::TempDir, Bundle) {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join(name);
+    copy(&fixture(name), &folder);
+    change(&folder.join("data"));
+    seal(&folder, name, None).unwrap();
+    let bundle = load(&folder);
+    (temporary, bundle)
+}
+
+fn edit_json(path: &Path, edit: impl FnOnce(&mut Json)) {
+    let mut json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    edit(&mut json);
+    std::fs::write(path, json.to_string()).unwrap();
+}
+
+fn edit_tensors(path: &Path, edit: impl FnOnce(&mut TensorFile)) {
+    let mut file = TensorFile::parse("t", &std::fs::read(path).unwrap()).unwrap();
+    edit(&mut file);
+    std::fs::write(path, file.write()).unwrap();
+}
+
+/// Changes one number of an array of floats by one unit in the last place.
+fn nudge(file: &mut TensorFile, name: &str, at: usize) {
+    let data = &file.tensors[name];
+    let (shape, mut values) = (data.shape().to_vec(), data.as_floats().unwrap());
+    values[at] = f32::from_bits(values[at].to_bits() + 1);
+    file.tensors.insert(name.to_owned(), TensorData::floats(&shape, &values));
+}
+
+fn edit_numbers(file: &mut TensorFile, name: &str, edit: impl FnOnce(&mut [u32])) {
+    let data = &file.tensors[name];
+    let (shape, mut values) = (data.shape().to_vec(), data.as_numbers().unwrap());
+    edit(&mut values);
+    file.tensors.insert(name.to_owned(), TensorData::numbers(&shape, &values));
+}
+
+/// The receipt no longer says which checkpoint it kept.
+fn forget_digests(data: &Path) {
+    edit_json(&data.join("receipt.json"), |receipt| {
+        for checkpoint in receipt["predicate"]["checkpoints"].as_array_mut().unwrap() {
+            let checkpoint = checkpoint.as_object_mut().unwrap();
+            checkpoint.remove("weights_sha256");
+            checkpoint.remove("tensors_sha256");
+        }
+    });
+}
+
+const SLICE: &str = "slices/slice-000113.safetensors";
+const WEIGHTS: &str = "checkpoints/step-000113.safetensors";
+
+#[test]
+fn our_runs_come_out_again_on_any_threads_and_instructions() {
+    let bundle = load(&fixture(OURS));
+    for isa in Isa::available() {
+        for threads in 1..=4 {
+            let machine = Machine { isa, threads };
+            for choice in [SEED, CHECKPOINT, steps(114, 117)] {
+                let replay = replayed_with(&bundle, choice, machine).unwrap();
+                assert_eq!(replay.verdict, Verdict::Verified, "{replay:?}");
+                assert_eq!(replay.tensors.iter().filter(|t| t.equal == Some(true)).count(), 31);
+            }
+        }
+    }
+    let whole = replayed(&bundle, Choice::This(Extent::Whole), 2).unwrap();
+    assert_eq!((whole.verdict, whole.executed), (Verdict::Verified, 226), "{whole:?}");
+    let evaluated: Json =
+        serde_json::from_slice(&bundle.bytes("data/evaluation/step-000226.json").unwrap()).unwrap();
+    assert_eq!(whole.final_loss, evaluated["loss"].as_f64());
+}
+
+#[test]
+fn steps_that_the_verifier_draws_start_from_the_nearest_checkpoint() {
+    let bundle = load(&fixture(OURS));
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..6 {
+        let replay = replayed(&bundle, Choice::Random(seed), 2).unwrap();
+        assert_eq!(
+            (replay.verdict, replay.chosen_by),
+            (Verdict::Verified, "verifier"),
+            "{replay:?}"
+        );
+        let Extent::Steps { from, to } = replay.extent else { panic!("{replay:?}") };
+        let start = if from < 113 { 0 } else { 113 };
+        assert_eq!(replay.executed, to - start);
+        assert!(replay.steps.iter().any(|step| (from + 1..=to).contains(&step.step)), "a record");
+        seen.insert(from);
+    }
+    assert!(seen.len() > 3, "{seen:?}");
+}
+
+/// One bit of what was logged: the step and what of it, as the report says it.
+#[test]
+fn one_changed_bit_of_a_log_refutes_with_its_place() {
+    let of = |name: &'static str, at: usize| {
+        move |data: &Path| edit_tensors(&data.join(SLICE), |file| nudge(file, name, at))
+    };
+    let digest = |data: &Path| {
+        edit_tensors(&data.join(SLICE), |file| {
+            edit_numbers(file, "logged.tensor_sha256", |digests| digests[31 + 7] ^= 1);
+        });
+    };
+    let routed = |data: &Path| {
+        edit_tensors(&data.join(SLICE), |file| {
+            edit_numbers(file, "logged.routed", |counts| {
+                counts[4] += 1;
+                counts[5] -= 1;
+            });
+        });
+    };
+    type Change<'a> = &'a dyn Fn(&Path);
+    let cases: [(Change<'_>, u64, &str); 5] = [
+        (&of("logged.loss", 2), 116, "loss"),
+        (&of("logged.grad_norm", 0), 114, "gradient norm"),
+        (&of("logged.tensor_grad_norm", 3 * 31 + 5), 117, "gradient"),
+        (&digest, 115, "bits"),
+        (&routed, 115, "routing"),
+    ];
+    for (change, step, what) in cases {
+        let (_folder, bundle) = changed(OURS, change);
+        let replay = replayed(&bundle, CHECKPOINT, 1).unwrap();
+        let divergence = replay.divergence.unwrap();
+        assert_eq!(
+            (replay.verdict, divergence.step, divergence.what),
+            (Verdict::Refuted, step, what)
+        );
+        assert_eq!(divergence.tensor.is_some(), !["loss", "gradient norm"].contains(&what));
+        assert_ne!(divergence.logged, divergence.replayed);
+        assert_eq!(divergence.inputs_matched, Some(true), "{what}");
+    }
+}
+
+/// A run that was trained otherwise than its bundle says: every setting that a step depends on.
+#[test]
+fn a_run_that_says_another_setting_is_refuted_in_its_first_step() {
+    let with = |field: &'static str, value: Json| {
+        move |data: &Path| edit_json(&data.join("config.json"), |config| config[field] = value)
+    };
+    let rate = |config: &Path| -> f64 {
+        let config: Json = serde_json::from_slice(&std::fs::read(config).unwrap()).unwrap();
+        config["lr"].as_f64().unwrap()
+    };
+    let lr = rate(&fixture(OURS).join("data/config.json"));
+    for (field, value, what) in [
+        ("lr", (lr * (1.0 + 1.2e-7)).into(), "bits"),
+        ("weight_decay", 0.into(), "bits"),
+        ("adam_beta2", 0.950_001.into(), "bits"),
+        ("adam_beta1", 0.91.into(), "bits"),
+        ("aux_loss_alpha", 0.0101.into(), "gradient"),
+        ("router_z_loss", 0.002.into(), "gradient"),
+        ("norm_eps", 2e-5.into(), "loss"),
+        ("rope_theta", 20_000.into(), "routing"),
+    ] {
+        let (_folder, bundle) = changed(OURS, with(field, value));
+        let replay = replayed(&bundle, CHECKPOINT, 1).unwrap();
+        let divergence = replay.divergence.unwrap();
+        assert_eq!(replay.verdict, Verdict::Refuted, "{field}");
+        assert_eq!((divergence.step, divergence.what), (114, what), "{field}");
+    }
+    let (_folder, bundle) = changed(OURS, with("seed_init", 2.into()));
+    let replay = replayed(&bundle, SEED, 1).unwrap();
+    assert_eq!((replay.verdict, replay.divergence.unwrap().step), (Verdict::Refuted, 1));
+}
+
+#[test]
+fn a_changed_start_is_refuted() {
+    let moments = |data: &Path| {
+        edit_tensors(&data.join(WEIGHTS), |file| {
+            for (name, tensor) in &mut file.tensors {
+                if name.starts_with("optimizer.v.") {
+                    let shape = tensor.shape().to_vec();
+                    *tensor = TensorData::floats(&shape, &vec![0.0; shape.iter().product()]);
+                }
+            }
+        });
+        forget_digests(data);
+    };
+    let weight = |data: &Path| {
+        edit_tensors(&data.join(WEIGHTS), |file| nudge(file, "model.norm.weight", 3));
+        forget_digests(data);
+    };
+    for (change, what) in [(&moments as &dyn Fn(&Path), "bits"), (&weight, "gradient")] {
+        let (_folder, bundle) = changed(OURS, change);
+        let replay = replayed(&bundle, CHECKPOINT, 1).unwrap();
+        assert_eq!((replay.verdict, replay.divergence.unwrap().what), (Verdict::Refuted, what));
+    }
+}
+
+/// What is planted here is also planted for every report: the two agree on what a slice shows.
+#[test]
+fn every_report_says_what_its_slice_would_show() {
+    let bundle = load(&fixture(OURS));
+    for (choice, unseen) in
+        [(SEED, &["moments-reset"][..]), (CHECKPOINT, &["schedule-off-by-one", "other-seed"])]
+    {
+        let replay = replayed(&bundle, choice, 1).unwrap();
+        assert_eq!(replay.faults.len(), 13);
+        for seen in &replay.faults {
+            let shows = !unseen.contains(&seen.fault);
+            assert_eq!(seen.at.is_some(), shows, "{seen:?}");
+            assert_eq!(seen.unseen.is_some(), !shows, "{seen:?}");
+        }
+        let rate = replay.faults.iter().find(|seen| seen.fault == "learning-rate").unwrap();
+        assert!(rate.smallest.unwrap() < 1.3e-7);
+    }
+}
+
+#[test]
+fn batches_are_drawn_again_where_the_data_are_at_hand() {
+    let swap = |data: &Path| {
+        edit_tensors(&data.join(SLICE), |file| {
+            edit_numbers(file, "tokens", |tokens| tokens[40] ^= 1)
+        });
+    };
+    let (_folder, bundle) = changed(OURS, swap);
+    let refusal = replayed(&bundle, CHECKPOINT, 1).unwrap_err();
+    assert_eq!(refusal.code.id, "replay::other-batches");
+    assert!(refusal.expected.contains("in step 113, row 1, place 7"), "{refusal}");
+    // Without the data the step itself shows it.
+    let hide = |data: &Path| {
+        swap(data);
+        edit_json(&data.join("config.json"), |config| {
+            config["data"]["train_bytes"] = (1_u64 << 29).into()
+        });
+    };
+    let (_folder, bundle) = changed(OURS, hide);
+    let replay = replayed(&bundle, CHECKPOINT, 1).unwrap();
+    let divergence = replay.divergence.unwrap();
+    assert_eq!((replay.verdict, divergence.step), (Verdict::Refuted, 114));
+    assert!(matches!(replay.batches, replay::Batches::OnTrust(why) if why.contains("generated")));
+}
+
+/// Everything is refused before a step is made, with the reason.
+#[test]
+fn what_cannot_be_replayed_is_refused_with_the_reason() {
+    let slice = |edit: &'static dyn Fn(&mut TensorFile)| {
+        move |data: &Path| edit_tensors(&data.join(SLICE), edit)
+    };
+    let weights = |edit: &'static dyn Fn(&mut TensorFile)| {
+        move |data: &Path| {
+            edit_tensors(&data.join(WEIGHTS), edit);
+            forget_digests(data);
+        }
+    };
+    let config = |field: &'static str, value: u64| {
+        move |data: &Path| {
+            edit_json(&data.join("config.json"), |config| config[field] = value.into())
+        }
+    };
+    let receipt = |pointer: &'static str, value: Json| {
+        move |data: &Path| {
+            edit_json(&data.join("receipt.json"), |receipt| {
+                *receipt.pointer_mut(pointer).unwrap() = value;
+            });
+        }
+    };
+    type Change = Box<dyn FnOnce(&Path)>;
+    let cases: Vec<(Change, &str)> = vec![
+        (
+            Box::new(slice(&|f| edit_numbers(f, "tokens", |t| t[9] = 256))),
+            "replay::beyond-vocabulary",
+        ),
+        (Box::new(slice(&|f| drop(f.tensors.remove("tokens")))), "replay::bad-slice"),
+        (Box::new(slice(&|f| drop(f.tensors.remove("logged.loss")))), "replay::bad-slice"),
+        (
+            Box::new(slice(&|f| {
+                let loss = TensorData::floats(&[4], &[1.0, f32::NAN, 1.0, 1.0]);
+                f.tensors.insert("logged.loss".to_owned(), loss);
+            })),
+            "bundle::not-finite-weight",
+        ),
+        (
+            Box::new(slice(&|f| {
+                let loss = TensorData::floats(&[3], &[1.0, 2.0, 3.0]);
+                f.tensors.insert("logged.loss".to_owned(), loss);
+            })),
+            "replay::bad-slice",
+        ),
+        (
+            Box::new(weights(&|f| drop(f.tensors.remove("optimizer.v.lm_head.weight")))),
+            "replay::missing-moments",
+        ),
+        (
+            Box::new(weights(&|f| f.tensors.retain(|name, _| !name.starts_with("optimizer.")))),
+            "replay::missing-moments",
+        ),
+        (
+            Box::new(weights(&|f| drop(f.tensors.remove("model.norm.weight")))),
+            "bundle::wrong-count",
+        ),
+        (
+            Box::new(weights(&|f| {
+                let data = TensorData::floats(&[4, 4], &[0.5; 16]);
+                f.tensors.insert("model.norm.weight".to_owned(), data);
+            })),
+            "train::bad-tensors",
+        ),
+        (
+            Box::new(weights(&|f| drop(f.metadata.insert("step".into(), "112".into())))),
+            "replay::other-checkpoint",
+        ),
+        (
+            Box::new(weights(&|f| drop(f.metadata.insert("arithmetic".into(), "x".into())))),
+            "replay::other-checkpoint",
+        ),
+        (
+            Box::new(|data: &Path| {
+                edit_tensors(&data.join(WEIGHTS), |f| nudge(f, "model.norm.weight", 0));
+                edit_json(&data.join("receipt.json"), |receipt| {
+                    let kept = receipt.pointer_mut("/predicate/checkpoints/0").unwrap();
+                    kept.as_object_mut().unwrap().remove("weights_sha256");
+                });
+            }),
+            "replay::other-checkpoint",
+        ),
+        (Box::new(config("hidden_size", 32)), "train::bad-tensors"),
+        (Box::new(config("batch_size", 8)), "replay::bad-slice"),
+        (Box::new(config("vocab_size", 100)), "replay::beyond-vocabulary"),
+        (Box::new(receipt("/predicate/slices/1/steps", 9.into())), "replay::bad-slice"),
+        (Box::new(receipt("/predicate/slices/1/checkpoint_step", 112.into())), "replay::no-start"),
+        (
+            Box::new(receipt("/predicate/trainer/arithmetic", "float32".into())),
+            "replay::two-arithmetics",
+        ),
+    ];
+    for (change, code) in cases {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join(OURS);
+        copy(&fixture(OURS), &folder);
+        change(&folder.join("data"));
+        let refused = seal(&folder, OURS, None).map(drop).and_then(|()| {
+            let bundle = Bundle::load_folder(&folder, OURS, None, 1)?;
+            replayed(&bundle, CHECKPOINT, 1).map(drop)
+        });
+        let refusal = refused.expect_err(code);
+        assert_eq!(refusal.code.id, code, "{refusal}");
+        assert!(!refusal.expected.is_empty() && !refusal.found.is_empty(), "{refusal}");
+    }
+    let bundle = load(&fixture(OURS));
+    for (choice, code) in [
+        (steps(0, 2), "replay::bad-extent"),
+        (steps(113, 228), "replay::no-slice"),
+        (steps(5000, 5010), "replay::no-slice"),
+    ] {
+        assert_eq!(replayed(&bundle, choice, 1).unwrap_err().code.id, code);
+    }
+    // Steps outside of slices need the data, which another trainer orders in its own way.
+    let other = load(&fixture("torch-dense"));
+    for choice in [steps(40, 47), steps(10, 20), Choice::This(Extent::Whole)] {
+        assert_eq!(replayed(&other, choice, 1).unwrap_err().code.id, "replay::no-slice");
+    }
+}
+
+#[test]
+fn a_slice_of_another_run_is_refused_or_contradicts_the_records() {
+    let other = |data: &Path| {
+        edit_json(&data.join("config.json"), |config| {
+            config["data"]["train_bytes"] = (1_u64 << 29).into()
+        });
+        edit_tensors(&data.join("slices/slice-000000.safetensors"), |file| {
+            nudge(file, "logged.loss", 0);
+        });
+    };
+    let (_folder, bundle) = changed(OURS, other);
+    let replay = replayed(&bundle, SEED, 1).unwrap();
+    assert_eq!(replay.verdict, Verdict::Refuted);
+    // The slice matches, and a record in it does not.
+    let record = |data: &Path| {
+        let path = data.join("metrics.jsonl");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut chain = repro::bundle::Chain::default();
+        let line = |line: &str| {
+            let mut record: serde_json::Map<String, Json> = serde_json::from_str(line).unwrap();
+            record.remove("chain");
+            if record["step"] == 1 {
+                record["loss"] = 5.5.into();
+            }
+            chain.extend(record).unwrap()
+        };
+        std::fs::write(&path, text.lines().map(line).collect::<String>()).unwrap();
+    };
+    let (_folder, bundle) = changed(OURS, record);
+    let replay = replayed(&bundle, SEED, 1).unwrap();
+    assert_eq!(
+        (replay.verdict, replay.code.unwrap().id),
+        (Verdict::Refuted, "replay::against-records")
+    );
+    let whole = replayed(&bundle, Choice::This(Extent::Whole), 2).unwrap();
+    let divergence = whole.divergence.unwrap();
+    assert_eq!((whole.verdict, divergence.step, divergence.what), (Verdict::Refuted, 1, "loss"));
+}
+
+/// A whole replay holds evaluations and hashed checkpoints against what comes out.
+#[test]
+fn a_whole_replay_sees_evaluations_and_checkpoints() {
+    let evaluation = |data: &Path| {
+        edit_json(&data.join("evaluation/step-000226.json"), |record| {
+            let nats = record["nats"].as_f64().unwrap();
+            record["nats"] = (nats * 0.99).into();
+        });
+    };
+    let checkpoint = |data: &Path| {
+        edit_json(&data.join("receipt.json"), |receipt| {
+            let digest = "ab".repeat(32);
+            receipt["predicate"]["checkpoints"][1]["tensors_sha256"] = digest.into();
+        });
+    };
+    for (change, what) in
+        [(&evaluation as &dyn Fn(&Path), "evaluation"), (&checkpoint, "checkpoint")]
+    {
+        let (_folder, bundle) = changed(OURS, change);
+        let replay = replayed(&bundle, Choice::This(Extent::Whole), 2).unwrap();
+        let divergence = replay.divergence.unwrap();
+        assert_eq!(
+            (replay.verdict, divergence.step, divergence.what),
+            (Verdict::Refuted, 226, what)
+        );
+        assert_eq!(replay.final_loss, None);
+    }
+}
+
+/// Runs of PyTorch, executed again here.
+#[test]
+fn runs_of_pytorch_are_confirmed() {
+    for name in ["torch-dense", "torch-moe", "torch-moe-hf"] {
+        let bundle = load(&fixture(name));
+        for choice in [steps(0, 6), steps(40, 46)] {
+            let replay = replayed(&bundle, choice, 2).unwrap();
+            assert_eq!(replay.verdict, Verdict::Verified, "{name} {replay:#?}");
+            assert!(replay.closest.unwrap().0 < 0.6, "{name}");
+            let rate = replay.faults.iter().find(|seen| seen.fault == "learning-rate").unwrap();
+            assert!(rate.smallest.unwrap() < 1e-4, "{rate:?}");
+        }
+    }
+}
+
+/// Each fault that PyTorch was made to commit, from the same start and with the same batches.
+#[test]
+fn faults_of_pytorch_are_refuted() {
+    let mut planted = 0;
+    for name in ["torch-dense", "torch-moe", "torch-moe-hf"] {
+        let faults = fixture(&format!("{name}-faults"));
+        for fault in std::fs::read_dir(faults).unwrap() {
+            let fault = fault.unwrap();
+            let at = fault.file_name().into_string().unwrap();
+            let (_folder, bundle) = changed(name, |data| copy(&fault.path(), &data.join("slices")));
+            let choice = if at == "other-seed" { steps(0, 6) } else { steps(40, 46) };
+            let replay = replayed(&bundle, choice, 2).unwrap();
+            let divergence = replay.divergence.as_ref();
+            assert_eq!(replay.verdict, Verdict::Refuted, "{name} {at}");
+            // A token and a batch are changed later in the slice.
+            let first = match at.as_str() {
+                "other-seed" => 1,
+                "swapped-batch" => 42,
+                "changed-token" => 43,
+                _ => 41,
+            };
+            assert_eq!(divergence.map(|divergence| divergence.step), Some(first), "{name} {at}");
+            planted += 1;
+        }
+    }
+    assert_eq!(planted, 27);
+}
