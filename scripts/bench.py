@@ -9,10 +9,12 @@
                               process, one thread each, call by call in turn
   scripts/bench.py train [N]  training steps, dense and sparse, on one and two threads, against PyTorch, in N
                               pairs; `scripts/bench_train.sh` finds a Python that has it
+  scripts/bench.py replay     the steps of a slice of each arm of tiny-moe, replayed against trained, in turn, on
+                              one and two threads, in process
 
 Of whole processes, times are wall seconds and memory is the peak resident set; figures are medians, ratios are
 medians of pairs. Needs `cargo build --release` before, GNU time, and scipy where it is named; `bootstrap` builds
-its own program, as does `train`. Other load on the machine is printed, because it moves every figure.
+its own program, as do `train` and `replay`. Other load on the machine is printed, because it moves every figure.
 """
 import json
 import os
@@ -177,6 +179,20 @@ def timing_program(name):
                 if m.get("target", {}).get("name") == name and m.get("executable"))
 
 
+def replay():
+    program = timing_program("replay")
+    print(load())
+    for arm in ("dense_active", "moe", "dense_total"):
+        bundle = ROOT / "receipts" / f"tiny-moe-{arm}-active12-s1"
+        for threads in (1, 2):
+            command = [program, str(bundle), "967", "977", str(threads), str(RUNS)]
+            out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+            pairs = [tuple(map(float, line.split())) for line in out.splitlines()]
+            trained, replayed, ratio = (statistics.median(column) for column in zip(*pairs))
+            print(f"{arm:<14}{threads} threads  trained {trained:.3f} s  replayed {replayed:.3f} s  "
+                  f"ratio of pairs {ratio:.3f} (goal: at most 1.1)")
+
+
 def bootstrap():
     for name in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]:
         os.environ[name] = "1"
@@ -327,5 +343,5 @@ def against_torch():
 
 if __name__ == "__main__":
     chosen = {"scipy": against_scipy, "linear": linear, "import": against_regex, "bootstrap": bootstrap,
-              "train": against_torch}.get(sys.argv[1] if len(sys.argv) > 1 else "")
+              "train": against_torch, "replay": replay}.get(sys.argv[1] if len(sys.argv) > 1 else "")
     sys.exit(chosen() if chosen else __doc__)

@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use super::course::{Course, Measure};
 use super::engine::{Machine, on_threads};
 use super::fault::percent_of_rate;
-use super::report::Tolerance;
+use super::report::{Allowed, Tolerance};
 use super::step::{Layout, Quantity, Step};
 use crate::parallel;
 use crate::rng::Rng;
@@ -169,9 +169,13 @@ impl Calibration {
                 Some((tolerance, layout.names.get(tensor)?.clone()))
             });
             let largest = updates.filter(|(tolerance, _)| tolerance.is_finite());
-            let largest = largest.max_by(|a, b| a.0.total_cmp(&b.0));
-            let step = from + at as u64 + 1;
-            (step, self.tolerance(at, Quantity::Loss), self.tolerance(at, Quantity::Norm), largest)
+            let update = largest.max_by(|a, b| a.0.total_cmp(&b.0));
+            Allowed {
+                step: from + at as u64 + 1,
+                loss: self.tolerance(at, Quantity::Loss),
+                norm: self.tolerance(at, Quantity::Norm),
+                update,
+            }
         };
         Tolerance {
             replays: self.replays,
@@ -237,7 +241,7 @@ fn move_weights(tensors: &mut TensorFile, seed: u64, units: u32) {
             *value = moved.filter(|moved| moved.is_finite() && *value != 0.0).unwrap_or(*value);
             bits >>= 1;
         }
-        *data = TensorData::floats(&data.shape().to_vec(), &values);
+        *data = TensorData::floats(data.shape(), &values);
     }
 }
 

@@ -10,7 +10,8 @@ use super::session::Session;
 use super::slice::listed;
 use super::start::{Start, from_checkpoint};
 use super::{
-    BAD_EXTENT, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, TWO_ARITHMETICS, whole,
+    BAD_EXTENT, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, TOO_LARGE, TWO_ARITHMETICS,
+    whole,
 };
 use crate::bundle::Bundle;
 use crate::outcome::Verdict;
@@ -25,6 +26,11 @@ use crate::train::{ARITHMETIC, NO_THREADS, Regime, golden};
 /// The file of a bundle that holds the run's configuration.
 pub const CONFIG: &str = "data/config.json";
 
+/// The largest run that is executed: its parameters, the numbers of one layer in one step, and steps.
+const PARAMETERS: u64 = 1 << 28;
+const ACTIVATIONS: u64 = 1 << 30;
+const STEPS: u64 = 1 << 30;
+
 /// What a replay runs on.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine {
@@ -34,8 +40,42 @@ pub struct Machine {
     pub threads: usize,
 }
 
+/// A part of a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The golden bits are computed.
+    Golden,
+    /// The bundle is read and checked.
+    Reading,
+    /// The tolerance is calibrated.
+    Calibrating,
+    /// The steps are made.
+    Executing,
+    /// Faults are planted.
+    Planting,
+}
+
+impl Phase {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Golden => "golden bits",
+            Self::Reading => "reading",
+            Self::Calibrating => "calibration",
+            Self::Executing => "steps",
+            Self::Planting => "planted faults",
+        }
+    }
+}
+
 /// Who is told how far a replay has come, and may stop it.
 pub trait Progress: Sync {
+    /// Takes in that a part begins; the answer says whether to go on. Without a calibration there is no
+    /// verdict; faults that are not planted are left out of the report.
+    fn begins(&self, _phase: Phase) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
     /// Takes in that `done` of `of` steps of the replay are made; the answer says whether to go on.
     fn step(&self, done: u64, of: u64) -> ControlFlow<()>;
 }
@@ -141,6 +181,27 @@ pub fn calibrate(
     Ok((extent, calibration.report(&session.layout, &session.logged, from)))
 }
 
+/// Refuses runs that a stranger's config makes too large to execute: their weights, what one step keeps of
+/// its tokens, and a number of steps that takes long to count.
+fn fits(bundle: &Bundle, model: &Config, regime: &Regime) -> Result<(), Refusal> {
+    let config = bundle.document(CONFIG)?;
+    let objects = crate::params::recompute(config)?;
+    let total = objects.count(crate::params::Object::Total, crate::params::Convention::Default);
+    let widest = model.hidden_size.max(model.vocab_size) as u64;
+    let kept = regime.tokens_per_step().saturating_mul(widest);
+    for (what, found, most) in [
+        ("parameters", total, PARAMETERS),
+        ("numbers for each layer and step", kept, ACTIVATIONS),
+        ("steps", regime.steps, STEPS),
+    ] {
+        if found > most {
+            let place = config.root().place();
+            return Err(TOO_LARGE.at(place, format!("at most {most} {what}"), found.to_string()));
+        }
+    }
+    Ok(())
+}
+
 impl<'a> Subject<'a> {
     fn of(bundle: &'a Bundle, machine: &'a Machine) -> Result<Self, Refusal> {
         let config = bundle.document(CONFIG)?.root();
@@ -152,8 +213,9 @@ impl<'a> Subject<'a> {
             let expected = format!("`{arithmetic}`, as the receipt says");
             return Err(TWO_ARITHMETICS.at(node.place(), expected, format!("`{}`", node.text()?)));
         }
-        Config::read(config)?;
-        Ok(Self { bundle, config, regime: Regime::read(config)?, arithmetic, machine })
+        let regime = Regime::read(config)?;
+        fits(bundle, &Config::read(config)?, &regime)?;
+        Ok(Self { bundle, config, regime, arithmetic, machine })
     }
 
     fn replay(
@@ -168,6 +230,7 @@ impl<'a> Subject<'a> {
                 format!("the run computes in `{}`", dtype.chars().take(40).collect::<String>());
             return Ok(self.undecided(extent, &OTHER_DTYPE, reason));
         }
+        let _ = progress.begins(Phase::Golden);
         let bitwise = self.comparison() == Comparison::Bitwise;
         let other = if bitwise {
             on_threads(self.machine.threads, || golden::differing(self.machine.isa))?
@@ -179,6 +242,7 @@ impl<'a> Subject<'a> {
                 format!("this machine does not compute {ARITHMETIC}: `{first}` has other bits");
             return Ok(self.undecided(extent, &OTHER_MACHINE, reason));
         }
+        let _ = progress.begins(Phase::Reading);
         let Extent::Steps { from, to } = extent else {
             return whole::replay(self, extent, corpora, progress);
         };

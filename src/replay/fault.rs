@@ -164,7 +164,7 @@ impl Garden<'_> {
             for (name, data) in &mut course.start.tensors.tensors {
                 if MOMENTS.iter().any(|prefix| name.starts_with(prefix)) {
                     let zeros = vec![0.0; data.shape().iter().product()];
-                    *data = TensorData::floats(&data.shape().to_vec(), &zeros);
+                    *data = TensorData::floats(data.shape(), &zeros);
                 }
             }
         })

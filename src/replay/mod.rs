@@ -44,14 +44,14 @@ use crate::source::codes;
 
 pub use extent::{Choice, Extent};
 pub use report::{
-    Answer, Batches, Comparison, Divergence, Replay, Replays, Seen, StepReport, TensorReport,
-    Tolerance, Trained,
+    Allowed, Answer, Batches, Comparison, Divergence, Replay, Replays, Seen, StepReport,
+    TensorReport, Tolerance, Trained,
 };
 
 #[cfg(feature = "train")]
 pub use corpora::Corpora;
 #[cfg(feature = "train")]
-pub use engine::{Machine, Progress, calibrate, cost, on_threads, replay};
+pub use engine::{Machine, Phase, Progress, calibrate, cost, on_threads, replay};
 
 codes! {
     NO_SLICE = "replay::no-slice", "the bundle has no such stretch to replay", "name one of the slices that the receipt lists";
@@ -64,6 +64,7 @@ codes! {
     MISSING_MOMENTS = "replay::missing-moments", "the checkpoint lacks the moments of the optimizer", "keep the moments, as `optimizer.m.NAME` and `optimizer.v.NAME`";
     OTHER_CHECKPOINT = "replay::other-checkpoint", "the checkpoint is not the one that the receipt describes", "put the run's own checkpoint into the bundle";
     TWO_ARITHMETICS = "replay::two-arithmetics", "receipt and config name different arithmetics", "correct the one that is wrong";
+    TOO_LARGE = "replay::too-large", "a run is larger than is executed here", "replay it with the trainer that made it";
     NO_DATA = "replay::no-data", "the data that the run read is not at hand", "fetch it, and say with `--data` where the paths of the config begin";
     DIVERGED = "replay::diverged", "a step came out differently", "the run was not trained as it says: look at the first divergence";
     AGAINST_RECORDS = "replay::against-records", "a slice contradicts the records of its own run", "one of the two was changed after training";

@@ -110,13 +110,26 @@ pub struct Trained {
     pub at_rest: Vec<u64>,
 }
 
+/// What is allowed in a step, relative to what came out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Allowed {
+    /// The step, as records count.
+    pub step: u64,
+    /// Of the loss.
+    pub loss: f64,
+    /// Of the norm of all gradients.
+    pub norm: f64,
+    /// The largest of any tensor's update, and the tensor.
+    pub update: Option<(f64, String)>,
+}
+
 /// What the tolerance of a calibrated comparison is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tolerance {
     /// Replays that it rests on, those in float64 included.
     pub replays: usize,
-    /// Of each step: it, the tolerances of loss, norm, and the largest of any tensor's update.
-    pub steps: Vec<(u64, f64, f64, Option<(f64, String)>)>,
+    /// What is allowed in each step.
+    pub steps: Vec<Allowed>,
     /// Tensors whose tolerance is nowhere below half of what 1% of the learning rate changes.
     pub coarse: Vec<String>,
     /// Tokens that calibration replays routed elsewhere, at most in one step.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use super::calibration::Calibration;
 use super::corpora::Corpora;
 use super::course::{Course, Measure, Rows};
-use super::engine::{Progress, Subject, on_threads};
+use super::engine::{Phase, Progress, Subject, on_threads};
 use super::fault::{self, Planted};
 use super::report::{Batches, Comparison, Divergence, Replay, Seen, StepReport, TensorReport};
 use super::slice::{Contradiction, Logged, Slice};
@@ -87,6 +87,10 @@ impl<'a> Session<'a> {
         };
         let calibration = match replay.comparison {
             Comparison::Bitwise => None,
+            Comparison::Calibrated if progress.begins(Phase::Calibrating).is_break() => {
+                let reason = "stopped before its calibration".to_owned();
+                return Ok(Replay { code: Some(&STOPPED), reason, ..replay });
+            }
             Comparison::Calibrated => Some(Calibration::of(
                 &self.course,
                 &self.layout,
@@ -95,12 +99,16 @@ impl<'a> Session<'a> {
             )?),
         };
         let threads = self.subject.machine.threads;
+        // Whether to go on is asked after each step.
+        let _ = progress.begins(Phase::Executing);
         on_threads(threads, || self.execute(calibration.as_ref(), progress, &mut replay))??;
         if replay.code.is_some_and(|code| code.id == STOPPED.id) {
             return Ok(replay);
         }
         let base = calibration.as_ref().map(|calibration| calibration.base.as_slice());
-        replay.faults = on_threads(threads, || self.faults(calibration.as_ref(), base))??;
+        if progress.begins(Phase::Planting).is_continue() {
+            replay.faults = on_threads(threads, || self.faults(calibration.as_ref(), base))??;
+        }
         if let Some(calibration) = &calibration {
             let from = self.course.start.step;
             replay.tolerance = Some(calibration.report(&self.layout, &self.logged, from));

@@ -132,14 +132,13 @@ impl Reader<'_> {
         let single = |values: Vec<f64>| values.first().copied();
         self.floats("loss", 1, &mut steps, |step, values| step.loss = single(values))?;
         self.floats("grad_norm", 1, &mut steps, |step, values| step.norm = single(values))?;
-        let lists: [(&str, fn(&mut Step, Vec<f64>)); 3] = [
-            ("tensor_grad_norm", |step, values| step.gradients = Some(values)),
-            ("tensor_update_norm", |step, values| step.updates = Some(values)),
-            ("tensor_norm", |step, values| step.sizes = Some(values)),
-        ];
-        for (name, put) in lists {
-            self.floats(name, tensors, &mut steps, put)?;
-        }
+        self.floats("tensor_grad_norm", tensors, &mut steps, |step, values| {
+            step.gradients = Some(values)
+        })?;
+        self.floats("tensor_update_norm", tensors, &mut steps, |step, values| {
+            step.updates = Some(values)
+        })?;
+        self.floats("tensor_norm", tensors, &mut steps, |step, values| step.sizes = Some(values))?;
         if let Some(digests) = self.numbers("tensor_sha256", &[self.count, tensors])? {
             for (step, digests) in steps.iter_mut().zip(digests.chunks(tensors.max(1))) {
                 step.digests = Some(digests.to_vec());

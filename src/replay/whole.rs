@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::corpora::Corpora;
 use super::course::{Course, Measure, Rows, Walker};
-use super::engine::{Progress, Subject, on_threads};
+use super::engine::{Phase, Progress, Subject, on_threads};
 use super::report::{Batches, Comparison, Divergence, Replay, StepReport};
 use super::slice::Slice;
 use super::step::{Layout, Step};
@@ -81,6 +81,7 @@ pub fn replay(
         let last = step == subject.regime.steps;
         examine(&mut walker.learner, subject.config, &corpus, suite.as_ref(), (step, tokens), last)
     };
+    let _ = progress.begins(Phase::Executing);
     let walk = || -> Result<Replay, Refusal> {
         account.walk(&course, progress, |walker, step| {
             if !evaluates {

@@ -85,6 +85,11 @@ fn every_number_of_our_own_reports_is_recomputed() {
         for claim in &report.posts[0].claims {
             let outcome = &claim.outcome;
             assert_eq!(claim.origin, Some(Origin::Emitted), "{id} {}", claim.id);
+            // What has to be executed waits for a caller who asks for it.
+            if claim.kind == "slice_replay" {
+                assert_eq!(outcome.verdict, Verdict::Unchecked, "{id} {}", claim.id);
+                continue;
+            }
             assert_eq!(outcome.method, Some(Method::Recomputed), "{id} {}", claim.id);
             let settled = [Verdict::Verified, Verdict::Inconclusive].contains(&outcome.verdict);
             assert!(settled, "{id} {}: {}", claim.id, outcome.reason);
@@ -115,7 +120,7 @@ fn every_post_is_readable_and_every_bundle_is_pinned() {
     let report = report(&IDS, 1);
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     let bundles: Vec<_> = report.posts.iter().map(|post| post.bundles.len()).collect();
-    assert_eq!(bundles, [3, 2, 2, 42, 1, 1, 78]);
+    assert_eq!(bundles, [3, 2, 2, 42, 1, 1, 79]);
 }
 
 /// What a referee of the two digests asks first, with the answers.

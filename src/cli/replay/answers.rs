@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::bundle::Bundle;
 use crate::decimal::format_float;
-use crate::replay::{Batches, Divergence, Extent, Replay, Seen, StepReport, Tolerance};
+use crate::replay::{Allowed, Batches, Divergence, Extent, Replay, Seen, StepReport, Tolerance};
 use crate::report::REPLAY_SCOPE;
 
 /// The schema of a replay.
@@ -129,7 +129,7 @@ fn faults(faults: &[Seen]) -> Json {
 }
 
 fn tolerance(tolerance: &Tolerance) -> Json {
-    let row = |(step, loss, norm, update): &(u64, f64, f64, Option<(f64, String)>)| {
+    let row = |Allowed { step, loss, norm, update }: &Allowed| {
         json!({
             "step": step,
             "loss": computed(*loss),

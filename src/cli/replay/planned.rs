@@ -60,6 +60,9 @@ impl<'a> Planned<'a> {
         let replayed = replay::replay(request.bundle, choice, &self.machine, &self.corpora, &bar);
         bar.end();
         match replayed {
+            Err(refusal) if refusal.code == &replay::NO_DATA => {
+                Answer::NotRun(format!("the data are not at hand: {}", refusal.found))
+            }
             Err(refusal) => Answer::Refused(refusal),
             Ok(replay) if replay.code == Some(&STOPPED) => {
                 Answer::NotRun("it did not end within the budget".to_owned())

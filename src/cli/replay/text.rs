@@ -3,7 +3,7 @@
 use crate::cli::columns::Columns;
 use crate::decimal::{format_float, grouped};
 use crate::outcome::Verdict;
-use crate::replay::{Batches, Comparison, Divergence, Extent, Replay, Seen, Tolerance};
+use crate::replay::{Allowed, Batches, Comparison, Divergence, Extent, Replay, Seen, Tolerance};
 use crate::report::{REPLAY_SCOPE, visible, wrap};
 
 /// The significant digits of computed numbers.
@@ -47,7 +47,7 @@ pub fn calibration(bundle: &str, extent: Extent, found: &Tolerance, width: usize
     text.push('\n');
     let headings = ["loss", "grad norm", "largest update", "of"].map(str::to_owned).to_vec();
     let mut table = Columns::new(headings);
-    for (step, loss, norm, update) in &found.steps {
+    for Allowed { step, loss, norm, update } in &found.steps {
         let (allowed, tensor) = match update {
             Some((allowed, tensor)) => (few(*allowed), tensor.clone()),
             None => Default::default(),
@@ -275,7 +275,7 @@ fn few(value: f64) -> String {
 fn part(size: f64) -> String {
     let whole = format_float(1.0 / size, FEW);
     match whole.parse::<f64>() {
-        Ok(number) if number >= 1.0 && number < 1e15 => grouped(&format!("{number:.0}")),
+        Ok(number) if (1.0..1e15).contains(&number) => grouped(&format!("{number:.0}")),
         _ => whole,
     }
 }

@@ -1,0 +1,98 @@
+//! What re-executing steps costs against training them: `replay BUNDLE FROM TO THREADS PAIRS` trains the steps
+//! of a slice from its checkpoint and replays them, in turn, and prints the seconds of each and the ratio of
+//! each pair. `scripts/bench.py replay` calls it.
+
+use std::error::Error;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use repro::bundle::Bundle;
+use repro::portable::Isa;
+use repro::replay::{Choice, Corpora, Extent, Machine, Phase, Progress, replay};
+use repro::train::learner::Learner;
+use repro::train::{Regime, TensorData, TensorFile};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Notes when the steps begin and end, and leaves planted faults out.
+#[derive(Default)]
+struct Watch {
+    began: Mutex<Option<Instant>>,
+    ended: Mutex<Option<Instant>>,
+}
+
+impl Progress for Watch {
+    fn begins(&self, phase: Phase) -> ControlFlow<()> {
+        let (moment, flow) = match phase {
+            Phase::Executing => (&self.began, ControlFlow::Continue(())),
+            Phase::Planting => (&self.ended, ControlFlow::Break(())),
+            _ => return ControlFlow::Continue(()),
+        };
+        if let Ok(mut moment) = moment.lock() {
+            *moment = Some(Instant::now());
+        }
+        flow
+    }
+
+    fn step(&self, _: u64, _: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Watch {
+    fn seconds(&self) -> Option<f64> {
+        let moment = |moment: &Mutex<Option<Instant>>| *moment.lock().ok()?;
+        Some(moment(&self.ended)?.duration_since(moment(&self.began)?).as_secs_f64())
+    }
+}
+
+/// The seconds of training the steps of a slice.
+fn trained(
+    bundle: &Bundle,
+    weights: &TensorFile,
+    tokens: &[u32],
+    (from, to): (u64, u64),
+) -> Result<f64, Box<dyn Error>> {
+    let config = bundle.document("data/config.json")?.root();
+    let regime = Regime::read(config)?;
+    let mut learner = Learner::<f32>::new(config, &regime, 1, Isa::best())?;
+    learner.restore(from, weights, "the checkpoint")?;
+    let width = regime.seq_len + 1;
+    let start = Instant::now();
+    for (step, rows) in (from..to).zip(tokens.chunks(regime.batch_size * width)) {
+        let inputs: Vec<u32> =
+            rows.chunks(width).flat_map(|row| &row[..width - 1]).copied().collect();
+        let targets: Vec<u32> = rows.chunks(width).flat_map(|row| &row[1..]).copied().collect();
+        learner.step(&inputs, &targets, regime.batch_size, regime.schedule.rate(step))?;
+    }
+    Ok(start.elapsed().as_secs_f64())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    // `cargo test --benches` runs this without arguments: then there is nothing to time.
+    let [_, folder, from, to, threads, pairs] = arguments.as_slice() else { return Ok(()) };
+    let (from, to, threads) = (from.parse()?, to.parse()?, threads.parse()?);
+    let bundle = Bundle::load_folder(Path::new(folder), folder, None, 1)?;
+    let stem = |kind: &str, name: &str| format!("data/{kind}/{name}-{from:06}.safetensors");
+    let weights = TensorFile::parse("weights", &bundle.tensors(&stem("checkpoints", "step"))?)?;
+    let slice = TensorFile::parse("slice", &bundle.tensors(&stem("slices", "slice"))?)?;
+    let tokens = slice.tensors.get("tokens").and_then(TensorData::as_numbers).ok_or("no tokens")?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    let (machine, corpora) = (Machine { isa: Isa::best(), threads }, Corpora::new(PathBuf::new()));
+    for _ in 0..pairs.parse::<u32>()? {
+        let train =
+            || trained(&bundle, &weights, &tokens, (from, to)).map_err(|error| error.to_string());
+        let ours = pool.install(train)?;
+        let watch = Watch::default();
+        let choice = Choice::This(Extent::Steps { from, to });
+        replay(&bundle, choice, &machine, &corpora, &watch)?;
+        let again = watch.seconds().ok_or("the replay did not come to its end")?;
+        writeln!(std::io::stdout(), "{ours} {again} {}", again / ours)?;
+    }
+    Ok(())
+}
