@@ -2,7 +2,7 @@
 //! that the slices lie apart.
 
 use super::Real;
-use super::reduce::LANES;
+use super::reduce::{LANES, at_lane, each_lane};
 
 /// Sets each number of `into` to what `to` makes of it and of the numbers at its place in other slices.
 ///
@@ -14,7 +14,7 @@ pub fn change<T: Real, const N: usize>(into: &mut [T], of: [&[T]; N], to: impl F
     let (chunks, rest) = into.as_chunks_mut::<LANES>();
     for (at, chunk) in chunks.iter_mut().enumerate() {
         let (before, others) = (*chunk, of.map(|(chunks, _)| chunks[at]));
-        *chunk = std::array::from_fn(|l| to(before[l], others.map(|other| other[l])));
+        *chunk = each_lane(|l| to(before[l], at_lane(&others, l)));
     }
     for (at, value) in rest.iter_mut().enumerate() {
         *value = to(*value, of.map(|(_, rest)| rest[at]));

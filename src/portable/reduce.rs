@@ -21,8 +21,7 @@ pub fn sum<S: Copy + Default, T: Real, const N: usize>(
     let mut lanes = [T::ZERO; LANES];
     for at in 0..length / LANES {
         let chunks = of.map(|(chunks, _)| chunks[at]);
-        // Written out by the compiler, lane by lane, and then joined to vectors; a loop is left as it is.
-        lanes = std::array::from_fn(|l| lanes[l] + term(chunks.map(|chunk| chunk[l])));
+        lanes = each_lane(|l| lanes[l] + term(at_lane(&chunks, l)));
     }
     if !length.is_multiple_of(LANES) {
         let rests = of.map(|(_, rest)| {
@@ -31,12 +30,46 @@ pub fn sum<S: Copy + Default, T: Real, const N: usize>(
             whole
         });
         for (l, lane) in lanes.iter_mut().enumerate() {
-            let term = term(rests.map(|rest| rest[l]));
+            let term = term(at_lane(&rests, l));
             // Lanes are never -0, so that adding +0 to those without a term changes nothing.
             *lane += if l < length % LANES { term } else { T::ZERO };
         }
     }
     halve(lanes, |a, b| a + b)
+}
+
+/// What `of` gives for each lane. Written out, lane by lane, so that the compiler joins the lanes to vectors
+/// wherever this is used; a loop over them, or the library's, it joins in some places and not in others.
+#[inline(always)]
+pub fn each_lane<T>(of: impl Fn(usize) -> T) -> [T; LANES] {
+    [
+        of(0),
+        of(1),
+        of(2),
+        of(3),
+        of(4),
+        of(5),
+        of(6),
+        of(7),
+        of(8),
+        of(9),
+        of(10),
+        of(11),
+        of(12),
+        of(13),
+        of(14),
+        of(15),
+    ]
+}
+
+/// The numbers of one lane.
+#[inline(always)]
+pub fn at_lane<S: Copy + Default, const N: usize>(chunks: &[[S; LANES]; N], lane: usize) -> [S; N] {
+    let mut numbers = [S::default(); N];
+    for (number, chunk) in numbers.iter_mut().zip(chunks) {
+        *number = chunk[lane];
+    }
+    numbers
 }
 
 /// Joins the second half of the lanes to the first, number by number, until one is left.

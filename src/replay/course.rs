@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde_json::{Map, Value as Json};
 
 use super::start::Start;
@@ -191,7 +192,7 @@ impl<T: Element> Walker<'_, T> {
             step.moved = Some(distances(&self.begun, &values));
         }
         if measure == Measure::Bits {
-            step.digests = Some(values.iter().map(|values| values.digest().head()).collect());
+            step.digests = Some(values.par_iter().map(|values| values.digest().head()).collect());
             return;
         }
         // As a log has them: rounded to float32 once.

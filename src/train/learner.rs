@@ -9,7 +9,7 @@ use super::ops::Element;
 use super::optimizer::{self, AdamW, Moments};
 use super::scorer::{Rows, Scorer};
 use super::{MODEL_FAILED, Regime};
-use crate::digest::Digest;
+use crate::digest::{Digest, Hasher};
 use crate::portable::{Isa, Real, adamw};
 use crate::source::{Node, Place, Refusal};
 
@@ -23,6 +23,9 @@ pub struct Learner<T: Element = f32> {
     /// The number of a tensor whose gradient is taken as zero.
     frozen: Option<usize>,
 }
+
+/// Elements that are hashed at a time.
+const PIECE: usize = 1024;
 
 /// The values of one named tensor.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,8 +41,15 @@ pub struct Values<T = f32> {
 impl<T: Real> Values<T> {
     /// The digest of the elements as float32, least significant byte first.
     pub fn digest(&self) -> Digest {
-        let bytes = |value: &T| (value.to_f64() as f32).to_le_bytes();
-        Digest::of(&self.values.iter().flat_map(bytes).collect::<Vec<_>>())
+        let mut hasher = Hasher::default();
+        let mut bytes = [[0; 4]; PIECE];
+        for piece in self.values.chunks(PIECE) {
+            for (bytes, value) in bytes.iter_mut().zip(piece) {
+                *bytes = (value.to_f64() as f32).to_le_bytes();
+            }
+            hasher.update(bytes.get(..piece.len()).unwrap_or_default().as_flattened());
+        }
+        hasher.finish()
     }
 
     /// How far the tensor is from what it was: the root of the sum of squared differences, in float64 and

@@ -1,6 +1,6 @@
 //! What re-executing steps costs against training them: `replay BUNDLE FROM TO THREADS PAIRS` trains the steps
-//! of a slice from its checkpoint and replays them, in turn, and prints the seconds of each and the ratio of
-//! each pair. `scripts/bench.py replay` calls it.
+//! of a slice from its checkpoint and replays them, in turn, and prints the seconds of loading the checkpoint, of
+//! training and of the replay, which loads it too. `scripts/bench.py replay` calls it.
 
 use std::error::Error;
 use std::io::Write;
@@ -50,17 +50,19 @@ impl Watch {
     }
 }
 
-/// The seconds of training the steps of a slice.
+/// The seconds of loading the checkpoint, and of training the steps of a slice.
 fn trained(
     bundle: &Bundle,
     weights: &TensorFile,
     tokens: &[u32],
     (from, to): (u64, u64),
-) -> Result<f64, Box<dyn Error>> {
+) -> Result<[f64; 2], Box<dyn Error>> {
     let config = bundle.document("data/config.json")?.root();
     let regime = Regime::read(config)?;
+    let start = Instant::now();
     let mut learner = Learner::<f32>::new(config, &regime, 1, Isa::best())?;
     learner.restore(from, weights, "the checkpoint")?;
+    let load = start.elapsed().as_secs_f64();
     let width = regime.seq_len + 1;
     let start = Instant::now();
     for (step, rows) in (from..to).zip(tokens.chunks(regime.batch_size * width)) {
@@ -69,7 +71,7 @@ fn trained(
         let targets: Vec<u32> = rows.chunks(width).flat_map(|row| &row[1..]).copied().collect();
         learner.step(&inputs, &targets, regime.batch_size, regime.schedule.rate(step))?;
     }
-    Ok(start.elapsed().as_secs_f64())
+    Ok([load, start.elapsed().as_secs_f64()])
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -87,12 +89,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..pairs.parse::<u32>()? {
         let train =
             || trained(&bundle, &weights, &tokens, (from, to)).map_err(|error| error.to_string());
-        let ours = pool.install(train)?;
+        let [load, ours] = pool.install(train)?;
         let watch = Watch::default();
         let choice = Choice::This(Extent::Steps { from, to });
         replay(&bundle, choice, &machine, &corpora, &watch)?;
         let again = watch.seconds().ok_or("the replay did not come to its end")?;
-        writeln!(std::io::stdout(), "{ours} {again} {}", again / ours)?;
+        writeln!(std::io::stdout(), "{load} {ours} {again}")?;
     }
     Ok(())
 }
