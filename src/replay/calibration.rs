@@ -7,8 +7,8 @@
 //!
 //! Routing is a choice: near a tie, rounding sends a token to another expert, and what follows differs
 //! by more than rounding. Where a log routes tokens otherwise, the start weights are moved further, until
-//! as many tokens change their expert here; what those changes spread is allowed too, and the criterion
-//! below still holds.
+//! as many tokens change their expert here; from that step on what those changes spread is allowed too, and
+//! the criterion below still holds.
 //!
 //! A tolerance that hides a learning rate off by one percent is no use: for each tensor there has to be a
 //! step at which it stays below half of what that error changes.
@@ -74,26 +74,26 @@ impl Calibration {
         let percent = walks.remove(0);
         let mut calibration =
             Self { spread: vec![BTreeMap::new(); base.len()], base, percent, replays: 0, flips: 0 };
-        calibration.take_in(layout, &walks);
+        calibration.take_in(layout, &walks, 0);
         // Each round moves four times as far as the one before.
         for power in (2..=FARTHEST).step_by(2) {
-            if calibration.explains_routing(layout, logged) {
-                break;
-            }
+            let Some(first) = calibration.first_flip(layout, logged) else { break };
             let farther =
                 |seed| Disturbance::Moved { seed: u64::from(power) << 8 | seed, units: 1 << power };
             let farther: Vec<_> = (0..REPLAYS / 2).map(farther).collect();
             let walks = self::walks(course, &farther, machine)?;
-            calibration.take_in(layout, &walks);
+            calibration.take_in(layout, &walks, first);
         }
         Ok(calibration)
     }
 
-    fn take_in(&mut self, layout: &Layout, walks: &[Vec<Step>]) {
+    /// Takes in walks from the step number `first` on: what came before needs no more explanation.
+    fn take_in(&mut self, layout: &Layout, walks: &[Vec<Step>], first: usize) {
         self.replays += walks.len();
         let quantities = layout.quantities();
         for walk in walks {
-            for ((base, other), spread) in self.base.iter().zip(walk).zip(&mut self.spread) {
+            let pairs = self.base.iter().zip(walk).zip(&mut self.spread);
+            for ((base, other), spread) in pairs.skip(first) {
                 self.flips = self.flips.max(base.flips(other).unwrap_or(0));
                 for quantity in &quantities {
                     let Some(apart) = quantity.deviation(base, other) else { continue };
@@ -104,15 +104,15 @@ impl Calibration {
         }
     }
 
-    /// Whether the tokens that the log routes otherwise are no more than are allowed.
-    fn explains_routing(&self, layout: &Layout, logged: &[Step]) -> bool {
-        let layers = (0..layout.routers.len()).map(Quantity::Routing);
+    /// The first step in which the log routes more tokens otherwise than are allowed.
+    fn first_flip(&self, layout: &Layout, logged: &[Step]) -> Option<usize> {
         let within = |at: usize, quantity: Quantity| {
             let pair = logged.get(at).zip(self.base.get(at));
             let apart = pair.and_then(|(logged, base)| quantity.deviation(logged, base));
             apart.is_none_or(|apart| apart <= self.tolerance(at, quantity))
         };
-        layers.into_iter().all(|layer| (0..self.base.len()).all(|at| within(at, layer)))
+        let layers = || (0..layout.routers.len()).map(Quantity::Routing);
+        (0..self.base.len()).find(|at| !layers().all(|layer| within(*at, layer)))
     }
 
     /// What is allowed of a quantity in the step number `at`.

@@ -224,28 +224,28 @@ impl<'a> Subject<'a> {
         corpora: &Corpora,
         progress: &dyn Progress,
     ) -> Result<Replay, Refusal> {
-        let dtype = self.config.required("dtype")?.text()?;
-        if dtype != "float32" {
-            let reason =
-                format!("the run computes in `{}`", dtype.chars().take(40).collect::<String>());
-            return Ok(self.undecided(extent, &OTHER_DTYPE, reason));
-        }
-        let _ = progress.begins(Phase::Golden);
+        let slice = self.slice(extent)?;
         let bitwise = self.comparison() == Comparison::Bitwise;
-        let other = if bitwise {
-            on_threads(self.machine.threads, || golden::differing(self.machine.isa))?
-        } else {
-            Vec::new()
-        };
-        if let Some(first) = other.first() {
-            let reason =
-                format!("this machine does not compute {ARITHMETIC}: `{first}` has other bits");
-            return Ok(self.undecided(extent, &OTHER_MACHINE, reason));
+        let at_hand = || bitwise && corpora.of(self.bundle, self.config).is_ok();
+        if slice.is_none() && extent != Extent::Whole && !at_hand() {
+            let place = self.bundle.place(crate::bundle::RECEIPT);
+            return Err(NO_SLICE.at(place, listed(self.bundle), extent.to_string()));
+        }
+        if let Some(undecided) = self.other_bits(extent, progress)? {
+            return Ok(undecided);
         }
         let _ = progress.begins(Phase::Reading);
-        let Extent::Steps { from, to } = extent else {
-            return whole::replay(self, extent, corpora, progress);
-        };
+        match (slice, extent) {
+            (Some(from), Extent::Steps { to, .. }) => {
+                Session::open(self, from, to, corpora)?.replay(extent, progress)
+            }
+            _ => whole::replay(self, extent, corpora, progress),
+        }
+    }
+
+    /// Where the slice begins that holds these steps, if one does.
+    fn slice(&self, extent: Extent) -> Result<Option<u64>, Refusal> {
+        let Extent::Steps { from, to } = extent else { return Ok(None) };
         if to.saturating_sub(from) < Extent::FEWEST {
             let expected = format!("at least {} steps", Extent::FEWEST);
             return Err(BAD_EXTENT.at(Place::file("--slice"), expected, extent.to_string()));
@@ -253,22 +253,34 @@ impl<'a> Subject<'a> {
         let within = |slice: &&crate::bundle::Slice| {
             slice.from_step <= from && to <= slice.from_step.saturating_add(slice.steps)
         };
-        match self.bundle.receipt().slices.iter().find(within) {
-            Some(slice) => {
-                Session::open(self, slice.from_step, to, corpora)?.replay(extent, progress)
-            }
-            None if bitwise && corpora.of(self.bundle, self.config).is_ok() => {
-                whole::replay(self, extent, corpora, progress)
-            }
-            None => {
-                let found = extent.to_string();
-                Err(NO_SLICE.at(
-                    self.bundle.place(crate::bundle::RECEIPT),
-                    listed(self.bundle),
-                    found,
-                ))
-            }
+        let slice = self.bundle.receipt().slices.iter().find(within);
+        Ok(slice.map(|slice| slice.from_step))
+    }
+
+    /// Why nothing can be said of the run's bits here: it was not computed in float32, or this machine does
+    /// not compute what it claims to be computed in.
+    fn other_bits(
+        &self,
+        extent: Extent,
+        progress: &dyn Progress,
+    ) -> Result<Option<Replay>, Refusal> {
+        let dtype = self.config.required("dtype")?.text()?;
+        if dtype != "float32" {
+            let reason =
+                format!("the run computes in `{}`", dtype.chars().take(40).collect::<String>());
+            return Ok(Some(self.undecided(extent, &OTHER_DTYPE, reason)));
         }
+        if self.comparison() == Comparison::Calibrated {
+            return Ok(None);
+        }
+        let _ = progress.begins(Phase::Golden);
+        let Machine { isa, threads } = *self.machine;
+        let other = on_threads(threads, || golden::differing(isa))?;
+        Ok(other.first().map(|first| {
+            let reason =
+                format!("this machine does not compute {ARITHMETIC}: `{first}` has other bits");
+            self.undecided(extent, &OTHER_MACHINE, reason)
+        }))
     }
 
     /// How its steps are compared.

@@ -544,3 +544,138 @@ fn faults_of_pytorch_are_refuted() {
     }
     assert_eq!(planted, 27);
 }
+
+/// What one run of the program left.
+struct Ran {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn repro(arguments: &[&str]) -> Ran {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_repro"));
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let output = command.args(arguments).current_dir(corpus).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().expect("ended by itself");
+    Ran { code, stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+fn snapshot(name: &str, drawn: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(format!("replay_{name}"), drawn));
+}
+
+/// The reports as a person and a program see them. Every number in them is the same on every machine.
+#[test]
+fn replays_are_reported_for_people_and_programs() {
+    let ours = repro(&["replay", "replay/smoke-moe-short-s1"]);
+    assert_eq!((ours.code, ours.stderr.as_str()), (0, ""));
+    snapshot("ours", &ours.stdout);
+    let (folder, _bundle) = changed("torch-moe", |data| {
+        copy(&fixture("torch-moe-faults/rate-1pct"), &data.join("slices"));
+    });
+    let cheated = folder.path().join("torch-moe");
+    let cheated = cheated.to_str().unwrap();
+    let text = repro(&["replay", cheated, "--verbose"]);
+    assert_eq!(text.code, 1);
+    snapshot("rate_1pct", &text.stdout);
+    let json = repro(&["replay", cheated, "--format", "json"]);
+    assert_eq!(json.code, 1);
+    snapshot("rate_1pct_json", &json.stdout);
+    let calibration = repro(&["calibrate", "replay/torch-moe"]);
+    assert_eq!(calibration.code, 0);
+    snapshot("calibration", &calibration.stdout);
+    let json = repro(&["calibrate", "replay/torch-moe", "--format", "json"]);
+    let json: Json = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(
+        (&json["schema"], &json["slice"]),
+        (&"repro.calibration/1".into(), &"40..46".into())
+    );
+}
+
+#[test]
+fn a_replay_ends_with_the_status_of_its_verdict() {
+    let half = "slice_replay/cases/receipts/half";
+    let bad = "slice_replay/bad/receipts/evidence";
+    for (arguments, code, said) in [
+        (&["replay", "replay/smoke-moe-short-s1", "--full"][..], 0, "held-out loss"),
+        (
+            &["replay", "replay/smoke-moe-short-s1", "--slice", "random:3"],
+            0,
+            "chosen by the verifier",
+        ),
+        (
+            &["replay", bad],
+            1,
+            "first divergence: step 4, update over the slice of `lm_head.weight`",
+        ),
+        (&["replay", half], 3, "replay::other-dtype"),
+        (&["replay", half, "--device", "cuda:0"], 4, "no kernels for `cuda:0`"),
+        (&["replay", half, "--device", "tpu"], 2, "cli::bad-usage"),
+        (&["replay", half, "--instructions", "sse9"], 2, "cli::bad-usage"),
+        (&["replay", half, "--slice", "4..5"], 2, "replay::bad-extent"),
+        (&["replay", half, "--slice", "0..9"], 2, "replay::no-slice"),
+        (&["replay", "replay/nothing"], 2, "bundle::absent"),
+        (&["verify", "replay/torch-dense", "--replay", "all"], 0, "replay-40..46"),
+        (&["verify", bad, "--replay", "auto"], 1, "slice_replay::differs"),
+        (&["verify", bad, "--replay", "auto", "--budget", "0s"], 3, "slice_replay::not-run"),
+        (&["verify", bad, "--replay", "auto", "--budget", "soon"], 2, "cli::bad-usage"),
+        (&["verify", bad, "--replay", "auto", "--device", "cuda:1"], 4, "no kernels for `cuda:1`"),
+    ] {
+        let mut arguments = arguments.to_vec();
+        arguments.push("--verbose");
+        if arguments[0] == "verify" {
+            arguments.extend(["--root", "slice_replay/cases"]);
+        }
+        let ran = repro(&arguments);
+        let all = format!("{}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.code, code, "{arguments:?}\n{all}");
+        assert!(all.contains(said), "{arguments:?}\n{all}");
+    }
+    let root = ["--root", "slice_replay/good"];
+    let both = ["verify", "--post", "slice_replay", "--replay", "all", "--locked"];
+    assert_eq!(repro(&[&both[..], &root].concat()).code, 2);
+    let gate = ["verify", "--post", "slice_replay", "--replay", "all", "--min-method", "replayed"];
+    assert_eq!(repro(&[&gate[..], &root].concat()).code, 0);
+    let without = ["verify", "--post", "slice_replay"];
+    assert_eq!(repro(&[&without[..], &root].concat()).code, 3);
+}
+
+/// Every report that used replay says what replay does not show.
+#[test]
+fn every_format_says_what_replay_does_not_show() {
+    for (format, ending) in [
+        ("text", "`repro explain scope`.\n"),
+        ("markdown", "`repro explain scope`.\n"),
+        ("github", "`repro explain scope`.\n"),
+        ("json", "}\n"),
+        ("junit", "</testsuites>\n"),
+    ] {
+        let shared =
+            ["verify", "--post", "slice_replay", "--root", "slice_replay/good", "--format", format];
+        let with = repro(&[&shared[..], &["--replay", "all"]].concat()).stdout;
+        let without = repro(&shared).stdout;
+        let says = |text: &str| text.replace('\n', " ").contains("What a replay does not show");
+        assert!(says(&with) && !says(&without), "{format}\n{with}");
+        assert!(with.ends_with(ending), "{format}\n{with}");
+    }
+    let replay = repro(&["replay", "replay/smoke-moe-short-s1", "--format", "json"]);
+    let replay: Json = serde_json::from_str(&replay.stdout).unwrap();
+    assert!(replay["scope"].as_str().unwrap().starts_with("What a replay does not show"));
+    for field in [
+        "verdict",
+        "comparison",
+        "arithmetic",
+        "steps",
+        "tensors",
+        "first_divergence",
+        "smallest_fault_caught",
+    ] {
+        assert!(replay.get(field).is_some(), "{field}");
+    }
+    assert_eq!(replay["schema"], "repro.replay/1");
+}

@@ -520,7 +520,9 @@ fn any_report(strings: &[String], lines: (usize, usize, usize)) -> Report {
 fn too_wide(line: &str, width: usize) -> bool {
     let marks =
         ["✗", "?", "·", "✓", "!", "-", "=", "|", "note:", "help:", "also:", "evidence:", "-->"];
-    let words = line.split_whitespace().skip_while(|word| marks.contains(word));
+    // `error[code]:` stands before what is said, as the marks do.
+    let titled = |word: &str| word.contains('[') && word.ends_with("]:");
+    let words = line.split_whitespace().skip_while(|word| marks.contains(word) || titled(word));
     unicode_width::UnicodeWidthStr::width(line) > width && words.count() > 1
 }
 

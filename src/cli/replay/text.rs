@@ -146,7 +146,7 @@ fn facts(replay: &Replay, width: usize) -> String {
     line("share", replay.share());
     let trained = &replay.trained;
     if trained.tensors > 0 {
-        let mut said = format!("{} tensors", trained.tensors - trained.idle.len());
+        let mut said = many(trained.tensors - trained.idle.len(), "tensor");
         let failed = trained.without_gradient.len() + trained.unmoved.len();
         said.push_str(match failed {
             0 => " had a gradient, and moved by more than weight decay",
@@ -163,14 +163,17 @@ fn facts(replay: &Replay, width: usize) -> String {
         }
         if let Some(first) = trained.at_rest.first() {
             let count = trained.at_rest.len();
-            said.push_str(&format!("; {count} steps at learning rate 0, the first {first}"));
+            let steps = many(count, "step");
+            said.push_str(&format!("; {steps} at learning rate 0, the first {first}"));
         }
         line("trained", said);
     }
     if let Some(found) = &replay.tolerance {
         line("allowed", tolerance(found));
     }
-    if let Some((share, step, what)) = &replay.closest {
+    if let Some((share, step, what)) =
+        replay.closest.as_ref().filter(|_| replay.divergence.is_none())
+    {
         let percent = format_float(100.0 * share, FEW);
         line("closest", format!("{percent}% of what is allowed: step {step}, {what}"));
     }
@@ -192,10 +195,12 @@ fn tolerance(found: &Tolerance) -> String {
         ));
     }
     match found.coarse.first() {
-        None => said.push_str("; for each tensor below half of what 1% of the learning rate changes"),
+        None => {
+            said.push_str("; for each tensor below half of what 1% of the learning rate changes")
+        }
         Some(first) => said.push_str(&format!(
-            "; for {} tensors it hides half of what 1% of the learning rate changes, the first `{first}`",
-            found.coarse.len()
+            "; of {} it hides half of what 1% of the learning rate changes, the first `{first}`",
+            many(found.coarse.len(), "tensor")
         )),
     }
     said
@@ -264,6 +269,11 @@ fn faults(faults: &[Seen], width: usize) -> String {
         text.push_str(&fault(seen.fault, &said, width));
     }
     text
+}
+
+/// So many things.
+fn many(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
 /// A small number, to two digits.
