@@ -128,7 +128,7 @@ fn came_out(replay: &Replay) -> String {
         (_, Some(divergence)) => format!("another {} in step {}", divergence.what, divergence.step),
         (Extent::Whole, None) => format!("all {} steps and evaluations", replay.executed),
         (Extent::Steps { .. }, None) => {
-            format!("{} steps, {} tensors", replay.executed, replay.tensors.len())
+            format!("{} steps, {} tensors", replay.executed, replay.compared_tensors())
         }
     }
 }

@@ -307,6 +307,7 @@ impl<'a> Subject<'a> {
             executed: 0,
             tensors: Vec::new(),
             divergence: None,
+            flips: Vec::new(),
             closest: None,
             also: Vec::new(),
             faults: Vec::new(),

@@ -72,5 +72,6 @@ codes! {
     OTHER_DTYPE = "replay::other-dtype", "the run was not computed in float32", "a tolerance for its rounding is not known here";
     TOO_COARSE = "replay::too-coarse", "rounding hides what a replay should see", "log the slice earlier, or with more of what each step gives";
     UNTRAINED = "replay::untrained", "a tensor was not trained by the steps", "see why no gradient reaches it";
+    NOTHING_LOGGED = "replay::nothing-logged", "nothing was logged that the steps could be held against", "log losses, and hash checkpoints";
     STOPPED = "replay::stopped", "the replay did not fit into its time", "give it more time with `--budget`";
 }

@@ -53,6 +53,8 @@ pub struct TensorReport {
     pub logged: Option<f64>,
     /// How far it moved here.
     pub replayed: f64,
+    /// Whether something that was logged of it was compared.
+    pub compared: bool,
     /// Whether its bits at the end are those that were logged; none where no digest was.
     pub equal: Option<bool>,
     /// The difference that is allowed, relative to the update; none where bits are compared.
@@ -185,6 +187,8 @@ pub struct Replay {
     pub tensors: Vec<TensorReport>,
     /// Where replay and log part.
     pub divergence: Option<Divergence>,
+    /// Tokens that the log routes elsewhere: the step, the router, and at least how many.
+    pub flips: Vec<(u64, String, u64)>,
     /// Where a tolerance is: the largest share of it that a difference takes, the step and what of it.
     pub closest: Option<(f64, u64, String)>,
     /// What else was compared, one line each.
@@ -200,6 +204,11 @@ pub struct Replay {
 }
 
 impl Replay {
+    /// How many tensors were compared with what was logged of them.
+    pub fn compared_tensors(&self) -> usize {
+        self.tensors.iter().filter(|tensor| tensor.compared).count()
+    }
+
     /// How many of the run's steps were executed again, and who chose them.
     pub fn share(&self) -> String {
         let Self { executed, of_steps, chosen_by, .. } = self;

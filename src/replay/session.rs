@@ -44,8 +44,8 @@ impl<'a> Session<'a> {
         to: u64,
         corpora: &Corpora,
     ) -> Result<Self, Refusal> {
-        let vocabulary = Config::read(subject.config)?.vocab_size;
-        let mut slice = Slice::load(subject.bundle, from, &subject.regime, vocabulary)?;
+        let model = Config::read(subject.config)?;
+        let mut slice = Slice::load(subject.bundle, from, &subject.regime, &model)?;
         if to > subject.regime.steps {
             let expected = format!("steps of the run, which has {}", subject.regime.steps);
             return Err(BAD_SLICE.at(slice.place, expected, format!("steps up to {to}")));
@@ -132,6 +132,7 @@ impl<'a> Session<'a> {
             let nothing = Step::default();
             let logged = self.logged.get(at).unwrap_or(&nothing);
             watch.step(step, self.course.rate(from + at as u64));
+            replay.flips.extend(self.flips(from + at as u64 + 1, logged, step));
             replay.steps.push(step_report(from + at as u64 + 1, logged, step));
             if replay.divergence.is_none() {
                 let allowed = |quantity| tolerance(calibration, at, quantity);
@@ -148,7 +149,11 @@ impl<'a> Session<'a> {
             flow
         })?;
         replay.executed = walker.done;
-        if stopped && walker.done < self.course.steps {
+        let ended = walker.done < self.course.steps;
+        if ended && !stopped {
+            replay.divergence.get_or_insert_with(|| Divergence::not_finite(from + walker.done));
+        }
+        if stopped && ended {
             replay.code = Some(&STOPPED);
             replay.reason = format!("stopped after {} of {} steps", walker.done, self.course.steps);
             return Ok(());
@@ -161,6 +166,20 @@ impl<'a> Session<'a> {
             replay.divergence = self.end(&replay.tensors);
         }
         Ok(())
+    }
+
+    /// The routers that send tokens elsewhere than the log says.
+    fn flips<'s>(
+        &'s self,
+        number: u64,
+        logged: &'s Step,
+        made: &'s Step,
+    ) -> impl Iterator<Item = (u64, String, u64)> + 's {
+        self.layout.routers.iter().enumerate().filter_map(move |(layer, router)| {
+            let moved =
+                Quantity::Routing(layer).deviation(logged, made).filter(|moved| *moved > 0.0)?;
+            Some((number, router.clone(), moved as u64))
+        })
     }
 
     /// The largest share of a tolerance that a difference takes in a step.
@@ -192,12 +211,16 @@ impl<'a> Session<'a> {
         let row = |(at, values): (usize, &Values)| {
             let end = self.ends.get(at).and_then(Option::as_ref);
             let digest = end.and_then(|end| end.digest).filter(|_| calibration.is_none());
+            let head =
+                || Some(*self.logged.last()?.digests.as_ref()?.get(at)? == values.digest().head());
+            let equal = digest.map(|digest| digest == values.digest());
             let moved = Quantity::Moved(at);
             Some(TensorReport {
                 name: self.layout.names.get(at)?.clone(),
                 logged: end.and_then(|end| end.moved),
                 replayed: last.moved.as_ref()?.get(at).copied()?,
-                equal: digest.map(|digest| digest == values.digest()),
+                compared: self.logged.iter().any(|step| step.tells_of(at)),
+                equal: equal.or_else(|| head().filter(|_| calibration.is_none())),
                 tolerance: calibration.map(|calibration| calibration.tolerance(at_end, moved)),
             })
         };

@@ -8,6 +8,7 @@ use super::{BAD_SLICE, BEYOND_VOCABULARY, NO_SLICE, OTHER_RUN};
 use crate::bundle::{self, Bundle, METRICS};
 use crate::digest::Digest;
 use crate::source::{Node, Place, Refusal};
+use crate::train::model::Config;
 use crate::train::{Regime, TensorData, TensorFile};
 
 /// A stretch of steps as its bundle describes it.
@@ -59,7 +60,7 @@ impl Slice {
         bundle: &Bundle,
         from: u64,
         regime: &Regime,
-        vocabulary: usize,
+        model: &Config,
     ) -> Result<Self, Refusal> {
         let entry = bundle.receipt().slices.iter().find(|slice| slice.from_step == from);
         let Some(entry) = entry else {
@@ -69,9 +70,9 @@ impl Slice {
         let place = bundle.place(&entry.file);
         let file = TensorFile::parse(&place.file, &bundle.tensors(&entry.file)?)?;
         let reader = Reader { file: &file, place: place.clone(), count: entry.steps as usize };
-        let rows = reader.rows(regime, vocabulary)?;
+        let rows = reader.rows(regime, model.vocab_size)?;
         let tensors = tensors(bundle, &entry.file)?;
-        let mut steps = reader.steps(tensors.len())?;
+        let mut steps = reader.steps(tensors.len(), model)?;
         let moved: Vec<_> = tensors.iter().filter_map(|tensor| tensor.moved).collect();
         if let Some(last) = steps.last_mut().filter(|_| !moved.is_empty()) {
             last.moved = Some(moved);
@@ -127,7 +128,7 @@ impl Reader<'_> {
         Ok(numbers.chunks(per_step).map(<[u32]>::to_vec).collect())
     }
 
-    fn steps(&self, tensors: usize) -> Result<Vec<Step>, Refusal> {
+    fn steps(&self, tensors: usize, model: &Config) -> Result<Vec<Step>, Refusal> {
         let mut steps = vec![Step::default(); self.count];
         let single = |values: Vec<f64>| values.first().copied();
         self.floats("loss", 1, &mut steps, |step, values| step.loss = single(values))?;
@@ -144,7 +145,7 @@ impl Reader<'_> {
                 step.digests = Some(digests.to_vec());
             }
         }
-        self.routing(&mut steps)?;
+        self.routing(&mut steps, model)?;
         match steps.first() {
             Some(step) if step.loss.is_some() => Ok(steps),
             _ => Err(self.refuse("`logged.loss`", "none")),
@@ -190,12 +191,15 @@ impl Reader<'_> {
         }
     }
 
-    fn routing(&self, steps: &mut [Step]) -> Result<(), Refusal> {
-        let Some(data) = self.file.tensors.get("logged.routed") else { return Ok(()) };
-        let &[_, layers, experts] = data.shape() else {
-            let expected = "`logged.routed`, U32 of steps, layers and experts";
-            return Err(self.refuse(expected, format!("the shape {:?}", data.shape())));
+    fn routing(&self, steps: &mut [Step], model: &Config) -> Result<(), Refusal> {
+        if !self.file.tensors.contains_key("logged.routed") {
+            return Ok(());
+        }
+        let Some(mixture) = &model.mixture else {
+            return Err(self.refuse("no `logged.routed`: the model has no routers", "one"));
         };
+        let (layers, experts) =
+            (model.num_hidden_layers - mixture.num_dense_layers, mixture.num_experts);
         let counts = self.numbers("routed", &[self.count, layers, experts])?.unwrap_or_default();
         let wide = |layer: &[u32]| layer.iter().copied().map(u64::from).collect::<Vec<_>>();
         for (step, counts) in steps.iter_mut().zip(counts.chunks((layers * experts).max(1))) {

@@ -171,10 +171,35 @@ fn flips(a: &[u64], b: &[u64]) -> u64 {
 }
 
 impl Step {
+    /// Whether it says something of a tensor, beside its gradient.
+    pub fn tells_of(&self, tensor: usize) -> bool {
+        let numbers = [Quantity::Update(tensor), Quantity::Size(tensor), Quantity::Moved(tensor)];
+        let number =
+            |quantity: Quantity| quantity.number(self).is_some_and(|number| !number.is_nan());
+        let digest = self.digests.as_ref().is_some_and(|digests| tensor < digests.len());
+        digest || numbers.into_iter().any(number)
+    }
+
     /// How many tokens were at least routed elsewhere, over all layers; none where one has no routing.
     pub fn flips(&self, other: &Self) -> Option<u64> {
         let (ours, theirs) = (self.routed.as_ref()?, other.routed.as_ref()?);
         Some(std::iter::zip(ours, theirs).map(|(a, b)| flips(a, b)).sum())
+    }
+}
+
+impl Divergence {
+    /// A step after which a run goes on that does not go on here: its loss or its gradients are not finite.
+    pub fn not_finite(step: u64) -> Self {
+        Self {
+            step,
+            what: "gradient norm",
+            tensor: None,
+            logged: "a run that goes on".to_owned(),
+            replayed: "a step that is not finite".to_owned(),
+            difference: None,
+            inputs_matched: None,
+            hint: "the run diverges here".to_owned(),
+        }
     }
 }
 

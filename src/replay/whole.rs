@@ -11,7 +11,7 @@ use super::report::{Batches, Comparison, Divergence, Replay, StepReport};
 use super::slice::Slice;
 use super::step::{Layout, Step};
 use super::training::Watch;
-use super::{DIVERGED, Extent, NO_DATA, NO_SLICE, STOPPED};
+use super::{DIVERGED, Extent, NO_DATA, NO_SLICE, NOTHING_LOGGED, STOPPED, UNTRAINED};
 use crate::bundle::{Bundle, METRICS};
 use crate::digest::canonical;
 use crate::outcome::Verdict;
@@ -112,11 +112,11 @@ fn records(bundle: &Bundle) -> Result<BTreeMap<u64, Node<'_>>, Refusal> {
 
 /// The slices that lie within the steps.
 fn slices(subject: &Subject<'_>, from: u64, to: u64) -> Result<Vec<Slice>, Refusal> {
-    let vocabulary = Config::read(subject.config)?.vocab_size;
+    let model = Config::read(subject.config)?;
     let within = |slice: &&crate::bundle::Slice| slice.from_step >= from && slice.from_step < to;
     let known = subject.bundle.receipt().slices.iter().filter(within);
     known
-        .map(|slice| Slice::load(subject.bundle, slice.from_step, &subject.regime, vocabulary))
+        .map(|slice| Slice::load(subject.bundle, slice.from_step, &subject.regime, &model))
         .collect()
 }
 
@@ -167,11 +167,20 @@ impl Account<'_> {
                 return Ok(());
             }
             if !stepped.is_finite() {
+                self.not_finite(number)?;
                 break;
             }
         }
         let decay = self.subject.regime.optimizer.decay;
         self.replay.trained = watch.end(&walker, &self.layout, from, decay)?;
+        Ok(())
+    }
+
+    /// A step that is not finite ends a run that says so.
+    fn not_finite(&mut self, number: u64) -> Result<(), Refusal> {
+        if self.subject.bundle.diverged_at()? != Some(number) {
+            self.replay.divergence.get_or_insert_with(|| Divergence::not_finite(number));
+        }
         Ok(())
     }
 
@@ -200,7 +209,7 @@ impl Account<'_> {
         let Some(record) = self.records.get(&number).copied() else { return Ok(()) };
         let float = |field: &str| record.get(field).map(|node| node.float()).transpose();
         let logged = Step { loss: float("loss")?, norm: float("grad_norm")?, ..Step::default() };
-        self.counts[0] += 1;
+        self.counts[0] += usize::from(logged.loss.is_some());
         self.replay.steps.push(StepReport {
             step: number,
             logged: logged.loss,
@@ -251,7 +260,7 @@ impl Account<'_> {
             }
         }
         let Some((files, loss)) = evaluate(walker, step)? else { return Ok(()) };
-        self.replay.final_loss = Some(loss);
+        self.replay.final_loss = Some(loss).filter(|_| step == self.subject.regime.steps);
         for (name, text) in files {
             if !bundle.files().contains_key(&name) {
                 continue;
@@ -289,20 +298,33 @@ impl Account<'_> {
     fn judged(&mut self) -> Replay {
         let replay = &mut self.replay;
         let [records, checkpoints, files] = self.counts;
-        replay.also.push(format!(
-            "{records} records, {checkpoints} checkpoints by digest, {files} files of evaluations"
-        ));
-        if let Some(divergence) = &replay.divergence {
-            let what = divergence.what;
-            replay.verdict = Verdict::Refuted;
-            replay.code = Some(&DIVERGED);
-            replay.reason = format!("step {}: the {what} differs", divergence.step);
-        } else if replay.code.is_none() {
+        let compared = [
+            format!("{records} records"),
+            format!("{checkpoints} checkpoints by digest"),
+            format!("{files} files of evaluations"),
+        ];
+        replay.also.extend(compared);
+        let trained = &replay.trained;
+        let untrained = trained.without_gradient.iter().chain(&trained.unmoved).next();
+        let judged = if let Some(divergence) = &replay.divergence {
+            let reason = format!("step {}: the {} differs", divergence.step, divergence.what);
+            Some((Verdict::Refuted, &DIVERGED, reason))
+        } else if replay.code.is_some() {
+            None
+        } else if records == 0 || (replay.extent == Extent::Whole && files == 0) {
+            let reason = "no loss that was recorded lies within the steps, or no evaluation";
+            Some((Verdict::Inconclusive, &NOTHING_LOGGED, reason.to_owned()))
+        } else if let Some(tensor) = untrained {
+            let reason = format!("everything matches, and `{tensor}` was not trained");
+            Some((Verdict::Inconclusive, &UNTRAINED, reason))
+        } else {
             replay.verdict = Verdict::Verified;
+            None
+        };
+        if let Some((verdict, code, reason)) = judged {
+            (replay.verdict, replay.code, replay.reason) = (verdict, Some(code), reason);
         }
-        if replay.verdict != Verdict::Verified {
-            replay.final_loss = None;
-        }
+        replay.final_loss = replay.final_loss.filter(|_| replay.verdict == Verdict::Verified);
         replay.clone()
     }
 }

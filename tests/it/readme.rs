@@ -43,7 +43,22 @@ fn the_two_commands_stand_first() {
 #[test]
 fn every_command_and_exit_status_is_listed() {
     let readme = readme();
-    for command in ["verify", "coverage", "mutate", "params", "diff", "list", "explain", "seal"] {
+    for command in [
+        "verify",
+        "coverage",
+        "mutate",
+        "params",
+        "diff",
+        "stats",
+        "core",
+        "import",
+        "train",
+        "replay",
+        "calibrate",
+        "list",
+        "explain",
+        "seal",
+    ] {
         assert!(readme.contains(&format!("`repro {command}")), "{command}");
     }
     for status in 0..=4 {

@@ -354,6 +354,15 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
         ),
         (
             Box::new(slice(&|f| {
+                let routed = TensorData::numbers(&[4, 2, 4], &[32; 32]);
+                f.tensors.insert("logged.routed".to_owned(), routed);
+            })),
+            "replay::bad-slice",
+        ),
+        (Box::new(config("steps", 1 << 40)), "replay::too-large"),
+        (Box::new(config("batch_size", 1 << 24)), "replay::too-large"),
+        (
+            Box::new(slice(&|f| {
                 let loss = TensorData::floats(&[3], &[1.0, 2.0, 3.0]);
                 f.tensors.insert("logged.loss".to_owned(), loss);
             })),
@@ -583,6 +592,12 @@ fn replays_are_reported_for_people_and_programs() {
     let text = repro(&["replay", cheated, "--verbose"]);
     assert_eq!(text.code, 1);
     snapshot("rate_1pct", &text.stdout);
+    // README.md shows how to repeat this, and the beginning of what comes out.
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let (_, excerpt) = readme.split_once("<!-- excerpt of replay -->\n```text\n").unwrap();
+    let (excerpt, _) = excerpt.split_once("```").unwrap();
+    assert!(excerpt.lines().count() > 8 && text.stdout.starts_with(excerpt), "{}", text.stdout);
     let json = repro(&["replay", cheated, "--format", "json"]);
     assert_eq!(json.code, 1);
     snapshot("rate_1pct_json", &json.stdout);

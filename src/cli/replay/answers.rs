@@ -41,10 +41,16 @@ pub fn replay(replay: &Replay) -> Json {
             "name": tensor.name,
             "logged": tensor.logged,
             "replayed": tensor.replayed,
+            "compared": tensor.compared,
             "equal": tensor.equal,
             "tolerance": tensor.tolerance.map(computed),
         })).collect::<Vec<_>>(),
         "first_divergence": replay.divergence.as_ref().map(divergence),
+        "routed_elsewhere": replay.flips.iter().map(|(step, router, tokens)| json!({
+            "step": step,
+            "router": router,
+            "tokens": tokens,
+        })).collect::<Vec<_>>(),
         "closest": replay.closest.as_ref().map(|(share, step, what)| json!({
             "share_of_tolerance": computed(*share),
             "step": step,

@@ -87,7 +87,7 @@ fn verdict(replay: &Replay) -> String {
 
 /// What matched.
 fn matching(replay: &Replay) -> String {
-    let tensors = match (replay.comparison, replay.tensors.len()) {
+    let tensors = match (replay.comparison, replay.compared_tensors()) {
         (_, 0) => String::new(),
         (Comparison::Bitwise, count) => format!(", and all bits of {count} tensors after them"),
         (Comparison::Calibrated, count) => {
@@ -170,6 +170,14 @@ fn facts(replay: &Replay, width: usize) -> String {
     }
     if let Some(found) = &replay.tolerance {
         line("allowed", tolerance(found));
+    }
+    if let Some((step, router, tokens)) = replay.flips.first() {
+        let tokens = many(*tokens as usize, "token");
+        let mut said = format!("at least {tokens} elsewhere in step {step}, by `{router}`");
+        if replay.flips.len() > 1 {
+            said.push_str(&format!("; and in {} more cases", replay.flips.len() - 1));
+        }
+        line("routed", said);
     }
     if let Some((share, step, what)) =
         replay.closest.as_ref().filter(|_| replay.divergence.is_none())
