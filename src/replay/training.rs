@@ -99,3 +99,79 @@ impl Watch {
         layout.routers.iter().zip(&self.routed).flat_map(of_layer).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::portable::Isa;
+    use crate::replay::course::{Course, Measure, Rows};
+    use crate::replay::start::Start;
+    use crate::train::golden::{MIXTURE, Rehearsal};
+
+    /// Three steps of a small run whose learning rate is multiplied by `factor`.
+    fn course(factor: f64) -> Course {
+        let mut run = Rehearsal::new(Isa::best(), MIXTURE).unwrap();
+        let config = serde_json::from_slice(&run.config).unwrap();
+        let tensors = run.learner.checkpoint(0, 1).unwrap();
+        let (name, shown) = (String::new(), String::new());
+        let start = Start { step: 0, tensors, name, shown };
+        let rows = (0..3).map(|_| run.batch().concat()).collect();
+        Course {
+            config,
+            regime: run.recipe.regime,
+            isa: Isa::best(),
+            start,
+            steps: 3,
+            rows: Rows::Kept(rows),
+            counted: 0,
+            ahead: 0,
+            factor,
+            frozen: None,
+        }
+    }
+
+    fn trained(course: &Course, unseen: Option<usize>) -> Trained {
+        let (layout, mut watch) = (course.layout().unwrap(), Watch::default());
+        let walker = course.walk::<f32>(Measure::Plain, |at, step, _| {
+            let mut step = step.clone();
+            if let (Some(expert), Some(layers)) = (unseen, &mut step.routed) {
+                layers[1][expert] = 0;
+            }
+            watch.step(&step, course.rate(at as u64));
+            ControlFlow::Continue(())
+        });
+        watch.end(&walker.unwrap(), &layout, 0, course.regime.optimizer.decay).unwrap()
+    }
+
+    #[test]
+    fn every_tensor_has_a_gradient_and_moves() {
+        let found = trained(&course(1.0), None);
+        assert_eq!(found, Trained { tensors: found.tensors, ..Trained::default() });
+        assert_eq!(found.tensors, course(1.0).layout().unwrap().names.len());
+    }
+
+    #[test]
+    fn a_tensor_that_only_decays_is_named() {
+        for tensor in ["model.layers.1.self_attn.k_proj.weight", "model.norm.weight"] {
+            let frozen = Course { frozen: Some(tensor.to_owned()), ..course(1.0) };
+            let found = trained(&frozen, None);
+            assert_eq!(
+                (found.without_gradient, found.unmoved),
+                (vec![tensor.to_owned()], vec![tensor.to_owned()])
+            );
+        }
+    }
+
+    #[test]
+    fn steps_at_rest_and_experts_without_tokens_are_named_and_not_failed() {
+        let found = trained(&course(0.0), None);
+        assert_eq!((found.at_rest, found.unmoved.len()), (vec![1, 2, 3], 0));
+        let found = trained(&course(1.0), Some(2));
+        let matrices =
+            ["down", "gate", "up"].map(|m| format!("model.layers.1.mlp.experts.2.{m}_proj.weight"));
+        assert_eq!(found.idle, matrices);
+        assert!(found.without_gradient.is_empty() && found.unmoved.is_empty());
+    }
+}

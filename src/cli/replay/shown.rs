@@ -24,8 +24,8 @@ impl<'a> Bar<'a> {
     pub fn new(output: &'a Output, label: &str, deadline: Option<Instant>) -> Self {
         let shown = !output.quiet() && std::io::stderr().is_terminal();
         let bar = shown.then(|| {
-            let bar = ProgressBar::new(0);
-            let style = ProgressStyle::with_template("{prefix}: {wide_msg} {pos:>6}/{len:<6}");
+            let bar = ProgressBar::new_spinner();
+            let style = ProgressStyle::with_template("{prefix}: {wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar.set_prefix(label.to_owned());
             bar
@@ -74,8 +74,7 @@ impl Progress for Bar<'_> {
 
     fn step(&self, done: u64, of: u64) -> ControlFlow<()> {
         if let Some(bar) = &self.bar {
-            bar.set_length(of);
-            bar.set_position(done);
+            bar.set_message(format!("{} {done} of {of}", Phase::Executing.word()));
         }
         self.flow()
     }
