@@ -67,29 +67,43 @@ impl Corpora {
 }
 
 impl Corpora {
+    /// Refuses the files of a run's tasks in the same way.
+    pub fn fits_tasks(&self, config: Node<'_>) -> Result<(), String> {
+        let Some(tasks) = config.get("tasks") else { return Ok(()) };
+        let named = ["list", "baselines"].into_iter().filter_map(|key| tasks.get(key));
+        named.filter_map(|node| node.text().ok()).try_for_each(|path| self.plain(path))
+    }
+
+    fn plain(&self, path: &str) -> Result<(), String> {
+        match self.base.join(path).metadata() {
+            Ok(found) if found.is_file() => Ok(()),
+            _ => Err(format!("no file `{path}`")),
+        }
+    }
+
     /// Refuses what a stranger's config may not make this program read: anything but plain files that
     /// the config pins by digest, and texts that take long to generate.
     fn fit(&self, table: Node<'_>) -> Result<(), String> {
         let text = |key: &str| table.get(key).and_then(|node| node.text().ok());
-        let plain = |path: &str| match self.base.join(path).metadata() {
-            Ok(found) if found.is_file() => Ok(()),
-            _ => Err(format!("no file `{path}`")),
-        };
         if let Some(file) = text("file") {
-            plain(file)?;
+            self.plain(file)?;
             if text("sha256").is_none() {
                 return Err("the config does not pin its data by `sha256`".to_owned());
             }
         }
         if let Some(tokenizer) = text("tokenizer").filter(|name| *name != "bytes") {
-            plain(tokenizer)?;
+            self.plain(tokenizer)?;
         }
-        match table.get("train_bytes").map(|node| node.integer()) {
-            Some(Ok(bytes)) if bytes > GENERATED => {
-                Err(format!("{bytes} bytes of text are more than are generated for a replay"))
-            }
-            _ => Ok(()),
+        if text("source") != Some("language") {
+            return Ok(());
         }
+        let held_out = ["validation", "development"].map(|key| table.get(key)?.get("bytes"));
+        let parts = held_out.into_iter().chain([table.get("train_bytes")]).flatten();
+        let bytes = parts.filter_map(|node| node.integer().ok()).fold(0, u64::saturating_add);
+        if bytes > GENERATED {
+            return Err(format!("{bytes} bytes of text are more than are generated for a replay"));
+        }
+        Ok(())
     }
 }
 

@@ -58,6 +58,9 @@ pub fn replay(
         let expected = format!("steps up to {}, where the run ends", subject.regime.steps);
         return Err(NO_SLICE.at(place(), expected, extent.to_string()));
     }
+    corpora
+        .fits_tasks(subject.config)
+        .map_err(|why| NO_DATA.at(place(), "the tasks of the run", why))?;
     let suite = suite(subject.config, &corpus, corpora.base())?;
     let start = subject.start(from)?;
     let shown = start.shown.clone();
