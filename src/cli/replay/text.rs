@@ -137,10 +137,10 @@ fn facts(replay: &Replay, width: usize) -> String {
     };
     line("start", replay.start.clone());
     line(
-        "batches",
+        "data",
         match &replay.batches {
-            Batches::Drawn => "drawn again from data, seed and step, and equal".to_owned(),
-            Batches::OnTrust(why) => format!("taken on trust ({why})"),
+            Batches::Drawn => "batches drawn again from data, seed and step, and equal".to_owned(),
+            Batches::OnTrust(why) => format!("batches taken on trust ({why})"),
         },
     );
     line("share", replay.share());
