@@ -20,6 +20,8 @@ const LINE: usize = 64;
 /// Bytes up to which memory stays with the thread that used it, in whose cache it is. What is larger is
 /// shared: one thread may give back what another was lent.
 const SMALL: usize = 1 << 16;
+/// Pieces that a thread keeps at most, and that all threads share at most: more than a step has in use.
+const MOST: usize = 64;
 
 /// A buffer of this many numbers. What it holds is left over from earlier uses: write before reading.
 pub fn buffer<T: Real>(length: usize) -> Buffer<T> {
@@ -63,6 +65,14 @@ fn take<T>(kept: &mut Vec<Vec<T>>, room: usize) -> Option<Vec<T>> {
     }
 }
 
+/// Keeps a piece, unless there are many already: a thread that is given what others were lent, step after
+/// step, would keep ever more.
+fn keep<T>(kept: &mut Vec<Vec<T>>, all: Vec<T>) {
+    if kept.len() < MOST {
+        kept.push(all);
+    }
+}
+
 impl<T: Real> Deref for Buffer<T> {
     type Target = [T];
 
@@ -81,8 +91,8 @@ impl<T: Real> Drop for Buffer<T> {
     fn drop(&mut self) {
         let all = std::mem::take(&mut self.all);
         match is_small::<T>(all.len()) {
-            true => T::kept(|kept| kept.borrow_mut().push(all)),
-            false => T::shared().lock().unwrap_or_else(PoisonError::into_inner).push(all),
+            true => T::kept(|kept| keep(&mut kept.borrow_mut(), all)),
+            false => keep(&mut T::shared().lock().unwrap_or_else(PoisonError::into_inner), all),
         }
     }
 }
@@ -116,6 +126,24 @@ mod tests {
         assert_eq!(take(&mut kept, 31), None);
         assert_eq!(kept.iter().map(Vec::len).collect::<Vec<_>>(), [10]);
         assert_eq!(take(&mut Vec::<Vec<u8>>::new(), 1), None);
+    }
+
+    #[test]
+    fn no_more_is_kept_than_a_step_uses() {
+        // Lent by this thread and given back by another one, as rows of a mixture may be.
+        for _ in 0..4 {
+            let lent: Vec<_> = (0..MOST).map(|_| buffer::<f32>(100)).collect();
+            let kept = std::thread::spawn(|| {
+                drop(lent);
+                <f32 as Real>::kept(|kept| kept.borrow().len())
+            });
+            assert_eq!(kept.join().unwrap(), MOST);
+        }
+        let kept = std::thread::spawn(|| {
+            drop((0..3 * MOST).map(|_| buffer::<f32>(100)).collect::<Vec<_>>());
+            <f32 as Real>::kept(|kept| kept.borrow().len())
+        });
+        assert_eq!(kept.join().unwrap(), MOST);
     }
 
     #[test]
