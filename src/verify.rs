@@ -207,12 +207,8 @@ fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
 
 /// The slices of a bundle.
 fn slices(bundle: &Bundle) -> Vec<Request<'_>> {
-    let extent = |slice: &crate::bundle::Slice| Extent::Steps {
-        from: slice.from_step,
-        to: slice.from_step.saturating_add(slice.steps),
-    };
-    let slices = bundle.receipt().slices.iter().map(extent);
-    slices.map(|extent| Request { bundle, extent }).collect()
+    let slices = bundle.receipt().slices.iter();
+    slices.map(|slice| Request { bundle, extent: Extent::of(slice) }).collect()
 }
 
 /// What came of replaying a slice.

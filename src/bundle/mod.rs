@@ -235,9 +235,7 @@ impl Bundle {
         if file == RECEIPT {
             return Ok(&self.receipt_document);
         }
-        let known = self.files.get(file).ok_or_else(|| {
-            UNKNOWN_FILE.at(self.place(file), "a file of the bundle", "no such file")
-        })?;
+        let known = self.known(file)?;
         if let Some(document) = known.document.get() {
             return Ok(document);
         }
@@ -248,18 +246,18 @@ impl Bundle {
 
     /// The bytes of a file below the cap of documents, as they were when the bundle was checked.
     pub fn bytes(&self, file: &str) -> Result<Vec<u8>, Refusal> {
-        let known = self.files.get(file).ok_or_else(|| {
-            UNKNOWN_FILE.at(self.place(file), "a file of the bundle", "no such file")
-        })?;
-        self.verified_bytes(file, known, DOCUMENT_CAP)
+        self.verified_bytes(file, self.known(file)?, DOCUMENT_CAP)
     }
 
     /// The bytes of a file of tensors, which may be larger than a document.
     pub fn tensors(&self, file: &str) -> Result<Vec<u8>, Refusal> {
-        let known = self.files.get(file).ok_or_else(|| {
+        self.verified_bytes(file, self.known(file)?, TENSORS_CAP)
+    }
+
+    fn known(&self, file: &str) -> Result<&File, Refusal> {
+        self.files.get(file).ok_or_else(|| {
             UNKNOWN_FILE.at(self.place(file), "a file of the bundle", "no such file")
-        })?;
-        self.verified_bytes(file, known, TENSORS_CAP)
+        })
     }
 
     fn verified_bytes(&self, file: &str, known: &File, cap: usize) -> Result<Vec<u8>, Refusal> {

@@ -329,14 +329,8 @@ impl<'a> Evidence<'a> {
     /// What became of replaying steps of the bundle that `reference` names, where that was asked for.
     pub fn replay(&self, reference: Node, extent: Extent) -> Result<Option<&'a Answer>, Refusal> {
         let bundle = self.bundle_of(reference)?;
-        let within = |slice: &&bundle::Slice| match extent {
-            Extent::Whole => false,
-            Extent::Steps { from, to } => {
-                slice.from_step <= from && to <= slice.from_step.saturating_add(slice.steps)
-            }
-        };
-        let slice = bundle.receipt().slices.iter().find(within).map(|slice| slice.file.as_str());
-        let file = slice.unwrap_or(RECEIPT);
+        let slice = bundle.receipt().slices.iter().find(|slice| extent.lies_in(slice));
+        let file = slice.map_or(RECEIPT, |slice| slice.file.as_str());
         self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
         Ok(self.library.replays().get(&(bundle.name().to_owned(), extent)))
     }

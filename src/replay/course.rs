@@ -85,7 +85,7 @@ pub struct Walker<'a, T: Element = f32> {
 impl Course {
     /// The tensors of the model by our names, and their numbers in the order of the forward pass.
     pub fn layout(&self) -> Result<Layout, Refusal> {
-        let learner = self.learner::<f32>()?;
+        let learner = self.learner::<f32>(0)?;
         let names: Vec<_> = learner.values()?.into_iter().map(|values| values.name).collect();
         let place = |name: &str| {
             // A bias that evens loads acts where its router does.
@@ -103,31 +103,26 @@ impl Course {
         Ok(Layout { names, forward, routers })
     }
 
-    fn document(&self) -> Result<Document, Refusal> {
+    fn learner<T: Element>(&self, seed: u64) -> Result<Learner<T>, Refusal> {
         let text = Json::Object(self.config.clone()).to_string();
-        Document::parse_json(Source::new("config.json", text.into_bytes())?)
-    }
-
-    fn learner<T: Element>(&self) -> Result<Learner<T>, Refusal> {
-        let config = self.document()?;
-        Learner::new(config.root(), &self.regime, 0, self.isa)
+        let config = Document::parse_json(Source::new("config.json", text.into_bytes())?)?;
+        Learner::new(config.root(), &self.regime, seed, self.isa)
     }
 
     /// The weights that a seed gives this model.
     pub fn weights_of(&self, seed: u64) -> Result<Vec<Values>, Refusal> {
-        let config = self.document()?;
-        Learner::new(config.root(), &self.regime, seed, self.isa)?.values()
+        self.learner(seed)?.values()
     }
 
     /// Begins the course.
     pub fn begin<T: Element>(&self) -> Result<Walker<'_, T>, Refusal> {
-        let config = self.document()?;
-        let mut learner = Learner::new(config.root(), &self.regime, 0, self.isa)?;
+        let mut learner = self.learner(0)?;
         learner.restore(self.counted, &self.start.tensors, &self.start.name)?;
         if let Some(tensor) = &self.frozen {
             learner.freeze(tensor);
         }
-        let (begun, before) = (learner.values()?, learner.values()?);
+        let begun = learner.values()?;
+        let before = begun.clone();
         Ok(Walker { course: self, rows: self.rows.clone(), learner, done: 0, begun, before })
     }
 

@@ -21,10 +21,8 @@ use crate::source::{Code, Node, Place, Refusal};
 use crate::study::table;
 use crate::train::learner::Learner;
 use crate::train::model::Config;
+use crate::train::run::CONFIG;
 use crate::train::{ARITHMETIC, NO_THREADS, Regime, golden};
-
-/// The file of a bundle that holds the run's configuration.
-pub const CONFIG: &str = "data/config.json";
 
 /// The largest run that is executed: its parameters, the numbers of one layer in one step, and steps.
 const PARAMETERS: u64 = 1 << 28;
@@ -98,20 +96,15 @@ pub fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R
     Ok(pool.install(work))
 }
 
-/// Which steps of a bundle a caller's choice means, and who chose them: the author, whose slices they
-/// are, or the verifier. Steps are drawn over the whole run where its data are at hand, else among its
-/// slices.
+/// Which steps of a bundle a caller's choice means. They are drawn over the whole run where its data are at
+/// hand, else among its slices.
 fn resolve(choice: Choice, bundle: &Bundle, corpora: &Corpora) -> Result<Extent, Refusal> {
     let slices = &bundle.receipt().slices;
-    let extent = |slice: &crate::bundle::Slice| Extent::Steps {
-        from: slice.from_step,
-        to: slice.from_step.saturating_add(slice.steps),
-    };
     let none = || NO_SLICE.at(Place::file(bundle.name()), "a bundle with slices", "none");
     match choice {
         Choice::This(extent) => Ok(extent),
         Choice::Last => {
-            slices.iter().max_by_key(|slice| slice.from_step).map(extent).ok_or_else(none)
+            slices.iter().max_by_key(|slice| slice.from_step).map(Extent::of).ok_or_else(none)
         }
         Choice::Random(seed) => {
             let mut rng = Rng::new(seed, "steps to replay");
@@ -120,7 +113,7 @@ fn resolve(choice: Choice, bundle: &Bundle, corpora: &Corpora) -> Result<Extent,
                 return whole::draw(bundle, config, &mut rng);
             }
             let drawn = slices.get(rng.below(slices.len() as u64) as usize);
-            drawn.map(extent).ok_or_else(none)
+            drawn.map(Extent::of).ok_or_else(none)
         }
     }
 }
@@ -139,7 +132,7 @@ pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Refusal> {
         (Extent::Whole, _) => 1.3 * regime.steps as f64,
         // Planted faults mostly show in their first step.
         (Extent::Steps { from, to }, false) => (to - from) as f64 + 16.0,
-        // The calibration: ten walks, of which one is in float64; faults walk on for longer.
+        // The calibration's walks, side by side, of which one is in float64; faults walk to the end.
         (Extent::Steps { from, to }, true) => 20.0 * (to - from) as f64,
     };
     // Forward and backward: six operations for each parameter and token.
@@ -163,6 +156,7 @@ pub fn replay(
     let replay = subject.replay(extent, corpora, progress)?;
     Ok(Replay { chosen_by: chosen_by.unwrap_or(replay.chosen_by), ..replay })
 }
+
 /// The tolerance of a slice, whatever arithmetic its run was computed in.
 pub fn calibrate(
     bundle: &Bundle,
@@ -250,10 +244,7 @@ impl<'a> Subject<'a> {
             let expected = format!("at least {} steps", Extent::FEWEST);
             return Err(BAD_EXTENT.at(Place::file("--slice"), expected, extent.to_string()));
         }
-        let within = |slice: &&crate::bundle::Slice| {
-            slice.from_step <= from && to <= slice.from_step.saturating_add(slice.steps)
-        };
-        let slice = self.bundle.receipt().slices.iter().find(within);
+        let slice = self.bundle.receipt().slices.iter().find(|slice| extent.lies_in(slice));
         Ok(slice.map(|slice| slice.from_step))
     }
 

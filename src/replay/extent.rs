@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::bundle::Slice;
+
 /// The steps that are replayed, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Extent {
@@ -30,6 +32,21 @@ pub enum Choice {
 impl Extent {
     /// The fewest steps of a stretch: one shows the forward pass, two the update, three that it goes on.
     pub const FEWEST: u64 = 3;
+
+    /// The steps of a slice.
+    pub fn of(slice: &Slice) -> Self {
+        Self::Steps { from: slice.from_step, to: slice.from_step.saturating_add(slice.steps) }
+    }
+
+    /// Whether all of these steps are steps of a slice.
+    pub fn lies_in(self, slice: &Slice) -> bool {
+        match (self, Self::of(slice)) {
+            (Self::Steps { from, to }, Self::Steps { from: first, to: last }) => {
+                first <= from && to <= last
+            }
+            _ => false,
+        }
+    }
 
     /// Reads `FROM..TO` or `full`.
     pub fn parse(text: &str) -> Option<Self> {

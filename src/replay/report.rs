@@ -82,6 +82,16 @@ pub struct Divergence {
     pub hint: String,
 }
 
+impl Divergence {
+    /// What of the step it is, and of which tensor.
+    pub fn shown(&self) -> String {
+        match &self.tensor {
+            Some(tensor) => format!("{} of `{tensor}`", self.what),
+            None => self.what.to_owned(),
+        }
+    }
+}
+
 /// A planted fault, and whether the stretch shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
@@ -110,6 +120,13 @@ pub struct Trained {
     pub idle: Vec<String>,
     /// Steps at a learning rate of 0, as records count.
     pub at_rest: Vec<u64>,
+}
+
+impl Trained {
+    /// The tensors that were not trained and have no excuse.
+    pub fn untrained(&self) -> impl Iterator<Item = &String> {
+        self.without_gradient.iter().chain(&self.unmoved)
+    }
 }
 
 /// What is allowed in a step, relative to what came out.

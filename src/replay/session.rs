@@ -8,7 +8,7 @@ use super::corpora::Corpora;
 use super::course::{Course, Measure, Rows};
 use super::engine::{Phase, Progress, Subject, on_threads};
 use super::fault::{self, Planted};
-use super::report::{Batches, Comparison, Divergence, Replay, Seen, StepReport, TensorReport};
+use super::report::{Batches, Comparison, Divergence, Replay, Seen, TensorReport};
 use super::slice::{Contradiction, Logged, Slice};
 use super::start::is_rule;
 use super::step::{Layout, Quantity, Step};
@@ -133,7 +133,7 @@ impl<'a> Session<'a> {
             let logged = self.logged.get(at).unwrap_or(&nothing);
             watch.step(step, self.course.rate(from + at as u64));
             replay.flips.extend(self.flips(from + at as u64 + 1, logged, step));
-            replay.steps.push(step_report(from + at as u64 + 1, logged, step));
+            replay.steps.push(logged.report(from + at as u64 + 1, step));
             if replay.divergence.is_none() {
                 let allowed = |quantity| tolerance(calibration, at, quantity);
                 let number = (from + at as u64 + 1, at == 0);
@@ -285,7 +285,7 @@ impl<'a> Session<'a> {
             let Some(logged) = self.logged.get(number) else { return ControlFlow::Break(()) };
             let step_number = from + number as u64 + 1;
             let found = self.layout.divergence((step_number, number == 0), logged, step, |_| 0.0);
-            at = found.map(|found| (step_number, shown(&found)));
+            at = found.map(|found| (step_number, found.shown()));
             if at.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         let smallest = planted.size.filter(|_| at.is_some());
@@ -334,10 +334,9 @@ impl<'a> Session<'a> {
             (replay.verdict, replay.code, replay.reason) = (verdict, Some(code), reason);
         };
         let coarse = replay.tolerance.as_ref().map(|tolerance| tolerance.coarse.len()).unwrap_or(0);
-        let untrained = [&replay.trained.without_gradient, &replay.trained.unmoved];
-        let untrained = untrained.into_iter().flatten().next().cloned();
+        let untrained = replay.trained.untrained().next().cloned();
         if let Some(divergence) = &replay.divergence {
-            let reason = format!("step {}: the {} differs", divergence.step, shown(divergence));
+            let reason = format!("step {}: the {} differs", divergence.step, divergence.shown());
             verdict(replay, Verdict::Refuted, &DIVERGED, reason);
         } else if let Some(Contradiction { expected, found, .. }) = &self.contradiction {
             let reason = format!("expected {expected}, found {found}");
@@ -371,30 +370,9 @@ fn closer(
     known
 }
 
-/// What of a step parts, and of which tensor.
-fn shown(divergence: &Divergence) -> String {
-    match &divergence.tensor {
-        Some(tensor) => format!("{} of `{tensor}`", divergence.what),
-        None => divergence.what.to_owned(),
-    }
-}
-
 /// What is allowed of a quantity: nothing where bits are compared.
 fn tolerance(calibration: Option<&Calibration>, at: usize, quantity: Quantity) -> f64 {
     calibration.map_or(0.0, |calibration| calibration.tolerance(at, quantity))
-}
-
-fn step_report(number: u64, logged: &Step, made: &Step) -> StepReport {
-    StepReport {
-        step: number,
-        logged: logged.loss,
-        replayed: made.loss.unwrap_or(f64::NAN),
-        logged_norm: logged.norm,
-        replayed_norm: made.norm.unwrap_or(f64::NAN),
-        flips: logged
-            .flips(made)
-            .filter(|_| made.routed.as_ref().is_some_and(|layers| !layers.is_empty())),
-    }
 }
 
 /// Draws the batches of a slice again where the data are at hand, and holds the slice against them.

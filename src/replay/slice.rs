@@ -4,7 +4,7 @@
 //! finite numbers, and the records of the run.
 
 use super::step::Step;
-use super::{BAD_SLICE, BEYOND_VOCABULARY, NO_SLICE, OTHER_RUN};
+use super::{BAD_SLICE, BEYOND_VOCABULARY, Extent, NO_SLICE, OTHER_RUN};
 use crate::bundle::{self, Bundle, METRICS};
 use crate::digest::Digest;
 use crate::source::{Node, Place, Refusal};
@@ -85,9 +85,7 @@ impl Slice {
 
 /// The slices that a bundle has, in words.
 pub fn listed(bundle: &Bundle) -> String {
-    let one = |slice: &bundle::Slice| {
-        format!("{}..{}", slice.from_step, slice.from_step.saturating_add(slice.steps))
-    };
+    let one = |slice: &bundle::Slice| Extent::of(slice).to_string();
     match bundle.receipt().slices.as_slice() {
         [] => "a bundle with a slice".to_owned(),
         slices => format!("within {}", slices.iter().map(one).collect::<Vec<_>>().join(", ")),

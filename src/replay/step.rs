@@ -4,7 +4,7 @@
 //! the tokens, their common norm, then the update of each tensor. So the first quantity that differs is
 //! the one whose own computation differs, as far as its inputs were logged.
 
-use super::report::Divergence;
+use super::report::{Divergence, StepReport};
 use crate::decimal::format_float;
 
 /// The significant digits of numbers that differ in them.
@@ -178,6 +178,19 @@ impl Step {
             |quantity: Quantity| quantity.number(self).is_some_and(|number| !number.is_nan());
         let digest = self.digests.as_ref().is_some_and(|digests| tensor < digests.len());
         digest || numbers.into_iter().any(number)
+    }
+
+    /// The loss and norm of step `number` as logged here and as they came out.
+    pub fn report(&self, number: u64, made: &Self) -> StepReport {
+        let routes = |made: &Self| made.routed.as_ref().is_some_and(|layers| !layers.is_empty());
+        StepReport {
+            step: number,
+            logged: self.loss,
+            replayed: made.loss.unwrap_or(f64::NAN),
+            logged_norm: self.norm,
+            replayed_norm: made.norm.unwrap_or(f64::NAN),
+            flips: self.flips(made).filter(|_| routes(made)),
+        }
     }
 
     /// How many tokens were at least routed elsewhere, over all layers; none where one has no routing.

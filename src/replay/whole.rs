@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::corpora::Corpora;
 use super::course::{Course, Measure, Rows, Walker};
 use super::engine::{Phase, Progress, Subject, on_threads};
-use super::report::{Batches, Comparison, Divergence, Replay, StepReport};
+use super::report::{Batches, Comparison, Divergence, Replay};
 use super::slice::Slice;
 use super::step::{Layout, Step};
 use super::training::Watch;
@@ -78,21 +78,19 @@ pub fn replay(
         },
         counts: [0; 3],
     };
-    let evaluates = extent == Extent::Whole;
-    let evaluate = |walker: &mut Walker<'_>, step: u64| {
-        let tokens = step * subject.regime.tokens_per_step();
+    let evaluate = |walker: &mut Walker<'_>, step: u64| -> Result<Evaluated, Refusal> {
+        if extent != Extent::Whole {
+            return Ok(None);
+        }
+        let at = (step, step * subject.regime.tokens_per_step());
         let last = step == subject.regime.steps;
-        examine(&mut walker.learner, subject.config, &corpus, suite.as_ref(), (step, tokens), last)
+        let learner = &mut walker.learner;
+        let examined = examine(learner, subject.config, &corpus, suite.as_ref(), at, last)?;
+        Ok(Some((examined.files, examined.loss)))
     };
     let _ = progress.begins(Phase::Executing);
     let walk = || -> Result<Replay, Refusal> {
-        account.walk(&course, progress, |walker, step| {
-            if !evaluates {
-                return Ok(None);
-            }
-            let examined = evaluate(walker, step)?;
-            Ok(Some((examined.files, examined.loss)))
-        })?;
+        account.walk(&course, progress, evaluate)?;
         Ok(account.judged())
     };
     on_threads(subject.machine.threads, walk)?
@@ -213,14 +211,7 @@ impl Account<'_> {
         let float = |field: &str| record.get(field).map(|node| node.float()).transpose();
         let logged = Step { loss: float("loss")?, norm: float("grad_norm")?, ..Step::default() };
         self.counts[0] += usize::from(logged.loss.is_some());
-        self.replay.steps.push(StepReport {
-            step: number,
-            logged: logged.loss,
-            replayed: made.loss.unwrap_or(f64::NAN),
-            logged_norm: logged.norm,
-            replayed_norm: made.norm.unwrap_or(f64::NAN),
-            flips: None,
-        });
+        self.replay.steps.push(logged.report(number, made));
         if self.replay.divergence.is_some() {
             return Ok(());
         }
@@ -307,8 +298,7 @@ impl Account<'_> {
             format!("{files} files of evaluations"),
         ];
         replay.also.extend(compared);
-        let trained = &replay.trained;
-        let untrained = trained.without_gradient.iter().chain(&trained.unmoved).next();
+        let untrained = replay.trained.untrained().next();
         let judged = if let Some(divergence) = &replay.divergence {
             let reason = format!("step {}: the {} differs", divergence.step, divergence.what);
             Some((Verdict::Refuted, &DIVERGED, reason))

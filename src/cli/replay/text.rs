@@ -102,9 +102,8 @@ fn matching(replay: &Replay) -> String {
 
 /// The first divergence, so that a person can act on it.
 fn parting(divergence: &Divergence, width: usize) -> String {
-    let of = divergence.tensor.as_ref().map(|name| format!(" of `{name}`")).unwrap_or_default();
     let mut text = paragraph(
-        &format!("first divergence: step {}, {}{of}", divergence.step, divergence.what),
+        &format!("first divergence: step {}, {}", divergence.step, divergence.shown()),
         0,
         width,
     );
@@ -147,8 +146,7 @@ fn facts(replay: &Replay, width: usize) -> String {
     let trained = &replay.trained;
     if trained.tensors > 0 {
         let mut said = many(trained.tensors - trained.idle.len(), "tensor");
-        let failed = trained.without_gradient.len() + trained.unmoved.len();
-        said.push_str(match failed {
+        said.push_str(match trained.untrained().count() {
             0 => " had a gradient, and moved by more than weight decay",
             _ => ", not all of them",
         });
