@@ -15,6 +15,7 @@ mod lines;
 mod load;
 mod manifest;
 mod name;
+mod opaque;
 mod receipt;
 pub(crate) mod record;
 mod seal;
@@ -32,6 +33,7 @@ use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source, codes};
 
 pub use chain::{Chain, METRICS};
 pub use facts::{Citation, FACTS, Fact, fact_id};
+pub use load::read_receipt;
 pub use receipt::{
     Checkpoint, Contract, Data, Environment, Listed, Model, Origin, PREDICATE, RECEIPT, Receipt,
     Run, SCHEMA, STATEMENT, Seeds, Slice, Statement, Trainer,
