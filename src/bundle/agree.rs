@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::folder::Listing;
 use super::manifest::Manifest;
 use super::receipt::{Origin, RECEIPT, Receipt, Statement};
+use super::weights::Holdings;
 use super::{
     BAD_WEIGHTS, DUPLICATE_NAME, FACTS, UNDECLARED_SIZE, UNKNOWN_FILE, UNTRACED_DOCUMENT,
     WRONG_COUNT, WRONG_DIGEST, WRONG_FIELD_FOR_ORIGIN, WRONG_NAME, WRONG_SIZE, WRONG_SUBJECTS,
@@ -147,20 +148,29 @@ pub fn named_files(
     Ok(())
 }
 
-/// The declared parameter count against the tensors of each checkpoint in the bundle.
-pub fn declared_count(
+/// The declared counts of parameters and tensors against those of each checkpoint in the bundle.
+pub fn declared_counts(
     document: &Document,
     receipt: &Receipt,
-    elements: &BTreeMap<String, u64>,
+    holdings: &BTreeMap<String, Holdings>,
 ) -> Result<(), Refusal> {
-    let Some(declared) = receipt.model.as_ref().and_then(|model| model.params_total) else {
-        return Ok(());
-    };
+    let Some(model) = &receipt.model else { return Ok(()) };
     for weights in receipt.checkpoints.iter().filter_map(|point| point.weights.as_ref()) {
-        if let Some(found) = elements.get(weights).filter(|found| **found != declared) {
-            let place = document.root().at("/predicate/model/params_total")?.place();
-            let expected = format!("{found}, the elements of the model's tensors in `{weights}`");
-            return Err(WRONG_COUNT.at(place, expected, declared.to_string()));
+        let Some(held) = holdings.get(weights) else { continue };
+        for (field, declared, found, what) in [
+            (
+                "params_total",
+                model.params_total,
+                held.elements,
+                "the elements of the model's tensors",
+            ),
+            ("tensors", model.tensors, held.tensors, "the tensors of the model"),
+        ] {
+            if let Some(declared) = declared.filter(|declared| *declared != found) {
+                let place = document.root().at(&format!("/predicate/model/{field}"))?.place();
+                let expected = format!("{found}, {what} in `{weights}`");
+                return Err(WRONG_COUNT.at(place, expected, declared.to_string()));
+            }
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use super::folder::{Folder, Listing, OpenFile};
 use super::lines::LinesReader;
 use super::manifest::{self, Manifest, Oxum};
 use super::receipt::{RECEIPT, Statement};
-use super::weights::WeightsReader;
+use super::weights::{Holdings, WeightsReader};
 use super::{
     BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin, UNFINISHED,
     WRONG_BUNDLE, WRONG_DIGEST, WRONG_SIZE, agree, canonical, facts, name, opaque,
@@ -49,7 +49,7 @@ pub fn load(
     let listing = folder.list()?;
     name::check_set(listing.keys().map(String::as_str), |name| folder.place(name))?;
     let parsing = Allowance::of(PARSED_AT_ONCE);
-    let reader = Reader { folder, listing, elements: Mutex::default(), parsing };
+    let reader = Reader { folder, listing, holdings: Mutex::default(), parsing };
     let (digest, manifest) = reader.tag_files(pin)?;
     reader.same_files(&manifest)?;
     let receipt_document = reader.receipt(&manifest)?;
@@ -58,8 +58,8 @@ pub fn load(
     agree::named_files(&receipt_document, &statement.receipt, &manifest, name)?;
     let origins = agree::origins(&receipt_document, &statement.receipt, &manifest)?;
     reader.payload(&manifest, threads)?;
-    let elements = reader.elements.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    agree::declared_count(&receipt_document, &statement.receipt, &elements)?;
+    let holdings = reader.holdings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    agree::declared_counts(&receipt_document, &statement.receipt, &holdings)?;
     let mut bundle = Bundle {
         name: name.to_owned(),
         digest,
@@ -112,8 +112,8 @@ pub fn same_digest(place: Place, wanted: Digest, found: Digest) -> Result<(), Re
 struct Reader {
     folder: Folder,
     listing: Listing,
-    /// The elements of the model's own tensors in each checkpoint read so far.
-    elements: Mutex<BTreeMap<String, u64>>,
+    /// What each checkpoint read so far holds of the model.
+    holdings: Mutex<BTreeMap<String, Holdings>>,
     /// What all threads together may parse at a time.
     parsing: Allowance,
 }
@@ -221,9 +221,9 @@ impl Reader {
             Some("json" | "toml" | "csv") => self.document(name, file, wanted),
             Some("safetensors") => {
                 let reader = WeightsReader::new(file.place().clone(), file.length());
-                let elements = stream(file, wanted, Passing::Weights(reader), &self.parsing)?;
-                let mut known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
-                known.insert(name.to_owned(), elements);
+                let holdings = stream(file, wanted, Passing::Weights(reader), &self.parsing)?;
+                let mut known = self.holdings.lock().unwrap_or_else(PoisonError::into_inner);
+                known.insert(name.to_owned(), holdings);
                 Ok(())
             }
             Some("jsonl") => {
@@ -264,7 +264,7 @@ fn stream(
     wanted: Digest,
     mut passing: Passing,
     parsing: &Allowance,
-) -> Result<u64, Refusal> {
+) -> Result<Holdings, Refusal> {
     let place = file.place().clone();
     let mut first = true;
     let mut fault = None;
@@ -312,12 +312,12 @@ impl Passing {
         }
     }
 
-    /// Answers the elements of a model's own tensors, none where there are no weights.
-    fn finish(self) -> Result<u64, Refusal> {
+    /// Answers what is held of a model, nothing where there are no weights.
+    fn finish(self) -> Result<Holdings, Refusal> {
         match self {
             Self::Weights(reader) => reader.finish(),
-            Self::Lines(reader) => reader.finish().map(|()| 0),
-            Self::Opaque => Ok(0),
+            Self::Lines(reader) => reader.finish().map(|()| Holdings::default()),
+            Self::Opaque => Ok(Holdings::default()),
         }
     }
 }

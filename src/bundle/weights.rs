@@ -74,12 +74,26 @@ fn in_order(header: Header) -> Vec<TensorBytes> {
     tensors
 }
 
-/// The elements of the model's own tensors: the optimizer's moments lie beside them under a prefix,
-/// and buffers are no parameters.
-fn model_elements(header: &Header) -> u64 {
-    let beside = |tensor: &&Stored| matches!(Role::of(tensor), Role::Optimizer | Role::Buffer);
-    let own = header.tensors.iter().filter(|tensor| !beside(tensor));
-    own.fold(0, |sum, tensor| sum.saturating_add(tensor.elements))
+/// What a checkpoint holds of the model itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// How many tensors.
+    pub tensors: u64,
+    /// How many elements they have together.
+    pub elements: u64,
+}
+
+impl Holdings {
+    /// The model's own tensors: the optimizer's moments lie beside them under a prefix, and buffers are no
+    /// parameters.
+    fn of(header: &Header) -> Self {
+        let beside = |tensor: &&Stored| matches!(Role::of(tensor), Role::Optimizer | Role::Buffer);
+        let own = header.tensors.iter().filter(|tensor| !beside(tensor));
+        own.fold(Self::default(), |sum, tensor| Self {
+            tensors: sum.tensors + 1,
+            elements: sum.elements.saturating_add(tensor.elements),
+        })
+    }
 }
 
 /// A `.safetensors` file that passes by in pieces.
@@ -87,7 +101,7 @@ pub struct WeightsReader {
     place: Place,
     length: u64,
     stage: Stage,
-    elements: u64,
+    holdings: Holdings,
 }
 
 enum Stage {
@@ -99,7 +113,7 @@ enum Stage {
 impl WeightsReader {
     /// A reader of the file at `place`, which is `length` bytes long.
     pub fn new(place: Place, length: u64) -> Self {
-        Self { place, length, stage: Stage::Header(Vec::new()), elements: 0 }
+        Self { place, length, stage: Stage::Header(Vec::new()), holdings: Holdings::default() }
     }
 
     /// Takes the next piece of the file.
@@ -125,7 +139,7 @@ impl WeightsReader {
         let data = held.split_off(end);
         let header = std::mem::take(held).split_off(PREFIX);
         let header = Header::parse(&self.place.file, self.length, header)?;
-        self.elements = model_elements(&header);
+        self.holdings = Holdings::of(&header);
         let mut scan = FiniteScan::new(self.place.clone(), in_order(header));
         let result = scan.feed(&data);
         self.stage = Stage::Data(scan);
@@ -140,10 +154,10 @@ impl WeightsReader {
         }
     }
 
-    /// Says that the file has ended, and answers the elements of the model's own tensors.
-    pub fn finish(self) -> Result<u64, Refusal> {
+    /// Says that the file has ended, and answers what it holds of the model.
+    pub fn finish(self) -> Result<Holdings, Refusal> {
         match self.stage {
-            Stage::Data(_) => Ok(self.elements),
+            Stage::Data(_) => Ok(self.holdings),
             Stage::Header(held) => {
                 let found = format!("{} bytes", held.len());
                 Err(BAD_WEIGHTS.at(self.place, "a safetensors header", found))

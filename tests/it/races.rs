@@ -141,7 +141,15 @@ fn a_bundle_that_nobody_changes_is_read() {
 
 #[test]
 fn files_replaced_one_after_the_other() {
-    let names = [CONFIG, EVALUATION, TASKS, WEIGHTS, RECEIPT, "manifest-sha256.txt", "tagmanifest-sha256.txt"];
+    let names = [
+        CONFIG,
+        EVALUATION,
+        TASKS,
+        WEIGHTS,
+        RECEIPT,
+        "manifest-sha256.txt",
+        "tagmanifest-sha256.txt",
+    ];
     let (_, codes) = race(|ring, round| {
         let at = round % (2 * names.len());
         ring.replace(1 - at / names.len(), names[at % names.len()]);
@@ -179,7 +187,9 @@ fn a_file_that_grows_and_shrinks_and_is_emptied() {
 
 #[test]
 fn a_folder_that_turns_into_a_link_to_another() {
-    for (folder, outside) in [("data/evaluation", "second/run-1/data/evaluation"), ("data", "second/run-1/data")] {
+    for (folder, outside) in
+        [("data/evaluation", "second/run-1/data/evaluation"), ("data", "second/run-1/data")]
+    {
         race(|ring, _| {
             let (own, away) = (ring.read().join(folder), ring.path("away"));
             fs::rename(&own, &away).unwrap();
@@ -195,7 +205,8 @@ fn a_folder_that_turns_into_a_link_to_another() {
 fn a_folder_that_turns_into_another_folder() {
     race(|ring, round| {
         let own = ring.read().join("data/evaluation");
-        let (from, to) = (ring.path(&format!("e{}", round % 2)), ring.path(&format!("e{}", (round + 1) % 2)));
+        let (from, to) =
+            (ring.path(&format!("e{}", round % 2)), ring.path(&format!("e{}", (round + 1) % 2)));
         if !from.exists() {
             fs::create_dir(&from).unwrap();
             for name in [EVALUATION, TASKS] {
