@@ -10,6 +10,8 @@ use repro::bundle::Chain;
 use repro::digest::{Digest, canonical};
 use serde_json::{Value as Json, json};
 
+use super::signing::{Files, pem};
+
 pub const CONFIG: &str = "data/config.json";
 pub const METRICS: &str = "data/metrics.jsonl";
 pub const EVALUATION: &str = "data/evaluation/step-10.json";
@@ -35,6 +37,10 @@ pub struct Forge {
     /// The post through which it is asked for, made from the digest of the bundle; without one the bundle
     /// itself is asked for.
     pub post: Option<fn(&str) -> String>,
+    /// The text of its signature, made from the digests of all its files.
+    pub sign: Option<fn(&Files) -> String>,
+    /// The key that the caller asks for.
+    pub pubkey: Option<u8>,
 }
 
 /// A `.safetensors` file of this header and this data.
@@ -80,6 +86,8 @@ pub fn emitted() -> Forge {
         info: String::new(),
         disk: |_| {},
         post: None,
+        sign: None,
+        pubkey: None,
     }
 }
 
@@ -148,21 +156,41 @@ impl Forge {
         }
         let tags = (self.manifest)("tagmanifest-sha256.txt", tags);
         put("tagmanifest-sha256.txt", tags.as_bytes());
+        if let Some(sign) = self.sign {
+            let mut files: Files =
+                digests.iter().map(|(name, _, digest)| ((*name).clone(), *digest)).collect();
+            for (name, text) in [
+                (RECEIPT, receipt.as_str()),
+                ("bag-info.txt", self.info.as_str()),
+                ("bagit.txt", self.declaration),
+                ("manifest-sha256.txt", &manifest),
+                ("tagmanifest-sha256.txt", &tags),
+            ] {
+                files.insert(name.to_owned(), Digest::of(text.as_bytes()));
+            }
+            put("receipt.sig", sign(&files).as_bytes());
+        }
         (self.disk)(folder);
         Digest::of(tags.as_bytes())
     }
 
-    /// Writes a project at `root` whose one bundle is this, and answers what to ask `repro verify` for.
-    pub fn project(&self, root: &Path) -> Vec<&'static str> {
+    /// Writes a project at `root` whose one bundle is this, and answers its digest and what to ask `repro
+    /// verify` for.
+    pub fn project(&self, root: &Path) -> (Digest, Vec<&'static str>) {
         fs::create_dir_all(root.join("repro")).unwrap();
         let digest = self.write(&root.join("receipts/run-1"));
-        match self.post {
+        let mut asked = match self.post {
             None => vec!["receipts/run-1"],
             Some(post) => {
                 fs::write(root.join("repro/p.toml"), post(&digest.prefixed())).unwrap();
                 vec!["--post", "p"]
             }
+        };
+        if let Some(seed) = self.pubkey {
+            fs::write(root.join("key.pub"), pem(seed)).unwrap();
+            asked.extend(["--pubkey", "key.pub"]);
         }
+        (digest, asked)
     }
 }
 

@@ -138,9 +138,6 @@ pub const CASES: &[Case] = &[
         };
         f.disk = |p| fs::write(p.join("receipt.sig"), "").unwrap();
     }),
-    ("a huge signature", "source::too-large", |f| {
-        f.disk = |p| fs::write(p.join("receipt.sig"), vec![b' '; (1 << 20) + 1]).unwrap();
-    }),
     ("no tag manifest", "bundle::missing-file", |f| {
         f.disk = |p| fs::remove_file(p.join("tagmanifest-sha256.txt")).unwrap();
     }),
