@@ -133,16 +133,6 @@ pub fn canonical(value: &Value) -> Result<String, NotCanonical> {
         .map_err(|error| NotCanonical::Unwritable(error.to_string()))
 }
 
-/// Where `text` first differs from the canonical text of `value`, or nothing where they are equal.
-pub fn first_difference(text: &str, value: &Value) -> Result<Option<usize>, NotCanonical> {
-    let wanted = canonical(value)?;
-    if wanted == text {
-        return Ok(None);
-    }
-    let common = wanted.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
-    Ok(Some(common))
-}
-
 /// The canonicalizer rounds 2^53 + 1 to its even neighbour without a word, so such numbers stop here.
 fn exact_numbers(value: &Value) -> Result<(), NotCanonical> {
     match value {
@@ -223,13 +213,5 @@ mod tests {
         ] {
             assert!(matches!(canonical(&value), Err(NotCanonical::InexactInteger(_))), "{value}");
         }
-    }
-
-    #[test]
-    fn the_first_difference_is_found() {
-        let value = json!({"a": 1, "b": 0.5});
-        assert_eq!(first_difference("{\"a\":1,\"b\":0.5}", &value), Ok(None));
-        assert_eq!(first_difference("{\"a\":1,\"b\":0.50}", &value), Ok(Some(14)));
-        assert_eq!(first_difference("{\"a\":1, \"b\":0.5}", &value), Ok(Some(7)));
     }
 }

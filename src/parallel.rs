@@ -1,6 +1,7 @@
 //! Work on many items by several threads, with results that do not depend on how many.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The results of `work` for all items, in their order, of which `threads` are worked on at a time.
 pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
@@ -51,9 +52,63 @@ fn on_threads<'t, T: Sync, R: Send>(
     })
 }
 
+/// An amount that threads share: each takes a part, waits while there is too little, and gives it back.
+pub struct Allowance {
+    whole: usize,
+    left: Mutex<usize>,
+    given_back: Condvar,
+}
+
+/// A part of an [`Allowance`], given back when it is dropped.
+pub struct Part<'a> {
+    allowance: &'a Allowance,
+    amount: usize,
+}
+
+impl Allowance {
+    /// An allowance of `whole`.
+    pub fn of(whole: usize) -> Self {
+        Self { whole, left: Mutex::new(whole), given_back: Condvar::new() }
+    }
+
+    /// Takes `amount`, or all there is where it is more: such a part is held alone. Who holds a part takes
+    /// no second one.
+    pub fn take(&self, amount: usize) -> Part<'_> {
+        let amount = amount.min(self.whole);
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let enough = self.given_back.wait_while(left, |left| *left < amount);
+        *enough.unwrap_or_else(PoisonError::into_inner) -= amount;
+        Part { allowance: self, amount }
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        *self.allowance.left.lock().unwrap_or_else(PoisonError::into_inner) += self.amount;
+        self.allowance.given_back.notify_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{first_error, map};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::{Allowance, first_error, map};
+
+    #[test]
+    fn no_more_is_taken_at_a_time_than_there_is() {
+        let (allowance, taken, most) =
+            (Allowance::of(10), AtomicUsize::new(0), AtomicUsize::new(0));
+        let amounts: Vec<usize> = (0..200).map(|at| [1, 4, 7, 0, 25][at % 5]).collect();
+        map(&amounts, 4, |&amount| {
+            let _part = allowance.take(amount);
+            let now = taken.fetch_add(amount.min(10), Ordering::SeqCst) + amount.min(10);
+            most.fetch_max(now, Ordering::SeqCst);
+            std::thread::yield_now();
+            taken.fetch_sub(amount.min(10), Ordering::SeqCst);
+        });
+        assert_eq!(most.load(Ordering::SeqCst), 10);
+    }
 
     #[test]
     fn results_are_in_the_order_of_the_items() {

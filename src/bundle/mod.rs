@@ -15,6 +15,7 @@ mod lines;
 mod load;
 mod manifest;
 mod name;
+mod opaque;
 mod receipt;
 pub(crate) mod record;
 mod seal;
@@ -34,6 +35,7 @@ use manifest::Manifest;
 
 pub use chain::{Chain, METRICS};
 pub use facts::{Citation, FACTS, Fact, fact_id};
+pub use load::read_receipt;
 pub use manifest::SIGNATURE;
 pub use receipt::{
     Checkpoint, Contract, Data, Environment, Listed, Model, Origin, PREDICATE, RECEIPT, Receipt,
@@ -85,7 +87,7 @@ codes! {
     BAD_ORIGIN = "bundle::bad-origin", "the origin is not known", "write `transcribed` or `emitted`";
     WRONG_FIELD_FOR_ORIGIN = "bundle::wrong-field-for-origin", "the part does not suit the origin of the receipt", "remove it, or correct the origin";
     WRONG_SUBJECTS = "bundle::wrong-subjects", "the subjects of the statement are not the files of the bundle", "seal the bundle again";
-    WRONG_COUNT = "bundle::wrong-count", "the declared parameter count is not that of the checkpoint", "declare what the tensors hold";
+    WRONG_COUNT = "bundle::wrong-count", "a declared count is not that of the checkpoint", "declare what the tensors hold";
     UNKNOWN_FILE = "bundle::unknown-file", "a file is named that the bundle does not hold", "add the file, or correct the name";
     UNTRACED_DOCUMENT = "bundle::untraced-document", "a transcribed file does not say which document it was typed from", "name it in `extra.documents`";
     BAD_FACT = "bundle::bad-fact", "a fact is not well formed", "give it an id, a value, a document and a place";

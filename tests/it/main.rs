@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
+mod attacks;
 mod bundle;
 mod cli;
 mod core;
@@ -16,6 +17,7 @@ mod mutation;
 mod new_kind;
 mod params;
 mod posts;
+mod races;
 mod readme;
 #[cfg(feature = "train")]
 mod replay;
