@@ -1,0 +1,87 @@
+//! Strict JSON and JSON lines.
+
+use repro::digest::canonical;
+use repro::source::{Document, Kind, Source, Value};
+use serde_json::Value as Json;
+
+use super::{refused, tree};
+
+/// What is read, the reference reader reads too and understands alike; it has places; its canonical text says
+/// the same. Lines are read exactly where each of them is a document.
+pub fn check(bytes: &[u8]) {
+    match Source::new("fuzz.json", bytes.to_vec()).and_then(Document::parse_json) {
+        Ok(document) => accepted(&document),
+        Err(refusal) => refused(&refusal, Some(bytes)),
+    }
+    match Source::new("fuzz.jsonl", bytes.to_vec()).and_then(Document::parse_json_lines) {
+        Ok(document) => lines(&document),
+        Err(refusal) => refused(&refusal, Some(bytes)),
+    }
+}
+
+fn accepted(document: &Document) {
+    tree::check(document);
+    let text = document.source.text();
+    let reference: Json = serde_json::from_str(text).expect("what is accepted is JSON");
+    same(&document.root, &reference);
+    let once = canonical(&reference).expect("what is accepted has a canonical text");
+    // A float such as 1e16 has the canonical text of an integer beyond 2^53, which is refused.
+    let source = Source::new("canonical.json", once.clone().into_bytes()).expect("UTF-8");
+    if let Ok(again) = Document::parse_json(source) {
+        let reference: Json = serde_json::from_str(&once).expect("canonical text is JSON");
+        same(&again.root, &reference);
+        assert_eq!(canonical(&reference).expect("canonical twice"), once);
+    }
+}
+
+/// Both readers understood the same.
+fn same(value: &Value, reference: &Json) {
+    match (&value.kind, reference) {
+        (Kind::Null, Json::Null) => {}
+        (Kind::Bool(ours), Json::Bool(theirs)) => assert_eq!(ours, theirs),
+        (Kind::Number(ours), Json::Number(theirs)) => {
+            let ours: f64 = ours.parse().expect("a number");
+            let theirs = theirs.as_f64().expect("a float");
+            // The reference rounds long digits without its most precise mode, so the last bit may differ.
+            assert!((ours - theirs).abs() <= ours.abs() * 1e-15, "{ours} and {theirs}");
+        }
+        (Kind::Text(ours), Json::String(theirs)) => assert_eq!(&**ours, theirs),
+        (Kind::Array(ours), Json::Array(theirs)) => {
+            assert_eq!(ours.len(), theirs.len());
+            ours.iter().zip(theirs).for_each(|(ours, theirs)| same(ours, theirs));
+        }
+        (Kind::Object(ours), Json::Object(theirs)) => {
+            assert_eq!(ours.len(), theirs.len());
+            ours.iter().for_each(|member| same(&member.value, &theirs[&*member.key]));
+        }
+        (ours, theirs) => panic!("{ours:?} and {theirs:?}"),
+    }
+}
+
+fn lines(document: &Document) {
+    tree::check(document);
+    let text = document.source.text();
+    let Kind::Array(items) = &document.root.kind else { panic!("lines are a list") };
+    assert_eq!(items.len(), text.matches('\n').count());
+    for (item, line) in items.iter().zip(text.lines()) {
+        let source = Source::new("line.json", line.as_bytes().to_vec()).expect("UTF-8");
+        let alone = Document::parse_json(source).expect("each line is a document");
+        assert!(alike(item, &alone.root), "{line}");
+    }
+}
+
+/// The same values, wherever they stand.
+fn alike(one: &Value, other: &Value) -> bool {
+    match (&one.kind, &other.kind) {
+        (Kind::Array(a), Kind::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b))
+        }
+        (Kind::Object(a), Kind::Object(b)) => {
+            let pair = |(a, b): (&repro::source::Member, &repro::source::Member)| {
+                a.key == b.key && alike(&a.value, &b.value)
+            };
+            a.len() == b.len() && a.iter().zip(b).all(pair)
+        }
+        (a, b) => a == b,
+    }
+}
