@@ -6,6 +6,9 @@ use serde_json::Value as Json;
 
 use super::{refused, tree};
 
+/// From here on a float may have the text of an integer that is refused.
+const EXACT_INTEGERS: f64 = (1_u64 << 53) as f64;
+
 /// What is read, the reference reader reads too and understands alike; it has places; its canonical text says
 /// the same. Lines are read exactly where each of them is a document.
 pub fn check(bytes: &[u8]) {
@@ -24,13 +27,25 @@ fn accepted(document: &Document) {
     let text = document.source.text();
     let reference: Json = serde_json::from_str(text).expect("what is accepted is JSON");
     same(&document.root, &reference);
-    let once = canonical(&reference).expect("what is accepted has a canonical text");
+    let Ok(once) = canonical(&reference) else {
+        return assert!(large(&reference), "what is accepted has a canonical text");
+    };
     // A float such as 1e16 has the canonical text of an integer beyond 2^53, which is refused.
     let source = Source::new("canonical.json", once.clone().into_bytes()).expect("UTF-8");
     if let Ok(again) = Document::parse_json(source) {
         let reference: Json = serde_json::from_str(&once).expect("canonical text is JSON");
         same(&again.root, &reference);
         assert_eq!(canonical(&reference).expect("canonical twice"), once);
+    }
+}
+
+/// Whether some number is a whole one that not every reader keeps.
+fn large(value: &Json) -> bool {
+    match value {
+        Json::Number(number) => number.as_f64().is_some_and(|float| float.abs() >= EXACT_INTEGERS),
+        Json::Array(items) => items.iter().any(large),
+        Json::Object(members) => members.values().any(large),
+        _ => false,
     }
 }
 
