@@ -39,6 +39,7 @@ pub mod report;
 pub mod rests;
 pub mod rng;
 pub mod scores;
+pub mod signature;
 pub mod source;
 pub mod spread;
 pub mod stats;

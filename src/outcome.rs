@@ -56,6 +56,15 @@ impl Origin {
             Self::Signed => "signed",
         }
     }
+
+    /// The origin of a bundle with this signature. What was typed from a publication stays so, whoever
+    /// signs it; and only the caller's key counts, because an author's own shows no more than the author.
+    pub fn vouched_for(self, signature: Option<&SignatureReport>) -> Self {
+        let by_caller = signature.is_some_and(|signature| {
+            signature.verdict == Verdict::Verified && signature.pinned_by == Some(PinnedBy::Caller)
+        });
+        if by_caller && self == Self::Emitted { Self::Signed } else { self }
+    }
 }
 
 /// How the evidence was used, weakest first.
@@ -264,6 +273,37 @@ pub struct Referee {
     pub missing_facts: Vec<String>,
 }
 
+/// Who says that a key is an author's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PinnedBy {
+    /// Whoever runs the program.
+    Caller,
+    /// The author of the post, who may vouch for themselves only.
+    Author,
+}
+
+/// What became of a bundle's signature. It is judged apart from the claims: it says who vouches for the
+/// files, and nothing about what follows from them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SignatureReport {
+    /// Verified where a pinned key signed these files; unchecked where nobody pinned a key.
+    pub verdict: Verdict,
+    /// The identity of the key, `sha256:…`, as far as one is known.
+    pub key: Option<String>,
+    /// Who pinned it.
+    pub pinned_by: Option<PinnedBy>,
+    /// The kind of finding, where it is not verified.
+    #[serde(serialize_with = "id_of")]
+    pub code: Option<&'static Code>,
+    /// Why, where it is not verified.
+    pub reason: String,
+}
+
+fn id_of<S: serde::Serializer>(code: &Option<&'static Code>, to: S) -> Result<S::Ok, S::Error> {
+    code.map(|code| code.id).serialize(to)
+}
+
 /// A bundle that was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BundleReport {
@@ -273,6 +313,8 @@ pub struct BundleReport {
     pub digest: String,
     /// Its origin.
     pub origin: Origin,
+    /// Its signature, where it has one.
+    pub signature: Option<SignatureReport>,
 }
 
 /// One post and its claims, in the order of the post file.
@@ -375,8 +417,12 @@ impl Report {
     /// The exit status that this report stands for; the format never changes it.
     pub fn exit_status(&self) -> ExitStatus {
         let summary = self.summary();
+        let bundles = self.posts.iter().flat_map(|post| &post.bundles);
+        let wrong = |signature: &SignatureReport| signature.verdict == Verdict::Refuted;
         if !self.failures.is_empty() {
             ExitStatus::Refused
+        } else if bundles.filter_map(|bundle| bundle.signature.as_ref()).any(wrong) {
+            ExitStatus::Refuted
         } else if let Some(differences) = &self.locked {
             if differences.is_empty() { ExitStatus::Verified } else { ExitStatus::Refuted }
         } else if summary.refuted > 0 {
@@ -397,7 +443,7 @@ impl Report {
 pub enum ExitStatus {
     /// Every claim verified.
     Verified,
-    /// A claim is refuted; with `--locked`, a verdict differs from the recorded one.
+    /// A claim or a signature is refuted; with `--locked`, a verdict differs from the recorded one.
     Refuted,
     /// Bad usage, or an input that cannot be read or is refused.
     Refused,

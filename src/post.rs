@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::digest::Digest;
 use crate::outcome::Referee;
+use crate::signature::PublicKey;
 use crate::source::{Code, Document, Node, Place, Refusal, Source, codes};
 
 /// The schema id that a post file opens with.
@@ -46,6 +47,8 @@ pub struct Pin {
     pub digest: Digest,
     /// Where the pin stands.
     pub place: Place,
+    /// The key that must have signed it, as the author of the post says; bundles only.
+    pub key: Option<PublicKey>,
 }
 
 /// Numbers of a publication that deliberately carry no claim.
@@ -213,8 +216,8 @@ impl Post {
             id: identifier(id)?.to_owned(),
             title: root.required("title")?.text()?.to_owned(),
             sources: each(root, "source", parse_publication)?,
-            pins: each(root, "bundle", parse_pin)?,
-            studies: each(root, "study", parse_pin)?,
+            pins: each(root, "bundle", |node| parse_pin(node, &["name", "digest", "pubkey"]))?,
+            studies: each(root, "study", |node| parse_pin(node, &["name", "digest"]))?,
             default_bundle: None,
             unbound: Vec::new(),
             referee: root.get("referee").map(parse_referee).transpose()?,
@@ -381,8 +384,8 @@ fn parse_publication(node: Node) -> Result<Publication, Refusal> {
     })
 }
 
-fn parse_pin(node: Node) -> Result<Pin, Refusal> {
-    node.only(&["name", "digest"])?;
+fn parse_pin(node: Node, known: &[&str]) -> Result<Pin, Refusal> {
+    node.only(known)?;
     let digest = node.required("digest")?;
     let text = digest.text()?;
     let parsed = Digest::parse_prefixed(text);
@@ -391,6 +394,10 @@ fn parse_pin(node: Node) -> Result<Pin, Refusal> {
         digest: parsed
             .ok_or_else(|| BAD_DIGEST.at(digest.place(), "`sha256:…`", format!("`{text}`")))?,
         place: digest.place(),
+        key: node
+            .get("pubkey")
+            .map(|key| PublicKey::parse(key.text()?, key.place()))
+            .transpose()?,
     })
 }
 

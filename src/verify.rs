@@ -6,18 +6,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::bundle::{Bundle, RECEIPT};
+use crate::bundle::{Bundle, RECEIPT, SIGNATURE};
 use crate::claims::{self, ClaimKind};
 use crate::evidence::{Evidence, Library};
 use crate::outcome::{
     BundleReport, ClaimReport, Exhibit, Finding, Method, Origin, Outcome, PostReport, Report,
-    Severity, Verdict, Weight,
+    Severity, SignatureReport, Verdict, Weight,
 };
 use crate::parallel;
 use crate::params::{self, Convention, Object};
 use crate::post::{Claim, Post};
 use crate::replay::{Answer, Extent, Replays};
 use crate::rests;
+use crate::signature::{self, PublicKey};
 use crate::source::{Refusal, codes};
 use crate::study::{self, Study};
 
@@ -30,13 +31,15 @@ codes! {
     OTHER_COUNT = "verify::other-count", "the receipt declares another parameter count than its config has", "correct the receipt's `model`";
 }
 
-/// The weakest evidence that a caller accepts.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Minimum {
+/// What a caller asks of evidence.
+#[derive(Debug, Clone, Default)]
+pub struct Demands {
     /// The weakest origin.
     pub origin: Option<Origin>,
     /// The weakest method.
     pub method: Option<Method>,
+    /// The keys of which one must have signed each bundle; where there are none, nothing need be signed.
+    pub keys: Vec<PublicKey>,
 }
 
 /// Steps of a bundle that are to be executed again.
@@ -56,20 +59,20 @@ pub trait Replayer {
 
 /// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time, and
 /// executes nothing.
-pub fn verify(root: &Path, ids: &[String], minimum: Minimum, threads: usize) -> Report {
-    verify_with(root, ids, minimum, threads, None)
+pub fn verify(root: &Path, ids: &[String], demands: &Demands, threads: usize) -> Report {
+    verify_with(root, ids, demands, threads, None)
 }
 
 /// Verifies the posts in the same way, and has a replayer execute what their claims ask for.
 pub fn verify_with(
     root: &Path,
     ids: &[String],
-    minimum: Minimum,
+    demands: &Demands,
     threads: usize,
     replayer: Option<&mut dyn Replayer>,
 ) -> Report {
     let mut report = Report::default();
-    let mut shelf = Shelf::new(threads);
+    let mut shelf = Shelf::new(threads, &demands.keys);
     let loaded = parallel::map(ids, threads, |id| Post::load(root, id));
     let fetched = loaded.into_iter().map(|post| {
         let post = post.map_err(|refusal| vec![refusal])?;
@@ -92,7 +95,7 @@ pub fn verify_with(
         }
     }
     report.failures.dedup();
-    report.below_minimum = below(&report, minimum);
+    report.below_minimum = below(&report, demands);
     report
 }
 
@@ -128,14 +131,19 @@ fn executed(replays: &Replays) -> usize {
 /// a replayer, and adds what came out to `report`.
 pub fn inspect(
     path: &Path,
+    demands: &Demands,
     threads: usize,
     report: &mut Report,
     replayer: Option<&mut dyn Replayer>,
 ) {
     let shown = path.display().to_string();
-    match Bundle::load_folder(path, &shown, None, threads) {
+    let loaded = Bundle::load_folder(path, &shown, None, threads).and_then(|bundle| {
+        let signature = signature::judge(&bundle, &demands.keys, None)?;
+        Ok((bundle, signature))
+    });
+    match loaded {
         Err(refusal) => report.failures.push(refusal),
-        Ok(bundle) => {
+        Ok((bundle, signature)) => {
             let mut claims: Vec<_> =
                 std::iter::once(intact(&bundle)).chain(declared_objects(&bundle)).collect();
             if let Some(replayer) = replayer {
@@ -148,12 +156,17 @@ pub fn inspect(
                     }
                 }
             }
+            let described = describe(&bundle, signature);
+            for claim in &mut claims {
+                claim.origin = Some(described.origin);
+            }
+            let about_claims = claims.iter().flat_map(findings);
             report.posts.push(PostReport {
                 id: bundle.name().to_owned(),
                 title: format!("{} receipt bundle", bundle.receipt().origin.word()),
                 file: shown,
-                bundles: vec![describe(&bundle)],
-                findings: claims.iter().flat_map(findings).collect(),
+                findings: about_claims.chain(signature_finding(&bundle, &described)).collect(),
+                bundles: vec![described],
                 claims,
                 referee: None,
             });
@@ -251,12 +264,15 @@ pub struct Shelf {
     /// Whether the folder of bundles was searched for those of studies.
     searched: bool,
     threads: usize,
+    keys: Vec<PublicKey>,
 }
 
 impl Shelf {
-    /// An empty shelf; bundles are hashed with at most `threads` threads.
-    pub fn new(threads: usize) -> Self {
-        Self { library: Library::default(), refused: BTreeMap::new(), searched: false, threads }
+    /// An empty shelf; bundles are hashed with at most `threads` threads, and where the caller gave `keys`,
+    /// one of them must have signed.
+    pub fn new(threads: usize, keys: &[PublicKey]) -> Self {
+        let (library, refused) = (Library::default(), BTreeMap::new());
+        Self { library, refused, searched: false, threads, keys: keys.to_vec() }
     }
 
     /// Loads the bundles and studies that `post` pins and holds them against their pins.
@@ -271,7 +287,14 @@ impl Shelf {
             }
             match (self.library.bundle(&pin.name), self.refused.get(&pin.name)) {
                 (Some(bundle), _) => {
-                    refusals.extend(bundle.check_pin(&pin.digest, &pin.place).err())
+                    refusals.extend(bundle.check_pin(&pin.digest, &pin.place).err());
+                    match signature::judge(bundle, &self.keys, pin.key.as_ref()) {
+                        Ok(None) => {}
+                        Ok(Some(signature)) => {
+                            self.library.set_signature(&post.id, &pin.name, signature)
+                        }
+                        Err(refusal) => refusals.push(refusal),
+                    }
                 }
                 (None, Some(refusal)) => refusals.push(refusal.clone()),
                 (None, None) => {}
@@ -329,15 +352,19 @@ pub fn judge(post: &Post, library: &Library, threads: usize) -> Judged {
         }
     }
     failures.extend(rests::settle(post, &mut claims));
-    let mut findings: Vec<_> = claims.iter().flat_map(findings).collect();
+    let used: Vec<&Bundle> = post.pins.iter().filter_map(|pin| library.bundle(&pin.name)).collect();
+    let signature = |bundle: &Bundle| library.signature(&post.id, bundle.name()).cloned();
+    let bundles: Vec<_> = used.iter().map(|bundle| describe(bundle, signature(bundle))).collect();
+    let signatures = std::iter::zip(used, &bundles);
+    let signatures =
+        signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
+    let mut findings: Vec<_> = claims.iter().flat_map(findings).chain(signatures).collect();
     findings.sort_by(|a, b| {
         let key = |finding: &Finding| {
             (finding.severity, finding.place.line, finding.place.column, finding.code.id)
         };
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
     });
-    let bundles =
-        post.pins.iter().filter_map(|pin| library.bundle(&pin.name)).map(describe).collect();
     let report = PostReport {
         id: post.id.clone(),
         title: post.title.clone(),
@@ -402,11 +429,32 @@ fn with_share(outcome: Outcome, exhibits: &[Exhibit], library: &Library) -> Outc
     }
 }
 
-fn describe(bundle: &Bundle) -> BundleReport {
+fn describe(bundle: &Bundle, signature: Option<SignatureReport>) -> BundleReport {
     BundleReport {
         name: bundle.name().to_owned(),
         digest: bundle.digest().prefixed(),
-        origin: bundle.origin().into(),
+        origin: Origin::from(bundle.origin()).vouched_for(signature.as_ref()),
+        signature,
+    }
+}
+
+/// A finding for a signature that is not verified.
+fn signature_finding(bundle: &Bundle, described: &BundleReport) -> Option<Finding> {
+    let signature = described.signature.as_ref()?;
+    Some(Finding {
+        code: signature.code?,
+        severity: severity(signature.verdict),
+        message: format!("`{}`: {}", described.name, signature.reason),
+        place: bundle.place(SIGNATURE),
+        claim: None,
+    })
+}
+
+fn severity(verdict: Verdict) -> Severity {
+    match verdict {
+        Verdict::Refuted => Severity::Error,
+        Verdict::Inconclusive => Severity::Warning,
+        Verdict::Unchecked | Verdict::Verified => Severity::Note,
     }
 }
 
@@ -420,19 +468,14 @@ fn findings(claim: &ClaimReport) -> Vec<Finding> {
         claim: Some(claim.id.clone()),
     };
     let Outcome { verdict, code, reason, notes, .. } = &claim.outcome;
-    let severity = match verdict {
-        Verdict::Refuted => Severity::Error,
-        Verdict::Inconclusive => Severity::Warning,
-        Verdict::Unchecked | Verdict::Verified => Severity::Note,
-    };
-    let main = code.map(|code| finding(code, severity, reason));
+    let main = code.map(|code| finding(code, severity(*verdict), reason));
     main.into_iter()
         .chain(notes.iter().map(|(code, message)| finding(code, Severity::Note, message)))
         .collect()
 }
 
 /// Verified claims whose evidence is weaker than the caller accepts.
-fn below(report: &Report, minimum: Minimum) -> Vec<String> {
+fn below(report: &Report, minimum: &Demands) -> Vec<String> {
     let weak = |claim: &ClaimReport| {
         minimum.origin.is_some_and(|least| claim.origin.is_none_or(|origin| origin < least))
             || minimum

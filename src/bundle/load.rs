@@ -17,10 +17,7 @@ use super::{
 };
 use crate::digest::Digest;
 use crate::parallel;
-use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source, TOO_LARGE};
-
-/// The largest signature.
-const SIGNATURE_CAP: u64 = 1 << 20;
+use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source};
 
 /// Checks that `name` is one plain component.
 pub fn check_bundle_name(name: &str, shown: &str) -> Result<(), Refusal> {
@@ -46,7 +43,7 @@ pub fn load(
     let listing = folder.list()?;
     name::check_set(listing.keys().map(String::as_str), |name| folder.place(name))?;
     let reader = Reader { folder, listing, elements: Mutex::default() };
-    let (digest, manifest) = reader.tag_files(pin)?;
+    let TagFiles { digest, mut tags, payload: manifest } = reader.tag_files(pin)?;
     reader.same_files(&manifest)?;
     let receipt_document = reader.receipt(&manifest)?;
     let statement = Statement::parse(&receipt_document)?;
@@ -56,6 +53,7 @@ pub fn load(
     reader.payload(&manifest, threads)?;
     let elements = reader.elements.lock().unwrap_or_else(PoisonError::into_inner).clone();
     agree::declared_count(&receipt_document, &statement.receipt, &elements)?;
+    tags.insert(manifest::TAGS.to_owned(), digest);
     let mut bundle = Bundle {
         name: name.to_owned(),
         digest,
@@ -65,7 +63,8 @@ pub fn load(
         facts: Vec::new(),
         fact_index: HashMap::new(),
         origins,
-        signed_by_somebody: reader.listing.contains_key(manifest::SIGNATURE),
+        tags,
+        signature: reader.signature()?,
         folder: reader.folder,
     };
     if bundle.origin() == Origin::Transcribed && bundle.files.contains_key(FACTS) {
@@ -98,6 +97,16 @@ pub fn same_digest(place: Place, wanted: Digest, found: Digest) -> Result<(), Re
     Err(WRONG_DIGEST.at(place, format!("sha256 {wanted}"), found.to_string()))
 }
 
+/// What the tag files say.
+struct TagFiles {
+    /// The digest of the bundle, which is that of the tag manifest.
+    digest: Digest,
+    /// The digests of the other tag files.
+    tags: Manifest,
+    /// The digests of the payload.
+    payload: Manifest,
+}
+
 struct Reader {
     folder: Folder,
     listing: Listing,
@@ -106,8 +115,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads and checks the tag files; answers the digest of the bundle and the digests of its payload.
-    fn tag_files(&self, pin: Option<&Digest>) -> Result<(Digest, Manifest), Refusal> {
+    /// Reads and checks the tag files.
+    fn tag_files(&self, pin: Option<&Digest>) -> Result<TagFiles, Refusal> {
         let (tags, digest) = self.source(manifest::TAGS)?;
         if let Some(pin) = pin.filter(|pin| **pin != digest) {
             let place = self.folder.own_place();
@@ -133,7 +142,7 @@ impl Reader {
         let sizes = || self.listing.iter().filter(|(name, _)| name.starts_with("data/"));
         let bytes = sizes().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
         manifest::check_info(&info?, Oxum { bytes, files: sizes().count() })?;
-        Ok((digest, manifest::parse(&payload?)?))
+        Ok(TagFiles { digest, tags, payload: manifest::parse(&payload?)? })
     }
 
     /// A small text file of the bundle and its digest.
@@ -148,18 +157,13 @@ impl Reader {
 
     /// The files on disk are those of the manifest and the tag files, no more and no fewer.
     fn same_files(&self, manifest: &Manifest) -> Result<(), Refusal> {
-        for (name, length) in &self.listing {
+        for name in self.listing.keys() {
             let tag = manifest::LISTED_TAGS.contains(&name.as_str())
                 || name == manifest::TAGS
                 || name == manifest::SIGNATURE;
             if !tag && !manifest.contains_key(name) {
                 let place = self.folder.place(name);
                 return Err(EXTRA_FILE.at(place, "a file that the manifest lists", "this file"));
-            }
-            if name == manifest::SIGNATURE && *length > SIGNATURE_CAP {
-                let expected = format!("at most {SIGNATURE_CAP} bytes");
-                let place = self.folder.place(name);
-                return Err(TOO_LARGE.at(place, expected, format!("{length} bytes")));
             }
         }
         for name in manifest.keys() {
@@ -177,6 +181,12 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// The bytes of the signature, where there is one.
+    fn signature(&self) -> Result<Option<Vec<u8>>, Refusal> {
+        let held = self.listing.contains_key(manifest::SIGNATURE);
+        held.then(|| self.folder.file(manifest::SIGNATURE)?.read(DOCUMENT_CAP)).transpose()
     }
 
     fn receipt(&self, manifest: &Manifest) -> Result<Document, Refusal> {

@@ -3,8 +3,8 @@
 //! [`Bundle::load`] answers only for a folder that is intact and agrees with itself: layout, names,
 //! kinds of files, sizes, digests, strict and canonical documents, chains, finite weights, and the
 //! receipt against the files beside it. Left to others: what the statements mean and whether declared
-//! parameter counts follow from configs and tensor shapes (the claims, through `params`), signatures,
-//! and files that live outside the bundle.
+//! parameter counts follow from configs and tensor shapes (the claims, through `params`), who signed
+//! (`signature`), and files that live outside the bundle.
 
 mod agree;
 mod canonical;
@@ -18,6 +18,7 @@ mod name;
 mod receipt;
 pub(crate) mod record;
 mod seal;
+mod signed;
 mod state;
 mod unfinished;
 mod weights;
@@ -29,15 +30,18 @@ use std::sync::OnceLock;
 
 use crate::digest::Digest;
 use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source, codes};
+use manifest::Manifest;
 
 pub use chain::{Chain, METRICS};
 pub use facts::{Citation, FACTS, Fact, fact_id};
+pub use manifest::SIGNATURE;
 pub use receipt::{
     Checkpoint, Contract, Data, Environment, Listed, Model, Origin, PREDICATE, RECEIPT, Receipt,
     Run, SCHEMA, STATEMENT, Seeds, Slice, Statement, Trainer,
 };
 pub use record::Open;
 pub use seal::seal;
+pub use signed::add_signature;
 pub use state::saved_weights_name;
 pub use unfinished::Unfinished;
 pub use weights::{FiniteScan, Float, TensorBytes, WeightsReader};
@@ -105,7 +109,8 @@ pub struct Bundle {
     facts: Vec<Fact>,
     fact_index: std::collections::HashMap<String, usize>,
     origins: BTreeMap<String, String>,
-    signed_by_somebody: bool,
+    tags: Manifest,
+    signature: Option<Vec<u8>>,
 }
 
 /// One payload file of a bundle.
@@ -219,9 +224,15 @@ impl Bundle {
         self.origins.get(file).map(String::as_str)
     }
 
-    /// Whether it holds a signature file; who signed, and what, is not looked at here.
-    pub fn holds_signature(&self) -> bool {
-        self.signed_by_somebody
+    /// The bytes of its signature file, where it has one; who signed, and what, is not looked at here.
+    pub fn signature(&self) -> Option<&[u8]> {
+        self.signature.as_deref()
+    }
+
+    /// The digests of what a signature is about: of every file but the signature itself.
+    pub fn signed_files(&self) -> BTreeMap<&str, Digest> {
+        let payload = self.files.iter().map(|(name, file)| (name.as_str(), file.digest));
+        payload.chain(self.tags.iter().map(|(name, digest)| (name.as_str(), *digest))).collect()
     }
 
     /// The place of one of its files in messages.

@@ -93,6 +93,10 @@ pub enum Command {
     Explain(Explain),
     /// Writes receipt and manifests of a folder of transcribed evidence anew
     Seal(Seal),
+    /// Makes a key that signs, and the public one that verifies
+    Keygen(Keygen),
+    /// Signs bundles: says by `receipt.sig` who vouches for their files
+    Sign(Sign),
 }
 
 #[derive(Debug, Args)]
@@ -115,6 +119,9 @@ pub struct Verify {
     /// The weakest method that counts as verified
     #[arg(long, value_enum, value_name = "METHOD")]
     pub min_method: Option<MinMethod>,
+    /// A public key in PEM, of which one must have signed each bundle; may be repeated
+    #[arg(long, value_name = "PEM")]
+    pub pubkey: Vec<PathBuf>,
     /// What of training is executed again: nothing, what fits into the budget, or everything that claims
     /// and bundles name
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Replays::None)]
@@ -459,6 +466,23 @@ pub enum Listing {
 pub struct Explain {
     /// A code such as `identity::differs`, a kind, a formula, `values`, `slices` or `scope`
     pub name: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Keygen {
+    /// The file for the private key; the public one stands beside it, with `.pub` at the end
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Sign {
+    /// The private key, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The folders of the bundles
+    #[arg(required = true, value_name = "BUNDLE")]
+    pub bundles: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -30,7 +30,7 @@ pub fn run(root: &Path, own: &args::Coverage, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let one = |refusal: Refusal| vec![refusal];
     let post = Post::load(root, &own.post).map_err(one)?;
-    let mut shelf = Shelf::new(1);
+    let mut shelf = Shelf::new(1, &[]);
     shelf.fetch(root, &post)?;
     let judged = judge(&post, &shelf.library, 1);
     let name = own.text.display().to_string();

@@ -16,7 +16,8 @@ use crate::source::{Code, Place, Refusal};
 #[cfg(feature = "train")]
 use crate::train;
 use crate::{
-    contract, evidence, import, lock, params, replay, rests, source, study, tasks, verify,
+    contract, evidence, import, lock, params, replay, rests, signature, source, study, tasks,
+    verify,
 };
 
 /// What a pass shows, and what it does not.
@@ -180,6 +181,7 @@ pub fn codes() -> Vec<&'static Code> {
     let families = [
         source::CODES,
         bundle::CODES,
+        signature::CODES,
         params::CODES,
         contract::CODES,
         post::CODES,

@@ -18,6 +18,7 @@ mod params;
 #[cfg(feature = "train")]
 mod replay;
 mod seal;
+mod sign;
 mod stats;
 #[cfg(feature = "train")]
 mod train;
@@ -84,6 +85,8 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::List(own) => list::list(common, own, output),
         Command::Explain(own) => list::explain(own, output),
         Command::Seal(own) => seal::run(own, output),
+        Command::Keygen(own) => sign::keygen(own, output),
+        Command::Sign(own) => sign::run(own, output),
     }
 }
 

@@ -31,7 +31,7 @@ pub fn run(root: &Path, own: &args::Mutate, output: &Output) -> Answer {
     let ids = if all { post::list(root).map_err(one)? } else { own.post.clone() };
     let posts =
         ids.iter().map(|id| Post::load(root, id)).collect::<Result<Vec<_>, _>>().map_err(one)?;
-    let mut shelf = Shelf::new(1);
+    let mut shelf = Shelf::new(1, &[]);
     for post in &posts {
         shelf.fetch(root, post)?;
     }

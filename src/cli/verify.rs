@@ -1,6 +1,6 @@
 //! `repro verify`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::args::{MinMethod, MinOrigin, Replays, Verify};
 use super::output::Output;
@@ -8,8 +8,9 @@ use super::{Answer, BAD_USAGE, CANNOT_WRITE};
 use crate::lock;
 use crate::outcome::{ExitStatus, Method, Origin, Report};
 use crate::post;
+use crate::signature::PublicKey;
 use crate::source::{Document, Place, Refusal, Source};
-use crate::verify::{self, Minimum, Replayer};
+use crate::verify::{self, Demands, Replayer};
 
 /// Runs the command.
 pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
@@ -21,9 +22,12 @@ pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
         return Err(vec![BAD_USAGE.at(Place::file("--replay"), expected, "both")]);
     }
     let ids = posts(root, own)?;
+    let demands = demands(own).map_err(|refusal| vec![refusal])?;
+    let asked =
+        Asked { ids: &ids, bundles: &own.bundles, demands: &demands, threads: threads.max(1) };
     let mut report = match own.replay {
-        Replays::None => judged(root, &ids, own, threads.max(1), None),
-        Replays::Auto | Replays::All => match replaying(root, &ids, own, threads.max(1), output)? {
+        Replays::None => asked.judged(root, None),
+        Replays::Auto | Replays::All => match replaying(root, &asked, own, output)? {
             Ok(report) => report,
             Err(status) => return Ok(status),
         },
@@ -40,30 +44,33 @@ pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
     Ok(if recorded { ExitStatus::Verified } else { report.exit_status() })
 }
 
-/// The posts and bundles, judged.
-fn judged(
-    root: &Path,
-    ids: &[String],
-    own: &Verify,
+/// What is to be judged, and how.
+struct Asked<'a> {
+    ids: &'a [String],
+    bundles: &'a [PathBuf],
+    demands: &'a Demands,
     threads: usize,
-    mut replayer: Option<&mut dyn Replayer>,
-) -> Report {
-    let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-    let mut report = verify::verify_with(root, ids, minimum(own), threads, lent);
-    for bundle in &own.bundles {
+}
+
+impl Asked<'_> {
+    /// The posts and bundles, judged.
+    fn judged(&self, root: &Path, mut replayer: Option<&mut dyn Replayer>) -> Report {
         let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-        verify::inspect(bundle, threads, &mut report, lent);
+        let mut report = verify::verify_with(root, self.ids, self.demands, self.threads, lent);
+        for bundle in self.bundles {
+            let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
+            verify::inspect(bundle, self.demands, self.threads, &mut report, lent);
+        }
+        report
     }
-    report
 }
 
 /// The same with replays; another status where the device is not there.
 #[cfg(feature = "train")]
 fn replaying(
     root: &Path,
-    ids: &[String],
+    asked: &Asked<'_>,
     own: &Verify,
-    threads: usize,
     output: &Output,
 ) -> Result<Result<Report, ExitStatus>, Vec<Refusal>> {
     use super::replay::{Planned, device};
@@ -75,20 +82,19 @@ fn replaying(
     }
     let budget = budget(&own.budget).map_err(|refusal| vec![refusal])?;
     let budget = (own.replay == Replays::Auto).then_some(budget);
-    let machine = Machine { isa: Isa::best(), threads };
+    let machine = Machine { isa: Isa::best(), threads: asked.threads };
     let studies = || root.join("repro").join("studies");
     let corpora = Corpora::new(own.data.clone().unwrap_or_else(studies));
     let mut planned = Planned::new(output, machine, corpora, budget);
-    Ok(Ok(judged(root, ids, own, threads, Some(&mut planned))))
+    Ok(Ok(asked.judged(root, Some(&mut planned))))
 }
 
 /// Without the trainer nothing can be executed.
 #[cfg(not(feature = "train"))]
 fn replaying(
     _: &Path,
-    _: &[String],
+    _: &Asked<'_>,
     _: &Verify,
-    _: usize,
     output: &Output,
 ) -> Result<Result<Report, ExitStatus>, Vec<Refusal>> {
     output.say("this program was built without the trainer, and cannot replay");
@@ -117,8 +123,9 @@ fn posts(root: &Path, own: &Verify) -> Result<Vec<String>, Vec<Refusal>> {
     Ok(ids)
 }
 
-fn minimum(own: &Verify) -> Minimum {
-    Minimum {
+fn demands(own: &Verify) -> Result<Demands, Refusal> {
+    Ok(Demands {
+        keys: own.pubkey.iter().map(|path| PublicKey::load(path)).collect::<Result<_, _>>()?,
         origin: own.min_origin.map(|origin| match origin {
             MinOrigin::Transcribed => Origin::Transcribed,
             MinOrigin::Emitted => Origin::Emitted,
@@ -129,7 +136,7 @@ fn minimum(own: &Verify) -> Minimum {
             MinMethod::Recomputed => Method::Recomputed,
             MinMethod::Replayed => Method::Replayed,
         }),
-    }
+    })
 }
 
 /// Reads the lock file and notes the differences, or why it cannot be used.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::bundle::Bundle;
+use crate::outcome::SignatureReport;
 use crate::params::Objects;
 use crate::replay::Replays;
 use crate::source::{Document, Node, Refusal};
@@ -19,6 +20,7 @@ pub struct Library {
     studies: BTreeMap<String, Study>,
     present: Vec<Present>,
     replaced: HashMap<(String, String), Document>,
+    signatures: BTreeMap<(String, String), SignatureReport>,
     objects: Mutex<Counted>,
     replays: Replays,
 }
@@ -53,6 +55,16 @@ impl Library {
     pub(super) fn bundles_of(&self, id: &str) -> impl Iterator<Item = &str> {
         let of = move |present: &&Present| present.study == id;
         self.present.iter().filter(of).map(|present| present.bundle.as_str())
+    }
+
+    /// Says what became of a bundle's signature, given the keys that were pinned for it in a post.
+    pub fn set_signature(&mut self, post: &str, bundle: &str, signature: SignatureReport) {
+        self.signatures.insert((post.to_owned(), bundle.to_owned()), signature);
+    }
+
+    /// What became of a bundle's signature.
+    pub fn signature(&self, post: &str, bundle: &str) -> Option<&SignatureReport> {
+        self.signatures.get(&(post.to_owned(), bundle.to_owned()))
     }
 
     /// Says what was executed again.

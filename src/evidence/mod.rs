@@ -192,7 +192,7 @@ impl<'a> Evidence<'a> {
         // However a fact is pointed at, it stays the fact that was typed from one place.
         let odd = file == FACTS && bundle.fact_at(file, &pointer).is_none();
         let exhibit = exhibit(bundle, file, &if odd { node.pointer() } else { pointer });
-        self.shown.borrow_mut().push((exhibit.clone(), bundle.origin().into()));
+        self.show(bundle, exhibit.clone());
         self.printed.borrow_mut().extend(node.printed().ok());
         Ok(Datum { node, exhibit })
     }
@@ -285,7 +285,7 @@ impl<'a> Evidence<'a> {
     pub fn objects(&self, reference: Node) -> Result<Arc<Objects>, Refusal> {
         let bundle = self.bundle_of(reference)?;
         let file = self.file_of(reference)?;
-        self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
+        self.show(bundle, exhibit(bundle, file, ""));
         let key = (bundle.name().to_owned(), file.to_owned());
         if let Some(objects) = self.library.counted().get(&key) {
             return Ok(Arc::clone(objects));
@@ -300,7 +300,7 @@ impl<'a> Evidence<'a> {
     pub fn document(&self, reference: Node) -> Result<&'a Document, Refusal> {
         let bundle = self.bundle_of(reference)?;
         let file = self.file_of(reference)?;
-        self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
+        self.show(bundle, exhibit(bundle, file, ""));
         self.library.document(bundle.name(), file, reference)
     }
 
@@ -322,7 +322,7 @@ impl<'a> Evidence<'a> {
     pub fn run(&self, id: &str) -> Option<&'a Bundle> {
         let pinned = self.post.pins.iter().any(|pin| pin.name == id);
         let bundle = self.library.bundle(id).filter(|_| pinned)?;
-        self.shown.borrow_mut().push((exhibit(bundle, RECEIPT, ""), bundle.origin().into()));
+        self.show(bundle, exhibit(bundle, RECEIPT, ""));
         Some(bundle)
     }
 
@@ -331,14 +331,21 @@ impl<'a> Evidence<'a> {
         let bundle = self.bundle_of(reference)?;
         let slice = bundle.receipt().slices.iter().find(|slice| extent.lies_in(slice));
         let file = slice.map_or(RECEIPT, |slice| slice.file.as_str());
-        self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
+        self.show(bundle, exhibit(bundle, file, ""));
         Ok(self.library.replays().get(&(bundle.name().to_owned(), extent)))
     }
 
     /// A parsed file of a bundle; a refusal stands at `asked`.
     pub fn file(&self, bundle: &Bundle, file: &str, asked: Node) -> Result<&'a Document, Refusal> {
-        self.shown.borrow_mut().push((exhibit(bundle, file, ""), bundle.origin().into()));
+        self.show(bundle, exhibit(bundle, file, ""));
         self.library.document(bundle.name(), file, asked)
+    }
+
+    /// Notes a piece of evidence with the origin of its bundle.
+    fn show(&self, bundle: &Bundle, exhibit: Exhibit) {
+        let signature = self.library.signature(&self.post.id, bundle.name());
+        let origin = Origin::from(bundle.origin()).vouched_for(signature);
+        self.shown.borrow_mut().push((exhibit, origin));
     }
 
     fn file_of<'n>(&self, reference: Node<'n>) -> Result<&'n str, Refusal> {

@@ -3,7 +3,7 @@
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
-use crate::outcome::{ClaimReport, LockDifference, PostReport, Report, Verdict};
+use crate::outcome::{ClaimReport, LockDifference, PostReport, Report, SignatureReport, Verdict};
 use crate::source::Refusal;
 
 use super::visible::{prose, visible};
@@ -44,6 +44,12 @@ fn suite(report: &Report, post: &PostReport) -> TestSuite {
         };
         let mut case = TestCase::new(visible(&claim.id), status);
         case.set_classname(format!("{}.{}", visible(&post.id), claim.kind));
+        suite.add_test_case(case);
+    }
+    for bundle in &post.bundles {
+        let Some(signature) = &bundle.signature else { continue };
+        let mut case = TestCase::new(visible(&bundle.name), vouched(signature));
+        case.set_classname(format!("{}.signature", visible(&post.id)));
         suite.add_test_case(case);
     }
     if report.replayed > 0 {
@@ -100,6 +106,19 @@ fn judged(claim: &ClaimReport, below_minimum: bool) -> TestCaseStatus {
     ];
     let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
     status.set_description(facts.join("\n"));
+    status
+}
+
+/// A signature; one whose key nobody pinned is no reason for a gate to stop.
+fn vouched(signature: &SignatureReport) -> TestCaseStatus {
+    let mut status = match signature.verdict {
+        Verdict::Verified => return TestCaseStatus::success(),
+        Verdict::Refuted => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Verdict::Inconclusive | Verdict::Unchecked => TestCaseStatus::skipped(),
+    };
+    let word = signature.verdict.word();
+    status.set_message(format!("{word}: {}", prose(&signature.reason)));
+    status.set_type(signature.code.map_or(word, |code| code.id));
     status
 }
 

@@ -89,6 +89,9 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
             claims.into_iter().map(row),
         );
     }
+    let signatures = wording::signatures(post, |_| true).into_iter();
+    let signatures = signatures.map(|words| vec![escaped(&words)]);
+    sheet.table(&format!("{owner}signatures"), &["bundles"], signatures);
     sheet.table(
         &format!("{owner}also"),
         &["code", "place", "what"],

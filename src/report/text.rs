@@ -36,6 +36,8 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
     if report.locked.is_none() || (options.verbose && !options.quiet) {
         report.posts.iter().for_each(|post| text.post(post));
         text.total(report);
+    } else {
+        report.posts.iter().for_each(|post| text.signatures(post));
     }
     text.below_minimum(&report.below_minimum);
     text.page.blank();
@@ -145,6 +147,7 @@ impl Text<'_> {
         let (decisions, digits) = refuted.split_at(decisive);
         self.group(&remarks, Verdict::Refuted, "refuted, and a decision changes", decisions);
         self.group(&remarks, Verdict::Refuted, "refuted, no decision changes", digits);
+        self.signatures(post);
         if self.options.quiet {
             return;
         }
@@ -158,6 +161,20 @@ impl Text<'_> {
         }
         if self.options.verbose {
             self.bundles(&post.bundles);
+        }
+    }
+
+    /// What became of signatures; they are no claims.
+    fn signatures(&mut self, post: &PostReport) {
+        let quiet = self.options.quiet;
+        let said = wording::signatures(post, |verdict| !quiet || verdict == Verdict::Refuted);
+        if said.is_empty() {
+            return;
+        }
+        self.page.blank();
+        self.page.paragraph(0, 2, BOLD, "signatures");
+        for words in said {
+            self.page.paragraph(2, INDENT, PLAIN, &words);
         }
     }
 

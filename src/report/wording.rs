@@ -1,9 +1,10 @@
 //! How claims are put in words, the same in every format for people.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::outcome::{
-    ClaimReport, Finding, LockDifference, Method, Origin, PostReport, Summary, Verdict, Weight,
+    ClaimReport, Finding, LockDifference, Method, Origin, PinnedBy, PostReport, Summary, Verdict,
+    Weight,
 };
 
 use super::visible::{clipped, prose, visible};
@@ -48,6 +49,27 @@ pub(super) fn verified_as(count: usize, claim: &ClaimReport) -> String {
         Some(method) => format!("{count} {} from {origin} evidence", method.word()),
         None => format!("{count} from {origin} evidence"),
     }
+}
+
+/// What became of the signatures of a post's bundles, those alike together: "2 by sha256:…, which you named".
+pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec<String> {
+    let mut alike: BTreeMap<String, usize> = BTreeMap::new();
+    let held = post.bundles.iter().filter_map(|bundle| Some((bundle, bundle.signature.as_ref()?)));
+    for (bundle, signature) in held.filter(|(_, signature)| of(signature.verdict)) {
+        let key = signature.key.as_deref().map_or("a certificate".to_owned(), visible);
+        let words = match (signature.verdict, signature.pinned_by) {
+            (Verdict::Verified, Some(PinnedBy::Caller)) => format!("by {key}, as asked"),
+            (Verdict::Verified, _) => format!("by {key}, which only the author pinned"),
+            (Verdict::Unchecked | Verdict::Inconclusive, _) => {
+                format!("by {key}, unchecked: {}", prose(&signature.reason))
+            }
+            (Verdict::Refuted, _) => {
+                format!("of {}, refuted: {}", visible(&bundle.name), prose(&signature.reason))
+            }
+        };
+        *alike.entry(words).or_default() += 1;
+    }
+    alike.into_iter().map(|(words, count)| format!("{count} {words}")).collect()
 }
 
 /// Whether being wrong would turn a conclusion.

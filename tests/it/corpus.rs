@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use repro::claims::{KINDS, SHARED_CODES};
 use repro::outcome::{ExitStatus, Report, Severity, Verdict};
 use repro::report::{Format, Options, render};
-use repro::verify::{Minimum, Replayer, verify_with};
+use repro::verify::{Demands, Replayer, verify_with};
 
 use crate::replay::Executing;
 
@@ -23,7 +23,7 @@ fn judged(kind: &str, root: &str) -> Option<Report> {
     let folder = folder(kind, root);
     let judged = || {
         let replayer: &mut dyn Replayer = &mut Executing { leaving_out: &["0..3"] };
-        verify_with(&folder, &[kind.to_owned()], Minimum::default(), 1, Some(replayer))
+        verify_with(&folder, &[kind.to_owned()], &Demands::default(), 1, Some(replayer))
     };
     (root != "cases" || folder.is_dir()).then(judged)
 }

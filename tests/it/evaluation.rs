@@ -10,7 +10,7 @@ use repro::train::evaluate::{Evaluation, HeldOut, evaluate};
 use repro::train::record::Record;
 use repro::train::scorer::{Rows, Scorer};
 use repro::train::tasks::Suite;
-use repro::verify::{Minimum, verify};
+use repro::verify::{Demands, verify};
 
 /// A source that has seen a text: a token costs less, the more often it followed the one before.
 struct Bigrams([[u32; 256]; 256]);
@@ -158,7 +158,7 @@ fn claims_read_what_an_evaluation_writes() {
     }
     std::fs::create_dir_all(folder.path().join("repro")).unwrap();
     std::fs::write(folder.path().join("repro/post.toml"), post).unwrap();
-    let report = verify(folder.path(), &["post".to_owned()], Minimum::default(), 2);
+    let report = verify(folder.path(), &["post".to_owned()], &Demands::default(), 2);
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     for claim in &report.posts[0].claims {
         assert_eq!(claim.outcome.verdict, Verdict::Verified, "{claim:?}");

@@ -10,7 +10,7 @@ fn mutants() -> Vec<Mutant> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let ids = post::list(root).unwrap();
     let posts: Vec<_> = ids.iter().map(|id| Post::load(root, id).unwrap()).collect();
-    let mut shelf = Shelf::new(1);
+    let mut shelf = Shelf::new(1, &[]);
     for post in &posts {
         shelf.fetch(root, post).unwrap();
     }

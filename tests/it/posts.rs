@@ -7,7 +7,7 @@ use repro::outcome::{ExitStatus, Method, Origin, Report, Verdict};
 use repro::post::{self, Post};
 use repro::report::{Format, Options, render};
 use repro::source::Source;
-use repro::verify::{Minimum, Shelf, judge, verify};
+use repro::verify::{Demands, Shelf, judge, verify};
 
 use crate::shared;
 
@@ -23,7 +23,7 @@ fn root() -> &'static Path {
 
 fn report(ids: &[&str], threads: usize) -> Report {
     let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
-    verify(root(), &ids, Minimum::default(), threads)
+    verify(root(), &ids, &Demands::default(), threads)
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn every_number_of_our_own_reports_is_recomputed() {
 /// Each number of a publication has a claim that binds it, or a reason why none does.
 fn every_number_is_accounted_for(id: &str, source: &str, path: &Path) {
     let post = Post::load(root(), id).unwrap();
-    let mut shelf = Shelf::new(1);
+    let mut shelf = Shelf::new(1, &[]);
     shelf.fetch(root(), &post).unwrap();
     let judged = judge(&post, &shelf.library, 1).post;
     let name = path.file_name().unwrap().to_str().unwrap().to_owned();

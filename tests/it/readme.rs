@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use repro::report::{Format, Options, render};
-use repro::verify::{Minimum, verify};
+use repro::verify::{Demands, verify};
 
 fn readme() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
@@ -19,7 +19,7 @@ fn block<'a>(text: &'a str, from: &str, to: &str) -> Vec<&'a str> {
 #[test]
 fn the_excerpt_is_of_the_report() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let report = verify(root, &["0004".to_owned()], Minimum::default(), 1);
+    let report = verify(root, &["0004".to_owned()], &Demands::default(), 1);
     let drawn = render(&report, Format::Text, &Options::default());
     let readme = readme();
     let excerpt =

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use repro::outcome::{
-    BundleReport, ClaimReport, Exhibit, Finding, LockDifference, Method, Origin, Outcome,
-    PostReport, Referee, Report, Severity, Verdict, Weight,
+    BundleReport, ClaimReport, Exhibit, Finding, LockDifference, Method, Origin, Outcome, PinnedBy,
+    PostReport, Referee, Report, Severity, SignatureReport, Verdict, Weight,
 };
 use repro::report::{Format, Options, SCOPE, github_summary, render, render_failure};
 use repro::source::{Code, Document, Place, Refusal, Source};
@@ -194,6 +194,13 @@ fn post() -> PostReport {
             name: "nmoe-0003".to_owned(),
             digest: format!("sha256:{}", "0123456789abcdef".repeat(4)),
             origin: Origin::Transcribed,
+            signature: Some(SignatureReport {
+                verdict: Verdict::Verified,
+                key: Some(format!("sha256:{}", "fedcba9876543210".repeat(4))),
+                pinned_by: Some(PinnedBy::Author),
+                code: None,
+                reason: String::new(),
+            }),
         }],
         claims,
         findings,
