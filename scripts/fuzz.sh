@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 budget=${1:-900}
 shift $(($# > 0 ? 1 : 0))
-if [ $# -gt 0 ]; then targets=("$@"); else targets=(bundle decimal header import json post tables); fi
+if [ $# -gt 0 ]; then targets=("$@"); else targets=(bundle decimal envelope header import json post tables); fi
 kept=$PWD/target/fuzz
 document=tests/docs/fuzzing.md
 triple=$(rustc -vV | sed -n 's/^host: //p')
@@ -38,6 +38,7 @@ readers() {
   case $1 in
     bundle) ls src/bundle/{agree,canonical,chain,facts,folder,lines,load,manifest,name,receipt,record,weights}.rs ;;
     decimal) ls src/decimal/{grammar,printed,interval,render,agreement,float}.rs ;;
+    envelope) ls src/signature/{envelope,statement,mod}.rs ;;
     header) ls src/params/checkpoint/header.rs src/bundle/weights.rs ;;
     import) ls src/import/{speedrun,mlperf,jsonl,csv,hf_trainer,log,columns,run,convergence}.rs ;;
     json) ls src/source/{json,pointer,code}.rs ;;
@@ -68,15 +69,23 @@ fuzz() {
   done
 }
 
-# Runs the corpus once more in a build that counts lines, and prints those of the reader's files that ran and
-# those that have code.
+# Runs the corpus once more in a build that counts lines; answers how many lines of the reader's files ran, and
+# how many have code. Of each file the two numbers are kept.
 coverage() {
-  local target=$1 raw=$kept/runs/$1.profraw replay=$kept/coverage/debug/examples/replay
+  local target=$1 kept_as=$kept/runs/$1 replay=$kept/coverage/debug/examples/replay
   # shellcheck disable=SC2046
-  LLVM_PROFILE_FILE=$raw "$replay" "$target" "$kept/corpus/$target" $(seeds "$target") >"$kept/runs/$target.replayed"
-  # shellcheck disable=SC2046
-  "$kept/tools/debug/examples/lines" "$raw" "$replay" $(readers "$target") >"$kept/runs/$target.lines"
-  awk '{ ran += $2; lines += $3 } END { printf "%d %d", ran, lines }' "$kept/runs/$target.lines"
+  LLVM_PROFILE_FILE=$kept_as.profraw "$replay" "$target" "$kept/corpus/$target" $(seeds "$target") >"$kept_as.replayed"
+  cov show --instr-profile "$kept_as.profraw" --object "$replay" >"$kept_as.shown"
+  for file in $(readers "$target"); do
+    # a line is `NUMBER|HITS|TEXT`, without hits where it has no code
+    awk -F'|' -v file="$file" -v path="$PWD/$file" '
+      $0 == path { here = 1; next }
+      here && $1 !~ /^ *[0-9]+$/ { here = 0 }
+      here && $2 ~ /[0-9]/ { lines++; ran += $2 > 0 }
+      END { print file, ran + 0, lines + 0 }' "$kept_as.shown"
+  done >"$kept_as.lines"
+  rm "$kept_as.shown"
+  awk '{ ran += $2; lines += $3 } END { print ran + 0, lines + 0 }' "$kept_as.lines"
 }
 
 row() {
@@ -84,14 +93,13 @@ row() {
   read -r ran lines <<<"$(coverage "$target")"
   awk -v name="$target" -v cpu="$(total "$target" 2)" -v runs="$(total "$target" 1)" \
     -v corpus="$(find "$kept/corpus/$target" -type f | wc -l)" -v ran="$ran" -v lines="$lines" \
-    'BEGIN { printf "| `%s` | %.1f | %d | %d | %d of %d (%.1f%%) |\n", name, cpu / 60, runs, corpus, ran, lines, 100 * ran / lines }'
+    'BEGIN { printf "| `%s` | %.1f | %d | %d | %d of %d (%.1f%%) |\n", name, cpu / 60, runs, corpus, ran, lines, lines ? 100 * ran / lines : 0 }'
 }
 
 manifest=tests/fuzz/Cargo.toml
 cargo fuzz build --fuzz-dir tests/fuzz --sanitizer none --debug-assertions --target-dir "$kept"
 for target in "${targets[@]}"; do fuzz "$target"; done
 
-cargo build --locked --manifest-path $manifest --example lines --features lines --target-dir "$kept/tools"
 LLVM_PROFILE_FILE=$kept/runs/build.profraw RUSTFLAGS=-Cinstrument-coverage \
   cargo build --locked --manifest-path $manifest --example replay --target-dir "$kept/coverage"
 {

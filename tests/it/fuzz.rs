@@ -144,6 +144,11 @@ fn printed_decimals_keep_their_promises() {
 }
 
 #[test]
+fn envelopes_keep_their_promises() {
+    run("envelope", 1500);
+}
+
+#[test]
 fn headers_keep_their_promises() {
     run("header", 4000);
 }

@@ -12,7 +12,7 @@ use repro::bundle::{Bundle, Origin};
 use repro::digest::{Digest, canonical};
 use serde_json::{Map, Value as Json, json};
 
-use super::{in_folder, refused, tree};
+use super::{new_folder, refused, tree};
 
 /// The most files that one input makes.
 const FILES_CAP: usize = 24;
@@ -29,12 +29,11 @@ pub fn check(bytes: &[u8]) {
         b's' => seal(&mut files),
         _ => return,
     }
-    in_folder(|folder| {
-        let folder = folder.join("run-1");
-        if put(&files, &folder) {
-            load(&folder);
-        }
-    });
+    let parent = new_folder();
+    let folder = parent.path().join("run-1");
+    if put(&files, &folder) {
+        load(&folder);
+    }
 }
 
 /// The files of a listing, by name.

@@ -7,7 +7,7 @@ use repro::bundle::Bundle;
 use repro::import::{Figures, Format, Import, Options, Reference, Run, read, write};
 use repro::source::{Document, Source};
 
-use super::{in_folder, refused};
+use super::{new_folder, refused};
 
 /// A log is read twice alike, into rows by rising step with numbers that are finite or say that they are not;
 /// what is read can be written as a bundle, which loads.
@@ -22,10 +22,9 @@ pub fn check(bytes: &[u8]) {
         b'r' => return reference(log),
         _ => return,
     };
-    in_folder(|folder| {
-        fs::write(folder.join(name), log).expect("the log can be written");
-        imported(format, folder, name);
-    });
+    let folder = new_folder();
+    fs::write(folder.path().join(name), log).expect("the log can be written");
+    imported(format, folder.path(), name);
 }
 
 /// The reference convergence points of a benchmark.

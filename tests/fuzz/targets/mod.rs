@@ -4,6 +4,7 @@
 
 pub mod bundle;
 pub mod decimal;
+pub mod envelope;
 pub mod header;
 pub mod import;
 pub mod json;
@@ -11,9 +12,10 @@ pub mod post;
 pub mod tables;
 mod tree;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use repro::source::Refusal;
+use tempfile::TempDir;
 
 /// A reader under test.
 pub struct Target {
@@ -27,6 +29,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "bundle", check: bundle::check },
     Target { name: "decimal", check: decimal::check },
+    Target { name: "envelope", check: envelope::check },
     Target { name: "header", check: header::check },
     Target { name: "import", check: import::check },
     Target { name: "json", check: json::check },
@@ -46,12 +49,19 @@ fn refused(refusal: &Refusal, text: Option<&[u8]>) {
     }
 }
 
-/// Runs `work` in an empty folder, on the memory file system where there is one, and removes the folder.
-fn in_folder<T>(work: impl FnOnce(&Path) -> T) -> T {
+/// An empty folder, on the memory file system where there is one.
+fn new_folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     let folder = match memory.is_dir() {
         true => tempfile::tempdir_in(memory),
         false => tempfile::tempdir(),
     };
-    work(folder.expect("a folder for the files of the input").path())
+    folder.expect("a folder for the files of the input")
+}
+
+/// The folder of the fixtures, from the project or from the crate of the fuzzers.
+fn corpus() -> PathBuf {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["tests/corpus", "../corpus"].map(|folder| crate_folder.join(folder));
+    folders.into_iter().find(|folder| folder.is_dir()).expect("the fixtures of the kinds")
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use repro::evidence::Library;
@@ -11,7 +11,7 @@ use repro::post::{self, Post};
 use repro::source::{Document, Source};
 use repro::verify::{self, Shelf};
 
-use super::{refused, tree};
+use super::{corpus, refused, tree};
 
 /// What is TOML has places; what is a post is judged twice alike: without evidence, and with that of the
 /// fixtures of its first claim's kind.
@@ -58,13 +58,6 @@ fn fixtures(kind: &str) -> Option<Rc<Library>> {
         let read = || evidence(&corpus().join(kind).join("cases")).map(Rc::new);
         known.entry(kind.to_owned()).or_insert_with(read).clone()
     })
-}
-
-/// The folder of the fixtures, from the project or from the crate of the fuzzers.
-fn corpus() -> PathBuf {
-    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["tests/corpus", "../corpus"].map(|folder| crate_folder.join(folder));
-    folders.into_iter().find(|folder| folder.is_dir()).expect("the fixtures of the kinds")
 }
 
 fn evidence(root: &Path) -> Option<Library> {
