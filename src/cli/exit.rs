@@ -4,7 +4,7 @@
 pub const TABLE: &str = "\
 Exit status, the highest rule first:
   2  bad usage, or an input that cannot be read or is refused
-  1  a claim is refuted; with --locked: a verdict differs from the recorded one
+  1  a claim or a signature is refuted; with --locked: a verdict differs from the recorded one
   4  something explicitly asked for could not run
   3  nothing refuted, something inconclusive or unchecked, or below a minimum asked for
   0  every claim verified; with --locked: all verdicts as recorded";

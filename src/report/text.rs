@@ -37,7 +37,7 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
         report.posts.iter().for_each(|post| text.post(post));
         text.total(report);
     } else {
-        report.posts.iter().for_each(|post| text.signatures(post));
+        report.posts.iter().for_each(|post| text.signatures(post, true));
     }
     text.below_minimum(&report.below_minimum);
     text.page.blank();
@@ -147,7 +147,7 @@ impl Text<'_> {
         let (decisions, digits) = refuted.split_at(decisive);
         self.group(&remarks, Verdict::Refuted, "refuted, and a decision changes", decisions);
         self.group(&remarks, Verdict::Refuted, "refuted, no decision changes", digits);
-        self.signatures(post);
+        self.signatures(post, self.options.quiet);
         if self.options.quiet {
             return;
         }
@@ -164,10 +164,9 @@ impl Text<'_> {
         }
     }
 
-    /// What became of signatures; they are no claims.
-    fn signatures(&mut self, post: &PostReport) {
-        let quiet = self.options.quiet;
-        let said = wording::signatures(post, |verdict| !quiet || verdict == Verdict::Refuted);
+    /// What became of signatures, or only of those that are wrong; they are no claims.
+    fn signatures(&mut self, post: &PostReport, wrong_only: bool) {
+        let said = wording::signatures(post, |verdict| !wrong_only || verdict == Verdict::Refuted);
         if said.is_empty() {
             return;
         }

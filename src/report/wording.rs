@@ -51,15 +51,18 @@ pub(super) fn verified_as(count: usize, claim: &ClaimReport) -> String {
     }
 }
 
-/// What became of the signatures of a post's bundles, those alike together: "2 by sha256:…, which you named".
+/// What became of the signatures of a post's bundles, those alike together: "2 by sha256:…, as asked".
 pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec<String> {
     let mut alike: BTreeMap<String, usize> = BTreeMap::new();
     let held = post.bundles.iter().filter_map(|bundle| Some((bundle, bundle.signature.as_ref()?)));
     for (bundle, signature) in held.filter(|(_, signature)| of(signature.verdict)) {
-        let key = signature.key.as_deref().map_or("a certificate".to_owned(), visible);
+        let key =
+            signature.key.as_deref().map_or("an unnamed key or a certificate".to_owned(), |key| {
+                clipped(&visible(key), "sha256:".len() + 17)
+            });
         let words = match (signature.verdict, signature.pinned_by) {
             (Verdict::Verified, Some(PinnedBy::Caller)) => format!("by {key}, as asked"),
-            (Verdict::Verified, _) => format!("by {key}, which only the author pinned"),
+            (Verdict::Verified, _) => format!("by {key}, author-pinned"),
             (Verdict::Unchecked | Verdict::Inconclusive, _) => {
                 format!("by {key}, unchecked: {}", prose(&signature.reason))
             }

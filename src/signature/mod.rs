@@ -17,6 +17,7 @@ use crate::source::{DOCUMENT_CAP, Place, Refusal, Source, TOO_LARGE, codes};
 pub use envelope::{Envelope, Material, pre_authentication_encoding};
 pub use key::{PrivateKey, PublicKey, write_pair};
 pub use standing::judge;
+pub use statement::check as check_statement;
 
 codes! {
     UNSIGNED = "signature::unsigned", "the bundle is not signed, and a key was asked for", "ask its author for `receipt.sig`, or verify it without a key";

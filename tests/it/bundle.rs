@@ -187,7 +187,7 @@ const LAYOUT: &[Attack] = &[
         f.disk = |p| fs::write(p.join("receipt.sig"), "").unwrap();
     }),
     (3, "a huge signature", "source::too-large", |f| {
-        f.disk = |p| fs::write(p.join("receipt.sig"), vec![b' '; (1 << 20) + 1]).unwrap();
+        f.disk = |p| fs::write(p.join("receipt.sig"), vec![b' '; (16 << 20) + 1]).unwrap();
     }),
     (3, "no tag manifest", "bundle::missing-file", |f| {
         f.disk = |p| fs::remove_file(p.join("tagmanifest-sha256.txt")).unwrap();

@@ -22,6 +22,7 @@ mod readme;
 mod replay;
 mod report;
 mod shared;
+mod signature;
 mod statistics;
 mod stats;
 #[cfg(feature = "train")]

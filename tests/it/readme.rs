@@ -58,6 +58,8 @@ fn every_command_and_exit_status_is_listed() {
         "list",
         "explain",
         "seal",
+        "keygen",
+        "sign",
     ] {
         assert!(readme.contains(&format!("`repro {command}")), "{command}");
     }

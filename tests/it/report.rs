@@ -414,12 +414,12 @@ fn junit_counts_what_the_report_counts() {
     let drawn = render(&everything(), Format::Junit, &Options::default());
     snapshot("junit", &drawn);
     let parsed = quick_junit::Report::deserialize_from_str(&drawn).unwrap();
-    assert_eq!((parsed.tests, parsed.failures, parsed.errors), (11, 2, 2));
+    assert_eq!((parsed.tests, parsed.failures, parsed.errors), (13, 2, 2));
     let names: Vec<_> = parsed.test_suites.iter().map(|suite| suite.name.as_str()).collect();
     assert_eq!(names, ["0001", "9999", "inputs"]);
     let drawn = render(&locked(), Format::Junit, &Options::default());
     let parsed = quick_junit::Report::deserialize_from_str(&drawn).unwrap();
-    assert_eq!((parsed.tests, parsed.failures, parsed.errors), (8, 3, 0));
+    assert_eq!((parsed.tests, parsed.failures, parsed.errors), (9, 3, 0));
 }
 
 #[test]
@@ -554,7 +554,7 @@ proptest! {
         }
         let junit = render(&report, Format::Junit, &options);
         let parsed = quick_junit::Report::deserialize_from_str(&junit).unwrap();
-        prop_assert_eq!(parsed.tests, 12);
+        prop_assert_eq!(parsed.tests, 14);
         let json = render(&report, Format::Json, &options);
         prop_assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok());
         let github = render(&report, Format::Github, &options);

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Bundles and signatures of `repro` seen by tools of others, and theirs by `repro`:
+#
+#   scripts/interop.sh            checks everything, and that tests/docs/interop.md says so
+#   scripts/interop.sh --write    checks everything, and writes tests/docs/interop.md
+#
+# Needs Python 3 with venv, Node with npm, openssl and coreutils; packages come from PyPI and npm into
+# target/interop, once. The official schemas are among the shared data beside the project, or where
+# REPRO_SHARED_DATA says.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+project=$PWD
+schemas="$(cd "${REPRO_SHARED_DATA:-../shared/data}" && pwd)/oms/schemas/v1.0"
+tools=$project/target/interop
+document=$project/tests/docs/interop.md
+
+python_packages=(bagit==1.9.0 model-signing==1.1.1 pyOpenSSL==26.4.0 'securesystemslib[crypto]==1.6.0'
+  in-toto-attestation==0.9.3 jsonschema==4.26.0 referencing==0.37.0)
+node_packages=(@sigstore/bundle@5.0.1 @sigstore/verify@4.1.3)
+wanted="${python_packages[*]} ${node_packages[*]}"
+if [ "$(cat "$tools/installed" 2>/dev/null)" != "$wanted" ]; then
+  rm -rf "$tools"
+  mkdir -p "$tools"
+  python3 -m venv "$tools/venv"
+  "$tools/venv/bin/pip" install --quiet --disable-pip-version-check "${python_packages[@]}"
+  (cd "$tools" && npm install --silent --no-audit --no-fund --no-save "${node_packages[@]}")
+  echo "$wanted" >"$tools/installed"
+fi
+python=$tools/venv/bin/python
+signer=$tools/venv/bin/model_signing
+cargo build --release --locked --quiet
+repro=$project/target/release/repro
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+report=$work/report.md
+{
+  echo "# Bundles and signatures seen by other tools"
+  echo
+  echo "Written by \`scripts/interop.sh --write\`; \`.ci/run\` runs the script, which fails where a line does not hold."
+  echo "Packages: ${python_packages[*]}; ${node_packages[*]}."
+  echo
+  echo "| bundle | tool | what was seen |"
+  echo "|---|---|---|"
+} >"$report"
+row() {
+  echo "| $1 | $2 | $3 |" >>"$report"
+  echo "$1: $2: $3"
+}
+quietly() {
+  if ! "$@" >"$work/output" 2>&1; then
+    echo "failed: $*" >&2
+    cat "$work/output" >&2
+    exit 1
+  fi
+}
+refuses() {
+  if "$@" >"$work/output" 2>&1; then
+    echo "should have failed: $*" >&2
+    exit 1
+  fi
+}
+
+quietly "$repro" keygen --out "$work/key"
+public=$work/key.pub
+openssl ecparam -name prime256v1 -genkey -noout -out "$work/openssl.pem"
+openssl ec -in "$work/openssl.pem" -pubout -out "$work/openssl.pub" 2>"$work/output"
+
+# A bundle that was typed, one that a trainer wrote, and one of a trainer in Python.
+for name in nmoe-0003 tiny-moe-moe-active12-s1 tiny-moe-torch-moe-s1; do
+  bundle=$work/$name
+  cp -r "receipts/$name" "$bundle"
+  quietly "$repro" sign --key "$work/key" "$bundle"
+  (cd "$bundle" && quietly sha256sum -c --strict --quiet tagmanifest-sha256.txt manifest-sha256.txt)
+  row "$name" "sha256sum -c --strict" "all digests hold"
+  quietly "$python" "$tools/venv/bin/bagit.py" --validate --quiet "$bundle"
+  row "$name" "bagit.py --validate" "a valid bag"
+  quietly "$signer" verify key --signature "$bundle/receipt.sig" --public_key "$public" "$bundle"
+  refuses "$signer" verify key --signature "$bundle/receipt.sig" --public_key "$work/openssl.pub" "$bundle"
+  row "$name" "model_signing verify key" "verified with our key, refused with another"
+  quietly "$python" scripts/interop/envelope.py "$bundle" "$public" "$schemas" "$work"
+  row "$name" "securesystemslib" "the envelope verifies"
+  row "$name" "in-toto-attestation" "what is signed and the receipt are statements"
+  row "$name" "OMS schemas v1.0" "file, envelope, statement and predicate are valid"
+  quietly openssl dgst -sha256 -verify "$public" -signature "$work/sig.der" "$work/pae.bin"
+  row "$name" "openssl dgst -sha256 -verify" "verified"
+  (cd "$tools" && quietly node "$project/scripts/interop/sigstore.mjs" "$bundle/receipt.sig" "$public")
+  row "$name" "@sigstore/verify" "verified, and a changed payload refused"
+  quietly "$repro" verify --pubkey "$public" "$bundle"
+  row "$name" "repro verify --pubkey" "verified"
+  changed=$work/changed
+  rm -rf "$changed" && cp -r "$bundle" "$changed"
+  printf '\n' >>"$changed/bag-info.txt"
+  refuses "$signer" verify key --signature "$changed/receipt.sig" --public_key "$public" "$changed"
+  row "$name" "model_signing verify key" "a changed file refused"
+done
+
+# The other way round: signed by the reference signer with its defaults, inside the bundle and beside it.
+for place in inside beside; do
+  bundle=$work/$place/tiny-moe-moe-active12-s1
+  mkdir -p "$work/$place"
+  cp -r receipts/tiny-moe-moe-active12-s1 "$bundle"
+  if [ "$place" = inside ]; then
+    quietly "$signer" sign key --private_key "$work/openssl.pem" --signature "$bundle/receipt.sig" "$bundle"
+  else
+    (cd "$work/$place" && quietly "$signer" sign key --private_key "$work/openssl.pem" "$bundle")
+    mv "$work/$place/model.sig" "$bundle/receipt.sig"
+  fi
+  quietly "$repro" verify --pubkey "$work/openssl.pub" --min-origin signed "$bundle"
+  refuses "$repro" verify --pubkey "$public" "$bundle"
+  row "tiny-moe-moe-active12-s1" "repro verify --pubkey" \
+    "signed by model_signing with its defaults, $place the bundle: verified; refused with another key"
+done
+# And a private key of ours in the hands of others.
+quietly "$signer" sign key --private_key "$work/key" --signature "$work/model.sig" receipts/nmoe-0003
+quietly openssl pkey -in "$work/key" -check -noout
+row "nmoe-0003" "model_signing sign key, openssl pkey -check" "read the private key of repro keygen"
+
+if [ "${1-}" = --write ]; then
+  mkdir -p "$(dirname "$document")"
+  cp "$report" "$document"
+elif ! diff -u "$document" "$report"; then
+  echo "tests/docs/interop.md is not what was seen: scripts/interop.sh --write" >&2
+  exit 1
+fi
