@@ -52,7 +52,8 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
 
 /// The words of a dictionary: `"word"`, bytes as `\xNN`.
 fn words(name: &str) -> Vec<Vec<u8>> {
-    let text = fs::read_to_string(folder().join("dictionaries").join(format!("{name}.dict"))).unwrap();
+    let text =
+        fs::read_to_string(folder().join("dictionaries").join(format!("{name}.dict"))).unwrap();
     let word = |line: &str| {
         let mut parts = line.trim_matches('"').split("\\x");
         let mut word = parts.next().unwrap_or_default().as_bytes().to_vec();

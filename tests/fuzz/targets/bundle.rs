@@ -42,7 +42,10 @@ fn parse(listing: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut name = None;
     let mut content = Vec::new();
     for line in listing.split_inclusive(|&byte| byte == b'\n') {
-        match line.strip_prefix(b"== ").and_then(|name| std::str::from_utf8(name.trim_ascii_end()).ok()) {
+        match line
+            .strip_prefix(b"== ")
+            .and_then(|name| std::str::from_utf8(name.trim_ascii_end()).ok())
+        {
             Some(next) => {
                 let whole = std::mem::take(&mut content);
                 files.extend(name.replace(next.to_owned()).map(|name| (name, whole)));
@@ -103,7 +106,8 @@ fn put(files: &BTreeMap<String, Vec<u8>>, folder: &Path) -> bool {
 }
 
 fn load(folder: &Path) {
-    let read = |pin: Option<&Digest>, threads| Bundle::load_folder(folder, "receipts/run-1", pin, threads);
+    let read =
+        |pin: Option<&Digest>, threads| Bundle::load_folder(folder, "receipts/run-1", pin, threads);
     let bundle = match read(None, 1) {
         Ok(bundle) => bundle,
         Err(refusal) => {

@@ -63,9 +63,11 @@ fn about(file: &[u8], bundle: &Bundle) {
     let statement: Json = serde_json::from_str(&payload(file)).expect("a statement is JSON");
     let resources = statement["predicate"]["resources"].as_array().expect("a list");
     let text = |resource: &Json, key: &str| resource[key].as_str().map(str::to_owned);
-    let listed = resources.iter().map(|resource| (text(resource, "name"), text(resource, "digest")));
+    let listed =
+        resources.iter().map(|resource| (text(resource, "name"), text(resource, "digest")));
     let files = bundle.signed_files();
-    let wanted = files.iter().map(|(name, digest)| (Some((*name).to_owned()), Some(digest.to_string())));
+    let wanted =
+        files.iter().map(|(name, digest)| (Some((*name).to_owned()), Some(digest.to_string())));
     assert!(listed.eq(wanted), "other files are signed");
 }
 
@@ -114,8 +116,10 @@ fn bundle_with(signature: &[u8]) -> Bundle {
             copy(&corpus().join("gap/good/receipts/evidence"), folder.path());
             folder
         });
-        fs::write(folder.path().join("receipt.sig"), signature).expect("the signature can be written");
-        Bundle::load_folder(folder.path(), "receipts/evidence", None, 1).expect("a fixture is a bundle")
+        fs::write(folder.path().join("receipt.sig"), signature)
+            .expect("the signature can be written");
+        Bundle::load_folder(folder.path(), "receipts/evidence", None, 1)
+            .expect("a fixture is a bundle")
     })
 }
 

@@ -35,7 +35,10 @@ fn file(bytes: &[u8]) {
     match &header {
         Err(refusal) => {
             refused(refusal, None);
-            assert!(streamed.iter().all(Result::is_err), "only the streaming reader accepts: {refusal}");
+            assert!(
+                streamed.iter().all(Result::is_err),
+                "only the streaming reader accepts: {refusal}"
+            );
         }
         Ok(header) => {
             filled(header, bytes);

@@ -37,8 +37,7 @@ fn reference(bytes: &[u8]) {
 
 fn imported(format: Format, folder: &Path, name: &str) {
     let paths = [folder.join(name)];
-    let options =
-        Options { target: Some(3.28), hashed: true, threads: 1, ..Options::default() };
+    let options = Options { target: Some(3.28), hashed: true, threads: 1, ..Options::default() };
     let (once, twice) = (read(format, &paths, &options), read(format, &paths, &options));
     assert_eq!(format!("{once:?}"), format!("{twice:?}"));
     once.failures.iter().chain(&once.skipped).for_each(|refusal| refused(refusal, None));
@@ -47,7 +46,9 @@ fn imported(format: Format, folder: &Path, name: &str) {
         if let Figures::Losses(losses) = &group.figures {
             assert!(losses.values.iter().all(|loss| loss.is_finite()));
             assert!(losses.mean.as_ref().map_or(true, |mean| mean.is_finite()), "{losses:?}");
-            let finite = |summary: &repro::stats::Summary| summary.mean.is_finite() && summary.sd.is_finite();
+            let finite = |summary: &repro::stats::Summary| {
+                summary.mean.is_finite() && summary.sd.is_finite()
+            };
             assert!(losses.summary.as_ref().map_or(true, finite), "{losses:?}");
         }
     }
@@ -73,8 +74,13 @@ fn written(import: &Import, receipts: &Path) {
         Ok(digests) => {
             for ((_, run), digest) in import.runs().zip(digests) {
                 let folder = receipts.join(&run.name);
-                let bundle = Bundle::load_folder(&folder, &format!("receipts/{}", run.name), Some(&digest), 1)
-                    .unwrap_or_else(|refusal| panic!("written and not read: {refusal}"));
+                let bundle = Bundle::load_folder(
+                    &folder,
+                    &format!("receipts/{}", run.name),
+                    Some(&digest),
+                    1,
+                )
+                .unwrap_or_else(|refusal| panic!("written and not read: {refusal}"));
                 assert_eq!(bundle.digest(), digest);
             }
         }

@@ -62,7 +62,7 @@ fn fixtures(kind: &str) -> Option<Rc<Library>> {
 
 fn evidence(root: &Path) -> Option<Library> {
     fs::metadata(root).ok()?;
-    let mut shelf = Shelf::new(1);
+    let mut shelf = Shelf::new(1, &[]);
     for id in post::list(root).expect("the posts of the fixtures") {
         let post = Post::load(root, &id).expect("a post of the fixtures");
         // Evidence that the fixture itself does without is of no use here either.

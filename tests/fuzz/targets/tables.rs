@@ -47,6 +47,7 @@ fn cells(row: &Value) -> Vec<(&str, &str)> {
 }
 
 fn quoted(cells: &[&str]) -> String {
-    let cells: Vec<_> = cells.iter().map(|cell| format!("\"{}\"", cell.replace('"', "\"\""))).collect();
+    let cells: Vec<_> =
+        cells.iter().map(|cell| format!("\"{}\"", cell.replace('"', "\"\""))).collect();
     cells.join(",") + "\n"
 }

@@ -48,7 +48,9 @@ fn pointers(document: &Document) {
         let again = document.root().at(&pointer).unwrap_or_else(|refusal| panic!("{refusal}"));
         assert!(std::ptr::eq(again.value(), node.value()), "`{pointer}` leads elsewhere");
         let place = node.place();
-        assert!(place.line >= 1 && place.column >= 1 && document.source.text().contains(&place.excerpt));
+        assert!(
+            place.line >= 1 && place.column >= 1 && document.source.text().contains(&place.excerpt)
+        );
         match &node.value().kind {
             Kind::Array(_) => nodes.extend(node.items().unwrap()),
             Kind::Object(_) => nodes.extend(node.members().unwrap().map(|(_, member)| member)),
