@@ -1,8 +1,8 @@
 //! Bundles, from a text that lists files: `== NAME` opens a file, what follows are its bytes.
 //!
-//! The first byte says how the rest is written to disk. `r`: as it stands. `s`: sealed, so that manifests,
-//! sizes and subjects are right and what is behind them is reached; then `data/receipt.json` holds the
-//! predicate of the receipt, or anything else.
+//! The first byte says how the rest is written to disk. `r`: as it stands. `m`: with manifests that are right, and
+//! the receipt in canonical form. `s`: with sizes and subjects that are right as well, so that what is behind them
+//! is reached; then `data/receipt.json` holds the predicate of the receipt, or anything else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,21 @@ pub fn check(bytes: &[u8]) {
     let mut files = parse(listing);
     match how {
         b'r' => {}
-        b's' => seal(&mut files),
+        b'm' => {
+            let receipt = files.get_mut(RECEIPT);
+            let canonical = receipt.as_ref().and_then(|text| {
+                let statement: Json = serde_json::from_slice(text).ok()?;
+                canonical(&statement).ok()
+            });
+            if let (Some(receipt), Some(text)) = (receipt, canonical) {
+                *receipt = (text + "\n").into_bytes();
+            }
+            seal(&mut files);
+        }
+        b's' => {
+            declare(&mut files);
+            seal(&mut files);
+        }
         _ => return,
     }
     let parent = new_folder();
@@ -60,8 +74,8 @@ fn parse(listing: &[u8]) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Fills in what a sealed bundle says about its files.
-fn seal(files: &mut BTreeMap<String, Vec<u8>>) {
+/// Makes a receipt of the predicate that is there, with the sizes and digests of all other files.
+fn declare(files: &mut BTreeMap<String, Vec<u8>>) {
     let predicate = files.remove(RECEIPT).and_then(|text| serde_json::from_slice(&text).ok());
     let payload = || files.iter().filter(|(name, _)| name.starts_with("data/"));
     let subjects: Vec<_> = payload()
@@ -78,6 +92,10 @@ fn seal(files: &mut BTreeMap<String, Vec<u8>>) {
     });
     let receipt = canonical(&statement).unwrap_or_default() + "\n";
     files.insert(RECEIPT.to_owned(), receipt.into_bytes());
+}
+
+/// Writes the manifests, and the tag files that are absent.
+fn seal(files: &mut BTreeMap<String, Vec<u8>>) {
     let lines = |files: &BTreeMap<String, Vec<u8>>, of: &dyn Fn(&str) -> bool| -> String {
         let of = files.iter().filter(|(name, _)| of(name));
         of.map(|(name, bytes)| format!("{}  {name}\n", Digest::of(bytes))).collect()

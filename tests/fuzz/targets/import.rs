@@ -5,7 +5,7 @@ use std::path::Path;
 
 use repro::bundle::Bundle;
 use repro::import::{Figures, Format, Import, Options, Reference, Run, read, write};
-use repro::source::{Document, Source};
+use repro::source::{Document, Refusal, Source};
 
 use super::{new_folder, refused};
 
@@ -28,16 +28,28 @@ pub fn check(bytes: &[u8]) {
 }
 
 /// The reference convergence points of a benchmark.
+const REFERENCE: &str = include_str!("../../corpus/import/mlperf/rcps.json");
+
+fn points(bytes: &[u8]) -> Result<Reference, Refusal> {
+    let document = Source::new("rcps.json", bytes.to_vec()).and_then(Document::parse_json)?;
+    Reference::parse(&document)
+}
+
 fn reference(bytes: &[u8]) {
-    let document = Source::new("rcps.json", bytes.to_vec()).and_then(Document::parse_json);
-    if let Err(refusal) = document.and_then(|document| Reference::parse(&document)) {
+    if let Err(refusal) = points(bytes) {
         refused(&refusal, Some(bytes));
     }
 }
 
 fn imported(format: Format, folder: &Path, name: &str) {
     let paths = [folder.join(name)];
-    let options = Options { target: Some(3.28), hashed: true, threads: 1, ..Options::default() };
+    let options = Options {
+        target: Some(3.28),
+        reference: points(REFERENCE.as_bytes()).ok(),
+        hashed: true,
+        threads: 1,
+        ..Options::default()
+    };
     let (once, twice) = (read(format, &paths, &options), read(format, &paths, &options));
     assert_eq!(format!("{once:?}"), format!("{twice:?}"));
     once.failures.iter().chain(&once.skipped).for_each(|refusal| refused(refusal, None));

@@ -24,6 +24,7 @@ pub fn check(bytes: &[u8]) {
 
 fn accepted(document: &Document) {
     tree::check(document);
+    pointers(document, &document.root);
     let text = document.source.text();
     let reference: Json = serde_json::from_str(text).expect("what is accepted is JSON");
     same(&document.root, &reference);
@@ -36,6 +37,21 @@ fn accepted(document: &Document) {
         let reference: Json = serde_json::from_str(&once).expect("canonical text is JSON");
         same(&again.root, &reference);
         assert_eq!(canonical(&reference).expect("canonical twice"), once);
+    }
+}
+
+/// Every string of the tree, taken for a pointer, leads into the tree or is refused.
+fn pointers(document: &Document, value: &Value) {
+    match &value.kind {
+        Kind::Text(text) => match document.root().at(text) {
+            Ok(found) => assert!(document.source.text().get(found.value().span.clone()).is_some()),
+            Err(refusal) => refused(&refusal, Some(document.source.text().as_bytes())),
+        },
+        Kind::Array(items) => items.iter().for_each(|item| pointers(document, item)),
+        Kind::Object(members) => {
+            members.iter().for_each(|member| pointers(document, &member.value));
+        }
+        _ => {}
     }
 }
 
