@@ -46,7 +46,7 @@ pub use seal::seal;
 pub use signed::add_signature;
 pub use state::saved_weights_name;
 pub use unfinished::Unfinished;
-pub use weights::{FiniteScan, Float, TensorBytes};
+pub use weights::{FiniteScan, Float, TensorBytes, WeightsReader};
 pub use write::BundleWriter;
 
 /// The largest file of tensors that is read as a whole.

@@ -1,0 +1,104 @@
+//! Logs of other trainers. The first byte says which sort of log the rest is.
+
+use std::fs;
+use std::path::Path;
+
+use repro::bundle::Bundle;
+use repro::import::{Figures, Format, Import, Options, Reference, Run, read, write};
+use repro::source::{Document, Refusal, Source};
+
+use super::{new_folder, refused};
+
+/// A log is read twice alike, into rows by rising step with numbers that are finite or say that they are not;
+/// what is read can be written as a bundle, which loads.
+pub fn check(bytes: &[u8]) {
+    let Some((sort, log)) = bytes.split_first() else { return };
+    let (format, name) = match sort {
+        b's' => (Format::Speedrun, "log.txt"),
+        b'm' => (Format::Mlperf, "result_0.txt"),
+        b'j' => (Format::Jsonl, "log.jsonl"),
+        b'c' => (Format::Csv, "log.csv"),
+        b'h' => (Format::HfTrainer, "trainer_state.json"),
+        b'r' => return reference(log),
+        _ => return,
+    };
+    let folder = new_folder();
+    fs::write(folder.path().join(name), log).expect("the log can be written");
+    imported(format, folder.path(), name);
+}
+
+/// The reference convergence points of a benchmark.
+const REFERENCE: &str = include_str!("../../corpus/import/mlperf/rcps.json");
+
+fn points(bytes: &[u8]) -> Result<Reference, Refusal> {
+    let document = Source::new("rcps.json", bytes.to_vec()).and_then(Document::parse_json)?;
+    Reference::parse(&document)
+}
+
+fn reference(bytes: &[u8]) {
+    if let Err(refusal) = points(bytes) {
+        refused(&refusal, Some(bytes));
+    }
+}
+
+fn imported(format: Format, folder: &Path, name: &str) {
+    let paths = [folder.join(name)];
+    let options = Options {
+        target: Some(3.28),
+        reference: points(REFERENCE.as_bytes()).ok(),
+        hashed: true,
+        threads: 1,
+        ..Options::default()
+    };
+    let (once, twice) = (read(format, &paths, &options), read(format, &paths, &options));
+    assert_eq!(format!("{once:?}"), format!("{twice:?}"));
+    once.failures.iter().chain(&once.skipped).for_each(|refusal| refused(refusal, None));
+    once.runs().for_each(|(_, run)| run_is_sound(run));
+    for group in &once.groups {
+        if let Figures::Losses(losses) = &group.figures {
+            assert!(losses.values.iter().all(|loss| loss.is_finite()));
+            assert!(losses.mean.as_ref().map_or(true, |mean| mean.is_finite()), "{losses:?}");
+            let finite = |summary: &repro::stats::Summary| {
+                summary.mean.is_finite() && summary.sd.is_finite()
+            };
+            assert!(losses.summary.as_ref().map_or(true, finite), "{losses:?}");
+        }
+    }
+    if once.failures.is_empty() {
+        written(&once, &folder.join("receipts"));
+    }
+}
+
+fn run_is_sound(run: &Run) {
+    for rows in [&run.training, &run.evaluations] {
+        assert!(rows.windows(2).all(|pair| pair[0].step <= pair[1].step), "steps rise");
+        for (column, printed) in rows.iter().flat_map(|row| &row.cells) {
+            let says = printed.value().is_some() != printed.nonfinite().is_some();
+            assert!(says, "{column:?} is finite or not: `{}`", printed.text());
+        }
+    }
+    run.findings.iter().for_each(|finding| refused(&finding.refusal, None));
+    let _ = (run.final_loss(), run.last_step(), run.finished(), run.curve());
+}
+
+fn written(import: &Import, receipts: &Path) {
+    match write(import, receipts, true, 1) {
+        Ok(digests) => {
+            for ((_, run), digest) in import.runs().zip(digests) {
+                let folder = receipts.join(&run.name);
+                let bundle = Bundle::load_folder(
+                    &folder,
+                    &format!("receipts/{}", run.name),
+                    Some(&digest),
+                    1,
+                )
+                .unwrap_or_else(|refusal| panic!("written and not read: {refusal}"));
+                assert_eq!(bundle.digest(), digest);
+            }
+        }
+        Err(refusals) => {
+            assert!(!refusals.is_empty());
+            refusals.iter().for_each(|refusal| refused(refusal, None));
+        }
+    }
+}
