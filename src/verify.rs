@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::bundle::{Bundle, RECEIPT};
+use crate::bundle::{Bundle, RECEIPT, Reading};
 use crate::claims::{self, ClaimKind};
 use crate::evidence::{Evidence, Library};
 use crate::outcome::{
@@ -61,15 +61,17 @@ pub fn verify(root: &Path, ids: &[String], minimum: Minimum, threads: usize) -> 
 }
 
 /// Verifies the posts in the same way, and has a replayer execute what their claims ask for.
-pub fn verify_with(
+pub fn verify_with<'r>(
     root: &Path,
     ids: &[String],
     minimum: Minimum,
-    threads: usize,
+    reading: impl Into<Reading<'r>>,
     replayer: Option<&mut dyn Replayer>,
 ) -> Report {
+    let reading = reading.into();
+    let threads = reading.threads;
     let mut report = Report::default();
-    let mut shelf = Shelf::new(threads);
+    let mut shelf = Shelf::new(reading);
     let loaded = parallel::map(ids, threads, |id| Post::load(root, id));
     let fetched = loaded.into_iter().map(|post| {
         let post = post.map_err(|refusal| vec![refusal])?;
@@ -126,14 +128,14 @@ fn executed(replays: &Replays) -> usize {
 
 /// Checks the bundle in the folder `path` on its own, with a replay of each of its slices where there is
 /// a replayer, and adds what came out to `report`.
-pub fn inspect(
+pub fn inspect<'r>(
     path: &Path,
-    threads: usize,
+    reading: impl Into<Reading<'r>>,
     report: &mut Report,
     replayer: Option<&mut dyn Replayer>,
 ) {
     let shown = path.display().to_string();
-    match Bundle::load_folder(path, &shown, None, threads) {
+    match Bundle::load_folder(path, &shown, None, reading) {
         Err(refusal) => report.failures.push(refusal),
         Ok(bundle) => {
             let mut claims: Vec<_> =
@@ -164,7 +166,11 @@ pub fn inspect(
 /// What loading a bundle has shown.
 fn intact(bundle: &Bundle) -> ClaimReport {
     let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
-    let recomputed = format!("{} files, {bytes} bytes", bundle.files().len());
+    let spared = match bundle.spared() {
+        0 => String::new(),
+        count => format!(", {count} of them read earlier"),
+    };
+    let recomputed = format!("{} files{spared}, {bytes} bytes", bundle.files().len());
     let outcome = Outcome::verified()
         .giving(recomputed)
         .within("sha-256", "equal digests")
@@ -244,19 +250,20 @@ fn own_claim(
 
 /// Bundles loaded so far: each is read and checked once, however many posts pin it.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct Shelf<'r> {
     /// Those that passed.
     pub library: Library,
     refused: BTreeMap<String, Refusal>,
     /// Whether the folder of bundles was searched for those of studies.
     searched: bool,
-    threads: usize,
+    reading: Reading<'r>,
 }
 
-impl Shelf {
-    /// An empty shelf; bundles are hashed with at most `threads` threads.
-    pub fn new(threads: usize) -> Self {
-        Self { library: Library::default(), refused: BTreeMap::new(), searched: false, threads }
+impl<'r> Shelf<'r> {
+    /// An empty shelf; `reading` may be a number of threads.
+    pub fn new(reading: impl Into<Reading<'r>>) -> Self {
+        let (library, refused) = (Library::default(), BTreeMap::new());
+        Self { library, refused, searched: false, reading: reading.into() }
     }
 
     /// Loads the bundles and studies that `post` pins and holds them against their pins.
@@ -264,7 +271,7 @@ impl Shelf {
         let mut refusals = self.fetch_studies(root, post);
         for pin in &post.pins {
             if self.library.bundle(&pin.name).is_none() && !self.refused.contains_key(&pin.name) {
-                match Bundle::load(root, &pin.name, None, self.threads) {
+                match Bundle::load(root, &pin.name, None, self.reading) {
                     Ok(bundle) => self.library.add(bundle),
                     Err(refusal) => drop(self.refused.insert(pin.name.clone(), refusal)),
                 }

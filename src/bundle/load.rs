@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::cache::Recalled;
 use super::chain::METRICS;
 use super::folder::{Folder, Listing, OpenFile};
 use super::lines::LinesReader;
@@ -13,14 +14,17 @@ use super::receipt::{RECEIPT, Statement};
 use super::weights::WeightsReader;
 use super::{
     BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, OPAQUE_FORMAT,
-    Origin, UNFINISHED, WRONG_BUNDLE, WRONG_DIGEST, WRONG_SIZE, agree, canonical, facts, name,
+    Origin, Reading, UNFINISHED, WRONG_BUNDLE, WRONG_DIGEST, WRONG_SIZE, agree, canonical, facts,
+    name,
 };
 use crate::digest::Digest;
-use crate::parallel;
+use crate::parallel::{self, Spare};
 use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source, TOO_LARGE};
 
 /// The largest signature.
 const SIGNATURE_CAP: u64 = 1 << 20;
+/// Files are begun by their length in this unit, the longest first.
+const WEIGHTY: u64 = 1 << 20;
 
 /// Checks that `name` is one plain component.
 pub fn check_bundle_name(name: &str, shown: &str) -> Result<(), Refusal> {
@@ -37,7 +41,7 @@ pub fn load(
     path: &Path,
     shown: &str,
     pin: Option<&Digest>,
-    threads: usize,
+    reading: Reading<'_>,
 ) -> Result<Bundle, Refusal> {
     let name = shown.rsplit('/').next().unwrap_or(shown);
     check_bundle_name(name, shown)?;
@@ -53,7 +57,9 @@ pub fn load(
     agree::declared(&receipt_document, &statement, &manifest, &reader.listing)?;
     agree::named_files(&receipt_document, &statement.receipt, &manifest, name)?;
     let origins = agree::origins(&receipt_document, &statement.receipt, &manifest)?;
-    reader.payload(&manifest, threads)?;
+    let recalled = reading.cache.map(|cache| cache.recall(digest, &reader.folder)).transpose()?;
+    reader.payload(&manifest, reading.threads, recalled.as_ref())?;
+    let spared = recalled.map_or(0, Recalled::keep);
     let elements = reader.elements.lock().unwrap_or_else(PoisonError::into_inner).clone();
     agree::declared_count(&receipt_document, &statement.receipt, &elements)?;
     let mut bundle = Bundle {
@@ -67,6 +73,7 @@ pub fn load(
         origins,
         signed_by_somebody: reader.listing.contains_key(manifest::SIGNATURE),
         folder: reader.folder,
+        spared,
     };
     if bundle.origin() == Origin::Transcribed && bundle.files.contains_key(FACTS) {
         bundle.facts = facts::parse(bundle.document(FACTS)?)?;
@@ -192,33 +199,75 @@ impl Reader {
 
     /// Hashes and reads all payload files but the receipt. Whatever the number of threads, the refusal is
     /// that of the first file by name.
-    fn payload(&self, manifest: &Manifest, threads: usize) -> Result<(), Refusal> {
+    fn payload(
+        &self,
+        manifest: &Manifest,
+        threads: usize,
+        recalled: Option<&Recalled<'_>>,
+    ) -> Result<(), Refusal> {
         let files: Vec<_> = manifest.iter().filter(|(name, _)| *name != RECEIPT).collect();
-        parallel::first_error(&files, threads, |(name, wanted)| self.payload_file(name, **wanted))
+        // Small files stay in the order of their names, which is about the order on the disk.
+        let weight = |(name, _): &(&String, _)| self.length(name) / WEIGHTY;
+        parallel::first_error(&files, threads, weight, |(name, wanted), spare| {
+            self.payload_file(name, **wanted, recalled, spare)
+        })
     }
 
-    fn payload_file(&self, name: &str, wanted: Digest) -> Result<(), Refusal> {
+    /// The length of a file when the folder was listed.
+    fn length(&self, name: &str) -> u64 {
+        self.listing.get(name).copied().unwrap_or_default()
+    }
+
+    /// Opens one file, and reads it unless it is the very file that was read before.
+    fn payload_file(
+        &self,
+        name: &str,
+        wanted: Digest,
+        recalled: Option<&Recalled<'_>>,
+        spare: &Spare,
+    ) -> Result<(), Refusal> {
         let file = self.folder.file(name)?;
-        let listed = self.listing.get(name).copied().unwrap_or_default();
+        let listed = self.length(name);
         if file.length() != listed {
             let found = format!("{} bytes", file.length());
             return Err(WRONG_SIZE.at(self.folder.place(name), format!("{listed} bytes"), found));
         }
-        match name.rsplit('.').next() {
-            Some("json" | "toml" | "csv") => self.document(name, file, wanted),
-            Some("safetensors") => {
-                let reader = WeightsReader::new(file.place().clone(), file.length());
-                let elements = stream(file, wanted, Passing::Weights(reader))?;
-                let mut known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
-                known.insert(name.to_owned(), elements);
-                Ok(())
+        let stamp = file.stamp();
+        let elements = match recalled.and_then(|recalled| recalled.seen(name, &stamp)) {
+            Some(elements) => elements,
+            None => {
+                let elements = self.read(name, file, wanted, spare)?;
+                if let Some(recalled) = recalled {
+                    recalled.add(name, &stamp, elements);
+                }
+                elements
             }
-            Some("jsonl") => {
-                let reader = LinesReader::new(file.place().clone(), name == METRICS);
-                stream(file, wanted, Passing::Lines(reader)).map(drop)
-            }
-            _ => stream(file, wanted, Passing::Opaque).map(drop),
+        };
+        if let Some(elements) = elements {
+            let mut known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(name.to_owned(), elements);
         }
+        Ok(())
+    }
+
+    /// Hashes and judges one file; answers the elements of the model's own tensors where it holds weights.
+    fn read(
+        &self,
+        name: &str,
+        file: OpenFile,
+        wanted: Digest,
+        spare: &Spare,
+    ) -> Result<Option<u64>, Refusal> {
+        let place = file.place().clone();
+        let passing = match name.rsplit('.').next() {
+            Some("json" | "toml" | "csv") => {
+                return self.document(name, file, wanted).map(|()| None);
+            }
+            Some("safetensors") => Passing::Weights(WeightsReader::new(place, file.length())),
+            Some("jsonl") => Passing::Lines(LinesReader::new(place, name == METRICS)),
+            _ => Passing::Opaque,
+        };
+        stream(file, wanted, spare, passing)
     }
 
     /// Reads, hashes and parses one document, and lets go of it: a bundle may hold many.
@@ -236,7 +285,7 @@ impl Reader {
 
     fn files(&self, manifest: &Manifest) -> BTreeMap<String, File> {
         let file = |name: &String, digest: &Digest| File {
-            bytes: self.listing.get(name).copied().unwrap_or_default(),
+            bytes: self.length(name),
             digest: *digest,
             document: OnceLock::new(),
         };
@@ -245,11 +294,16 @@ impl Reader {
 }
 
 /// Hashes a file of any length; weights are judged while they pass by.
-fn stream(file: OpenFile, wanted: Digest, mut passing: Passing) -> Result<u64, Refusal> {
+fn stream(
+    file: OpenFile,
+    wanted: Digest,
+    spare: &Spare,
+    mut passing: Passing,
+) -> Result<Option<u64>, Refusal> {
     let place = file.place().clone();
     let mut first = true;
     let mut fault = None;
-    let found = file.hash(|piece| {
+    let found = file.hash(spare, |piece| {
         let weights = matches!(passing, Passing::Weights(_));
         if std::mem::take(&mut first) && !(weights && looks_like_safetensors(piece)) {
             refuse_opaque(&place, piece)?;
@@ -280,12 +334,12 @@ impl Passing {
         }
     }
 
-    /// Answers the elements of a model's own tensors, none where there are no weights.
-    fn finish(self) -> Result<u64, Refusal> {
+    /// Answers the elements of a model's own tensors, nothing where there are no weights.
+    fn finish(self) -> Result<Option<u64>, Refusal> {
         match self {
-            Self::Weights(reader) => reader.finish(),
-            Self::Lines(reader) => reader.finish().map(|()| 0),
-            Self::Opaque => Ok(0),
+            Self::Weights(reader) => reader.finish().map(Some),
+            Self::Lines(reader) => reader.finish().map(|()| None),
+            Self::Opaque => Ok(None),
         }
     }
 }

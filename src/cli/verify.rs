@@ -1,10 +1,12 @@
 //! `repro verify`.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use super::args::{MinMethod, MinOrigin, Replays, Verify};
 use super::output::Output;
 use super::{Answer, BAD_USAGE, CANNOT_WRITE};
+use crate::bundle::{Cache, Reading};
 use crate::lock;
 use crate::outcome::{ExitStatus, Method, Origin, Report};
 use crate::post;
@@ -21,13 +23,19 @@ pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
         return Err(vec![BAD_USAGE.at(Place::file("--replay"), expected, "both")]);
     }
     let ids = posts(root, own)?;
+    let open = |path| Cache::open(path, SystemTime::now()).map_err(|refusal| vec![refusal]);
+    let cache = own.cache.as_deref().map(open).transpose()?;
+    let reading = Reading { threads: threads.max(1), cache: cache.as_ref() };
     let mut report = match own.replay {
-        Replays::None => judged(root, &ids, own, threads.max(1), None),
-        Replays::Auto | Replays::All => match replaying(root, &ids, own, threads.max(1), output)? {
+        Replays::None => judged(root, &ids, own, reading, None),
+        Replays::Auto | Replays::All => match replaying(root, &ids, own, reading, output)? {
             Ok(report) => report,
             Err(status) => return Ok(status),
         },
     };
+    for note in cache.iter().flat_map(Cache::notes) {
+        output.say(&note);
+    }
     if own.locked {
         compare(root, &ids, &mut report);
     }
@@ -45,14 +53,14 @@ fn judged(
     root: &Path,
     ids: &[String],
     own: &Verify,
-    threads: usize,
+    reading: Reading<'_>,
     mut replayer: Option<&mut dyn Replayer>,
 ) -> Report {
     let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-    let mut report = verify::verify_with(root, ids, minimum(own), threads, lent);
+    let mut report = verify::verify_with(root, ids, minimum(own), reading, lent);
     for bundle in &own.bundles {
         let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-        verify::inspect(bundle, threads, &mut report, lent);
+        verify::inspect(bundle, reading, &mut report, lent);
     }
     report
 }
@@ -63,7 +71,7 @@ fn replaying(
     root: &Path,
     ids: &[String],
     own: &Verify,
-    threads: usize,
+    reading: Reading<'_>,
     output: &Output,
 ) -> Result<Result<Report, ExitStatus>, Vec<Refusal>> {
     use super::replay::{Planned, device};
@@ -75,11 +83,11 @@ fn replaying(
     }
     let budget = budget(&own.budget).map_err(|refusal| vec![refusal])?;
     let budget = (own.replay == Replays::Auto).then_some(budget);
-    let machine = Machine { isa: Isa::best(), threads };
+    let machine = Machine { isa: Isa::best(), threads: reading.threads };
     let studies = || root.join("repro").join("studies");
     let corpora = Corpora::new(own.data.clone().unwrap_or_else(studies));
     let mut planned = Planned::new(output, machine, corpora, budget);
-    Ok(Ok(judged(root, ids, own, threads, Some(&mut planned))))
+    Ok(Ok(judged(root, ids, own, reading, Some(&mut planned))))
 }
 
 /// Without the trainer nothing can be executed.
@@ -88,7 +96,7 @@ fn replaying(
     _: &Path,
     _: &[String],
     _: &Verify,
-    _: usize,
+    _: Reading<'_>,
     output: &Output,
 ) -> Result<Result<Report, ExitStatus>, Vec<Refusal>> {
     output.say("this program was built without the trainer, and cannot replay");
