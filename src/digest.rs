@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_stream_has_the_digest_of_its_bytes_on_one_thread_and_on_two() {
-        for length in [0, 1, 4095, 131_072, 400_001, 3_000_000] {
+        for length in [0_u32, 1, 4095, 131_072, 400_001, 3_000_000] {
             let bytes: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
             let wanted = Some((Digest::of(&bytes), u64::from(length)));
             for from in [None, Some(0), Some(1), Some(7), Some(17)] {

@@ -80,7 +80,6 @@ pub struct Cache {
     program: String,
     began: i64,
     notes: Mutex<Vec<String>>,
-    written: AtomicUsize,
 }
 
 impl Cache {
@@ -110,7 +109,6 @@ impl Cache {
             program: format!("{} {}", env!("CARGO_PKG_VERSION"), judges.finish()),
             began: i64::try_from(began).unwrap_or(i64::MAX),
             notes: Mutex::default(),
-            written: AtomicUsize::new(0),
         })
     }
 
@@ -173,7 +171,8 @@ impl Cache {
         if text.len() + SUM > DOCUMENT_CAP {
             return Err(cannot(&format!("more than {DOCUMENT_CAP} bytes")));
         }
-        let number = self.written.fetch_add(1, Ordering::Relaxed);
+        static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+        let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
         let partial = format!("{}-{number}.partial", std::process::id());
         let folder = self.folder.descriptor();
         // What a process of the same number left behind when it was killed.
@@ -262,5 +261,277 @@ impl Recalled<'_> {
 
     fn found(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Seen>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundle::{Bundle, Reading, seal};
+    use std::fs;
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
+    use std::time::Duration;
+
+    const FILES: usize = 4;
+
+    /// A bundle with weights, lines, a document and a text beside its receipt.
+    fn bundle(path: &Path, parameters: u64) {
+        fs::create_dir_all(path.join("data")).unwrap();
+        let header = br#"{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+        let weights = [&(header.len() as u64).to_le_bytes()[..], header, &[0; 8]].concat();
+        fs::write(path.join("data/w.safetensors"), weights).unwrap();
+        fs::write(path.join("data/timing.jsonl"), "{\"step\":1}\n").unwrap();
+        fs::write(path.join("data/config.json"), "{}\n").unwrap();
+        fs::write(path.join("data/notes.txt"), "some notes\n").unwrap();
+        let receipt = format!(
+            r#"{{"schema":"repro.receipt/1","origin":"emitted","run":{{"id":"b"}},
+                "model":{{"params_total":{parameters}}},
+                "checkpoints":[{{"step":1,"weights":"data/w.safetensors"}}]}}"#
+        );
+        fs::write(path.join("data/receipt.json"), receipt).unwrap();
+    }
+
+    struct Place {
+        temporary: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let place = Self { temporary: tempfile::tempdir().unwrap() };
+            bundle(&place.bundle(), 2);
+            seal(&place.bundle(), "b", None).unwrap();
+            place
+        }
+
+        fn bundle(&self) -> PathBuf {
+            self.temporary.path().join("b")
+        }
+
+        fn folder(&self) -> PathBuf {
+            self.temporary.path().join("cache")
+        }
+
+        /// A cache for a program that begins so many seconds from now.
+        fn cache(&self, later: u64) -> Cache {
+            Cache::open(&self.folder(), SystemTime::now() + Duration::from_secs(later)).unwrap()
+        }
+
+        /// Reads the bundle long after it was written; answers how many files were not read.
+        fn read(&self) -> Result<usize, Refusal> {
+            let cache = self.cache(60);
+            read(&self.bundle(), &cache).inspect(|_| assert_eq!(cache.notes(), [""; 0]))
+        }
+
+        /// The one file of the cache.
+        fn kept(&self) -> PathBuf {
+            let mut kept = fs::read_dir(self.folder()).unwrap();
+            let path = kept.next().unwrap().unwrap().path();
+            assert!(kept.next().is_none());
+            path
+        }
+    }
+
+    fn read(path: &Path, cache: &Cache) -> Result<usize, Refusal> {
+        let reading = Reading { threads: 2, cache: Some(cache) };
+        Bundle::load_folder(path, "b", None, reading).map(|bundle| bundle.spared())
+    }
+
+    /// Lets the system's clock of changes tick.
+    fn tick() {
+        std::thread::sleep(Duration::from_millis(30));
+    }
+
+    /// Gives a file the times that another one has.
+    fn same_times(from: &fs::Metadata, path: &Path) {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(from.modified().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn what_has_not_changed_is_not_read_again() {
+        let place = Place::new();
+        assert_eq!(place.read(), Ok(0));
+        assert_eq!(place.read(), Ok(FILES));
+        assert_eq!(fs::metadata(place.folder()).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(place.kept()).unwrap().mode() & 0o777, 0o600);
+        // A file that was merely touched is read, and the others are not.
+        tick();
+        let file = fs::File::options().write(true).open(place.bundle().join("data/notes.txt"));
+        file.unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(place.read(), Ok(FILES - 1));
+        assert_eq!(place.read(), Ok(FILES));
+    }
+
+    #[test]
+    fn a_change_is_found_whatever_length_and_time_say() {
+        let edits: [fn(&Path, &[u8]); 3] = [
+            |path, bytes| fs::write(path, bytes).unwrap(),
+            |path, bytes| {
+                fs::write(path.with_extension("new"), bytes).unwrap();
+                fs::rename(path.with_extension("new"), path).unwrap();
+            },
+            |path, bytes| {
+                fs::remove_file(path).unwrap();
+                fs::write(path, bytes).unwrap();
+            },
+        ];
+        for edit in edits {
+            for name in ["notes.txt", "w.safetensors", "timing.jsonl", "config.json"] {
+                let place = Place::new();
+                assert_eq!(place.read(), Ok(0));
+                let path = place.bundle().join("data").join(name);
+                let before = fs::metadata(&path).unwrap();
+                let mut bytes = fs::read(&path).unwrap();
+                *bytes.last_mut().unwrap() ^= 1;
+                tick();
+                edit(&path, &bytes);
+                same_times(&before, &path);
+                let after = fs::metadata(&path).unwrap();
+                assert_eq!((before.len(), before.mtime_nsec()), (after.len(), after.mtime_nsec()));
+                assert_eq!(place.read().unwrap_err().code.id, "bundle::wrong-digest", "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_in_the_same_instant_is_not_remembered() {
+        let place = Place::new();
+        for later in [0, 1, 2] {
+            assert_eq!(read(&place.bundle(), &place.cache(later)), Ok(0), "{later}");
+        }
+        let early = Cache::open(&place.folder(), UNIX_EPOCH - Duration::from_secs(1)).unwrap();
+        assert_eq!(read(&place.bundle(), &early), Ok(0));
+        assert_eq!(place.read(), Ok(0));
+        assert_eq!(place.read(), Ok(FILES));
+    }
+
+    #[test]
+    fn all_but_the_reading_is_checked_each_time() {
+        let changes: [(fn(&Path), &str); 5] = [
+            (|path| fs::write(path.join("data/x"), "").unwrap(), "bundle::bad-tag-file"),
+            (|path| fs::remove_file(path.join("data/notes.txt")).unwrap(), "bundle::bad-tag-file"),
+            (|path| fs::write(path.join("more.txt"), "").unwrap(), "bundle::extra-file"),
+            (
+                |path| fs::hard_link(path.join("data/notes.txt"), path.join("../n")).unwrap(),
+                "bundle::hard-link",
+            ),
+            (
+                |path| fs::write(path.join("data/receipt.json"), "{}\n").unwrap(),
+                "bundle::bad-tag-file",
+            ),
+        ];
+        for (change, code) in changes {
+            let place = Place::new();
+            assert_eq!(place.read(), Ok(0));
+            change(&place.bundle());
+            assert_eq!(place.read().unwrap_err().code.id, code);
+        }
+        // What weights hold is remembered with them, and judged again.
+        let place = Place::new();
+        bundle(&place.bundle(), 3);
+        assert_eq!(seal(&place.bundle(), "b", None).unwrap_err().code.id, "bundle::wrong-count");
+        for _ in 0..2 {
+            assert_eq!(place.read().unwrap_err().code.id, "bundle::wrong-count");
+        }
+        assert!(fs::read_to_string(place.kept()).unwrap().contains("\"elements\":2"));
+    }
+
+    #[test]
+    fn a_copy_of_a_bundle_is_read() {
+        let place = Place::new();
+        assert_eq!(place.read(), Ok(0));
+        let copy = place.temporary.path().join("copy");
+        bundle(&copy, 2);
+        seal(&copy, "b", None).unwrap();
+        let cache = place.cache(60);
+        assert_eq!(read(&copy, &cache), Ok(0));
+        assert_eq!(read(&copy, &cache), Ok(FILES));
+        assert_eq!(read(&place.bundle(), &cache), Ok(FILES));
+    }
+
+    #[test]
+    fn a_cache_that_was_damaged_is_not_used() {
+        let place = Place::new();
+        assert_eq!(place.read(), Ok(0));
+        let path = place.kept();
+        let good = fs::read(&path).unwrap();
+        let summed = |text: &str| format!("{}\n{text}", Digest::of(text.as_bytes())).into_bytes();
+        let flipped = (0..good.len()).step_by(7).map(|at| {
+            let mut bytes = good.clone();
+            bytes[at] ^= 1;
+            bytes
+        });
+        let hostile = ["", "{}", "[]", "{\"files\":{}}", "\u{0}", &"[".repeat(100_000)].map(summed);
+        let cut = (0..good.len()).step_by(11).map(|end| good[..end].to_vec());
+        for bytes in flipped.chain(cut).chain(hostile).chain([good.repeat(2), vec![b'x'; 17 << 20]])
+        {
+            fs::write(&path, &bytes).unwrap();
+            let cache = place.cache(60);
+            assert_eq!(read(&place.bundle(), &cache), Ok(0));
+            assert_eq!(cache.notes().len(), 1, "{}", String::from_utf8_lossy(&bytes));
+        }
+        assert_eq!(place.read(), Ok(FILES));
+        let text = String::from_utf8(good[SUM..].to_vec()).unwrap();
+        for (old, new) in [(SCHEMA, "repro.cache/2"), (env!("CARGO_PKG_VERSION"), "0.0.9")] {
+            fs::write(&path, summed(&text.replacen(old, new, 1))).unwrap();
+            assert_eq!(place.read(), Ok(0), "{new}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_plain_file_in_the_cache_is_not_read() {
+        let place = Place::new();
+        assert_eq!(place.read(), Ok(0));
+        let path = place.kept();
+        let elsewhere = place.temporary.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        symlink(&elsewhere, &path).unwrap();
+        let cache = place.cache(60);
+        assert_eq!((read(&place.bundle(), &cache), cache.notes().len()), (Ok(0), 1));
+        // The link was replaced and not followed.
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        fs::remove_file(&path).unwrap();
+        fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
+        let cache = place.cache(60);
+        assert_eq!((read(&place.bundle(), &cache), cache.notes().len()), (Ok(0), 2));
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        let place = Place::new();
+        let open = |path: &Path| Cache::open(path, SystemTime::now()).map(drop);
+        let code = |path: &Path| open(path).unwrap_err().code.id;
+        let folder = place.folder();
+        for mode in [0o777, 0o1777, 0o770, 0o702] {
+            let _ = fs::create_dir(&folder);
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(code(&folder), "bundle::unsafe-cache", "{mode:o}");
+        }
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        open(&folder).unwrap();
+        let link = place.temporary.path().join("link");
+        symlink(&folder, &link).unwrap();
+        assert_eq!(code(&link), "bundle::not-a-folder");
+        assert_eq!(code(&link.join("")), "bundle::not-a-folder");
+        assert_eq!(code(&place.bundle().join("bagit.txt")), "bundle::unsafe-cache");
+        for inside in ["", "cache", "data/cache", "data/../data/cache"] {
+            assert_eq!(code(&place.bundle().join(inside)), "bundle::unsafe-cache", "{inside}");
+        }
+        assert_eq!(code(&place.temporary.path().join("not/there")), "bundle::not-a-folder");
+    }
+
+    #[test]
+    fn two_programs_may_use_one_cache() {
+        let place = Place::new();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        place.read().unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(place.read(), Ok(FILES));
     }
 }
