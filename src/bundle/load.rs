@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::cache::Recalled;
 use super::chain::METRICS;
 use super::folder::{Folder, Listing, OpenFile};
 use super::lines::LinesReader;
@@ -12,16 +13,18 @@ use super::manifest::{self, Manifest, Oxum};
 use super::receipt::{RECEIPT, Statement};
 use super::weights::{Holdings, WeightsReader};
 use super::{
-    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin, UNFINISHED,
-    WRONG_BUNDLE, WRONG_DIGEST, WRONG_SIZE, agree, canonical, facts, name, opaque,
+    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin, Reading,
+    UNFINISHED, WRONG_BUNDLE, WRONG_DIGEST, WRONG_SIZE, agree, canonical, facts, name, opaque,
 };
 use crate::digest::Digest;
-use crate::parallel::{self, Allowance};
+use crate::parallel::{self, Allowance, Spare};
 use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source};
 
 /// How many bytes of documents all threads together parse at a time, so that memory does not grow with
 /// their number; a document that is longer is parsed alone.
 const PARSED_AT_ONCE: usize = 512 << 10;
+/// Files are begun by their length in this unit, the longest first.
+const WEIGHTY: u64 = 1 << 20;
 
 /// Checks that `name` is one plain component.
 pub fn check_bundle_name(name: &str, shown: &str) -> Result<(), Refusal> {
@@ -38,7 +41,7 @@ pub fn load(
     path: &Path,
     shown: &str,
     pin: Option<&Digest>,
-    threads: usize,
+    reading: Reading<'_>,
 ) -> Result<Bundle, Refusal> {
     let name = shown.rsplit('/').next().unwrap_or(shown);
     check_bundle_name(name, shown)?;
@@ -55,7 +58,9 @@ pub fn load(
     agree::declared(&receipt_document, &statement, &manifest, &reader.listing)?;
     agree::named_files(&receipt_document, &statement.receipt, &manifest, name)?;
     let origins = agree::origins(&receipt_document, &statement.receipt, &manifest)?;
-    reader.payload(&manifest, threads)?;
+    let recalled = reading.cache.map(|cache| cache.recall(digest, &reader.folder)).transpose()?;
+    reader.payload(&manifest, reading.threads, recalled.as_ref())?;
+    let spared = recalled.map_or(0, Recalled::keep);
     let holdings = reader.holdings.lock().unwrap_or_else(PoisonError::into_inner).clone();
     agree::declared_counts(&receipt_document, &statement.receipt, &holdings)?;
     tags.insert(manifest::TAGS.to_owned(), digest);
@@ -71,6 +76,7 @@ pub fn load(
         tags,
         signature: reader.signature()?,
         folder: reader.folder,
+        spared,
     };
     if bundle.origin() == Origin::Transcribed && bundle.files.contains_key(FACTS) {
         bundle.facts = facts::parse(bundle.document(FACTS)?)?;
@@ -216,33 +222,75 @@ impl Reader {
 
     /// Hashes and reads all payload files but the receipt. Whatever the number of threads, the refusal is
     /// that of the first file by name.
-    fn payload(&self, manifest: &Manifest, threads: usize) -> Result<(), Refusal> {
+    fn payload(
+        &self,
+        manifest: &Manifest,
+        threads: usize,
+        recalled: Option<&Recalled<'_>>,
+    ) -> Result<(), Refusal> {
         let files: Vec<_> = manifest.iter().filter(|(name, _)| *name != RECEIPT).collect();
-        parallel::first_error(&files, threads, |(name, wanted)| self.payload_file(name, **wanted))
+        // Small files stay in the order of their names, which is about the order on the disk.
+        let weight = |(name, _): &(&String, _)| self.length(name) / WEIGHTY;
+        parallel::first_error(&files, threads, weight, |(name, wanted), spare| {
+            self.payload_file(name, **wanted, recalled, spare)
+        })
     }
 
-    fn payload_file(&self, name: &str, wanted: Digest) -> Result<(), Refusal> {
+    /// The length of a file when the folder was listed.
+    fn length(&self, name: &str) -> u64 {
+        self.listing.get(name).copied().unwrap_or_default()
+    }
+
+    /// Opens one file, and reads it unless it is the very file that was read before.
+    fn payload_file(
+        &self,
+        name: &str,
+        wanted: Digest,
+        recalled: Option<&Recalled<'_>>,
+        spare: &Spare,
+    ) -> Result<(), Refusal> {
         let file = self.folder.file(name)?;
-        let listed = self.listing.get(name).copied().unwrap_or_default();
+        let listed = self.length(name);
         if file.length() != listed {
             let found = format!("{} bytes", file.length());
             return Err(WRONG_SIZE.at(self.folder.place(name), format!("{listed} bytes"), found));
         }
-        match name.rsplit('.').next() {
-            Some("json" | "toml" | "csv") => self.document(name, file, wanted),
-            Some("safetensors") => {
-                let reader = WeightsReader::new(file.place().clone(), file.length());
-                let holdings = stream(file, wanted, Passing::Weights(reader), &self.parsing)?;
-                let mut known = self.holdings.lock().unwrap_or_else(PoisonError::into_inner);
-                known.insert(name.to_owned(), holdings);
-                Ok(())
+        let stamp = file.stamp();
+        let holdings = match recalled.and_then(|recalled| recalled.seen(name, &stamp)) {
+            Some(holdings) => holdings,
+            None => {
+                let holdings = self.read(name, file, wanted, spare)?;
+                if let Some(recalled) = recalled {
+                    recalled.add(name, &stamp, holdings.clone());
+                }
+                holdings
             }
-            Some("jsonl") => {
-                let reader = LinesReader::new(file.place().clone(), name == METRICS);
-                stream(file, wanted, Passing::Lines(reader), &self.parsing).map(drop)
-            }
-            _ => stream(file, wanted, Passing::Opaque, &self.parsing).map(drop),
+        };
+        if let Some(holdings) = holdings {
+            let mut known = self.holdings.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(name.to_owned(), holdings);
         }
+        Ok(())
+    }
+
+    /// Hashes and judges one file; answers what is held of a model where it holds weights.
+    fn read(
+        &self,
+        name: &str,
+        file: OpenFile,
+        wanted: Digest,
+        spare: &Spare,
+    ) -> Result<Option<Holdings>, Refusal> {
+        let place = file.place().clone();
+        let passing = match name.rsplit('.').next() {
+            Some("json" | "toml" | "csv") => {
+                return self.document(name, file, wanted).map(|()| None);
+            }
+            Some("safetensors") => Passing::Weights(WeightsReader::new(place, file.length())),
+            Some("jsonl") => Passing::Lines(LinesReader::new(place, name == METRICS)),
+            _ => Passing::Opaque,
+        };
+        stream(file, wanted, spare, passing, &self.parsing)
     }
 
     /// Reads, hashes and parses one document, and lets go of it: a bundle may hold many.
@@ -261,7 +309,7 @@ impl Reader {
 
     fn files(&self, manifest: &Manifest) -> BTreeMap<String, File> {
         let file = |name: &String, digest: &Digest| File {
-            bytes: self.listing.get(name).copied().unwrap_or_default(),
+            bytes: self.length(name),
             digest: *digest,
             document: OnceLock::new(),
         };
@@ -273,14 +321,15 @@ impl Reader {
 fn stream(
     file: OpenFile,
     wanted: Digest,
+    spare: &Spare,
     mut passing: Passing,
     parsing: &Allowance,
-) -> Result<Holdings, Refusal> {
+) -> Result<Option<Holdings>, Refusal> {
     let place = file.place().clone();
     let mut first = true;
     let mut fault = None;
     let mut tail = opaque::Tail::of(file.length());
-    let found = file.hash(|piece| {
+    let found = file.hash(spare, |piece| {
         let weights = matches!(passing, Passing::Weights(_));
         if std::mem::take(&mut first) && !(weights && looks_like_safetensors(piece)) {
             opaque::refuse_start(&place, piece)?;
@@ -324,11 +373,11 @@ impl Passing {
     }
 
     /// Answers what is held of a model, nothing where there are no weights.
-    fn finish(self) -> Result<Holdings, Refusal> {
+    fn finish(self) -> Result<Option<Holdings>, Refusal> {
         match self {
-            Self::Weights(reader) => reader.finish(),
-            Self::Lines(reader) => reader.finish().map(|()| Holdings::default()),
-            Self::Opaque => Ok(Holdings::default()),
+            Self::Weights(reader) => reader.finish().map(Some),
+            Self::Lines(reader) => reader.finish().map(|()| None),
+            Self::Opaque => Ok(None),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::lines::LinesReader;
 use super::manifest::{DECLARATION, STATE};
 use super::{Bundle, FINISHED, NOT_A_BAG};
 use crate::digest::Digest;
+use crate::parallel::Spare;
 use crate::source::Refusal;
 
 /// What the records of an unfinished run show.
@@ -39,7 +40,7 @@ impl Unfinished {
             return Ok(Self { resumable, lines: 0, last_chain: None, torn_bytes: 0 });
         }
         let mut reader = LinesReader::new(folder.place(METRICS), true);
-        folder.file(METRICS)?.hash(|piece| reader.feed(piece))?;
+        folder.file(METRICS)?.hash(&Spare::default(), |piece| reader.feed(piece))?;
         let (lines, torn_bytes) = (reader.whole_lines(), reader.torn_bytes());
         Ok(Self { resumable, lines, last_chain: reader.chain().last(), torn_bytes })
     }

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::record::record;
 use super::{BAD_WEIGHTS, NOT_FINITE_WEIGHT};
 use crate::params::checkpoint::{Header, Role, Stored};
 use crate::source::{DOCUMENT_CAP, Place, Refusal};
@@ -37,18 +38,34 @@ impl Float {
 
     /// The first element of `bytes`, a row of whole elements, that is not finite.
     fn first_not_finite(self, bytes: &[u8]) -> Option<usize> {
-        // One loop for each width, so that the compiler can make the common case fast.
+        // Each width compares in its own type, so that the compiler does many elements at once.
         match self.width {
-            1 => first::<1>(bytes, |e| u8::from_le_bytes(e).into(), self.exponent),
-            2 => first::<2>(bytes, |e| u16::from_le_bytes(e).into(), self.exponent),
-            4 => first::<4>(bytes, |e| u32::from_le_bytes(e).into(), self.exponent),
-            _ => first::<8>(bytes, u64::from_le_bytes, self.exponent),
+            1 => {
+                let exponent = self.exponent as u8;
+                first::<1>(bytes, |e| u8::from_le_bytes(e) & exponent == exponent)
+            }
+            2 => {
+                let exponent = self.exponent as u16;
+                first::<2>(bytes, |e| u16::from_le_bytes(e) & exponent == exponent)
+            }
+            4 => {
+                let exponent = self.exponent as u32;
+                first::<4>(bytes, |e| u32::from_le_bytes(e) & exponent == exponent)
+            }
+            _ => first::<8>(bytes, |e| u64::from_le_bytes(e) & self.exponent == self.exponent),
         }
     }
 }
 
-fn first<const N: usize>(bytes: &[u8], bits: fn([u8; N]) -> u64, exponent: u64) -> Option<usize> {
-    bytes.as_chunks::<N>().0.iter().position(|&element| bits(element) & exponent == exponent)
+/// The first element that is `wrong`. Blocks are judged without a branch inside: nearly all are right.
+fn first<const N: usize>(bytes: &[u8], wrong: impl Fn([u8; N]) -> bool) -> Option<usize> {
+    const BLOCK: usize = 1024;
+    let (elements, _) = bytes.as_chunks::<N>();
+    elements.chunks(BLOCK).enumerate().find_map(|(at, block)| {
+        let any = block.iter().fold(false, |any, &element| any | wrong(element));
+        let inside = || block.iter().position(|&element| wrong(element));
+        any.then(inside).flatten().map(|index| at * BLOCK + index)
+    })
 }
 
 /// One tensor as its header describes it.
@@ -74,13 +91,14 @@ fn in_order(header: Header) -> Vec<TensorBytes> {
     tensors
 }
 
-/// What a checkpoint holds of the model itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Holdings {
-    /// How many tensors.
-    pub tensors: u64,
-    /// How many elements they have together.
-    pub elements: u64,
+record! {
+    /// What a checkpoint holds of the model itself.
+    Holdings {
+        /// How many tensors.
+        tensors: u64,
+        /// How many elements they have together.
+        elements: u64,
+    }
 }
 
 impl Holdings {
@@ -89,7 +107,7 @@ impl Holdings {
     fn of(header: &Header) -> Self {
         let beside = |tensor: &&Stored| matches!(Role::of(tensor), Role::Optimizer | Role::Buffer);
         let own = header.tensors.iter().filter(|tensor| !beside(tensor));
-        own.fold(Self::default(), |sum, tensor| Self {
+        own.fold(Self { tensors: 0, elements: 0 }, |sum, tensor| Self {
             tensors: sum.tensors + 1,
             elements: sum.elements.saturating_add(tensor.elements),
         })
@@ -101,25 +119,24 @@ pub struct WeightsReader {
     place: Place,
     length: u64,
     stage: Stage,
-    holdings: Holdings,
 }
 
 enum Stage {
     /// The length of the header is not known yet, or its text is not complete.
     Header(Vec<u8>),
-    Data(FiniteScan),
+    Data(FiniteScan, Holdings),
 }
 
 impl WeightsReader {
     /// A reader of the file at `place`, which is `length` bytes long.
     pub fn new(place: Place, length: u64) -> Self {
-        Self { place, length, stage: Stage::Header(Vec::new()), holdings: Holdings::default() }
+        Self { place, length, stage: Stage::Header(Vec::new()) }
     }
 
     /// Takes the next piece of the file.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), Refusal> {
         let held = match &mut self.stage {
-            Stage::Data(scan) => return scan.feed(piece),
+            Stage::Data(scan, _) => return scan.feed(piece),
             Stage::Header(held) => held,
         };
         held.extend_from_slice(piece);
@@ -139,10 +156,10 @@ impl WeightsReader {
         let data = held.split_off(end);
         let header = std::mem::take(held).split_off(PREFIX);
         let header = Header::parse(&self.place.file, self.length, header)?;
-        self.holdings = Holdings::of(&header);
+        let holdings = Holdings::of(&header);
         let mut scan = FiniteScan::new(self.place.clone(), in_order(header));
         let result = scan.feed(&data);
-        self.stage = Stage::Data(scan);
+        self.stage = Stage::Data(scan, holdings);
         result
     }
 
@@ -150,14 +167,14 @@ impl WeightsReader {
     pub fn held_header(&self) -> Option<usize> {
         match &self.stage {
             Stage::Header(held) => Some(held.len()),
-            Stage::Data(_) => None,
+            Stage::Data(..) => None,
         }
     }
 
     /// Says that the file has ended, and answers what it holds of the model.
     pub fn finish(self) -> Result<Holdings, Refusal> {
         match self.stage {
-            Stage::Data(_) => Ok(self.holdings),
+            Stage::Data(_, holdings) => Ok(holdings),
             Stage::Header(held) => {
                 let found = format!("{} bytes", held.len());
                 Err(BAD_WEIGHTS.at(self.place, "a safetensors header", found))

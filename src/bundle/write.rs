@@ -16,6 +16,7 @@ use super::manifest::{self, Manifest, Oxum};
 use super::receipt::{Listed, RECEIPT, Receipt, Statement};
 use super::{BAD_NAME, CANNOT_WRITE, FINISHED, NOT_REGULAR, UNWRITABLE, name};
 use crate::digest::{Digest, NotCanonical, canonical};
+use crate::parallel::Spare;
 use crate::source::{Place, Refusal};
 
 /// The ending of files that are being written.
@@ -162,7 +163,7 @@ impl<D: Disk> BundleWriter<D> {
     fn settle(&mut self, name: &str) -> Result<Digest, Refusal> {
         self.sync(name)?;
         let shown = self.folder.display().to_string();
-        Folder::open(&self.folder, &shown)?.file(name)?.hash(|_| Ok(()))
+        Folder::open(&self.folder, &shown)?.file(name)?.hash(&Spare::default(), |_| Ok(()))
     }
 
     fn statement(
