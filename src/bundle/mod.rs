@@ -39,7 +39,7 @@ pub use receipt::{
 pub use record::Open;
 pub use seal::seal;
 pub use state::saved_weights_name;
-pub use unfinished::Unfinished;
+pub use unfinished::{Unfinished, whole_lines};
 pub use weights::{FiniteScan, Float, TensorBytes};
 pub use write::BundleWriter;
 

@@ -11,7 +11,7 @@ const ROWS: &[(u8, &[&str])] = &[
     (
         0,
         &[
-            "source", "digest", "decimal", "language", "parallel", "portable", "rng", "scores",
+            "source", "digest", "decimal", "disk", "language", "parallel", "portable", "rng", "scores",
             "stats",
         ],
     ),
@@ -43,6 +43,7 @@ const BESIDE: &[(&str, &str)] = &[
 const ONLY: &[(&str, &[&str])] = &[
     ("digest", &[]),
     ("decimal", &[]),
+    ("disk", &[]),
     ("rng", &[]),
     ("language", &["rng"]),
     ("scores", &["decimal"]),

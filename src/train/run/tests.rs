@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use serde_json::json;
 
 use super::*;
-use crate::bundle::{Contract, METRICS, Model, Unfinished};
+use crate::bundle::{Contract, Model, Unfinished};
+use crate::disk::LocalDisk;
 use crate::source::{Document, Source};
 use crate::study::RunKind;
 use crate::train::TensorFile;
@@ -103,6 +104,7 @@ impl World {
         save: bool,
     ) -> Result<Finished, Refusal> {
         let context = Context {
+            disk: &LocalDisk,
             isa: Isa::best(),
             corpus: &self.corpus,
             suite: self.suite.as_ref(),
