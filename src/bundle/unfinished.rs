@@ -107,7 +107,8 @@ mod tests {
             assert_eq!((seen.lines, seen.torn_bytes, seen.resumable), (wanted.0, wanted.1, true));
         }
         // A hole, and lines after it: what was written there never got to the disk.
-        let hole = [&text.as_bytes()[..text.len() / 3 + 5], &[0; 9], b"}\n\n{\"step\":2}\n"].concat();
+        let hole =
+            [&text.as_bytes()[..text.len() / 3 + 5], &[0; 9], b"}\n\n{\"step\":2}\n"].concat();
         std::fs::write(&metrics, &hole).unwrap();
         let seen = load().unwrap();
         assert_eq!((seen.lines, seen.torn_bytes), (1, hole.len() - text.len() / 3));

@@ -119,9 +119,7 @@ impl Disk for FaultyDisk {
         self.step(Some(&|| LocalDisk.write(path, half(bytes))), || LocalDisk.write(path, bytes))
     }
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.step(Some(&|| LocalDisk.append(path, half(bytes))), || {
-            LocalDisk.append(path, bytes)
-        })?;
+        self.step(Some(&|| LocalDisk.append(path, half(bytes))), || LocalDisk.append(path, bytes))?;
         self.seen().flushed.entry(path.to_owned()).or_default().extend_from_slice(bytes);
         Ok(())
     }

@@ -212,10 +212,7 @@ impl Disk for PowerDisk {
         )
     }
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.step(
-            || LocalDisk.write(path, bytes),
-            |state| *self.file(state, path) = bytes.to_vec(),
-        )
+        self.step(|| LocalDisk.write(path, bytes), |state| *self.file(state, path) = bytes.to_vec())
     }
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         self.step(
@@ -246,9 +243,11 @@ impl Disk for PowerDisk {
                     change.0.iter().any(|(folder, ..)| folders.contains(folder))
                 };
                 for _ in 0..state.changes.len() {
-                    for change in state.changes.iter().filter(|change| touches(&folders, change)) {
-                        folders.extend(change.0.iter().map(|(folder, ..)| *folder));
-                    }
+                    let together = state.changes.iter().filter(|change| touches(&folders, change));
+                    let own =
+                        together.flat_map(|change| change.0.iter().map(|(folder, ..)| *folder));
+                    let own: Vec<_> = own.collect();
+                    folders.extend(own);
                 }
                 let (durable, left) = std::mem::take(&mut state.changes)
                     .into_iter()

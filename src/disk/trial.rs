@@ -26,7 +26,7 @@ pub struct Trial<'a> {
 impl Trial<'_> {
     /// Does the work undisturbed; answers the disk that saw it, and what came out.
     fn undisturbed(&self) -> (FaultyDisk, Files) {
-        let temporary = tempfile::tempdir().unwrap();
+        let temporary = folder();
         let disk = FaultyDisk::sound();
         (self.prepare)(temporary.path());
         (self.work)(&disk, temporary.path()).unwrap();
@@ -40,7 +40,7 @@ impl Trial<'_> {
         let mut trials = 0;
         for (at, writes) in disk.steps().into_iter().enumerate() {
             for fault in Fault::ALL.into_iter().filter(|fault| fault.suits(writes)) {
-                let temporary = tempfile::tempdir().unwrap();
+                let temporary = folder();
                 let root = temporary.path();
                 let disk = FaultyDisk::new(at, fault);
                 (self.prepare)(root);
@@ -68,7 +68,7 @@ impl Trial<'_> {
         let steps = disk.steps().len();
         let mut falls = 0;
         for seed in 0..seeds {
-            let temporary = tempfile::tempdir().unwrap();
+            let temporary = folder();
             let root = temporary.path().join("disk");
             fs::create_dir(&root).unwrap();
             (self.prepare)(&root);
@@ -89,6 +89,11 @@ impl Trial<'_> {
         }
         falls
     }
+}
+
+/// An empty folder, in memory where the system has one there: nothing here is really synced.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 /// The names and bytes of all files below a folder; of a folder that is empty the name alone.

@@ -109,7 +109,10 @@ impl<'a> Scratch<'a> {
         }
         let scratch = Self { disk, out, made, _lock: lock };
         scratch.name_bundles()?;
-        scratch.clear().and_then(|()| disk.make_folder(&scratch.folder(SCRATCH))).map_err(cannot)?;
+        scratch
+            .clear()
+            .and_then(|()| disk.make_folder(&scratch.folder(SCRATCH)))
+            .map_err(cannot)?;
         Ok(scratch)
     }
 
@@ -391,6 +394,8 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::trial::{Trial, tree};
+    use crate::import::{Format, Mapping, Options, read};
 
     fn printed(text: &str) -> Printed {
         Printed::parse(text.as_bytes()).unwrap()
@@ -433,5 +438,51 @@ mod tests {
         assert_eq!(table(&[]), "");
         assert_eq!(Json::Object(evaluation(&rows[0])), json!({"step": 0, "loss": 3.279, "a,b": 1}));
         assert_eq!(Json::Object(evaluation(&rows[1])), json!({"step": 5, "": 2.0}));
+    }
+    #[test]
+    fn whatever_stops_an_import_the_next_one_ends_it() {
+        let logs = tempfile::tempdir().unwrap();
+        for (name, loss) in [("a", "2.5"), ("b", "2.25")] {
+            let text = format!("{{\"step\":1,\"loss\":{loss},\"val_loss\":{loss}}}\n");
+            fs::write(logs.path().join(name).with_extension("jsonl"), text).unwrap();
+        }
+        let options = Options {
+            group: None,
+            target: None,
+            mapping: Mapping::parse(&[]).unwrap(),
+            reference: None,
+            scaling: None,
+            hashed: true,
+            threads: 1,
+        };
+        let import = read(Format::Jsonl, &[logs.path().to_owned()], &options);
+        let names: Vec<_> = import.runs().map(|(_, run)| run.name.clone()).collect();
+        assert_eq!((names.len(), &*import.failures), (2, &[][..]));
+        let load = |root: &Path, name: &str| {
+            let path = root.join("out").join(name);
+            path.exists().then(|| Bundle::load_folder(&path, name, None, 1).unwrap())
+        };
+        let trial = Trial {
+            prepare: &|_| {},
+            work: &|disk, root| match write_on(disk, &import, &root.join("out"), false, 1) {
+                // The one before was stopped when all bundles were whole: this one named them.
+                Err(refusals)
+                    if refusals.iter().all(|refusal| refusal.code.id == "import::exists") =>
+                {
+                    assert_eq!(refusals.len(), names.len());
+                    Ok(())
+                }
+                written => written.map(drop).map_err(|refusals| format!("{refusals:?}")),
+            },
+            check: &|root| names.iter().for_each(|name| drop(load(root, name))),
+            // A hidden folder that went may come back without power; the next import takes it away.
+            outcome: &|root| {
+                let mut files = tree(&root.join("out"));
+                files.retain(|name, _| !name.starts_with(".import"));
+                files
+            },
+        };
+        let (trials, falls) = (trial.faults(), trial.power(20));
+        assert!(trials > 300 && falls > 40, "{trials} {falls}");
     }
 }

@@ -11,6 +11,8 @@ mod equal_resource;
 #[cfg(feature = "train")]
 mod evaluation;
 mod import;
+#[cfg(all(feature = "train", unix))]
+mod kills;
 mod layers;
 mod mutation;
 mod new_kind;

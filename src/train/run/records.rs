@@ -76,7 +76,8 @@ impl Records {
             return Err(LOST_RECORDS.at(place, expected, format!("{} other lines", seen.lines)));
         }
         let ahead: VecDeque<_> = lines.map(str::to_owned).collect();
-        for (name, bytes) in [(METRICS, metrics.as_slice()), (TIMING, &read(&folder.join(TIMING))?)] {
+        for (name, bytes) in [(METRICS, metrics.as_slice()), (TIMING, &read(&folder.join(TIMING))?)]
+        {
             let whole = whole_lines(bytes).len();
             if whole < bytes.len() {
                 writer.cut(name, whole as u64)?;
