@@ -47,7 +47,7 @@ pub use record::Open;
 pub use seal::seal;
 pub use signed::add_signature;
 pub use state::saved_weights_name;
-pub use unfinished::Unfinished;
+pub use unfinished::{Unfinished, whole_lines};
 pub use weights::{FiniteScan, Float, TensorBytes, WeightsReader};
 pub use write::BundleWriter;
 

@@ -7,6 +7,7 @@ use super::args::{MinMethod, MinOrigin, Replays, Verify};
 use super::output::Output;
 use super::{Answer, BAD_USAGE, CANNOT_WRITE};
 use crate::bundle::{Cache, Reading};
+use crate::disk::{Disk, LocalDisk};
 use crate::lock;
 use crate::outcome::{ExitStatus, Method, Origin, Report};
 use crate::post;
@@ -180,8 +181,6 @@ fn write_lock(root: &Path, ids: &[String], report: &Report) -> Result<(), Vec<Re
             error.to_string(),
         )]
     };
-    // Written beside and renamed, so that a lock file is never half there.
-    let beside = path.with_extension("lock.new");
-    std::fs::write(&beside, lock::render(&verdicts)).map_err(cannot)?;
-    std::fs::rename(&beside, &path).map_err(cannot)
+    let text = lock::render(&verdicts);
+    LocalDisk.replace(&path, &path.with_extension("lock.new"), text.as_bytes()).map_err(cannot)
 }

@@ -13,6 +13,8 @@ mod equal_resource;
 mod evaluation;
 mod fuzz;
 mod import;
+#[cfg(all(feature = "train", unix))]
+mod kills;
 mod layers;
 mod mutation;
 mod new_kind;
