@@ -38,7 +38,7 @@ pub const CASES: &[Case] = &[
         f.put("data/a.json", format!("[\"{}\"]\n", "a".repeat(CAP - 5)));
     }),
     ("a document of all members that it may have", "", |f| several(f, 1)),
-    ("four such documents", "", |f| several(f, 4)),
+    ("three such documents", "", |f| several(f, 3)),
     ("a document of all numbers that it may have", "", |f| f.put("data/a.json", numbers(1))),
     ("the same at the deepest level", "", |f| f.put("data/a.json", numbers(64))),
     ("a document of long escapes", "", |f| {
@@ -103,7 +103,7 @@ pub const CASES: &[Case] = &[
         let many: serde_json::Map<_, _> =
             (0..VALUE_CAP - 200).map(|at| (format!("{at:07}"), json!(at))).collect();
         f.predicate["extra"] = json!({ "many": many });
-        several(f, 3);
+        several(f, 2);
     }),
     ("twenty thousand files", "", |f| {
         (0..20_000).for_each(|at| f.put(&format!("data/many/{}/{at}.json", at / 100), "{}\n"));

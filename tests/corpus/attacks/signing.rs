@@ -107,7 +107,7 @@ pub fn sign(f: &mut Forge, sign: fn(&Files) -> String) {
 
 /// A post that pins the bundle and its author's key.
 pub fn pinned(digest: &str) -> String {
-    post("run-1", digest) + &format!("key = \"\"\"\n{}\"\"\"\n", pem(OWN))
+    post("run-1", digest) + &format!("pubkey = \"\"\"\n{}\"\"\"\n", pem(OWN))
 }
 
 /// A signature that verifies as well as the one it was made from, with another hash.
