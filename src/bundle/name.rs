@@ -71,7 +71,7 @@ fn is_device(component: &str) -> bool {
     let numbered = |name: &&str| {
         stem.strip_prefix(*name).is_some_and(|rest| matches!(rest.as_bytes(), [b'1'..=b'9']))
     };
-    DEVICES.contains(&stem.as_str()) || NUMBERED_DEVICES.iter().any(|name| numbered(&name))
+    DEVICES.contains(&stem.as_str()) || NUMBERED_DEVICES.iter().any(numbered)
 }
 
 /// A name cut to a length that fits a message.

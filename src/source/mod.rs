@@ -50,8 +50,9 @@ codes! {
 pub struct Source {
     name: String,
     text: String,
-    /// The offset at which each line begins, found when the first place is asked for.
-    lines: OnceLock<Vec<usize>>,
+    /// The offset at which each line begins, found when the first place is asked for. A text may be all line
+    /// feeds, so the offsets are as small as [`DOCUMENT_CAP`] lets them be.
+    lines: OnceLock<Vec<u32>>,
 }
 
 impl Source {
@@ -136,11 +137,14 @@ impl Source {
     /// The number of the line that holds `offset`, and the offset at which it begins.
     fn line_of(&self, offset: usize) -> (usize, usize) {
         let starts = self.lines.get_or_init(|| {
-            let after_breaks = self.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
-            std::iter::once(0).chain(after_breaks.map(|(at, _)| at + 1)).collect()
+            let breaks = || self.text.bytes().zip(1_u32..).filter(|&(byte, _)| byte == b'\n');
+            let mut starts = Vec::with_capacity(1 + breaks().count());
+            starts.push(0);
+            starts.extend(breaks().map(|(_, next)| next));
+            starts
         });
-        let line = starts.partition_point(|&start| start <= offset);
-        (line, starts[line - 1])
+        let line = starts.partition_point(|&start| start as usize <= offset);
+        (line, starts[line - 1] as usize)
     }
 }
 

@@ -314,6 +314,34 @@ pub const IDENTITIES: &[Case] = &[
             text(&envelope(payload.as_bytes(), turned.to_der().as_bytes(), OWN))
         });
     }),
+    ("a pin of the identity of the key", "bundle::wrong-bundle", |f| {
+        f.sign = Some(|files| text(&signed(files, OWN)));
+        f.post = Some(|_| post("run-1", &format!("sha256:{}", hint(OWN))));
+    }),
+    ("a high-s copy where another key is asked for", "signature::other-key", |f| {
+        f.sign = Some(|files| text(&high(files)));
+        f.pubkey = Some(OTHER);
+    }),
+    ("a high-s copy as a second signature", "signature::not-one", |f| {
+        sign(f, |files| {
+            let (mut both, second) = (signed(files, OWN), high(files));
+            let second = second["dsseEnvelope"]["signatures"][0].clone();
+            both["dsseEnvelope"]["signatures"].as_array_mut().unwrap().push(second);
+            text(&both)
+        });
+    }),
+    ("a high-s copy beside the signature", "bundle::extra-file", |f| {
+        sign(f, |files| text(&signed(files, OWN)));
+        f.disk = |p| drop(fs::copy(p.join("receipt.sig"), p.join("receipt-2.sig")).unwrap());
+    }),
+    ("a high-s copy over another statement", "signature::forged", |f| {
+        sign(f, |files| {
+            let (mut own, mut fewer) = (high(files), files.clone());
+            fewer.remove("bag-info.txt");
+            own["dsseEnvelope"]["payload"] = signed(&fewer, OWN)["dsseEnvelope"]["payload"].clone();
+            text(&own)
+        });
+    }),
     ("a high-s copy", "", |f| sign(f, |files| text(&high(files)))),
     ("a high-s copy under a post that pins digest and key", "", |f| {
         f.sign = Some(|files| text(&high(files)));
