@@ -281,7 +281,7 @@ impl<'a> BundleWriter<'a> {
 mod tests {
     use super::super::{Bundle, Origin, Run, saved_weights_name};
     use super::*;
-    use crate::disk::trial::{Trial, tree};
+    use crate::disk::trial::{Fault, Trial, tree};
     use serde_json::json;
 
     fn receipt() -> Receipt {
@@ -332,7 +332,8 @@ mod tests {
         }
     }
 
-    const TRIAL: Trial<'_> = Trial { prepare: &|_| {}, work: &work, check: &check, outcome: &tree };
+    const TRIAL: Trial<'_> =
+        Trial { faults: &Fault::ALL, prepare: &|_| {}, work: &work, check: &check, outcome: &tree };
 
     #[test]
     fn a_bundle_that_was_written_loads_and_keeps_its_bytes() {
