@@ -38,7 +38,7 @@ fn brief(study: String) -> String {
 }
 
 /// How often a folder is looked at.
-const GLANCE: Duration = Duration::from_micros(200);
+const GLANCE: Duration = Duration::from_millis(1);
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
