@@ -82,7 +82,7 @@ fn rewritten(document: &Document, lines: bool, place: Place) -> Result<String, R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::trial::{Trial, tree};
+    use crate::disk::trial::{Fault, Trial, tree};
     use std::fs;
 
     const FACTS: &str = r#"{
@@ -141,6 +141,7 @@ mod tests {
         };
         for prepare in [&|root: &Path| typed(&root.join("t")), &edited as &dyn Fn(&Path)] {
             let trial = Trial {
+                faults: &Fault::ALL,
                 prepare,
                 work: &|disk, root| {
                     let sealed = seal_on(disk, &root.join("t"), "receipts/t", None);

@@ -282,7 +282,7 @@ impl<'a> BundleWriter<'a> {
 mod tests {
     use super::super::{Bundle, Origin, Run, saved_weights_name};
     use super::*;
-    use crate::disk::trial::{Trial, tree};
+    use crate::disk::trial::{Fault, Trial, tree};
     use serde_json::json;
 
     fn receipt() -> Receipt {
@@ -333,7 +333,8 @@ mod tests {
         }
     }
 
-    const TRIAL: Trial<'_> = Trial { prepare: &|_| {}, work: &work, check: &check, outcome: &tree };
+    const TRIAL: Trial<'_> =
+        Trial { faults: &Fault::ALL, prepare: &|_| {}, work: &work, check: &check, outcome: &tree };
 
     #[test]
     fn a_bundle_that_was_written_loads_and_keeps_its_bytes() {

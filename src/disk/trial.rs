@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use super::Disk;
-use super::faults::{Fault, FaultyDisk};
+pub use super::faults::Fault;
+use super::faults::FaultyDisk;
 use super::power::{Dice, PowerDisk};
 
 /// The names and bytes of files.
@@ -13,6 +14,8 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// Something that writes, and what must hold wherever it is stopped.
 pub struct Trial<'a> {
+    /// How steps fail.
+    pub faults: &'a [Fault],
     /// Puts into an empty folder what has to be there.
     pub prepare: &'a dyn Fn(&Path),
     /// Works in the folder, from wherever it was stopped before.
@@ -39,7 +42,7 @@ impl Trial<'_> {
         let (disk, whole) = self.undisturbed();
         let mut trials = 0;
         for (at, writes) in disk.steps().into_iter().enumerate() {
-            for fault in Fault::ALL.into_iter().filter(|fault| fault.suits(writes)) {
+            for fault in self.faults.iter().copied().filter(|fault| fault.suits(writes)) {
                 let temporary = folder();
                 let root = temporary.path();
                 let disk = FaultyDisk::new(at, fault);

@@ -394,7 +394,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::trial::{Trial, tree};
+    use crate::disk::trial::{Fault, Trial, tree};
     use crate::import::{Format, Mapping, Options, read};
 
     fn printed(text: &str) -> Printed {
@@ -463,6 +463,7 @@ mod tests {
             path.exists().then(|| Bundle::load_folder(&path, name, None, 1).unwrap())
         };
         let trial = Trial {
+            faults: &Fault::ALL,
             prepare: &|_| {},
             work: &|disk, root| match write_on(disk, &import, &root.join("out"), false, 1) {
                 // The one before was stopped when all bundles were whole: this one named them.

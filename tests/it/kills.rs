@@ -1,6 +1,7 @@
 //! SIGKILL at random instants: what a killed trainer or writer leaves is never taken for whole, no line
 //! that was written is lost, and the same command ends what was begun, with the same bytes.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,26 @@ const IMPORTER: usize = 40;
 const SEALER: usize = 40;
 const _: () = assert!(TRAINER + IMPORTER + SEALER == 200);
 
+/// The study with runs of a tenth of a second: many records, two states, little work.
+fn brief(study: String) -> String {
+    let changes = [
+        ("coefficient = 2\n", "coefficient = 0.25\n"),
+        ("train_bytes = 40000", "train_bytes = 6000"),
+        ("validation = { bytes = 16_000 }", "validation = { bytes = 2_000 }"),
+        ("development = { bytes = 8_000 }", "development = { bytes = 1_000 }"),
+        ("language = { items = 10 }", "language = { items = 2 }"),
+        ("log_every = 10", "log_every = 1"),
+        ("warmup_steps = 5", "warmup_steps = 2"),
+        ("slice_steps = 4", "slice_steps = 2"),
+    ];
+    changes.iter().fold(untuned(study, 1, "0.01"), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    })
+}
+
 /// How often a folder is looked at.
-const GLANCE: Duration = Duration::from_micros(200);
+const GLANCE: Duration = Duration::from_millis(1);
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
@@ -115,7 +134,7 @@ impl<'a> Killing<'a> {
 
 #[test]
 fn a_killed_trainer_loses_no_line_and_ends_with_the_same_bytes() {
-    let temporary = root(|text| untuned(text, 1, "0.01"));
+    let temporary = root(brief);
     let root = temporary.path();
     let run = "smoke-moe-short-s1";
     let arguments = |out| ["train", STUDY, "--only", run, "--threads", "1", "--out", out];
@@ -126,15 +145,14 @@ fn a_killed_trainer_loses_no_line_and_ends_with_the_same_bytes() {
     let whole = payload(&folder);
     std::fs::remove_dir_all(&folder).unwrap();
 
-    let mut lines = Vec::new();
     let (mut resumable, mut ends) = (0, 0);
     let metrics = || std::fs::read(folder.join(METRICS)).unwrap_or_default();
-    let lines = std::cell::RefCell::new(&mut lines);
+    let lines = RefCell::new(Vec::new());
     let mut check = || {
         let now = metrics();
         assert!(now.starts_with(&lines.borrow()), "lines are lost");
         let end = now.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        **lines.borrow_mut() = now[..end].to_vec();
+        *lines.borrow_mut() = now[..end].to_vec();
         if folder.join("bagit.txt").exists() {
             Bundle::load_folder(&folder, run, None, 1).unwrap();
         } else if folder.join("data").exists() {
@@ -250,7 +268,7 @@ fn a_disk_that_is_really_full_stops_a_run_that_goes_on_later() {
         say_skipped("a full disk");
         return;
     }
-    let temporary = root(|text| untuned(text, 1, "0.01"));
+    let temporary = root(brief);
     let root = temporary.path();
     let run = "smoke-dense-short-s1";
     // A megabyte of which a little more is free each time; what a run leaves is kept for a look.

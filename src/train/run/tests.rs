@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::bundle::{Contract, Model, Unfinished};
 use crate::disk::LocalDisk;
-use crate::disk::trial::{Trial, tree};
+use crate::disk::trial::{Fault, Trial, tree};
 use crate::source::{Document, Source};
 use crate::study::RunKind;
 use crate::train::TensorFile;
@@ -29,8 +29,8 @@ impl Watcher for Watched {
     }
 }
 
-fn corpus() -> Corpus {
-    let text = json!({"data": data()}).to_string();
+fn corpus(data: &Json) -> Corpus {
+    let text = json!({"data": data}).to_string();
     let document = Document::parse_json(Source::new("c.json", text.into_bytes()).unwrap()).unwrap();
     Corpus::load(document.root().required("data").unwrap(), Path::new(".")).unwrap()
 }
@@ -91,7 +91,7 @@ struct World {
 
 impl World {
     fn new(plan: &PlannedRun) -> Self {
-        let corpus = corpus();
+        let corpus = corpus(&plan.config["data"]);
         let document = plan.document().unwrap();
         let suite = suite(document.root(), &corpus, Path::new(".")).unwrap();
         Self { corpus, suite }
@@ -274,16 +274,19 @@ fn a_run_that_diverges_is_sealed_as_it_stands() {
 /// A run of few steps that makes every kind of file, for many trials.
 fn short_plan(change: impl Fn(&mut Json)) -> PlannedRun {
     let shorter = |config: &mut Json| {
-        let fields = json!({"steps": 4, "schedule_steps": 4, "warmup_steps": 1, "hold_tokens": 192,
-            "decay_tokens": 64, "log_every": 1, "unique_tokens": 256, "checkpoints": [2, 4],
-            "kept_checkpoints": [2], "slices": [{"from_step": 2, "steps": 2}], "hidden_size": 8,
+        let fields = json!({"steps": 3, "schedule_steps": 3, "warmup_steps": 1, "hold_tokens": 128,
+            "decay_tokens": 64, "log_every": 1, "unique_tokens": 192, "checkpoints": [1, 3],
+            "kept_checkpoints": [1], "slices": [{"from_step": 1, "steps": 1}], "hidden_size": 8,
             "num_hidden_layers": 1, "num_dense_layers": 0, "head_dim": 4, "seq_len": 8,
             "batch_size": 8});
         config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         config.as_object_mut().unwrap().remove("tasks");
+        config["data"]["train_bytes"] = json!(3000);
+        config["data"]["validation"]["bytes"] = json!(200);
+        config["data"]["development"]["bytes"] = json!(200);
         change(config);
     };
-    PlannedRun { steps: 4, ..plan(shorter) }
+    PlannedRun { steps: 3, ..plan(shorter) }
 }
 
 /// The folder is a whole bundle, or an unfinished run whose records hold.
@@ -297,10 +300,12 @@ fn check(folder: &Path) {
 }
 
 /// Tries a run on disks that fail and in machines that lose their power.
-fn try_run(plan: &PlannedRun, corpus: Corpus, diverges: bool) {
-    let world = World { corpus, suite: None };
+fn try_run(plan: &PlannedRun, diverges: bool) {
+    let world = World::new(plan);
     let folder = |root: &Path| root.join("out").join(&plan.id);
     let trial = Trial {
+        // It stops at the first error: what is left then is the same as with any other fault.
+        faults: &[Fault::After, Fault::Full],
         prepare: &|_| {},
         work: &|disk, root| {
             let ran = world.run_on(disk, plan, &root.join("out"), &Watched::default(), true);
@@ -312,13 +317,13 @@ fn try_run(plan: &PlannedRun, corpus: Corpus, diverges: bool) {
         check: &|root| check(&folder(root)),
         outcome: &|root| payload(&folder(root)),
     };
-    let (trials, falls) = (trial.faults(), trial.power(12));
-    assert!(trials > 150 && falls > 25, "{trials} {falls}");
+    let (trials, falls) = (trial.faults(), trial.power(8));
+    assert!(trials > 90 && falls > 16, "{trials} {falls}");
 }
 
 #[test]
 fn whichever_step_of_writing_a_run_fails_it_goes_on() {
-    try_run(&short_plan(|_| {}), corpus(), false);
+    try_run(&short_plan(|_| {}), false);
 }
 
 #[test]
@@ -326,9 +331,9 @@ fn whichever_step_of_writing_a_run_that_diverges_fails_it_is_sealed() {
     // The rate rises: a state is saved before the run diverges.
     let plan = short_plan(|config| {
         config["lr"] = json!(1e30);
-        config["warmup_steps"] = json!(3);
-        config["hold_tokens"] = json!(0);
+        config["warmup_steps"] = json!(2);
+        config["hold_tokens"] = json!(64);
         config["slices"] = json!([]);
     });
-    try_run(&plan, corpus(), true);
+    try_run(&plan, true);
 }
