@@ -409,7 +409,8 @@ mod tests {
 
     #[test]
     fn all_but_the_reading_is_checked_each_time() {
-        let changes: [(fn(&Path), &str); 5] = [
+        type Change = fn(&Path);
+        let changes: [(Change, &str); 5] = [
             (|path| fs::write(path.join("data/x"), "").unwrap(), "bundle::bad-tag-file"),
             (|path| fs::remove_file(path.join("data/notes.txt")).unwrap(), "bundle::bad-tag-file"),
             (|path| fs::write(path.join("more.txt"), "").unwrap(), "bundle::extra-file"),
