@@ -9,12 +9,15 @@
                               process, one thread each, call by call in turn
   scripts/bench.py train [N]  training steps, dense and sparse, on one and two threads, against PyTorch, in N
                               pairs; `scripts/bench_train.sh` finds a Python that has it
+  scripts/bench.py hashing    hashing against the processor's floor and other programs, 10 000 small files, a bundle of
+                              2 GiB with and without `--cache`; `--write` puts it into tests/docs/hashing.md, and
+                              REPRO_MODEL_SIGNING names a Python that has `model_signing`
   scripts/bench.py replay     the steps of a slice of each arm of tiny-moe, replayed against trained, in turn, on
                               one and two threads, in process
 
 Of whole processes, times are wall seconds and memory is the peak resident set; figures are medians, ratios are
 medians of pairs. Needs `cargo build --release` before, GNU time, and scipy where it is named; `bootstrap` builds
-its own program, as do `train` and `replay`. Other load on the machine is printed, because it moves every figure.
+its own program, as do `hashing`, `train` and `replay`. Other load on the machine is printed, because it moves every figure.
 """
 import json
 import os
@@ -342,7 +345,14 @@ def against_torch():
     print(load())
 
 
+def hashing():
+    sys.dont_write_bytecode = True
+    import bench_hashing
+    write = ROOT / "tests" / "docs" / "hashing.md" if "--write" in sys.argv else None
+    bench_hashing.hashing(REPRO, timing_program("hashing"), load, write)
+
+
 if __name__ == "__main__":
-    chosen = {"scipy": against_scipy, "linear": linear, "import": against_regex, "bootstrap": bootstrap,
+    chosen = {"scipy": against_scipy, "linear": linear, "import": against_regex, "bootstrap": bootstrap, "hashing": hashing,
               "train": against_torch, "replay": replay}.get(sys.argv[1] if len(sys.argv) > 1 else "")
     sys.exit(chosen() if chosen else __doc__)

@@ -5,12 +5,19 @@
 
 use std::fmt;
 use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// How many bytes one read asks for, whatever the size of the file.
+/// The most bytes that one read asks for, whatever the size of the file.
 pub const READ_SIZE: usize = 128 << 10;
+/// How many buffers go round between two threads that share a stream.
+const BUFFERS: usize = 4;
+/// Buffers begin where a page does: copies from the system's cache are slower anywhere else.
+const PAGE: usize = 4096;
 
 /// Every integer up to this one is the same in every reader of JSON.
 const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
@@ -91,27 +98,105 @@ impl Hasher {
     }
 }
 
-/// Hashes all that `reader` gives, showing each piece to `watch`; answers the digest and the length.
-pub fn hash_stream<E: From<io::Error>>(
+/// Hashes all that `reader` gives, about `length` bytes, showing each piece to `watch`; answers the digest
+/// and the length. As soon as `helper` has a thread to lend, that one hashes while this one reads and
+/// watches.
+pub fn hash_stream<E: From<io::Error>, H>(
     reader: &mut impl Read,
+    length: u64,
     mut watch: impl FnMut(&[u8]) -> Result<(), E>,
+    helper: impl Fn() -> Option<H>,
 ) -> Result<(Digest, u64), E> {
-    let mut buffer = vec![0; READ_SIZE];
-    let mut hasher = Hasher::default();
-    let mut length = 0;
+    let size = usize::try_from(length).map_or(READ_SIZE, |length| length.clamp(1, READ_SIZE));
+    let mut buffer = Buffer::new(size);
+    let (mut hasher, mut read) = (Hasher::default(), 0);
     loop {
-        let count = match reader.read(&mut buffer) {
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error.into()),
-        };
-        let piece = buffer.get(..count).unwrap_or_default();
+        if length - read.min(length) > (BUFFERS * READ_SIZE) as u64
+            && let Some(_lent) = helper()
+        {
+            let (digest, rest) = hash_beside(reader, hasher, watch)?;
+            return Ok((digest, read + rest));
+        }
+        let piece = buffer.fill(reader)?;
         if piece.is_empty() {
-            return Ok((hasher.finish(), length));
+            return Ok((hasher.finish(), read));
         }
         hasher.update(piece);
-        length += count as u64;
+        read += piece.len() as u64;
         watch(piece)?;
+    }
+}
+
+/// The rest of a stream: one more thread hashes, a few buffers behind the reading and watching of this one.
+fn hash_beside<E: From<io::Error>>(
+    reader: &mut impl Read,
+    mut hasher: Hasher,
+    mut watch: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(Digest, u64), E> {
+    thread::scope(|scope| {
+        let (full, arriving) = sync_channel::<Buffer>(BUFFERS);
+        let (empty, returned) = channel();
+        for _ in 0..BUFFERS {
+            // The other end is held here.
+            let _ = empty.send(Buffer::new(READ_SIZE));
+        }
+        let hashing = scope.spawn(move || {
+            for buffer in arriving {
+                hasher.update(buffer.filled());
+                // Nobody waits for the last buffers.
+                let _ = empty.send(buffer);
+            }
+            hasher
+        });
+        let mut read = 0;
+        // Whoever stops early drops `full`, which ends the other thread.
+        for mut buffer in returned {
+            let piece = buffer.fill(reader)?;
+            if piece.is_empty() {
+                break;
+            }
+            read += piece.len() as u64;
+            watch(piece)?;
+            if full.send(buffer).is_err() {
+                break;
+            }
+        }
+        drop(full);
+        match hashing.join() {
+            Ok(hasher) => Ok((hasher.finish(), read)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Room for one read.
+struct Buffer {
+    bytes: Vec<u8>,
+    room: Range<usize>,
+    filled: usize,
+}
+
+impl Buffer {
+    fn new(size: usize) -> Self {
+        let bytes = vec![0; size + PAGE];
+        let start = bytes.as_ptr().align_offset(PAGE).min(PAGE);
+        Self { bytes, room: start..start + size, filled: 0 }
+    }
+
+    /// Reads once; answers nothing at the end of the stream.
+    fn fill(&mut self, reader: &mut impl Read) -> io::Result<&[u8]> {
+        let room = self.bytes.get_mut(self.room.clone()).unwrap_or_default();
+        self.filled = loop {
+            match reader.read(room) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                count => break count?,
+            }
+        };
+        Ok(self.filled())
+    }
+
+    fn filled(&self) -> &[u8] {
+        self.bytes.get(self.room.start..self.room.start + self.filled).unwrap_or_default()
     }
 }
 
@@ -131,16 +216,6 @@ pub fn canonical(value: &Value) -> Result<String, NotCanonical> {
     exact_numbers(value)?;
     serde_json_canonicalizer::to_string(value)
         .map_err(|error| NotCanonical::Unwritable(error.to_string()))
-}
-
-/// Where `text` first differs from the canonical text of `value`, or nothing where they are equal.
-pub fn first_difference(text: &str, value: &Value) -> Result<Option<usize>, NotCanonical> {
-    let wanted = canonical(value)?;
-    if wanted == text {
-        return Ok(None);
-    }
-    let common = wanted.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
-    Ok(Some(common))
 }
 
 /// The canonicalizer rounds 2^53 + 1 to its even neighbour without a word, so such numbers stop here.
@@ -166,6 +241,7 @@ fn exact_numbers(value: &Value) -> Result<(), NotCanonical> {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::cell::Cell;
 
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
@@ -181,18 +257,52 @@ mod tests {
         assert_eq!(Digest::parse_prefixed(ABC), None);
     }
 
-    #[test]
-    fn a_stream_has_the_digest_of_its_bytes() {
-        let bytes: Vec<u8> = (0..400_001_u32).map(|i| (i % 251) as u8).collect();
-        let mut seen = Vec::new();
-        let (digest, length) = hash_stream::<io::Error>(&mut bytes.as_slice(), |piece| {
+    /// Hashes `bytes` in a stream, with a second thread from the piece `from` on.
+    fn streamed(mut bytes: &[u8], from: Option<usize>, stop: usize) -> Option<(Digest, u64)> {
+        let (asked, pieces) = (Cell::new(0), Cell::new(0));
+        let helper = || (asked.replace(asked.get() + 1) == from?).then_some(());
+        let (whole, mut seen) = (bytes, Vec::new());
+        let watch = |piece: &[u8]| {
             assert!(piece.len() <= READ_SIZE);
             seen.extend_from_slice(piece);
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!((digest, length), (Digest::of(&bytes), 400_001));
-        assert_eq!(seen, bytes);
+            let stopped = pieces.replace(pieces.get() + 1) == stop;
+            if stopped { Err(io::Error::other("stopped")) } else { Ok(()) }
+        };
+        let answer = hash_stream(&mut bytes, whole.len() as u64, watch, helper).ok()?;
+        assert_eq!(seen, whole);
+        Some(answer)
+    }
+
+    #[test]
+    fn a_stream_has_the_digest_of_its_bytes_on_one_thread_and_on_two() {
+        for length in [0_u32, 1, 4095, 131_072, 400_001, 3_000_000] {
+            let bytes: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
+            let wanted = Some((Digest::of(&bytes), u64::from(length)));
+            for from in [None, Some(0), Some(1), Some(7), Some(17)] {
+                assert_eq!(streamed(&bytes, from, usize::MAX), wanted, "{length} {from:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_stopped_ends_both_threads() {
+        let bytes = vec![7; 3_000_000];
+        for from in [None, Some(0), Some(3)] {
+            for stop in [0, 1, 5, 22] {
+                assert_eq!(streamed(&bytes, from, stop), None, "{from:?} {stop}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_longer_or_shorter_than_said_is_hashed_to_its_end() {
+        let bytes = vec![7; 1_000_000];
+        for said in [0, 10, 999_999, 5_000_000, u64::MAX] {
+            for lent in [None, Some(())] {
+                let found = hash_stream::<io::Error, _>(&mut &bytes[..], said, |_| Ok(()), || lent);
+                assert_eq!(found.unwrap(), (Digest::of(&bytes), 1_000_000), "{said} {lent:?}");
+            }
+        }
     }
 
     #[test]
@@ -223,13 +333,5 @@ mod tests {
         ] {
             assert!(matches!(canonical(&value), Err(NotCanonical::InexactInteger(_))), "{value}");
         }
-    }
-
-    #[test]
-    fn the_first_difference_is_found() {
-        let value = json!({"a": 1, "b": 0.5});
-        assert_eq!(first_difference("{\"a\":1,\"b\":0.5}", &value), Ok(None));
-        assert_eq!(first_difference("{\"a\":1,\"b\":0.50}", &value), Ok(Some(14)));
-        assert_eq!(first_difference("{\"a\":1, \"b\":0.5}", &value), Ok(Some(7)));
     }
 }

@@ -22,6 +22,7 @@ pub mod contract;
 pub mod coverage;
 pub mod decimal;
 pub mod digest;
+pub mod disk;
 pub mod evidence;
 pub mod formula;
 pub mod import;

@@ -1,6 +1,34 @@
 //! Work on many items by several threads, with results that do not depend on how many.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Threads without an item of their own: they may help with what others still work on.
+#[derive(Debug, Default)]
+pub struct Spare(AtomicUsize);
+
+impl Spare {
+    /// Takes one of them, where there is one; it is given back when the answer is dropped.
+    pub fn take(&self) -> Option<Lent<'_>> {
+        let taken = |count: usize| count.checked_sub(1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).ok()?;
+        Some(Lent(self))
+    }
+
+    fn add(&self, count: usize) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// One thread that helps.
+#[derive(Debug)]
+pub struct Lent<'a>(&'a Spare);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.add(1);
+    }
+}
 
 /// The results of `work` for all items, in their order, of which `threads` are worked on at a time.
 pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
@@ -13,14 +41,30 @@ pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R
 }
 
 /// Does `work` on items until it fails. Whatever the number of threads, the error is that of the first
-/// item in order: items are begun in their order, and one that is begun is finished.
+/// item in order: after an error only items before it are begun. The heaviest items are begun first, so
+/// that no thread is left alone with one at the end; those of equal weight are begun in their order.
 pub fn first_error<T: Sync, E: Send>(
     items: &[T],
     threads: usize,
-    work: impl Fn(&T) -> Result<(), E> + Sync,
+    weight: impl Fn(&T) -> u64,
+    work: impl Fn(&T, &Spare) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    let errors = on_threads(items, threads, |queue| {
-        queue.filter_map(|(at, item)| Some((at, work(item).err()?))).next()
+    let mut order: Vec<(usize, &T)> = items.iter().enumerate().collect();
+    order.sort_by_key(|(_, item)| std::cmp::Reverse(weight(item)));
+    let (failed, spare) = (AtomicUsize::new(usize::MAX), Spare::default());
+    spare.add(threads.saturating_sub(items.len()));
+    let errors = on_threads(&order, threads, |queue| {
+        let mut errors = Vec::new();
+        for (_, (at, item)) in queue {
+            if *at < failed.load(Ordering::Relaxed)
+                && let Err(error) = work(item, &spare)
+            {
+                failed.fetch_min(*at, Ordering::Relaxed);
+                errors.push((*at, error));
+            }
+        }
+        spare.add(1);
+        errors
     });
     let errors = errors.into_iter().flatten();
     errors.min_by_key(|(at, _)| *at).map_or(Ok(()), |(_, error)| Err(error))
@@ -51,9 +95,64 @@ fn on_threads<'t, T: Sync, R: Send>(
     })
 }
 
+/// An amount that threads share: each takes a part, waits while there is too little, and gives it back.
+pub struct Allowance {
+    whole: usize,
+    left: Mutex<usize>,
+    given_back: Condvar,
+}
+
+/// A part of an [`Allowance`], given back when it is dropped.
+pub struct Part<'a> {
+    allowance: &'a Allowance,
+    amount: usize,
+}
+
+impl Allowance {
+    /// An allowance of `whole`.
+    pub fn of(whole: usize) -> Self {
+        Self { whole, left: Mutex::new(whole), given_back: Condvar::new() }
+    }
+
+    /// Takes `amount`, or all there is where it is more: such a part is held alone. Who holds a part takes
+    /// no second one.
+    pub fn take(&self, amount: usize) -> Part<'_> {
+        let amount = amount.min(self.whole);
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let enough = self.given_back.wait_while(left, |left| *left < amount);
+        *enough.unwrap_or_else(PoisonError::into_inner) -= amount;
+        Part { allowance: self, amount }
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        *self.allowance.left.lock().unwrap_or_else(PoisonError::into_inner) += self.amount;
+        self.allowance.given_back.notify_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{first_error, map};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::{Allowance, Spare, first_error, map};
+
+    #[test]
+    fn no_more_is_taken_at_a_time_than_there_is() {
+        let (allowance, taken, most) =
+            (Allowance::of(10), AtomicUsize::new(0), AtomicUsize::new(0));
+        let amounts: Vec<usize> = (0..200).map(|at| [1, 4, 7, 0, 25][at % 5]).collect();
+        map(&amounts, 4, |&amount| {
+            let _part = allowance.take(amount);
+            let now = taken.fetch_add(amount.min(10), Ordering::SeqCst) + amount.min(10);
+            most.fetch_max(now, Ordering::SeqCst);
+            std::thread::yield_now();
+            taken.fetch_sub(amount.min(10), Ordering::SeqCst);
+        });
+        assert_eq!(most.load(Ordering::SeqCst), 10);
+    }
 
     #[test]
     fn results_are_in_the_order_of_the_items() {
@@ -68,10 +167,45 @@ mod tests {
     #[test]
     fn the_first_error_in_order_is_returned() {
         let items: Vec<u64> = (0..100).collect();
-        let from = |least: u64| move |item: &u64| if *item < least { Ok(()) } else { Err(*item) };
-        for threads in [0, 1, 3, 200] {
-            assert_eq!(first_error(&items, threads, from(37)), Err(37), "{threads} threads");
-            assert_eq!(first_error(&items, threads, from(100)), Ok(()), "{threads} threads");
+        let from = |least: u64| {
+            move |item: &u64, _: &Spare| if *item < least { Ok(()) } else { Err(*item) }
+        };
+        let weights: [fn(&u64) -> u64; 3] = [|_| 1, |item| *item, |item| item % 7];
+        for weight in weights {
+            for threads in [0, 1, 3, 200] {
+                let first = |least| first_error(&items, threads, weight, from(least));
+                assert_eq!(first(37), Err(37), "{threads} threads");
+                assert_eq!(first(100), Ok(()), "{threads} threads");
+            }
         }
+    }
+
+    #[test]
+    fn heavy_items_come_first_and_nothing_is_begun_after_an_error() {
+        let begun = Mutex::new(Vec::new());
+        let work = |item: &u64, _: &Spare| {
+            begun.lock().unwrap().push(*item);
+            if *item == 20 { Err(()) } else { Ok(()) }
+        };
+        let items = [3, 10, 1, 20, 20, 2, 30];
+        assert_eq!(first_error(&items, 1, |item| item / 10, work), Err(()));
+        assert_eq!(*begun.lock().unwrap(), [30, 20, 10, 3, 1]);
+    }
+
+    #[test]
+    fn threads_without_items_are_spare() {
+        let spare_beside = |items: &[u8], threads| {
+            let seen = Mutex::new(Vec::new());
+            let work = |_: &u8, spare: &Spare| {
+                let lent: Vec<_> = std::iter::from_fn(|| spare.take()).collect();
+                seen.lock().unwrap().push(lent.len());
+                Ok::<(), ()>(())
+            };
+            first_error(items, threads, |_| 1, work).unwrap();
+            seen.into_inner().unwrap()
+        };
+        assert_eq!(spare_beside(&[0], 1), [0]);
+        assert_eq!(spare_beside(&[0], 3), [2]);
+        assert_eq!(spare_beside(&[0, 1], 1), [0, 0]);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::bundle::{Bundle, RECEIPT, SIGNATURE};
+use crate::bundle::{Bundle, RECEIPT, Reading, SIGNATURE};
 use crate::claims::{self, ClaimKind};
 use crate::evidence::{Evidence, Library};
 use crate::outcome::{
@@ -64,15 +64,17 @@ pub fn verify(root: &Path, ids: &[String], demands: &Demands, threads: usize) ->
 }
 
 /// Verifies the posts in the same way, and has a replayer execute what their claims ask for.
-pub fn verify_with(
+pub fn verify_with<'r>(
     root: &Path,
     ids: &[String],
     demands: &Demands,
-    threads: usize,
+    reading: impl Into<Reading<'r>>,
     replayer: Option<&mut dyn Replayer>,
 ) -> Report {
+    let reading = reading.into();
+    let threads = reading.threads;
     let mut report = Report::default();
-    let mut shelf = Shelf::new(threads, &demands.keys);
+    let mut shelf = Shelf::new(reading, &demands.keys);
     let loaded = parallel::map(ids, threads, |id| Post::load(root, id));
     let fetched = loaded.into_iter().map(|post| {
         let post = post.map_err(|refusal| vec![refusal])?;
@@ -129,15 +131,15 @@ fn executed(replays: &Replays) -> usize {
 
 /// Checks the bundle in the folder `path` on its own, with a replay of each of its slices where there is
 /// a replayer, and adds what came out to `report`.
-pub fn inspect(
+pub fn inspect<'r>(
     path: &Path,
     demands: &Demands,
-    threads: usize,
+    reading: impl Into<Reading<'r>>,
     report: &mut Report,
     replayer: Option<&mut dyn Replayer>,
 ) {
     let shown = path.display().to_string();
-    let loaded = Bundle::load_folder(path, &shown, None, threads).and_then(|bundle| {
+    let loaded = Bundle::load_folder(path, &shown, None, reading).and_then(|bundle| {
         let signature = signature::judge(&bundle, &demands.keys, None)?;
         Ok((bundle, signature))
     });
@@ -177,7 +179,11 @@ pub fn inspect(
 /// What loading a bundle has shown.
 fn intact(bundle: &Bundle) -> ClaimReport {
     let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
-    let recomputed = format!("{} files, {bytes} bytes", bundle.files().len());
+    let spared = match bundle.spared() {
+        0 => String::new(),
+        count => format!(", {count} of them read earlier"),
+    };
+    let recomputed = format!("{} files{spared}, {bytes} bytes", bundle.files().len());
     let outcome = Outcome::verified()
         .giving(recomputed)
         .within("sha-256", "equal digests")
@@ -257,22 +263,22 @@ fn own_claim(
 
 /// Bundles loaded so far: each is read and checked once, however many posts pin it.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct Shelf<'r> {
     /// Those that passed.
     pub library: Library,
     refused: BTreeMap<String, Refusal>,
     /// Whether the folder of bundles was searched for those of studies.
     searched: bool,
-    threads: usize,
+    reading: Reading<'r>,
     keys: Vec<PublicKey>,
 }
 
-impl Shelf {
-    /// An empty shelf; bundles are hashed with at most `threads` threads, and where the caller gave `keys`,
-    /// one of them must have signed.
-    pub fn new(threads: usize, keys: &[PublicKey]) -> Self {
+impl<'r> Shelf<'r> {
+    /// An empty shelf; `reading` may be a number of threads. Where the caller gave `keys`, one of them must
+    /// have signed each bundle.
+    pub fn new(reading: impl Into<Reading<'r>>, keys: &[PublicKey]) -> Self {
         let (library, refused) = (Library::default(), BTreeMap::new());
-        Self { library, refused, searched: false, threads, keys: keys.to_vec() }
+        Self { library, refused, searched: false, reading: reading.into(), keys: keys.to_vec() }
     }
 
     /// Loads the bundles and studies that `post` pins and holds them against their pins.
@@ -280,7 +286,7 @@ impl Shelf {
         let mut refusals = self.fetch_studies(root, post);
         for pin in &post.pins {
             if self.library.bundle(&pin.name).is_none() && !self.refused.contains_key(&pin.name) {
-                match Bundle::load(root, &pin.name, None, self.threads) {
+                match Bundle::load(root, &pin.name, None, self.reading) {
                     Ok(bundle) => self.library.add(bundle),
                     Err(refusal) => drop(self.refused.insert(pin.name.clone(), refusal)),
                 }

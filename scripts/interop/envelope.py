@@ -5,6 +5,7 @@ securesystemslib, reads both statements (the signature's and the receipt's) by i
 envelope and payload against the official schemas in SCHEMAS. Prints one line for each check that passed.
 """
 import base64
+import copy
 import hashlib
 import json
 import pathlib
@@ -21,8 +22,10 @@ from securesystemslib.signer import SSlibKey
 
 
 def by_securesystemslib(signature, pem, folder):
-    envelope = Envelope.from_dict({**signature["dsseEnvelope"]})
-    key = SSlibKey.from_crypto(load_pem_public_key(pem), keyid="")
+    # `from_dict` changes what it is given, and `verify` wants the key to go by the signature's own keyid.
+    envelope = Envelope.from_dict(copy.deepcopy(signature["dsseEnvelope"]))
+    key = SSlibKey.from_crypto(load_pem_public_key(pem))
+    key.keyid = signature["dsseEnvelope"]["signatures"][0]["keyid"]
     if len(envelope.verify([key], 1)) != 1:
         sys.exit("securesystemslib: the signature does not verify")
     (folder / "pae.bin").write_bytes(envelope.pae())

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use super::folder::Listing;
 use super::manifest::Manifest;
 use super::receipt::{Origin, RECEIPT, Receipt, Statement};
+use super::weights::Holdings;
 use super::{
-    DUPLICATE_NAME, FACTS, UNDECLARED_SIZE, UNKNOWN_FILE, UNTRACED_DOCUMENT, WRONG_COUNT,
-    WRONG_DIGEST, WRONG_FIELD_FOR_ORIGIN, WRONG_NAME, WRONG_SIZE, WRONG_SUBJECTS, name,
+    BAD_WEIGHTS, DUPLICATE_NAME, FACTS, UNDECLARED_SIZE, UNKNOWN_FILE, UNTRACED_DOCUMENT,
+    WRONG_COUNT, WRONG_DIGEST, WRONG_FIELD_FOR_ORIGIN, WRONG_NAME, WRONG_SIZE, WRONG_SUBJECTS,
+    name,
 };
 use crate::digest::Digest;
 use crate::source::{Document, Node, Place, Refusal};
@@ -109,6 +111,13 @@ pub fn named_files(
     manifest: &Manifest,
     bundle: &str,
 ) -> Result<(), Refusal> {
+    let externals: BTreeMap<&str, Option<Digest>> = receipt
+        .files
+        .iter()
+        .filter(|file| file.is_external())
+        .map(|file| (file.name.as_str(), file.sha256))
+        .collect();
+    // A place is searched in the whole document, so it is looked for only where it is needed.
     let at = |pointer: String| document.root().at(&pointer).map(|node| node.place());
     if let Some(run) = &receipt.run
         && run.id != bundle
@@ -120,13 +129,12 @@ pub fn named_files(
     for (index, checkpoint) in receipt.checkpoints.iter().enumerate() {
         let pointer = |field: &str| format!("/predicate/checkpoints/{index}/{field}");
         if let Some(evaluation) = &checkpoint.evaluation {
-            held(manifest, evaluation, at(pointer("evaluation"))?)?;
+            held(manifest, evaluation, || at(pointer("evaluation")))?;
         }
         let Some(weights) = &checkpoint.weights else { continue };
-        let external = receipt.files.iter().find(|f| f.is_external() && f.name == *weights);
-        let digest = match external.and_then(|file| file.sha256) {
+        let digest = match externals.get(weights.as_str()).copied().flatten() {
             Some(digest) => digest,
-            None => held(manifest, weights, at(pointer("weights"))?)?,
+            None => tensors(manifest, weights, || at(pointer("weights")))?,
         };
         if let Some(stated) = checkpoint.weights_sha256.filter(|stated| *stated != digest) {
             let expected = format!("sha256 {digest} for `{weights}`");
@@ -135,36 +143,65 @@ pub fn named_files(
         }
     }
     for (index, slice) in receipt.slices.iter().enumerate() {
-        held(manifest, &slice.file, at(format!("/predicate/slices/{index}/file"))?)?;
+        tensors(manifest, &slice.file, || at(format!("/predicate/slices/{index}/file")))?;
     }
     Ok(())
 }
 
-/// The declared parameter count against the tensors of each checkpoint in the bundle.
-pub fn declared_count(
+/// The declared counts of parameters and tensors against those of each checkpoint in the bundle.
+pub fn declared_counts(
     document: &Document,
     receipt: &Receipt,
-    elements: &BTreeMap<String, u64>,
+    holdings: &BTreeMap<String, Holdings>,
 ) -> Result<(), Refusal> {
-    let Some(declared) = receipt.model.as_ref().and_then(|model| model.params_total) else {
-        return Ok(());
-    };
+    let Some(model) = &receipt.model else { return Ok(()) };
     for weights in receipt.checkpoints.iter().filter_map(|point| point.weights.as_ref()) {
-        if let Some(found) = elements.get(weights).filter(|found| **found != declared) {
-            let place = document.root().at("/predicate/model/params_total")?.place();
-            let expected = format!("{found}, the elements of the model's tensors in `{weights}`");
-            return Err(WRONG_COUNT.at(place, expected, declared.to_string()));
+        let Some(held) = holdings.get(weights) else { continue };
+        for (field, declared, found, what) in [
+            (
+                "params_total",
+                model.params_total,
+                held.elements,
+                "the elements of the model's tensors",
+            ),
+            ("tensors", model.tensors, held.tensors, "the tensors of the model"),
+        ] {
+            if let Some(declared) = declared.filter(|declared| *declared != found) {
+                let place = document.root().at(&format!("/predicate/model/{field}"))?.place();
+                let expected = format!("{found}, {what} in `{weights}`");
+                return Err(WRONG_COUNT.at(place, expected, declared.to_string()));
+            }
         }
     }
     Ok(())
 }
 
 /// The digest of a payload file that the receipt names at `place`.
-fn held(manifest: &Manifest, file: &str, place: Place) -> Result<Digest, Refusal> {
-    manifest.get(file).copied().ok_or_else(|| {
-        let found = format!("`{}`", file.chars().take(80).collect::<String>());
-        UNKNOWN_FILE.at(place, "a payload file", found)
-    })
+fn held(
+    manifest: &Manifest,
+    file: &str,
+    place: impl FnOnce() -> Result<Place, Refusal>,
+) -> Result<Digest, Refusal> {
+    match manifest.get(file) {
+        Some(digest) => Ok(*digest),
+        None => Err(UNKNOWN_FILE.at(place()?, "a payload file", shown(file))),
+    }
+}
+
+/// The same for a file of tensors. Under another ending its header and its numbers would not be read.
+fn tensors(
+    manifest: &Manifest,
+    file: &str,
+    place: impl FnOnce() -> Result<Place, Refusal>,
+) -> Result<Digest, Refusal> {
+    if manifest.contains_key(file) && !file.ends_with(".safetensors") {
+        return Err(BAD_WEIGHTS.at(place()?, "a `.safetensors` file", shown(file)));
+    }
+    held(manifest, file, place)
+}
+
+fn shown(file: &str) -> String {
+    format!("`{}`", file.chars().take(80).collect::<String>())
 }
 
 /// Which document each file of a transcribed bundle was typed from (`extra.documents`). Facts name
@@ -186,7 +223,7 @@ pub fn origins(
     let mut origins = BTreeMap::new();
     if let Some(documents) = predicate.get("extra").and_then(|extra| extra.get("documents")) {
         for (file, source) in documents.members()? {
-            held(manifest, file, source.place())?;
+            held(manifest, file, || Ok(source.place()))?;
             if source.text()?.trim().is_empty() {
                 let expected = "the id of a document";
                 return Err(UNTRACED_DOCUMENT.at(source.place(), expected, "an empty string"));

@@ -1,10 +1,12 @@
 //! The check that a JSON document of a bundle stands there in the one RFC 8785 spelling.
 
+use std::ops::Range;
+
 use serde_json::{Map, Number, Value as Json};
 
 use super::NOT_CANONICAL;
-use crate::digest::first_difference;
-use crate::source::{Document, Kind, Refusal, Value};
+use crate::digest::{NotCanonical, canonical};
+use crate::source::{Document, Kind, Member, Refusal, Value};
 
 /// The value as `serde_json` has it; numbers become the nearest float or an exact integer.
 pub fn to_json(value: &Value) -> Json {
@@ -45,25 +47,108 @@ pub fn check_line(document: &Document) -> Result<(), Refusal> {
 
 /// Checks that `line`, the text of the document, is its value's one spelling.
 fn spelled(document: &Document, line: &str) -> Result<(), Refusal> {
-    let (source, node) = (&document.source, document.root());
-    match first_difference(line, &to_json(node.value())) {
-        Ok(None) => Ok(()),
-        Ok(Some(offset)) => {
-            let found: String =
-                String::from_utf8_lossy(line.as_bytes().get(offset..).unwrap_or_default())
-                    .chars()
-                    .take(40)
-                    .collect();
+    let source = &document.source;
+    let mut spelling = Spelling { line: line.as_bytes(), at: 0 };
+    let read = spelling.value(&document.root).and_then(|()| spelling.end());
+    match read {
+        Ok(()) => Ok(()),
+        Err(Fault::Differs(offset)) => {
+            let rest = line.as_bytes().get(offset..).unwrap_or_default();
+            let start = rest.get(..rest.len().min(160)).unwrap_or_default();
+            let found: String = String::from_utf8_lossy(start).chars().take(40).collect();
             Err(NOT_CANONICAL.at(
                 source.place(offset..offset + 1),
                 "keys in order, no spaces and the shortest numbers",
                 format!("`{}`", found.escape_debug()),
             ))
         }
-        Err(error) => {
-            Err(NOT_CANONICAL.at(node.place(), "a value with canonical text", error.to_string()))
+        Err(Fault::Unwritable(span, error)) => Err(NOT_CANONICAL.at(
+            source.place(span),
+            "a value with canonical text",
+            error.to_string(),
+        )),
+    }
+}
+
+/// A text that is read beside the value that it spells; nothing is built but one scalar at a time.
+struct Spelling<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+/// Why a text is not canonical.
+enum Fault {
+    /// From this offset on it is another text.
+    Differs(usize),
+    /// The value in this range has no canonical text.
+    Unwritable(Range<usize>, NotCanonical),
+}
+
+impl Spelling<'_> {
+    fn value(&mut self, value: &Value) -> Result<(), Fault> {
+        match &value.kind {
+            Kind::Array(items) => {
+                self.says("[")?;
+                for (index, item) in items.iter().enumerate() {
+                    self.says(if index == 0 { "" } else { "," })?;
+                    self.value(item)?;
+                }
+                self.says("]")
+            }
+            Kind::Object(members) => {
+                let mut sorted: Vec<&Member> = members.iter().collect();
+                sorted.sort_by(|a, b| a.key.encode_utf16().cmp(b.key.encode_utf16()));
+                self.says("{")?;
+                for (index, member) in sorted.into_iter().enumerate() {
+                    self.says(if index == 0 { "" } else { "," })?;
+                    self.text(&member.key, &member.key_span)?;
+                    self.says(":")?;
+                    self.value(&member.value)?;
+                }
+                self.says("}")
+            }
+            Kind::Text(text) => self.text(text, &value.span),
+            // Integers within 2^53, which a strict source keeps to, are spelled in one way.
+            Kind::Number(text) if integer(text) => self.says(text),
+            Kind::Number(_) | Kind::Null | Kind::Bool(_) => {
+                self.scalar(&to_json(value), &value.span)
+            }
         }
     }
+
+    fn text(&mut self, text: &str, span: &Range<usize>) -> Result<(), Fault> {
+        if text.bytes().any(|byte| byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f)) {
+            return self.scalar(&Json::String(text.to_owned()), span);
+        }
+        self.says("\"")?;
+        self.says(text)?;
+        self.says("\"")
+    }
+
+    fn scalar(&mut self, value: &Json, span: &Range<usize>) -> Result<(), Fault> {
+        let text = canonical(value).map_err(|error| Fault::Unwritable(span.clone(), error))?;
+        self.says(&text)
+    }
+
+    fn says(&mut self, wanted: &str) -> Result<(), Fault> {
+        let rest = self.line.get(self.at..).unwrap_or_default();
+        if rest.starts_with(wanted.as_bytes()) {
+            self.at += wanted.len();
+            return Ok(());
+        }
+        let common = rest.iter().zip(wanted.as_bytes()).take_while(|(a, b)| a == b).count();
+        Err(Fault::Differs(self.at + common))
+    }
+
+    fn end(&self) -> Result<(), Fault> {
+        if self.at == self.line.len() { Ok(()) } else { Err(Fault::Differs(self.at)) }
+    }
+}
+
+/// Whether a number is written in digits alone, perhaps behind a sign; there is no negative zero.
+fn integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    text != "-0" && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -88,7 +173,10 @@ mod tests {
             ("{\"a\":-0}\n", 6),
             ("{\"a\":\"\\u0041\"}\n", 7),
             ("{\"a\":1}\r\n", 8),
-            ("{\"a\":1e16}\n", 1),
+            ("{\"a\":1e16}\n", 6),
+            ("{\"a\":1e16 }\n", 6),
+            ("{\"\u{1f600}\":1,\"b\":1}\n", 3),
+            ("{\"\u{fb33}\":1,\"\u{1f600}\":2}\n", 3),
         ] {
             let refusal = json(text).unwrap_err();
             assert_eq!(refusal.code.id, "bundle::not-canonical", "{text:?}");

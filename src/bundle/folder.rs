@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
@@ -19,6 +19,8 @@ use super::{
     ABSENT, BAD_NAME, CHANGED_WHILE_READ, EMPTY_FOLDER, HARD_LINK, NOT_A_FOLDER, NOT_REGULAR,
     OTHER_DEVICE, SPARSE, TOO_MANY_FILES, name,
 };
+use crate::digest::{Digest, hash_stream};
+use crate::parallel::Spare;
 use crate::source::{Place, Refusal, TOO_LARGE, UNREADABLE};
 
 /// The most files and folders in one bundle.
@@ -67,6 +69,30 @@ impl Folder {
         Place::file(self.shown.as_str())
     }
 
+    /// The folder itself, for what is done inside it.
+    pub(super) fn descriptor(&self) -> &OwnedFd {
+        &self.root
+    }
+
+    /// Which folder it is on this machine, in words that can be part of a name.
+    pub(super) fn identity(&self) -> Result<String, Refusal> {
+        let stat = fstat(&self.root).map_err(|e| self.unreadable(&self.own_place(), e))?;
+        Ok(format!("{:x}-{:x}", device(&stat), stat.st_ino))
+    }
+
+    /// Whether the folder belongs to the user of this program and nobody else may write to it.
+    pub(super) fn is_mine(&self) -> Result<bool, Refusal> {
+        let stat = fstat(&self.root).map_err(|e| self.unreadable(&self.own_place(), e))?;
+        let others = Mode::from_raw_mode(stat.st_mode).intersects(Mode::WGRP | Mode::WOTH);
+        Ok(stat.st_uid == rustix::process::geteuid().as_raw() && !others)
+    }
+
+    /// Whether this machine itself notes when a file was changed, and nobody else can set that time: so on
+    /// the usual file systems of Linux, and not across a network or where a program plays the disk.
+    pub(super) fn keeps_times(&self) -> bool {
+        own_times(&self.root)
+    }
+
     /// Whether something called `name` stands at the top of the folder.
     pub fn holds(&self, name: &str) -> bool {
         statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
@@ -97,9 +123,7 @@ impl Folder {
         })?;
         let stat = fstat(&descriptor).map_err(|error| self.unreadable(&place, error))?;
         plain(&stat, || place.clone())?;
-        let file = File::from(descriptor);
-        let stamp = Stamp::of(&file, &place)?;
-        Ok(OpenFile { file, place, stamp })
+        Ok(OpenFile { file: File::from(descriptor), place, stamp: Stamp::of(&stat) })
     }
 
     fn unreadable(&self, place: &Place, error: Errno) -> Refusal {
@@ -132,6 +156,28 @@ fn open_beneath(root: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
 #[cfg(not(target_os = "linux"))]
 fn open_beneath(root: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
     open_by_component(root, name)
+}
+
+#[cfg(target_os = "linux")]
+fn own_times(folder: &OwnedFd) -> bool {
+    /// ext2 to ext4, XFS, Btrfs, F2FS, ZFS, bcachefs, tmpfs, overlays of these.
+    const KINDS: [u32; 8] = [
+        0xef53,
+        0x5846_5342,
+        0x9123_683e,
+        0xf2f5_2010,
+        0x2fc1_2fc1,
+        0xca45_1a4e,
+        0x0102_1994,
+        0x794c_7630,
+    ];
+    // The type of the number differs between processors.
+    rustix::fs::fstatfs(folder).is_ok_and(|stat| KINDS.contains(&(stat.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn own_times(_: &OwnedFd) -> bool {
+    false
 }
 
 /// Opens `name`, which has no `..`, one component after the other. A mount inside the folder is not
@@ -238,24 +284,42 @@ fn device(stat: &Stat) -> u64 {
     }
 }
 
-/// What changes when somebody writes to a file.
+/// Which file it is, and what changes when somebody writes to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+pub struct Stamp {
+    device: u64,
+    inode: u64,
     length: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
 impl Stamp {
-    fn of(file: &File, place: &Place) -> Result<Self, Refusal> {
-        let data = file
-            .metadata()
-            .map_err(|error| UNREADABLE.at(place.clone(), "a readable file", error.to_string()))?;
-        Ok(Self {
-            length: data.len(),
-            modified: (data.mtime(), data.mtime_nsec()),
-            changed: (data.ctime(), data.ctime_nsec()),
-        })
+    #[allow(clippy::unnecessary_cast, reason = "the types of the fields differ between systems")]
+    fn of(stat: &Stat) -> Self {
+        Self {
+            device: device(stat),
+            inode: stat.st_ino as u64,
+            length: u64::try_from(stat.st_size).unwrap_or(u64::MAX),
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        }
+    }
+}
+
+impl Stamp {
+    /// The second in which it was changed last, as the system noted it.
+    pub fn changed_second(&self) -> i64 {
+        self.changed.0
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { device, inode, length, modified, changed } = self;
+        let (modified, nanos) = modified;
+        write!(f, "{device:x} {inode:x} {length} {modified}.{nanos:09} ")?;
+        write!(f, "{}.{:09}", changed.0, changed.1)
     }
 }
 
@@ -273,26 +337,31 @@ impl OpenFile {
         self.stamp.length
     }
 
+    /// Which file it was when it was opened.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
     /// Its place.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Hashes it, showing each piece to `watch`; refuses a file that changes meanwhile.
+    /// Hashes it, showing each piece to `watch`, with a thread that is `spare`; refuses a file that changes
+    /// meanwhile.
     pub fn hash(
         mut self,
+        spare: &Spare,
         mut watch: impl FnMut(&[u8]) -> Result<(), Refusal>,
-    ) -> Result<crate::digest::Digest, Refusal> {
-        // One byte more than promised shows a file that grows; without a limit it might never end.
-        let mut reader = (&mut self.file).take(self.stamp.length.saturating_add(1));
-        let (digest, length) =
-            crate::digest::hash_stream(&mut reader, |piece| watch(piece).map_err(Stop::Refused))
-                .map_err(|stop| match stop {
-                    Stop::Refused(refusal) => refusal,
-                    Stop::Failed(error) => {
-                        UNREADABLE.at(self.place.clone(), "a readable file", error.to_string())
-                    }
-                })?;
+    ) -> Result<Digest, Refusal> {
+        // Without a limit a file that grows might never end; that it grew is seen afterwards.
+        let mut reader = (&mut self.file).take(self.stamp.length);
+        let watch = |piece: &[u8]| watch(piece).map_err(Stop::Refused);
+        let hashed = hash_stream(&mut reader, self.stamp.length, watch, || spare.take());
+        let (digest, length) = hashed.map_err(|stop| match stop {
+            Stop::Refused(refusal) => refusal,
+            Stop::Failed(error) => self.unreadable(&error),
+        })?;
         self.unchanged(length)?;
         Ok(digest)
     }
@@ -304,20 +373,24 @@ impl OpenFile {
             let (expected, found) = (format!("at most {cap} bytes"), format!("{length} bytes"));
             return Err(TOO_LARGE.at(self.place, expected, found));
         }
-        let mut bytes = Vec::new();
-        (&mut self.file).take(length + 1).read_to_end(&mut bytes).map_err(|error| {
-            UNREADABLE.at(self.place.clone(), "a readable file", error.to_string())
-        })?;
+        let mut bytes = Vec::with_capacity(length as usize);
+        let read = (&mut self.file).take(length).read_to_end(&mut bytes);
+        read.map_err(|error| self.unreadable(&error))?;
         self.unchanged(bytes.len() as u64)?;
         Ok(bytes)
     }
 
     fn unchanged(&self, read: u64) -> Result<(), Refusal> {
-        if read == self.stamp.length && Stamp::of(&self.file, &self.place)? == self.stamp {
+        let stat = fstat(&self.file).map_err(|error| self.unreadable(&error.into()))?;
+        if read == self.stamp.length && Stamp::of(&stat) == self.stamp {
             return Ok(());
         }
         let expected = format!("{} bytes that stay as they are", self.stamp.length);
         Err(CHANGED_WHILE_READ.at(self.place.clone(), expected, "a file that is being written"))
+    }
+
+    fn unreadable(&self, error: &std::io::Error) -> Refusal {
+        UNREADABLE.at(self.place.clone(), "a readable file", error.to_string())
     }
 }
 
@@ -366,7 +439,7 @@ mod tests {
         let path = temporary.path().join("x");
         std::fs::write(&path, vec![0; 300_000]).unwrap();
         let folder = Folder::open(temporary.path(), "b").unwrap();
-        let grown = folder.file("x").unwrap().hash(|_| {
+        let grown = folder.file("x").unwrap().hash(&Spare::default(), |_| {
             std::fs::write(&path, vec![1; 300_001]).unwrap();
             Ok(())
         });

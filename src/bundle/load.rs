@@ -5,19 +5,26 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::cache::Recalled;
 use super::chain::METRICS;
 use super::folder::{Folder, Listing, OpenFile};
 use super::lines::LinesReader;
 use super::manifest::{self, Manifest, Oxum};
 use super::receipt::{RECEIPT, Statement};
-use super::weights::WeightsReader;
+use super::weights::{Holdings, WeightsReader};
 use super::{
-    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, OPAQUE_FORMAT,
-    Origin, UNFINISHED, WRONG_BUNDLE, WRONG_DIGEST, WRONG_SIZE, agree, canonical, facts, name,
+    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin, Reading,
+    UNFINISHED, WRONG_BUNDLE, WRONG_DIGEST, WRONG_SIZE, agree, canonical, facts, name, opaque,
 };
 use crate::digest::Digest;
-use crate::parallel;
+use crate::parallel::{self, Allowance, Spare};
 use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source};
+
+/// How many bytes of documents all threads together parse at a time, so that memory does not grow with
+/// their number; a document that is longer is parsed alone.
+const PARSED_AT_ONCE: usize = 512 << 10;
+/// Files are begun by their length in this unit, the longest first.
+const WEIGHTY: u64 = 1 << 20;
 
 /// Checks that `name` is one plain component.
 pub fn check_bundle_name(name: &str, shown: &str) -> Result<(), Refusal> {
@@ -34,7 +41,7 @@ pub fn load(
     path: &Path,
     shown: &str,
     pin: Option<&Digest>,
-    threads: usize,
+    reading: Reading<'_>,
 ) -> Result<Bundle, Refusal> {
     let name = shown.rsplit('/').next().unwrap_or(shown);
     check_bundle_name(name, shown)?;
@@ -42,7 +49,8 @@ pub fn load(
     is_bag(&folder)?;
     let listing = folder.list()?;
     name::check_set(listing.keys().map(String::as_str), |name| folder.place(name))?;
-    let reader = Reader { folder, listing, elements: Mutex::default() };
+    let parsing = Allowance::of(PARSED_AT_ONCE);
+    let reader = Reader { folder, listing, holdings: Mutex::default(), parsing };
     let TagFiles { digest, mut tags, payload: manifest } = reader.tag_files(pin)?;
     reader.same_files(&manifest)?;
     let receipt_document = reader.receipt(&manifest)?;
@@ -50,9 +58,11 @@ pub fn load(
     agree::declared(&receipt_document, &statement, &manifest, &reader.listing)?;
     agree::named_files(&receipt_document, &statement.receipt, &manifest, name)?;
     let origins = agree::origins(&receipt_document, &statement.receipt, &manifest)?;
-    reader.payload(&manifest, threads)?;
-    let elements = reader.elements.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    agree::declared_count(&receipt_document, &statement.receipt, &elements)?;
+    let recalled = reading.cache.map(|cache| cache.recall(digest, &reader.folder)).transpose()?;
+    reader.payload(&manifest, reading.threads, recalled.as_ref())?;
+    let spared = recalled.map_or(0, Recalled::keep);
+    let holdings = reader.holdings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    agree::declared_counts(&receipt_document, &statement.receipt, &holdings)?;
     tags.insert(manifest::TAGS.to_owned(), digest);
     let mut bundle = Bundle {
         name: name.to_owned(),
@@ -66,6 +76,7 @@ pub fn load(
         tags,
         signature: reader.signature()?,
         folder: reader.folder,
+        spared,
     };
     if bundle.origin() == Origin::Transcribed && bundle.files.contains_key(FACTS) {
         bundle.facts = facts::parse(bundle.document(FACTS)?)?;
@@ -89,6 +100,13 @@ fn is_bag(folder: &Folder) -> Result<(), Refusal> {
     Err(NOT_A_BAG.at(place, "`bagit.txt` and `data/`", "neither"))
 }
 
+/// The receipt in the folder at `path` as it stands there, whether or not the rest is intact.
+pub fn read_receipt(path: &Path, shown: &str) -> Result<Document, Refusal> {
+    let folder = Folder::open(path, shown)?;
+    let bytes = folder.file(RECEIPT)?.read(DOCUMENT_CAP)?;
+    Document::parse_json(Source::new(folder.place(RECEIPT).file, bytes)?)
+}
+
 /// Refuses a digest that is not the wanted one.
 pub fn same_digest(place: Place, wanted: Digest, found: Digest) -> Result<(), Refusal> {
     if wanted == found {
@@ -110,8 +128,10 @@ struct TagFiles {
 struct Reader {
     folder: Folder,
     listing: Listing,
-    /// The elements of the model's own tensors in each checkpoint read so far.
-    elements: Mutex<BTreeMap<String, u64>>,
+    /// What each checkpoint read so far holds of the model.
+    holdings: Mutex<BTreeMap<String, Holdings>>,
+    /// What all threads together may parse at a time.
+    parsing: Allowance,
 }
 
 impl Reader {
@@ -202,41 +222,84 @@ impl Reader {
 
     /// Hashes and reads all payload files but the receipt. Whatever the number of threads, the refusal is
     /// that of the first file by name.
-    fn payload(&self, manifest: &Manifest, threads: usize) -> Result<(), Refusal> {
+    fn payload(
+        &self,
+        manifest: &Manifest,
+        threads: usize,
+        recalled: Option<&Recalled<'_>>,
+    ) -> Result<(), Refusal> {
         let files: Vec<_> = manifest.iter().filter(|(name, _)| *name != RECEIPT).collect();
-        parallel::first_error(&files, threads, |(name, wanted)| self.payload_file(name, **wanted))
+        // Small files stay in the order of their names, which is about the order on the disk.
+        let weight = |(name, _): &(&String, _)| self.length(name) / WEIGHTY;
+        parallel::first_error(&files, threads, weight, |(name, wanted), spare| {
+            self.payload_file(name, **wanted, recalled, spare)
+        })
     }
 
-    fn payload_file(&self, name: &str, wanted: Digest) -> Result<(), Refusal> {
+    /// The length of a file when the folder was listed.
+    fn length(&self, name: &str) -> u64 {
+        self.listing.get(name).copied().unwrap_or_default()
+    }
+
+    /// Opens one file, and reads it unless it is the very file that was read before.
+    fn payload_file(
+        &self,
+        name: &str,
+        wanted: Digest,
+        recalled: Option<&Recalled<'_>>,
+        spare: &Spare,
+    ) -> Result<(), Refusal> {
         let file = self.folder.file(name)?;
-        let listed = self.listing.get(name).copied().unwrap_or_default();
+        let listed = self.length(name);
         if file.length() != listed {
             let found = format!("{} bytes", file.length());
             return Err(WRONG_SIZE.at(self.folder.place(name), format!("{listed} bytes"), found));
         }
-        match name.rsplit('.').next() {
-            Some("json" | "toml" | "csv") => self.document(name, file, wanted),
-            Some("safetensors") => {
-                let reader = WeightsReader::new(file.place().clone(), file.length());
-                let elements = stream(file, wanted, Passing::Weights(reader))?;
-                let mut known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
-                known.insert(name.to_owned(), elements);
-                Ok(())
+        let stamp = file.stamp();
+        let holdings = match recalled.and_then(|recalled| recalled.seen(name, &stamp)) {
+            Some(holdings) => holdings,
+            None => {
+                let holdings = self.read(name, file, wanted, spare)?;
+                if let Some(recalled) = recalled {
+                    recalled.add(name, &stamp, holdings.clone());
+                }
+                holdings
             }
-            Some("jsonl") => {
-                let reader = LinesReader::new(file.place().clone(), name == METRICS);
-                stream(file, wanted, Passing::Lines(reader)).map(drop)
-            }
-            _ => stream(file, wanted, Passing::Opaque).map(drop),
+        };
+        if let Some(holdings) = holdings {
+            let mut known = self.holdings.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(name.to_owned(), holdings);
         }
+        Ok(())
+    }
+
+    /// Hashes and judges one file; answers what is held of a model where it holds weights.
+    fn read(
+        &self,
+        name: &str,
+        file: OpenFile,
+        wanted: Digest,
+        spare: &Spare,
+    ) -> Result<Option<Holdings>, Refusal> {
+        let place = file.place().clone();
+        let passing = match name.rsplit('.').next() {
+            Some("json" | "toml" | "csv") => {
+                return self.document(name, file, wanted).map(|()| None);
+            }
+            Some("safetensors") => Passing::Weights(WeightsReader::new(place, file.length())),
+            Some("jsonl") => Passing::Lines(LinesReader::new(place, name == METRICS)),
+            _ => Passing::Opaque,
+        };
+        stream(file, wanted, spare, passing, &self.parsing)
     }
 
     /// Reads, hashes and parses one document, and lets go of it: a bundle may hold many.
     fn document(&self, name: &str, file: OpenFile, wanted: Digest) -> Result<(), Refusal> {
         let place = file.place().clone();
+        let _turn = self.parsing.take(usize::try_from(file.length()).unwrap_or(usize::MAX));
         let bytes = file.read(DOCUMENT_CAP)?;
         same_digest(place.clone(), wanted, Digest::of(&bytes))?;
-        refuse_opaque(&place, &bytes)?;
+        opaque::refuse_start(&place, &bytes)?;
         let document = Document::parse(Source::new(place.file, bytes)?)?;
         if name.ends_with(".json") {
             canonical::check(&document)?;
@@ -246,7 +309,7 @@ impl Reader {
 
     fn files(&self, manifest: &Manifest) -> BTreeMap<String, File> {
         let file = |name: &String, digest: &Digest| File {
-            bytes: self.listing.get(name).copied().unwrap_or_default(),
+            bytes: self.length(name),
             digest: *digest,
             document: OnceLock::new(),
         };
@@ -255,22 +318,31 @@ impl Reader {
 }
 
 /// Hashes a file of any length; weights are judged while they pass by.
-fn stream(file: OpenFile, wanted: Digest, mut passing: Passing) -> Result<u64, Refusal> {
+fn stream(
+    file: OpenFile,
+    wanted: Digest,
+    spare: &Spare,
+    mut passing: Passing,
+    parsing: &Allowance,
+) -> Result<Option<Holdings>, Refusal> {
     let place = file.place().clone();
     let mut first = true;
     let mut fault = None;
-    let found = file.hash(|piece| {
+    let mut tail = opaque::Tail::of(file.length());
+    let found = file.hash(spare, |piece| {
         let weights = matches!(passing, Passing::Weights(_));
         if std::mem::take(&mut first) && !(weights && looks_like_safetensors(piece)) {
-            refuse_opaque(&place, piece)?;
+            opaque::refuse_start(&place, piece)?;
         }
         // A changed byte is a wrong digest, whatever else it breaks: the whole file is hashed first.
         if fault.is_none() {
-            fault = passing.feed(piece).err();
+            fault = passing.feed(piece, parsing).err();
         }
+        tail.feed(piece);
         Ok(())
     })?;
-    same_digest(place, wanted, found)?;
+    same_digest(place.clone(), wanted, found)?;
+    tail.finish(&place)?;
     fault.map_or_else(|| passing.finish(), Err)
 }
 
@@ -282,7 +354,8 @@ enum Passing {
 }
 
 impl Passing {
-    fn feed(&mut self, piece: &[u8]) -> Result<(), Refusal> {
+    fn feed(&mut self, piece: &[u8], parsing: &Allowance) -> Result<(), Refusal> {
+        let _turn = parsing.take(self.parsed_with(piece));
         match self {
             Self::Weights(reader) => reader.feed(piece),
             Self::Lines(reader) => reader.feed(piece),
@@ -290,12 +363,21 @@ impl Passing {
         }
     }
 
-    /// Answers the elements of a model's own tensors, none where there are no weights.
-    fn finish(self) -> Result<u64, Refusal> {
+    /// How many bytes may be parsed at once when `piece` has come.
+    fn parsed_with(&self, piece: &[u8]) -> usize {
         match self {
-            Self::Weights(reader) => reader.finish(),
-            Self::Lines(reader) => reader.finish().map(|()| 0),
-            Self::Opaque => Ok(0),
+            Self::Weights(reader) => reader.held_header().map_or(0, |held| held + piece.len()),
+            Self::Lines(reader) => reader.torn_bytes() + piece.len(),
+            Self::Opaque => 0,
+        }
+    }
+
+    /// Answers what is held of a model, nothing where there are no weights.
+    fn finish(self) -> Result<Option<Holdings>, Refusal> {
+        match self {
+            Self::Weights(reader) => reader.finish().map(Some),
+            Self::Lines(reader) => reader.finish().map(|()| None),
+            Self::Opaque => Ok(None),
         }
     }
 }
@@ -303,21 +385,4 @@ impl Passing {
 /// The length of a safetensors header may begin with the bytes of a pickle; the brace after it tells.
 fn looks_like_safetensors(start: &[u8]) -> bool {
     matches!(start, [_, _, _, _, 0, 0, 0, 0, b'{', ..])
-}
-
-/// Refuses files that begin as pickles and archives do, whatever they are called.
-fn refuse_opaque(place: &Place, start: &[u8]) -> Result<(), Refusal> {
-    let format = match start {
-        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => "a ZIP archive",
-        [0x80, 2..=5, ..] => "a pickle",
-        [0x1f, 0x8b, ..] => "a gzip archive",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "a Zstandard archive",
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => "an XZ archive",
-        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => "a bzip2 archive",
-        [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => "a 7z archive",
-        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => "a NumPy array",
-        _ if start.get(257..262) == Some(b"ustar") => "a tar archive",
-        _ => return Ok(()),
-    };
-    Err(OPAQUE_FORMAT.at(place.clone(), "no pickle and no archive", format))
 }

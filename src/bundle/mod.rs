@@ -7,6 +7,7 @@
 //! (`signature`), and files that live outside the bundle.
 
 mod agree;
+mod cache;
 mod canonical;
 mod chain;
 mod facts;
@@ -15,6 +16,7 @@ mod lines;
 mod load;
 mod manifest;
 mod name;
+mod opaque;
 mod receipt;
 pub(crate) mod record;
 mod seal;
@@ -32,8 +34,10 @@ use crate::digest::Digest;
 use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source, codes};
 use manifest::Manifest;
 
+pub use cache::Cache;
 pub use chain::{Chain, METRICS};
 pub use facts::{Citation, FACTS, Fact, fact_id};
+pub use load::read_receipt;
 pub use manifest::SIGNATURE;
 pub use receipt::{
     Checkpoint, Contract, Data, Environment, Listed, Model, Origin, PREDICATE, RECEIPT, Receipt,
@@ -43,7 +47,7 @@ pub use record::Open;
 pub use seal::seal;
 pub use signed::add_signature;
 pub use state::saved_weights_name;
-pub use unfinished::Unfinished;
+pub use unfinished::{Unfinished, whole_lines};
 pub use weights::{FiniteScan, Float, TensorBytes, WeightsReader};
 pub use write::BundleWriter;
 
@@ -85,7 +89,7 @@ codes! {
     BAD_ORIGIN = "bundle::bad-origin", "the origin is not known", "write `transcribed` or `emitted`";
     WRONG_FIELD_FOR_ORIGIN = "bundle::wrong-field-for-origin", "the part does not suit the origin of the receipt", "remove it, or correct the origin";
     WRONG_SUBJECTS = "bundle::wrong-subjects", "the subjects of the statement are not the files of the bundle", "seal the bundle again";
-    WRONG_COUNT = "bundle::wrong-count", "the declared parameter count is not that of the checkpoint", "declare what the tensors hold";
+    WRONG_COUNT = "bundle::wrong-count", "a declared count is not that of the checkpoint", "declare what the tensors hold";
     UNKNOWN_FILE = "bundle::unknown-file", "a file is named that the bundle does not hold", "add the file, or correct the name";
     UNTRACED_DOCUMENT = "bundle::untraced-document", "a transcribed file does not say which document it was typed from", "name it in `extra.documents`";
     BAD_FACT = "bundle::bad-fact", "a fact is not well formed", "give it an id, a value, a document and a place";
@@ -93,8 +97,24 @@ codes! {
     BROKEN_CHAIN = "bundle::broken-chain", "the chain of the records is broken", "fetch the bundle again; records cannot be edited";
     BAD_WEIGHTS = "bundle::bad-weights", "the weights do not follow the safetensors format", "write the file again";
     NOT_FINITE_WEIGHT = "bundle::not-finite-weight", "a weight is not finite", "a checkpoint with such weights is no evidence; leave it out";
+    UNSAFE_CACHE = "bundle::unsafe-cache", "the cache cannot be trusted", "name a folder that only you can write to, or leave `--cache` out";
     CANNOT_WRITE = "bundle::cannot-write", "a file cannot be written", "check the folder, its rights and the space left";
     UNWRITABLE = "bundle::unwritable", "a value has no canonical text", "write large integers as strings, and leave out numbers that are not finite";
+}
+
+/// How bundles are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading<'a> {
+    /// How many files at a time, and threads in all.
+    pub threads: usize,
+    /// What is remembered of earlier readings, where it is to be used.
+    pub cache: Option<&'a Cache>,
+}
+
+impl From<usize> for Reading<'_> {
+    fn from(threads: usize) -> Self {
+        Self { threads, cache: None }
+    }
 }
 
 /// A bundle that is intact and agrees with itself.
@@ -111,6 +131,7 @@ pub struct Bundle {
     origins: BTreeMap<String, String>,
     tags: Manifest,
     signature: Option<Vec<u8>>,
+    spared: usize,
 }
 
 /// One payload file of a bundle.
@@ -124,28 +145,28 @@ pub struct File {
 }
 
 impl Bundle {
-    /// Loads and checks the bundle `receipts/<name>` of the project at `root`, reading at most `threads`
-    /// files at a time; with `pin`, any other bundle is an error.
-    pub fn load(
+    /// Loads and checks the bundle `receipts/<name>` of the project at `root`; `reading` may be a number of
+    /// threads. With `pin`, any other bundle is an error.
+    pub fn load<'a>(
         root: &Path,
         name: &str,
         pin: Option<&Digest>,
-        threads: usize,
+        reading: impl Into<Reading<'a>>,
     ) -> Result<Self, Refusal> {
         let shown = format!("receipts/{name}");
         load::check_bundle_name(name, &shown)?;
-        Self::load_folder(&root.join("receipts").join(name), &shown, pin, threads)
+        Self::load_folder(&root.join("receipts").join(name), &shown, pin, reading)
     }
 
     /// Loads and checks the bundle in the folder at `path`; messages call it `shown`, whose last component
     /// is the bundle's name.
-    pub fn load_folder(
+    pub fn load_folder<'a>(
         path: &Path,
         shown: &str,
         pin: Option<&Digest>,
-        threads: usize,
+        reading: impl Into<Reading<'a>>,
     ) -> Result<Self, Refusal> {
-        load::load(path, shown.trim_end_matches('/'), pin, threads)
+        load::load(path, shown.trim_end_matches('/'), pin, reading.into())
     }
 
     /// The name of its folder.
@@ -176,6 +197,11 @@ impl Bundle {
     /// Its payload files by name.
     pub fn files(&self) -> &BTreeMap<String, File> {
         &self.files
+    }
+
+    /// How many of its files were not read, because an earlier reading is remembered.
+    pub fn spared(&self) -> usize {
+        self.spared
     }
 
     /// The typed facts of a transcribed bundle.

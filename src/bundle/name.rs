@@ -12,9 +12,19 @@ pub const DEPTH_CAP: usize = 8;
 
 /// Endings of formats that can run code or hide files when opened: pickles and archives.
 const OPAQUE_ENDINGS: &[&str] = &[
-    "pt", "pth", "bin", "pkl", "pickle", "ckpt", "joblib", "npy", "npz", "zip", "tar", "gz", "tgz",
-    "bz2", "xz", "zst", "lz4", "7z", "rar", "jar", "whl",
+    "pt", "pth", "pt2", "ptl", "bin", "pk", "pkl", "pickle", "dill", "ckpt", "joblib", "npy",
+    "npz", "h5", "hdf5", "keras", "nemo", "zip", "tar", "gz", "tgz", "bz2", "tbz", "tbz2", "xz",
+    "txz", "lzma", "zst", "tzst", "lz4", "lz", "lzo", "z", "7z", "rar", "cab", "cpio", "iso",
+    "jar", "war", "whl", "egg", "deb", "rpm", "apk",
 ];
+
+/// Endings that say how a file is read; in other letters they would say it to some tools alone.
+const READ_ENDINGS: &[&str] = &["json", "jsonl", "toml", "csv", "safetensors"];
+
+/// Names that mean a device on Windows, whatever ending follows.
+const DEVICES: &[&str] = &["con", "prn", "aux", "nul"];
+/// The same with a digit behind.
+const NUMBERED_DEVICES: &[&str] = &["com", "lpt"];
 
 /// Checks one name; `place` says where it was read.
 pub fn check(name: &str, place: impl Fn() -> Place) -> Result<(), Refusal> {
@@ -36,14 +46,32 @@ pub fn check(name: &str, place: impl Fn() -> Place) -> Result<(), Refusal> {
         if component.starts_with('.') {
             return Err(HIDDEN_FILE.at(place(), "no name that begins with a dot", shown(name)));
         }
-    }
-    let file = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
-    match file.rsplit_once('.') {
-        Some((_, ending)) if OPAQUE_ENDINGS.contains(&ending) => {
-            Err(OPAQUE_FORMAT.at(place(), "no pickle and no archive", shown(name)))
+        // Windows drops the dot.
+        if component.ends_with('.') {
+            return Err(bad("components that do not end in a dot"));
         }
-        _ => Ok(()),
+        if is_device(component) {
+            return Err(bad("components that are no devices on Windows"));
+        }
     }
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let Some((_, ending)) = file.rsplit_once('.') else { return Ok(()) };
+    let small = ending.to_ascii_lowercase();
+    if OPAQUE_ENDINGS.contains(&small.as_str()) {
+        return Err(OPAQUE_FORMAT.at(place(), "no pickle and no archive", shown(name)));
+    }
+    if READ_ENDINGS.contains(&small.as_str()) && small != ending {
+        return Err(bad(&format!("the ending `.{small}` in small letters")));
+    }
+    Ok(())
+}
+
+fn is_device(component: &str) -> bool {
+    let stem = component.split('.').next().unwrap_or(component).to_ascii_lowercase();
+    let numbered = |name: &&str| {
+        stem.strip_prefix(*name).is_some_and(|rest| matches!(rest.as_bytes(), [b'1'..=b'9']))
+    };
+    DEVICES.contains(&stem.as_str()) || NUMBERED_DEVICES.iter().any(|name| numbered(&name))
 }
 
 /// A name cut to a length that fits a message.
@@ -106,6 +134,16 @@ mod tests {
             ("data/é", "bundle::bad-name"),
             ("data/a%0A", "bundle::bad-name"),
             ("data/a\nb", "bundle::bad-name"),
+            ("data/a.", "bundle::bad-name"),
+            ("data/a./b", "bundle::bad-name"),
+            ("data/NUL", "bundle::bad-name"),
+            ("data/aux.json", "bundle::bad-name"),
+            ("data/com7/x", "bundle::bad-name"),
+            ("data/com.json", ""),
+            ("data/auxiliary.json", ""),
+            ("data/a.JSON", "bundle::bad-name"),
+            ("data/a.SafeTensors", "bundle::bad-name"),
+            ("data/a.TXT", ""),
             (&deep, "bundle::bad-name"),
             (&long, "bundle::bad-name"),
             ("data/.git/config", "bundle::hidden-file"),

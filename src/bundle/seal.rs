@@ -5,9 +5,10 @@ use std::path::Path;
 use super::canonical::to_json;
 use super::folder::Folder;
 use super::receipt::{RECEIPT, Receipt};
-use super::write::{BundleWriter, LocalDisk};
+use super::write::BundleWriter;
 use super::{Bundle, UNWRITABLE};
 use crate::digest::{Digest, canonical};
+use crate::disk::{Disk, LocalDisk};
 use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source};
 
 /// Makes the folder at `path` a bundle and answers its digest; a bundle is sealed again after an edit.
@@ -17,10 +18,20 @@ use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source};
 /// filled in. The same payload gives the same bytes. The result is loaded, so whatever a reader would
 /// refuse is refused here.
 pub fn seal(path: &Path, shown: &str, date: Option<&str>) -> Result<Digest, Refusal> {
+    seal_on(&LocalDisk, path, shown, date)
+}
+
+/// [`seal`] on any disk.
+fn seal_on(
+    disk: &dyn Disk,
+    path: &Path,
+    shown: &str,
+    date: Option<&str>,
+) -> Result<Digest, Refusal> {
     let folder = Folder::open(path, shown)?;
     let listing = folder.list()?;
     let receipt = typed_receipt(&folder)?;
-    let mut writer = BundleWriter::reopen(LocalDisk, path)?;
+    let mut writer = BundleWriter::reopen(disk, path)?;
     let json = |name: &str| name.ends_with(".json") || name.ends_with(".jsonl");
     for name in listing.keys().filter(|n| n.starts_with("data/") && *n != RECEIPT && json(n)) {
         let document = document(&folder, name)?;
@@ -33,7 +44,11 @@ pub fn seal(path: &Path, shown: &str, date: Option<&str>) -> Result<Digest, Refu
         writer = writer.dated(date);
     }
     let digest = writer.finish(&receipt)?;
-    Bundle::load_folder(path, shown, Some(&digest), 1)?;
+    if let Err(refused) = Bundle::load_folder(path, shown, Some(&digest), 1) {
+        // It may not stay as if it were a bundle.
+        BundleWriter::reopen(disk, path)?;
+        return Err(refused);
+    }
     Ok(digest)
 }
 
@@ -67,6 +82,7 @@ fn rewritten(document: &Document, lines: bool, place: Place) -> Result<String, R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::trial::{Trial, tree};
     use std::fs;
 
     const FACTS: &str = r#"{
@@ -111,8 +127,37 @@ mod tests {
         fs::write(path.join("data/notes.md"), "typed\n").unwrap();
         let refusal = seal(&path, "receipts/t", None).unwrap_err();
         assert_eq!(refusal.code.id, "bundle::untraced-document");
+        assert!(!path.join("bagit.txt").exists());
         fs::remove_file(path.join("data/notes.md")).unwrap();
         fs::write(path.join("data/facts.json"), "{\"facts\": [{}]}").unwrap();
         assert_eq!(seal(&path, "receipts/t", None).unwrap_err().code.id, "source::missing-field");
+    }
+    #[test]
+    fn whatever_stops_a_sealing_the_next_one_ends_it() {
+        let edited = |root: &Path| {
+            typed(&root.join("t"));
+            seal(&root.join("t"), "receipts/t", None).unwrap();
+            fs::write(root.join("t/data/facts.json"), FACTS.replace("2.310", "2.320")).unwrap();
+        };
+        for prepare in [&|root: &Path| typed(&root.join("t")), &edited as &dyn Fn(&Path)] {
+            let trial = Trial {
+                prepare,
+                work: &|disk, root| {
+                    let sealed = seal_on(disk, &root.join("t"), "receipts/t", None);
+                    sealed.map(drop).map_err(|refusal| refusal.to_string())
+                },
+                check: &|root| {
+                    let bag = root.join("t/bagit.txt").exists();
+                    let loaded = Bundle::load_folder(&root.join("t"), "receipts/t", None, 1);
+                    let facts = fs::read_to_string(root.join("t/data/facts.json")).unwrap();
+                    // Nothing is sealed of what was edited before the declaration is gone.
+                    let untouched = facts.starts_with("{\n");
+                    assert!(loaded.is_ok() == bag || untouched, "{:?}", loaded.err());
+                },
+                outcome: &tree,
+            };
+            let (trials, falls) = (trial.faults(), trial.power(20));
+            assert!(trials > 80 && falls > 30, "{trials} {falls}");
+        }
     }
 }

@@ -4,18 +4,18 @@ use std::path::Path;
 
 use super::CANNOT_WRITE;
 use super::manifest::SIGNATURE;
-use super::write::{Disk, LocalDisk};
+use crate::disk::{Disk, LocalDisk};
 use crate::source::{Place, Refusal};
 
 /// Puts the signature `bytes` into the bundle in the folder at `path`, which has none yet. Whatever instant
 /// this stops at, the bundle has no signature or the whole one, and no file that does not belong to it.
 pub fn add_signature(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), Refusal> {
-    add_signature_on(LocalDisk, path, shown, bytes)
+    add_signature_on(&LocalDisk, path, shown, bytes)
 }
 
 /// [`add_signature`] on another disk.
-pub(super) fn add_signature_on<D: Disk>(
-    mut disk: D,
+fn add_signature_on(
+    disk: &dyn Disk,
     path: &Path,
     shown: &str,
     bytes: &[u8],
@@ -23,14 +23,46 @@ pub(super) fn add_signature_on<D: Disk>(
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // Beside the bundle, not in it: a half-written file inside would make the bundle refused.
     let partial = path.with_file_name(format!(".{name}.{SIGNATURE}.partial"));
-    let written = disk.create(&partial).and_then(|mut file| {
-        disk.write(&mut file, bytes)?;
-        disk.sync(&partial)?;
-        disk.rename(&partial, &path.join(SIGNATURE))?;
-        disk.sync(path)
-    });
+    let written =
+        disk.replace(&path.join(SIGNATURE), &partial, bytes).and_then(|()| disk.sync(path));
     written.map_err(|error| {
         let place = Place::file(format!("{shown}/{SIGNATURE}"));
         CANNOT_WRITE.at(place, "a file that can be written", error.to_string())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundle::{Bundle, BundleWriter, Origin, Receipt};
+    use crate::disk::trial::{Files, Trial};
+
+    const TEXT: &[u8] = b"{\"signed\":\"by somebody\"}\n";
+
+    fn load(root: &Path) -> Bundle {
+        Bundle::load_folder(&root.join("b"), "b", None, 1).unwrap()
+    }
+
+    #[test]
+    fn a_bundle_that_is_being_signed_stays_a_bundle() {
+        let trial = Trial {
+            prepare: &|root| {
+                let mut writer = BundleWriter::create(&root.join("b")).unwrap();
+                writer.file("data/log.txt", b"one\n").unwrap();
+                writer.finish(&Receipt::new(Origin::Emitted)).unwrap();
+            },
+            work: &|disk, root| match load(root).signature() {
+                Some(_) => Ok(()),
+                None => add_signature_on(disk, &root.join("b"), "b", TEXT)
+                    .map_err(|refusal| refusal.to_string()),
+            },
+            check: &|root| assert!(load(root).signature().is_none_or(|found| found == TEXT)),
+            outcome: &|root| {
+                let signature = load(root).signature().unwrap_or_default().to_vec();
+                Files::from([(SIGNATURE.to_owned(), signature)])
+            },
+        };
+        assert!(trial.faults() >= 8);
+        assert!(trial.power(8) >= 8);
+    }
 }

@@ -2,28 +2,30 @@
 //!
 //! The two are replaced as one: new weights get a new name, then `state.json`, which names them, is
 //! replaced, then older weights go. Whatever instant a run is killed at, the state that is found is
-//! a whole one.
+//! a whole one, and what it says of the payload is on disk.
 
 use std::fs;
 
 use serde_json::Value as Json;
 
 use super::manifest::STATE;
-use super::write::{BundleWriter, Disk};
+use super::write::BundleWriter;
 use crate::digest::canonical;
+use crate::disk::PARTIAL;
 use crate::source::{Document, Refusal, Source};
 
-/// What the names of saved weights begin with.
-const WEIGHTS: &str = "resume-";
+/// What the names of saved weights begin and end with.
+const WEIGHTS: [&str; 2] = ["resume-", ".safetensors"];
 /// The most bytes of saved weights that are read.
 const WEIGHTS_CAP: u64 = 1 << 36;
 
 /// The name that weights saved after `step` steps go by.
 pub fn saved_weights_name(step: u64) -> String {
-    format!("{WEIGHTS}{step:06}.safetensors")
+    let [begin, end] = WEIGHTS;
+    format!("{begin}{step:06}{end}")
 }
 
-impl<D: Disk> BundleWriter<D> {
+impl BundleWriter<'_> {
     /// Saves `state` and the `weights` that it names, if any, in place of what was saved before.
     pub fn save_state(
         &mut self,
@@ -32,12 +34,25 @@ impl<D: Disk> BundleWriter<D> {
     ) -> Result<(), Refusal> {
         if let Some((name, bytes)) = weights {
             self.put(name, bytes)?;
-            self.sync("")?;
         }
+        // What the state speaks of is durable before it: the weights, and the names in the payload.
+        self.sync_names()?;
         let text = canonical(state).map_err(|error| self.unwritable(STATE, &error))?;
         self.put(STATE, (text + "\n").as_bytes())?;
         self.sync("")?;
-        let kept = weights.map(|(name, _)| name);
+        self.remove_weights(weights.map(|(name, _)| name))
+    }
+
+    /// Removes the state, and then the weights that it named.
+    pub(super) fn remove_state(&mut self) -> Result<(), Refusal> {
+        if self.path(STATE).exists() {
+            self.remove(STATE)?;
+            self.sync("")?;
+        }
+        self.remove_weights(None)
+    }
+
+    fn remove_weights(&mut self, kept: Option<&str>) -> Result<(), Refusal> {
         for name in self.saved_weights()?.iter().filter(|name| Some(name.as_str()) != kept) {
             self.remove(name)?;
         }
@@ -76,7 +91,12 @@ impl<D: Disk> BundleWriter<D> {
     fn saved_weights(&self) -> Result<Vec<String>, Refusal> {
         let entries = fs::read_dir(self.path("")).map_err(|error| self.failed("", &error))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<_> = names.filter(|name| name.starts_with(WEIGHTS)).collect();
+        let step = |name: &str| {
+            let [begin, end] = WEIGHTS;
+            let name = name.strip_suffix(PARTIAL).unwrap_or(name);
+            name.strip_prefix(begin)?.strip_suffix(end)?.parse::<u64>().ok()
+        };
+        let mut names: Vec<_> = names.filter(|name| step(name).is_some()).collect();
         names.sort();
         Ok(names)
     }

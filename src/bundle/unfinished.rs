@@ -8,6 +8,7 @@ use super::lines::LinesReader;
 use super::manifest::{DECLARATION, STATE};
 use super::{Bundle, FINISHED, NOT_A_BAG};
 use crate::digest::Digest;
+use crate::parallel::Spare;
 use crate::source::Refusal;
 
 /// What the records of an unfinished run show.
@@ -19,7 +20,7 @@ pub struct Unfinished {
     pub lines: usize,
     /// The chain of the last whole line.
     pub last_chain: Option<Digest>,
-    /// How many bytes of a torn last line are dropped.
+    /// How many bytes at its end are dropped: a torn last line, or what follows a hole.
     pub torn_bytes: usize,
 }
 
@@ -39,10 +40,29 @@ impl Unfinished {
             return Ok(Self { resumable, lines: 0, last_chain: None, torn_bytes: 0 });
         }
         let mut reader = LinesReader::new(folder.place(METRICS), true);
-        folder.file(METRICS)?.hash(|piece| reader.feed(piece))?;
-        let (lines, torn_bytes) = (reader.whole_lines(), reader.torn_bytes());
+        let mut lost = 0;
+        folder.file(METRICS)?.hash(&Spare::default(), |piece| {
+            let kept = if lost > 0 { &[] } else { before_hole(piece) };
+            lost += piece.len() - kept.len();
+            reader.feed(kept)
+        })?;
+        let (lines, torn_bytes) = (reader.whole_lines(), reader.torn_bytes() + lost);
         Ok(Self { resumable, lines, last_chain: reader.chain().last(), torn_bytes })
     }
+}
+
+/// The whole lines that a `.jsonl` file of a run that stopped begins with.
+pub fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let text = before_hole(bytes);
+    let whole = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);
+    text.get(..whole).unwrap_or_default()
+}
+
+/// What comes before the first hole: where power was lost before bytes were on disk, a file may read as
+/// zeros, which are no text.
+fn before_hole(bytes: &[u8]) -> &[u8] {
+    let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+    bytes.get(..end).unwrap_or_default()
 }
 
 impl Bundle {
@@ -87,6 +107,13 @@ mod tests {
             let wanted = if torn == 0 { (3, 0) } else { (2, text.len() / 3 - torn) };
             assert_eq!((seen.lines, seen.torn_bytes, seen.resumable), (wanted.0, wanted.1, true));
         }
+        // A hole, and lines after it: what was written there never got to the disk.
+        let hole =
+            [&text.as_bytes()[..text.len() / 3 + 5], &[0; 9], b"}\n\n{\"step\":2}\n"].concat();
+        std::fs::write(&metrics, &hole).unwrap();
+        let seen = load().unwrap();
+        assert_eq!((seen.lines, seen.torn_bytes), (1, hole.len() - text.len() / 3));
+        assert_eq!(whole_lines(&hole), &text.as_bytes()[..text.len() / 3]);
         std::fs::write(&metrics, text.replacen("\"step\":1", "\"step\":7", 1)).unwrap();
         assert_eq!(load().unwrap_err().code.id, "bundle::broken-chain");
         std::fs::write(temporary.path().join(DECLARATION), "").unwrap();

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::record::record;
 use super::{BAD_WEIGHTS, NOT_FINITE_WEIGHT};
 use crate::params::checkpoint::{Header, Role, Stored};
 use crate::source::{DOCUMENT_CAP, Place, Refusal};
@@ -10,7 +11,7 @@ use crate::source::{DOCUMENT_CAP, Place, Refusal};
 /// The bytes before the header, which say how long it is.
 const PREFIX: usize = 8;
 
-/// A number format whose bits can say "not a number" or "infinite".
+/// A number format whose bits can say "not a number" or "infinite": where all bits of `exponent` are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Float {
     width: usize,
@@ -22,9 +23,14 @@ impl Float {
     pub fn named(name: &str) -> Option<Self> {
         let (width, exponent) = match name {
             "F64" => (8, 0x7ff0_0000_0000_0000),
-            "F32" => (4, 0x7f80_0000),
+            // A complex number is two floats in a row.
+            "F32" | "C64" => (4, 0x7f80_0000),
             "F16" => (2, 0x7c00),
             "BF16" => (2, 0x7f80),
+            "F8_E5M2" => (1, 0x7c),
+            // These two have no infinity, and one NaN; the second is an exponent alone.
+            "F8_E4M3" => (1, 0x7f),
+            "F8_E8M0" => (1, 0xff),
             _ => return None,
         };
         Some(Self { width, exponent })
@@ -32,17 +38,34 @@ impl Float {
 
     /// The first element of `bytes`, a row of whole elements, that is not finite.
     fn first_not_finite(self, bytes: &[u8]) -> Option<usize> {
-        // One loop for each width, so that the compiler can make the common case fast.
+        // Each width compares in its own type, so that the compiler does many elements at once.
         match self.width {
-            2 => first::<2>(bytes, |e| u16::from_le_bytes(e).into(), self.exponent),
-            4 => first::<4>(bytes, |e| u32::from_le_bytes(e).into(), self.exponent),
-            _ => first::<8>(bytes, u64::from_le_bytes, self.exponent),
+            1 => {
+                let exponent = self.exponent as u8;
+                first::<1>(bytes, |e| u8::from_le_bytes(e) & exponent == exponent)
+            }
+            2 => {
+                let exponent = self.exponent as u16;
+                first::<2>(bytes, |e| u16::from_le_bytes(e) & exponent == exponent)
+            }
+            4 => {
+                let exponent = self.exponent as u32;
+                first::<4>(bytes, |e| u32::from_le_bytes(e) & exponent == exponent)
+            }
+            _ => first::<8>(bytes, |e| u64::from_le_bytes(e) & self.exponent == self.exponent),
         }
     }
 }
 
-fn first<const N: usize>(bytes: &[u8], bits: fn([u8; N]) -> u64, exponent: u64) -> Option<usize> {
-    bytes.as_chunks::<N>().0.iter().position(|&element| bits(element) & exponent == exponent)
+/// The first element that is `wrong`. Blocks are judged without a branch inside: nearly all are right.
+fn first<const N: usize>(bytes: &[u8], wrong: impl Fn([u8; N]) -> bool) -> Option<usize> {
+    const BLOCK: usize = 1024;
+    let (elements, _) = bytes.as_chunks::<N>();
+    elements.chunks(BLOCK).enumerate().find_map(|(at, block)| {
+        let any = block.iter().fold(false, |any, &element| any | wrong(element));
+        let inside = || block.iter().position(|&element| wrong(element));
+        any.then(inside).flatten().map(|index| at * BLOCK + index)
+    })
 }
 
 /// One tensor as its header describes it.
@@ -68,12 +91,27 @@ fn in_order(header: Header) -> Vec<TensorBytes> {
     tensors
 }
 
-/// The elements of the model's own tensors: the optimizer's moments lie beside them under a prefix,
-/// and buffers are no parameters.
-fn model_elements(header: &Header) -> u64 {
-    let beside = |tensor: &&Stored| matches!(Role::of(tensor), Role::Optimizer | Role::Buffer);
-    let own = header.tensors.iter().filter(|tensor| !beside(tensor));
-    own.fold(0, |sum, tensor| sum.saturating_add(tensor.elements))
+record! {
+    /// What a checkpoint holds of the model itself.
+    Holdings {
+        /// How many tensors.
+        tensors: u64,
+        /// How many elements they have together.
+        elements: u64,
+    }
+}
+
+impl Holdings {
+    /// The model's own tensors: the optimizer's moments lie beside them under a prefix, and buffers are no
+    /// parameters.
+    fn of(header: &Header) -> Self {
+        let beside = |tensor: &&Stored| matches!(Role::of(tensor), Role::Optimizer | Role::Buffer);
+        let own = header.tensors.iter().filter(|tensor| !beside(tensor));
+        own.fold(Self { tensors: 0, elements: 0 }, |sum, tensor| Self {
+            tensors: sum.tensors + 1,
+            elements: sum.elements.saturating_add(tensor.elements),
+        })
+    }
 }
 
 /// A `.safetensors` file that passes by in pieces.
@@ -81,25 +119,24 @@ pub struct WeightsReader {
     place: Place,
     length: u64,
     stage: Stage,
-    elements: u64,
 }
 
 enum Stage {
     /// The length of the header is not known yet, or its text is not complete.
     Header(Vec<u8>),
-    Data(FiniteScan),
+    Data(FiniteScan, Holdings),
 }
 
 impl WeightsReader {
     /// A reader of the file at `place`, which is `length` bytes long.
     pub fn new(place: Place, length: u64) -> Self {
-        Self { place, length, stage: Stage::Header(Vec::new()), elements: 0 }
+        Self { place, length, stage: Stage::Header(Vec::new()) }
     }
 
     /// Takes the next piece of the file.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), Refusal> {
         let held = match &mut self.stage {
-            Stage::Data(scan) => return scan.feed(piece),
+            Stage::Data(scan, _) => return scan.feed(piece),
             Stage::Header(held) => held,
         };
         held.extend_from_slice(piece);
@@ -111,21 +148,33 @@ impl WeightsReader {
             let found = format!("{header_length} bytes");
             return Err(BAD_WEIGHTS.at(self.place.clone(), expected, found));
         }
-        let Some((header, data)) = rest.split_at_checked(header_length as usize) else {
+        let end = PREFIX + header_length as usize;
+        if rest.len() + PREFIX < end {
+            held.reserve_exact(end + piece.len() - held.len());
             return Ok(());
-        };
-        let header = Header::parse(&self.place.file, self.length, header.to_vec())?;
-        self.elements = model_elements(&header);
+        }
+        let data = held.split_off(end);
+        let header = std::mem::take(held).split_off(PREFIX);
+        let header = Header::parse(&self.place.file, self.length, header)?;
+        let holdings = Holdings::of(&header);
         let mut scan = FiniteScan::new(self.place.clone(), in_order(header));
-        let result = scan.feed(data);
-        self.stage = Stage::Data(scan);
+        let result = scan.feed(&data);
+        self.stage = Stage::Data(scan, holdings);
         result
     }
 
-    /// Says that the file has ended, and answers the elements of the model's own tensors.
-    pub fn finish(self) -> Result<u64, Refusal> {
+    /// The bytes of a header that is not complete yet; nothing once it is read.
+    pub fn held_header(&self) -> Option<usize> {
+        match &self.stage {
+            Stage::Header(held) => Some(held.len()),
+            Stage::Data(..) => None,
+        }
+    }
+
+    /// Says that the file has ended, and answers what it holds of the model.
+    pub fn finish(self) -> Result<Holdings, Refusal> {
         match self.stage {
-            Stage::Data(_) => Ok(self.elements),
+            Stage::Data(_, holdings) => Ok(holdings),
             Stage::Header(held) => {
                 let found = format!("{} bytes", held.len());
                 Err(BAD_WEIGHTS.at(self.place, "a safetensors header", found))
@@ -221,7 +270,7 @@ mod tests {
             let start = data.len();
             data.extend_from_slice(bytes);
             let width = match *dtype {
-                "F64" => 8,
+                "F64" | "C64" => 8,
                 "F32" | "I32" => 4,
                 "F16" | "BF16" => 2,
                 _ => 1,
@@ -245,16 +294,22 @@ mod tests {
 
     #[test]
     fn every_format_and_every_cut_is_searched() {
-        let bad: [(&str, &[u8], &[u8]); 6] = [
+        let bad: [(&str, &[u8], &[u8]); 12] = [
             ("F32", &1.5_f32.to_le_bytes(), &f32::NAN.to_le_bytes()),
             ("F32", &f32::MAX.to_le_bytes(), &f32::NEG_INFINITY.to_le_bytes()),
             ("F64", &f64::MIN.to_le_bytes(), &f64::INFINITY.to_le_bytes()),
             ("F64", &0.1_f64.to_le_bytes(), &f64::NAN.to_le_bytes()),
             ("F16", &[0xff, 0x7b], &[0x00, 0x7c]),
             ("BF16", &[0x7f, 0x7f], &[0xc0, 0xff]),
+            ("C64", &1.5_f32.to_le_bytes(), &f32::NAN.to_le_bytes()),
+            ("F8_E5M2", &[0xfb], &[0x7c]),
+            ("F8_E5M2", &[0x7b], &[0xff]),
+            ("F8_E4M3", &[0x7e], &[0x7f]),
+            ("F8_E4M3", &[0xfe], &[0xff]),
+            ("F8_E8M0", &[0x7f], &[0xff]),
         ];
         for (dtype, finite, wrong) in bad {
-            let good = [finite; 5].concat();
+            let good = [finite; 6].concat();
             let mut broken = good.clone();
             broken.splice(3 * wrong.len()..4 * wrong.len(), wrong.iter().copied());
             for step in [1, 2, 3, 5, 7, 4096] {

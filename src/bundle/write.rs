@@ -2,11 +2,12 @@
 //!
 //! While a run goes on there is only payload. At the end everything is made durable in this order:
 //! payload, receipt, manifests, the removal of `state.json`, and `bagit.txt`, which makes the folder a
-//! bundle, last of all. Each file appears under its name only when its bytes are on disk.
+//! bundle, last of all. Each file appears under its name only when its bytes are on disk, and each of
+//! these steps begins when the names of the one before are durable.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
@@ -16,68 +17,28 @@ use super::manifest::{self, Manifest, Oxum};
 use super::receipt::{Listed, RECEIPT, Receipt, Statement};
 use super::{BAD_NAME, CANNOT_WRITE, FINISHED, NOT_REGULAR, UNWRITABLE, name};
 use crate::digest::{Digest, NotCanonical, canonical};
+use crate::disk::{Disk, LocalDisk, PARTIAL, folder_of, partial_of};
+use crate::parallel::Spare;
 use crate::source::{Place, Refusal};
-
-/// The ending of files that are being written.
-const PARTIAL: &str = ".partial";
-
-/// The steps that change a disk; tests put one in between that fails.
-pub trait Disk {
-    /// Makes a folder and those above it.
-    fn make_folders(&mut self, path: &Path) -> io::Result<()> {
-        fs::create_dir_all(path)
-    }
-    /// Makes an empty file, or empties it.
-    fn create(&mut self, path: &Path) -> io::Result<File> {
-        File::create(path)
-    }
-    /// Writes all bytes.
-    fn write(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
-        file.write_all(bytes)
-    }
-    /// Makes a file or the entries of a folder durable.
-    fn sync(&mut self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
-    }
-    /// Gives a file another name.
-    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
-    }
-    /// Removes a file.
-    fn remove(&mut self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
-    }
-}
-
-/// The disk as it is.
-#[derive(Debug, Default)]
-pub struct LocalDisk;
-
-impl Disk for LocalDisk {}
 
 /// Writes one bundle.
 #[derive(Debug)]
-pub struct BundleWriter<D: Disk = LocalDisk> {
+pub struct BundleWriter<'a> {
     folder: PathBuf,
-    disk: D,
+    disk: &'a dyn Disk,
     date: Option<String>,
 }
 
-impl BundleWriter {
+impl BundleWriter<'static> {
     /// Starts a bundle in the folder at `path`, which must be empty or not there.
     pub fn create(path: &Path) -> Result<Self, Refusal> {
-        Self::create_on(LocalDisk, path)
-    }
-
-    /// Goes on with an unfinished bundle, keeping the payload that is there.
-    pub fn resume(path: &Path) -> Result<Self, Refusal> {
-        Self::resume_on(LocalDisk, path)
+        Self::create_on(&LocalDisk, path)
     }
 }
 
-impl<D: Disk> BundleWriter<D> {
-    /// [`BundleWriter::create`] on another disk.
-    pub(super) fn create_on(disk: D, path: &Path) -> Result<Self, Refusal> {
+impl<'a> BundleWriter<'a> {
+    /// [`BundleWriter::create`] on any disk.
+    pub fn create_on(disk: &'a dyn Disk, path: &Path) -> Result<Self, Refusal> {
         let held = fs::read_dir(path).ok().and_then(|mut entries| entries.next());
         if held.is_some() {
             let place = Place::file(path.display().to_string());
@@ -86,16 +47,43 @@ impl<D: Disk> BundleWriter<D> {
         Self::resume_on(disk, path)
     }
 
-    /// [`BundleWriter::resume`] on another disk.
-    pub(super) fn resume_on(disk: D, path: &Path) -> Result<Self, Refusal> {
-        let mut writer = Self { folder: path.to_owned(), disk, date: None };
+    /// Goes on with an unfinished bundle, keeping the payload that is there.
+    pub fn resume_on(disk: &'a dyn Disk, path: &Path) -> Result<Self, Refusal> {
+        let writer = Self { folder: path.to_owned(), disk, date: None };
         if fs::symlink_metadata(writer.path(manifest::DECLARATION)).is_ok() {
             let place = writer.place(manifest::DECLARATION);
             return Err(FINISHED.at(place, "an unfinished bundle", "a finished one"));
         }
         let data = writer.path("data");
-        writer.disk.make_folders(&data).map_err(|error| writer.failed("data", &error))?;
+        // An attempt before may have been stopped between the making of a folder and its syncing.
+        let made = disk
+            .make_folders(&data)
+            .and_then(|()| disk.sync(&folder_of(&writer.folder)))
+            .and_then(|()| disk.sync(&writer.folder));
+        made.map_err(|error| writer.failed("data", &error))?;
         Ok(writer)
+    }
+
+    /// Makes the folder at `path` a bundle, and answers its digest, where only the last step of that is
+    /// missing: a writer was stopped between the removal of the state and the declaration.
+    pub fn complete_on(disk: &'a dyn Disk, path: &Path) -> Result<Option<Digest>, Refusal> {
+        let holds = |name| fs::symlink_metadata(path.join(name)).is_ok();
+        if !holds(manifest::TAGS) || holds(manifest::STATE) || holds(manifest::DECLARATION) {
+            return Ok(None);
+        }
+        let mut writer = Self::resume_on(disk, path)?;
+        let listing = writer.payload()?;
+        let (mut files, mut oxum) = writer.settled(&listing)?;
+        let (folder, shown) = (&writer.folder, writer.folder.display().to_string());
+        let receipt = Folder::open(folder, &shown)?.file(RECEIPT)?;
+        oxum.bytes += receipt.length();
+        oxum.files += 1;
+        files.insert(RECEIPT.to_owned(), receipt.hash(&Spare::default(), |_| Ok(()))?);
+        let written = fs::read(writer.path(manifest::PAYLOAD));
+        if written.ok().as_deref() != Some(manifest::write(&files).as_bytes()) {
+            return Ok(None);
+        }
+        writer.seal(oxum, &files).map(Some)
     }
 
     /// Writes the day of sealing into the bundle, as `2026-03-14`; without it the bytes depend on the
@@ -117,29 +105,34 @@ impl<D: Disk> BundleWriter<D> {
         self.file(name, (text + "\n").as_bytes())
     }
 
-    /// Opens a payload file to which bytes are added at the end; what `write` took is flushed.
-    pub fn writer(&mut self, name: &str) -> Result<File, Refusal> {
+    /// Adds bytes at the end of a payload file; what this took is flushed, and survives this process.
+    pub fn append(&mut self, name: &str, bytes: &[u8]) -> Result<(), Refusal> {
         let path = self.payload_path(name)?;
-        let open = fs::OpenOptions::new().create(true).append(true).open(path);
-        open.map_err(|error| self.failed(name, &error))
+        self.disk.append(&path, bytes).map_err(|error| self.failed(name, &error))
+    }
+
+    /// Cuts what follows the first `length` bytes of a payload file.
+    pub fn cut(&mut self, name: &str, length: u64) -> Result<(), Refusal> {
+        let path = self.payload_path(name)?;
+        self.disk.cut(&path, length).map_err(|error| self.failed(name, &error))
+    }
+
+    /// Makes the bytes of a file durable; those of a folder's name are its entries.
+    pub fn sync(&mut self, name: &str) -> Result<(), Refusal> {
+        let path = self.path(name);
+        self.disk.sync(&path).map_err(|error| self.failed(name, &error))
     }
 
     /// Makes the folder a bundle that `receipt` is about, and answers its digest. The sizes of the payload
     /// are filled in; of `receipt.files` only the external ones are kept.
     pub fn finish(mut self, receipt: &Receipt) -> Result<Digest, Refusal> {
         let listing = self.payload()?;
-        let mut files = Manifest::new();
-        for name in listing.keys() {
-            files.insert(name.clone(), self.settle(name)?);
-        }
+        let (mut files, mut oxum) = self.settled(&listing)?;
         let text = self.statement(receipt, &listing, &files)?;
         self.put(RECEIPT, text.as_bytes())?;
+        oxum.bytes += text.len() as u64;
+        oxum.files += 1;
         files.insert(RECEIPT.to_owned(), Digest::of(text.as_bytes()));
-        for folder in folders(files.keys()) {
-            self.sync(&folder)?;
-        }
-        let oxum =
-            Oxum { bytes: listing.values().sum::<u64>() + text.len() as u64, files: files.len() };
         self.seal(oxum, &files)
     }
 
@@ -158,11 +151,16 @@ impl<D: Disk> BundleWriter<D> {
         Ok(listing)
     }
 
-    /// Makes a payload file durable and answers its digest.
-    fn settle(&mut self, name: &str) -> Result<Digest, Refusal> {
-        self.sync(name)?;
+    /// Makes payload files durable; answers their digests, and how much they are.
+    fn settled(&mut self, listing: &Listing) -> Result<(Manifest, Oxum), Refusal> {
+        let mut files = Manifest::new();
         let shown = self.folder.display().to_string();
-        Folder::open(&self.folder, &shown)?.file(name)?.hash(|_| Ok(()))
+        for name in listing.keys() {
+            self.sync(name)?;
+            let file = Folder::open(&self.folder, &shown)?.file(name)?;
+            files.insert(name.clone(), file.hash(&Spare::default(), |_| Ok(()))?);
+        }
+        Ok((files, Oxum { bytes: listing.values().sum(), files: listing.len() }))
     }
 
     fn statement(
@@ -183,7 +181,7 @@ impl<D: Disk> BundleWriter<D> {
         Statement { subjects, receipt }.write().map_err(|error| self.unwritable(RECEIPT, &error))
     }
 
-    /// Writes the tag files, the declaration last.
+    /// Writes the tag files, the declaration last, when the payload and all other names are durable.
     fn seal(mut self, oxum: Oxum, files: &Manifest) -> Result<Digest, Refusal> {
         let info = manifest::write_info(oxum, self.date.as_deref());
         let payload = manifest::write(files);
@@ -192,29 +190,43 @@ impl<D: Disk> BundleWriter<D> {
             .map(|(name, text)| (name.to_owned(), Digest::of(text.as_bytes())))
             .collect();
         let tags = manifest::write(&tags);
+        self.sync_names()?;
         for (name, text) in
             [(manifest::INFO, &info), (manifest::PAYLOAD, &payload), (manifest::TAGS, &tags)]
         {
             self.put(name, text.as_bytes())?;
         }
-        if self.path(manifest::STATE).exists() {
-            self.remove(manifest::STATE)?;
-        }
+        self.sync("")?;
+        self.remove_state()?;
         self.sync("")?;
         self.put(manifest::DECLARATION, manifest::DECLARATION_TEXT.as_bytes())?;
         self.sync("")?;
         Ok(Digest::of(tags.as_bytes()))
     }
 
-    /// Writes a file under a temporary name, makes it durable, and gives it its name.
+    /// Writes a file in one step; its name is durable when its folder is synced.
     pub(super) fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Refusal> {
-        let (path, partial) = (self.path(name), self.path(&format!("{name}{PARTIAL}")));
-        let result = self.disk.create(&partial).and_then(|mut file| {
-            self.disk.write(&mut file, bytes)?;
-            self.disk.sync(&partial)?;
-            self.disk.rename(&partial, &path)
-        });
+        let path = self.path(name);
+        let result = self.disk.replace(&path, &partial_of(&path), bytes);
         result.map_err(|error| self.failed(name, &error))
+    }
+
+    /// Makes the names of all files durable, those of earlier attempts too.
+    pub(super) fn sync_names(&mut self) -> Result<(), Refusal> {
+        let sync = |folder: &Path, left: &mut Vec<PathBuf>| -> io::Result<()> {
+            for entry in fs::read_dir(folder)? {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    left.push(entry.path());
+                }
+            }
+            self.disk.sync(folder)
+        };
+        let mut left = vec![self.folder.clone()];
+        while let Some(folder) = left.pop() {
+            sync(&folder, &mut left).map_err(|error| self.failed("", &error))?;
+        }
+        Ok(())
     }
 
     /// The path of a payload file whose folders exist; the receipt is not the caller's to write.
@@ -234,24 +246,19 @@ impl<D: Disk> BundleWriter<D> {
         Ok(path)
     }
 
-    pub(super) fn sync(&mut self, name: &str) -> Result<(), Refusal> {
-        let path = self.path(name);
-        self.disk.sync(&path).map_err(|error| self.failed(name, &error))
-    }
-
     pub(super) fn remove(&mut self, name: &str) -> Result<(), Refusal> {
         let path = self.path(name);
         self.disk.remove(&path).map_err(|error| self.failed(name, &error))
     }
 
     /// Takes the declaration away, so that the folder is unfinished again.
-    pub(super) fn reopen(disk: D, path: &Path) -> Result<Self, Refusal> {
+    pub(super) fn reopen(disk: &'a dyn Disk, path: &Path) -> Result<Self, Refusal> {
         let mut writer = Self { folder: path.to_owned(), disk, date: None };
         if writer.path(manifest::DECLARATION).is_file() {
             writer.remove(manifest::DECLARATION)?;
             writer.sync("")?;
         }
-        Self::resume_on(writer.disk, path)
+        Self::resume_on(disk, path)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -271,76 +278,62 @@ impl<D: Disk> BundleWriter<D> {
     }
 }
 
-/// The folders that hold `files`, the top one not included.
-fn folders<'a>(files: impl Iterator<Item = &'a String>) -> std::collections::BTreeSet<String> {
-    files
-        .flat_map(|name| name.match_indices('/').filter_map(|(at, _)| name.get(..at)))
-        .map(str::to_owned)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Bundle, Origin, Run};
+    use super::super::{Bundle, Origin, Run, saved_weights_name};
     use super::*;
+    use crate::disk::trial::{Trial, tree};
     use serde_json::json;
-
-    /// A disk that fails after some steps, in the middle of a write where it is one.
-    struct FailingDisk {
-        steps_left: usize,
-    }
-
-    impl FailingDisk {
-        fn step(&mut self) -> io::Result<()> {
-            self.steps_left = self
-                .steps_left
-                .checked_sub(1)
-                .ok_or_else(|| io::Error::other("the lights went out"))?;
-            Ok(())
-        }
-    }
-
-    impl Disk for FailingDisk {
-        fn make_folders(&mut self, path: &Path) -> io::Result<()> {
-            self.step()?;
-            LocalDisk.make_folders(path)
-        }
-        fn create(&mut self, path: &Path) -> io::Result<File> {
-            self.step()?;
-            LocalDisk.create(path)
-        }
-        fn write(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
-            if let Err(error) = self.step() {
-                LocalDisk.write(file, &bytes[..bytes.len() / 2])?;
-                return Err(error);
-            }
-            LocalDisk.write(file, bytes)
-        }
-        fn sync(&mut self, path: &Path) -> io::Result<()> {
-            self.step()?;
-            LocalDisk.sync(path)
-        }
-        fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-            self.step()?;
-            LocalDisk.rename(from, to)
-        }
-        fn remove(&mut self, path: &Path) -> io::Result<()> {
-            self.step()?;
-            LocalDisk.remove(path)
-        }
-    }
 
     fn receipt() -> Receipt {
         let run = Run { id: "b".into(), study: None, arm: None, plan_commit: None, finished: None };
         Receipt { run: Some(run), ..Receipt::new(Origin::Emitted) }
     }
 
-    fn write<D: Disk>(mut writer: BundleWriter<D>) -> Result<Digest, Refusal> {
+    fn write(mut writer: BundleWriter<'_>) -> Result<Digest, Refusal> {
         writer.json("data/config.json", &json!({"dim": 64, "arm": "a"}))?;
-        writer.file("data/notes/log.txt", b"one\n")?;
-        fs::write(writer.path("state.json"), "{}").unwrap();
+        for (step, text) in [(1, "one\n"), (2, "two\n")] {
+            writer.file(&format!("data/notes/{step}.txt"), text.as_bytes())?;
+            let name = saved_weights_name(step);
+            writer.save_state(&json!({"step": step, "weights": name}), Some((&name, b"w")))?;
+        }
         writer.finish(&receipt())
     }
+
+    /// Writes the bundle `b` in a folder from wherever that was stopped.
+    fn work(disk: &dyn Disk, root: &Path) -> Result<(), String> {
+        let path = root.join("out/b");
+        let write = || {
+            if path.join(manifest::DECLARATION).exists() {
+                return Ok(());
+            }
+            match BundleWriter::complete_on(disk, &path)? {
+                Some(_) => Ok(()),
+                None => write(BundleWriter::resume_on(disk, &path)?).map(drop),
+            }
+        };
+        write().map_err(|refusal| refusal.to_string())
+    }
+
+    /// The folder is unfinished, or a bundle; the weights that a state names are there.
+    fn check(root: &Path) {
+        let path = root.join("out/b");
+        match Bundle::load_folder(&path, "b", None, 1) {
+            Ok(bundle) => assert_eq!(bundle.files().len(), 4),
+            Err(refusal) => {
+                let codes = ["bundle::absent", "bundle::not-a-bag", "bundle::unfinished"];
+                assert!(codes.contains(&refusal.code.id), "{refusal}");
+            }
+        }
+        let Ok(state) = fs::read(path.join(manifest::STATE)) else { return };
+        let state: Json = serde_json::from_slice(&state).unwrap();
+        assert_eq!(fs::read(path.join(state["weights"].as_str().unwrap())).unwrap(), b"w");
+        for step in 1..=state["step"].as_u64().unwrap() {
+            assert!(path.join(format!("data/notes/{step}.txt")).exists(), "{state}");
+        }
+    }
+
+    const TRIAL: Trial<'_> = Trial { prepare: &|_| {}, work: &work, check: &check, outcome: &tree };
 
     #[test]
     fn a_bundle_that_was_written_loads_and_keeps_its_bytes() {
@@ -350,11 +343,14 @@ mod tests {
                 let path = temporary.path().join(name);
                 let digest = write(BundleWriter::create(&path).unwrap()).unwrap();
                 let bundle = Bundle::load_folder(&path, "receipts/b", Some(&digest), 2).unwrap();
-                assert_eq!((bundle.digest(), bundle.files().len()), (digest, 3));
+                assert_eq!((bundle.digest(), bundle.files().len()), (digest, 4));
                 let config = bundle.document("data/config.json").unwrap();
                 assert_eq!(config.root().at("/dim").unwrap().integer().unwrap(), 64);
                 assert_eq!(BundleWriter::create(&path).unwrap_err().code.id, "bundle::finished");
-                assert_eq!(BundleWriter::resume(&path).unwrap_err().code.id, "bundle::finished");
+                assert_eq!(
+                    BundleWriter::resume_on(&LocalDisk, &path).unwrap_err().code.id,
+                    "bundle::finished"
+                );
                 digest
             })
             .into();
@@ -362,31 +358,36 @@ mod tests {
     }
 
     #[test]
-    fn wherever_it_stops_the_folder_is_unfinished_or_whole() {
-        let mut refused = 0;
-        for steps in 0.. {
-            let temporary = tempfile::tempdir().unwrap();
-            let path = temporary.path().join("b");
-            let disk = FailingDisk { steps_left: steps };
-            let stopped = BundleWriter::create_on(disk, &path).and_then(write);
-            let seen = Bundle::load_folder(&path, "b", None, 1);
-            let Err(error) = stopped else {
-                assert_eq!(seen.unwrap().digest(), stopped.unwrap());
-                break;
-            };
-            assert_eq!(error.code.id, "bundle::cannot-write", "{steps} {error}");
-            match seen {
-                Err(refusal) => {
-                    assert!(["bundle::absent", "bundle::unfinished"].contains(&refusal.code.id));
-                    refused += 1;
-                    let again = write(BundleWriter::resume(&path).unwrap()).unwrap();
-                    assert_eq!(Bundle::load_folder(&path, "b", None, 1).unwrap().digest(), again);
-                }
-                // Only the last step, which makes the last name durable, may be missing.
-                Ok(bundle) => assert_eq!(bundle.files().len(), 3),
-            }
-        }
-        assert!(refused > 30, "{refused}");
+    fn whichever_step_fails_the_folder_is_unfinished_or_whole() {
+        let trials = TRIAL.faults();
+        assert!(trials > 200, "{trials}");
+    }
+
+    #[test]
+    fn without_power_the_folder_is_unfinished_or_whole() {
+        let falls = TRIAL.power(60);
+        assert!(falls > 120, "{falls}");
+    }
+
+    #[test]
+    fn only_a_sealing_that_stopped_at_its_end_is_completed() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("b");
+        let complete = || BundleWriter::complete_on(&LocalDisk, &path).unwrap();
+        assert_eq!(complete(), None);
+        let digest = write(BundleWriter::create(&path).unwrap()).unwrap();
+        assert_eq!(complete(), None, "it is a bundle");
+        let undeclared = || fs::remove_file(path.join(manifest::DECLARATION)).unwrap();
+        undeclared();
+        fs::write(path.join("resume-000002.safetensors"), "w").unwrap();
+        assert_eq!(complete(), Some(digest));
+        Bundle::load_folder(&path, "b", Some(&digest), 1).unwrap();
+        undeclared();
+        fs::write(path.join(manifest::STATE), "{}").unwrap();
+        assert_eq!(complete(), None, "a run goes on");
+        fs::remove_file(path.join(manifest::STATE)).unwrap();
+        fs::write(path.join("data/notes/1.txt"), "three").unwrap();
+        assert_eq!(complete(), None, "the payload is another");
     }
 
     #[test]

@@ -138,6 +138,10 @@ pub struct Verify {
     /// How many files are hashed at a time, and threads of a replay; the processor's cores where absent
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// A folder of your own that remembers which files were read and found right: they are not read again
+    /// while nothing about them changes
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,10 +1,13 @@
 //! `repro verify`.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::args::{MinMethod, MinOrigin, Replays, Verify};
 use super::output::Output;
 use super::{Answer, BAD_USAGE, CANNOT_WRITE};
+use crate::bundle::{Cache, Reading};
+use crate::disk::{Disk, LocalDisk};
 use crate::lock;
 use crate::outcome::{ExitStatus, Method, Origin, Report};
 use crate::post;
@@ -23,8 +26,10 @@ pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
     }
     let ids = posts(root, own)?;
     let demands = demands(own).map_err(|refusal| vec![refusal])?;
-    let asked =
-        Asked { ids: &ids, bundles: &own.bundles, demands: &demands, threads: threads.max(1) };
+    let open = |path| Cache::open(path, SystemTime::now()).map_err(|refusal| vec![refusal]);
+    let cache = own.cache.as_deref().map(open).transpose()?;
+    let reading = Reading { threads: threads.max(1), cache: cache.as_ref() };
+    let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
     let mut report = match own.replay {
         Replays::None => asked.judged(root, None),
         Replays::Auto | Replays::All => match replaying(root, &asked, own, output)? {
@@ -32,6 +37,9 @@ pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
             Err(status) => return Ok(status),
         },
     };
+    for note in cache.iter().flat_map(Cache::notes) {
+        output.say(&note);
+    }
     if own.locked {
         compare(root, &ids, &mut report);
     }
@@ -49,17 +57,17 @@ struct Asked<'a> {
     ids: &'a [String],
     bundles: &'a [PathBuf],
     demands: &'a Demands,
-    threads: usize,
+    reading: Reading<'a>,
 }
 
 impl Asked<'_> {
     /// The posts and bundles, judged.
     fn judged(&self, root: &Path, mut replayer: Option<&mut dyn Replayer>) -> Report {
         let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-        let mut report = verify::verify_with(root, self.ids, self.demands, self.threads, lent);
+        let mut report = verify::verify_with(root, self.ids, self.demands, self.reading, lent);
         for bundle in self.bundles {
             let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-            verify::inspect(bundle, self.demands, self.threads, &mut report, lent);
+            verify::inspect(bundle, self.demands, self.reading, &mut report, lent);
         }
         report
     }
@@ -82,7 +90,7 @@ fn replaying(
     }
     let budget = budget(&own.budget).map_err(|refusal| vec![refusal])?;
     let budget = (own.replay == Replays::Auto).then_some(budget);
-    let machine = Machine { isa: Isa::best(), threads: asked.threads };
+    let machine = Machine { isa: Isa::best(), threads: asked.reading.threads };
     let studies = || root.join("repro").join("studies");
     let corpora = Corpora::new(own.data.clone().unwrap_or_else(studies));
     let mut planned = Planned::new(output, machine, corpora, budget);
@@ -173,8 +181,6 @@ fn write_lock(root: &Path, ids: &[String], report: &Report) -> Result<(), Vec<Re
             error.to_string(),
         )]
     };
-    // Written beside and renamed, so that a lock file is never half there.
-    let beside = path.with_extension("lock.new");
-    std::fs::write(&beside, lock::render(&verdicts)).map_err(cannot)?;
-    std::fs::rename(&beside, &path).map_err(cannot)
+    let text = lock::render(&verdicts);
+    LocalDisk.replace(&path, &path.with_extension("lock.new"), text.as_bytes()).map_err(cannot)
 }

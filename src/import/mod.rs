@@ -58,7 +58,7 @@ codes! {
     NO_FINAL_VALIDATION = "import::no-final-validation", "there is no validation loss at the last step", "import the finished log";
     NOT_FINITE = "import::not-finite", "the final loss is not a finite number", "count the run as one that diverged";
     EXISTS = "import::exists", "the bundle is already there", "choose another folder, or remove the bundle first";
-    INTERRUPTED = "import::interrupted", "another import writes here, or one was interrupted", "remove the folder if no import runs";
+    BUSY = "import::busy", "another import writes into this folder", "wait until it is over";
     CHANGED = "import::changed", "the log changed since it was read", "import it again when nobody writes to it";
     BAD_MAP = "import::bad-map", "the mapping of names is not well formed", "write `--map loss=train_loss,step=iter`, our name first";
     UNKNOWN_NAME = "import::unknown-name", "a name of the mapping is not known", "correct the name";

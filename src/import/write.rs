@@ -1,27 +1,33 @@
 //! A bundle for each run. All of them are written and read back in a hidden folder beside their
-//! places, and only then get their names: an import that fails leaves nothing behind.
+//! places, and only then get their names: an import that fails before leaves nothing behind, and what one
+//! leaves that was killed is taken away by the next. From the instant on at which all bundles are whole
+//! and durable the hidden folder has another name; what is in it then gets its name, from the next import
+//! where this one is stopped.
 //!
 //! JSON documents hold numbers in their canonical form, in which 3.2790 is 3.279. So the tables in
 //! `data/printed/` hold every number a second time as the log prints it, for claims about printed digits.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Number, Value as Json, json};
 
 use super::run::{Column, Printed, Row, Run};
-use super::{CHANGED, EXISTS, Group, INTERRUPTED, Import};
+use super::{BUSY, CHANGED, EXISTS, Group, Import};
 use crate::bundle::{
     self, Bundle, BundleWriter, CANNOT_WRITE, Chain, Checkpoint, METRICS, Origin, Receipt,
 };
 use crate::digest::Digest;
+use crate::disk::{Disk, LocalDisk};
 use crate::parallel;
 use crate::source::{Place, Refusal};
 
 /// Where bundles are until all of them are whole.
 const SCRATCH: &str = ".import";
+/// Where whole bundles are until all of them have their names.
+const WHOLE: &str = ".imported";
 /// Members of an evaluation that have a meaning of their own.
 const RESERVED: [&str; 9] =
     ["step", "tokens_seen", "nats", "predicted_tokens", "bytes", "loss", "bpb", "blocks", "core"];
@@ -36,6 +42,19 @@ pub fn write(
     keep_source: bool,
     threads: usize,
 ) -> Result<Vec<Digest>, Vec<Refusal>> {
+    write_on(&LocalDisk, import, out, keep_source, threads)
+}
+
+/// [`write`] on any disk.
+fn write_on(
+    disk: &dyn Disk,
+    import: &Import,
+    out: &Path,
+    keep_source: bool,
+    threads: usize,
+) -> Result<Vec<Digest>, Vec<Refusal>> {
+    let one = |refusal: Refusal| vec![refusal];
+    let scratch = Scratch::create(disk, out).map_err(one)?;
     let runs: Vec<_> = import.runs().collect();
     let there = runs
         .iter()
@@ -46,17 +65,16 @@ pub fn write(
     if !there.is_empty() {
         return Err(there);
     }
-    let one = |refusal: Refusal| vec![refusal];
-    let scratch = Scratch::create(out).map_err(one)?;
     let written = parallel::map(&runs, threads, |(group, run)| {
-        write_one(import, group, run, &scratch.folder.join(&run.name), keep_source)
+        let folder = scratch.folder(SCRATCH).join(&run.name);
+        let writer = BundleWriter::create_on(disk, &folder)?;
+        write_one(writer, import, group, run, &folder, keep_source)
     });
     let (digests, refusals): (Vec<_>, Vec<_>) = written.into_iter().partition(Result::is_ok);
     if !refusals.is_empty() {
         return Err(refusals.into_iter().filter_map(Result::err).collect());
     }
-    let names: Vec<_> = runs.iter().map(|(_, run)| run.name.as_str()).collect();
-    scratch.release(out, &names).map_err(one)?;
+    scratch.release().map_err(one)?;
     Ok(digests.into_iter().filter_map(Result::ok).collect())
 }
 
@@ -69,62 +87,93 @@ fn cannot_write(path: &Path, error: &io::Error) -> Refusal {
 }
 
 /// The hidden folder; what is in it when it is dropped goes with it.
-struct Scratch {
-    folder: PathBuf,
-    /// The folder for the bundles, where it was made for them.
-    made: Option<PathBuf>,
+struct Scratch<'a> {
+    disk: &'a dyn Disk,
+    /// The folder for the bundles.
+    out: &'a Path,
+    /// Whether it was made for them.
+    made: bool,
+    /// Held as long as something is imported into it.
+    _lock: File,
 }
 
-impl Scratch {
-    fn create(out: &Path) -> Result<Self, Refusal> {
-        let made = (!out.exists()).then(|| out.to_owned());
-        fs::create_dir_all(out).map_err(|error| cannot_write(out, &error))?;
-        let folder = out.join(SCRATCH);
-        match fs::create_dir(&folder) {
-            Ok(()) => Ok(Self { folder, made }),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(INTERRUPTED.at(place(&folder), "no such folder", "one"))
-            }
-            Err(error) => Err(cannot_write(&folder, &error)),
+impl<'a> Scratch<'a> {
+    /// Makes the hidden folder, after what an import before has left there was put in order.
+    fn create(disk: &'a dyn Disk, out: &'a Path) -> Result<Self, Refusal> {
+        let made = !out.exists();
+        let cannot = |error: io::Error| cannot_write(out, &error);
+        disk.make_folders(out).map_err(cannot)?;
+        let lock = File::open(out).map_err(cannot)?;
+        if lock.try_lock().is_err() {
+            return Err(BUSY.at(place(out), "a folder that nobody imports into", "another import"));
         }
+        let scratch = Self { disk, out, made, _lock: lock };
+        scratch.name_bundles()?;
+        scratch
+            .clear()
+            .and_then(|()| disk.make_folder(&scratch.folder(SCRATCH)))
+            .map_err(cannot)?;
+        Ok(scratch)
     }
 
-    /// Gives all bundles their names, or none.
-    fn release(mut self, out: &Path, names: &[&str]) -> Result<(), Refusal> {
-        let sync = |path: &Path| fs::File::open(path).and_then(|folder| folder.sync_all());
-        for (at, name) in names.iter().enumerate() {
-            let path = out.join(name);
-            if let Err(error) = fs::rename(self.folder.join(name), &path) {
-                for name in names.iter().take(at) {
-                    // Back into the hidden folder, which is about to go.
-                    let _ = fs::rename(out.join(name), self.folder.join(name));
-                }
-                return Err(cannot_write(&path, &error));
-            }
+    fn folder(&self, name: &str) -> PathBuf {
+        self.out.join(name)
+    }
+
+    /// Gives the bundles their names, all of which are whole.
+    fn release(self) -> Result<(), Refusal> {
+        let renamed = self.disk.rename(&self.folder(SCRATCH), &self.folder(WHOLE));
+        let durable = renamed.and_then(|()| self.disk.sync(self.out));
+        durable.map_err(|error| cannot_write(self.out, &error))?;
+        self.name_bundles()
+    }
+
+    /// Gives whole bundles their names, where there are any without.
+    fn name_bundles(&self) -> Result<(), Refusal> {
+        let whole = self.folder(WHOLE);
+        if !whole.is_dir() {
+            return Ok(());
         }
-        self.made = None;
-        sync(out).map_err(|error| cannot_write(out, &error))
+        let cannot = |error: io::Error| cannot_write(self.out, &error);
+        let entries: Result<Vec<_>, _> = fs::read_dir(&whole).map_err(cannot)?.collect();
+        for entry in entries.map_err(cannot)? {
+            let path = self.out.join(entry.file_name());
+            if path.symlink_metadata().is_ok() {
+                return Err(EXISTS.at(place(&path), "no such bundle yet", "one"));
+            }
+            self.disk.rename(&entry.path(), &path).map_err(cannot)?;
+        }
+        let synced = self.disk.sync(self.out).and_then(|()| self.disk.sync(&whole));
+        synced.and_then(|()| self.disk.remove_folder(&whole)).map_err(cannot)
+    }
+
+    /// Removes bundles that are not all whole.
+    fn clear(&self) -> io::Result<()> {
+        let scratch = self.folder(SCRATCH);
+        if scratch.is_dir() { self.disk.remove_tree(&scratch) } else { Ok(()) }
     }
 }
 
-impl Drop for Scratch {
+impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-        if let Some(made) = &self.made {
-            let _ = fs::remove_dir(made);
+        // What cannot be removed now is removed by the next import.
+        let _ = self.clear();
+        if self.made {
+            // Only where nothing came to lie in it.
+            let _ = self.disk.remove_folder(self.out);
         }
     }
 }
 
 /// Writes one bundle and reads it back.
 fn write_one(
+    mut writer: BundleWriter<'_>,
     import: &Import,
     group: &Group,
     run: &Run,
     path: &Path,
     keep_source: bool,
 ) -> Result<Digest, Refusal> {
-    let mut writer = BundleWriter::create(path)?;
     if !run.config.is_empty() {
         writer.json("data/config.json", &Json::Object(run.config.clone()))?;
     }
@@ -345,6 +394,8 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::trial::{Trial, tree};
+    use crate::import::{Format, Mapping, Options, read};
 
     fn printed(text: &str) -> Printed {
         Printed::parse(text.as_bytes()).unwrap()
@@ -387,5 +438,51 @@ mod tests {
         assert_eq!(table(&[]), "");
         assert_eq!(Json::Object(evaluation(&rows[0])), json!({"step": 0, "loss": 3.279, "a,b": 1}));
         assert_eq!(Json::Object(evaluation(&rows[1])), json!({"step": 5, "": 2.0}));
+    }
+    #[test]
+    fn whatever_stops_an_import_the_next_one_ends_it() {
+        let logs = tempfile::tempdir().unwrap();
+        for (name, loss) in [("a", "2.5"), ("b", "2.25")] {
+            let text = format!("{{\"step\":1,\"loss\":{loss},\"val_loss\":{loss}}}\n");
+            fs::write(logs.path().join(name).with_extension("jsonl"), text).unwrap();
+        }
+        let options = Options {
+            group: None,
+            target: None,
+            mapping: Mapping::parse(&[]).unwrap(),
+            reference: None,
+            scaling: None,
+            hashed: true,
+            threads: 1,
+        };
+        let import = read(Format::Jsonl, &[logs.path().to_owned()], &options);
+        let names: Vec<_> = import.runs().map(|(_, run)| run.name.clone()).collect();
+        assert_eq!((names.len(), &*import.failures), (2, &[][..]));
+        let load = |root: &Path, name: &str| {
+            let path = root.join("out").join(name);
+            path.exists().then(|| Bundle::load_folder(&path, name, None, 1).unwrap())
+        };
+        let trial = Trial {
+            prepare: &|_| {},
+            work: &|disk, root| match write_on(disk, &import, &root.join("out"), false, 1) {
+                // The one before was stopped when all bundles were whole: this one named them.
+                Err(refusals)
+                    if refusals.iter().all(|refusal| refusal.code.id == "import::exists") =>
+                {
+                    assert_eq!(refusals.len(), names.len());
+                    Ok(())
+                }
+                written => written.map(drop).map_err(|refusals| format!("{refusals:?}")),
+            },
+            check: &|root| names.iter().for_each(|name| drop(load(root, name))),
+            // A hidden folder that went may come back without power; the next import takes it away.
+            outcome: &|root| {
+                let mut files = tree(&root.join("out"));
+                files.retain(|name, _| !name.starts_with(".import"));
+                files
+            },
+        };
+        let (trials, falls) = (trial.faults(), trial.power(20));
+        assert!(trials > 300 && falls > 40, "{trials} {falls}");
     }
 }

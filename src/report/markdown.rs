@@ -91,7 +91,7 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
     }
     let signatures = wording::signatures(post, |_| true).into_iter();
     let signatures = signatures.map(|words| vec![escaped(&words)]);
-    sheet.table(&format!("{owner}signatures"), &["bundles"], signatures);
+    sheet.table(&format!("{owner}signatures"), &["what became of them"], signatures);
     sheet.table(
         &format!("{owner}also"),
         &["code", "place", "what"],

@@ -51,28 +51,33 @@ pub(super) fn verified_as(count: usize, claim: &ClaimReport) -> String {
     }
 }
 
-/// What became of the signatures of a post's bundles, those alike together: "2 by sha256:…, as asked".
+/// What became of the signatures of a post's bundles, those alike together.
 pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec<String> {
     let mut alike: BTreeMap<String, usize> = BTreeMap::new();
+    let mut said = Vec::new();
     let held = post.bundles.iter().filter_map(|bundle| Some((bundle, bundle.signature.as_ref()?)));
     for (bundle, signature) in held.filter(|(_, signature)| of(signature.verdict)) {
-        let key =
-            signature.key.as_deref().map_or("an unnamed key or a certificate".to_owned(), |key| {
-                clipped(&visible(key), "sha256:".len() + 17)
-            });
+        let key = signature
+            .key
+            .as_deref()
+            .map_or("somebody".to_owned(), |key| clipped(&visible(key), "sha256:".len() + 17));
+        let reason = prose(&signature.reason);
         let words = match (signature.verdict, signature.pinned_by) {
-            (Verdict::Verified, Some(PinnedBy::Caller)) => format!("by {key}, as asked"),
-            (Verdict::Verified, _) => format!("by {key}, author-pinned"),
+            (Verdict::Verified, Some(PinnedBy::Caller)) => format!("{key}, as asked"),
+            (Verdict::Verified, _) => format!("{key}, author-pinned"),
             (Verdict::Unchecked | Verdict::Inconclusive, _) => {
-                format!("by {key}, unchecked: {}", prose(&signature.reason))
+                format!("{key}, unchecked: {reason}")
             }
             (Verdict::Refuted, _) => {
-                format!("of {}, refuted: {}", visible(&bundle.name), prose(&signature.reason))
+                said.push(format!("{}: refuted: {reason}", visible(&bundle.name)));
+                continue;
             }
         };
         *alike.entry(words).or_default() += 1;
     }
-    alike.into_iter().map(|(words, count)| format!("{count} {words}")).collect()
+    let words = |(words, count)| format!("{} signed by {words}", many(count, "bundle"));
+    said.extend(alike.into_iter().map(words));
+    said
 }
 
 /// Whether being wrong would turn a conclusion.

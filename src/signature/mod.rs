@@ -11,7 +11,6 @@ mod standing;
 mod statement;
 
 use crate::bundle::{Bundle, SIGNATURE};
-use crate::digest::Digest;
 use crate::source::{DOCUMENT_CAP, Place, Refusal, Source, TOO_LARGE, codes};
 
 pub use envelope::{Envelope, Material, pre_authentication_encoding};
@@ -53,12 +52,9 @@ impl<'a> Signature<'a> {
         Ok(Some(Self { bundle, place, envelope }))
     }
 
-    /// The identity of the key that the file names; nothing is proven by it.
-    pub fn named_key(&self) -> Option<Digest> {
-        match &self.envelope.material {
-            Material::Key { hint } => *hint,
-            Material::Certificate => None,
-        }
+    /// Who says to have signed; nothing is proven by it.
+    pub fn material(&self) -> &Material {
+        &self.envelope.material
     }
 
     /// Checks that one of `keys` signed exactly the files of the bundle, and answers which.

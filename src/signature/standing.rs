@@ -1,6 +1,6 @@
 //! What a bundle's signature comes to, given the keys that were pinned for it.
 
-use super::{PublicKey, Signature, UNPINNED, unsigned};
+use super::{Material, OTHER_MATERIAL, PublicKey, Signature, UNPINNED, unsigned};
 use crate::bundle::Bundle;
 use crate::outcome::{PinnedBy, SignatureReport, Verdict};
 use crate::source::Refusal;
@@ -36,13 +36,17 @@ pub fn judge(
 fn unpinned(found: Result<Option<Signature<'_>>, Refusal>) -> Option<SignatureReport> {
     let named = match found {
         Ok(None) => return None,
-        Ok(Some(signature)) => signature.check_files().map(|()| signature.named_key()),
+        Ok(Some(signature)) => signature.check_files().map(|()| signature.material().clone()),
         Err(refusal) => Err(refusal),
     };
     let (verdict, key, code, reason) = match named {
-        Ok(key) => {
+        Ok(Material::Key { hint }) => {
             let reason = "nobody pinned the key, so it says nothing about who signed";
-            (Verdict::Unchecked, key, &UNPINNED, reason.to_owned())
+            (Verdict::Unchecked, hint, &UNPINNED, reason.to_owned())
+        }
+        Ok(Material::Certificate) => {
+            let reason = "with a certificate, and certificates are not judged";
+            (Verdict::Unchecked, None, &OTHER_MATERIAL, reason.to_owned())
         }
         Err(refusal) => {
             let reason = format!("expected {}, found {}", refusal.expected, refusal.found);

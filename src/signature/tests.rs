@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::bundle::{BundleWriter, Origin, Receipt, Run, add_signature};
+use crate::digest::Digest;
 use crate::outcome::{PinnedBy, Verdict};
 use serde_json::{Value as Json, json};
 

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// The most characters of one part of a message: what it quotes may be a whole file.
+const PART_CAP: usize = 1_000;
+
 /// A kind of finding or failure, released once and never reused.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
@@ -17,18 +20,28 @@ impl Code {
     /// A refusal with this code.
     pub fn at(
         &'static self,
-        place: Place,
+        mut place: Place,
         expected: impl Into<String>,
         found: impl Into<String>,
     ) -> Refusal {
+        place.pointer = cut(place.pointer);
         Refusal(Box::new(Details {
             code: self,
             place,
-            expected: expected.into(),
-            found: found.into(),
+            expected: cut(expected.into()),
+            found: cut(found.into()),
             way_out: self.way_out.to_owned(),
         }))
     }
+}
+
+/// A part of a message at a length that somebody reads.
+fn cut(mut part: String) -> String {
+    if let Some((end, _)) = part.char_indices().nth(PART_CAP) {
+        part.truncate(end);
+        part.push('…');
+    }
+    part
 }
 
 /// Declares the codes of a module as statics, and `CODES`, the list of all of them.
@@ -140,3 +153,21 @@ impl std::fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+#[cfg(test)]
+mod tests {
+    use super::{PART_CAP, Place};
+    use crate::source::SYNTAX;
+
+    #[test]
+    fn a_message_quotes_no_more_than_a_page() {
+        let long = "é".repeat(1 << 20);
+        let place = Place::file("a.json").with_pointer(format!("/{long}"));
+        let refusal = SYNTAX.at(place, long.as_str(), long.as_str());
+        for part in [&refusal.expected, &refusal.found, &refusal.place.pointer] {
+            assert_eq!((part.chars().count(), part.ends_with('…')), (PART_CAP + 1, true));
+        }
+        let whole = "x".repeat(PART_CAP);
+        assert_eq!(SYNTAX.at(Place::file("a"), "JSON", whole.as_str()).found, whole);
+    }
+}

@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::{DUPLICATE_KEY, Kind, Member, Refusal, SYNTAX, Source, Value};
+use super::{
+    DUPLICATE_KEY, Kind, Member, Refusal, SYNTAX, Source, TOO_MANY_VALUES, VALUE_CAP, Value,
+};
 
 /// Parses a whole table whose first row names the columns.
 pub fn parse(source: &Source) -> Result<Value, Refusal> {
-    let mut reader = Reader { source, at: 0 };
+    let mut reader = Reader { source, at: 0, values: 0 };
     let header = reader.row()?.unwrap_or_default();
     let mut seen = HashSet::new();
     for cell in &header {
@@ -31,7 +34,7 @@ pub fn parse(source: &Source) -> Result<Value, Refusal> {
 }
 
 struct Cell {
-    text: Box<str>,
+    text: Arc<str>,
     span: Range<usize>,
 }
 
@@ -50,7 +53,7 @@ fn keyed(source: &Source, header: &[Cell], cells: Vec<Cell>) -> Result<Value, Re
     let members = header.iter().zip(cells).map(|(column, cell)| Member {
         key: column.text.clone(),
         key_span: column.span.clone(),
-        value: Value { kind: Kind::Text(cell.text), span: cell.span },
+        value: Value { kind: Kind::Text((*cell.text).into()), span: cell.span },
     });
     Ok(Value { kind: Kind::Object(members.collect()), span })
 }
@@ -58,6 +61,8 @@ fn keyed(source: &Source, header: &[Cell], cells: Vec<Cell>) -> Result<Value, Re
 struct Reader<'a> {
     source: &'a Source,
     at: usize,
+    /// How many cells and rows there were so far.
+    values: usize,
 }
 
 impl Reader<'_> {
@@ -71,7 +76,9 @@ impl Reader<'_> {
             return Ok(None);
         }
         let mut cells = Vec::new();
+        self.count()?;
         loop {
+            self.count()?;
             cells.push(if self.rest().starts_with('"') { self.quoted()? } else { self.plain()? });
             let rest = self.rest();
             let (more, width) = match rest.as_bytes() {
@@ -94,6 +101,16 @@ impl Reader<'_> {
                 return Ok(Some(cells));
             }
         }
+    }
+
+    /// Counts one more value.
+    fn count(&mut self) -> Result<(), Refusal> {
+        self.values += 1;
+        if self.values <= VALUE_CAP {
+            return Ok(());
+        }
+        let place = self.source.place(self.at..self.at + 1);
+        Err(TOO_MANY_VALUES.at(place, format!("at most {VALUE_CAP} cells and rows"), "more"))
     }
 
     fn plain(&mut self) -> Result<Cell, Refusal> {
@@ -128,7 +145,7 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::source::{Document, Refusal, Source};
+    use crate::source::{Document, Refusal, Source, VALUE_CAP};
 
     fn parse(text: &str) -> Result<Document, Refusal> {
         Document::parse(Source::new("t.csv", text.into()).unwrap())
@@ -146,6 +163,16 @@ mod tests {
         assert_eq!((later.place().line, later.place().column), (4, 1));
         assert_eq!(table.root().at("/1/accuracy").unwrap().text().unwrap(), "");
         assert_eq!(parse("a\n1").unwrap().root().items().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn cells_are_bounded() {
+        parse(&"a\n".repeat(VALUE_CAP / 2)).unwrap();
+        let refusal = parse(&"a\n".repeat(VALUE_CAP / 2 + 1)).unwrap_err();
+        assert_eq!(refusal.code.id, "source::too-many-values");
+        assert_eq!(refusal.place.line, VALUE_CAP / 2 + 1);
+        let wide = format!("{}\n", ",".repeat(VALUE_CAP));
+        assert_eq!(parse(&wide).unwrap_err().code.id, "source::too-many-values");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -10,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{
     DEPTH_CAP, DUPLICATE_KEY, INEXACT_INTEGER, Kind, Member, NOT_FINITE, Refusal, SYNTAX, Source,
-    TOO_DEEP, Value,
+    TOO_DEEP, TOO_MANY_VALUES, VALUE_CAP, Value,
 };
 
 /// Every integer up to this one is the same in every reader of JSON.
@@ -18,15 +19,21 @@ const EXACT_INTEGERS: u64 = 1 << 53;
 
 /// Parses the one document that stands in `range`.
 pub fn parse(source: &Source, range: Range<usize>) -> Result<Value, Refusal> {
+    bounded(source, range.clone())?;
+    read(source, range)
+}
+
+fn read(source: &Source, range: Range<usize>) -> Result<Value, Refusal> {
     let text = &source.text()[range.clone()];
     let raw: &RawValue =
         serde_json::from_str(text).map_err(|error| grammar(source, range.start, text, &error))?;
-    Reader { source }.value(raw, 0)
+    Reader { source }.value(raw)
 }
 
 /// Parses one document a line.
 pub fn parse_lines(source: &Source) -> Result<Value, Refusal> {
     let text = source.text();
+    bounded(source, 0..text.len())?;
     let mut lines = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -38,10 +45,47 @@ pub fn parse_lines(source: &Source) -> Result<Value, Refusal> {
                 "a torn line",
             ));
         }
-        lines.push(parse(source, start..end - 1)?);
+        lines.push(read(source, start..end - 1)?);
         start = end;
     }
     Ok(Value { kind: Kind::Array(lines), span: 0..text.len() })
+}
+
+/// Refuses a text that nests too deep or holds too many values, before anything is built from it.
+fn bounded(source: &Source, range: Range<usize>) -> Result<(), Refusal> {
+    let (mut values, mut depth) = (1, 0_usize);
+    let (mut quoted, mut escaped) = (false, false);
+    let bytes = source.text().as_bytes().get(range.clone()).unwrap_or_default();
+    for (at, byte) in bytes.iter().enumerate() {
+        let here = || source.place(range.start + at..range.start + at + 1);
+        match byte {
+            // No string goes on in another line; a text that tries is refused by the grammar.
+            b'\n' => {
+                (quoted, escaped) = (false, false);
+                values += usize::from(depth == 0);
+            }
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'[' | b'{' => {
+                depth += 1;
+                values += 1;
+                if depth > DEPTH_CAP {
+                    let expected = format!("at most {DEPTH_CAP} levels");
+                    return Err(TOO_DEEP.at(here(), expected, "more"));
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' => values += 1,
+            _ => {}
+        }
+        if values > VALUE_CAP {
+            let expected = format!("at most {VALUE_CAP} values");
+            return Err(TOO_MANY_VALUES.at(here(), expected, "more"));
+        }
+    }
+    Ok(())
 }
 
 /// Turns the grammar's complaint about `text`, which begins at `start`, into a refusal with its place.
@@ -62,27 +106,18 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn value(&self, raw: &'a RawValue, depth: usize) -> Result<Value, Refusal> {
+    fn value(&self, raw: &'a RawValue) -> Result<Value, Refusal> {
         let text = raw.get();
         let span = self.span(text);
-        if depth > DEPTH_CAP {
-            return Err(TOO_DEEP.at(
-                self.source.place(span),
-                format!("at most {DEPTH_CAP} levels"),
-                "more",
-            ));
-        }
         let kind = match text.as_bytes().first() {
-            Some(b'{') => self.object(self.shallow::<Members>(text)?, depth)?,
+            Some(b'{') => self.object(self.shallow::<Members>(text)?)?,
             Some(b'[') => {
                 let items: Items = self.shallow(text)?;
-                Kind::Array(
-                    items
-                        .0
-                        .into_iter()
-                        .map(|item| self.value(item, depth + 1))
-                        .collect::<Result<_, _>>()?,
-                )
+                let mut read = Vec::with_capacity(items.0.len());
+                for item in items.0 {
+                    read.push(self.value(item)?);
+                }
+                Kind::Array(read)
             }
             Some(b'"') => Kind::Text(self.shallow::<String>(text)?.into()),
             Some(b't') => Kind::Bool(true),
@@ -93,17 +128,17 @@ impl<'a> Reader<'a> {
         Ok(Value { kind, span })
     }
 
-    fn object(&self, members: Members<'a>, depth: usize) -> Result<Kind, Refusal> {
+    fn object(&self, members: Members<'a>) -> Result<Kind, Refusal> {
         let mut seen = HashSet::with_capacity(members.0.len());
         let mut read = Vec::with_capacity(members.0.len());
         for (raw_key, raw_value) in members.0 {
-            let key: Box<str> = self.shallow::<String>(raw_key.get())?.into();
+            let key: Arc<str> = self.shallow::<String>(raw_key.get())?.into();
             let key_span = self.span(raw_key.get());
             if !seen.insert(key.clone()) {
                 let place = self.source.place(key_span);
                 return Err(DUPLICATE_KEY.at(place, "each key once", format!("`{key}` again")));
             }
-            read.push(Member { key, key_span, value: self.value(raw_value, depth + 1)? });
+            read.push(Member { key, key_span, value: self.value(raw_value)? });
         }
         Ok(Kind::Object(read))
     }
@@ -184,7 +219,7 @@ impl<'de> Deserialize<'de> for Items<'de> {
 
 #[cfg(test)]
 mod tests {
-    use crate::source::{Document, Kind, Refusal, Source};
+    use crate::source::{DEPTH_CAP, Document, Kind, Refusal, Source, VALUE_CAP};
 
     fn refuse(text: &str) -> Refusal {
         Document::parse_json(Source::new("t.json", text.into()).unwrap()).unwrap_err()
@@ -221,11 +256,32 @@ mod tests {
         ] {
             assert_eq!(refuse(text).code.id, code, "{text}");
         }
-        assert_eq!(refuse(&"[".repeat(100_000)).code.id, "source::syntax");
+        assert_eq!(refuse(&"[".repeat(100_000)).code.id, "source::too-deep");
+        assert_eq!(refuse(&"{\"a\":".repeat(100_000)).code.id, "source::too-deep");
         let nested = format!("{}{}", "[".repeat(100), "]".repeat(100));
         assert_eq!(refuse(&nested).code.id, "source::too-deep");
         assert!(Source::new("t", b"\xef\xbb\xbf{}".to_vec()).is_err());
         assert!(Source::new("t", b"\xff\xfe{\0}\0".to_vec()).is_err());
+    }
+
+    #[test]
+    fn depth_and_values_are_bounded_before_anything_is_built() {
+        let parse = |text: &str| Document::parse_json(Source::new("t.json", text.into()).unwrap());
+        let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        parse(&deep(DEPTH_CAP)).unwrap();
+        let refusal = refuse(&deep(DEPTH_CAP + 1));
+        assert_eq!((refusal.code.id, refusal.place.column), ("source::too-deep", DEPTH_CAP + 1));
+        // Signs inside a string are no structure.
+        parse(&format!("\"\\\"{}\"", "[{,".repeat(VALUE_CAP))).unwrap();
+        let many = |values: usize| format!("[{}1]", "1,".repeat(values - 2));
+        assert_eq!(parse(&many(VALUE_CAP)).unwrap().root().items().unwrap().len(), VALUE_CAP - 1);
+        let refusal = refuse(&many(VALUE_CAP + 1));
+        assert_eq!(refusal.code.id, "source::too-many-values");
+        assert_eq!((refusal.place.line, refusal.place.column), (1, 2 * VALUE_CAP - 1));
+        let lines = |count: usize| Source::new("t.jsonl", "[1]\n".repeat(count).into()).unwrap();
+        Document::parse(lines(1000)).unwrap();
+        let refusal = Document::parse(lines(VALUE_CAP)).unwrap_err();
+        assert_eq!(refusal.code.id, "source::too-many-values");
     }
 
     #[test]

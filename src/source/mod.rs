@@ -12,6 +12,7 @@ mod toml;
 #[cfg(feature = "train")]
 mod yaml;
 
+use std::io::Read;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -22,12 +23,15 @@ pub use pointer::{Pointer, escape};
 
 /// The most bytes a JSON or TOML document may have (16 MiB): larger evidence is not a document.
 pub const DOCUMENT_CAP: usize = 16 << 20;
+/// The most values that one document may hold: a value takes several times the memory of its text.
+pub const VALUE_CAP: usize = 250_000;
 /// The deepest nesting that is read.
 pub const DEPTH_CAP: usize = 64;
 
 codes! {
     NOT_UTF8 = "source::not-utf8", "the bytes are not plain UTF-8", "save the file as UTF-8 without a byte order mark";
     TOO_LARGE = "source::too-large", "the document is larger than a document may be", "split it into smaller ones";
+    TOO_MANY_VALUES = "source::too-many-values", "the document holds more values than a document may", "split it into smaller ones";
     TOO_DEEP = "source::too-deep", "the document nests deeper than 64 levels", "flatten it";
     SYNTAX = "source::syntax", "the document does not follow its grammar", "mend the text at the place named";
     DUPLICATE_KEY = "source::duplicate-key", "an object names one key twice", "keep one of the two";
@@ -90,11 +94,14 @@ impl Source {
         let unreadable = |error: std::io::Error| {
             UNREADABLE.at(Place::file(name.clone()), "a readable file", error.to_string())
         };
-        let length = std::fs::metadata(path).map_err(unreadable)?.len();
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        let length = file.metadata().map_err(unreadable)?.len();
         if length > DOCUMENT_CAP as u64 {
             return Err(too_large(length));
         }
-        let bytes = std::fs::read(path).map_err(unreadable)?;
+        // A pipe has no length, and a file may grow: neither may fill the memory.
+        let mut bytes = Vec::new();
+        file.take(DOCUMENT_CAP as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         Self::new(name, bytes)
     }
 
@@ -189,8 +196,8 @@ impl Kind {
 /// One entry of a mapping.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// The key, unescaped.
-    pub key: Box<str>,
+    /// The key, unescaped; the rows of a table share the names of its columns.
+    pub key: Arc<str>,
     /// Where the key stands.
     pub key_span: Range<usize>,
     /// Its value.

@@ -101,7 +101,9 @@ impl<'s> Reader<'s> {
                     let span = start..span.end.max(start);
                     return Ok(Value { kind: Kind::Object(members), span });
                 }
-                (Event::Scalar(text, _, _, None), span) => (Box::<str>::from(&*text), span),
+                (Event::Scalar(text, _, _, None), span) => {
+                    (std::sync::Arc::<str>::from(&*text), span)
+                }
                 (_, span) => return Err(self.refuse(span, "a key that is a scalar", "another")),
             };
             if !seen.insert(key.clone()) {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::bundle::RECEIPT;
-use crate::source::{Document, Place, Refusal, Source, UNREADABLE};
+use crate::bundle;
+use crate::source::{Place, Refusal, UNREADABLE};
 
 /// A folder whose receipt says that it belongs to a study.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,14 +27,14 @@ pub fn present(root: &Path) -> Result<Vec<Present>, Refusal> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        let Some(bundle) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        let named = format!("receipts/{bundle}/{RECEIPT}");
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         // A folder without a readable receipt is no bundle, and belongs to no study.
-        let Ok(source) = Source::load(&path.join(RECEIPT), named) else { continue };
-        let Ok(document) = Document::parse_json(source) else { continue };
+        let Ok(document) = bundle::read_receipt(&path, &format!("receipts/{name}")) else {
+            continue;
+        };
         let study = document.root().at("/predicate/run/study");
         if let Ok(study) = study.and_then(|node| node.text().map(str::to_owned)) {
-            found.push(Present { bundle: bundle.to_owned(), study });
+            found.push(Present { bundle: name.to_owned(), study });
         }
     }
     found.sort();
@@ -59,6 +59,10 @@ mod tests {
         bundle("c", r#"{"predicate":{"run":{"id":"c"}}}"#);
         bundle("d", "not a receipt");
         std::fs::create_dir_all(root.path().join("receipts/e")).unwrap();
+        // A pipe that nobody writes to is not waited for.
+        std::fs::create_dir_all(root.path().join("receipts/f/data")).unwrap();
+        let pipe = root.path().join("receipts/f/data/receipt.json");
+        assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
         let found: Vec<_> =
             present(root.path()).unwrap().into_iter().map(|p| (p.bundle, p.study)).collect();
         let wanted = [("a", "other"), ("b", "small")];

@@ -9,6 +9,7 @@ use super::progress::{News, Watcher};
 use super::run::{self, Context, Finished, finished_bundle, held_out, suite};
 use super::{NO_THREADS, Suite, UNKNOWN_RUN};
 use crate::bundle::{Environment, Trainer};
+use crate::disk::LocalDisk;
 use crate::parallel;
 use crate::portable::Isa;
 use crate::portable::isa::keeps_denormals;
@@ -62,6 +63,7 @@ impl Campaign<'_> {
         let corpus = Corpus::load(config.root().required("data")?, self.base)?;
         let suite = self.suite(&corpus)?;
         let context = Context {
+            disk: &LocalDisk,
             isa: self.isa,
             corpus: &corpus,
             suite: suite.as_ref(),

@@ -11,8 +11,8 @@ const ROWS: &[(u8, &[&str])] = &[
     (
         0,
         &[
-            "source", "digest", "decimal", "language", "parallel", "portable", "rng", "scores",
-            "stats",
+            "source", "digest", "decimal", "disk", "language", "parallel", "portable", "rng",
+            "scores", "stats",
         ],
     ),
     (1, &["outcome", "formula", "params", "spread", "tasks"]),
@@ -45,6 +45,7 @@ const BESIDE: &[(&str, &str)] = &[
 const ONLY: &[(&str, &[&str])] = &[
     ("digest", &[]),
     ("decimal", &[]),
+    ("disk", &[]),
     ("rng", &[]),
     ("language", &["rng"]),
     ("scores", &["decimal"]),

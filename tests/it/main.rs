@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
+mod attacks;
 mod bundle;
 mod cli;
 mod core;
@@ -12,11 +13,14 @@ mod equal_resource;
 mod evaluation;
 mod fuzz;
 mod import;
+#[cfg(all(feature = "train", unix))]
+mod kills;
 mod layers;
 mod mutation;
 mod new_kind;
 mod params;
 mod posts;
+mod races;
 mod readme;
 #[cfg(feature = "train")]
 mod replay;

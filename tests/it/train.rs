@@ -1,17 +1,16 @@
-//! The trainer as a process: a study becomes bundles on which a post rests; a kill at any instant, the
-//! number of threads, the instructions and the order of runs leave no trace in the bytes.
+//! The trainer as a process: a study becomes bundles on which a post rests; the number of threads, the
+//! instructions and the order of runs leave no trace in the bytes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::process::{Command, Output, Stdio};
 
-use repro::bundle::{Bundle, Unfinished};
+use repro::bundle::Bundle;
 use repro::portable::Isa;
 use serde_json::Value as Json;
 
 /// The names of the study's files in the project.
-const STUDY: &str = "repro/studies/smoke.toml";
+pub const STUDY: &str = "repro/studies/smoke.toml";
 const POST: &str = "tests/corpus/smoke/smoke.toml";
 /// What differs between two trainings of one run: wall-clock times, and what hashes them.
 const OF_THE_CLOCK: [&str; 5] = [
@@ -26,26 +25,26 @@ fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn command(root: &Path, arguments: &[&str]) -> Command {
+pub fn command(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_repro"));
     command.args(arguments).current_dir(root).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-fn repro(root: &Path, arguments: &[&str]) -> Output {
+pub fn repro(root: &Path, arguments: &[&str]) -> Output {
     command(root, arguments).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> &str {
+pub fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-fn code(output: &Output) -> i32 {
+pub fn code(output: &Output) -> i32 {
     output.status.code().unwrap_or_else(|| panic!("{}", text(&output.stderr)))
 }
 
 /// A project with the study, changed by `change`.
-fn root(change: impl Fn(String) -> String) -> tempfile::TempDir {
+pub fn root(change: impl Fn(String) -> String) -> tempfile::TempDir {
     let temporary = tempfile::tempdir().unwrap();
     let study = temporary.path().join(STUDY);
     std::fs::create_dir_all(study.parent().unwrap()).unwrap();
@@ -55,7 +54,7 @@ fn root(change: impl Fn(String) -> String) -> tempfile::TempDir {
 }
 
 /// The study with one rate that nobody tunes, one seed, and a budget so many times as long.
-fn untuned(text: String, times: u32, rate: &str) -> String {
+pub fn untuned(text: String, times: u32, rate: &str) -> String {
     let cut = |text: &str, from: &str, to: &str| {
         let (before, rest) = text.split_once(from).unwrap();
         format!("{before}{}", rest.split_once(to).map_or("", |(_, after)| after))
@@ -72,7 +71,7 @@ fn untuned(text: String, times: u32, rate: &str) -> String {
 }
 
 /// The files of a bundle that do not depend on the clock.
-fn payload(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub fn payload(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     fn collect(folder: &Path, below: &str, into: &mut BTreeMap<String, Vec<u8>>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let entry = entry.unwrap();
@@ -181,56 +180,6 @@ fn threads_jobs_and_instructions_leave_no_trace() {
     assert!(seen[0][0] != seen[0][1]);
 }
 
-/// Kills a process as soon as its folder shows what is waited for; answers whether it was alive then.
-fn killed_when(child: &mut Child, shows: impl Fn() -> bool) -> bool {
-    while !shows() {
-        if child.try_wait().unwrap().is_some() {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let alive = child.try_wait().unwrap().is_none();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    alive
-}
-
-#[test]
-fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
-    let temporary = root(|text| untuned(text, 8, "0.01"));
-    let root = temporary.path();
-    let run = "smoke-moe-short-s1";
-    let arguments =
-        |out: &'static str| ["train", STUDY, "--only", run, "--threads", "1", "--out", out];
-    let whole = repro(root, &arguments("whole"));
-    assert_eq!(code(&whole), 0, "{}", text(&whole.stderr));
-    let records = |out: &str| {
-        let metrics = root.join(out).join(run).join("data/metrics.jsonl");
-        std::fs::read(metrics).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count()
-    };
-    let all = records("whole");
-    // At the first record, at the next saved state, and then by how far the records have come.
-    let saved = || root.join("killed").join(run).join("state.json").exists();
-    let waits: [&dyn Fn() -> bool; 5] = [
-        &|| records("killed") > 0,
-        &saved,
-        &|| records("killed") > all / 2,
-        &|| records("killed") >= all * 3 / 4,
-        &|| records("killed") >= all,
-    ];
-    let mut kills = 0;
-    for wait in waits {
-        let mut child = command(root, &arguments("killed")).spawn().unwrap();
-        kills += u32::from(killed_when(&mut child, wait));
-    }
-    // The last may have ended before it was seen.
-    assert!(kills >= 4, "{kills} kills");
-    assert!(saved() || root.join("killed").join(run).join("bagit.txt").exists());
-    let ended = repro(root, &arguments("killed"));
-    assert_eq!(code(&ended), 0, "{}", text(&ended.stderr));
-    assert!(payload(&root.join("killed").join(run)) == payload(&root.join("whole").join(run)));
-}
-
 #[test]
 fn what_cannot_be_trained_is_said_and_leaves_what_is_valid() {
     let temporary = root(|text| untuned(text, 1, "1e30"));
@@ -298,32 +247,6 @@ fn a_run_that_diverged_was_made_as_planned() {
     let claim = verdict();
     assert_eq!(claim["verdict"], "refuted", "{claim:#}");
     assert_eq!(claim["code"], "completeness::not-run", "{claim:#}");
-}
-
-#[cfg(unix)]
-#[test]
-fn a_full_disk_stops_a_run_that_goes_on_later() {
-    let temporary = root(|text| untuned(text, 1, "0.01"));
-    let root = temporary.path();
-    let run = "smoke-dense-short-s1";
-    // Files of at most 40 blocks of 512 bytes: the first checkpoint does not fit.
-    let script = "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\"";
-    let arguments = ["train", STUDY, "--only", run, "--out", "out"];
-    let limited = Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_repro")])
-        .args(arguments)
-        .current_dir(root)
-        .output()
-        .unwrap();
-    assert_eq!(code(&limited), 4, "{}", text(&limited.stderr));
-    assert!(text(&limited.stderr).contains("bundle::cannot-write"), "{}", text(&limited.stderr));
-    let folder = root.join("out").join(run);
-    assert!(Unfinished::load(&folder, run).unwrap().lines > 0);
-    for out in ["out", "whole"] {
-        let trained = repro(root, &["train", STUDY, "--only", run, "--out", out]);
-        assert_eq!(code(&trained), 0, "{}", text(&trained.stderr));
-    }
-    assert!(payload(&folder) == payload(&root.join("whole").join(run)));
 }
 
 #[test]

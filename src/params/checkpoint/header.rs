@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::file::{open, unreadable};
 use super::{FOREIGN_FORMAT, LAYOUT, LENGTH, TENSOR};
-use crate::source::{DOCUMENT_CAP, Document, Node, Place, Refusal, Source, WRONG_TYPE};
+use crate::source::{DOCUMENT_CAP, Document, Kind, Node, Place, Refusal, Source, WRONG_TYPE};
 
 /// The most bytes a header may have: as many as a document.
 pub const HEADER_CAP: u64 = DOCUMENT_CAP as u64;
@@ -142,21 +142,37 @@ impl Header {
     }
 }
 
+/// Whether a name shows what it is: no control or invisible characters, and no spaces around it.
+fn is_plain(name: &str) -> bool {
+    let visible = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
+    !name.is_empty() && name.trim() == name && name.chars().all(visible)
+}
+
+/// A whole number in digits alone; other readers of the format take no others.
+fn digits(node: Node<'_>) -> Result<u64, Refusal> {
+    match &node.value().kind {
+        Kind::Number(text) if !text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Err(WRONG_TYPE.at(node.place(), "a whole number from 0 up", format!("{text}")))
+        }
+        _ => node.integer(),
+    }
+}
+
 /// Reads and checks one entry.
 fn stored(name: &str, node: Node<'_>) -> Result<Stored, Refusal> {
     let refuse = |expected: &str, found: String| Err(TENSOR.at(node.place(), expected, found));
-    if name.is_empty() || name.chars().any(char::is_control) {
-        return refuse("a name without control characters", format!("{name:?}"));
+    if !is_plain(name) {
+        let expected = "a name of visible characters without a space at an end";
+        return refuse(expected, format!("{name:?}"));
     }
     node.only(&["dtype", "shape", "data_offsets"])?;
     let dtype = node.required("dtype")?;
     let Some(&dtype) = Dtype::ALL.iter().find(|known| Ok(known.name) == dtype.text()) else {
         return refuse("a known dtype", format!("\"{}\"", dtype.text()?));
     };
-    let shape: Vec<u64> =
-        node.required("shape")?.items()?.map(Node::integer).collect::<Result<_, _>>()?;
+    let shape: Vec<u64> = node.required("shape")?.items()?.map(digits).collect::<Result<_, _>>()?;
     let offsets = node.required("data_offsets")?;
-    let ends: Vec<u64> = offsets.items()?.map(Node::integer).collect::<Result<_, _>>()?;
+    let ends: Vec<u64> = offsets.items()?.map(digits).collect::<Result<_, _>>()?;
     let &[start, end] = ends.as_slice() else {
         return Err(WRONG_TYPE.at(offsets.place(), "two offsets", format!("{}", ends.len())));
     };

@@ -20,8 +20,9 @@ use serde_json::Value as Json;
 use super::data::Corpus;
 use super::progress::{News, Watcher};
 use super::{DIVERGED, OTHER_RUN, Suite};
-use crate::bundle::{Bundle, BundleWriter, Environment, Trainer};
+use crate::bundle::{Bundle, BundleWriter, Environment, METRICS, Trainer};
 use crate::digest::{Digest, canonical};
+use crate::disk::Disk;
 use crate::portable::Isa;
 use crate::source::{Place, Refusal};
 use crate::study::PlannedRun;
@@ -35,6 +36,8 @@ pub const CONFIG: &str = "data/config.json";
 
 /// What a run is trained with and on.
 pub struct Context<'a> {
+    /// Where its bundle is written.
+    pub disk: &'a dyn Disk,
     /// The instructions that kernels use.
     pub isa: Isa,
     /// The data.
@@ -77,9 +80,14 @@ pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finis
             (bundle, false)
         }
         None => {
-            let mut training = Training::begin(plan, &folder, context)?;
-            training.steps()?;
-            let digest = training.finish()?;
+            let digest = match completed(plan, &folder, context)? {
+                Some(digest) => digest,
+                None => {
+                    let mut training = Training::begin(plan, &folder, context)?;
+                    training.steps()?;
+                    training.finish()?
+                }
+            };
             // Read as a stranger reads it: what would be refused later is refused now.
             let shown = folder.display().to_string();
             (Bundle::load_folder(&folder, &shown, Some(&digest), 1)?, true)
@@ -105,9 +113,30 @@ pub fn finished_bundle(folder: &Path) -> Result<Option<Bundle>, Refusal> {
     Bundle::load_folder(folder, &shown, None, 1).map(Some)
 }
 
+/// The digest of a run that an earlier attempt trained to its end, where only its sealing stopped; the
+/// last step of that is made.
+fn completed(
+    plan: &PlannedRun,
+    folder: &Path,
+    context: &Context<'_>,
+) -> Result<Option<Digest>, Refusal> {
+    let path = folder.join(CONFIG);
+    let Ok(config) = std::fs::read(&path) else { return Ok(None) };
+    same_config(plan, &config, &path)?;
+    if !folder.join(METRICS).is_file() {
+        return Ok(None);
+    }
+    let _lock = records::lock(folder)?;
+    BundleWriter::complete_on(context.disk, folder)
+}
+
 /// Opens the folder of a run: writes its configuration, or checks that what is there is the same.
-fn open(plan: &PlannedRun, folder: &Path) -> Result<BundleWriter, Refusal> {
-    let mut writer = BundleWriter::resume(folder)?;
+fn open<'a>(
+    plan: &PlannedRun,
+    folder: &Path,
+    disk: &'a dyn Disk,
+) -> Result<BundleWriter<'a>, Refusal> {
+    let mut writer = BundleWriter::resume_on(disk, folder)?;
     let path = folder.join(CONFIG);
     match std::fs::read(&path) {
         Ok(config) => same_config(plan, &config, &path)?,

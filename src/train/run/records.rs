@@ -1,18 +1,18 @@
 //! `metrics.jsonl` of a run that may go on after it was killed.
 //!
 //! What an earlier attempt wrote is never cut off: lines that stand there after the saved state must
-//! come out again, byte for byte, when their steps are executed again. A torn last line, which has no
-//! line feed, is dropped. Wall-clock times go into `timing.jsonl` beside it, where nothing is compared.
+//! come out again, byte for byte, when their steps are executed again. A torn end is dropped: a last
+//! line without its line feed, or what follows a hole that a loss of power has left. Wall-clock times go
+//! into `timing.jsonl` beside it, where nothing is compared.
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::bundle::record::record;
-use crate::bundle::{BundleWriter, CANNOT_WRITE, Chain, METRICS, Unfinished};
+use crate::bundle::{BundleWriter, CANNOT_WRITE, Chain, METRICS, Unfinished, whole_lines};
 use crate::digest::{Digest, canonical};
 use crate::source::{Document, Place, Refusal, Source, UNREADABLE};
 use crate::train::{BUSY, DIFFERS, LOST_RECORDS};
@@ -33,9 +33,9 @@ record! {
 /// The records of one run.
 #[derive(Debug)]
 pub struct Records {
-    metrics: File,
-    timing: File,
     path: PathBuf,
+    /// Held as long as the run is trained.
+    _lock: File,
     chain: Chain,
     lines: u64,
     /// Lines that an earlier attempt wrote and that have to come out again.
@@ -60,15 +60,14 @@ impl Records {
         reached: &Reached,
     ) -> Result<(Self, Found), Refusal> {
         let path = folder.join(METRICS);
-        let metrics = writer.writer(METRICS)?;
-        if metrics.try_lock().is_err() {
-            let place = Place::file(folder.display().to_string());
-            return Err(BUSY.at(place, "a run that nobody trains", "a process that does"));
-        }
+        writer.append(METRICS, b"")?;
+        writer.append(TIMING, b"")?;
+        let lock = lock(folder)?;
         let seen = Unfinished::load(folder, &folder.display().to_string())?;
-        let text = text(&path)?;
-        let whole = text.len() - seen.torn_bytes;
-        let mut lines = text.get(..whole).unwrap_or_default().split_inclusive('\n');
+        let metrics = read(&path)?;
+        // Records are ASCII; lines with anything else have failed their chain.
+        let text = String::from_utf8_lossy(whole_lines(&metrics));
+        let mut lines = text.split_inclusive('\n');
         let before = reached.lines as usize;
         let last = before.checked_sub(1).and_then(|last| lines.nth(last));
         if before > seen.lines || chain_of(last, &path)? != reached.chain {
@@ -77,19 +76,22 @@ impl Records {
             return Err(LOST_RECORDS.at(place, expected, format!("{} other lines", seen.lines)));
         }
         let ahead: VecDeque<_> = lines.map(str::to_owned).collect();
-        if seen.torn_bytes > 0 {
-            metrics.set_len(whole as u64).map_err(|error| cannot_write(&path, &error))?;
+        for (name, bytes) in [(METRICS, metrics.as_slice()), (TIMING, &read(&folder.join(TIMING))?)]
+        {
+            let whole = whole_lines(bytes).len();
+            if whole < bytes.len() {
+                writer.cut(name, whole as u64)?;
+            }
         }
-        let timing = writer.writer(TIMING)?;
-        drop_torn_line(&timing, &folder.join(TIMING))?;
         let found = Found { again: ahead.len(), torn: seen.torn_bytes };
         let chain = Chain::after(reached.chain);
-        Ok((Self { metrics, timing, path, chain, lines: reached.lines, ahead }, found))
+        Ok((Self { path, _lock: lock, chain, lines: reached.lines, ahead }, found))
     }
 
     /// Adds the record of `step`, and how long its steps took where nobody wrote the record before.
     pub fn add(
         &mut self,
+        writer: &mut BundleWriter,
         step: u64,
         record: Map<String, Json>,
         timing: &Json,
@@ -110,16 +112,14 @@ impl Records {
             let expected = format!("the record of step {step} as it was written before");
             return Err(DIFFERS.at(place, expected, difference(&before, &line)));
         }
-        let write = self.metrics.write_all(line.as_bytes());
-        write
-            .and_then(|()| self.timing.write_all(timing.as_bytes()))
-            .map_err(|error| cannot_write(&self.path, &error))
+        writer.append(METRICS, line.as_bytes())?;
+        writer.append(TIMING, timing.as_bytes())
     }
 
     /// Makes all lines durable, and answers how far they have come.
-    pub fn reached(&self) -> Result<Reached, Refusal> {
-        let synced = self.metrics.sync_data().and_then(|()| self.timing.sync_data());
-        synced.map_err(|error| cannot_write(&self.path, &error))?;
+    pub fn reached(&self, writer: &mut BundleWriter) -> Result<Reached, Refusal> {
+        writer.sync(METRICS)?;
+        writer.sync(TIMING)?;
         Ok(Reached { lines: self.lines, chain: self.chain.last() })
     }
 
@@ -151,17 +151,25 @@ fn difference(before: &str, now: &str) -> String {
     )
 }
 
-/// The text of the file, without a character that its end has cut.
-fn text(path: &Path) -> Result<String, Refusal> {
-    let bytes = match std::fs::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        read => read.map_err(|error| {
-            let place = Place::file(path.display().to_string());
-            UNREADABLE.at(place, "the records of the run", error.to_string())
-        })?,
-    };
-    // Records are ASCII; lines with anything else have failed their chain.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Locks the records of the run in `folder`; the lock goes with the process that holds it.
+pub fn lock(folder: &Path) -> Result<File, Refusal> {
+    let open = File::options().append(true).open(folder.join(METRICS));
+    let file = open.map_err(|error| {
+        let place = Place::file(folder.join(METRICS).display().to_string());
+        CANNOT_WRITE.at(place, "a file that can be written", error.to_string())
+    })?;
+    if file.try_lock().is_err() {
+        let place = Place::file(folder.display().to_string());
+        return Err(BUSY.at(place, "a run that nobody trains", "a process that does"));
+    }
+    Ok(file)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
+    std::fs::read(path).map_err(|error| {
+        let place = Place::file(path.display().to_string());
+        UNREADABLE.at(place, "the records of the run", error.to_string())
+    })
 }
 
 fn chain_of(line: Option<&str>, path: &Path) -> Result<Option<Digest>, Refusal> {
@@ -169,21 +177,6 @@ fn chain_of(line: Option<&str>, path: &Path) -> Result<Option<Digest>, Refusal> 
     let source = Source::new(path.display().to_string(), line.trim_end().into())?;
     let document = Document::parse_json(source)?;
     Ok(Digest::parse_hex(document.root().required("chain")?.text()?))
-}
-
-/// Cuts what follows the last line feed of a file.
-fn drop_torn_line(file: &File, path: &Path) -> Result<(), Refusal> {
-    let mut bytes = Vec::new();
-    let cut = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).and_then(|_| {
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        if whole == bytes.len() { Ok(()) } else { file.set_len(whole as u64) }
-    });
-    cut.map_err(|error| cannot_write(path, &error))
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> Refusal {
-    let place = Place::file(path.display().to_string());
-    CANNOT_WRITE.at(place, "a file that can be written", error.to_string())
 }
 
 /// A float as a record holds it: the number, or the word for what is none.
@@ -203,6 +196,7 @@ pub fn put_number(record: &mut Map<String, Json>, field: &str, value: f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::LocalDisk;
 
     fn record(step: u64, loss: f32) -> Map<String, Json> {
         let mut record = Map::from_iter([("step".to_owned(), json!(step))]);
@@ -210,19 +204,25 @@ mod tests {
         record
     }
 
+    fn writer(folder: &Path) -> BundleWriter<'_> {
+        BundleWriter::resume_on(&LocalDisk, folder).unwrap()
+    }
+
     fn open(folder: &Path, reached: &Reached) -> Result<(Records, Found), Refusal> {
-        Records::open(&mut BundleWriter::resume(folder).unwrap(), folder, reached)
+        Records::open(&mut writer(folder), folder, reached)
     }
 
     const NOTHING: Reached = Reached { lines: 0, chain: None };
 
     fn written(folder: &Path) -> (Reached, String) {
         let (mut records, _) = open(folder, &NOTHING).unwrap();
+        let mut writer = writer(folder);
+        let timing = json!({"seconds": 1});
         let mut two = NOTHING;
         for step in 1..=4 {
-            records.add(step, record(step, 0.5 / step as f32), &json!({"seconds": 1})).unwrap();
+            records.add(&mut writer, step, record(step, 0.5 / step as f32), &timing).unwrap();
             if step == 2 {
-                two = records.reached().unwrap();
+                two = records.reached(&mut writer).unwrap();
             }
         }
         records.check_end().unwrap();
@@ -233,6 +233,7 @@ mod tests {
     fn steps_that_are_executed_again_give_the_same_lines_or_an_error() {
         let temporary = tempfile::tempdir().unwrap();
         let (two, text) = written(temporary.path());
+        let mut writer = writer(temporary.path());
         assert_eq!(two.lines, 2);
         let timing = || std::fs::read_to_string(temporary.path().join(TIMING)).unwrap();
         let times = timing();
@@ -241,7 +242,8 @@ mod tests {
         let (mut records, found) = open(temporary.path(), &two).unwrap();
         assert_eq!((found.again, found.torn > 0), (1, true));
         for step in 3..=4 {
-            records.add(step, record(step, 0.5 / step as f32), &json!({"seconds": 2})).unwrap();
+            let timing = json!({"seconds": 2});
+            records.add(&mut writer, step, record(step, 0.5 / step as f32), &timing).unwrap();
         }
         records.check_end().unwrap();
         drop(records);
@@ -250,7 +252,7 @@ mod tests {
 
         let (mut records, found) = open(temporary.path(), &two).unwrap();
         assert_eq!((found.again, found.torn), (2, 0));
-        let other = records.add(3, record(3, 0.25), &json!({})).unwrap_err();
+        let other = records.add(&mut writer, 3, record(3, 0.25), &json!({})).unwrap_err();
         assert_eq!((other.code.id, other.place.line), ("train::differs", 3));
         assert!(other.found.starts_with("`loss` 0.25 instead of 0.1666"), "{other}");
         drop(records);

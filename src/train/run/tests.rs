@@ -7,7 +7,9 @@ use std::sync::Mutex;
 use serde_json::json;
 
 use super::*;
-use crate::bundle::{Contract, METRICS, Model, Unfinished};
+use crate::bundle::{Contract, Model, Unfinished};
+use crate::disk::LocalDisk;
+use crate::disk::trial::{Trial, tree};
 use crate::source::{Document, Source};
 use crate::study::RunKind;
 use crate::train::TensorFile;
@@ -102,7 +104,19 @@ impl World {
         watcher: &Watched,
         save: bool,
     ) -> Result<Finished, Refusal> {
+        self.run_on(&LocalDisk, plan, out, watcher, save)
+    }
+
+    fn run_on(
+        &self,
+        disk: &dyn Disk,
+        plan: &PlannedRun,
+        out: &Path,
+        watcher: &Watched,
+        save: bool,
+    ) -> Result<Finished, Refusal> {
         let context = Context {
+            disk,
             isa: Isa::best(),
             corpus: &self.corpus,
             suite: self.suite.as_ref(),
@@ -133,22 +147,7 @@ impl World {
 
 /// Every file of the payload that is the same in every run.
 fn payload(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    fn collect(folder: &Path, below: &str, into: &mut BTreeMap<String, Vec<u8>>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let (path, name) = {
-                let e = entry.unwrap();
-                (e.path(), e.file_name())
-            };
-            let name = format!("{below}{}", name.to_str().unwrap());
-            if path.is_dir() {
-                collect(&path, &format!("{name}/"), into);
-            } else {
-                into.insert(name, std::fs::read(path).unwrap());
-            }
-        }
-    }
-    let mut files = BTreeMap::new();
-    collect(folder, "", &mut files);
+    let mut files = tree(folder);
     for differs in [
         "data/timing.jsonl",
         "data/receipt.json",
@@ -270,4 +269,66 @@ fn a_run_that_diverges_is_sealed_as_it_stands() {
         let metrics = std::fs::read_to_string(folder.join(METRICS)).unwrap();
         assert!(metrics.lines().last().unwrap().contains("\"nonfinite\":\""), "{metrics}");
     }
+}
+
+/// A run of few steps that makes every kind of file, for many trials.
+fn short_plan(change: impl Fn(&mut Json)) -> PlannedRun {
+    let shorter = |config: &mut Json| {
+        let fields = json!({"steps": 4, "schedule_steps": 4, "warmup_steps": 1, "hold_tokens": 192,
+            "decay_tokens": 64, "log_every": 1, "unique_tokens": 256, "checkpoints": [2, 4],
+            "kept_checkpoints": [2], "slices": [{"from_step": 2, "steps": 2}], "hidden_size": 8,
+            "num_hidden_layers": 1, "num_dense_layers": 0, "head_dim": 4, "seq_len": 8,
+            "batch_size": 8});
+        config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        config.as_object_mut().unwrap().remove("tasks");
+        change(config);
+    };
+    PlannedRun { steps: 4, ..plan(shorter) }
+}
+
+/// The folder is a whole bundle, or an unfinished run whose records hold.
+fn check(folder: &Path) {
+    let Err(refusal) = Bundle::load_folder(folder, "receipts/t-moe-s1", None, 1) else { return };
+    assert!(!folder.join("bagit.txt").exists(), "{refusal}");
+    if folder.join("data").exists() {
+        assert_eq!(refusal.code.id, "bundle::unfinished", "{refusal}");
+        Unfinished::load(folder, "run").unwrap();
+    }
+}
+
+/// Tries a run on disks that fail and in machines that lose their power.
+fn try_run(plan: &PlannedRun, corpus: Corpus, diverges: bool) {
+    let world = World { corpus, suite: None };
+    let folder = |root: &Path| root.join("out").join(&plan.id);
+    let trial = Trial {
+        prepare: &|_| {},
+        work: &|disk, root| {
+            let ran = world.run_on(disk, plan, &root.join("out"), &Watched::default(), true);
+            match ran {
+                Err(refusal) if diverges && refusal.code.id == "train::diverged" => Ok(()),
+                ran => ran.map(drop).map_err(|refusal| refusal.to_string()),
+            }
+        },
+        check: &|root| check(&folder(root)),
+        outcome: &|root| payload(&folder(root)),
+    };
+    let (trials, falls) = (trial.faults(), trial.power(12));
+    assert!(trials > 150 && falls > 25, "{trials} {falls}");
+}
+
+#[test]
+fn whichever_step_of_writing_a_run_fails_it_goes_on() {
+    try_run(&short_plan(|_| {}), corpus(), false);
+}
+
+#[test]
+fn whichever_step_of_writing_a_run_that_diverges_fails_it_is_sealed() {
+    // The rate rises: a state is saved before the run diverges.
+    let plan = short_plan(|config| {
+        config["lr"] = json!(1e30);
+        config["warmup_steps"] = json!(3);
+        config["hold_tokens"] = json!(0);
+        config["slices"] = json!([]);
+    });
+    try_run(&plan, corpus(), true);
 }

@@ -27,7 +27,7 @@ pub struct Training<'a> {
     recipe: Recipe,
     learner: Learner,
     order: Order,
-    writer: BundleWriter,
+    writer: BundleWriter<'a>,
     records: Records,
     slices: Slices,
     /// What is done and written; of `state.step` steps.
@@ -50,7 +50,7 @@ impl<'a> Training<'a> {
         let order = Order::read(config.root(), context.corpus)?;
         let mut learner =
             Learner::new(config.root(), &recipe.regime, recipe.seed_init, context.isa)?;
-        let mut writer = super::open(plan, folder)?;
+        let mut writer = super::open(plan, folder, context.disk)?;
         let note = |text: &str| context.watcher.tell(&plan.id, News::Noted(text));
         let (state, tensors) = State::load(&writer, context.corpus.sha256)?;
         let (records, found) = Records::open(&mut writer, folder, &state.records)?;
@@ -123,7 +123,7 @@ impl<'a> Training<'a> {
         let finished = !self.diverged;
         if finished {
             // From here on only the sealing is left, which needs no weights.
-            self.state.records = self.records.reached()?;
+            self.state.records = self.records.reached(&mut self.writer)?;
             self.state.clone().save(&mut self.writer, None)?;
         }
         let unique = self.order.unique(self.state.step, self.context.corpus);
@@ -164,7 +164,8 @@ impl<'a> Training<'a> {
         if due || !finite {
             let (seconds, speed) = self.pace.since_last();
             let timing = json!({"step": step, "seconds": seconds, "tokens_per_second": speed});
-            self.records.add(step, self.record(stepped, rate), &timing)?;
+            let record = self.record(stepped, rate);
+            self.records.add(&mut self.writer, step, record, &timing)?;
         }
         self.diverged = !finite;
         let (speed, left) = (self.pace.speed(), self.pace.left(steps - step));
@@ -228,7 +229,7 @@ impl<'a> Training<'a> {
 
     /// Saves the state: a run that is killed later goes on from here.
     fn save(&mut self) -> Result<(), Refusal> {
-        self.state.records = self.records.reached()?;
+        self.state.records = self.records.reached(&mut self.writer)?;
         let tensors = self.learner.checkpoint(self.state.step, self.plan.seed)?;
         self.state.clone().save(&mut self.writer, Some(&tensors))?;
         self.saved = Instant::now();

@@ -1,0 +1,196 @@
+"""The rows of `scripts/bench.py hashing`: what hashing and `repro verify` cost beside programs of others.
+
+Every row is a whole process; rows that are compared run in turn, round after round. Wall time is what a person
+waits, processor time (user and system) is what other load on the machine moves least; the least of the rounds
+is printed, because load only adds, and ratios are medians over rounds.
+"""
+import hashlib
+import itertools
+import json
+import os
+import pathlib
+import platform
+import random
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROUNDS = 5
+SMALL = 10_000
+LARGE = 2 << 30
+STREAM = 512 << 20
+
+
+def canonical(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def bundle(path, files):
+    """A finished bundle of files that are given as (name, pieces), without one flush."""
+    digests, sizes = {}, {}
+
+    def put(name, pieces):
+        file = path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        digest, size = hashlib.sha256(), 0
+        with open(file, "wb", buffering=0) as out:
+            for piece in pieces:
+                out.write(piece)
+                digest.update(piece)
+                size += len(piece)
+        digests[name], sizes[name] = digest.hexdigest(), size
+
+    for name, pieces in files:
+        put(name, pieces)
+    receipt = {
+        "_type": "https://in-toto.io/Statement/v1", "predicateType": "https://repro.example/receipt/v1",
+        "subject": [{"name": name, "digest": {"sha256": digests[name]}} for name in sorted(digests)],
+        "predicate": {"schema": "repro.receipt/1", "origin": "emitted", "run": {"id": path.name},
+                      "files": [{"name": name, "bytes": sizes[name]} for name in sorted(sizes)]}}
+    put("data/receipt.json", [canonical(receipt).encode()])
+    payload = "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))
+    tags = {"bag-info.txt": f"Payload-Oxum: {sum(sizes.values())}.{len(sizes)}\n",
+            "bagit.txt": "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n", "manifest-sha256.txt": payload}
+    for name, text in tags.items():
+        put(name, [text.encode()])
+    put("tagmanifest-sha256.txt", ["".join(f"{digests[name]}  {name}\n" for name in sorted(tags)).encode()])
+    return path
+
+
+def weights(size, seed=1):
+    """A safetensors file of finite floats, in pieces of 1 MiB: so it lies in the system's cache in large parts."""
+    count = (size - 4096) // 4
+    header = json.dumps({"w": {"dtype": "F32", "shape": [count], "data_offsets": [0, 4 * count]}}).encode().ljust(4088)
+    piece = bytearray(random.Random(seed).randbytes(1 << 20))
+    for at in range(3, len(piece), 4):
+        piece[at] &= 0x3f
+    left = 4096 + 4 * count
+    start = len(header).to_bytes(8, "little") + header
+    for now in itertools.chain([start], itertools.repeat(bytes(piece))):
+        yield now[:left]
+        left -= min(left, len(now))
+        if not left:
+            return
+
+
+def small(number):
+    record = {"id": f"r{number}", "loss": number / 7 + 0.1, "note": "x" * 200, "steps": list(range(20))}
+    return canonical(record).encode()
+
+
+def once(command):
+    """Wall seconds, processor seconds and peak resident MiB of one finished process."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    timed = ["/usr/bin/time", "--quiet", "--format", "%M", *map(str, command)]
+    child = subprocess.run(timed, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if child.returncode != 0:
+        sys.exit(f"{' '.join(timed)}: exit {child.returncode}\n{child.stderr}")
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall, spent, int(child.stderr.split()[-1]) / 1024
+
+
+class Table:
+    """Rows of one comparison, run in turn and set against the first."""
+
+    def __init__(self, title, rows, rounds=ROUNDS, note=""):
+        self.title, self.note = title, note
+        taken = [{name: once(command) for name, command in rows} for _ in range(rounds)]
+        self.rows = []
+        for name, _ in rows:
+            wall, spent, memory = (min(one[name][at] for one in taken) for at in range(3))
+            ratios = [statistics.median(one[name][at] / one[rows[0][0]][at] for one in taken) for at in range(2)]
+            self.rows.append((name, wall, spent, *ratios, memory))
+
+    def __str__(self):
+        lines = [f"## {self.title}", "", "| | wall s | processor s | wall, ratio | processor, ratio | peak MiB |",
+                 "|---|---|---|---|---|---|"]
+        lines += [f"| {name} | {wall:.3f} | {spent:.3f} | {walls:.2f} | {spents:.2f} | {memory:.0f} |"
+                  for name, wall, spent, walls, spents, memory in self.rows]
+        return "\n".join(lines + ([self.note] if self.note else []))
+
+
+def signer(python, folder, large):
+    """The command by which `model_signing` verifies the large bundle, where a Python that has it is named."""
+    command = [python, "-m", "model_signing"]
+    if not python or subprocess.run([*command, "--version"], capture_output=True).returncode != 0:
+        return None
+    private, public, signature = folder / "private.pem", folder / "public.pem", folder / "large.sig"
+    subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", private], check=True)
+    subprocess.run(["openssl", "ec", "-in", private, "-pubout", "-out", public], check=True, capture_output=True)
+    subprocess.run([*command, "sign", "key", "--private_key", private, "--signature", signature, large],
+                   check=True, capture_output=True)
+    return [*command, "verify", "key", "--public_key", public, "--signature", signature, large]
+
+
+def tables(folder, repro, timing):
+    verify = [repro, "--root", folder, "verify"]
+    (folder / "repro").mkdir()
+    one = bundle(folder / "one", [("data/w.safetensors", weights(STREAM))]) / "data/w.safetensors"
+    halves = bundle(folder / "halves", [(f"data/w{k}.safetensors", weights(STREAM // 2, k)) for k in (1, 2)])
+    hashlib_script = "import hashlib, sys; hashlib.file_digest(open(sys.argv[1], 'rb'), 'sha256')"
+    yield Table(f"One stream of {STREAM >> 20} MiB", [
+        ("floor: one buffer in the first cache, over and over", [timing, "floor", STREAM]),
+        ("repro, one thread", [timing, "stream", 1, one]),
+        ("repro, two threads", [timing, "stream", 2, one]),
+        ("`openssl dgst -sha256`", ["openssl", "dgst", "-sha256", one]),
+        ("Python `hashlib.file_digest`", [sys.executable, "-c", hashlib_script, one]),
+        ("`sha256sum`", ["sha256sum", one])],
+        note="\nWith two threads one reads and judges, and the other hashes.")
+    files = sorted((halves / "data").glob("*.safetensors"))
+    yield Table(f"Two files of {STREAM >> 21} MiB", [
+        ("one thread", [timing, "stream", 1, *files]), ("two threads", [timing, "stream", 2, *files])])
+    yield Table(f"`repro verify` of a checkpoint of {STREAM >> 20} MiB against the hashing of its file", [
+        ("hashing, one thread", [timing, "stream", 1, one]),
+        ("`repro verify --threads 1`", [*verify, folder / "one", "--threads", 1]),
+        ("`repro verify --threads 2`", [*verify, folder / "one", "--threads", 2])],
+        note="\n`verify` also searches the weights for values that are not finite.")
+    shutil.rmtree(folder / "one"), shutil.rmtree(folder / "halves")
+
+    names = (f"data/{number // 100:03d}/{number:05d}.json" for number in range(SMALL))
+    bundle(folder / "small", ((name, [small(number)]) for number, name in enumerate(names)))
+    for threads in (1, 2):
+        yield Table(f"{SMALL} small files, {threads} thread{'s' * (threads > 1)}", [
+            ("opens, reads and hashes each", [timing, "each", threads, folder / "small"]),
+            ("`repro verify`", [*verify, folder / "small", "--threads", threads])], rounds=2 * ROUNDS)
+    shutil.rmtree(folder / "small")
+
+    tiny = bundle(folder / "tiny", [("data/w.safetensors", weights(64 << 20))])
+    large = bundle(folder / "large", [("data/w.safetensors", weights(LARGE))])
+    # What changed just now is not remembered.
+    time.sleep(4)
+    cached = [*verify, large, "--cache", folder / "cache"]
+    once(cached)
+    rows = [("`repro verify`, two threads", [*verify, large]),
+            ("the same, one thread", [*verify, large, "--threads", 1]),
+            ("the same with `--cache`, unchanged since", cached)]
+    theirs = signer(os.environ.get("REPRO_MODEL_SIGNING", ""), folder, large)
+    if theirs:
+        rows.append(("`model_signing verify key`", theirs))
+    note = "" if theirs else "\nREPRO_MODEL_SIGNING names no Python that has `model_signing`: its row is left out."
+    yield Table(f"A bundle of {LARGE >> 30} GiB", rows, rounds=3, note=note)
+    yield Table("Memory and the length of a file", [
+        ("`repro verify`, 64 MiB", [*verify, tiny]), (f"`repro verify`, {LARGE >> 30} GiB", [*verify, large])], rounds=2)
+
+
+def hashing(repro, timing, load, write):
+    """Prints all tables, and writes them to the file `write` where one is named."""
+    print(load(), flush=True)
+    found = []
+    with tempfile.TemporaryDirectory(dir=os.environ.get("REPRO_BENCH_FOLDER")) as name:
+        for table in tables(pathlib.Path(name), repro, timing):
+            print(f"\n{table}", flush=True)
+            found.append(str(table))
+    processors = [line.partition(":")[2].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+                  if line.startswith("model name")]
+    system = f"{processors[0] if processors else platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}"
+    head = ["# What hashing costs", "", "Written by `scripts/bench.py hashing --write`. Each row is a whole process and its "
+            "files lie in the system's cache;", "times are the least of the rounds, ratios are medians of pairs with the "
+            "first row of the table.", "", f"{system}; {load()}.", ""]
+    if write:
+        write.parent.mkdir(exist_ok=True)
+        write.write_text("\n".join(head) + "\n" + "\n\n".join(found) + "\n")

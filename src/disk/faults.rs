@@ -1,0 +1,141 @@
+//! A disk of which one step fails, for tests. Nothing is really synced, so that many disks can be tried.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+
+use super::{Disk, LocalDisk};
+
+/// How a step fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing of it happens.
+    Before,
+    /// It happens, and is said to have failed.
+    After,
+    /// Half of the bytes are written.
+    Half,
+    /// As [`Fault::Half`], and nothing of any later step happens: the machine stands still.
+    Dead,
+    /// As [`Fault::Half`], and later steps that need room fail as well: the disk is full.
+    Full,
+}
+
+impl Fault {
+    /// Every way to fail.
+    pub const ALL: [Self; 5] = [Self::Before, Self::After, Self::Half, Self::Dead, Self::Full];
+
+    /// Whether it is one of its own at a step that writes, or does not: what is done by half where there
+    /// are no halves is not done at all.
+    pub fn suits(self, writes: bool) -> bool {
+        match self {
+            Self::Before | Self::After | Self::Dead => true,
+            Self::Half | Self::Full => writes,
+        }
+    }
+}
+
+/// A disk that fails at one of its steps.
+#[derive(Debug)]
+pub struct FaultyDisk {
+    at: usize,
+    fault: Fault,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// Of each step, whether it needs room.
+    steps: Vec<bool>,
+    flushed: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl FaultyDisk {
+    /// A disk that fails at the step after `at` others.
+    pub fn new(at: usize, fault: Fault) -> Self {
+        Self { at, fault, seen: Mutex::default() }
+    }
+
+    /// A disk that never fails.
+    pub fn sound() -> Self {
+        Self::new(usize::MAX, Fault::Before)
+    }
+
+    /// The steps that were made; of each, whether it writes.
+    pub fn steps(&self) -> Vec<bool> {
+        self.seen().steps.clone()
+    }
+
+    /// The bytes that were added to files and acknowledged.
+    pub fn flushed(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        self.seen().flushed.clone()
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap()
+    }
+
+    /// Makes a step, for which room is needed where it writes a `half`.
+    fn step(
+        &self,
+        half: Option<&dyn Fn() -> io::Result<()>>,
+        whole: impl Fn() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let step = self.seen().steps.len();
+        self.seen().steps.push(half.is_some());
+        let now = step == self.at;
+        let fails = match self.fault {
+            Fault::Dead => step >= self.at,
+            Fault::Full => step >= self.at && half.is_some(),
+            Fault::Before | Fault::Half | Fault::After => now,
+        };
+        if !fails {
+            return whole();
+        }
+        match (self.fault, half) {
+            (Fault::After, _) => whole()?,
+            (Fault::Dead, Some(half)) if now => half()?,
+            (Fault::Half | Fault::Full, Some(half)) => half()?,
+            _ => {}
+        }
+        Err(match self.fault {
+            Fault::Full => io::ErrorKind::StorageFull.into(),
+            _ => io::Error::other("the disk failed"),
+        })
+    }
+}
+
+fn half(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len() / 2]
+}
+
+impl Disk for FaultyDisk {
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        self.step(Some(&|| Ok(())), || LocalDisk.make_folder(path))
+    }
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.step(Some(&|| LocalDisk.write(path, half(bytes))), || LocalDisk.write(path, bytes))
+    }
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.step(Some(&|| LocalDisk.append(path, half(bytes))), || LocalDisk.append(path, bytes))?;
+        self.seen().flushed.entry(path.to_owned()).or_default().extend_from_slice(bytes);
+        Ok(())
+    }
+    fn cut(&self, path: &Path, length: u64) -> io::Result<()> {
+        self.step(None, || LocalDisk.cut(path, length))
+    }
+    fn sync(&self, path: &Path) -> io::Result<()> {
+        self.step(None, || fs::metadata(path).map(drop))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step(None, || LocalDisk.rename(from, to))
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.step(None, || LocalDisk.remove(path))
+    }
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        self.step(None, || LocalDisk.remove_folder(path))
+    }
+}
