@@ -269,6 +269,7 @@ impl Recalled<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::manifest::DECLARATION_TEXT;
     use crate::bundle::{Bundle, Reading, seal};
     use std::fs;
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
@@ -433,6 +434,8 @@ mod tests {
         let place = Place::new();
         bundle(&place.bundle(), 3);
         assert_eq!(seal(&place.bundle(), "b", None).unwrap_err().code.id, "bundle::wrong-count");
+        // Sealing took the declaration away again, because no reader would take the bundle.
+        fs::write(place.bundle().join(DECLARATION), DECLARATION_TEXT).unwrap();
         for _ in 0..2 {
             assert_eq!(place.read().unwrap_err().code.id, "bundle::wrong-count");
         }

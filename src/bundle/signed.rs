@@ -34,8 +34,8 @@ fn add_signature_on(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bundle::{Bundle, BundleWriter, Origin, Receipt};
-    use crate::disk::trial::{Files, Trial};
+    use crate::bundle::{Bundle, BundleWriter, Origin, Receipt, Run};
+    use crate::disk::trial::{Fault, Files, Trial};
 
     const TEXT: &[u8] = b"{\"signed\":\"by somebody\"}\n";
 
@@ -46,10 +46,20 @@ mod tests {
     #[test]
     fn a_bundle_that_is_being_signed_stays_a_bundle() {
         let trial = Trial {
+            faults: &Fault::ALL,
             prepare: &|root| {
                 let mut writer = BundleWriter::create(&root.join("b")).unwrap();
                 writer.file("data/log.txt", b"one\n").unwrap();
-                writer.finish(&Receipt::new(Origin::Emitted)).unwrap();
+                let (id, none) = ("b".to_owned(), None);
+                let run = Run {
+                    id,
+                    study: none.clone(),
+                    arm: none.clone(),
+                    plan_commit: none,
+                    finished: None,
+                };
+                let receipt = Receipt { run: Some(run), ..Receipt::new(Origin::Emitted) };
+                writer.finish(&receipt).unwrap();
             },
             work: &|disk, root| match load(root).signature() {
                 Some(_) => Ok(()),
