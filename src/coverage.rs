@@ -4,6 +4,8 @@
 //! or TOML and its place is a pointer, the value there. A fact that a judged claim used binds its own
 //! digits in the same way. What is left over is listed, number by number.
 
+#![forbid(unsafe_code)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 

@@ -3,6 +3,8 @@
 //! Owns the [`Digest`] type, hashing in reads of one size, and the writing of canonical JSON. Which
 //! bytes are hashed, and what a wrong digest means, is left to the modules above.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::io::{self, Read};
 use std::ops::Range;

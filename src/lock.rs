@@ -4,6 +4,8 @@
 //! verdict that changes. The file is TOML with one line a claim, sorted, so that a change is one line
 //! of a diff.
 
+#![forbid(unsafe_code)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 

@@ -1,5 +1,7 @@
 //! The command line program.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 /// Training asks for the same buffers in every step: their pages are kept.

@@ -1,6 +1,8 @@
 //! What verification comes to: verdicts, their basis, findings, and the report. Data only: judging
 //! is done in `claims`, drawing in `report`.
 
+#![forbid(unsafe_code)]
+
 use serde::Serialize;
 
 use crate::source::{Code, Place, Refusal};

@@ -1,5 +1,7 @@
 //! Work on many items by several threads, with results that do not depend on how many.
 
+#![forbid(unsafe_code)]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 

@@ -3,6 +3,8 @@
 //! Owns the frame of the file: header, sources, pinned bundles, the fields that every claim has.
 //! The fields that only one kind of claim has are left to that kind.
 
+#![forbid(unsafe_code)]
+
 use std::collections::HashSet;
 use std::path::Path;
 

@@ -4,6 +4,8 @@
 //! order is that of [`Verdict`]: refuted, inconclusive, unchecked, verified. Its origin and method are
 //! no stronger than theirs either. What a claim comes to by itself is judged in `claims`.
 
+#![forbid(unsafe_code)]
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::outcome::{ClaimReport, Method, Origin, Verdict};

@@ -5,6 +5,8 @@
 //! taken in order, lower half first. Streams of one seed are independent, so that a new use of
 //! randomness never shifts an old one.
 
+#![forbid(unsafe_code)]
+
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 use sha2::{Digest, Sha256};

@@ -3,6 +3,8 @@
 //! Owns the formulas, on exact intervals. Which tasks count, and which baselines belong to them, is
 //! left to `tasks`.
 
+#![forbid(unsafe_code)]
+
 use num_bigint::BigInt;
 use num_rational::BigRational;
 

@@ -3,6 +3,8 @@
 //! Owns the order of things and what one failure stops: a malformed claim is reported and the others
 //! are still judged; a bundle that is refused stops the posts that pin it, and no others.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -6,6 +6,8 @@
 //! parameter counts follow from configs and tensor shapes (the claims, through `params`), who signed
 //! (`signature`), and files that live outside the bundle.
 
+#![forbid(unsafe_code)]
+
 mod agree;
 mod cache;
 mod canonical;

@@ -124,7 +124,7 @@ pub struct WeightsReader {
 enum Stage {
     /// The length of the header is not known yet, or its text is not complete.
     Header(Vec<u8>),
-    Data(FiniteScan, Holdings),
+    Data(Box<FiniteScan>, Holdings),
 }
 
 impl WeightsReader {
@@ -159,7 +159,7 @@ impl WeightsReader {
         let holdings = Holdings::of(&header);
         let mut scan = FiniteScan::new(self.place.clone(), in_order(header));
         let result = scan.feed(&data);
-        self.stage = Stage::Data(scan, holdings);
+        self.stage = Stage::Data(Box::new(scan), holdings);
         result
     }
 

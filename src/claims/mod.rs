@@ -3,6 +3,8 @@
 //! One file per kind. A kind reads its own fields and the evidence, and returns an outcome; it does
 //! no input or output and knows no other kind. A new kind is `mod name;` and `&name::Kind,` here.
 
+#![forbid(unsafe_code)]
+
 mod band;
 mod bounds;
 mod bpb;

@@ -2,6 +2,8 @@
 //!
 //! Only this module prints, and only here is the environment read: terminal, colours, folders.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod columns;
 mod core;

@@ -4,6 +4,8 @@
 //! runs at the steps where their numbers were read. Which of them a post holds fixed is its claim;
 //! counting parameters is left to `params`.
 
+#![forbid(unsafe_code)]
+
 mod diff;
 mod fields;
 mod horizon;

@@ -5,6 +5,8 @@
 //! never decide; [`nearest_f64`] exists only for fields that call themselves exact. Which value is to
 //! be compared with which is left to the modules above.
 
+#![forbid(unsafe_code)]
+
 mod agreement;
 mod elementary;
 mod float;

@@ -5,6 +5,8 @@
 //! durable once it was synced, and its name once the folder was that holds it. Reading is left to those
 //! who read.
 
+#![forbid(unsafe_code)]
+
 use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -4,6 +4,8 @@
 //! terms, which add formulas, parameter objects and columns of records. It remembers what it showed,
 //! so that a report can say what a verdict rests on. Reading and checking bundles is left to `bundle`.
 
+#![forbid(unsafe_code)]
+
 mod library;
 mod lists;
 

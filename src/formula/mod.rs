@@ -7,6 +7,8 @@
 //! Inside formulas a percentage is a fraction: the operand `24%` is 0.24. A result in percent is a
 //! number of percent, so a formula with such a result multiplies by 100 where a script would.
 
+#![forbid(unsafe_code)]
+
 mod equal_resource;
 mod expression;
 mod registry;

@@ -6,6 +6,8 @@
 //! bundle that the log does not name. Whether a post's numbers follow from the bundles is left to the
 //! claims.
 
+#![forbid(unsafe_code)]
+
 mod columns;
 mod convergence;
 mod csv;

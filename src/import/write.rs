@@ -45,7 +45,7 @@ pub fn write(
     write_on(&LocalDisk, import, out, keep_source, threads)
 }
 
-/// [`write`] on any disk.
+/// [`write()`] on any disk.
 fn write_on(
     disk: &dyn Disk,
     import: &Import,

@@ -10,6 +10,8 @@
 //! Owns documents and their probability, and questions about the language. Training, splits and
 //! scoring are left to `train`.
 
+#![forbid(unsafe_code)]
+
 mod draw;
 mod grammar;
 mod read;

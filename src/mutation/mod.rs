@@ -6,6 +6,8 @@
 //! catch counts if it comes from a recomputation or from another document. Nothing is written;
 //! changed documents live in memory.
 
+#![forbid(unsafe_code)]
+
 mod units;
 
 use std::collections::{BTreeSet, HashMap};

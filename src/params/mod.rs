@@ -4,6 +4,8 @@
 //! a named list of tensors, and is refused if they differ. A checkpoint is counted from its header.
 //! What is claimed about these numbers is left to the claims.
 
+#![forbid(unsafe_code)]
+
 mod blocks;
 pub mod checkpoint;
 mod deepseek;

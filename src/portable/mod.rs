@@ -5,6 +5,8 @@
 //! the caller, and are generic over [`Real`]: float32 is what trains, float64 is what finite differences
 //! and closer looks use. Tensors and the tape of gradients are left to `train`.
 
+#![deny(clippy::undocumented_unsafe_blocks)]
+
 pub mod adamw;
 pub mod attention;
 mod buffer;

@@ -12,6 +12,8 @@
 //! supplies. The numbers of a calibration are computed in portable arithmetic too, so a report is the same
 //! on every machine.
 
+#![forbid(unsafe_code)]
+
 mod extent;
 mod report;
 

@@ -3,6 +3,8 @@
 //! Owns layout, wording, escaping and the order of what is listed. Judges nothing, prints nothing,
 //! and reads neither files nor the environment. Strings from inputs are untrusted in every format.
 
+#![forbid(unsafe_code)]
+
 mod drawing;
 mod github;
 mod json;

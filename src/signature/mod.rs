@@ -5,6 +5,8 @@
 //! SHA-256. A signature says who vouches for the files; whether claims follow from them is judged apart.
 //! The key always comes from outside the bundle: from the caller, or from a post file.
 
+#![forbid(unsafe_code)]
+
 mod envelope;
 mod key;
 mod standing;

@@ -3,6 +3,8 @@
 //! Owns the JSON, TOML, CSV and YAML readers, the tree they share, pointers into it, and [`Refusal`],
 //! the one shape of "this input cannot be used". What the values mean is left to the modules above.
 
+#![forbid(unsafe_code)]
+
 mod code;
 mod csv;
 mod json;

@@ -5,6 +5,8 @@
 //! Squares of spreads stay rational, so feasibility is decided exactly; a t quantile is enclosed
 //! outward. Which statement of a post is read, and what it claims, is left to the claims.
 
+#![forbid(unsafe_code)]
+
 mod pairing;
 mod reading;
 mod tested;

@@ -6,6 +6,8 @@
 //! the same bits on every machine and for any number of threads. Reading inputs and judging claims is
 //! left to the modules above.
 
+#![forbid(unsafe_code)]
+
 pub mod bootstrap;
 pub mod distribution;
 mod equivalence;

@@ -5,6 +5,8 @@
 //! configuration of each run, and how a learning rate is chosen. Training is left to the trainer,
 //! and whether bundles answer to their plan to the claims.
 
+#![forbid(unsafe_code)]
+
 mod arm;
 mod budget;
 mod choose;

@@ -4,6 +4,8 @@
 //! the units of both, and which version of the baselines each stated part of a table follows. The
 //! formulas are in `scores`; judging claims is left to `claims`.
 
+#![forbid(unsafe_code)]
+
 mod baselines;
 mod cell;
 mod reading;

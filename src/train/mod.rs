@@ -1,5 +1,7 @@
 //! The trainer: runs of a study become receipt bundles, and what is read off them becomes evidence.
 
+#![forbid(unsafe_code)]
+
 pub mod campaign;
 pub mod checkpoint;
 pub mod cloze;

@@ -392,3 +392,21 @@ fn numbers_are_the_same_bits_everywhere() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+/// Only the kernels of the portable arithmetic may be unsafe; the compiler refuses it everywhere else.
+#[test]
+fn unsafe_code_is_forbidden_outside_the_kernels() {
+    let library = std::fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let modules =
+        library.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    let mut kernels = Vec::new();
+    for module in modules.chain(["main"]) {
+        let paths = [format!("src/{module}.rs"), format!("src/{module}/mod.rs")];
+        let texts = paths.map(|path| std::fs::read_to_string(root().join(path)));
+        let text = texts.into_iter().find_map(Result::ok).unwrap();
+        if !text.lines().any(|line| line == "#![forbid(unsafe_code)]") {
+            kernels.push(module);
+        }
+    }
+    assert_eq!(kernels, ["portable"]);
+}

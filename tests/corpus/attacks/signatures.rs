@@ -332,7 +332,9 @@ pub const IDENTITIES: &[Case] = &[
     }),
     ("a high-s copy beside the signature", "bundle::extra-file", |f| {
         sign(f, |files| text(&signed(files, OWN)));
-        f.disk = |p| { fs::copy(p.join("receipt.sig"), p.join("receipt-2.sig")).unwrap(); };
+        f.disk = |p| {
+            fs::copy(p.join("receipt.sig"), p.join("receipt-2.sig")).unwrap();
+        };
     }),
     ("a high-s copy over another statement", "signature::forged", |f| {
         sign(f, |files| {
