@@ -70,9 +70,9 @@ def weights(size, seed=1):
         piece[at] &= 0x3f
     left = 4096 + 4 * count
     start = len(header).to_bytes(8, "little") + header
-    for now in itertools.chain([start], itertools.repeat(bytes(piece))):
-        yield now[:left]
-        left -= min(left, len(now))
+    for part in itertools.chain([start], itertools.repeat(bytes(piece))):
+        yield part[:left]
+        left -= min(left, len(part))
         if not left:
             return
 

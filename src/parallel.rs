@@ -120,6 +120,9 @@ impl Allowance {
     /// no second one.
     pub fn take(&self, amount: usize) -> Part<'_> {
         let amount = amount.min(self.whole);
+        if amount == 0 {
+            return Part { allowance: self, amount };
+        }
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let enough = self.given_back.wait_while(left, |left| *left < amount);
         *enough.unwrap_or_else(PoisonError::into_inner) -= amount;
@@ -129,6 +132,10 @@ impl Allowance {
 
 impl Drop for Part<'_> {
     fn drop(&mut self) {
+        // Nothing was taken, so nobody waits for it.
+        if self.amount == 0 {
+            return;
+        }
         *self.allowance.left.lock().unwrap_or_else(PoisonError::into_inner) += self.amount;
         self.allowance.given_back.notify_all();
     }
