@@ -1,12 +1,13 @@
-//! Strict JSON. `serde_json` checks the grammar; the place of each value is where its raw text lies.
+//! Strict JSON in one pass: `serde_json` goes from token to token and checks the grammar, and a cursor that
+//! follows it knows the place of each value.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
 use serde::Deserialize;
-use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{
@@ -16,24 +17,18 @@ use super::{
 
 /// Every integer up to this one is the same in every reader of JSON.
 const EXACT_INTEGERS: u64 = 1 << 53;
+/// Up to this many keys are compared one by one.
+const FEW_KEYS: usize = 16;
 
 /// Parses the one document that stands in `range`.
 pub fn parse(source: &Source, range: Range<usize>) -> Result<Value, Refusal> {
-    bounded(source, range.clone())?;
-    read(source, range)
-}
-
-fn read(source: &Source, range: Range<usize>) -> Result<Value, Refusal> {
-    let text = &source.text()[range.clone()];
-    let raw: &RawValue =
-        serde_json::from_str(text).map_err(|error| grammar(source, range.start, text, &error))?;
-    Reader { source }.value(raw)
+    Reader::new(source).document(range)
 }
 
 /// Parses one document a line.
 pub fn parse_lines(source: &Source) -> Result<Value, Refusal> {
     let text = source.text();
-    bounded(source, 0..text.len())?;
+    let mut reader = Reader::new(source);
     let mut lines = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -45,47 +40,10 @@ pub fn parse_lines(source: &Source) -> Result<Value, Refusal> {
                 "a torn line",
             ));
         }
-        lines.push(read(source, start..end - 1)?);
+        lines.push(reader.document(start..end - 1)?);
         start = end;
     }
     Ok(Value { kind: Kind::Array(lines), span: 0..text.len() })
-}
-
-/// Refuses a text that nests too deep or holds too many values, before anything is built from it.
-fn bounded(source: &Source, range: Range<usize>) -> Result<(), Refusal> {
-    let (mut values, mut depth) = (1, 0_usize);
-    let (mut quoted, mut escaped) = (false, false);
-    let bytes = source.text().as_bytes().get(range.clone()).unwrap_or_default();
-    for (at, byte) in bytes.iter().enumerate() {
-        let here = || source.place(range.start + at..range.start + at + 1);
-        match byte {
-            // No string goes on in another line; a text that tries is refused by the grammar.
-            b'\n' => {
-                (quoted, escaped) = (false, false);
-                values += usize::from(depth == 0);
-            }
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            _ if quoted => {}
-            b'[' | b'{' => {
-                depth += 1;
-                values += 1;
-                if depth > DEPTH_CAP {
-                    let expected = format!("at most {DEPTH_CAP} levels");
-                    return Err(TOO_DEEP.at(here(), expected, "more"));
-                }
-            }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            b',' => values += 1,
-            _ => {}
-        }
-        if values > VALUE_CAP {
-            let expected = format!("at most {VALUE_CAP} values");
-            return Err(TOO_MANY_VALUES.at(here(), expected, "more"));
-        }
-    }
-    Ok(())
 }
 
 /// Turns the grammar's complaint about `text`, which begins at `start`, into a refusal with its place.
@@ -101,125 +59,245 @@ fn grammar(source: &Source, start: usize, text: &str, error: &serde_json::Error)
     SYNTAX.at(source.place(at..at + 1), "JSON", found)
 }
 
+/// Reads the documents of one source, of which all values together are bounded.
 struct Reader<'a> {
     source: &'a Source,
+    /// The offset up to which the text was read.
+    at: usize,
+    depth: usize,
+    values: usize,
+    /// The elements of the lists that are still open: a list is built when its length is known.
+    items: Vec<Value>,
+    /// The same for objects.
+    members: Vec<Member>,
+    /// Why reading stopped, where it was not for the grammar.
+    stopped: Option<Refusal>,
 }
 
 impl<'a> Reader<'a> {
-    fn value(&self, raw: &'a RawValue) -> Result<Value, Refusal> {
-        let text = raw.get();
-        let span = self.span(text);
-        let kind = match text.as_bytes().first() {
-            Some(b'{') => self.object(self.shallow::<Members>(text)?)?,
-            Some(b'[') => {
-                let items: Items = self.shallow(text)?;
-                let mut read = Vec::with_capacity(items.0.len());
-                for item in items.0 {
-                    read.push(self.value(item)?);
-                }
-                Kind::Array(read)
+    fn new(source: &'a Source) -> Self {
+        let (items, members) = (Vec::new(), Vec::new());
+        Self { source, at: 0, depth: 0, values: 0, items, members, stopped: None }
+    }
+
+    fn document(&mut self, range: Range<usize>) -> Result<Value, Refusal> {
+        let text = &self.source.text()[range.clone()];
+        self.at = range.start;
+        let mut tokens = serde_json::Deserializer::from_str(text);
+        let read = self.deserialize(&mut tokens);
+        read.and_then(|value| tokens.end().map(|()| value)).map_err(|error| {
+            let stopped = self.stopped.take();
+            stopped.unwrap_or_else(|| grammar(self.source, range.start, text, &error))
+        })
+    }
+
+    /// Goes on to the next token, which is no comma and no colon, and answers its first byte.
+    fn next(&mut self) -> Option<u8> {
+        self.skip(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':'))
+    }
+
+    fn skip(&mut self, mut passed: impl FnMut(u8) -> bool) -> Option<u8> {
+        let bytes = self.source.text().as_bytes();
+        while let Some(&byte) = bytes.get(self.at) {
+            if !passed(byte) {
+                return Some(byte);
             }
-            Some(b'"') => Kind::Text(self.shallow::<String>(text)?.into()),
-            Some(b't') => Kind::Bool(true),
-            Some(b'f') => Kind::Bool(false),
-            Some(b'n') => Kind::Null,
-            _ => Kind::Number(self.number(text)?.into()),
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Goes past the bracket that closes a list or an object, and leaves its level.
+    fn close(&mut self) {
+        self.skip(|byte| byte.is_ascii_whitespace());
+        self.at += 1;
+        self.depth -= 1;
+    }
+
+    /// Goes past the bracket that opens a list or an object.
+    fn open<E: Error>(&mut self) -> Result<(), E> {
+        self.at += 1;
+        self.depth += 1;
+        if self.depth <= DEPTH_CAP {
+            return Ok(());
+        }
+        let place = self.source.place(self.at - 1..self.at);
+        self.stop(TOO_DEEP.at(place, format!("at most {DEPTH_CAP} levels"), "more"))
+    }
+
+    fn count<E: Error>(&mut self) -> Result<(), E> {
+        self.values += 1;
+        if self.values <= VALUE_CAP {
+            return Ok(());
+        }
+        let place = self.source.place(self.at..self.at + 1);
+        self.stop(TOO_MANY_VALUES.at(place, format!("at most {VALUE_CAP} values"), "more"))
+    }
+
+    /// Ends the pass for a reason that the grammar does not know.
+    fn stop<T, E: Error>(&mut self, refusal: Refusal) -> Result<T, E> {
+        self.stopped = Some(refusal);
+        Err(E::custom(""))
+    }
+
+    fn or_stop<T, E: Error>(&mut self, read: Result<T, Refusal>) -> Result<T, E> {
+        read.or_else(|refusal| self.stop(refusal))
+    }
+}
+
+impl<'a> DeserializeSeed<'a> for &mut Reader<'a> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'a>>(self, tokens: D) -> Result<Value, D::Error> {
+        let first = self.next();
+        self.count()?;
+        let start = self.at;
+        let kind = match first {
+            Some(b'{') => tokens.deserialize_map(Object(self))?,
+            Some(b'[') => tokens.deserialize_seq(List(self))?,
+            Some(b'"') => Kind::Text(Text(self).deserialize(tokens)?.0.into()),
+            _ => {
+                let text = <&RawValue>::deserialize(tokens)?.get();
+                self.at += text.len();
+                match first {
+                    Some(b't') => Kind::Bool(true),
+                    Some(b'f') => Kind::Bool(false),
+                    Some(b'n') => Kind::Null,
+                    _ => {
+                        let number = number(self.source, start..self.at, text);
+                        Kind::Number(self.or_stop(number)?.into())
+                    }
+                }
+            }
         };
-        Ok(Value { kind, span })
-    }
-
-    fn object(&self, members: Members<'a>) -> Result<Kind, Refusal> {
-        let mut seen = HashSet::with_capacity(members.0.len());
-        let mut read = Vec::with_capacity(members.0.len());
-        for (raw_key, raw_value) in members.0 {
-            let key: Arc<str> = self.shallow::<String>(raw_key.get())?.into();
-            let key_span = self.span(raw_key.get());
-            if !seen.insert(key.clone()) {
-                let place = self.source.place(key_span);
-                return Err(DUPLICATE_KEY.at(place, "each key once", format!("`{key}` again")));
-            }
-            read.push(Member { key, key_span, value: self.value(raw_value)? });
-        }
-        Ok(Kind::Object(read))
-    }
-
-    fn number<'t>(&self, text: &'t str) -> Result<&'t str, Refusal> {
-        let place = || self.source.place(self.span(text));
-        if !text.parse::<f64>().is_ok_and(f64::is_finite) {
-            return Err(NOT_FINITE.at(place(), "a finite number", format!("`{text}`")));
-        }
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        let integer = digits.bytes().all(|b| b.is_ascii_digit());
-        if integer && !digits.parse::<u64>().is_ok_and(|value| value <= EXACT_INTEGERS) {
-            return Err(INEXACT_INTEGER.at(place(), "an integer within 2^53", format!("`{text}`")));
-        }
-        Ok(text)
-    }
-
-    /// One level of `text`; what lies below stays raw.
-    fn shallow<T: Deserialize<'a>>(&self, text: &'a str) -> Result<T, Refusal> {
-        serde_json::from_str(text)
-            .map_err(|error| grammar(self.source, self.span(text).start, text, &error))
-    }
-
-    /// The range of `part`, which is a slice of the source's text.
-    fn span(&self, part: &str) -> Range<usize> {
-        let start = part.as_ptr() as usize - self.source.text().as_ptr() as usize;
-        start..start + part.len()
+        Ok(Value { kind, span: start..self.at })
     }
 }
 
-/// The members of an object, duplicates included.
-struct Members<'a>(Vec<(&'a RawValue, &'a RawValue)>);
-/// The elements of a list.
-struct Items<'a>(Vec<&'a RawValue>);
+/// The number `text`, which stands in `span`.
+fn number<'t>(source: &Source, span: Range<usize>, text: &'t str) -> Result<&'t str, Refusal> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return match text.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(text),
+            _ => Err(NOT_FINITE.at(source.place(span), "a finite number", format!("`{text}`"))),
+        };
+    }
+    if digits.parse::<u64>().is_ok_and(|value| value <= EXACT_INTEGERS) {
+        return Ok(text);
+    }
+    Err(INEXACT_INTEGER.at(source.place(span), "an integer within 2^53", format!("`{text}`")))
+}
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Members<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    members.push(entry);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Collect)
+/// A string, with its place.
+struct Text<'r, 'a>(&'r mut Reader<'a>);
+
+impl<'a> DeserializeSeed<'a> for Text<'_, 'a> {
+    type Value = (Cow<'a, str>, Range<usize>);
+
+    fn deserialize<D: Deserializer<'a>>(self, tokens: D) -> Result<Self::Value, D::Error> {
+        self.0.next();
+        tokens.deserialize_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Items<'de> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Items<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(
-                self,
-                mut sequence: A,
-            ) -> Result<Self::Value, A::Error> {
-                let mut items = Vec::new();
-                while let Some(item) = sequence.next_element()? {
-                    items.push(item);
-                }
-                Ok(Items(items))
+impl<'a> Visitor<'a> for Text<'_, 'a> {
+    type Value = (Cow<'a, str>, Range<usize>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'a str) -> Result<Self::Value, E> {
+        let start = self.0.at;
+        self.0.at += text.len() + 2;
+        Ok((text.into(), start..self.0.at))
+    }
+
+    /// A string with escapes: its end is sought, because its length in the text is not that of what it says.
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        let start = self.0.at;
+        let mut escaped = false;
+        self.0.at += 1;
+        self.0.skip(|byte| {
+            let within = escaped || byte != b'"';
+            escaped = byte == b'\\' && !escaped;
+            within
+        });
+        self.0.at += 1;
+        Ok((text.to_owned().into(), start..self.0.at))
+    }
+}
+
+/// What follows the bracket of a list.
+struct List<'r, 'a>(&'r mut Reader<'a>);
+
+impl<'a> Visitor<'a> for List<'_, 'a> {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut sequence: A) -> Result<Kind, A::Error> {
+        let Self(reader) = self;
+        reader.open()?;
+        let first = reader.items.len();
+        while let Some(item) = sequence.next_element_seed(&mut *reader)? {
+            reader.items.push(item);
+        }
+        reader.close();
+        Ok(Kind::Array(reader.items.drain(first..).collect()))
+    }
+}
+
+/// What follows the bracket of an object.
+struct Object<'r, 'a>(&'r mut Reader<'a>);
+
+impl<'a> Visitor<'a> for Object<'_, 'a> {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Kind, A::Error> {
+        let Self(reader) = self;
+        reader.open()?;
+        let first = reader.members.len();
+        while let Some((key, key_span)) = map.next_key_seed(Text(reader))? {
+            let value = map.next_value_seed(&mut *reader)?;
+            reader.members.push(Member { key: key.into(), key_span, value });
+        }
+        reader.close();
+        let members: Vec<Member> = reader.members.drain(first..).collect();
+        match repeated(&members) {
+            None => Ok(Kind::Object(members)),
+            Some(Member { key, key_span, .. }) => {
+                let place = reader.source.place(key_span.clone());
+                let found = format!("`{key}` again");
+                reader.stop(DUPLICATE_KEY.at(place, "each key once", found))
             }
         }
-        deserializer.deserialize_seq(Collect)
     }
+}
+
+/// The first member with the key of an earlier one.
+fn repeated(members: &[Member]) -> Option<&Member> {
+    if members.len() <= FEW_KEYS {
+        let earlier = |at: usize| members.iter().take(at);
+        let again = |&(at, member): &(usize, &Member)| earlier(at).any(|m| m.key == member.key);
+        return members.iter().enumerate().find(again).map(|(_, member)| member);
+    }
+    let mut seen = HashSet::with_capacity(members.len());
+    members.iter().find(|member| !seen.insert(&*member.key))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::source::{DEPTH_CAP, Document, Kind, Refusal, Source, VALUE_CAP};
+    use proptest::prelude::{Just, Strategy};
+
+    use crate::source::{DEPTH_CAP, Document, Kind, Member, Refusal, Source, VALUE_CAP, Value};
 
     fn refuse(text: &str) -> Refusal {
         Document::parse_json(Source::new("t.json", text.into()).unwrap()).unwrap_err()
@@ -265,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_values_are_bounded_before_anything_is_built() {
+    fn depth_and_values_are_bounded() {
         let parse = |text: &str| Document::parse_json(Source::new("t.json", text.into()).unwrap());
         let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         parse(&deep(DEPTH_CAP)).unwrap();
@@ -277,7 +355,7 @@ mod tests {
         assert_eq!(parse(&many(VALUE_CAP)).unwrap().root().items().unwrap().len(), VALUE_CAP - 1);
         let refusal = refuse(&many(VALUE_CAP + 1));
         assert_eq!(refusal.code.id, "source::too-many-values");
-        assert_eq!((refusal.place.line, refusal.place.column), (1, 2 * VALUE_CAP - 1));
+        assert_eq!((refusal.place.line, refusal.place.column), (1, 2 * VALUE_CAP));
         let lines = |count: usize| Source::new("t.jsonl", "[1]\n".repeat(count).into()).unwrap();
         Document::parse(lines(1000)).unwrap();
         let refusal = Document::parse(lines(VALUE_CAP)).unwrap_err();
@@ -290,7 +368,62 @@ mod tests {
         assert_eq!((refusal.place.line, refusal.place.excerpt.as_str()), (2, "  \"a\": nuk"));
     }
 
+    /// Checks that each value stands where its place says.
+    fn placed(document: &Document, value: &Value) -> bool {
+        let text = &document.source.text()[value.span.clone()];
+        let spelled = |text: &str| serde_json::from_str::<String>(text).unwrap();
+        match &value.kind {
+            Kind::Null => text == "null",
+            Kind::Bool(truth) => text == truth.to_string(),
+            Kind::Number(number) => text == &**number,
+            Kind::Text(string) => spelled(text) == **string,
+            Kind::Array(items) => {
+                // The list of the lines has no brackets.
+                let lines = value.span == (0..document.source.text().len());
+                (lines || text.starts_with('[') && text.ends_with(']'))
+                    && items.iter().all(|item| placed(document, item))
+            }
+            Kind::Object(members) => {
+                let key = |member: &Member| {
+                    spelled(&document.source.text()[member.key_span.clone()]) == *member.key
+                };
+                text.starts_with('{')
+                    && text.ends_with('}')
+                    && members.iter().all(|m| key(m) && placed(document, &m.value))
+            }
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = serde_json::Value> {
+        let text = || r#"[a-c"\\\n\u{1}é😀,:\]} ]{0,5}"#;
+        let leaf = proptest::prop_oneof![
+            proptest::bool::ANY.prop_map(serde_json::Value::from),
+            proptest::num::i32::ANY.prop_map(serde_json::Value::from),
+            proptest::num::f64::NORMAL.prop_map(serde_json::Value::from),
+            text().prop_map(serde_json::Value::from),
+            Just(serde_json::Value::Null),
+        ];
+        leaf.prop_recursive(5, 60, 24, move |below| {
+            proptest::prop_oneof![
+                proptest::collection::vec(below.clone(), 0..6).prop_map(serde_json::Value::from),
+                proptest::collection::btree_map(text(), below, 0..24)
+                    .prop_map(|map| map.into_iter().collect()),
+            ]
+        })
+    }
+
     proptest::proptest! {
+        #[test]
+        fn each_value_stands_where_its_place_says(value in any_json()) {
+            let tight = value.to_string();
+            let wide = format!(" {value:#}\n").replace('\n', "\r\n\t");
+            let lines = format!("{tight}\n{tight} \n");
+            for (name, text) in [("t.json", &tight), ("t.json", &wide), ("t.jsonl", &lines)] {
+                let document = Document::parse(Source::new(name, text.clone().into()).unwrap()).unwrap();
+                proptest::prop_assert!(placed(&document, &document.root), "{text}");
+            }
+        }
+
         /// Whatever the text is, reading it ends, and a success agrees with the reference reader.
         #[test]
         fn any_text_is_read_or_refused(text in r#"[\[\]{}:,"\\a-f0-9eE.+\-unltrs \n]{0,40}"#) {
