@@ -59,8 +59,8 @@ fuzz() {
     TIMEFORMAT='%U %S'; { time nice "$kept/$triple/release/$target" -max_total_time="$left" -timeout=10 \
       -rss_limit_mb=1024 -max_len="$(longest "$target")" -dict="tests/fuzz/dictionaries/$target.dict" \
       -artifact_prefix="$kept/artifacts/$target/" -print_final_stats=1 \
-      "$kept/corpus/$target" $(seeds "$target") 2>"$log" || status=$?; } 2>"$kept/runs/time"
-    echo "$(awk '/number_of_executed_units/ { print $2 }' "$log") $(awk '{ printf "%d", $1 + $2 + 0.5 }' "$kept/runs/time")" \
+      "$kept/corpus/$target" $(seeds "$target") 2>"$log" || status=$?; } 2>"$kept/runs/$target.time"
+    echo "$(awk '/number_of_executed_units/ { print $2 }' "$log") $(awk '{ printf "%d", $1 + $2 + 0.5 }' "$kept/runs/$target.time")" \
       >>"$kept/runs/$target.txt"
     if [ "$status" -ne 0 ]; then
       echo "$target broke: see $log and $kept/artifacts/$target" >&2

@@ -38,15 +38,15 @@ impl Digest {
 
     /// Parses 64 lower-case hexadecimal digits.
     pub fn parse_hex(text: &str) -> Option<Self> {
+        let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
         let mut bytes = [0; 32];
-        if text.len() != 64 {
-            return None;
+        let mut wrong = 0;
+        for (byte, [high, low]) in bytes.iter_mut().zip(digits.as_chunks().0) {
+            let (high, low) = (nibble(*high), nibble(*low));
+            wrong |= high | low;
+            *byte = high << 4 | low & 0xf;
         }
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let &[high, low] = pair else { return None };
-            *byte = nibble(high)? << 4 | nibble(low)?;
-        }
-        Some(Self(bytes))
+        (wrong < 0x10).then_some(Self(bytes))
     }
 
     /// Parses the form with its algorithm, `sha256:` and 64 digits.
@@ -70,11 +70,15 @@ impl Digest {
     }
 }
 
-fn nibble(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
+/// The value of a digit, 16 or more for what is none. It has no branches: a bundle has many digits.
+fn nibble(digit: u8) -> u8 {
+    let (decimal, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
+    if decimal < 10 {
+        decimal
+    } else if letter < 6 {
+        letter + 10
+    } else {
+        0x10
     }
 }
 

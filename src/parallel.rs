@@ -100,8 +100,14 @@ fn on_threads<'t, T: Sync, R: Send>(
 /// An amount that threads share: each takes a part, waits while there is too little, and gives it back.
 pub struct Allowance {
     whole: usize,
-    left: Mutex<usize>,
+    held: Mutex<Held>,
     given_back: Condvar,
+}
+
+/// What is left of an [`Allowance`], and how many threads wait for more.
+struct Held {
+    left: usize,
+    waiting: usize,
 }
 
 /// A part of an [`Allowance`], given back when it is dropped.
@@ -113,7 +119,8 @@ pub struct Part<'a> {
 impl Allowance {
     /// An allowance of `whole`.
     pub fn of(whole: usize) -> Self {
-        Self { whole, left: Mutex::new(whole), given_back: Condvar::new() }
+        let held = Mutex::new(Held { left: whole, waiting: 0 });
+        Self { whole, held, given_back: Condvar::new() }
     }
 
     /// Takes `amount`, or all there is where it is more: such a part is held alone. Who holds a part takes
@@ -123,9 +130,14 @@ impl Allowance {
         if amount == 0 {
             return Part { allowance: self, amount };
         }
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let enough = self.given_back.wait_while(left, |left| *left < amount);
-        *enough.unwrap_or_else(PoisonError::into_inner) -= amount;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.left < amount {
+            held.waiting += 1;
+            let enough = self.given_back.wait_while(held, |held| held.left < amount);
+            held = enough.unwrap_or_else(PoisonError::into_inner);
+            held.waiting -= 1;
+        }
+        held.left -= amount;
         Part { allowance: self, amount }
     }
 }
@@ -136,8 +148,12 @@ impl Drop for Part<'_> {
         if self.amount == 0 {
             return;
         }
-        *self.allowance.left.lock().unwrap_or_else(PoisonError::into_inner) += self.amount;
-        self.allowance.given_back.notify_all();
+        let mut held = self.allowance.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.left += self.amount;
+        // Telling nobody costs a call to the system all the same.
+        if held.waiting > 0 {
+            self.allowance.given_back.notify_all();
+        }
     }
 }
 

@@ -5,110 +5,104 @@
 
 use std::collections::BTreeMap;
 
-use super::folder::Listing;
-use super::manifest::Manifest;
-use super::receipt::{Origin, RECEIPT, Receipt, Statement};
+use itertools::EitherOrBoth::{Both, Left, Right};
+use itertools::Itertools;
+
+use super::receipt::{Listed, Origin, RECEIPT, Receipt, Statement};
 use super::weights::Holdings;
 use super::{
-    BAD_WEIGHTS, DUPLICATE_NAME, FACTS, UNDECLARED_SIZE, UNKNOWN_FILE, UNTRACED_DOCUMENT,
-    WRONG_COUNT, WRONG_DIGEST, WRONG_FIELD_FOR_ORIGIN, WRONG_NAME, WRONG_SIZE, WRONG_SUBJECTS,
-    name,
+    BAD_WEIGHTS, DUPLICATE_NAME, FACTS, File, Files, UNDECLARED_SIZE, UNKNOWN_FILE,
+    UNTRACED_DOCUMENT, WRONG_COUNT, WRONG_DIGEST, WRONG_FIELD_FOR_ORIGIN, WRONG_NAME, WRONG_SIZE,
+    WRONG_SUBJECTS, name,
 };
 use crate::digest::Digest;
 use crate::source::{Document, Node, Place, Refusal};
 
 /// The payload files that a receipt is about.
-fn others(manifest: &Manifest) -> impl Iterator<Item = (&str, &Digest)> {
-    manifest.iter().map(|(name, digest)| (name.as_str(), digest)).filter(|(n, _)| *n != RECEIPT)
+fn others(files: &Files) -> impl Iterator<Item = (&str, &File)> {
+    files.iter().map(|(name, file)| (name.as_str(), file)).filter(|(name, _)| *name != RECEIPT)
 }
 
 /// Subjects and declared sizes against the files; all of it before any of them is hashed.
-pub fn declared(
-    document: &Document,
-    statement: &Statement,
-    manifest: &Manifest,
-    listing: &Listing,
-) -> Result<(), Refusal> {
+pub fn declared(document: &Document, statement: &Statement, files: &Files) -> Result<(), Refusal> {
     let subjects = document.root().at("/subject")?;
-    for (name, digest) in others(manifest) {
-        match statement.subjects.get(name) {
-            None => {
-                let expected = format!("a subject for `{name}`");
-                return Err(WRONG_SUBJECTS.at(subjects.place(), expected, "none"));
-            }
-            Some(stated) if stated != digest => {
+    let stated = statement.subjects.iter().map(|(name, digest)| (name.as_str(), digest));
+    for pair in others(files).merge_join_by(stated, |file, stated| file.0.cmp(stated.0)) {
+        let (expected, found) = match pair {
+            Both((_, file), (_, digest)) if file.digest == *digest => continue,
+            Both((name, File { digest, .. }), (_, stated)) => {
                 let expected = format!("sha256 {digest} for `{name}`, as in the manifest");
-                return Err(WRONG_SUBJECTS.at(subjects.place(), expected, stated.to_string()));
+                (expected, stated.to_string())
             }
-            Some(_) => {}
-        }
+            Left((name, _)) => (format!("a subject for `{name}`"), "none".to_owned()),
+            Right((name, _)) => {
+                let found = format!("a subject `{}`", name.escape_debug());
+                ("the other payload files".to_owned(), found)
+            }
+        };
+        return Err(WRONG_SUBJECTS.at(subjects.place(), expected, found));
     }
-    let file = |name: &str| name != RECEIPT && manifest.contains_key(name);
-    if let Some(name) = statement.subjects.keys().find(|name| !file(name)) {
-        let found = format!("a subject `{}`", name.escape_debug());
-        return Err(WRONG_SUBJECTS.at(subjects.place(), "the other payload files", found));
-    }
-    sizes(document, statement, manifest, listing)
+    sizes(document, statement, files)
 }
 
-fn sizes(
-    document: &Document,
-    statement: &Statement,
-    manifest: &Manifest,
-    listing: &Listing,
-) -> Result<(), Refusal> {
+fn sizes(document: &Document, statement: &Statement, files: &Files) -> Result<(), Refusal> {
     let predicate = document.root().at("/predicate")?;
-    let nodes: Vec<Node<'_>> = predicate
-        .get("files")
-        .map(|files| files.items())
-        .transpose()?
-        .into_iter()
-        .flatten()
-        .collect();
-    let mut declared = BTreeMap::new();
-    for (listed, node) in statement.receipt.files.iter().zip(nodes) {
-        let place = || node.place();
-        name::check(&listed.name, place)?;
-        if declared.insert(listed.name.as_str(), ()).is_some() {
-            let found = format!("`{}` again", listed.name);
-            return Err(DUPLICATE_NAME.at(place(), "each file once", found));
-        }
+    let nodes = predicate.get("files").map(|files| files.items()).transpose()?;
+    let mut declared = Vec::with_capacity(statement.receipt.files.len());
+    for (listed, node) in statement.receipt.files.iter().zip(nodes.into_iter().flatten()) {
+        name::check(&listed.name, || node.place())?;
         if listed.is_external() {
             node.required("sha256")?;
             if listed.name.starts_with("data/") {
                 let expected = "external files outside `data/`";
-                return Err(UNDECLARED_SIZE.at(place(), expected, format!("`{}`", listed.name)));
+                let found = format!("`{}`", listed.name);
+                return Err(UNDECLARED_SIZE.at(node.place(), expected, found));
             }
-            continue;
         }
-        let known = manifest.get(&listed.name).filter(|_| listed.name != RECEIPT);
-        let (Some(digest), Some(&length)) = (known, listing.get(&listed.name)) else {
-            let found = format!("`{}`", listed.name);
-            return Err(UNDECLARED_SIZE.at(place(), "another payload file", found));
-        };
-        if length != listed.bytes {
-            let expected = format!("{} bytes in `{}`", listed.bytes, listed.name);
-            return Err(WRONG_SIZE.at(place(), expected, format!("{length} bytes")));
-        }
-        if listed.sha256.is_some_and(|stated| stated != *digest) {
-            let expected = format!("sha256 {digest} for `{}`", listed.name);
-            return Err(WRONG_DIGEST.at(place(), expected, "another digest"));
+        declared.push((listed.name.as_str(), (listed, node)));
+    }
+    let places: Vec<Node<'_>> = declared.iter().map(|(_, (_, node))| *node).collect();
+    let declared = name::distinct(declared).map_err(|at| {
+        let (name, node) = (&statement.receipt.files[at].name, places[at]);
+        DUPLICATE_NAME.at(node.place(), "each file once", format!("`{name}` again"))
+    })?;
+    let mut undeclared = None;
+    let inside = declared.iter().filter(|(_, (listed, _))| !listed.is_external());
+    for pair in inside.merge_join_by(others(files), |listed, file| (*listed.0).cmp(file.0)) {
+        match pair {
+            Both((_, (listed, node)), (_, file)) => same_file(listed, *node, file)?,
+            Left((name, (_, node))) => {
+                let found = format!("`{name}`");
+                return Err(UNDECLARED_SIZE.at(node.place(), "another payload file", found));
+            }
+            Right((name, _)) => undeclared = undeclared.or(Some(name)),
         }
     }
-    match others(manifest).find(|(name, _)| !declared.contains_key(name)) {
-        None => Ok(()),
-        Some((name, _)) => {
-            let expected = format!("the size of `{name}` in `files`");
-            Err(UNDECLARED_SIZE.at(predicate.place(), expected, "none"))
-        }
+    undeclared.map_or(Ok(()), |name| {
+        let expected = format!("the size of `{name}` in `files`");
+        Err(UNDECLARED_SIZE.at(predicate.place(), expected, "none"))
+    })
+}
+
+/// What the receipt lists about a file, at `node`, against the file.
+fn same_file(listed: &Listed, node: Node<'_>, file: &File) -> Result<(), Refusal> {
+    let File { bytes, digest, .. } = file;
+    if *bytes != listed.bytes {
+        let expected = format!("{} bytes in `{}`", listed.bytes, listed.name);
+        return Err(WRONG_SIZE.at(node.place(), expected, format!("{bytes} bytes")));
     }
+    if listed.sha256.is_some_and(|stated| stated != *digest) {
+        let expected = format!("sha256 {digest} for `{}`", listed.name);
+        return Err(WRONG_DIGEST.at(node.place(), expected, "another digest"));
+    }
+    Ok(())
 }
 
 /// The run's name against the folder's, and every file that the receipt names against the payload.
 pub fn named_files(
     document: &Document,
     receipt: &Receipt,
-    manifest: &Manifest,
+    files: &Files,
     bundle: &str,
 ) -> Result<(), Refusal> {
     let externals: BTreeMap<&str, Option<Digest>> = receipt
@@ -129,12 +123,12 @@ pub fn named_files(
     for (index, checkpoint) in receipt.checkpoints.iter().enumerate() {
         let pointer = |field: &str| format!("/predicate/checkpoints/{index}/{field}");
         if let Some(evaluation) = &checkpoint.evaluation {
-            held(manifest, evaluation, || at(pointer("evaluation")))?;
+            held(files, evaluation, || at(pointer("evaluation")))?;
         }
         let Some(weights) = &checkpoint.weights else { continue };
         let digest = match externals.get(weights.as_str()).copied().flatten() {
             Some(digest) => digest,
-            None => tensors(manifest, weights, || at(pointer("weights")))?,
+            None => tensors(files, weights, || at(pointer("weights")))?,
         };
         if let Some(stated) = checkpoint.weights_sha256.filter(|stated| *stated != digest) {
             let expected = format!("sha256 {digest} for `{weights}`");
@@ -143,7 +137,7 @@ pub fn named_files(
         }
     }
     for (index, slice) in receipt.slices.iter().enumerate() {
-        tensors(manifest, &slice.file, || at(format!("/predicate/slices/{index}/file")))?;
+        tensors(files, &slice.file, || at(format!("/predicate/slices/{index}/file")))?;
     }
     Ok(())
 }
@@ -178,26 +172,26 @@ pub fn declared_counts(
 
 /// The digest of a payload file that the receipt names at `place`.
 fn held(
-    manifest: &Manifest,
+    files: &Files,
     file: &str,
     place: impl FnOnce() -> Result<Place, Refusal>,
 ) -> Result<Digest, Refusal> {
-    match manifest.get(file) {
-        Some(digest) => Ok(*digest),
+    match files.get(file) {
+        Some(held) => Ok(held.digest),
         None => Err(UNKNOWN_FILE.at(place()?, "a payload file", shown(file))),
     }
 }
 
 /// The same for a file of tensors. Under another ending its header and its numbers would not be read.
 fn tensors(
-    manifest: &Manifest,
+    files: &Files,
     file: &str,
     place: impl FnOnce() -> Result<Place, Refusal>,
 ) -> Result<Digest, Refusal> {
-    if manifest.contains_key(file) && !file.ends_with(".safetensors") {
+    if files.contains_key(file) && !file.ends_with(".safetensors") {
         return Err(BAD_WEIGHTS.at(place()?, "a `.safetensors` file", shown(file)));
     }
-    held(manifest, file, place)
+    held(files, file, place)
 }
 
 fn shown(file: &str) -> String {
@@ -209,11 +203,11 @@ fn shown(file: &str) -> String {
 pub fn origins(
     document: &Document,
     receipt: &Receipt,
-    manifest: &Manifest,
+    files: &Files,
 ) -> Result<BTreeMap<String, String>, Refusal> {
     let predicate = document.root().at("/predicate")?;
     if receipt.origin == Origin::Emitted {
-        if manifest.contains_key(FACTS) {
+        if files.contains_key(FACTS) {
             let expected = format!("no `{FACTS}` beside an emitted receipt");
             let place = predicate.required("origin")?.place();
             return Err(WRONG_FIELD_FOR_ORIGIN.at(place, expected, "one"));
@@ -223,7 +217,7 @@ pub fn origins(
     let mut origins = BTreeMap::new();
     if let Some(documents) = predicate.get("extra").and_then(|extra| extra.get("documents")) {
         for (file, source) in documents.members()? {
-            held(manifest, file, || Ok(source.place()))?;
+            held(files, file, || Ok(source.place()))?;
             if source.text()?.trim().is_empty() {
                 let expected = "the id of a document";
                 return Err(UNTRACED_DOCUMENT.at(source.place(), expected, "an empty string"));
@@ -231,7 +225,7 @@ pub fn origins(
             origins.insert(file.to_owned(), source.text()?.to_owned());
         }
     }
-    match others(manifest).find(|(name, _)| *name != FACTS && !origins.contains_key(*name)) {
+    match others(files).find(|(name, _)| *name != FACTS && !origins.contains_key(*name)) {
         None => Ok(origins),
         Some((name, _)) => {
             let expected = format!("the document of `{name}` in `extra.documents`");

@@ -11,13 +11,14 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
 use super::{
     ABSENT, BAD_NAME, CHANGED_WHILE_READ, EMPTY_FOLDER, HARD_LINK, NOT_A_FOLDER, NOT_REGULAR,
-    OTHER_DEVICE, SPARSE, TOO_MANY_FILES, name,
+    OTHER_DEVICE, SPARSE, TOO_MANY_FILES, WRONG_DIGEST, name,
 };
 use crate::digest::{Digest, hash_stream};
 use crate::parallel::Spare;
@@ -35,6 +36,15 @@ const SPARSE_SHARE: u64 = 16;
 pub struct Folder {
     root: OwnedFd,
     shown: String,
+    /// Where a file was opened last: the next one mostly lies there too.
+    last: Mutex<Option<Arc<Inner>>>,
+}
+
+/// An open folder inside a [`Folder`].
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    descriptor: OwnedFd,
 }
 
 /// The files beneath a folder with their lengths, by name.
@@ -56,7 +66,7 @@ impl Folder {
                     other => UNREADABLE.at(place(), "a readable folder", other.to_string()),
                 },
             )?;
-        Ok(Self { root, shown: shown.to_owned() })
+        Ok(Self { root, shown: shown.to_owned(), last: Mutex::default() })
     }
 
     /// The place of the file called `name`.
@@ -103,27 +113,46 @@ impl Folder {
         let unreadable = |error: Errno| self.unreadable(&self.own_place(), error);
         let top = openat(&self.root, c".", folder_flags(), Mode::empty()).map_err(unreadable)?;
         let device = device(&fstat(&top).map_err(unreadable)?);
-        let mut walk = Walk { folder: self, device, listing: Listing::new(), entries: 0 };
+        let mut walk = Walk { folder: self, device, files: Vec::new(), entries: 0 };
         walk.enter(&top, "")?;
-        Ok(walk.listing)
+        Ok(walk.files.into_iter().collect())
     }
 
     /// Opens one file for reading and checks that what was opened is a plain file.
-    pub fn file(&self, name: &str) -> Result<OpenFile, Refusal> {
-        let place = self.place(name);
-        let descriptor = open_beneath(&self.root, name).map_err(|error| match error {
-            Errno::LOOP => NOT_REGULAR.at(place.clone(), "a plain file", "a symbolic link"),
-            Errno::XDEV => {
-                OTHER_DEVICE.at(place.clone(), "a file of this folder", "another device")
+    pub fn file<'a>(&'a self, name: &'a str) -> Result<OpenFile<'a>, Refusal> {
+        let place = || self.place(name);
+        let descriptor = self.descriptor_of(name).map_err(|error| match error {
+            Errno::LOOP => NOT_REGULAR.at(place(), "a plain file", "a symbolic link"),
+            Errno::NOTDIR => {
+                let found = "a file or a link in place of a folder";
+                NOT_REGULAR.at(place(), "a plain file in plain folders", found)
             }
-            Errno::NXIO => {
-                NOT_REGULAR.at(place.clone(), "a plain file", "a pipe, socket or device")
-            }
-            other => self.unreadable(&place, other),
+            Errno::XDEV => OTHER_DEVICE.at(place(), "a file of this folder", "another device"),
+            Errno::NXIO => NOT_REGULAR.at(place(), "a plain file", "a pipe, socket or device"),
+            other => self.unreadable(&place(), other),
         })?;
-        let stat = fstat(&descriptor).map_err(|error| self.unreadable(&place, error))?;
-        plain(&stat, || place.clone())?;
-        Ok(OpenFile { file: File::from(descriptor), place, stamp: Stamp::of(&stat) })
+        let stat = fstat(&descriptor).map_err(|error| self.unreadable(&place(), error))?;
+        plain(&stat, place)?;
+        let (file, stamp) = (File::from(descriptor), Stamp::of(&stat));
+        Ok(OpenFile { folder: self, name, file, stamp })
+    }
+
+    fn descriptor_of(&self, name: &str) -> Result<OwnedFd, Errno> {
+        let Some((inner, file)) = name.rsplit_once('/') else {
+            return open_beneath(&self.root, name, file_flags());
+        };
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last().as_ref().filter(|last| last.name == inner).cloned();
+        let inner = match known {
+            Some(known) => known,
+            None => {
+                let descriptor = open_beneath(&self.root, inner, folder_flags())?;
+                let opened = Arc::new(Inner { name: inner.to_owned(), descriptor });
+                *last() = Some(opened.clone());
+                opened
+            }
+        };
+        open_beneath(&inner.descriptor, file, file_flags())
     }
 
     fn unreadable(&self, place: &Place, error: Errno) -> Refusal {
@@ -140,22 +169,22 @@ fn file_flags() -> OFlags {
 }
 
 #[cfg(target_os = "linux")]
-fn open_beneath(root: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+fn open_beneath(root: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
     let resolve = ResolveFlags::BENEATH
         | ResolveFlags::NO_SYMLINKS
         | ResolveFlags::NO_MAGICLINKS
         | ResolveFlags::NO_XDEV;
-    match openat2(root, name, file_flags(), Mode::empty(), resolve) {
+    match openat2(root, name, flags, Mode::empty(), resolve) {
         // Old kernels do not know the call; sandboxes forbid it.
-        Err(Errno::NOSYS | Errno::PERM) => open_by_component(root, name),
+        Err(Errno::NOSYS | Errno::PERM) => open_by_component(root, name, flags),
         answer => answer,
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_beneath(root: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
-    open_by_component(root, name)
+fn open_beneath(root: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    open_by_component(root, name, flags)
 }
 
 #[cfg(target_os = "linux")]
@@ -182,11 +211,12 @@ fn own_times(_: &OwnedFd) -> bool {
 
 /// Opens `name`, which has no `..`, one component after the other. A mount inside the folder is not
 /// seen here; the listing sees it.
-fn open_by_component(root: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+fn open_by_component(root: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     match name.split_once('/') {
-        None => openat(root, name, file_flags(), Mode::empty()),
+        None => openat(root, name, flags, Mode::empty()),
         Some((first, rest)) => {
-            open_by_component(&openat(root, first, folder_flags(), Mode::empty())?, rest)
+            let inner = openat(root, first, folder_flags(), Mode::empty())?;
+            open_by_component(&inner, rest, flags)
         }
     }
 }
@@ -212,7 +242,7 @@ fn plain(stat: &Stat, place: impl Fn() -> Place) -> Result<(), Refusal> {
 struct Walk<'a> {
     folder: &'a Folder,
     device: u64,
-    listing: Listing,
+    files: Vec<(String, u64)>,
     entries: usize,
 }
 
@@ -271,9 +301,14 @@ impl Walk<'_> {
             let found = format!("{length} bytes of which {on_disk} are stored");
             return Err(SPARSE.at(place(), "a file without large holes", found));
         }
-        self.listing.insert(full, length);
+        self.files.push((full, length));
         Ok(())
     }
+}
+
+/// The refusal of a file whose bytes are not the wanted ones.
+pub fn wrong_digest(place: Place, wanted: Digest, found: Digest) -> Refusal {
+    WRONG_DIGEST.at(place, format!("sha256 {wanted}"), found.to_string())
 }
 
 /// The device of a file; its type differs between systems.
@@ -325,13 +360,14 @@ impl fmt::Display for Stamp {
 
 /// One file of a bundle, opened once; all that is known about it comes from this descriptor.
 #[derive(Debug)]
-pub struct OpenFile {
+pub struct OpenFile<'a> {
+    folder: &'a Folder,
+    name: &'a str,
     file: File,
-    place: Place,
     stamp: Stamp,
 }
 
-impl OpenFile {
+impl OpenFile<'_> {
     /// Its length when it was opened.
     pub fn length(&self) -> u64 {
         self.stamp.length
@@ -343,8 +379,8 @@ impl OpenFile {
     }
 
     /// Its place.
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn place(&self) -> Place {
+        self.folder.place(self.name)
     }
 
     /// Hashes it, showing each piece to `watch`, with a thread that is `spare`; refuses a file that changes
@@ -366,17 +402,34 @@ impl OpenFile {
         Ok(digest)
     }
 
-    /// Reads it whole; refuses more than `cap` bytes before reading.
+    /// Reads it whole; refuses more than `cap` bytes before reading, and a file that changes meanwhile.
     pub fn read(mut self, cap: usize) -> Result<Vec<u8>, Refusal> {
+        let bytes = self.bytes(cap)?;
+        self.unchanged(bytes.len() as u64)?;
+        Ok(bytes)
+    }
+
+    /// Reads it whole, at most `cap` bytes with the digest `wanted`. Bytes that have it are those that were
+    /// meant, whatever happens to the file meanwhile; only where they differ is it asked why.
+    pub fn read_as(mut self, wanted: Digest, cap: usize) -> Result<Vec<u8>, Refusal> {
+        let bytes = self.bytes(cap)?;
+        let found = Digest::of(&bytes);
+        if found != wanted {
+            self.unchanged(bytes.len() as u64)?;
+            return Err(wrong_digest(self.place(), wanted, found));
+        }
+        Ok(bytes)
+    }
+
+    fn bytes(&mut self, cap: usize) -> Result<Vec<u8>, Refusal> {
         let length = self.length();
         if length > cap as u64 {
             let (expected, found) = (format!("at most {cap} bytes"), format!("{length} bytes"));
-            return Err(TOO_LARGE.at(self.place, expected, found));
+            return Err(TOO_LARGE.at(self.place(), expected, found));
         }
         let mut bytes = Vec::with_capacity(length as usize);
         let read = (&mut self.file).take(length).read_to_end(&mut bytes);
         read.map_err(|error| self.unreadable(&error))?;
-        self.unchanged(bytes.len() as u64)?;
         Ok(bytes)
     }
 
@@ -386,11 +439,11 @@ impl OpenFile {
             return Ok(());
         }
         let expected = format!("{} bytes that stay as they are", self.stamp.length);
-        Err(CHANGED_WHILE_READ.at(self.place.clone(), expected, "a file that is being written"))
+        Err(CHANGED_WHILE_READ.at(self.place(), expected, "a file that is being written"))
     }
 
     fn unreadable(&self, error: &std::io::Error) -> Refusal {
-        UNREADABLE.at(self.place.clone(), "a readable file", error.to_string())
+        UNREADABLE.at(self.place(), "a readable file", error.to_string())
     }
 }
 
@@ -420,11 +473,12 @@ mod tests {
         std::os::unix::fs::symlink("x", root.join("real/y")).unwrap();
         let folder = Folder::open(root, "b").unwrap();
         for open in [open_beneath, open_by_component] {
-            assert!(open(&folder.root, "real/x").is_ok());
+            assert!(open(&folder.root, "real/x", file_flags()).is_ok());
             for linked in ["link/x", "real/y"] {
-                assert!(open(&folder.root, linked).is_err(), "{linked}");
+                assert!(open(&folder.root, linked, file_flags()).is_err(), "{linked}");
             }
         }
+        assert_eq!(folder.file("link/x").unwrap_err().code.id, "bundle::not-regular");
         assert_eq!(folder.file("real/y").unwrap_err().code.id, "bundle::not-regular");
         assert_eq!(folder.file("real/x").unwrap().read(1).unwrap(), b"1");
         assert_eq!(

@@ -5,16 +5,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use itertools::EitherOrBoth::{Both, Left, Right};
+use itertools::Itertools;
+
 use super::cache::Recalled;
 use super::chain::METRICS;
-use super::folder::{Folder, Listing, OpenFile};
+use super::folder::{Folder, Listing, OpenFile, wrong_digest};
 use super::lines::LinesReader;
 use super::manifest::{self, Manifest, Oxum};
 use super::receipt::{RECEIPT, Statement};
 use super::weights::{Holdings, WeightsReader};
 use super::{
-    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin, Reading,
-    UNFINISHED, WRONG_BUNDLE, WRONG_DIGEST, WRONG_SIZE, agree, canonical, facts, name, opaque,
+    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, Files, MISSING_FILE, NOT_A_BAG, Origin,
+    Reading, UNFINISHED, WRONG_BUNDLE, WRONG_SIZE, agree, canonical, facts, name, opaque,
 };
 use crate::digest::Digest;
 use crate::parallel::{self, Allowance, Spare};
@@ -52,16 +55,17 @@ pub fn load(
     let parsing = Allowance::of(PARSED_AT_ONCE);
     let reader = Reader { folder, listing, holdings: Mutex::default(), parsing };
     let TagFiles { digest, mut tags, payload: manifest } = reader.tag_files(pin)?;
-    reader.same_files(&manifest)?;
-    let receipt_document = reader.receipt(&manifest)?;
+    let files = reader.files(manifest)?;
+    let receipt_document = reader.receipt(&files)?;
     let statement = Statement::parse(&receipt_document)?;
-    agree::declared(&receipt_document, &statement, &manifest, &reader.listing)?;
-    agree::named_files(&receipt_document, &statement.receipt, &manifest, name)?;
-    let origins = agree::origins(&receipt_document, &statement.receipt, &manifest)?;
+    agree::declared(&receipt_document, &statement, &files)?;
+    agree::named_files(&receipt_document, &statement.receipt, &files, name)?;
+    let origins = agree::origins(&receipt_document, &statement.receipt, &files)?;
     let recalled = reading.cache.map(|cache| cache.recall(digest, &reader.folder)).transpose()?;
-    reader.payload(&manifest, reading.threads, recalled.as_ref())?;
+    reader.payload(&files, reading.threads, recalled.as_ref())?;
     let spared = recalled.map_or(0, Recalled::keep);
-    let holdings = reader.holdings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let signature = reader.signature()?;
+    let holdings = reader.holdings.into_inner().unwrap_or_else(PoisonError::into_inner);
     agree::declared_counts(&receipt_document, &statement.receipt, &holdings)?;
     tags.insert(manifest::TAGS.to_owned(), digest);
     let mut bundle = Bundle {
@@ -69,12 +73,12 @@ pub fn load(
         digest,
         receipt: statement.receipt,
         receipt_document,
-        files: reader.files(&manifest),
+        files,
         facts: Vec::new(),
         fact_index: HashMap::new(),
         origins,
         tags,
-        signature: reader.signature()?,
+        signature,
         folder: reader.folder,
         spared,
     };
@@ -107,14 +111,6 @@ pub fn read_receipt(path: &Path, shown: &str) -> Result<Document, Refusal> {
     Document::parse_json(Source::new(folder.place(RECEIPT).file, bytes)?)
 }
 
-/// Refuses a digest that is not the wanted one.
-pub fn same_digest(place: Place, wanted: Digest, found: Digest) -> Result<(), Refusal> {
-    if wanted == found {
-        return Ok(());
-    }
-    Err(WRONG_DIGEST.at(place, format!("sha256 {wanted}"), found.to_string()))
-}
-
 /// What the tag files say.
 struct TagFiles {
     /// The digest of the bundle, which is that of the tag manifest.
@@ -137,7 +133,8 @@ struct Reader {
 impl Reader {
     /// Reads and checks the tag files.
     fn tag_files(&self, pin: Option<&Digest>) -> Result<TagFiles, Refusal> {
-        let (tags, digest) = self.source(manifest::TAGS)?;
+        let tags = self.source(manifest::TAGS, |file| file.read(DOCUMENT_CAP))?;
+        let digest = Digest::of(tags.text().as_bytes());
         if let Some(pin) = pin.filter(|pin| **pin != digest) {
             let place = self.folder.own_place();
             return Err(WRONG_BUNDLE.at(place, pin.prefixed(), digest.prefixed()));
@@ -154,9 +151,7 @@ impl Reader {
                 let place = self.folder.place(manifest::TAGS);
                 return Err(MISSING_FILE.at(place, format!("a line for `{name}`"), "none"));
             };
-            let (source, found) = self.source(name)?;
-            same_digest(self.folder.place(name), *wanted, found)?;
-            Ok(source)
+            self.source(name, |file| file.read_as(*wanted, DOCUMENT_CAP))
         });
         manifest::check_declaration(&declaration?)?;
         let sizes = || self.listing.iter().filter(|(name, _)| name.starts_with("data/"));
@@ -165,42 +160,59 @@ impl Reader {
         Ok(TagFiles { digest, tags, payload: manifest::parse(&payload?)? })
     }
 
-    /// A small text file of the bundle and its digest.
-    fn source(&self, name: &str) -> Result<(Source, Digest), Refusal> {
+    /// A small text file of the bundle, read by `read`.
+    fn source(
+        &self,
+        name: &str,
+        read: impl FnOnce(OpenFile<'_>) -> Result<Vec<u8>, Refusal>,
+    ) -> Result<Source, Refusal> {
         if !self.listing.contains_key(name) {
             return Err(MISSING_FILE.at(self.folder.place(name), "this file", "nothing"));
         }
-        let bytes = self.folder.file(name)?.read(DOCUMENT_CAP)?;
-        let digest = Digest::of(&bytes);
-        Ok((Source::new(self.folder.place(name).file, bytes)?, digest))
+        let file = self.folder.file(name)?;
+        Source::new(file.place().file, read(file)?)
     }
 
-    /// The files on disk are those of the manifest and the tag files, no more and no fewer.
-    fn same_files(&self, manifest: &Manifest) -> Result<(), Refusal> {
-        for name in self.listing.keys() {
-            let tag = manifest::LISTED_TAGS.contains(&name.as_str())
+    /// The payload files: those that the manifest lists, which are on the disk beside the tag files, no more
+    /// and no fewer.
+    fn files(&self, manifest: Manifest) -> Result<Files, Refusal> {
+        let mut files = Vec::with_capacity(manifest.len());
+        let mut fault = None;
+        let tag = |name: &str| {
+            manifest::LISTED_TAGS.contains(&name)
                 || name == manifest::TAGS
-                || name == manifest::SIGNATURE;
-            if !tag && !manifest.contains_key(name) {
-                let place = self.folder.place(name);
-                return Err(EXTRA_FILE.at(place, "a file that the manifest lists", "this file"));
+                || name == manifest::SIGNATURE
+        };
+        let held = self.listing.iter().filter(|(name, _)| !tag(name));
+        for pair in held.merge_join_by(manifest, |held, listed| held.0.cmp(&listed.0)) {
+            match pair {
+                Left((name, _)) => {
+                    let place = self.folder.place(name);
+                    return Err(EXTRA_FILE.at(
+                        place,
+                        "a file that the manifest lists",
+                        "this file",
+                    ));
+                }
+                Both((_, &bytes), (name, digest)) if name.starts_with("data/") => {
+                    files.push((name, File { bytes, digest, document: OnceLock::new() }));
+                }
+                Both(_, (name, _)) | Right((name, _)) => fault = fault.or(Some(name)),
             }
         }
-        for name in manifest.keys() {
-            if !name.starts_with("data/") {
-                let place = self.folder.place(manifest::PAYLOAD);
-                return Err(EXTRA_FILE.at(
-                    place,
-                    "names that begin with `data/`",
-                    format!("`{name}`"),
-                ));
-            }
-            if !self.listing.contains_key(name) {
+        // What nobody lists is told before what is missing.
+        match fault {
+            None => Ok(files.into_iter().collect()),
+            Some(name) if name.starts_with("data/") => {
                 let expected = "a file that the manifest lists";
-                return Err(MISSING_FILE.at(self.folder.place(name), expected, "nothing"));
+                Err(MISSING_FILE.at(self.folder.place(&name), expected, "nothing"))
+            }
+            Some(name) => {
+                let place = self.folder.place(manifest::PAYLOAD);
+                let expected = "names that begin with `data/`";
+                Err(EXTRA_FILE.at(place, expected, format!("`{name}`")))
             }
         }
-        Ok(())
     }
 
     /// The bytes of the signature, where there is one.
@@ -209,12 +221,11 @@ impl Reader {
         held.then(|| self.folder.file(manifest::SIGNATURE)?.read(DOCUMENT_CAP)).transpose()
     }
 
-    fn receipt(&self, manifest: &Manifest) -> Result<Document, Refusal> {
-        let Some(wanted) = manifest.get(RECEIPT) else {
+    fn receipt(&self, files: &Files) -> Result<Document, Refusal> {
+        let Some(wanted) = files.get(RECEIPT) else {
             return Err(MISSING_FILE.at(self.folder.place(RECEIPT), "a receipt", "none"));
         };
-        let (source, found) = self.source(RECEIPT)?;
-        same_digest(self.folder.place(RECEIPT), *wanted, found)?;
+        let source = self.source(RECEIPT, |file| file.read_as(wanted.digest, DOCUMENT_CAP))?;
         let document = Document::parse_json(source)?;
         canonical::check(&document)?;
         Ok(document)
@@ -224,42 +235,38 @@ impl Reader {
     /// that of the first file by name.
     fn payload(
         &self,
-        manifest: &Manifest,
+        files: &Files,
         threads: usize,
         recalled: Option<&Recalled<'_>>,
     ) -> Result<(), Refusal> {
-        let files: Vec<_> = manifest.iter().filter(|(name, _)| *name != RECEIPT).collect();
+        let mut others = Vec::with_capacity(files.len());
+        others.extend(files.iter().filter(|(name, _)| *name != RECEIPT));
         // Small files stay in the order of their names, which is about the order on the disk.
-        let weight = |(name, _): &(&String, _)| self.length(name) / WEIGHTY;
-        parallel::first_error(&files, threads, weight, |(name, wanted), spare| {
-            self.payload_file(name, **wanted, recalled, spare)
+        let weight = |(_, listed): &(_, &File)| listed.bytes / WEIGHTY;
+        parallel::first_error(&others, threads, weight, |(name, listed), spare| {
+            self.payload_file(name, listed, recalled, spare)
         })
-    }
-
-    /// The length of a file when the folder was listed.
-    fn length(&self, name: &str) -> u64 {
-        self.listing.get(name).copied().unwrap_or_default()
     }
 
     /// Opens one file, and reads it unless it is the very file that was read before.
     fn payload_file(
         &self,
         name: &str,
-        wanted: Digest,
+        listed: &File,
         recalled: Option<&Recalled<'_>>,
         spare: &Spare,
     ) -> Result<(), Refusal> {
         let file = self.folder.file(name)?;
-        let listed = self.length(name);
-        if file.length() != listed {
+        let File { bytes, digest, .. } = listed;
+        if file.length() != *bytes {
             let found = format!("{} bytes", file.length());
-            return Err(WRONG_SIZE.at(self.folder.place(name), format!("{listed} bytes"), found));
+            return Err(WRONG_SIZE.at(self.folder.place(name), format!("{bytes} bytes"), found));
         }
         let stamp = file.stamp();
         let holdings = match recalled.and_then(|recalled| recalled.seen(name, &stamp)) {
             Some(holdings) => holdings,
             None => {
-                let holdings = self.read(name, file, wanted, spare)?;
+                let holdings = self.read(name, file, *digest, spare)?;
                 if let Some(recalled) = recalled {
                     recalled.add(name, &stamp, holdings.clone());
                 }
@@ -277,62 +284,54 @@ impl Reader {
     fn read(
         &self,
         name: &str,
-        file: OpenFile,
+        file: OpenFile<'_>,
         wanted: Digest,
         spare: &Spare,
     ) -> Result<Option<Holdings>, Refusal> {
-        let place = file.place().clone();
         let passing = match name.rsplit('.').next() {
             Some("json" | "toml" | "csv") => {
                 return self.document(name, file, wanted).map(|()| None);
             }
-            Some("safetensors") => Passing::Weights(WeightsReader::new(place, file.length())),
-            Some("jsonl") => Passing::Lines(LinesReader::new(place, name == METRICS)),
+            Some("safetensors") => {
+                Passing::Weights(WeightsReader::new(file.place(), file.length()))
+            }
+            Some("jsonl") => Passing::Lines(LinesReader::new(file.place(), name == METRICS)),
             _ => Passing::Opaque,
         };
         stream(file, wanted, spare, passing, &self.parsing)
     }
 
     /// Reads, hashes and parses one document, and lets go of it: a bundle may hold many.
-    fn document(&self, name: &str, file: OpenFile, wanted: Digest) -> Result<(), Refusal> {
-        let place = file.place().clone();
+    fn document(&self, name: &str, file: OpenFile<'_>, wanted: Digest) -> Result<(), Refusal> {
         let _turn = self.parsing.take(usize::try_from(file.length()).unwrap_or(usize::MAX));
-        let bytes = file.read(DOCUMENT_CAP)?;
-        same_digest(place.clone(), wanted, Digest::of(&bytes))?;
-        opaque::refuse_start(&place, &bytes)?;
-        let document = Document::parse(Source::new(place.file, bytes)?)?;
+        let bytes = file.read_as(wanted, DOCUMENT_CAP)?;
+        let place = || self.folder.place(name);
+        opaque::refuse_start(place, &bytes)?;
+        let document = Document::parse(Source::new(place().file, bytes)?)?;
         if name.ends_with(".json") {
             canonical::check(&document)?;
         }
         Ok(())
     }
-
-    fn files(&self, manifest: &Manifest) -> BTreeMap<String, File> {
-        let file = |name: &String, digest: &Digest| File {
-            bytes: self.length(name),
-            digest: *digest,
-            document: OnceLock::new(),
-        };
-        manifest.iter().map(|(name, digest)| (name.clone(), file(name, digest))).collect()
-    }
 }
 
 /// Hashes a file of any length; weights are judged while they pass by.
 fn stream(
-    file: OpenFile,
+    file: OpenFile<'_>,
     wanted: Digest,
     spare: &Spare,
     mut passing: Passing,
     parsing: &Allowance,
 ) -> Result<Option<Holdings>, Refusal> {
-    let place = file.place().clone();
+    let place = file.place();
+    let at = || place.clone();
     let mut first = true;
     let mut fault = None;
     let mut tail = opaque::Tail::of(file.length());
     let found = file.hash(spare, |piece| {
         let weights = matches!(passing, Passing::Weights(_));
         if std::mem::take(&mut first) && !(weights && looks_like_safetensors(piece)) {
-            opaque::refuse_start(&place, piece)?;
+            opaque::refuse_start(at, piece)?;
         }
         // A changed byte is a wrong digest, whatever else it breaks: the whole file is hashed first.
         if fault.is_none() {
@@ -341,8 +340,10 @@ fn stream(
         tail.feed(piece);
         Ok(())
     })?;
-    same_digest(place.clone(), wanted, found)?;
-    tail.finish(&place)?;
+    if found != wanted {
+        return Err(wrong_digest(at(), wanted, found));
+    }
+    tail.finish(at)?;
     fault.map_or_else(|| passing.finish(), Err)
 }
 

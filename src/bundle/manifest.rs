@@ -24,31 +24,39 @@ pub const STATE: &str = "state.json";
 /// The tag files that the tag manifest lists, in order.
 pub const LISTED_TAGS: [&str; 3] = [INFO, DECLARATION, PAYLOAD];
 
+/// How many digits a digest has.
+const DIGITS: usize = 64;
+
 /// Digests by file name.
 pub type Manifest = BTreeMap<String, Digest>;
 
 /// Parses a manifest: `digest`, two spaces, name, line feed.
 pub fn parse(source: &Source) -> Result<Manifest, Refusal> {
-    let mut manifest = Manifest::new();
+    let lines = || source.text().split_inclusive('\n');
+    let mut entries = Vec::with_capacity(lines().count());
     let mut start = 0;
-    for line in source.text().split_inclusive('\n') {
+    for line in lines() {
         let place = || source.place(start..start + line.len());
-        let entry = line
-            .strip_suffix('\n')
-            .and_then(|line| line.split_once("  "))
-            .and_then(|(digest, name)| Some((Digest::parse_hex(digest)?, name)));
+        let entry =
+            line.strip_suffix('\n').and_then(|line| line.split_at_checked(DIGITS)).and_then(
+                |(digest, name)| Some((Digest::parse_hex(digest)?, name.strip_prefix("  ")?)),
+            );
         let Some((digest, name)) = entry else {
             let expected = "64 lower-case hexadecimal digits, two spaces, a name, a line feed";
             let found: String = line.chars().take(100).collect();
             return Err(BAD_MANIFEST.at(place(), expected, format!("`{}`", found.escape_debug())));
         };
         name::check(name, place)?;
-        if manifest.insert(name.to_owned(), digest).is_some() {
-            return Err(DUPLICATE_NAME.at(place(), "each name once", format!("`{name}` again")));
-        }
+        entries.push((name.to_owned(), digest));
         start += line.len();
     }
-    Ok(manifest)
+    name::distinct(entries).map_err(|at| {
+        let start = lines().take(at).map(str::len).sum();
+        let line = lines().nth(at).unwrap_or_default();
+        let name = line.get(DIGITS..).unwrap_or_default().trim();
+        let place = source.place(start..start + line.len());
+        DUPLICATE_NAME.at(place, "each name once", format!("`{name}` again"))
+    })
 }
 
 /// Writes a manifest, sorted by name.

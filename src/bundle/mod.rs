@@ -127,7 +127,7 @@ pub struct Bundle {
     folder: folder::Folder,
     receipt: Receipt,
     receipt_document: Document,
-    files: BTreeMap<String, File>,
+    files: Files,
     facts: Vec<Fact>,
     fact_index: std::collections::HashMap<String, usize>,
     origins: BTreeMap<String, String>,
@@ -135,6 +135,9 @@ pub struct Bundle {
     signature: Option<Vec<u8>>,
     spared: usize,
 }
+
+/// The payload files of a bundle by name.
+type Files = BTreeMap<String, File>;
 
 /// One payload file of a bundle.
 #[derive(Debug)]
@@ -300,8 +303,6 @@ impl Bundle {
     }
 
     fn verified_bytes(&self, file: &str, known: &File, cap: usize) -> Result<Vec<u8>, Refusal> {
-        let bytes = self.folder.file(file)?.read(cap)?;
-        load::same_digest(self.place(file), known.digest, Digest::of(&bytes))?;
-        Ok(bytes)
+        self.folder.file(file)?.read_as(known.digest, cap)
     }
 }

@@ -1,6 +1,7 @@
 //! What a file in a bundle may be called, so that every tool on every system means the same file.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{AMBIGUOUS_ORDER, BAD_NAME, CASE_CLASH, HIDDEN_FILE, OPAQUE_FORMAT};
 use crate::source::{Place, Refusal};
@@ -32,7 +33,7 @@ pub fn check(name: &str, place: impl Fn() -> Place) -> Result<(), Refusal> {
     if name.len() > NAME_CAP {
         return Err(bad(&format!("a name of at most {NAME_CAP} bytes")));
     }
-    if name.split('/').count() > DEPTH_CAP {
+    if name.bytes().filter(|byte| *byte == b'/').count() >= DEPTH_CAP {
         return Err(bad(&format!("at most {DEPTH_CAP} components")));
     }
     for component in name.split('/') {
@@ -56,22 +57,28 @@ pub fn check(name: &str, place: impl Fn() -> Place) -> Result<(), Refusal> {
     }
     let file = name.rsplit('/').next().unwrap_or(name);
     let Some((_, ending)) = file.rsplit_once('.') else { return Ok(()) };
-    let small = ending.to_ascii_lowercase();
-    if OPAQUE_ENDINGS.contains(&small.as_str()) {
+    let is_ending = |known: &&str| known.eq_ignore_ascii_case(ending);
+    if OPAQUE_ENDINGS.iter().any(is_ending) {
         return Err(OPAQUE_FORMAT.at(place(), "no pickle and no archive", shown(name)));
     }
-    if READ_ENDINGS.contains(&small.as_str()) && small != ending {
-        return Err(bad(&format!("the ending `.{small}` in small letters")));
+    match READ_ENDINGS.iter().copied().find(is_ending) {
+        Some(small) if small != ending => {
+            Err(bad(&format!("the ending `.{small}` in small letters")))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn is_device(component: &str) -> bool {
-    let stem = component.split('.').next().unwrap_or(component).to_ascii_lowercase();
-    let numbered = |name: &&str| {
-        stem.strip_prefix(*name).is_some_and(|rest| matches!(rest.as_bytes(), [b'1'..=b'9']))
-    };
-    DEVICES.contains(&stem.as_str()) || NUMBERED_DEVICES.iter().any(numbered)
+    let stem = component.split('.').next().unwrap_or(component);
+    match stem.split_at_checked(3) {
+        Some((name, "")) => DEVICES.iter().any(|device| device.eq_ignore_ascii_case(name)),
+        Some((name, rest)) => {
+            matches!(rest.as_bytes(), [b'1'..=b'9'])
+                && NUMBERED_DEVICES.iter().any(|device| device.eq_ignore_ascii_case(name))
+        }
+        None => false,
+    }
 }
 
 /// A name cut to a length that fits a message.
@@ -81,6 +88,27 @@ fn shown(name: &str) -> String {
     format!("`{}{more}`", cut.escape_debug())
 }
 
+/// The text in small letters.
+fn lower(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        text.to_ascii_lowercase().into()
+    } else {
+        text.into()
+    }
+}
+
+/// Entries in the order of a text as a map of them, or the position of the first that repeats a name.
+pub fn distinct<N: Ord, V>(entries: Vec<(N, V)>) -> Result<BTreeMap<N, V>, usize> {
+    let mut names = entries.iter().map(|(name, _)| name);
+    if !names.clone().is_sorted_by(|first, second| first < second) {
+        let mut seen = BTreeSet::new();
+        if let Some(again) = names.position(|name| !seen.insert(name)) {
+            return Err(again);
+        }
+    }
+    Ok(entries.into_iter().collect())
+}
+
 /// Checks names as a set: none may differ from another only in case, and sorting them by text must
 /// be sorting them by components, because signers do one or the other.
 pub fn check_set<'a>(
@@ -88,11 +116,15 @@ pub fn check_set<'a>(
     place: impl Fn(&str) -> Place,
 ) -> Result<(), Refusal> {
     let mut names: Vec<&str> = names.collect();
-    let mut folded: HashMap<String, &str> = HashMap::new();
+    let mut folded: HashMap<Cow<'_, str>, &str> = HashMap::with_capacity(names.len());
+    let mut last = "";
     for name in &names {
+        // The folders that the name before lies in are known.
+        let shared = std::iter::zip(name.bytes(), last.bytes()).take_while(|(a, b)| a == b).count();
+        last = name;
         let ends = name.match_indices('/').map(|(at, _)| at).chain([name.len()]);
-        for prefix in ends.filter_map(|end| name.get(..end)) {
-            let first = *folded.entry(prefix.to_ascii_lowercase()).or_insert(prefix);
+        for prefix in ends.filter(|end| *end >= shared).filter_map(|end| name.get(..end)) {
+            let first = *folded.entry(lower(prefix)).or_insert(prefix);
             if first != prefix {
                 let expected = "names that differ in more than case";
                 let found = format!("`{first}` and `{prefix}`");

@@ -39,7 +39,7 @@ const ZIP_END: usize = 22;
 const ZIP_TAIL: usize = ZIP_END + u16::MAX as usize;
 
 /// Refuses a file that begins as pickles and archives do, whatever it is called.
-pub fn refuse_start(place: &Place, start: &[u8]) -> Result<(), Refusal> {
+pub fn refuse_start(place: impl Fn() -> Place, start: &[u8]) -> Result<(), Refusal> {
     let known = STARTS.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, what)| *what);
     let what = match known {
         Some(what) => what,
@@ -48,11 +48,11 @@ pub fn refuse_start(place: &Place, start: &[u8]) -> Result<(), Refusal> {
         None if is_tar(start) => "a tar archive",
         None => return Ok(()),
     };
-    Err(refusal(place, what))
+    Err(refusal(place(), what))
 }
 
-fn refusal(place: &Place, what: &str) -> Refusal {
-    OPAQUE_FORMAT.at(place.clone(), "no pickle and no archive", what)
+fn refusal(place: Place, what: &str) -> Refusal {
+    OPAQUE_FORMAT.at(place, "no pickle and no archive", what)
 }
 
 fn is_bzip2(start: &[u8]) -> bool {
@@ -177,7 +177,7 @@ impl Tail {
     }
 
     /// Refuses a file that ends as a ZIP archive does.
-    pub fn finish(&self, place: &Place) -> Result<(), Refusal> {
+    pub fn finish(&self, place: impl Fn() -> Place) -> Result<(), Refusal> {
         let ends = |(at, record): (usize, &[u8])| {
             let comment = record.get(20..).map(|field| field.iter().rev());
             let comment = comment.map(|field| field.fold(0, |sum, b| sum << 8 | usize::from(*b)));
@@ -185,7 +185,7 @@ impl Tail {
                 && comment.is_some_and(|length| at + ZIP_END + length == self.held.len())
         };
         match self.held.windows(ZIP_END).enumerate().any(ends) {
-            true => Err(refusal(place, "a ZIP archive behind other bytes")),
+            true => Err(refusal(place(), "a ZIP archive behind other bytes")),
             false => Ok(()),
         }
     }
@@ -196,8 +196,8 @@ mod tests {
     use super::*;
 
     fn found(bytes: &[u8]) -> String {
-        let place = Place::file("x.dat");
-        refuse_start(&place, bytes).map_or_else(|refusal| refusal.found.clone(), |()| String::new())
+        let place = || Place::file("x.dat");
+        refuse_start(place, bytes).map_or_else(|refusal| refusal.found.clone(), |()| String::new())
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
         let read = |bytes: &[u8], step: usize| {
             let mut tail = Tail::of(bytes.len() as u64);
             bytes.chunks(step).for_each(|piece| tail.feed(piece));
-            tail.finish(&Place::file("x.dat")).is_err()
+            tail.finish(|| Place::file("x.dat")).is_err()
         };
         for before in [0, 1, 5, 200_000] {
             let hidden = [&vec![b'x'; before][..], &archive].concat();

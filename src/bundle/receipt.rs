@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::record::{Field, Open, record};
-use super::{BAD_ORIGIN, DUPLICATE_NAME, WRONG_FIELD_FOR_ORIGIN, WRONG_SCHEMA};
+use super::{BAD_ORIGIN, DUPLICATE_NAME, WRONG_FIELD_FOR_ORIGIN, WRONG_SCHEMA, name};
 use crate::digest::{Digest, NotCanonical, canonical};
 use crate::source::{Document, Node, Refusal};
 
@@ -336,15 +336,19 @@ impl Statement {
         let root = document.root();
         constant(root, "_type", STATEMENT)?;
         constant(root, "predicateType", PREDICATE)?;
-        let mut subjects = BTreeMap::new();
-        for subject in root.required("subject")?.items()? {
+        let items = root.required("subject")?.items()?;
+        let mut names = Vec::with_capacity(items.len());
+        let mut subjects = Vec::with_capacity(items.len());
+        for subject in items {
             let name = subject.required("name")?;
             let digest = Digest::read(subject.required("digest")?.required("sha256")?)?;
-            if subjects.insert(name.text()?.to_owned(), digest).is_some() {
-                let found = format!("`{}` again", name.text()?);
-                return Err(DUPLICATE_NAME.at(name.place(), "each subject once", found));
-            }
+            names.push(name);
+            subjects.push((name.text()?.to_owned(), digest));
         }
+        let subjects = name::distinct(subjects).map_err(|at| {
+            let found = format!("`{}` again", names[at].text().unwrap_or_default());
+            DUPLICATE_NAME.at(names[at].place(), "each subject once", found)
+        })?;
         let receipt = Receipt::parse(root.required("predicate")?)?;
         Ok(Self { subjects, receipt })
     }

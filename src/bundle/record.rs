@@ -133,7 +133,12 @@ impl<T: Field> Field for Option<T> {
 
 impl<T: Field> Field for Vec<T> {
     fn read(node: Node<'_>) -> Result<Self, Refusal> {
-        node.items()?.map(T::read).collect()
+        let items = node.items()?;
+        let mut read = Vec::with_capacity(items.len());
+        for item in items {
+            read.push(T::read(item)?);
+        }
+        Ok(read)
     }
     fn absent() -> Option<Self> {
         Some(Self::new())

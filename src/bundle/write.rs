@@ -74,8 +74,8 @@ impl<'a> BundleWriter<'a> {
         let mut writer = Self::resume_on(disk, path)?;
         let listing = writer.payload()?;
         let (mut files, mut oxum) = writer.settled(&listing)?;
-        let (folder, shown) = (&writer.folder, writer.folder.display().to_string());
-        let receipt = Folder::open(folder, &shown)?.file(RECEIPT)?;
+        let folder = Folder::open(&writer.folder, &writer.folder.display().to_string())?;
+        let receipt = folder.file(RECEIPT)?;
         oxum.bytes += receipt.length();
         oxum.files += 1;
         files.insert(RECEIPT.to_owned(), receipt.hash(&Spare::default(), |_| Ok(()))?);
@@ -154,11 +154,10 @@ impl<'a> BundleWriter<'a> {
     /// Makes payload files durable; answers their digests, and how much they are.
     fn settled(&mut self, listing: &Listing) -> Result<(Manifest, Oxum), Refusal> {
         let mut files = Manifest::new();
-        let shown = self.folder.display().to_string();
+        let folder = Folder::open(&self.folder, &self.folder.display().to_string())?;
         for name in listing.keys() {
             self.sync(name)?;
-            let file = Folder::open(&self.folder, &shown)?.file(name)?;
-            files.insert(name.clone(), file.hash(&Spare::default(), |_| Ok(()))?);
+            files.insert(name.clone(), folder.file(name)?.hash(&Spare::default(), |_| Ok(()))?);
         }
         Ok((files, Oxum { bytes: listing.values().sum(), files: listing.len() }))
     }

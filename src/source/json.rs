@@ -17,8 +17,10 @@ use super::{
 
 /// Every integer up to this one is the same in every reader of JSON.
 const EXACT_INTEGERS: u64 = 1 << 53;
-/// Up to this many keys are compared one by one.
-const FEW_KEYS: usize = 16;
+/// Up to this many keys are compared one by one, and room is made at once for as many values.
+const FEW: usize = 32;
+/// About how many bytes an element of a long list has: a list that grows step by step is moved each time.
+const BYTES: usize = 64;
 
 /// Parses the one document that stands in `range`.
 pub fn parse(source: &Source, range: Range<usize>) -> Result<Value, Refusal> {
@@ -53,7 +55,8 @@ fn grammar(source: &Source, start: usize, text: &str, error: &serde_json::Error)
         .take(error.line().saturating_sub(1))
         .map(str::len)
         .sum::<usize>();
-    let at = (start + line_start + error.column().saturating_sub(1)).min(source.text().len());
+    // In column 0 stands the line feed before.
+    let at = (start + line_start + error.column()).saturating_sub(1).min(source.text().len());
     let message = error.to_string();
     let found = message.split(" at line ").next().unwrap_or(&message).to_owned();
     SYNTAX.at(source.place(at..at + 1), "JSON", found)
@@ -76,7 +79,8 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(source: &'a Source) -> Self {
-        let (items, members) = (Vec::new(), Vec::new());
+        let room = (source.text().len() / BYTES).clamp(FEW, VALUE_CAP);
+        let (items, members) = (Vec::with_capacity(room), Vec::with_capacity(FEW));
         Self { source, at: 0, depth: 0, values: 0, items, members, stopped: None }
     }
 
@@ -177,16 +181,18 @@ impl<'a> DeserializeSeed<'a> for &mut Reader<'a> {
 /// The number `text`, which stands in `span`.
 fn number<'t>(source: &Source, span: Range<usize>, text: &'t str) -> Result<&'t str, Refusal> {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return match text.parse::<f64>() {
-            Ok(value) if value.is_finite() => Ok(text),
-            _ => Err(NOT_FINITE.at(source.place(span), "a finite number", format!("`{text}`"))),
-        };
-    }
-    if digits.parse::<u64>().is_ok_and(|value| value <= EXACT_INTEGERS) {
+    let integer = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if integer && digits.parse::<u64>().is_ok_and(|value| value <= EXACT_INTEGERS) {
         return Ok(text);
     }
-    Err(INEXACT_INTEGER.at(source.place(span), "an integer within 2^53", format!("`{text}`")))
+    if !text.parse::<f64>().is_ok_and(f64::is_finite) {
+        return Err(NOT_FINITE.at(source.place(span), "a finite number", format!("`{text}`")));
+    }
+    if integer {
+        let found = format!("`{text}`");
+        return Err(INEXACT_INTEGER.at(source.place(span), "an integer within 2^53", found));
+    }
+    Ok(text)
 }
 
 /// A string, with its place.
@@ -247,7 +253,7 @@ impl<'a> Visitor<'a> for List<'_, 'a> {
             reader.items.push(item);
         }
         reader.close();
-        Ok(Kind::Array(reader.items.drain(first..).collect()))
+        Ok(Kind::Array(reader.items.split_off(first)))
     }
 }
 
@@ -270,7 +276,7 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
             reader.members.push(Member { key: key.into(), key_span, value });
         }
         reader.close();
-        let members: Vec<Member> = reader.members.drain(first..).collect();
+        let members = reader.members.split_off(first);
         match repeated(&members) {
             None => Ok(Kind::Object(members)),
             Some(Member { key, key_span, .. }) => {
@@ -284,7 +290,7 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
 
 /// The first member with the key of an earlier one.
 fn repeated(members: &[Member]) -> Option<&Member> {
-    if members.len() <= FEW_KEYS {
+    if members.len() <= FEW {
         let earlier = |at: usize| members.iter().take(at);
         let again = |&(at, member): &(usize, &Member)| earlier(at).any(|m| m.key == member.key);
         return members.iter().enumerate().find(again).map(|(_, member)| member);
@@ -329,6 +335,9 @@ mod tests {
             ("01", "source::syntax"),
             ("+1", "source::syntax"),
             ("// c\n1", "source::syntax"),
+            ("0x10", "source::syntax"),
+            ("[1-2]", "source::syntax"),
+            ("{\"a\":1/* */}", "source::syntax"),
             ("\"\\ud800\"", "source::syntax"),
             ("\"a\nb\"", "source::syntax"),
         ] {
@@ -366,6 +375,12 @@ mod tests {
     fn a_complaint_points_at_its_character() {
         let refusal = refuse("{\n  \"a\": nuk\n}");
         assert_eq!((refusal.place.line, refusal.place.excerpt.as_str()), (2, "  \"a\": nuk"));
+        for (text, place) in
+            [("{\"a\":\"b\nc\"}", (1, 8)), ("{\"a\":\"\u{1}\"}", (1, 7)), ("[1,\n}", (2, 1))]
+        {
+            let refusal = refuse(text);
+            assert_eq!((refusal.place.line, refusal.place.column), place, "{text:?}");
+        }
     }
 
     /// Checks that each value stands where its place says.
