@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Effects, Style};
 
 use crate::outcome::{
     BundleReport, ClaimReport, Finding, LockDifference, PostReport, Referee, Report, Severity,
-    Summary, Verdict, Weight,
+    SignatureReport, Summary, Verdict, Weight,
 };
 
 use super::drawing::Drawing;
@@ -353,7 +353,7 @@ impl Text<'_> {
         }
     }
 
-    /// Findings that no entry above has shown: of the post itself, and warnings on verified claims.
+    /// Findings that nothing above has shown: of the post itself, and warnings on verified claims.
     fn remarks(&mut self, post: &PostReport, remarks: &Remarks) {
         let verdicts: HashMap<_, _> =
             post.claims.iter().map(|claim| (claim.id.as_str(), claim.outcome.verdict)).collect();
@@ -364,7 +364,8 @@ impl Text<'_> {
         let remarks: Vec<_> = remarks
             .all()
             .iter()
-            .filter(|f| !listed(f) && (self.options.verbose || f.severity != Severity::Note))
+            .filter(|f| !listed(f) && !of_signature(post, f))
+            .filter(|f| self.options.verbose || f.severity != Severity::Note)
             .collect();
         if remarks.is_empty() {
             return;
@@ -450,4 +451,13 @@ fn counts(summary: Summary) -> String {
 /// A finding in one line.
 fn remark(finding: &Finding) -> String {
     format!("{} [{}]", prose(&finding.message), finding.code.id)
+}
+
+/// Whether a finding tells what the part about signatures tells.
+fn of_signature(post: &PostReport, finding: &Finding) -> bool {
+    let mut held = post.bundles.iter().filter_map(|bundle| bundle.signature.as_ref());
+    let told = |signature: &SignatureReport| {
+        signature.code == Some(finding.code) && finding.message.ends_with(&signature.reason)
+    };
+    finding.claim.is_none() && held.any(told)
 }

@@ -69,7 +69,8 @@ pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec
                 format!("{key}, unchecked: {reason}")
             }
             (Verdict::Refuted, _) => {
-                said.push(format!("{}: refuted: {reason}", visible(&bundle.name)));
+                let code = signature.code.map_or(String::new(), |code| format!(" [{}]", code.id));
+                said.push(format!("{}: refuted: {reason}{code}", visible(&bundle.name)));
                 continue;
             }
         };

@@ -181,6 +181,10 @@ fn a_wrong_signature_is_named_where_no_key_is_pinned_and_refused_where_one_is() 
             );
             let (status, report) = verified(root, &[asked, &["--pubkey", "author.pub"]].concat());
             assert_eq!((status, refused(&report)), (2, vec![code]));
+            for form in [["--quiet"].as_slice(), &[], &["--verbose"]] {
+                let read = text(&repro(root, &[&["verify"], asked, form].concat()).stdout);
+                assert_eq!(read.matches(&format!("[{code}]")).count(), 1, "{read}");
+            }
         }
         let gate = repro(root, &["verify", "--post", "p", "--locked"]);
         assert_eq!(gate.status.code(), Some(2), "there is no lock file");
