@@ -56,7 +56,7 @@ fuzz() {
   while left=$((budget - $(total "$target" 2))) && [ "$left" -gt 0 ]; do
     status=0
     # shellcheck disable=SC2046
-    TIMEFORMAT='%U %S'; { time nice "$kept/$triple/release/$target" -max_total_time="$left" -timeout=10 \
+    TIMEFORMAT='%U %S'; { time nice "$kept/$triple/release/$target" -max_total_time="$left" -timeout=60 \
       -rss_limit_mb=1024 -max_len="$(longest "$target")" -dict="tests/fuzz/dictionaries/$target.dict" \
       -artifact_prefix="$kept/artifacts/$target/" -print_final_stats=1 \
       "$kept/corpus/$target" $(seeds "$target") 2>"$log" || status=$?; } 2>"$kept/runs/$target.time"
