@@ -40,6 +40,7 @@ pub mod report;
 pub mod rests;
 pub mod rng;
 pub mod scores;
+pub mod sha256;
 pub mod signature;
 pub mod source;
 pub mod spread;

@@ -42,27 +42,37 @@ pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R
     all.into_iter().map(|(_, result)| result).collect()
 }
 
+/// An item with its position.
+pub type Numbered<'t, T> = (usize, &'t T);
+
 /// Does `work` on items until it fails. Whatever the number of threads, the error is that of the first
 /// item in order: after an error only items before it are begun. The heaviest items are begun first, so
 /// that no thread is left alone with one at the end; those of equal weight are begun in their order.
+///
+/// `work` gets an item alone or, where more items have weight than there are threads, two of these, which it
+/// may do side by side. Its error is that of the first item of those that fail, with the item's position.
 pub fn first_error<T: Sync, E: Send>(
     items: &[T],
     threads: usize,
     weight: impl Fn(&T) -> u64,
-    work: impl Fn(&T, &Spare) -> Result<(), E> + Sync,
+    work: impl Fn(&[Numbered<'_, T>], &Spare) -> Result<(), (usize, E)> + Sync,
 ) -> Result<(), E> {
-    let mut order: Vec<(usize, &T)> = items.iter().enumerate().collect();
+    let mut order: Vec<Numbered<'_, T>> = items.iter().enumerate().collect();
     order.sort_by_key(|(_, item)| std::cmp::Reverse(weight(item)));
+    let (heavy, light) = order.split_at(order.partition_point(|(_, item)| weight(item) > 0));
+    let together = if heavy.len() > threads { 2 } else { 1 };
+    let groups: Vec<_> = heavy.chunks(together).chain(light.chunks(1)).collect();
     let (failed, spare) = (AtomicUsize::new(usize::MAX), Spare::default());
-    spare.add(threads.saturating_sub(items.len()));
-    let errors = on_threads(&order, threads, |queue| {
+    spare.add(threads.saturating_sub(groups.len()));
+    let errors = on_threads(&groups, threads, |queue| {
         let mut errors = Vec::new();
-        for (_, (at, item)) in queue {
-            if *at < failed.load(Ordering::Relaxed)
-                && let Err(error) = work(item, &spare)
+        for (_, group) in queue {
+            let first = group.iter().map(|(at, _)| *at).min();
+            if first < Some(failed.load(Ordering::Relaxed))
+                && let Err((at, error)) = work(group, &spare)
             {
-                failed.fetch_min(*at, Ordering::Relaxed);
-                errors.push((*at, error));
+                failed.fetch_min(at, Ordering::Relaxed);
+                errors.push((at, error));
             }
         }
         spare.add(1);
@@ -162,7 +172,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{Allowance, Spare, first_error, map};
+    use super::{Allowance, Numbered, Spare, first_error, map};
 
     #[test]
     fn no_more_is_taken_at_a_time_than_there_is() {
@@ -189,13 +199,22 @@ mod tests {
         assert!(map(&[0_u64; 0], 4, |item| *item).is_empty());
     }
 
+    /// Work on a group that fails where an item does.
+    fn each<T, E>(
+        one: impl Fn(&T) -> Result<(), E>,
+    ) -> impl Fn(&[Numbered<'_, T>], &Spare) -> Result<(), (usize, E)> {
+        move |group, _| {
+            let mut group = group.to_vec();
+            group.sort_by_key(|(at, _)| *at);
+            group.iter().try_for_each(|(at, item)| one(item).map_err(|error| (*at, error)))
+        }
+    }
+
     #[test]
     fn the_first_error_in_order_is_returned() {
         let items: Vec<u64> = (0..100).collect();
-        let from = |least: u64| {
-            move |item: &u64, _: &Spare| if *item < least { Ok(()) } else { Err(*item) }
-        };
-        let weights: [fn(&u64) -> u64; 3] = [|_| 1, |item| *item, |item| item % 7];
+        let from = |least: u64| each(move |item| if *item < least { Ok(()) } else { Err(*item) });
+        let weights: [fn(&u64) -> u64; 4] = [|_| 0, |_| 1, |item| *item, |item| item % 7];
         for weight in weights {
             for threads in [0, 1, 3, 200] {
                 let first = |least| first_error(&items, threads, weight, from(least));
@@ -208,29 +227,48 @@ mod tests {
     #[test]
     fn heavy_items_come_first_and_nothing_is_begun_after_an_error() {
         let begun = Mutex::new(Vec::new());
-        let work = |item: &u64, _: &Spare| {
+        let work = each(|item: &u64| {
             begun.lock().unwrap().push(*item);
-            if *item == 20 { Err(()) } else { Ok(()) }
-        };
-        let items = [3, 10, 1, 20, 20, 2, 30];
+            if *item == 2 { Err(()) } else { Ok(()) }
+        });
+        let items = [3, 10, 1, 2, 20, 2, 30, 4];
         assert_eq!(first_error(&items, 1, |item| item / 10, work), Err(()));
-        assert_eq!(*begun.lock().unwrap(), [30, 20, 10, 3, 1]);
+        assert_eq!(*begun.lock().unwrap(), [20, 30, 10, 3, 1, 2]);
+    }
+
+    #[test]
+    fn heavy_items_come_in_pairs_where_threads_are_fewer() {
+        let groups = |items: &[u64], threads| {
+            let seen = Mutex::new(Vec::new());
+            let work = |group: &[Numbered<'_, u64>], _: &Spare| {
+                seen.lock().unwrap().push(group.iter().map(|(_, item)| **item).collect());
+                Ok::<(), (usize, ())>(())
+            };
+            first_error(items, threads, |item| item / 10, work).unwrap();
+            let mut seen: Vec<Vec<u64>> = seen.into_inner().unwrap();
+            seen.sort();
+            seen
+        };
+        assert_eq!(groups(&[10, 1, 40, 2, 20], 1), [vec![1], vec![2], vec![10], vec![40, 20]]);
+        assert_eq!(groups(&[10, 1, 40, 2, 20], 2), [vec![1], vec![2], vec![10], vec![40, 20]]);
+        assert_eq!(groups(&[10, 40, 20], 3), [[10], [20], [40]]);
     }
 
     #[test]
     fn threads_without_items_are_spare() {
         let spare_beside = |items: &[u8], threads| {
             let seen = Mutex::new(Vec::new());
-            let work = |_: &u8, spare: &Spare| {
+            let work = |_: &[Numbered<'_, u8>], spare: &Spare| {
                 let lent: Vec<_> = std::iter::from_fn(|| spare.take()).collect();
                 seen.lock().unwrap().push(lent.len());
-                Ok::<(), ()>(())
+                Ok::<(), (usize, ())>(())
             };
             first_error(items, threads, |_| 1, work).unwrap();
             seen.into_inner().unwrap()
         };
         assert_eq!(spare_beside(&[0], 1), [0]);
         assert_eq!(spare_beside(&[0], 3), [2]);
-        assert_eq!(spare_beside(&[0, 1], 1), [0, 0]);
+        assert_eq!(spare_beside(&[0, 1], 1), [0]);
+        assert_eq!(spare_beside(&[0, 1], 2).iter().min(), Some(&0));
     }
 }

@@ -20,8 +20,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::folder::{Folder, Stamp};
+use super::folder::Folder;
 use super::manifest::DECLARATION;
+use super::opened::Stamp;
 use super::record::{Field, record};
 use super::weights::Holdings;
 use super::{CANNOT_WRITE, NOT_A_FOLDER, UNSAFE_CACHE};
@@ -36,8 +37,9 @@ const SETTLED: i64 = 2;
 
 /// The texts of all that judges files while they are read: a program that judges in another way does not
 /// take this one's word for it.
-const JUDGES: [&str; 12] = [
+const JUDGES: [&str; 15] = [
     include_str!("load.rs"),
+    include_str!("passage.rs"),
     include_str!("opaque.rs"),
     include_str!("lines.rs"),
     include_str!("chain.rs"),
@@ -48,7 +50,9 @@ const JUDGES: [&str; 12] = [
     include_str!("../source/json.rs"),
     include_str!("../source/toml.rs"),
     include_str!("../source/csv.rs"),
-    include_str!("../digest.rs"),
+    include_str!("../digest/mod.rs"),
+    include_str!("../digest/stream.rs"),
+    include_str!("../sha256.rs"),
 ];
 
 record! {

@@ -6,9 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
-use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,13 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
+use super::opened::OpenFile;
 use super::{
-    ABSENT, BAD_NAME, CHANGED_WHILE_READ, EMPTY_FOLDER, HARD_LINK, NOT_A_FOLDER, NOT_REGULAR,
-    OTHER_DEVICE, SPARSE, TOO_MANY_FILES, WRONG_DIGEST, name,
+    ABSENT, BAD_NAME, EMPTY_FOLDER, HARD_LINK, NOT_A_FOLDER, NOT_REGULAR, OTHER_DEVICE, SPARSE,
+    TOO_MANY_FILES, name,
 };
-use crate::digest::{Digest, hash_stream};
-use crate::parallel::Spare;
-use crate::source::{Place, Refusal, TOO_LARGE, UNREADABLE};
+use crate::source::{Place, Refusal, UNREADABLE};
 
 /// The most files and folders in one bundle.
 pub const ENTRY_CAP: usize = 100_000;
@@ -133,8 +129,7 @@ impl Folder {
         })?;
         let stat = fstat(&descriptor).map_err(|error| self.unreadable(&place(), error))?;
         plain(&stat, place)?;
-        let (file, stamp) = (File::from(descriptor), Stamp::of(&stat));
-        Ok(OpenFile { folder: self, name, file, stamp })
+        Ok(OpenFile::new(self, name, descriptor, &stat))
     }
 
     fn descriptor_of(&self, name: &str) -> Result<OwnedFd, Errno> {
@@ -306,156 +301,11 @@ impl Walk<'_> {
     }
 }
 
-/// The refusal of a file whose bytes are not the wanted ones.
-pub fn wrong_digest(place: Place, wanted: Digest, found: Digest) -> Refusal {
-    WRONG_DIGEST.at(place, format!("sha256 {wanted}"), found.to_string())
-}
-
 /// The device of a file; its type differs between systems.
-fn device(stat: &Stat) -> u64 {
+pub(super) fn device(stat: &Stat) -> u64 {
     #[allow(clippy::unnecessary_cast, reason = "macOS has a signed 32-bit number here")]
     {
         stat.st_dev as u64
-    }
-}
-
-/// Which file it is, and what changes when somebody writes to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    device: u64,
-    inode: u64,
-    length: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    #[allow(clippy::unnecessary_cast, reason = "the types of the fields differ between systems")]
-    fn of(stat: &Stat) -> Self {
-        Self {
-            device: device(stat),
-            inode: stat.st_ino as u64,
-            length: u64::try_from(stat.st_size).unwrap_or(u64::MAX),
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
-        }
-    }
-}
-
-impl Stamp {
-    /// The second in which it was changed last, as the system noted it.
-    pub fn changed_second(&self) -> i64 {
-        self.changed.0
-    }
-}
-
-impl fmt::Display for Stamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { device, inode, length, modified, changed } = self;
-        let (modified, nanos) = modified;
-        write!(f, "{device:x} {inode:x} {length} {modified}.{nanos:09} ")?;
-        write!(f, "{}.{:09}", changed.0, changed.1)
-    }
-}
-
-/// One file of a bundle, opened once; all that is known about it comes from this descriptor.
-#[derive(Debug)]
-pub struct OpenFile<'a> {
-    folder: &'a Folder,
-    name: &'a str,
-    file: File,
-    stamp: Stamp,
-}
-
-impl OpenFile<'_> {
-    /// Its length when it was opened.
-    pub fn length(&self) -> u64 {
-        self.stamp.length
-    }
-
-    /// Which file it was when it was opened.
-    pub fn stamp(&self) -> Stamp {
-        self.stamp
-    }
-
-    /// Its place.
-    pub fn place(&self) -> Place {
-        self.folder.place(self.name)
-    }
-
-    /// Hashes it, showing each piece to `watch`, with a thread that is `spare`; refuses a file that changes
-    /// meanwhile.
-    pub fn hash(
-        mut self,
-        spare: &Spare,
-        mut watch: impl FnMut(&[u8]) -> Result<(), Refusal>,
-    ) -> Result<Digest, Refusal> {
-        // Without a limit a file that grows might never end; that it grew is seen afterwards.
-        let mut reader = (&mut self.file).take(self.stamp.length);
-        let watch = |piece: &[u8]| watch(piece).map_err(Stop::Refused);
-        let hashed = hash_stream(&mut reader, self.stamp.length, watch, || spare.take());
-        let (digest, length) = hashed.map_err(|stop| match stop {
-            Stop::Refused(refusal) => refusal,
-            Stop::Failed(error) => self.unreadable(&error),
-        })?;
-        self.unchanged(length)?;
-        Ok(digest)
-    }
-
-    /// Reads it whole; refuses more than `cap` bytes before reading, and a file that changes meanwhile.
-    pub fn read(mut self, cap: usize) -> Result<Vec<u8>, Refusal> {
-        let bytes = self.bytes(cap)?;
-        self.unchanged(bytes.len() as u64)?;
-        Ok(bytes)
-    }
-
-    /// Reads it whole, at most `cap` bytes with the digest `wanted`. Bytes that have it are those that were
-    /// meant, whatever happens to the file meanwhile; only where they differ is it asked why.
-    pub fn read_as(mut self, wanted: Digest, cap: usize) -> Result<Vec<u8>, Refusal> {
-        let bytes = self.bytes(cap)?;
-        let found = Digest::of(&bytes);
-        if found != wanted {
-            self.unchanged(bytes.len() as u64)?;
-            return Err(wrong_digest(self.place(), wanted, found));
-        }
-        Ok(bytes)
-    }
-
-    fn bytes(&mut self, cap: usize) -> Result<Vec<u8>, Refusal> {
-        let length = self.length();
-        if length > cap as u64 {
-            let (expected, found) = (format!("at most {cap} bytes"), format!("{length} bytes"));
-            return Err(TOO_LARGE.at(self.place(), expected, found));
-        }
-        let mut bytes = Vec::with_capacity(length as usize);
-        let read = (&mut self.file).take(length).read_to_end(&mut bytes);
-        read.map_err(|error| self.unreadable(&error))?;
-        Ok(bytes)
-    }
-
-    fn unchanged(&self, read: u64) -> Result<(), Refusal> {
-        let stat = fstat(&self.file).map_err(|error| self.unreadable(&error.into()))?;
-        if read == self.stamp.length && Stamp::of(&stat) == self.stamp {
-            return Ok(());
-        }
-        let expected = format!("{} bytes that stay as they are", self.stamp.length);
-        Err(CHANGED_WHILE_READ.at(self.place(), expected, "a file that is being written"))
-    }
-
-    fn unreadable(&self, error: &std::io::Error) -> Refusal {
-        UNREADABLE.at(self.place(), "a readable file", error.to_string())
-    }
-}
-
-/// Why hashing stopped.
-enum Stop {
-    Refused(Refusal),
-    Failed(std::io::Error),
-}
-
-impl From<std::io::Error> for Stop {
-    fn from(error: std::io::Error) -> Self {
-        Self::Failed(error)
     }
 }
 
@@ -485,18 +335,5 @@ mod tests {
             folder.file("real/x").unwrap().read(0).unwrap_err().code.id,
             "source::too-large"
         );
-    }
-
-    #[test]
-    fn a_file_that_changes_while_it_is_hashed_is_refused() {
-        let temporary = tempfile::tempdir().unwrap();
-        let path = temporary.path().join("x");
-        std::fs::write(&path, vec![0; 300_000]).unwrap();
-        let folder = Folder::open(temporary.path(), "b").unwrap();
-        let grown = folder.file("x").unwrap().hash(&Spare::default(), |_| {
-            std::fs::write(&path, vec![1; 300_001]).unwrap();
-            Ok(())
-        });
-        assert_eq!(grown.unwrap_err().code.id, "bundle::changed-while-read");
     }
 }

@@ -9,18 +9,18 @@ use itertools::EitherOrBoth::{Both, Left, Right};
 use itertools::Itertools;
 
 use super::cache::Recalled;
-use super::chain::METRICS;
-use super::folder::{Folder, Listing, OpenFile, wrong_digest};
-use super::lines::LinesReader;
+use super::folder::{Folder, Listing};
 use super::manifest::{self, Manifest, Oxum};
+use super::opened::{OpenFile, Stamp, hash_both};
+use super::passage::Passage;
 use super::receipt::{RECEIPT, Statement};
-use super::weights::{Holdings, WeightsReader};
+use super::weights::Holdings;
 use super::{
     BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, Files, MISSING_FILE, NOT_A_BAG, Origin,
     Reading, UNFINISHED, WRONG_BUNDLE, WRONG_SIZE, agree, canonical, facts, name, opaque,
 };
 use crate::digest::Digest;
-use crate::parallel::{self, Allowance, Spare};
+use crate::parallel::{self, Allowance, Numbered, Spare};
 use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source};
 
 /// How many bytes of documents all threads together parse at a time, so that memory does not grow with
@@ -243,62 +243,103 @@ impl Reader {
         others.extend(files.iter().filter(|(name, _)| *name != RECEIPT));
         // Small files stay in the order of their names, which is about the order on the disk.
         let weight = |(_, listed): &(_, &File)| listed.bytes / WEIGHTY;
-        parallel::first_error(&others, threads, weight, |(name, listed), spare| {
-            self.payload_file(name, listed, recalled, spare)
+        parallel::first_error(&others, threads, weight, |group, spare| {
+            self.payload_files(group, recalled, spare)
         })
     }
 
-    /// Opens one file, and reads it unless it is the very file that was read before.
-    fn payload_file(
-        &self,
-        name: &str,
-        listed: &File,
+    /// Reads the files of a group, side by side where two pass by; refuses the first of those that are wrong.
+    fn payload_files<'a>(
+        &'a self,
+        group: &[Numbered<'_, (&'a String, &'a File)>],
         recalled: Option<&Recalled<'_>>,
         spare: &Spare,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), (usize, Refusal)> {
+        let (mut begun, mut refused) = (Vec::new(), Vec::new());
+        for (at, (name, listed)) in group {
+            match self.begin(name, listed, recalled) {
+                Ok(None) => {}
+                Ok(Some(file)) => begun.push((*at, file)),
+                Err(refusal) => refused.push((*at, refusal)),
+            }
+        }
+        let mut end = |at, begun: Begun<'_>, found: Result<Digest, Refusal>| {
+            let ended = found.and_then(|found| self.end(begun, found, recalled));
+            refused.extend(ended.err().map(|refusal| (at, refusal)));
+        };
+        match <[_; 2]>::try_from(begun) {
+            Ok([(at, (file, mut first)), (beside, (other, mut second))]) => {
+                let files = [(file, first.watch()), (other, second.watch())];
+                let [found, found_beside] = hash_both(files, spare);
+                end(at, first, found);
+                end(beside, second, found_beside);
+            }
+            Err(alone) => {
+                for (at, (file, mut begun)) in alone {
+                    let found = file.hash(spare, begun.watch());
+                    end(at, begun, found);
+                }
+            }
+        }
+        refused.into_iter().min_by_key(|(at, _)| *at).map_or(Ok(()), Err)
+    }
+
+    /// Opens one file. A document is read at once; nothing is left to be read of it, nor of the very file that
+    /// was read before.
+    fn begin<'a>(
+        &'a self,
+        name: &'a str,
+        listed: &'a File,
+        recalled: Option<&Recalled<'_>>,
+    ) -> Result<Option<(OpenFile<'a>, Begun<'a>)>, Refusal> {
         let file = self.folder.file(name)?;
-        let File { bytes, digest, .. } = listed;
-        if file.length() != *bytes {
-            let found = format!("{} bytes", file.length());
-            return Err(WRONG_SIZE.at(self.folder.place(name), format!("{bytes} bytes"), found));
+        if file.length() != listed.bytes {
+            let (expected, found) = (listed.bytes, file.length());
+            let place = self.folder.place(name);
+            return Err(WRONG_SIZE.at(
+                place,
+                format!("{expected} bytes"),
+                format!("{found} bytes"),
+            ));
         }
         let stamp = file.stamp();
-        let holdings = match recalled.and_then(|recalled| recalled.seen(name, &stamp)) {
-            Some(holdings) => holdings,
-            None => {
-                let holdings = self.read(name, file, *digest, spare)?;
-                if let Some(recalled) = recalled {
-                    recalled.add(name, &stamp, holdings.clone());
-                }
-                holdings
+        if let Some(holdings) = recalled.and_then(|recalled| recalled.seen(name, &stamp)) {
+            self.hold(name, holdings);
+            return Ok(None);
+        }
+        if let Some("json" | "toml" | "csv") = name.rsplit('.').next() {
+            self.document(name, file, listed.digest)?;
+            if let Some(recalled) = recalled {
+                recalled.add(name, &stamp, None);
             }
-        };
+            return Ok(None);
+        }
+        let passage = Passage::of(name, &file, &self.parsing);
+        Ok(Some((file, Begun { name, wanted: listed.digest, stamp, passage })))
+    }
+
+    /// Ends a file that has passed by and has the digest `found`.
+    fn end(
+        &self,
+        begun: Begun<'_>,
+        found: Digest,
+        recalled: Option<&Recalled<'_>>,
+    ) -> Result<(), Refusal> {
+        let Begun { name, wanted, stamp, passage } = begun;
+        let holdings = passage.finish(wanted, found)?;
+        if let Some(recalled) = recalled {
+            recalled.add(name, &stamp, holdings.clone());
+        }
+        self.hold(name, holdings);
+        Ok(())
+    }
+
+    /// Notes what a file holds of a model.
+    fn hold(&self, name: &str, holdings: Option<Holdings>) {
         if let Some(holdings) = holdings {
             let mut known = self.holdings.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(name.to_owned(), holdings);
         }
-        Ok(())
-    }
-
-    /// Hashes and judges one file; answers what is held of a model where it holds weights.
-    fn read(
-        &self,
-        name: &str,
-        file: OpenFile<'_>,
-        wanted: Digest,
-        spare: &Spare,
-    ) -> Result<Option<Holdings>, Refusal> {
-        let passing = match name.rsplit('.').next() {
-            Some("json" | "toml" | "csv") => {
-                return self.document(name, file, wanted).map(|()| None);
-            }
-            Some("safetensors") => {
-                Passing::Weights(WeightsReader::new(file.place(), file.length()))
-            }
-            Some("jsonl") => Passing::Lines(LinesReader::new(file.place(), name == METRICS)),
-            _ => Passing::Opaque,
-        };
-        stream(file, wanted, spare, passing, &self.parsing)
     }
 
     /// Reads, hashes and parses one document, and lets go of it: a bundle may hold many.
@@ -315,75 +356,16 @@ impl Reader {
     }
 }
 
-/// Hashes a file of any length; weights are judged while they pass by.
-fn stream(
-    file: OpenFile<'_>,
+/// A file that was opened, and of which the bytes still pass by.
+struct Begun<'a> {
+    name: &'a str,
     wanted: Digest,
-    spare: &Spare,
-    mut passing: Passing,
-    parsing: &Allowance,
-) -> Result<Option<Holdings>, Refusal> {
-    let place = file.place();
-    let at = || place.clone();
-    let mut first = true;
-    let mut fault = None;
-    let mut tail = opaque::Tail::of(file.length());
-    let found = file.hash(spare, |piece| {
-        let weights = matches!(passing, Passing::Weights(_));
-        if std::mem::take(&mut first) && !(weights && looks_like_safetensors(piece)) {
-            opaque::refuse_start(at, piece)?;
-        }
-        // A changed byte is a wrong digest, whatever else it breaks: the whole file is hashed first.
-        if fault.is_none() {
-            fault = passing.feed(piece, parsing).err();
-        }
-        tail.feed(piece);
-        Ok(())
-    })?;
-    if found != wanted {
-        return Err(wrong_digest(at(), wanted, found));
-    }
-    tail.finish(at)?;
-    fault.map_or_else(|| passing.finish(), Err)
+    stamp: Stamp,
+    passage: Passage<'a>,
 }
 
-/// What is judged in a file while it passes by.
-enum Passing {
-    Weights(WeightsReader),
-    Lines(LinesReader),
-    Opaque,
-}
-
-impl Passing {
-    fn feed(&mut self, piece: &[u8], parsing: &Allowance) -> Result<(), Refusal> {
-        let _turn = parsing.take(self.parsed_with(piece));
-        match self {
-            Self::Weights(reader) => reader.feed(piece),
-            Self::Lines(reader) => reader.feed(piece),
-            Self::Opaque => Ok(()),
-        }
+impl Begun<'_> {
+    fn watch(&mut self) -> impl FnMut(&[u8]) -> Result<(), Refusal> {
+        |piece| self.passage.feed(piece)
     }
-
-    /// How many bytes may be parsed at once when `piece` has come.
-    fn parsed_with(&self, piece: &[u8]) -> usize {
-        match self {
-            Self::Weights(reader) => reader.held_header().map_or(0, |held| held + piece.len()),
-            Self::Lines(reader) => reader.torn_bytes() + piece.len(),
-            Self::Opaque => 0,
-        }
-    }
-
-    /// Answers what is held of a model, nothing where there are no weights.
-    fn finish(self) -> Result<Option<Holdings>, Refusal> {
-        match self {
-            Self::Weights(reader) => reader.finish().map(Some),
-            Self::Lines(reader) => reader.finish().map(|()| None),
-            Self::Opaque => Ok(None),
-        }
-    }
-}
-
-/// The length of a safetensors header may begin with the bytes of a pickle; the brace after it tells.
-fn looks_like_safetensors(start: &[u8]) -> bool {
-    matches!(start, [_, _, _, _, 0, 0, 0, 0, b'{', ..])
 }

@@ -19,6 +19,8 @@ mod load;
 mod manifest;
 mod name;
 mod opaque;
+mod opened;
+mod passage;
 mod receipt;
 pub(crate) mod record;
 mod seal;

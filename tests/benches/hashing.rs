@@ -7,10 +7,10 @@
 use std::error::Error;
 use std::fs::{self, File};
 use std::hint::black_box;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use repro::digest::{Digest, Hasher, hash_stream};
+use repro::digest::{Digest, Hasher, Stream, hash_both, hash_stream};
 use repro::parallel;
 
 /// Fits into the first cache.
@@ -24,16 +24,56 @@ fn floor(bytes: usize) -> Digest {
     hasher.finish()
 }
 
+/// A file that nobody looks at.
+struct Plain {
+    file: File,
+    length: u64,
+}
+
+impl Plain {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self { length: file.metadata()?.len(), file })
+    }
+}
+
+impl Stream for Plain {
+    type Error = io::Error;
+
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.file.read(room)
+    }
+
+    fn look(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 fn stream(threads: usize, files: &[PathBuf]) -> io::Result<()> {
     parallel::first_error(
         files,
         threads,
-        |_| 0,
-        |path, spare| {
-            let mut file = File::open(path)?;
-            let length = file.metadata()?.len();
-            let watch = |_: &[u8]| Ok::<(), io::Error>(());
-            black_box(hash_stream(&mut file, length, watch, || spare.take())?);
+        |_| 1,
+        |group, spare| {
+            let failed = |error| (group[0].0, error);
+            let opened: io::Result<Vec<_>> =
+                group.iter().map(|(_, path)| Plain::open(path)).collect();
+            match opened.map_err(failed)?.as_mut_slice() {
+                [first, second] => {
+                    for hashed in hash_both([first, second], || spare.take()) {
+                        black_box(hashed.map_err(failed)?);
+                    }
+                }
+                files => {
+                    for file in files {
+                        black_box(hash_stream(file, || spare.take()).map_err(failed)?);
+                    }
+                }
+            }
             Ok(())
         },
     )

@@ -79,3 +79,38 @@ fn the_number_of_threads_changes_neither_answer_nor_refusal() {
         assert_eq!(refusal.place.file, "receipts/run-1/data/notes/07.json");
     }
 }
+
+#[test]
+fn long_files_are_read_side_by_side_and_the_first_wrong_one_is_told() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("receipts/run-1");
+    // Longest first is another order than that of the names.
+    let lengths = [1_200_000, 3_000_001, 1_048_576, 2_500_000, 1_300_063];
+    let name = |at: usize| format!("data/long/{at}.txt");
+    let mut forge = emitted();
+    for (at, length) in lengths.into_iter().enumerate() {
+        forge.put(&name(at), ["some words\n", "other words\n"][at % 2].repeat(length / 11));
+    }
+    forge.write(&folder);
+    let texts = [0, 1, 2, 3, 4].map(|at| fs::read(folder.join(name(at))).unwrap());
+    for damaged in 0..1_usize << lengths.len() {
+        let is_damaged = |at: usize| damaged >> at & 1 == 1;
+        for (at, text) in texts.iter().enumerate() {
+            let mut text = text.clone();
+            match at % 3 {
+                _ if !is_damaged(at) => {}
+                0 => text[0] ^= 1,
+                1 => *text.last_mut().unwrap() ^= 1,
+                _ => text[..4].copy_from_slice(b"PK\x03\x04"),
+            }
+            fs::write(folder.join(name(at)), text).unwrap();
+        }
+        for threads in [0, 1, 2, 3, 8] {
+            let found = Bundle::load(temporary.path(), "run-1", None, threads);
+            let told = found.err().map(|refusal| refusal.place.file.clone());
+            let first = (0..lengths.len()).find(|at| is_damaged(*at));
+            let wanted = first.map(|at| format!("receipts/run-1/{}", name(at)));
+            assert_eq!(told, wanted, "{damaged:b} {threads}");
+        }
+    }
+}
