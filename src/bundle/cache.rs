@@ -37,13 +37,14 @@ const SETTLED: i64 = 2;
 
 /// The texts of all that judges files while they are read: a program that judges in another way does not
 /// take this one's word for it.
-const JUDGES: [&str; 15] = [
+const JUDGES: [&str; 16] = [
     include_str!("load.rs"),
     include_str!("passage.rs"),
     include_str!("opaque.rs"),
     include_str!("lines.rs"),
     include_str!("chain.rs"),
     include_str!("canonical.rs"),
+    include_str!("glance.rs"),
     include_str!("weights.rs"),
     include_str!("../params/checkpoint/header.rs"),
     include_str!("../source/mod.rs"),

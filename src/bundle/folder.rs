@@ -5,9 +5,9 @@
 //! elsewhere, and on old kernels, each component is opened on its own and no link is followed.
 
 use std::collections::BTreeMap;
-use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
@@ -18,6 +18,8 @@ use super::{
     ABSENT, BAD_NAME, EMPTY_FOLDER, HARD_LINK, NOT_A_FOLDER, NOT_REGULAR, OTHER_DEVICE, SPARSE,
     TOO_MANY_FILES, name,
 };
+use crate::digest::Digest;
+use crate::parallel;
 use crate::source::{Place, Refusal, UNREADABLE};
 
 /// The most files and folders in one bundle.
@@ -104,14 +106,36 @@ impl Folder {
         statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Lists every file beneath, refusing all that is not a plain file in a plain folder.
-    pub fn list(&self) -> Result<Listing, Refusal> {
+    /// Lists every file beneath, with so many threads, refusing all that is not a plain file in a plain folder.
+    /// Folders are gone through level by level, and names in their order, so that the same folder is always
+    /// refused for the same reason.
+    pub fn list(&self, threads: usize) -> Result<Listing, Refusal> {
         let unreadable = |error: Errno| self.unreadable(&self.own_place(), error);
-        let top = openat(&self.root, c".", folder_flags(), Mode::empty()).map_err(unreadable)?;
-        let device = device(&fstat(&top).map_err(unreadable)?);
-        let mut walk = Walk { folder: self, device, files: Vec::new(), entries: 0 };
-        walk.enter(&top, "")?;
-        Ok(walk.files.into_iter().collect())
+        let device = device(&fstat(&self.root).map_err(unreadable)?);
+        let walk = Walk { folder: self, device, entries: AtomicUsize::new(0) };
+        let (mut files, mut level) = (Vec::new(), vec![String::new()]);
+        while !level.is_empty() {
+            let found = parallel::map(&level, threads, |folder| walk.enter(folder));
+            // Which thread counts one too many is chance.
+            walk.few_enough()?;
+            level.clear();
+            for found in found {
+                let found = found?;
+                files.extend(found.files);
+                level.extend(found.folders);
+            }
+        }
+        Ok(files.into_iter().collect())
+    }
+
+    /// The bytes of the file `name`, where these are `length` bytes with the digest `wanted`. They are what was
+    /// meant then, whatever else there is to say about the file; where they are not, [`Folder::file`] says why.
+    pub fn bytes(&self, name: &str, length: usize, wanted: Digest) -> Option<Vec<u8>> {
+        let descriptor = self.descriptor_of(name).ok()?;
+        // With room for one byte more, a file that has grown is seen.
+        let mut bytes = Vec::with_capacity(length + 1);
+        rustix::io::read(&descriptor, rustix::buffer::spare_capacity(&mut bytes)).ok()?;
+        (bytes.len() == length && Digest::of(&bytes) == wanted).then_some(bytes)
     }
 
     /// Opens one file for reading and checks that what was opened is a plain file.
@@ -234,59 +258,79 @@ fn plain(stat: &Stat, place: impl Fn() -> Place) -> Result<(), Refusal> {
     Err(NOT_REGULAR.at(place(), "a plain file", found))
 }
 
+/// A listing in the making.
 struct Walk<'a> {
     folder: &'a Folder,
     device: u64,
+    entries: AtomicUsize,
+}
+
+/// What one folder holds: the names of folders in it, which end in a slash, and files with their lengths.
+#[derive(Default)]
+struct Held {
+    folders: Vec<String>,
     files: Vec<(String, u64)>,
-    entries: usize,
 }
 
 impl Walk<'_> {
-    /// Lists the open folder whose files are called `prefix` and something; answers how many entries
-    /// it has. Names are sorted first, so the same folder is always refused for the same reason.
-    fn enter(&mut self, folder: &OwnedFd, prefix: &str) -> Result<usize, Refusal> {
-        let place = self.folder.place(prefix.trim_end_matches('/'));
-        let mut names = Vec::new();
-        let entries = Dir::read_from(folder).map_err(|e| self.folder.unreadable(&place, e))?;
-        for entry in entries {
-            let entry = entry.map_err(|error| self.folder.unreadable(&place, error))?;
-            let name = entry.file_name();
-            if name != c"." && name != c".." {
-                self.entries += 1;
-                if self.entries > ENTRY_CAP {
-                    let expected = format!("at most {ENTRY_CAP} files and folders");
-                    return Err(TOO_MANY_FILES.at(self.folder.own_place(), expected, "more"));
-                }
-                names.push(name.to_owned());
-            }
+    fn few_enough(&self) -> Result<(), Refusal> {
+        if self.entries.load(Ordering::Relaxed) <= ENTRY_CAP {
+            return Ok(());
         }
-        names.sort_unstable();
-        for name in &names {
-            self.entry(folder, prefix, name)?;
-        }
-        Ok(names.len())
+        let expected = format!("at most {ENTRY_CAP} files and folders");
+        Err(TOO_MANY_FILES.at(self.folder.own_place(), expected, "more"))
     }
 
-    fn entry(&mut self, folder: &OwnedFd, prefix: &str, file: &CStr) -> Result<(), Refusal> {
-        let printed = file.to_string_lossy();
-        let full = format!("{prefix}{printed}");
-        let place = || self.folder.place(&full);
-        if file.to_str().is_err() {
-            return Err(BAD_NAME.at(place(), "a name in ASCII", "bytes that are not UTF-8"));
-        }
-        name::check(&full, place)?;
+    /// Looks at what the folder `prefix` holds; the folder itself has none.
+    fn enter(&self, prefix: &str) -> Result<Held, Refusal> {
+        let place = || self.folder.place(prefix.trim_end_matches('/'));
         let unreadable = |error| self.folder.unreadable(&place(), error);
-        let stat = statat(folder, file, AtFlags::SYMLINK_NOFOLLOW).map_err(unreadable)?;
+        let path = prefix.strip_suffix('/').unwrap_or(".");
+        let folder = open_beneath(&self.folder.root, path, folder_flags()).map_err(unreadable)?;
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&folder).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                self.entries.fetch_add(1, Ordering::Relaxed);
+                self.few_enough()?;
+                names.push((name.to_string_lossy().into_owned(), name.to_str().is_ok()));
+            }
+        }
+        if names.is_empty() && !prefix.is_empty() {
+            return Err(EMPTY_FOLDER.at(place(), "a folder with files", "an empty folder"));
+        }
+        names.sort_unstable();
+        let mut held = Held::default();
+        for (name, is_text) in &names {
+            let full = [prefix, name].concat();
+            if !is_text {
+                let (place, found) = (self.folder.place(&full), "bytes that are not UTF-8");
+                return Err(BAD_NAME.at(place, "a name in ASCII", found));
+            }
+            self.entry(&folder, name, full, &mut held)?;
+        }
+        Ok(held)
+    }
+
+    /// Looks at `file` in `folder`, whose name from the top on is `full`.
+    fn entry(
+        &self,
+        folder: &OwnedFd,
+        file: &str,
+        full: String,
+        held: &mut Held,
+    ) -> Result<(), Refusal> {
+        let place = || self.folder.place(&full);
+        name::check(&full, place)?;
+        let stat = statat(folder, file, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|error| self.folder.unreadable(&place(), error))?;
         if device(&stat) != self.device {
             let expected = "one file system for the whole bundle";
             return Err(OTHER_DEVICE.at(place(), expected, "a mount point"));
         }
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            let below = openat(folder, file, folder_flags(), Mode::empty()).map_err(unreadable)?;
-            if self.enter(&below, &format!("{full}/"))? == 0 {
-                let place = self.folder.place(&full);
-                return Err(EMPTY_FOLDER.at(place, "a folder with files", "an empty folder"));
-            }
+            held.folders.push(full + "/");
             return Ok(());
         }
         plain(&stat, place)?;
@@ -296,7 +340,7 @@ impl Walk<'_> {
             let found = format!("{length} bytes of which {on_disk} are stored");
             return Err(SPARSE.at(place(), "a file without large holes", found));
         }
-        self.files.push((full, length));
+        held.files.push((full, length));
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ use super::receipt::{RECEIPT, Statement};
 use super::weights::Holdings;
 use super::{
     BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, Files, MISSING_FILE, NOT_A_BAG, Origin,
-    Reading, UNFINISHED, WRONG_BUNDLE, WRONG_SIZE, agree, canonical, facts, name, opaque,
+    Reading, UNFINISHED, WRONG_BUNDLE, WRONG_SIZE, agree, canonical, facts, glance, name, opaque,
 };
 use crate::digest::Digest;
 use crate::parallel::{self, Allowance, Numbered, Spare};
@@ -50,7 +50,7 @@ pub fn load(
     check_bundle_name(name, shown)?;
     let folder = Folder::open(path, shown)?;
     is_bag(&folder)?;
-    let listing = folder.list()?;
+    let listing = folder.list(reading.threads)?;
     name::check_set(listing.keys().map(String::as_str), |name| folder.place(name))?;
     let parsing = Allowance::of(PARSED_AT_ONCE);
     let reader = Reader { folder, listing, holdings: Mutex::default(), parsing };
@@ -292,6 +292,10 @@ impl Reader {
         listed: &'a File,
         recalled: Option<&Recalled<'_>>,
     ) -> Result<Option<(OpenFile<'a>, Begun<'a>)>, Refusal> {
+        let is_document = matches!(name.rsplit('.').next(), Some("json" | "toml" | "csv"));
+        if is_document && recalled.is_none() && self.document(name, listed)? {
+            return Ok(None);
+        }
         let file = self.folder.file(name)?;
         if file.length() != listed.bytes {
             let (expected, found) = (listed.bytes, file.length());
@@ -307,8 +311,9 @@ impl Reader {
             self.hold(name, holdings);
             return Ok(None);
         }
-        if let Some("json" | "toml" | "csv") = name.rsplit('.').next() {
-            self.document(name, file, listed.digest)?;
+        if is_document {
+            let _turn = self.parsing.take(usize::try_from(listed.bytes).unwrap_or(usize::MAX));
+            self.judge(name, file.read_as(listed.digest, DOCUMENT_CAP)?)?;
             if let Some(recalled) = recalled {
                 recalled.add(name, &stamp, None);
             }
@@ -342,17 +347,27 @@ impl Reader {
         }
     }
 
-    /// Reads, hashes and parses one document, and lets go of it: a bundle may hold many.
-    fn document(&self, name: &str, file: OpenFile<'_>, wanted: Digest) -> Result<(), Refusal> {
-        let _turn = self.parsing.take(usize::try_from(file.length()).unwrap_or(usize::MAX));
-        let bytes = file.read_as(wanted, DOCUMENT_CAP)?;
+    /// Reads, hashes and judges one document; answers whether it has the bytes that are listed.
+    fn document(&self, name: &str, listed: &File) -> Result<bool, Refusal> {
+        let length = usize::try_from(listed.bytes).unwrap_or(usize::MAX);
+        if length > DOCUMENT_CAP {
+            return Ok(false);
+        }
+        let _turn = self.parsing.take(length);
+        let bytes = self.folder.bytes(name, length, listed.digest);
+        bytes.map_or(Ok(false), |bytes| self.judge(name, bytes).map(|()| true))
+    }
+
+    /// Judges a document with these bytes, and lets go of it: a bundle may hold many.
+    fn judge(&self, name: &str, bytes: Vec<u8>) -> Result<(), Refusal> {
         let place = || self.folder.place(name);
         opaque::refuse_start(place, &bytes)?;
-        let document = Document::parse(Source::new(place().file, bytes)?)?;
-        if name.ends_with(".json") {
-            canonical::check(&document)?;
+        let is_json = name.ends_with(".json");
+        if is_json && glance::is_canonical(&bytes) {
+            return Ok(());
         }
-        Ok(())
+        let document = Document::parse(Source::new(place().file, bytes)?)?;
+        if is_json { canonical::check(&document) } else { Ok(()) }
     }
 }
 

@@ -10,10 +10,11 @@
 
 mod agree;
 mod cache;
-mod canonical;
+pub mod canonical;
 mod chain;
 mod facts;
 mod folder;
+pub mod glance;
 mod lines;
 mod load;
 mod manifest;

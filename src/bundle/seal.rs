@@ -29,7 +29,7 @@ fn seal_on(
     date: Option<&str>,
 ) -> Result<Digest, Refusal> {
     let folder = Folder::open(path, shown)?;
-    let listing = folder.list()?;
+    let listing = folder.list(1)?;
     let receipt = typed_receipt(&folder)?;
     let mut writer = BundleWriter::reopen(disk, path)?;
     let json = |name: &str| name.ends_with(".json") || name.ends_with(".jsonl");

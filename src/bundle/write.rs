@@ -139,7 +139,7 @@ impl<'a> BundleWriter<'a> {
     /// The payload that is there, without the receipt; what an earlier attempt left half-written goes.
     fn payload(&mut self) -> Result<Listing, Refusal> {
         let shown = self.folder.display().to_string();
-        let mut listing = Folder::open(&self.folder, &shown)?.list()?;
+        let mut listing = Folder::open(&self.folder, &shown)?.list(1)?;
         let partial: Vec<_> = listing.keys().filter(|n| n.ends_with(PARTIAL)).cloned().collect();
         for name in partial {
             self.remove(&name)?;
