@@ -147,7 +147,7 @@ impl Folder {
                 let found = "a file or a link in place of a folder";
                 NOT_REGULAR.at(place(), "a plain file in plain folders", found)
             }
-            Errno::XDEV => OTHER_DEVICE.at(place(), "a file of this folder", "another device"),
+            Errno::XDEV => mounted(place()),
             Errno::NXIO => NOT_REGULAR.at(place(), "a plain file", "a pipe, socket or device"),
             other => self.unreadable(&place(), other),
         })?;
@@ -258,6 +258,11 @@ fn plain(stat: &Stat, place: impl Fn() -> Place) -> Result<(), Refusal> {
     Err(NOT_REGULAR.at(place(), "a plain file", found))
 }
 
+/// The refusal of what is not on the bundle's own file system, or is another part of it in this place.
+fn mounted(place: Place) -> Refusal {
+    OTHER_DEVICE.at(place, "one file system for the whole bundle", "a mount point")
+}
+
 /// A listing in the making.
 struct Walk<'a> {
     folder: &'a Folder,
@@ -284,7 +289,10 @@ impl Walk<'_> {
     /// Looks at what the folder `prefix` holds; the folder itself has none.
     fn enter(&self, prefix: &str) -> Result<Held, Refusal> {
         let place = || self.folder.place(prefix.trim_end_matches('/'));
-        let unreadable = |error| self.folder.unreadable(&place(), error);
+        let unreadable = |error| match error {
+            Errno::XDEV => mounted(place()),
+            other => self.folder.unreadable(&place(), other),
+        };
         let path = prefix.strip_suffix('/').unwrap_or(".");
         let folder = open_beneath(&self.folder.root, path, folder_flags()).map_err(unreadable)?;
         let mut names = Vec::new();
@@ -326,8 +334,7 @@ impl Walk<'_> {
         let stat = statat(folder, file, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|error| self.folder.unreadable(&place(), error))?;
         if device(&stat) != self.device {
-            let expected = "one file system for the whole bundle";
-            return Err(OTHER_DEVICE.at(place(), expected, "a mount point"));
+            return Err(mounted(place()));
         }
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             held.folders.push(full + "/");

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -136,6 +137,19 @@ impl<'a> Reader<'a> {
         }
         let place = self.source.place(self.at..self.at + 1);
         self.stop(TOO_MANY_VALUES.at(place, format!("at most {VALUE_CAP} values"), "more"))
+    }
+
+    /// The key `key`, which is the one at `index` of its object: shared with the element before in a list, whose
+    /// elements mostly have the same keys.
+    fn shared(&self, key: &str, index: usize) -> Arc<str> {
+        let before = match self.items.last().map(|item| &item.kind) {
+            Some(Kind::Object(members)) => members.get(index),
+            _ => None,
+        };
+        match before {
+            Some(member) if *member.key == *key => member.key.clone(),
+            _ => key.into(),
+        }
     }
 
     /// Ends the pass for a reason that the grammar does not know.
@@ -272,8 +286,9 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
         reader.open()?;
         let first = reader.members.len();
         while let Some((key, key_span)) = map.next_key_seed(Text(reader))? {
+            let key = reader.shared(&key, reader.members.len() - first);
             let value = map.next_value_seed(&mut *reader)?;
-            reader.members.push(Member { key: key.into(), key_span, value });
+            reader.members.push(Member { key, key_span, value });
         }
         reader.close();
         let members = reader.members.split_off(first);

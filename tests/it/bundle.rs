@@ -1,12 +1,14 @@
 //! Bundles as the library loads them. What must be refused is in `tests/corpus/attacks`.
 
 use std::fs;
+use std::process::Command;
 
 use repro::bundle::{Bundle, Origin};
 use repro::digest::Digest;
 use repro::source::Refusal;
 
 use crate::attacks::corpus::forge::{CONFIG, Forge, TASKS, emitted, transcribed};
+use crate::shared::say_skipped;
 
 fn load(forge: &Forge) -> Result<Bundle, Refusal> {
     let temporary = tempfile::tempdir().unwrap();
@@ -114,3 +116,37 @@ fn long_files_are_read_side_by_side_and_the_first_wrong_one_is_told() {
         }
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_may_be_mounted_inside_a_bundle() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path();
+    fs::create_dir(root.join("repro")).unwrap();
+    emitted().write(&root.join("run-1"));
+    emitted().write(&root.join("other"));
+    let under = |mount: &str| {
+        let script = format!("{mount} || exit 99; exec \"$0\" verify run-1");
+        let arguments = ["--mount", "sh", "-c", &script, env!("CARGO_BIN_EXE_repro")];
+        let output = Command::new("unshare").args(arguments).current_dir(root).output().ok()?;
+        Some((output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned()))
+            .filter(|(code, _)| *code != Some(99))
+    };
+    let Some((code, said)) = under("mount -t tmpfs none /mnt") else {
+        return say_skipped("mount points", "nothing can be mounted here");
+    };
+    assert!(code != Some(2) && !said.contains("bundle::other-device"), "{said}");
+    for (mount, place) in [
+        ("mount -t tmpfs none run-1/data", "run-1/data"),
+        ("mount --bind other/data run-1/data", "run-1/data"),
+        ("mount --bind other/data/receipt.json run-1/data/receipt.json", RECEIPT_PLACE),
+        ("mount --bind /proc/version run-1/data/receipt.json", RECEIPT_PLACE),
+    ] {
+        let (code, said) = under(mount).unwrap();
+        assert_eq!(code, Some(2), "{mount}: {said}");
+        assert!(said.contains("bundle::other-device") && said.contains(place), "{mount}: {said}");
+    }
+}
+
+/// Where the receipt of the bundle lies.
+const RECEIPT_PLACE: &str = "run-1/data/receipt.json";

@@ -17,6 +17,8 @@ use repro::source::{Document, Source};
 use repro::train::evaluate::Evaluation;
 use repro::train::{TensorData, TensorFile};
 
+use crate::shared::say_skipped;
+
 const PYTHON: &str = "scripts/python";
 
 fn root(path: &str) -> PathBuf {
@@ -276,13 +278,8 @@ fn python(test: &str, program: &str) -> Option<Command> {
         return Some(command);
     }
     assert!(std::env::var_os("REPRO_REQUIRE_SHARED").is_none(), "python3 is required");
-    say_skipped(test);
+    say_skipped(test, "there is no python3");
     None
-}
-
-#[expect(clippy::disallowed_macros, reason = "a skipped test says so")]
-fn say_skipped(test: &str) {
-    println!("{test}: skipped, there is no python3");
 }
 
 #[test]

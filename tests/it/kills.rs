@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use repro::bundle::{Bundle, METRICS, Unfinished};
 use repro::rng::Rng;
 
+use crate::shared::say_skipped;
 use crate::train::{STUDY, code, command, payload, repro, root, text, untuned};
 
 /// Kills of each program.
@@ -265,7 +266,7 @@ fn a_disk_that_is_really_full_stops_a_run_that_goes_on_later() {
     let mount =
         Command::new("unshare").args(["--mount", "sh", "-c", "mount -t tmpfs none /mnt"]).output();
     if !mount.is_ok_and(|output| output.status.success()) {
-        say_skipped("a full disk");
+        say_skipped("a full disk", "nothing can be mounted here");
         return;
     }
     let temporary = root(brief);
@@ -320,10 +321,4 @@ fn a_disk_that_is_really_full_stops_a_run_that_goes_on_later() {
     let whole = repro(root, &["train", STUDY, "--only", run, "--out", "whole"]);
     assert_eq!(code(&whole), 0, "{}", text(&whole.stderr));
     assert!(payload(&last) == payload(&root.join("whole").join(run)));
-}
-
-#[cfg(target_os = "linux")]
-#[expect(clippy::disallowed_macros, reason = "a skipped test says so")]
-fn say_skipped(test: &str) {
-    println!("{test}: skipped, nothing can be mounted here");
 }

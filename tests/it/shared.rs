@@ -12,11 +12,12 @@ pub fn folder(test: &str) -> Option<PathBuf> {
         return Some(folder);
     }
     assert!(std::env::var_os("REPRO_REQUIRE_SHARED").is_none(), "{} is required", folder.display());
-    say_skipped(test, &folder);
+    say_skipped(test, &format!("there is no shared data at {}", folder.display()));
     None
 }
 
+/// Says that a test did not run on this machine.
 #[expect(clippy::disallowed_macros, reason = "a skipped test says so")]
-fn say_skipped(test: &str, folder: &std::path::Path) {
-    println!("{test}: skipped, there is no shared data at {}", folder.display());
+pub fn say_skipped(test: &str, reason: &str) {
+    println!("{test}: skipped, {reason}");
 }

@@ -197,6 +197,27 @@ fn a_wrong_signature_is_named_where_no_key_is_pinned_and_refused_where_one_is() 
 }
 
 #[test]
+fn sealing_says_that_an_earlier_signature_no_longer_fits() {
+    let temporary = project();
+    let root = temporary.path();
+    let bundle = format!("receipts/{BUNDLE}");
+    let said = |arguments: &[&str]| {
+        let output = repro(root, arguments);
+        assert!(output.status.success(), "{output:?}");
+        text(&output.stderr)
+    };
+    said(&["sign", "--key", "author", &bundle]);
+    assert_eq!(said(&["seal", &bundle]), "");
+    std::fs::write(root.join(&bundle).join("data/note.txt"), "one more file\n").unwrap();
+    let note =
+        format!("`{bundle}/receipt.sig` signs other files than these: remove it, and sign again\n");
+    assert_eq!(said(&["seal", &bundle]), note);
+    std::fs::remove_file(root.join(&bundle).join("receipt.sig")).unwrap();
+    said(&["sign", "--key", "author", &bundle]);
+    assert_eq!(said(&["seal", &bundle]), "");
+}
+
+#[test]
 fn the_vectors_of_the_format_behave_as_labelled() {
     let Some(shared) = shared::folder("the_vectors_of_the_format_behave_as_labelled") else {
         return;
