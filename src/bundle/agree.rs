@@ -61,10 +61,10 @@ fn sizes(document: &Document, statement: &Statement, files: &Files) -> Result<()
         }
         declared.push((listed.name.as_str(), (listed, node)));
     }
-    let places: Vec<Node<'_>> = declared.iter().map(|(_, (_, node))| *node).collect();
-    let declared = name::distinct(declared).map_err(|at| {
-        let (name, node) = (&statement.receipt.files[at].name, places[at]);
-        DUPLICATE_NAME.at(node.place(), "each file once", format!("`{name}` again"))
+    let declared = name::distinct(declared).or_else(|at| {
+        let node = document.root().at(&format!("/predicate/files/{at}"))?;
+        let found = format!("{} again", name::shown(node.required("name")?.text()?));
+        Err(DUPLICATE_NAME.at(node.place(), "each file once", found))
     })?;
     let mut undeclared = None;
     let inside = declared.iter().filter(|(_, (listed, _))| !listed.is_external());
@@ -116,7 +116,7 @@ pub fn named_files(
     if let Some(run) = &receipt.run
         && run.id != bundle
     {
-        let found = format!("`{}`", run.id.chars().take(80).collect::<String>());
+        let found = name::shown(&run.id);
         let place = at("/predicate/run/id".to_owned())?;
         return Err(WRONG_NAME.at(place, format!("`{bundle}`, the name of the folder"), found));
     }
@@ -178,7 +178,7 @@ fn held(
 ) -> Result<Digest, Refusal> {
     match files.get(file) {
         Some(held) => Ok(held.digest),
-        None => Err(UNKNOWN_FILE.at(place()?, "a payload file", shown(file))),
+        None => Err(UNKNOWN_FILE.at(place()?, "a payload file", name::shown(file))),
     }
 }
 
@@ -189,13 +189,9 @@ fn tensors(
     place: impl FnOnce() -> Result<Place, Refusal>,
 ) -> Result<Digest, Refusal> {
     if files.contains_key(file) && !file.ends_with(".safetensors") {
-        return Err(BAD_WEIGHTS.at(place()?, "a `.safetensors` file", shown(file)));
+        return Err(BAD_WEIGHTS.at(place()?, "a `.safetensors` file", name::shown(file)));
     }
     held(files, file, place)
-}
-
-fn shown(file: &str) -> String {
-    format!("`{}`", file.chars().take(80).collect::<String>())
 }
 
 /// Which document each file of a transcribed bundle was typed from (`extra.documents`). Facts name

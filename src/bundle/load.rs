@@ -34,9 +34,7 @@ pub fn check_bundle_name(name: &str, shown: &str) -> Result<(), Refusal> {
     if !name.contains('/') && name::check(name, || Place::file(shown)).is_ok() {
         return Ok(());
     }
-    let found: String = name.chars().take(80).collect();
-    let found = format!("`{}`", found.escape_debug());
-    Err(BAD_BUNDLE_NAME.at(Place::file(shown), "one plain name", found))
+    Err(BAD_BUNDLE_NAME.at(Place::file(shown), "one plain name", name::shown(name)))
 }
 
 /// Loads the folder at `path`; `shown` ends in the name of the bundle.

@@ -44,6 +44,7 @@ pub use chain::{Chain, METRICS};
 pub use facts::{Citation, FACTS, Fact, fact_id};
 pub use load::read_receipt;
 pub use manifest::SIGNATURE;
+pub(crate) use name::shown;
 pub use receipt::{
     Checkpoint, Contract, Data, Environment, Listed, Model, Origin, PREDICATE, RECEIPT, Receipt,
     Run, SCHEMA, STATEMENT, Seeds, Slice, Statement, Trainer,

@@ -82,7 +82,7 @@ fn is_device(component: &str) -> bool {
 }
 
 /// A name cut to a length that fits a message.
-fn shown(name: &str) -> String {
+pub fn shown(name: &str) -> String {
     let cut: String = name.chars().take(80).collect();
     let more = if cut.len() < name.len() { "…" } else { "" };
     format!("`{}{more}`", cut.escape_debug())

@@ -337,17 +337,16 @@ impl Statement {
         constant(root, "_type", STATEMENT)?;
         constant(root, "predicateType", PREDICATE)?;
         let items = root.required("subject")?.items()?;
-        let mut names = Vec::with_capacity(items.len());
         let mut subjects = Vec::with_capacity(items.len());
         for subject in items {
-            let name = subject.required("name")?;
+            let name = subject.required("name")?.text()?.to_owned();
             let digest = Digest::read(subject.required("digest")?.required("sha256")?)?;
-            names.push(name);
-            subjects.push((name.text()?.to_owned(), digest));
+            subjects.push((name, digest));
         }
-        let subjects = name::distinct(subjects).map_err(|at| {
-            let found = format!("`{}` again", names[at].text().unwrap_or_default());
-            DUPLICATE_NAME.at(names[at].place(), "each subject once", found)
+        let subjects = name::distinct(subjects).or_else(|at| {
+            let name = root.at(&format!("/subject/{at}/name"))?;
+            let found = format!("{} again", name::shown(name.text()?));
+            Err(DUPLICATE_NAME.at(name.place(), "each subject once", found))
         })?;
         let receipt = Receipt::parse(root.required("predicate")?)?;
         Ok(Self { subjects, receipt })

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{OTHER_FILES, OTHER_FORMAT, OTHER_SERIALIZATION};
 use crate::bundle::record::Field;
-use crate::bundle::{SIGNATURE, STATEMENT};
+use crate::bundle::{SIGNATURE, STATEMENT, shown};
 use crate::digest::{Digest, Hasher, NotCanonical, canonical};
 use crate::source::{Document, Node, Refusal, Source};
 
@@ -136,8 +136,4 @@ fn root_digest(files: &BTreeMap<&str, Digest>) -> Digest {
         hasher.update(digest.bytes());
     }
     hasher.finish()
-}
-
-fn shown(text: &str) -> String {
-    format!("`{}`", text.chars().take(80).collect::<String>().escape_debug())
 }
