@@ -26,6 +26,8 @@ use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source};
 /// How many bytes of documents all threads together parse at a time, so that memory does not grow with
 /// their number; a document that is longer is parsed alone.
 const PARSED_AT_ONCE: usize = 512 << 10;
+/// The same for what is held of files that pass by; files that hold more pass by alone.
+const HELD_AT_ONCE: usize = DOCUMENT_CAP;
 /// Files are begun by their length in this unit, the longest first.
 const WEIGHTY: u64 = 1 << 20;
 
@@ -50,8 +52,8 @@ pub fn load(
     is_bag(&folder)?;
     let listing = folder.list(reading.threads)?;
     name::check_set(listing.keys().map(String::as_str), |name| folder.place(name))?;
-    let parsing = Allowance::of(PARSED_AT_ONCE);
-    let reader = Reader { folder, listing, holdings: Mutex::default(), parsing };
+    let (parsing, holding) = (Allowance::of(PARSED_AT_ONCE), Allowance::of(HELD_AT_ONCE));
+    let reader = Reader { folder, listing, holdings: Mutex::default(), parsing, holding };
     let TagFiles { digest, mut tags, payload: manifest } = reader.tag_files(pin)?;
     let files = reader.files(manifest)?;
     let receipt_document = reader.receipt(&files)?;
@@ -126,6 +128,8 @@ struct Reader {
     holdings: Mutex<BTreeMap<String, Holdings>>,
     /// What all threads together may parse at a time.
     parsing: Allowance,
+    /// What all threads together may hold of files that pass by.
+    holding: Allowance,
 }
 
 impl Reader {
@@ -261,6 +265,9 @@ impl Reader {
                 Err(refusal) => refused.push((*at, refusal)),
             }
         }
+        // One part for the group: who holds a part takes no second one.
+        let held = begun.iter().map(|(_, (_, begun))| begun.passage.held()).sum();
+        let _turn = self.holding.take(held);
         let mut end = |at, begun: Begun<'_>, found: Result<Digest, Refusal>| {
             let ended = found.and_then(|found| self.end(begun, found, recalled));
             refused.extend(ended.err().map(|refusal| (at, refusal)));

@@ -86,6 +86,13 @@ impl<'a> OpenFile<'a> {
         self.folder.place(self.name)
     }
 
+    /// Its first bytes, where it has so many; what is read later may be others.
+    pub fn start<const N: usize>(&self) -> Option<[u8; N]> {
+        let mut start = [0; N];
+        let read = rustix::io::pread(&self.file, &mut start, 0);
+        read.is_ok_and(|read| read == N).then_some(start)
+    }
+
     /// Hashes it, showing each piece to `watch`, with a thread that is `spare`; refuses a file that changes
     /// meanwhile.
     pub fn hash(

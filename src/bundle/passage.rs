@@ -15,6 +15,8 @@ pub struct Passage<'a> {
     judge: Judge,
     /// What all threads together may parse at a time.
     parsing: &'a Allowance,
+    /// How many bytes of it will be held at a time.
+    held: usize,
     begun: bool,
     fault: Option<Refusal>,
     tail: opaque::Tail,
@@ -29,8 +31,17 @@ impl<'a> Passage<'a> {
             Some("jsonl") => Judge::Lines(LinesReader::new(place.clone(), name == METRICS)),
             _ => Judge::Opaque,
         };
+        let held = match judge {
+            Judge::Weights(_) => file.start().map_or(0, WeightsReader::header_length),
+            Judge::Lines(_) | Judge::Opaque => 0,
+        };
         let tail = opaque::Tail::of(length);
-        Self { place, judge, parsing, begun: false, fault: None, tail }
+        Self { place, judge, parsing, held, begun: false, fault: None, tail }
+    }
+
+    /// About how many bytes of the file will be held at a time, because they are judged together.
+    pub fn held(&self) -> usize {
+        self.held
     }
 
     /// Takes the next piece.

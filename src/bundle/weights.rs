@@ -133,6 +133,11 @@ impl WeightsReader {
         Self { place, length, stage: Stage::Header(Vec::new()) }
     }
 
+    /// How many bytes the header has in a file that starts so, as far as they are held.
+    pub fn header_length(start: [u8; PREFIX]) -> usize {
+        usize::try_from(u64::from_le_bytes(start)).unwrap_or(usize::MAX).min(DOCUMENT_CAP)
+    }
+
     /// Takes the next piece of the file.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), Refusal> {
         let held = match &mut self.stage {
@@ -154,7 +159,8 @@ impl WeightsReader {
             return Ok(());
         }
         let data = held.split_off(end);
-        let header = std::mem::take(held).split_off(PREFIX);
+        let mut header = std::mem::take(held);
+        header.drain(..PREFIX);
         let header = Header::parse(&self.place.file, self.length, header)?;
         let holdings = Holdings::of(&header);
         let mut scan = FiniteScan::new(self.place.clone(), in_order(header));

@@ -26,6 +26,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 const WORK: Duration = Duration::from_secs(10);
 /// The most memory that a process may take at its peak.
 const MEMORY_KIB: u64 = 200 << 10;
+/// More threads than the machines of most people have: memory must not grow with them.
+const THREADS: &str = "8";
 /// The fewest cases of a rule.
 const FEWEST: usize = 10;
 /// The request to [`measuring`], in the environment.
@@ -133,7 +135,7 @@ fn attempt(case: &'static Case) -> Outcome {
     let (digest, asked) = forge.project(root);
     drop(forge);
     let before = listing(root);
-    let arguments = [&["verify", "--format", "json", "--threads", "2"][..], &asked].concat();
+    let arguments = [&["verify", "--format", "json", "--threads", THREADS][..], &asked].concat();
     let ran = run(root, &arguments);
     let mut faults = match case.1.is_empty() {
         true => accepted(&digest.prefixed(), &ran),

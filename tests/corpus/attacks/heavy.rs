@@ -33,6 +33,15 @@ fn several(f: &mut Forge, count: usize) {
     }
 }
 
+/// A checkpoint with as much metadata as a header can hold.
+fn annotated() -> Vec<u8> {
+    let text = format!(
+        r#"{{"__metadata__":{{"a":"{}"}},"w":{{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}}}"#,
+        "m".repeat(CAP - 100)
+    );
+    safetensors(&text, &[0; 16])
+}
+
 pub const CASES: &[Case] = &[
     ("a document of one long string", "", |f| {
         f.put("data/a.json", format!("[\"{}\"]\n", "a".repeat(CAP - 5)));
@@ -87,12 +96,9 @@ pub const CASES: &[Case] = &[
             safetensors(&format!("{{{}}}", all.join(",")), &vec![0; count]),
         );
     }),
-    ("a checkpoint with sixteen megabytes of metadata", "", |f| {
-        let text = format!(
-            r#"{{"__metadata__":{{"a":"{}"}},"w":{{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}}}"#,
-            "m".repeat(CAP - 100)
-        );
-        f.put(WEIGHTS, safetensors(&text, &[0; 16]));
+    ("a checkpoint with sixteen megabytes of metadata", "", |f| f.put(WEIGHTS, annotated())),
+    ("six such checkpoints", "", |f| {
+        (0..6).for_each(|at| f.put(&format!("data/heavy/{at}.safetensors"), annotated()));
     }),
     ("a receipt with all that it may say beside", "", |f| {
         let many: serde_json::Map<_, _> =
