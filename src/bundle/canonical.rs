@@ -106,7 +106,7 @@ impl Spelling<'_> {
             }
             Kind::Text(text) => self.text(text, &value.span),
             // Integers within 2^53, which a strict source keeps to, are spelled in one way.
-            Kind::Number(text) if integer(text) => self.says(text),
+            Kind::Number(text) if is_integer(text) => self.says(text),
             Kind::Number(_) | Kind::Null | Kind::Bool(_) => {
                 self.scalar(&to_json(value), &value.span)
             }
@@ -167,7 +167,7 @@ fn order(a: &Member, b: &Member) -> Ordering {
 }
 
 /// Whether a number is written in digits alone, perhaps behind a sign; there is no negative zero.
-fn integer(text: &str) -> bool {
+pub(super) fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     text != "-0" && digits.bytes().all(|byte| byte.is_ascii_digit())
 }

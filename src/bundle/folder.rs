@@ -4,6 +4,7 @@
 //! any file is opened. On Linux the kernel itself keeps each path beneath the folder (`openat2`);
 //! elsewhere, and on old kernels, each component is opened on its own and no link is followed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -302,7 +303,10 @@ impl Walk<'_> {
             if name != c"." && name != c".." {
                 self.entries.fetch_add(1, Ordering::Relaxed);
                 self.few_enough()?;
-                names.push((name.to_string_lossy().into_owned(), name.to_str().is_ok()));
+                let name = name.to_string_lossy();
+                // Bytes that are no text were replaced.
+                let is_text = matches!(name, Cow::Borrowed(_));
+                names.push((name.into_owned(), is_text));
             }
         }
         if names.is_empty() && !prefix.is_empty() {

@@ -6,6 +6,7 @@
 
 use serde_json::{Number, Value as Json};
 
+use super::canonical::is_integer;
 use crate::digest::canonical;
 use crate::source::{DEPTH_CAP, VALUE_CAP};
 
@@ -49,15 +50,18 @@ impl<'a> Glance<'a> {
             return None;
         }
         match self.rest().first()? {
-            b'{' => self.inside(b'}', |glance, last| {
-                let key = glance.string()?;
-                // Keys in order are distinct as well.
-                let follows = last.is_none_or(|last| last < key);
-                (key.is_ascii() && follows && glance.next()? == b':').then_some(())?;
-                *last = Some(key);
-                glance.value()
-            }),
-            b'[' => self.inside(b']', |glance, _| glance.value()),
+            b'{' => {
+                let mut last = None;
+                self.inside(b'}', |glance| {
+                    let key = glance.string()?;
+                    // Keys in order are distinct as well.
+                    let follows = last.is_none_or(|last| last < key);
+                    (key.is_ascii() && follows && glance.next()? == b':').then_some(())?;
+                    last = Some(key);
+                    glance.value()
+                })
+            }
+            b'[' => self.inside(b']', Self::value),
             b'"' => self.string().map(drop),
             b't' => self.word(b"true"),
             b'f' => self.word(b"false"),
@@ -66,23 +70,18 @@ impl<'a> Glance<'a> {
         }
     }
 
-    /// What stands between brackets, each item read by `item`, which may remember the key.
-    fn inside(
-        &mut self,
-        end: u8,
-        item: impl Fn(&mut Self, &mut Option<&'a str>) -> Option<()>,
-    ) -> Option<()> {
+    /// What stands between brackets, each item read by `item`.
+    fn inside(&mut self, end: u8, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.at += 1;
         self.depth += 1;
         if self.depth > DEPTH_CAP {
             return None;
         }
-        let mut last = None;
         if self.rest().first() == Some(&end) {
             self.at += 1;
         } else {
             loop {
-                item(self, &mut last)?;
+                item(self)?;
                 match self.next()? {
                     b',' => {}
                     closed if closed == end => break,
@@ -106,9 +105,9 @@ impl<'a> Glance<'a> {
     }
 
     fn word(&mut self, word: &[u8]) -> Option<()> {
+        self.rest().strip_prefix(word)?;
         self.at += word.len();
-        let before = self.at.checked_sub(word.len())?;
-        (self.text.as_bytes().get(before..self.at) == Some(word)).then_some(())
+        Some(())
     }
 
     fn number(&mut self) -> Option<()> {
@@ -116,13 +115,13 @@ impl<'a> Glance<'a> {
         let length = self.rest().iter().take_while(of_number).count();
         let text = self.text.get(self.at..self.at + length)?;
         self.at += length;
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        if !is_integer(text) {
             // Only a number of the grammar can be its own canonical text.
             let value = Number::from_f64(text.parse().ok()?)?;
             return (canonical(&Json::Number(value)).ok()? == text).then_some(());
         }
-        let plain = text == "0" || !digits.starts_with('0');
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let plain = digits == "0" || !digits.starts_with('0');
         (plain && (1..=EXACT_DIGITS).contains(&digits.len())).then_some(())
     }
 }

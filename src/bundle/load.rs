@@ -11,7 +11,7 @@ use itertools::Itertools;
 use super::cache::Recalled;
 use super::folder::{Folder, Listing};
 use super::manifest::{self, Manifest, Oxum};
-use super::opened::{OpenFile, Stamp, hash_both};
+use super::opened::{OpenFile, Stamp, hash_files};
 use super::passage::Passage;
 use super::receipt::{RECEIPT, Statement};
 use super::weights::Holdings;
@@ -257,34 +257,24 @@ impl Reader {
         recalled: Option<&Recalled<'_>>,
         spare: &Spare,
     ) -> Result<(), (usize, Refusal)> {
-        let (mut begun, mut refused) = (Vec::new(), Vec::new());
+        let (mut files, mut begun, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for (at, (name, listed)) in group {
             match self.begin(name, listed, recalled) {
                 Ok(None) => {}
-                Ok(Some(file)) => begun.push((*at, file)),
+                Ok(Some((file, one))) => {
+                    files.push(file);
+                    begun.push((*at, one));
+                }
                 Err(refusal) => refused.push((*at, refusal)),
             }
         }
         // One part for the group: who holds a part takes no second one.
-        let held = begun.iter().map(|(_, (_, begun))| begun.passage.held()).sum();
-        let _turn = self.holding.take(held);
-        let mut end = |at, begun: Begun<'_>, found: Result<Digest, Refusal>| {
-            let ended = found.and_then(|found| self.end(begun, found, recalled));
+        let _turn = self.holding.take(begun.iter().map(|(_, one)| one.passage.held()).sum());
+        let watches = begun.iter_mut().map(|(_, one)| one.watch());
+        let found = hash_files(files.into_iter().zip(watches), spare);
+        for ((at, one), found) in begun.into_iter().zip(found) {
+            let ended = found.and_then(|found| self.end(one, found, recalled));
             refused.extend(ended.err().map(|refusal| (at, refusal)));
-        };
-        match <[_; 2]>::try_from(begun) {
-            Ok([(at, (file, mut first)), (beside, (other, mut second))]) => {
-                let files = [(file, first.watch()), (other, second.watch())];
-                let [found, found_beside] = hash_both(files, spare);
-                end(at, first, found);
-                end(beside, second, found_beside);
-            }
-            Err(alone) => {
-                for (at, (file, mut begun)) in alone {
-                    let found = file.hash(spare, begun.watch());
-                    end(at, begun, found);
-                }
-            }
         }
         refused.into_iter().min_by_key(|(at, _)| *at).map_or(Ok(()), Err)
     }

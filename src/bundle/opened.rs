@@ -10,7 +10,7 @@ use rustix::fs::{Stat, fstat};
 
 use super::folder::{Folder, device};
 use super::{CHANGED_WHILE_READ, WRONG_DIGEST};
-use crate::digest::{self, Digest, Stream, hash_stream};
+use crate::digest::{Digest, Stream, hash_stream, hash_streams};
 use crate::parallel::Spare;
 use crate::source::{Place, Refusal, TOO_LARGE, UNREADABLE};
 
@@ -155,14 +155,14 @@ pub fn wrong_digest(place: Place, wanted: Digest, found: Digest) -> Refusal {
     WRONG_DIGEST.at(place, format!("sha256 {wanted}"), found.to_string())
 }
 
-/// Hashes two files side by side, as [`OpenFile::hash`] does each.
-pub fn hash_both<W: FnMut(&[u8]) -> Result<(), Refusal>>(
-    files: [(OpenFile<'_>, W); 2],
+/// Hashes files as [`OpenFile::hash`] does each, two of them side by side.
+pub fn hash_files<'a, W: FnMut(&[u8]) -> Result<(), Refusal>>(
+    files: impl Iterator<Item = (OpenFile<'a>, W)>,
     spare: &Spare,
-) -> [Result<Digest, Refusal>; 2] {
-    let [mut first, mut second] = files.map(|(file, watch)| Watched::new(file, watch));
-    let [one, other] = digest::hash_both([&mut first, &mut second], || spare.take());
-    [first.digest(one), second.digest(other)]
+) -> Vec<Result<Digest, Refusal>> {
+    let mut watched: Vec<_> = files.map(|(file, watch)| Watched::new(file, watch)).collect();
+    let hashed = hash_streams(&mut watched, || spare.take());
+    watched.into_iter().zip(hashed).map(|(watched, hashed)| watched.digest(hashed)).collect()
 }
 
 /// A file of which each piece is shown to somebody while it is hashed.

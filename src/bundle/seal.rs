@@ -7,17 +7,17 @@ use super::folder::Folder;
 use super::receipt::{RECEIPT, Receipt};
 use super::write::BundleWriter;
 use super::{Bundle, UNWRITABLE};
-use crate::digest::{Digest, canonical};
+use crate::digest::canonical;
 use crate::disk::{Disk, LocalDisk};
 use crate::source::{DOCUMENT_CAP, Document, Place, Refusal, Source};
 
-/// Makes the folder at `path` a bundle and answers its digest; a bundle is sealed again after an edit.
+/// Makes the folder at `path` a bundle and answers it; a bundle is sealed again after an edit.
 ///
 /// `data/receipt.json` holds either the receipt alone, as it is typed, or a whole statement from an earlier
 /// sealing. JSON may be laid out for people: it is rewritten in canonical form. Sizes and digests are
 /// filled in. The same payload gives the same bytes. The result is loaded, so whatever a reader would
 /// refuse is refused here.
-pub fn seal(path: &Path, shown: &str, date: Option<&str>) -> Result<Digest, Refusal> {
+pub fn seal(path: &Path, shown: &str, date: Option<&str>) -> Result<Bundle, Refusal> {
     seal_on(&LocalDisk, path, shown, date)
 }
 
@@ -27,7 +27,7 @@ fn seal_on(
     path: &Path,
     shown: &str,
     date: Option<&str>,
-) -> Result<Digest, Refusal> {
+) -> Result<Bundle, Refusal> {
     let folder = Folder::open(path, shown)?;
     let listing = folder.list(1)?;
     let receipt = typed_receipt(&folder)?;
@@ -44,12 +44,12 @@ fn seal_on(
         writer = writer.dated(date);
     }
     let digest = writer.finish(&receipt)?;
-    if let Err(refused) = Bundle::load_folder(path, shown, Some(&digest), 1) {
+    let loaded = Bundle::load_folder(path, shown, Some(&digest), 1);
+    if loaded.is_err() {
         // It may not stay as if it were a bundle.
         BundleWriter::reopen(disk, path)?;
-        return Err(refused);
     }
-    Ok(digest)
+    loaded
 }
 
 fn document(folder: &Folder, name: &str) -> Result<Document, Refusal> {
@@ -104,9 +104,9 @@ mod tests {
         let (one, two) = (temporary.path().join("one/t"), temporary.path().join("two/t"));
         typed(&one);
         typed(&two);
-        let digest = seal(&one, "receipts/t", None).unwrap();
-        assert_eq!(seal(&one, "receipts/t", None).unwrap(), digest);
-        assert_eq!(seal(&two, "receipts/t", None).unwrap(), digest);
+        let digest = seal(&one, "receipts/t", None).unwrap().digest();
+        assert_eq!(seal(&one, "receipts/t", None).unwrap().digest(), digest);
+        assert_eq!(seal(&two, "receipts/t", None).unwrap().digest(), digest);
         let bundle = Bundle::load_folder(&one, "receipts/t", None, 1).unwrap();
         assert_eq!(bundle.facts()[0].value, "2.310");
         for pointer in ["/facts/0/value", "/facts/id=loss/value"] {
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(bundle.typed_from("data/configs/moe64.toml"), Some("config-moe64"));
         let config = bundle.document("data/configs/moe64.toml").unwrap();
         assert_eq!(config.root().at("/dim").unwrap().integer().unwrap(), 64);
-        assert_ne!(seal(&one, "receipts/t", Some("2026-03-14")).unwrap(), digest);
+        assert_ne!(seal(&one, "receipts/t", Some("2026-03-14")).unwrap().digest(), digest);
     }
 
     #[test]

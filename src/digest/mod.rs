@@ -14,7 +14,7 @@ use crate::sha256::Sha256;
 
 mod stream;
 
-pub use stream::{Stream, hash_both, hash_stream};
+pub use stream::{Stream, hash_stream, hash_streams};
 
 /// Every integer up to this one is the same in every reader of JSON.
 const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;

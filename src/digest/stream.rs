@@ -39,8 +39,23 @@ pub fn hash_stream<S: Stream, H>(
     Lane::of(stream).finish(helper)
 }
 
-/// Hashes two streams side by side, in less time than one after the other, as [`hash_stream`] does each.
-pub fn hash_both<S: Stream, H>(
+/// Hashes streams as [`hash_stream`] does each, but two at a time, which takes less time than one after the other.
+pub fn hash_streams<S: Stream, H>(
+    streams: &mut [S],
+    helper: impl Fn() -> Option<H>,
+) -> Vec<Result<(Digest, u64), S::Error>> {
+    let mut hashed = Vec::with_capacity(streams.len());
+    for pair in streams.chunks_mut(2) {
+        match pair {
+            [first, second] => hashed.extend(hash_both([first, second], &helper)),
+            alone => hashed.extend(alone.iter_mut().map(|stream| hash_stream(stream, &helper))),
+        }
+    }
+    hashed
+}
+
+/// Hashes two streams side by side.
+fn hash_both<S: Stream, H>(
     streams: [&mut S; 2],
     helper: impl Fn() -> Option<H>,
 ) -> [Result<(Digest, u64), S::Error>; 2] {

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use repro::digest::{Digest, Hasher, Stream, hash_both, hash_stream};
+use repro::digest::{Digest, Hasher, Stream, hash_streams};
 use repro::parallel;
 
 /// Fits into the first cache.
@@ -62,17 +62,8 @@ fn stream(threads: usize, files: &[PathBuf]) -> io::Result<()> {
             let failed = |error| (group[0].0, error);
             let opened: io::Result<Vec<_>> =
                 group.iter().map(|(_, path)| Plain::open(path)).collect();
-            match opened.map_err(failed)?.as_mut_slice() {
-                [first, second] => {
-                    for hashed in hash_both([first, second], || spare.take()) {
-                        black_box(hashed.map_err(failed)?);
-                    }
-                }
-                files => {
-                    for file in files {
-                        black_box(hash_stream(file, || spare.take()).map_err(failed)?);
-                    }
-                }
+            for hashed in hash_streams(&mut opened.map_err(failed)?, || spare.take()) {
+                black_box(hashed.map_err(failed)?);
             }
             Ok(())
         },
