@@ -16,7 +16,7 @@
                               one and two threads, in process
 
 Of whole processes, times are wall seconds and memory is the peak resident set; figures are medians, ratios are
-medians of pairs. Needs `cargo build --release` before, GNU time, and scipy where it is named; `bootstrap` builds
+medians of pairs. Needs the published build, `cargo build --profile dist`, before, GNU time, and scipy where it is named; `bootstrap` builds
 its own program, as do `hashing`, `train` and `replay`. Other load on the machine is printed, because it moves every figure.
 """
 import json
@@ -29,7 +29,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-REPRO = ROOT / "target" / "release" / "repro"
+REPRO = ROOT / "target" / "dist" / "repro"
 RUNS = 15
 
 

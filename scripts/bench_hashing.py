@@ -23,6 +23,7 @@ ROUNDS = 5
 SMALL = 10_000
 LARGE = 2 << 30
 STREAM = 512 << 20
+KEPT = "## What is lost without"
 
 
 def canonical(value):
@@ -209,4 +210,6 @@ def hashing(repro, timing, load, write):
             "first row of the table.", "", f"{system}; {load()}.", ""]
     if write:
         write.parent.mkdir(exist_ok=True)
-        write.write_text("\n".join(head) + "\n" + "\n\n".join(found) + "\n")
+        # What was measured on changed copies of the program is kept: no command here makes them.
+        _, mark, kept = (write.read_text() if write.exists() else "").partition(KEPT)
+        write.write_text("\n".join(head) + "\n" + "\n\n".join(found) + "\n" + (f"\n{mark}{kept}" if mark else ""))

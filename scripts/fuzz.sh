@@ -39,16 +39,16 @@ seeds() {
 readers() {
   case $1 in
     bundle)
-      ls src/bundle/{agree,canonical,chain,facts,folder,glance,lines,load,manifest,name,opened,passage,receipt}.rs \
-        src/bundle/{record,weights}.rs
+      ls src/receipt/bundle/{agree,canonical,chain,facts,folder,glance,lines,load,manifest,name,opened,passage,receipt}.rs \
+        src/receipt/bundle/{record,weights}.rs
       ;;
-    decimal) ls src/decimal/{grammar,printed,interval,render,agreement,float}.rs ;;
-    envelope) ls src/signature/{envelope,statement,mod}.rs ;;
-    header) ls src/params/checkpoint/header.rs src/bundle/weights.rs ;;
-    import) ls src/import/{speedrun,mlperf,jsonl,csv,hf_trainer,log,columns,run,convergence}.rs ;;
-    json) ls src/source/{json,pointer,code}.rs src/bundle/{canonical,glance}.rs ;;
-    post) ls src/post.rs src/source/toml.rs src/evidence/{mod,lists}.rs ;;
-    tables) ls src/source/csv.rs ;;
+    decimal) ls src/exact/decimal/{grammar,printed,interval,render,agreement,float}.rs ;;
+    envelope) ls src/receipt/signature/{envelope,statement,mod}.rs ;;
+    header) ls src/receipt/checkpoint/header.rs src/receipt/bundle/weights.rs ;;
+    import) ls src/import/{speedrun,mlperf,jsonl,csv,hf_trainer,log,columns,run,scoring/convergence}.rs ;;
+    json) ls src/receipt/source/{json,pointer,code}.rs src/receipt/bundle/{canonical,glance}.rs ;;
+    post) ls src/judge/post.rs src/receipt/source/toml.rs src/judge/evidence/{mod,lists}.rs ;;
+    tables) ls src/receipt/source/csv.rs ;;
   esac
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Begins a claim kind: its file, its two lines in src/claims/mod.rs, its corpus folders.
+# Begins a claim kind: its file, its two lines in src/judge/claims/mod.rs, its corpus folders.
 # Usage: scripts/new_claim_kind.sh NAME
 set -eu
 LC_ALL=C
@@ -22,8 +22,8 @@ as | async | await | break | const | continue | crate | dyn | else | enum | exte
 esac
 
 cd "$(dirname "$0")/.."
-registry=src/claims/mod.rs
-file=src/claims/$name.rs
+registry=src/judge/claims/mod.rs
+file=src/judge/claims/$name.rs
 corpus=tests/corpus/$name
 [ -f "$registry" ] || fail "there is no $registry here"
 [ ! -e "$file" ] || fail "$file exists already"
@@ -34,59 +34,37 @@ cat >"$file" <<RUST
 
 use super::{ClaimKind, Field};
 use crate::evidence::Evidence;
-use crate::outcome::{Outcome, Weight};
 use crate::post::Claim;
-use crate::source::{Code, Refusal};
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{Impact, Outcome};
 
-crate::source::codes! {
+codes! {
     NO_RULE = "$name::no-rule", "the rule of this kind is not written", "write \`check\` in \`$file\`";
 }
 
-/// See [\`ClaimKind::explain\`].
-pub struct Kind;
+/// The record of this kind.
+pub static KIND: ClaimKind = ClaimKind {
+    id: "$name",
+    summary: "one line for \`repro list kinds\`",
+    explain: "What is checked, and the formula.\\n\\
+              How it can mislead: what agreement does not show.\\n\\
+              Reference: where the rule comes from.",
+    fields: &[Field::optional("value", "what the evidence gives, as a term")],
+    codes: CODES,
+    impact: Impact::Digit,
+    // Whether \`check\` compares the claimed number; where it does not, the number must be one that the claim
+    // depends on.
+    judges_claimed: false,
+    check,
+};
 
-impl ClaimKind for Kind {
-    fn id(&self) -> &'static str {
-        "$name"
+/// Read the fields of \`claim.node\`, ask \`evidence\` for terms, and answer with an outcome that says
+/// \`giving\` (what was recomputed), \`within\` (rule and tolerance) and \`by\` (method).
+fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
+    if let Some(value) = claim.node.get("value") {
+        evidence.quantity(value)?;
     }
-
-    fn summary(&self) -> &'static str {
-        "one line for \`repro list kinds\`"
-    }
-
-    fn explain(&self) -> &'static str {
-        "What is checked, and the formula.\\n\\
-         How it can mislead: what agreement does not show.\\n\\
-         Reference: where the rule comes from."
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        const FIELDS: &[Field] = &[Field::optional("value", "what the evidence gives, as a term")];
-        FIELDS
-    }
-
-    fn codes(&self) -> &'static [&'static Code] {
-        CODES
-    }
-
-    fn weight(&self) -> Weight {
-        Weight::Digit
-    }
-
-    /// Whether \`check\` compares the claimed number; where it does not, the number must be one that the
-    /// claim rests on.
-    fn judges_claimed(&self) -> bool {
-        false
-    }
-
-    /// Read the fields of \`claim.node\`, ask \`evidence\` for terms, and answer with an outcome that says
-    /// \`giving\` (what was recomputed), \`within\` (rule and tolerance) and \`by\` (method).
-    fn check(&self, claim: &Claim, evidence: &Evidence) -> Result<Outcome, Refusal> {
-        if let Some(value) = claim.node.get("value") {
-            evidence.quantity(value)?;
-        }
-        Ok(Outcome::unchecked(&NO_RULE, "the rule of \`$name\` is not written"))
-    }
+    Ok(Outcome::unchecked(&NO_RULE, "the rule of \`$name\` is not written"))
 }
 RUST
 
@@ -101,7 +79,7 @@ insert() {
     mv "$registry.new" "$registry"
 }
 insert "mod $name;" '^mod [a-z0-9_]+;$'
-insert "    &$name::Kind," '^    &[a-z0-9_]+::Kind,$'
+insert "    &$name::KIND," '^    &[a-z0-9_]+::KIND,$'
 
 for root in good bad; do
     mkdir -p "$corpus/$root/repro" "$corpus/$root/receipts/evidence/data"

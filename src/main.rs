@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+mod cli;
+
 use std::process::ExitCode;
 
 /// Training asks for the same buffers in every step: their pages are kept.
@@ -10,5 +12,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    repro::cli::run()
+    cli::run()
 }

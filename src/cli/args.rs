@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::exit;
+use super::{exit, help};
 
 /// Checks whether the numbers of a training post follow from its receipts.
 #[derive(Debug, Parser)]
@@ -18,22 +18,22 @@ pub struct Arguments {
 
 #[derive(Debug, Args)]
 pub struct Common {
-    /// The project's folder; the nearest upward that holds `repro/` where absent
+    /// The project folder [default: the nearest parent that holds `repro/`]
     #[arg(long, global = true, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// What standard output carries
+    /// Output format
     #[arg(long, global = true, value_enum, default_value_t = Shape::Text)]
     pub format: Shape,
-    /// Writes a report to a file as well; may be repeated
+    /// Also write the report to a file; may be repeated
     #[arg(long, global = true, value_name = "FORMAT=PATH")]
     pub output: Vec<String>,
-    /// Only what is refuted, refused or different
+    /// Show only refuted claims, errors and differences
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Everything, verified claims too
+    /// Show everything, including verified claims
     #[arg(long, short, global = true)]
     pub verbose: bool,
-    /// When to colour
+    /// When to use color
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
     pub color: Colour,
 }
@@ -56,61 +56,61 @@ pub enum Colour {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Verifies posts: the main job
+    /// Check posts, or bundles on their own (the main job)
     #[command(after_help = exit::TABLE)]
     Verify(Verify),
-    /// Recomputes CORE from a per-task table, and says which baselines it follows
+    /// Recompute CORE from a per-task table and say which baselines it uses
     Core(Core),
-    /// Lists every number of a post's text with the claims that bind it
+    /// List every number in a post's text with the claims that check it
     Coverage(Coverage),
-    /// Changes each number in turn and lists the changes that no claim would notice
+    /// Change each number in turn and list the changes that no claim notices
     Mutate(Mutate),
-    /// Counts what models store and what a token touches
+    /// Count total and active parameters of a config or a checkpoint
     Params(Params),
-    /// Says what runs hold fixed where their numbers were read, and what not
+    /// Show what runs hold fixed at the compared step, and what they do not
     Diff(Diff),
-    /// Prints every test and interval on one or two lists of numbers
+    /// Print every test and interval on one or two lists of numbers
     #[command(after_help = STATS_NOTE)]
     Stats(Box<Stats>),
-    /// Trains the runs of a study, and writes them as receipt bundles
+    /// Train the runs of a study and write them as receipt bundles
     #[cfg(feature = "train")]
-    #[command(after_help = super::train::HELP)]
+    #[command(after_help = help::TRAIN)]
     Train(Train),
-    /// Executes a stretch of a run's training again, and says where it differs
+    /// Run some training steps of a bundle again and say where they differ
     #[cfg(feature = "train")]
-    #[command(after_help = super::replay::HELP)]
+    #[command(after_help = help::REPLAY)]
     Replay(Replay),
-    /// Says how far rounding moves a stretch of training: the tolerance of `replay`
+    /// Measure how far rounding moves those steps: the tolerance of `replay`
     #[cfg(feature = "train")]
-    #[command(after_help = super::replay::CALIBRATE_HELP)]
+    #[command(after_help = help::CALIBRATE)]
     Calibrate(Calibrate),
-    /// Reads logs of other trainers, and writes them as receipt bundles
-    #[command(after_help = super::import::HELP)]
+    /// Read logs of other trainers and write them as receipt bundles
+    #[command(after_help = help::IMPORT)]
     Import(Import),
-    /// Lists kinds, formulas, posts, bundles or codes
+    /// List claim kinds, formulas, posts, bundles or codes
     List(List),
-    /// Explains a code, a kind, a formula, `values`, `slices` or `scope`
+    /// Explain a code, a claim kind, a formula, `values`, `slices` or `scope`
     Explain(Explain),
-    /// Writes receipt and manifests of a folder of transcribed evidence anew
+    /// Write the receipt and manifests of a folder of transcribed evidence
     Seal(Seal),
-    /// Makes a key that signs, and the public one that verifies
+    /// Make a key pair for signing
     Keygen(Keygen),
-    /// Signs bundles: says by `receipt.sig` who vouches for their files
+    /// Sign bundles: write `receipt.sig`
     Sign(Sign),
 }
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// The posts, by id, or `all`; may be repeated. All where neither posts nor bundles are named
+    /// Post id, or `all`; may be repeated [default: all, unless bundles are named]
     #[arg(long, value_name = "ID")]
     pub post: Vec<String>,
-    /// Bundles to check on their own, by folder
+    /// Folders of bundles to check on their own
     #[arg(value_name = "BUNDLE")]
     pub bundles: Vec<PathBuf>,
-    /// Compares the verdicts with `repro/verdicts.lock`: the CI gate
+    /// Compare the verdicts with `repro/verdicts.lock` (for CI)
     #[arg(long, conflicts_with = "write_lock")]
     pub locked: bool,
-    /// Records the verdicts in `repro/verdicts.lock`
+    /// Record the verdicts in `repro/verdicts.lock`
     #[arg(long)]
     pub write_lock: bool,
     /// The weakest origin that counts as verified
@@ -119,27 +119,27 @@ pub struct Verify {
     /// The weakest method that counts as verified
     #[arg(long, value_enum, value_name = "METHOD")]
     pub min_method: Option<MinMethod>,
-    /// A public key in PEM, of which one must have signed each bundle; may be repeated
+    /// Public key (PEM) that must have signed each bundle; may be repeated: one of them is enough
     #[arg(long, value_name = "PEM")]
     pub pubkey: Vec<PathBuf>,
-    /// What of training is executed again: nothing, what fits into the budget, or everything that claims
-    /// and bundles name
+    /// Which slices to run again: none, those that fit into the budget, or all that claims and bundles
+    /// name
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Replays::None)]
     pub replay: Replays,
     /// How long `--replay auto` may take: `60s`, `5m`
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub budget: String,
-    /// Where steps are executed: `cpu` or `cuda:N`
+    /// Device to run on: `cpu` or `cuda:N`
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// The folder in which the paths of a run's `data` begin; the project's `repro/studies` where absent
+    /// Folder that the data paths of a run are relative to [default: `repro/studies` of the project]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// How many files are hashed at a time, and threads of a replay; the processor's cores where absent
+    /// Threads for hashing and replay [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// A folder of your own that remembers which files were read and found right: they are not read again
-    /// while nothing about them changes
+    /// Private folder that remembers which files were hashed and found correct, so that unchanged files
+    /// are not read again
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
 }
@@ -169,13 +169,13 @@ pub enum MinMethod {
 pub struct Core {
     /// The table: a DCLM evaluation, a CSV with `task` and `accuracy`, or JSON
     pub table: PathBuf,
-    /// Random baselines of the tasks; repeated, the version that fits is found
+    /// Random baselines of the tasks; give several files to find the version that fits
     #[arg(long, value_name = "FILE", required = true)]
     pub baselines: Vec<PathBuf>,
-    /// The unit of the accuracies; found by their range where absent
+    /// Unit of the accuracies [default: detected from their range]
     #[arg(long, value_enum, value_name = "UNIT")]
     pub unit: Option<ScoreUnit>,
-    /// Another table: the difference of the scores over the same tasks, with its interval
+    /// A second table: also report the difference over the same tasks, with its interval
     #[arg(long, value_name = "TABLE")]
     pub against: Option<PathBuf>,
     /// The level of the task-bootstrap intervals
@@ -200,7 +200,7 @@ pub struct Coverage {
     /// The post
     #[arg(long, value_name = "ID")]
     pub post: String,
-    /// Which of the post's sources the text is; found by file name, else the first, where absent
+    /// Which source of the post the text is [default: by file name, else the first]
     #[arg(long, value_name = "ID")]
     pub source: Option<String>,
     /// The text of the publication
@@ -209,7 +209,7 @@ pub struct Coverage {
 
 #[derive(Debug, Args)]
 pub struct Mutate {
-    /// The posts, by id, or `all`; may be repeated. All where none is named
+    /// Post id, or `all`; may be repeated [default: all]
     #[arg(long, value_name = "ID")]
     pub post: Vec<String>,
 }
@@ -223,23 +223,23 @@ pub struct Params {
 
 #[derive(Debug, Args)]
 pub struct Diff {
-    /// Configs, checkpoints or receipt bundles, each with the step at which its number was read;
-    /// the last step of the config where absent
+    /// Configs, checkpoints or receipt bundles, each with the step at which its number was read
+    /// [default: the last step of the config]
     #[arg(required = true, value_name = "PATH[@STEP]")]
     pub runs: Vec<String>,
-    /// Prints a horizon in tokens and steps for each model instead
+    /// Instead, print a training horizon in tokens and steps for each model
     #[arg(long, value_enum, requires = "coefficient")]
     pub horizon: Option<HorizonName>,
     /// Tokens per parameter, tokens, steps or FLOP: a printed number, taken exactly, or a ratio A/B
     #[arg(long, value_name = "X", requires = "horizon")]
     pub coefficient: Option<String>,
-    /// Which part of the horizon; the whole where absent
+    /// Fraction of the horizon [default: all of it]
     #[arg(long, value_name = "PART", requires = "horizon")]
     pub fraction: Option<String>,
-    /// Tokens per optimizer step; those of each config where absent
+    /// Tokens per optimizer step [default: as each config says]
     #[arg(long, value_name = "N", requires = "horizon")]
     pub tokens_per_step: Option<String>,
-    /// How steps become whole; all three ways are shown where none is declared
+    /// How step counts are rounded [default: show all three ways]
     #[arg(long, value_enum, value_name = "RULE", requires = "horizon")]
     pub rounding: Option<Rounding>,
 }
@@ -290,16 +290,16 @@ pub struct Stats {
     /// The second list
     #[arg(long, value_name = "X,X,...", allow_hyphen_values = true, conflicts_with = "summary_b")]
     pub b: Option<String>,
-    /// A column of the file to be read as a, and, named a second time, as b; `a` and `b` where absent
+    /// Column of the file to use as a, and if repeated, as b [default: columns `a` and `b`]
     #[arg(long, value_name = "NAME", requires = "file")]
     pub column: Vec<String>,
     /// Mean, standard deviation (divisor n - 1) and n of a list whose values are not known
     #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true)]
     pub summary_a: Option<String>,
-    /// The same of the second list
+    /// The same for the second list
     #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true)]
     pub summary_b: Option<String>,
-    /// What the values of a are tested against; 0 where absent and there is no b
+    /// Null value for a one-sample test of a [default: 0, where there is no b]
     #[arg(long, value_name = "X", allow_hyphen_values = true)]
     pub target: Option<String>,
     /// Tests whether the mean, or the difference, lies inside a margin (TOST)
@@ -326,7 +326,7 @@ pub struct Stats {
     /// The seed of every draw
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// How often is drawn where resamples are not enumerated
+    /// How many resamples to draw where they are not enumerated
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub resamples: usize,
 }
@@ -339,19 +339,19 @@ pub struct Train {
     /// The folder for the bundles, one for each run
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     pub out: Option<PathBuf>,
-    /// Only runs of this name, in which `*` stands for any text; may be repeated
+    /// Only runs whose name matches (`*` matches any text); may be repeated
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
-    /// How many runs train side by side; as many as cores and threads allow where absent
+    /// How many runs to train in parallel [default: as many as the cores allow]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// How many threads each run has; the cores shared among the jobs where absent
+    /// Threads for each run [default: the cores, shared among the jobs]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// `scalar`, `avx2` or `avx512`; the fastest of this machine where absent
+    /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
     #[arg(long, value_name = "SET")]
     pub instructions: Option<String>,
-    /// Lists the runs and trains nothing
+    /// List the runs without training
     #[arg(long)]
     pub list: bool,
 }
@@ -359,16 +359,16 @@ pub struct Train {
 /// What steps are executed on.
 #[derive(Debug, Args)]
 pub struct OnMachine {
-    /// Where: `cpu` or `cuda:N`
+    /// Device: `cpu` or `cuda:N`
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// How many threads; the processor's cores where absent
+    /// Threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// `scalar`, `avx2` or `avx512`; the fastest of this machine where absent
+    /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
     #[arg(long, value_name = "SET")]
     pub instructions: Option<String>,
-    /// The folder in which the paths of a run's `data` begin; the project's `repro/studies` where absent
+    /// Folder that the data paths of a run are relative to [default: `repro/studies` of the project]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 }
@@ -377,10 +377,10 @@ pub struct OnMachine {
 pub struct Replay {
     /// The folder of the bundle
     pub bundle: PathBuf,
-    /// The steps: `FROM..TO` (after FROM steps, up to TO), or `random:SEED`; the last slice where absent
+    /// Steps to run: `FROM..TO`, or `random:SEED` [default: the last slice]
     #[arg(long, value_name = "STEPS")]
     pub slice: Option<String>,
-    /// The whole run from its seed, evaluations included
+    /// Run everything from the seed, including evaluations
     #[arg(long, conflicts_with = "slice")]
     pub full: bool,
     #[command(flatten)]
@@ -409,16 +409,16 @@ pub struct Import {
     /// The folder for the bundles, one for each run
     #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
     pub out: Option<PathBuf>,
-    /// Reads and reports, and writes nothing
+    /// Read and report without writing
     #[arg(long)]
     pub dry_run: bool,
-    /// Puts each log into its bundle; without it a bundle holds the log's digest only
+    /// Copy each log into its bundle [default: only its digest]
     #[arg(long)]
     pub keep_source: bool,
-    /// Makes one group of everything, under this name
+    /// Put all runs into one group of this name
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
-    /// Tests whether the mean final validation loss of each group lies below this one
+    /// Test whether the mean final validation loss of each group is below this value
     #[arg(long, value_name = "LOSS", allow_negative_numbers = true)]
     pub target: Option<String>,
     /// What columns mean, our name first: `loss=val_loss,step=iter`; a `loss` that is a validation loss
@@ -431,7 +431,7 @@ pub struct Import {
     /// A `scaling.json` to use instead of the one beside the logs; mlperf
     #[arg(long, value_name = "FILE")]
     pub scaling: Option<PathBuf>,
-    /// How many logs are read at a time; the processor's cores where absent
+    /// Logs to read in parallel [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 }
@@ -474,7 +474,7 @@ pub struct Explain {
 
 #[derive(Debug, Args)]
 pub struct Keygen {
-    /// The file for the private key; the public one stands beside it, with `.pub` at the end
+    /// File for the private key; the public key is written to the same name with `.pub` added
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 }
@@ -491,6 +491,6 @@ pub struct Sign {
 
 #[derive(Debug, Args)]
 pub struct Seal {
-    /// The folder, with `data/` and, from before, `data/receipt.json`
+    /// The folder to seal, with `data/` in it
     pub folder: PathBuf,
 }

@@ -6,16 +6,19 @@ use num_rational::BigRational;
 use serde_json::{Value as Json, json};
 
 use super::args;
-use super::columns::{Columns, paragraph};
-use super::core_bootstrap::{Settings, TaskBootstrap};
+use super::core_bootstrap;
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
-use crate::decimal::{Interval, format_significant, nearest_f64};
-use crate::digest::Digest;
-use crate::outcome::ExitStatus;
-use crate::report::visible;
-use crate::source::{Document, Place, Refusal, Source};
-use crate::tasks::{Baselines, Followed, Measure, Reading, Scale, Scored, Scores, Table, TaskSet};
+use repro_exact::decimal::{Interval, format_significant, nearest_f64};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Document, Error, Location, Source};
+use repro_report::outcome::ExitStatus;
+use repro_report::visible;
+use repro_report::{Columns, paragraph};
+use repro_runs::tasks::bootstrap::{Settings, TaskBootstrap};
+use repro_runs::tasks::{
+    Baselines, Followed, Measure, Scale, Scored, Scores, Table, TableReading, TaskSet,
+};
 
 /// The schema of all that this command prints as JSON.
 const SCHEMA: &str = "repro.core/1";
@@ -32,15 +35,15 @@ pub fn run(own: &args::Core, output: &Output) -> Answer {
     });
     let document = load(&own.table).map_err(one)?;
     let table = Table::read(document.root()).map_err(one)?;
-    let reading = Reading::of(&table, declared, &baselines).map_err(one)?;
-    let settings = Settings::of(own).map_err(one)?;
+    let reading = TableReading::of(&table, declared, &baselines).map_err(one)?;
+    let settings = core_bootstrap::settings(own).map_err(one)?;
     let mut score = Score::of(&document, &reading, declared.is_some(), settings);
     if let Some(path) = &own.against {
         let document = load(path).map_err(one)?;
         let table = Table::read(document.root()).map_err(one)?;
         // Both under one version: what differs is then the accuracies.
         let version = std::slice::from_ref(score.scores.baselines);
-        let other = Reading::of(&table, declared, version).map_err(one)?;
+        let other = TableReading::of(&table, declared, version).map_err(one)?;
         score.against = Some(Against::of(&score, &document, &other, settings).map_err(one)?);
     }
     if json {
@@ -62,30 +65,30 @@ impl Against {
     fn of(
         score: &Score,
         document: &Document,
-        other: &Reading,
+        other: &TableReading,
         settings: Settings,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, Error> {
         let file = document.source.name().to_owned();
         let other = &other.versions[0];
         let pairs = TaskBootstrap::paired(score.scores, other, score.set, settings);
         let difference = pairs.map_err(|only| {
             let found = format!("only one has {}", only.join(", "));
-            BAD_USAGE.at(Place::file(file.clone()), "the same tasks in both tables", found)
+            BAD_USAGE.at(Location::file(file.clone()), "the same tasks in both tables", found)
         })?;
         Ok(Self { core: other.core(score.set).middle(), difference, file })
     }
 }
 
-fn one(refusal: Refusal) -> Vec<Refusal> {
-    vec![refusal]
+fn one(error: Error) -> Vec<Error> {
+    vec![error]
 }
 
-fn load(path: &Path) -> Result<Document, Refusal> {
+fn load(path: &Path) -> Result<Document, Error> {
     Document::parse(Source::load(path, path.display().to_string())?)
 }
 
 /// Every version in every file; a name is given once.
-fn baselines(paths: &[std::path::PathBuf]) -> Result<Vec<Baselines>, Vec<Refusal>> {
+fn baselines(paths: &[std::path::PathBuf]) -> Result<Vec<Baselines>, Vec<Error>> {
     let mut versions: Vec<Baselines> = Vec::new();
     for path in paths {
         for mut version in load(path).and_then(|file| Baselines::read(&file)).map_err(one)? {
@@ -94,7 +97,7 @@ fn baselines(paths: &[std::path::PathBuf]) -> Result<Vec<Baselines>, Vec<Refusal
             }
             if versions.iter().any(|known| known.name == version.name) {
                 let found = format!("`{}` twice", version.name);
-                let place = Place::file("--baselines");
+                let place = Location::file("--baselines");
                 return Err(one(BAD_USAGE.at(place, "each file once", found)));
             }
             versions.push(version);
@@ -106,7 +109,7 @@ fn baselines(paths: &[std::path::PathBuf]) -> Result<Vec<Baselines>, Vec<Refusal
 /// A table's score and everything that is said about it.
 struct Score<'a> {
     document: &'a Document,
-    reading: &'a Reading<'a>,
+    reading: &'a TableReading<'a>,
     declared: bool,
     set: TaskSet<'static>,
     scores: &'a Scores<'a>,
@@ -117,7 +120,7 @@ struct Score<'a> {
 impl<'a> Score<'a> {
     fn of(
         document: &'a Document,
-        reading: &'a Reading<'a>,
+        reading: &'a TableReading<'a>,
         declared: bool,
         settings: Settings,
     ) -> Self {
@@ -178,12 +181,12 @@ impl<'a> Score<'a> {
             "unit_from": if self.declared { "declared" } else { "range of the table" },
             "core": number(&core.middle()),
             "core_range": [number(core.low()), number(core.high())],
-            "ci": self.bootstrap.percentile(),
-            "bootstrap": self.bootstrap.json(),
+            "ci": core_bootstrap::percentile(&self.bootstrap),
+            "bootstrap": core_bootstrap::json(&self.bootstrap),
             "against": self.against.as_ref().map(|against| json!({
                 "table": against.file,
                 "core": number(&against.core),
-                "difference": against.difference.json(),
+                "difference": core_bootstrap::json(&against.difference),
             })),
             "over": if self.set == TaskSet::Core { "core22" } else { "tasks given" },
             "lacks": reading.table.lacks(),
@@ -232,12 +235,19 @@ impl<'a> Score<'a> {
         say("", format!("{}s ({unit}); {}", reading.scale.word(), reading.table.shape.word()));
         say("score", format!("{} over {over}", shown(&self.scores.core(self.set))));
         say("under", format!("{} ({})", self.scores.baselines.name, self.chosen()));
-        say("interval", self.bootstrap.text());
+        say("interval", core_bootstrap::text(&self.bootstrap));
         if let Some(against) = &self.against {
             let core = format_significant(&against.core, DIGITS);
             say("against", format!("{core}, {}", against.file));
             let difference = &against.difference;
-            say("", format!("difference {}, {}", difference.estimate(), difference.text()));
+            say(
+                "",
+                format!(
+                    "difference {}, {}",
+                    difference.estimate_text(),
+                    core_bootstrap::text(difference)
+                ),
+            );
             if difference.excludes_zero() == Some(false) {
                 say(
                     "",

@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::Answer;
 use super::args;
 use super::output::Output;
-use crate::coverage::{Coverage, coverage, publication};
-use crate::outcome::ExitStatus;
-use crate::post::Post;
-use crate::source::{Refusal, Source};
-use crate::verify::{Shelf, judge};
+use repro_judge::coverage::{Coverage, coverage, publication};
+use repro_judge::post::Post;
+use repro_judge::verify::{BundleStore, judge};
+use repro_receipt::source::{Error, Source};
+use repro_report::outcome::ExitStatus;
 
 /// `repro.coverage/1`.
 #[derive(Serialize)]
@@ -28,9 +28,9 @@ struct Document<'a> {
 /// Runs the command: 0 where every number has a claim or a reason, else 3.
 pub fn run(root: &Path, own: &args::Coverage, output: &Output) -> Answer {
     let json = output.wants_json()?;
-    let one = |refusal: Refusal| vec![refusal];
+    let one = |error: Error| vec![error];
     let post = Post::load(root, &own.post).map_err(one)?;
-    let mut shelf = Shelf::new(1, &[]);
+    let mut shelf = BundleStore::new(1, &[]);
     shelf.fetch(root, &post)?;
     let judged = judge(&post, &shelf.library, 1);
     let name = own.text.display().to_string();
@@ -49,8 +49,8 @@ pub fn run(root: &Path, own: &args::Coverage, output: &Output) -> Answer {
     } else {
         output.print(&render(&found, output.verbose()));
     }
-    for refusal in &judged.failures {
-        output.complain(refusal);
+    for error in &judged.failures {
+        output.complain(error);
     }
     Ok(if !judged.failures.is_empty() {
         ExitStatus::Refused

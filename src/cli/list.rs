@@ -6,19 +6,21 @@ use std::path::Path;
 use super::args::{Common, Explain, List, Listing};
 use super::output::Output;
 use super::{Answer, UNKNOWN_CODE};
-use crate::bundle::{self, Bundle};
-use crate::claims::{self, KINDS};
-use crate::formula::{Formula, formulas};
-use crate::outcome::ExitStatus;
-use crate::post::{self, Post};
-use crate::report::wrap;
-use crate::source::{Code, Place, Refusal};
+use repro_exact::formula::{Formula, formulas};
+use repro_import as import;
+use repro_judge::claims::{self, KINDS};
+use repro_judge::post::{self, Post};
+use repro_judge::{depends_on, evidence, lock, verify};
+use repro_params as params;
+use repro_receipt::bundle::{self, Bundle};
+use repro_receipt::checkpoint;
+use repro_receipt::source::{self, Code, Error, Location};
+use repro_report::outcome::ExitStatus;
+use repro_report::wrap;
+use repro_runs::{contract, replay, study, tasks};
+use repro_signature as signature;
 #[cfg(feature = "train")]
-use crate::train;
-use crate::{
-    contract, evidence, import, lock, params, replay, rests, signature, source, study, tasks,
-    verify,
-};
+use repro_train as train;
 
 /// What a pass shows, and what it does not.
 const SCOPE: &str = "\
@@ -30,20 +32,20 @@ It is consistency, not honesty. Neither digests nor recomputation show
   - that the training text excludes the validation text;
   - what happened between the steps, files and documents that were looked at, or that a checkpoint from
     which steps are executed again came from the steps before it.
-How strong a verdict is, its basis says. Origin: transcribed (typed from a publication) < emitted (in an intact
+How strong a verdict is, its assurance says. Origin: transcribed (typed from a publication) < emitted (in an intact
 bundle of a trainer or importer) < signed. Method: compared (two statements of one fact) < recomputed (derived
 again from raw evidence) < replayed (produced again by re-execution). The weakest input decides.
 \"Inconclusive\" means that the evidence is there and cannot decide, \"unchecked\" that it is missing.
 ";
 
-/// How the claims of a post file write the values that they rest on.
+/// How the claims of a post file write the values that they depend on.
 const VALUES: &str = "\
 A value of a claim is a term:
   { fact = \"ID\" }                                  a transcribed fact
   { bundle = \"B\", file = \"F\", pointer = \"/P\" }     a number in a file of a bundle
   { formula = \"NAME\", inputs = { ... } }           a formula over terms; `repro list formulas` names them
-  { model = { bundle = \"B\", file = \"F\" }, object = \"total\" }
-                                                   a parameter object of the model of a config, or \"active\";
+  { model = { bundle = \"B\", file = \"F\" }, parameters = \"total\" }
+                                                   a parameter count of the model of a config, or \"active\";
                                                    `convention` names another way of counting
   { timestamp = { ... } }                          a moment, in seconds
 `bundle` may be left out where the post has a `default_bundle`. A term may carry a `label`, and a number its
@@ -87,7 +89,7 @@ portable-f32/1 start from their seed at k = 0. The receipt lists `slices` and `c
 pub fn list(common: &Common, own: &List, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let rows = match own.what {
-        Listing::Kinds => KINDS.iter().map(|kind| row(kind.id(), kind.summary())).collect(),
+        Listing::Kinds => KINDS.iter().map(|kind| row(kind.id, kind.summary)).collect(),
         Listing::Formulas => {
             formulas().map(|formula| row(formula.name, &formula.definition())).collect()
         }
@@ -121,21 +123,21 @@ pub fn explain(own: &Explain, output: &Output) -> Answer {
         VALUES.to_owned()
     } else if name == "slices" {
         SLICES.to_owned()
-    } else if let Some(kind) = KINDS.iter().find(|kind| kind.id() == name) {
-        explain_kind(*kind)
+    } else if let Some(kind) = KINDS.iter().find(|kind| kind.id == name) {
+        explain_kind(kind)
     } else if let Some(formula) = Formula::find(name) {
         formula.explain() + "\n"
     } else if let Some(code) = codes().into_iter().find(|code| code.id == name) {
         let owner = name.split("::").next().unwrap_or_default();
         let more = KINDS
             .iter()
-            .find(|kind| kind.id() == owner)
-            .map(|kind| format!("\n{}", explain_kind(*kind)));
+            .find(|kind| kind.id == owner)
+            .map(|kind| format!("\n{}", explain_kind(kind)));
         format!(
-            "{}: {}.\nWay out: {}.\n{}",
+            "{}: {}.\nHelp: {}.\n{}",
             code.id,
             code.meaning,
-            code.way_out,
+            code.help,
             more.unwrap_or_default()
         )
     } else {
@@ -146,25 +148,29 @@ pub fn explain(own: &Explain, output: &Output) -> Answer {
         } else {
             format!("perhaps {}", near.join(", "))
         };
-        return Err(vec![UNKNOWN_CODE.at(Place::file("explain"), expected, format!("`{name}`"))]);
+        return Err(vec![UNKNOWN_CODE.at(
+            Location::file("explain"),
+            expected,
+            format!("`{name}`"),
+        )]);
     };
     output.print(&text);
     Ok(ExitStatus::Verified)
 }
 
-fn explain_kind(kind: &dyn claims::ClaimKind) -> String {
+fn explain_kind(kind: &claims::ClaimKind) -> String {
     let mut text = format!(
         "{}: {}\n\n{}\n\nFields, beside those of every claim:\n",
-        kind.id(),
-        kind.summary(),
-        wrapped(kind.explain())
+        kind.id,
+        kind.summary,
+        wrapped(kind.explain)
     );
-    for field in kind.fields() {
+    for field in kind.fields {
         let need = if field.required { "required" } else { "optional" };
         let _ = writeln!(text, "  {:<16} {need}  {}", field.name, field.doc);
     }
     text.push_str("\nCodes:\n");
-    for code in kind.codes() {
+    for code in kind.codes {
         let _ = writeln!(text, "  {}  {}", code.id, code.meaning);
     }
     text
@@ -191,9 +197,9 @@ pub fn codes() -> Vec<&'static Code> {
         claims::CODES,
         claims::ARM_CODES,
         super::CODES,
-        params::checkpoint::CODES,
+        checkpoint::CODES,
         replay::CODES,
-        rests::CODES,
+        depends_on::CODES,
         study::CODES,
         tasks::CODES,
         verify::CODES,
@@ -204,20 +210,19 @@ pub fn codes() -> Vec<&'static Code> {
     let trained: &[&[&Code]] = &[];
     let own =
         families.iter().chain(trained).chain(claims::SHARED_CODES).copied().flatten().copied();
-    let mut codes: Vec<_> =
-        own.chain(KINDS.iter().flat_map(|kind| kind.codes()).copied()).collect();
+    let mut codes: Vec<_> = own.chain(KINDS.iter().flat_map(|kind| kind.codes).copied()).collect();
     codes.sort_by_key(|code| code.id);
     codes
 }
 
-fn posts(root: &Path) -> Result<Vec<(String, String)>, Vec<Refusal>> {
-    let ids = post::list(root).map_err(|refusal| vec![refusal])?;
+fn posts(root: &Path) -> Result<Vec<(String, String)>, Vec<Error>> {
+    let ids = post::list(root).map_err(|error| vec![error])?;
     Ok(ids
         .into_iter()
         .map(|id| {
             let what = match Post::load(root, &id) {
                 Ok(post) => post.title,
-                Err(refusal) => refusal.to_string(),
+                Err(error) => error.to_string(),
             };
             (id, what)
         })
@@ -225,10 +230,10 @@ fn posts(root: &Path) -> Result<Vec<(String, String)>, Vec<Refusal>> {
 }
 
 /// The bundles with their digests, as a post pins them.
-fn bundles(root: &Path) -> Result<Vec<(String, String)>, Vec<Refusal>> {
+fn bundles(root: &Path) -> Result<Vec<(String, String)>, Vec<Error>> {
     let unreadable = |error: std::io::Error| {
         vec![source::UNREADABLE.at(
-            Place::file("receipts"),
+            Location::file("receipts"),
             "a folder of bundles",
             error.to_string(),
         )]
@@ -239,7 +244,7 @@ fn bundles(root: &Path) -> Result<Vec<(String, String)>, Vec<Refusal>> {
         let Ok(name) = entry.file_name().into_string() else { continue };
         if entry.path().is_dir() {
             let what = Bundle::load(root, &name, None, 1)
-                .map_or_else(|refusal| refusal.to_string(), |bundle| bundle.digest().prefixed());
+                .map_or_else(|error| error.to_string(), |bundle| bundle.digest().prefixed());
             rows.push((name, what));
         }
     }

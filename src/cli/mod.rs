@@ -2,16 +2,13 @@
 //!
 //! Only this module prints, and only here is the environment read: terminal, colours, folders.
 
-#![forbid(unsafe_code)]
-
 mod args;
-mod columns;
 mod core;
 mod core_bootstrap;
 mod coverage;
 mod diff;
 mod exit;
-mod horizons;
+mod help;
 mod import;
 mod list;
 mod mutate;
@@ -31,10 +28,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::outcome::ExitStatus;
-use crate::source::{Place, Refusal, codes};
 use args::{Arguments, Command, Common};
 use output::Output;
+use repro_receipt::source::{Error, Location, codes};
+use repro_report::outcome::ExitStatus;
 
 codes! {
     NO_ROOT = "cli::no-root", "no project was found", "run it inside a project, a folder that holds `repro/`, or name one with `--root`";
@@ -45,7 +42,7 @@ codes! {
 }
 
 /// What a command comes to: a status, or inputs that could not be used.
-type Answer = Result<ExitStatus, Vec<Refusal>>;
+type Answer = Result<ExitStatus, Vec<Error>>;
 
 /// Runs the program on the process's own arguments.
 pub fn run() -> ExitCode {
@@ -59,11 +56,11 @@ pub fn run() -> ExitCode {
     };
     let output = match Output::new(&arguments.common) {
         Ok(output) => output,
-        Err(refusal) => return refuse(&Output::plain(), &[refusal]),
+        Err(error) => return refuse(&Output::plain(), &[error]),
     };
     match dispatch(&arguments, &output) {
         Ok(status) => ExitCode::from(status.code()),
-        Err(refusals) => refuse(&output, &refusals),
+        Err(errors) => refuse(&output, &errors),
     }
 }
 
@@ -93,24 +90,24 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
 }
 
 /// Says on standard error why nothing came of it.
-fn refuse(output: &Output, refusals: &[Refusal]) -> ExitCode {
-    for refusal in refusals {
-        output.complain(refusal);
+fn refuse(output: &Output, errors: &[Error]) -> ExitCode {
+    for error in errors {
+        output.complain(error);
     }
     ExitCode::from(ExitStatus::Refused.code())
 }
 
 /// The project: as named, else the nearest folder upward that holds `repro/`.
-fn root(common: &Common) -> Result<PathBuf, Vec<Refusal>> {
+fn root(common: &Common) -> Result<PathBuf, Vec<Error>> {
     let holds = |folder: &Path| folder.join("repro").is_dir();
     if let Some(named) = &common.root {
         let shown = named.display().to_string();
-        let none = || NO_ROOT.at(Place::file(shown), "a folder that holds `repro/`", "none");
+        let none = || NO_ROOT.at(Location::file(shown), "a folder that holds `repro/`", "none");
         return if holds(named) { Ok(named.clone()) } else { Err(vec![none()]) };
     }
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let found = here.ancestors().find(|folder| holds(folder)).map(Path::to_path_buf);
     found.ok_or_else(|| {
-        vec![NO_ROOT.at(Place::file("."), "a folder upward that holds `repro/`", "none")]
+        vec![NO_ROOT.at(Location::file("."), "a folder upward that holds `repro/`", "none")]
     })
 }

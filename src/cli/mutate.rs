@@ -8,12 +8,12 @@ use serde::Serialize;
 use super::Answer;
 use super::args;
 use super::output::Output;
-use crate::bundle::fact_id;
-use crate::mutation::{Mutant, Typing, mutate, table};
-use crate::outcome::ExitStatus;
-use crate::post::{self, Post};
-use crate::source::Refusal;
-use crate::verify::Shelf;
+use repro_judge::mutation::{Mutant, Typing, mutate, table};
+use repro_judge::post::{self, Post};
+use repro_judge::verify::BundleStore;
+use repro_receipt::bundle::fact_id;
+use repro_receipt::source::Error;
+use repro_report::outcome::ExitStatus;
 
 /// `repro.mutation/1`.
 #[derive(Serialize)]
@@ -26,12 +26,12 @@ struct Document<'a> {
 /// Runs the command: 0 where no first digit can change unnoticed, else 3.
 pub fn run(root: &Path, own: &args::Mutate, output: &Output) -> Answer {
     let json = output.wants_json()?;
-    let one = |refusal: Refusal| vec![refusal];
+    let one = |error: Error| vec![error];
     let all = own.post.is_empty() || own.post.iter().any(|id| id == "all");
     let ids = if all { post::list(root).map_err(one)? } else { own.post.clone() };
     let posts =
         ids.iter().map(|id| Post::load(root, id)).collect::<Result<Vec<_>, _>>().map_err(one)?;
-    let mut shelf = Shelf::new(1, &[]);
+    let mut shelf = BundleStore::new(1, &[]);
     for post in &posts {
         shelf.fetch(root, post)?;
     }

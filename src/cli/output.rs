@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::args::{Colour, Common, Shape};
 use super::{BAD_USAGE, CANNOT_WRITE};
-use crate::report::{self, Format, Options};
-use crate::source::{Place, Refusal};
+use repro_receipt::source::{Error, Location};
+use repro_report::{self as report, Format, Options};
 
 /// Reports outside a terminal are this wide.
 const PAGE_WIDTH: usize = 100;
@@ -22,7 +22,7 @@ pub struct Output {
 
 impl Output {
     /// The output that the arguments and the terminal ask for.
-    pub fn new(common: &Common) -> Result<Self, Refusal> {
+    pub fn new(common: &Common) -> Result<Self, Error> {
         let files = common.output.iter().map(|text| file(text)).collect::<Result<_, _>>()?;
         let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         let options = |terminal: bool| Options {
@@ -52,12 +52,12 @@ impl Output {
     }
 
     /// Whether standard output carries JSON; commands without a report know text and JSON only.
-    pub fn wants_json(&self) -> Result<bool, Vec<Refusal>> {
+    pub fn wants_json(&self) -> Result<bool, Vec<Error>> {
         match self.format {
             Format::Text if self.files.is_empty() => Ok(false),
             Format::Json if self.files.is_empty() => Ok(true),
             _ => Err(vec![BAD_USAGE.at(
-                Place::file("--format"),
+                Location::file("--format"),
                 "`text` or `json` for this command",
                 "another format, or `--output`",
             )]),
@@ -80,7 +80,7 @@ impl Output {
     }
 
     /// Prints a report to standard output and to the files asked for.
-    pub fn report(&self, report: &crate::outcome::Report) -> Result<(), Vec<Refusal>> {
+    pub fn report(&self, report: &repro_report::outcome::Report) -> Result<(), Vec<Error>> {
         for (format, path) in &self.files {
             let options = Options { width: PAGE_WIDTH, colour: false, ..self.stdout };
             let text = report::render(report, *format, &options);
@@ -94,7 +94,7 @@ impl Output {
     }
 
     /// Appends to the job summary where GitHub names a file for it.
-    fn summary(&self, text: &str) -> Result<(), Vec<Refusal>> {
+    fn summary(&self, text: &str) -> Result<(), Vec<Error>> {
         let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").map(PathBuf::from) else {
             return Ok(());
         };
@@ -128,18 +128,18 @@ impl Output {
     }
 
     /// Draws one refused input on standard error.
-    pub fn complain(&self, refusal: &Refusal) {
+    pub fn complain(&self, error: &Error) {
         let _ = writeln!(
             std::io::stderr(),
             "{}",
-            report::render_failure(refusal, &self.stderr).trim_end()
+            report::render_failure(error, &self.stderr).trim_end()
         );
     }
 }
 
-fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Refusal {
+fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Error {
     CANNOT_WRITE.at(
-        Place::file(path.display().to_string()),
+        Location::file(path.display().to_string()),
         "a file that can be written",
         error.to_string(),
     )
@@ -156,7 +156,7 @@ fn format(shape: Shape) -> Format {
 }
 
 /// `FORMAT=PATH`.
-fn file(text: &str) -> Result<(Format, PathBuf), Refusal> {
+fn file(text: &str) -> Result<(Format, PathBuf), Error> {
     let parsed = text.split_once('=').and_then(|(word, path)| {
         let format = Format::ALL.into_iter().find(|format| format.word() == word)?;
         (!path.is_empty()).then(|| (format, PathBuf::from(path)))
@@ -164,7 +164,7 @@ fn file(text: &str) -> Result<(Format, PathBuf), Refusal> {
     parsed.ok_or_else(|| {
         let words: Vec<_> = Format::ALL.iter().map(|format| format.word()).collect();
         BAD_USAGE.at(
-            Place::file("--output"),
+            Location::file("--output"),
             format!("FORMAT=PATH with a format of {}", words.join(", ")),
             format!("`{text}`"),
         )

@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::Answer;
 use super::args;
 use super::output::Output;
-use crate::decimal::grouped;
-use crate::outcome::ExitStatus;
-use crate::params::{self, Convention, Model, Object};
-use crate::report::{visible, wrap};
+use repro_exact::decimal::grouped;
+use repro_params::{self as params, Convention, Model, ParameterCount};
+use repro_report::outcome::ExitStatus;
+use repro_report::{visible, wrap};
 
 /// `repro.params/1`.
 #[derive(Serialize)]
@@ -23,11 +23,11 @@ struct Document {
 pub fn run(own: &args::Params, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let mut models = Vec::new();
-    let mut refusals = Vec::new();
+    let mut errors = Vec::new();
     for path in &own.files {
         match params::load(path, &path.display().to_string()) {
             Ok(model) => models.push(model),
-            Err(refusal) => refusals.push(refusal),
+            Err(error) => errors.push(error),
         }
     }
     if json {
@@ -36,7 +36,7 @@ pub fn run(own: &args::Params, output: &Output) -> Answer {
         let texts: Vec<_> = models.iter().map(render).collect();
         output.print(&texts.join("\n"));
     }
-    if refusals.is_empty() { Ok(ExitStatus::Verified) } else { Err(refusals) }
+    if errors.is_empty() { Ok(ExitStatus::Verified) } else { Err(errors) }
 }
 
 /// One model for people: both objects, their parts, and the counts under other conventions.
@@ -47,22 +47,22 @@ fn render(model: &Model) -> String {
     let mut line = |name: &str, total: String, active: String| {
         let _ = writeln!(text, "  {name:<24}{total:>20}{active:>20}");
     };
-    let family = model.objects.as_ref().map_or("unknown family", |objects| objects.family);
+    let family = model.counts.as_ref().map_or("unknown family", |counts| counts.family);
     line(family, "P_total".to_owned(), "P_active".to_owned());
     line("all", number(model.total), model.active.map_or_else(|| "unknown".to_owned(), number));
-    if let Some(objects) = &model.objects {
-        for (part, count) in objects.breakdown.parts() {
+    if let Some(counts) = &model.counts {
+        for (part, count) in counts.breakdown.parts() {
             line(&format!("  {}", part.name()), number(count.total), number(count.active));
         }
         for convention in
             Convention::ALL.into_iter().filter(|convention| *convention != Convention::Default)
         {
-            let count = |object| number(objects.count(object, convention));
-            line(convention.name(), count(Object::Total), count(Object::Active));
+            let count = |object| number(counts.count(object, convention));
+            line(convention.name(), count(ParameterCount::Total), count(ParameterCount::Active));
         }
-        line("active FFN width", String::new(), number(objects.active_ffn_width));
+        line("active FFN width", String::new(), number(counts.active_ffn_width));
     }
-    let ignored = model.objects.as_ref().map_or(&[][..], |objects| &objects.ignored);
+    let ignored = model.counts.as_ref().map_or(&[][..], |counts| &counts.ignored);
     if !ignored.is_empty() {
         text.push_str(&paragraph(&format!("ignored fields: {}", ignored.join(", "))));
     }

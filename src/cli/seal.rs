@@ -3,16 +3,16 @@
 use super::Answer;
 use super::args;
 use super::output::Output;
-use crate::bundle::{self, SIGNATURE};
-use crate::outcome::{ExitStatus, Verdict};
-use crate::signature;
+use repro_receipt::bundle::{self, SIGNATURE};
+use repro_report::outcome::{ExitStatus, Verdict};
+use repro_signature as signature;
 
 /// Runs the command: prints the digest to pin.
 pub fn run(own: &args::Seal, output: &Output) -> Answer {
     let shown = own.folder.display().to_string();
     let shown = shown.trim_end_matches('/');
-    let sealed = bundle::seal(&own.folder, shown, None).map_err(|refusal| vec![refusal])?;
-    let signature = signature::judge(&sealed, &[], None).map_err(|refusal| vec![refusal])?;
+    let sealed = bundle::seal(&own.folder, shown, None).map_err(|error| vec![error])?;
+    let signature = signature::judge(&sealed, &[], None).map_err(|error| vec![error])?;
     if signature.is_some_and(|signature| signature.verdict == Verdict::Refuted) {
         let file = sealed.place(SIGNATURE).file;
         output.say(&format!("`{file}` signs other files than these: remove it, and sign again"));

@@ -3,17 +3,17 @@
 use super::Answer;
 use super::args;
 use super::output::Output;
-use crate::bundle::{self, Bundle, SIGNATURE};
-use crate::outcome::ExitStatus;
-use crate::signature::{self, PrivateKey, SIGNED_BEFORE};
-use crate::source::Refusal;
+use repro_receipt::bundle::{self, Bundle, SIGNATURE};
+use repro_receipt::source::Error;
+use repro_report::outcome::ExitStatus;
+use repro_signature::{self as signature, PrivateKey, SIGNED_BEFORE};
 
 /// Makes a key, and prints the public one with its identity.
 pub fn keygen(own: &args::Keygen, output: &Output) -> Answer {
     let mut public = own.out.clone().into_os_string();
     public.push(".pub");
-    let key = PrivateKey::generate().map_err(|refusal| vec![refusal])?;
-    signature::write_pair(&key, &own.out, public.as_ref()).map_err(|refusal| vec![refusal])?;
+    let key = PrivateKey::generate().map_err(|error| vec![error])?;
+    signature::write_pair(&key, &own.out, public.as_ref()).map_err(|error| vec![error])?;
     output.say(&format!("the private key is in {}: keep it to yourself", own.out.display()));
     output.print(&format!("{}\n{}", key.public().id().prefixed(), key.public().pem()));
     Ok(ExitStatus::Verified)
@@ -21,23 +21,23 @@ pub fn keygen(own: &args::Keygen, output: &Output) -> Answer {
 
 /// Signs each bundle, and prints its digest and its name.
 pub fn run(own: &args::Sign, output: &Output) -> Answer {
-    let key = PrivateKey::load(&own.key).map_err(|refusal| vec![refusal])?;
+    let key = PrivateKey::load(&own.key).map_err(|error| vec![error])?;
     output.say(&format!("signing as {}", key.public().id().prefixed()));
-    let mut refusals = Vec::new();
+    let mut errors = Vec::new();
     for path in &own.bundles {
         let shown = path.display().to_string();
         match sign(path, shown.trim_end_matches('/'), &key) {
             Ok(bundle) => {
                 output.print(&format!("{}  {}\n", bundle.digest().prefixed(), bundle.name()));
             }
-            Err(refusal) => refusals.push(refusal),
+            Err(error) => errors.push(error),
         }
     }
-    if refusals.is_empty() { Ok(ExitStatus::Verified) } else { Err(refusals) }
+    if errors.is_empty() { Ok(ExitStatus::Verified) } else { Err(errors) }
 }
 
 /// Signs one bundle, which must be intact; the same key may sign it again, because nothing changes then.
-fn sign(path: &std::path::Path, shown: &str, key: &PrivateKey) -> Result<Bundle, Refusal> {
+fn sign(path: &std::path::Path, shown: &str, key: &PrivateKey) -> Result<Bundle, Error> {
     let loaded = Bundle::load_folder(path, shown, None, 1)?;
     let text = signature::sign(&loaded, key)?;
     match loaded.signature() {

@@ -6,14 +6,14 @@ use std::time::SystemTime;
 use super::args::{MinMethod, MinOrigin, Replays, Verify};
 use super::output::Output;
 use super::{Answer, BAD_USAGE, CANNOT_WRITE};
-use crate::bundle::{Cache, Reading};
-use crate::disk::{Disk, LocalDisk};
-use crate::lock;
-use crate::outcome::{ExitStatus, Method, Origin, Report};
-use crate::post;
-use crate::signature::PublicKey;
-use crate::source::{Document, Place, Refusal, Source};
-use crate::verify::{self, Demands, Replayer};
+use repro_judge::lock;
+use repro_judge::post;
+use repro_judge::verify::{self, Demands, Replayer};
+use repro_receipt::bundle::{Cache, ReadOptions};
+use repro_receipt::disk::{Disk, LocalDisk};
+use repro_receipt::source::{Document, Error, Location, Source};
+use repro_report::outcome::{ExitStatus, Method, Origin, Report};
+use repro_signature::PublicKey;
 
 /// Runs the command.
 pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
@@ -22,13 +22,13 @@ pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
     if own.replay != Replays::None && (own.locked || own.write_lock) {
         let expected =
             "no `--replay` beside `--locked` or `--write-lock`: recorded verdicts execute nothing";
-        return Err(vec![BAD_USAGE.at(Place::file("--replay"), expected, "both")]);
+        return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "both")]);
     }
     let ids = posts(root, own)?;
-    let demands = demands(own).map_err(|refusal| vec![refusal])?;
-    let open = |path| Cache::open(path, SystemTime::now()).map_err(|refusal| vec![refusal]);
+    let demands = demands(own).map_err(|error| vec![error])?;
+    let open = |path| Cache::open(path, SystemTime::now()).map_err(|error| vec![error]);
     let cache = own.cache.as_deref().map(open).transpose()?;
-    let reading = Reading { threads: threads.max(1), cache: cache.as_ref() };
+    let reading = ReadOptions { threads: threads.max(1), cache: cache.as_ref() };
     let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
     let mut report = match own.replay {
         Replays::None => asked.judged(root, None),
@@ -57,7 +57,7 @@ struct Asked<'a> {
     ids: &'a [String],
     bundles: &'a [PathBuf],
     demands: &'a Demands,
-    reading: Reading<'a>,
+    reading: ReadOptions<'a>,
 }
 
 impl Asked<'_> {
@@ -80,15 +80,15 @@ fn replaying(
     asked: &Asked<'_>,
     own: &Verify,
     output: &Output,
-) -> Result<Result<Report, ExitStatus>, Vec<Refusal>> {
+) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
     use super::replay::{Planned, device};
-    use crate::portable::Isa;
-    use crate::replay::{Corpora, Machine};
+    use repro_portable::Isa;
+    use repro_train::replay::{Corpora, Machine};
 
-    if let Some(status) = device(own.device.as_deref(), output).map_err(|refusal| vec![refusal])? {
+    if let Some(status) = device(own.device.as_deref(), output).map_err(|error| vec![error])? {
         return Ok(Err(status));
     }
-    let budget = budget(&own.budget).map_err(|refusal| vec![refusal])?;
+    let budget = budget(&own.budget).map_err(|error| vec![error])?;
     let budget = (own.replay == Replays::Auto).then_some(budget);
     let machine = Machine { isa: Isa::best(), threads: asked.reading.threads };
     let studies = || root.join("repro").join("studies");
@@ -104,34 +104,34 @@ fn replaying(
     _: &Asked<'_>,
     _: &Verify,
     output: &Output,
-) -> Result<Result<Report, ExitStatus>, Vec<Refusal>> {
+) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
     output.say("this program was built without the trainer, and cannot replay");
     Ok(Err(ExitStatus::NotRun))
 }
 
 /// A duration such as `60s`.
 #[cfg(feature = "train")]
-fn budget(text: &str) -> Result<std::time::Duration, Refusal> {
+fn budget(text: &str) -> Result<std::time::Duration, Error> {
     let parsed = text.parse::<jiff::SignedDuration>().ok();
     let parsed = parsed.and_then(|span| std::time::Duration::try_from(span).ok());
     parsed.ok_or_else(|| {
         let found = format!("`{text}`");
-        BAD_USAGE.at(Place::file("--budget"), "a time such as `60s` or `5m`", found)
+        BAD_USAGE.at(Location::file("--budget"), "a time such as `60s` or `5m`", found)
     })
 }
 
 /// The posts asked for: as named, `all`, or all where nothing at all is named.
-fn posts(root: &Path, own: &Verify) -> Result<Vec<String>, Vec<Refusal>> {
+fn posts(root: &Path, own: &Verify) -> Result<Vec<String>, Vec<Error>> {
     let all =
         own.post.iter().any(|id| id == "all") || (own.post.is_empty() && own.bundles.is_empty());
     let mut ids =
-        if all { post::list(root).map_err(|refusal| vec![refusal])? } else { own.post.clone() };
+        if all { post::list(root).map_err(|error| vec![error])? } else { own.post.clone() };
     ids.sort();
     ids.dedup();
     Ok(ids)
 }
 
-fn demands(own: &Verify) -> Result<Demands, Refusal> {
+fn demands(own: &Verify) -> Result<Demands, Error> {
     Ok(Demands {
         keys: own.pubkey.iter().map(|path| PublicKey::load(path)).collect::<Result<_, _>>()?,
         origin: own.min_origin.map(|origin| match origin {
@@ -154,29 +154,29 @@ fn compare(root: &Path, ids: &[String], report: &mut Report) {
         .and_then(|document| lock::parse(&document));
     match recorded {
         Ok(recorded) => report.locked = Some(lock::differences(&recorded, &lock::of(report), ids)),
-        Err(refusal) => report
-            .failures
-            .push(refusal.way_out("write it with `repro verify --post all --write-lock`")),
+        Err(error) => {
+            report.failures.push(error.help("write it with `repro verify --post all --write-lock`"))
+        }
     }
 }
 
 /// Records the verdicts; posts that were not asked for keep what was recorded.
-fn write_lock(root: &Path, ids: &[String], report: &Report) -> Result<(), Vec<Refusal>> {
+fn write_lock(root: &Path, ids: &[String], report: &Report) -> Result<(), Vec<Error>> {
     let path = root.join(lock::FILE);
     let mut verdicts = if path.is_file() {
         Source::load(&path, lock::FILE)
             .and_then(Document::parse_toml)
             .and_then(|document| lock::parse(&document))
-            .map_err(|refusal| vec![refusal])?
+            .map_err(|error| vec![error])?
     } else {
         lock::Verdicts::new()
     };
-    let known = post::list(root).map_err(|refusal| vec![refusal])?;
+    let known = post::list(root).map_err(|error| vec![error])?;
     verdicts.retain(|post, _| known.contains(post) && !ids.contains(post));
     verdicts.extend(lock::of(report).into_iter().filter(|(post, _)| ids.contains(post)));
     let cannot = |error: std::io::Error| {
         vec![CANNOT_WRITE.at(
-            Place::file(lock::FILE),
+            Location::file(lock::FILE),
             "a file that can be written",
             error.to_string(),
         )]

@@ -8,8 +8,8 @@ use super::run::{Column, Printed, Row, Run};
 use super::{
     BAD_MAP, NO_STEP, NO_VALUES, NOT_A_NUMBER, STEPS_GO_BACK, TOLD_TWICE, UNKNOWN_NAME, UNMAPPED,
 };
-use crate::digest::Hasher;
-use crate::source::{Kind, Node, Place, Refusal};
+use repro_receipt::digest::Hasher;
+use repro_receipt::source::{Error, Kind, Location, Node};
 
 /// The name of the column that counts steps.
 const STEP: &str = "step";
@@ -51,10 +51,10 @@ pub struct Mapping(Vec<(String, String)>);
 
 impl Mapping {
     /// Reads `loss=val_loss,step=iter`: our name, then theirs.
-    pub fn parse(texts: &[String]) -> Result<Self, Refusal> {
+    pub fn parse(texts: &[String]) -> Result<Self, Error> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for pair in texts.iter().flat_map(|text| text.split(',')) {
-            let place = || Place::file("--map");
+            let place = || Location::file("--map");
             let Some((ours, theirs)) =
                 pair.split_once('=').filter(|(_, theirs)| !theirs.is_empty())
             else {
@@ -68,14 +68,12 @@ impl Mapping {
             };
             if ours != STEP && known(ours).is_none() {
                 let near = nearest(ours, our_names());
-                let way_out = near.map_or("use one of these names".to_owned(), |name| {
+                let help = near.map_or("use one of these names".to_owned(), |name| {
                     format!("perhaps `{name}={theirs}`")
                 });
                 let names: Vec<_> = our_names().map(|name| format!("`{name}`")).collect();
                 let expected = format!("one of {}", names.join(", "));
-                return Err(UNKNOWN_NAME
-                    .at(place(), expected, format!("`{ours}`"))
-                    .way_out(way_out));
+                return Err(UNKNOWN_NAME.at(place(), expected, format!("`{ours}`")).help(help));
             }
             if let Some((taken, _)) =
                 pairs.iter().find(|(one, other)| one == ours || other == theirs)
@@ -175,7 +173,7 @@ pub struct Table {
 
 impl Table {
     /// Takes one row, a table of cells by name.
-    pub fn row(&mut self, node: Node<'_>, mapping: &Mapping) -> Result<(), Refusal> {
+    pub fn row(&mut self, node: Node<'_>, mapping: &Mapping) -> Result<(), Error> {
         let mut step = None;
         let (mut training, mut evaluation) = (Vec::new(), Vec::new());
         let (mut shared, mut others) = (Vec::new(), Vec::new());
@@ -221,45 +219,40 @@ impl Table {
         Ok(())
     }
 
-    fn no_step(&self, node: Node<'_>, mapping: &Mapping) -> Refusal {
+    fn no_step(&self, node: Node<'_>, mapping: &Mapping) -> Error {
         let said = mapping
             .0
             .iter()
             .find(|(ours, _)| ours == STEP)
             .map_or(STEP, |(_, theirs)| theirs.as_str());
-        let refusal = NO_STEP.at(
+        let error = NO_STEP.at(
             node.place(),
             format!("a number in `{said}`"),
             format!("a row with {}", listed(&self.names)),
         );
         match self.names.iter().find(|name| likely(name) == Some(STEP) && *name != said) {
-            Some(name) => refusal.way_out(format!("perhaps `--map {STEP}={name}`")),
-            None => refusal,
+            Some(name) => error.help(format!("perhaps `--map {STEP}={name}`")),
+            None => error,
         }
     }
 
     /// The run that the rows are; `file` is its log.
-    pub fn into_run(
-        self,
-        file: &str,
-        identity: Identity,
-        mapping: &Mapping,
-    ) -> Result<Run, Refusal> {
-        let place = || Place::file(file);
+    pub fn into_run(self, file: &str, identity: Identity, mapping: &Mapping) -> Result<Run, Error> {
+        let place = || Location::file(file);
         if let Some((ours, theirs)) =
             mapping.0.iter().find(|(_, theirs)| !self.names.contains(theirs))
         {
             let expected = format!("a column among {}", listed(&self.names));
-            let refusal = UNKNOWN_NAME.at(place(), expected, format!("`{theirs}` for `{ours}`"));
+            let error = UNKNOWN_NAME.at(place(), expected, format!("`{theirs}` for `{ours}`"));
             return Err(match nearest(theirs, self.names.iter().map(String::as_str)) {
-                Some(name) => refusal.way_out(format!("perhaps `--map {ours}={name}`")),
-                None => refusal,
+                Some(name) => error.help(format!("perhaps `--map {ours}={name}`")),
+                None => error,
             });
         }
         let mut rows = self.training.iter().chain(&self.evaluations);
         if !rows.any(|row| row.cells.iter().any(|(column, _)| !matches!(column, Column::Other(_))))
         {
-            let refusal =
+            let error =
                 NO_VALUES.at(place(), "columns that are known, or mapped", listed(&self.names));
             let maps: Vec<_> = self
                 .names
@@ -267,9 +260,9 @@ impl Table {
                 .filter_map(|name| Some(format!("{}={name}", likely(name)?)))
                 .collect();
             return Err(if maps.is_empty() {
-                refusal
+                error
             } else {
-                refusal.way_out(format!("perhaps `--map {}`", maps.join(",")))
+                error.help(format!("perhaps `--map {}`", maps.join(",")))
             });
         }
         let mut run = Run::new(file, identity, self.hasher.finish());
@@ -284,7 +277,7 @@ impl Table {
     }
 
     /// Their columns that nobody knows, each with what it may be.
-    pub fn unmapped(&self, file: &str, mapping: &Mapping) -> Option<Refusal> {
+    pub fn unmapped(&self, file: &str, mapping: &Mapping) -> Option<Error> {
         let names: Vec<_> = self.names.iter().filter(|name| mapping.ours(name).is_none()).collect();
         let with_guess = |name: &&String| match likely(name) {
             Some(ours) => format!("`{name}` (perhaps `--map {ours}={name}`)"),
@@ -296,7 +289,7 @@ impl Table {
         }
         let found = shown.join(", ");
         (!names.is_empty())
-            .then(|| UNMAPPED.at(Place::file(file), "columns that are known, or mapped", found))
+            .then(|| UNMAPPED.at(Location::file(file), "columns that are known, or mapped", found))
     }
 }
 
@@ -307,7 +300,7 @@ fn listed(names: &BTreeSet<String>) -> String {
 }
 
 /// The number in a cell; nothing where it is empty, or where nobody asked for it and it is none.
-fn number(cell: Node<'_>, wanted: bool) -> Result<Option<Printed>, Refusal> {
+fn number(cell: Node<'_>, wanted: bool) -> Result<Option<Printed>, Error> {
     let text = match &cell.value().kind {
         Kind::Null => return Ok(None),
         Kind::Text(text) if text.trim().is_empty() => return Ok(None),
@@ -324,7 +317,7 @@ fn number(cell: Node<'_>, wanted: bool) -> Result<Option<Printed>, Refusal> {
 }
 
 /// A whole number; tables that were floats print `100.0`.
-fn whole(cell: Node<'_>, number: &Printed) -> Result<u64, Refusal> {
+fn whole(cell: Node<'_>, number: &Printed) -> Result<u64, Error> {
     let text = number.text().strip_suffix(".0").unwrap_or(number.text());
     let fits = text.len() <= 15 && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| fits).ok_or_else(|| {
@@ -334,7 +327,7 @@ fn whole(cell: Node<'_>, number: &Printed) -> Result<u64, Refusal> {
 }
 
 /// Adds a row behind the others, or to the last one where both are about one step.
-fn add(rows: &mut Vec<Row>, row: Row, hasher: &mut Hasher, node: Node<'_>) -> Result<(), Refusal> {
+fn add(rows: &mut Vec<Row>, row: Row, hasher: &mut Hasher, node: Node<'_>) -> Result<(), Error> {
     hasher.update(row.step.to_string().as_bytes());
     for (column, number) in &row.cells {
         hasher.update(format!(" {}={}", column.name(), number.text()).as_bytes());
@@ -401,7 +394,7 @@ mod tests {
 
     #[test]
     fn bad_mappings_are_refused_with_a_guess() {
-        for (text, code, way_out) in [
+        for (text, code, help) in [
             ("loss", "import::bad-map", "our name first"),
             ("loss=", "import::bad-map", "our name first"),
             ("", "import::bad-map", "our name first"),
@@ -410,9 +403,9 @@ mod tests {
             ("vall_oss=x", "import::unknown-name", "perhaps `val_loss=x`"),
             ("perplexity=x", "import::unknown-name", "use one of these names"),
         ] {
-            let refusal = Mapping::parse(&texts(&[text])).unwrap_err();
-            assert_eq!(refusal.code.id, code, "{text}");
-            assert!(refusal.way_out.contains(way_out), "{text}: {}", refusal.way_out);
+            let error = Mapping::parse(&texts(&[text])).unwrap_err();
+            assert_eq!(error.code.id, code, "{text}");
+            assert!(error.help.contains(help), "{text}: {}", error.help);
         }
     }
 

@@ -5,10 +5,10 @@ use std::io::Read;
 use super::columns::{Mapping, Table};
 use super::log::Log;
 use super::run::Run;
-use crate::source::{Document, Refusal};
+use repro_receipt::source::{Document, Error};
 
 /// Reads one table.
-pub fn parse<R: Read>(log: Log<R>, mapping: &Mapping) -> Result<Run, Refusal> {
+pub fn parse<R: Read>(log: Log<R>, mapping: &Mapping) -> Result<Run, Error> {
     let name = log.name().to_owned();
     let (source, identity) = log.into_source()?;
     let document = Document::parse_csv(source)?;
@@ -18,8 +18,8 @@ pub fn parse<R: Read>(log: Log<R>, mapping: &Mapping) -> Result<Run, Refusal> {
     }
     let unmapped = table.unmapped(&name, mapping);
     let mut run = table.into_run(&name, identity, mapping)?;
-    if let Some(refusal) = unmapped {
-        run.note(refusal);
+    if let Some(error) = unmapped {
+        run.note(error);
     }
     Ok(run)
 }
@@ -27,9 +27,9 @@ pub fn parse<R: Read>(log: Log<R>, mapping: &Mapping) -> Result<Run, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::run::Column;
+    use crate::run::Column;
 
-    fn read(text: &str, map: &str) -> Result<Run, Refusal> {
+    fn read(text: &str, map: &str) -> Result<Run, Error> {
         let map: Vec<_> = (!map.is_empty()).then(|| map.to_owned()).into_iter().collect();
         parse(Log::new(text.as_bytes(), "l.csv", true), &Mapping::parse(&map).unwrap())
     }
@@ -62,9 +62,9 @@ mod tests {
             ("a,b\n1,2\n", "import::no-step", 2, 1),
             ("step,loss\n", "import::no-values", 0, 0),
         ] {
-            let refusal = read(text, "").unwrap_err();
-            let place = (refusal.place.line, refusal.place.column);
-            assert_eq!((refusal.code.id, place), (code, (line, column)), "{text}: {refusal}");
+            let error = read(text, "").unwrap_err();
+            let place = (error.place.line, error.place.column);
+            assert_eq!((error.code.id, place), (code, (line, column)), "{text}: {error}");
         }
     }
 

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::score::SCALING;
+use super::scoring::SCALING;
 use super::{Format, NO_LOGS, SKIPPED, TOO_MANY_FILES};
-use crate::source::{Place, Refusal, UNREADABLE};
+use repro_receipt::source::{Error, Location, UNREADABLE};
 
 /// The most logs of one import.
 const FILES_CAP: usize = 100_000;
@@ -37,9 +37,9 @@ pub struct Finds {
     /// The logs, by group and path.
     pub logs: Vec<Found>,
     /// What was passed over, and why.
-    pub skipped: Vec<Refusal>,
+    pub skipped: Vec<Error>,
     /// What was named and cannot be read.
-    pub failures: Vec<Refusal>,
+    pub failures: Vec<Error>,
 }
 
 /// Looks for logs of `format` at `paths`, which are files and folders.
@@ -65,8 +65,8 @@ pub fn find(format: Format, paths: &[PathBuf], group: Option<&str>) -> Finds {
     walk.named(group)
 }
 
-fn place(path: &Path) -> Place {
-    Place::file(path.display().to_string())
+fn place(path: &Path) -> Location {
+    Location::file(path.display().to_string())
 }
 
 struct Walk {
@@ -84,8 +84,8 @@ impl Default for Walk {
 }
 
 impl Walk {
-    fn fail(&mut self, refusal: Refusal) {
-        self.finds.failures.push(refusal);
+    fn fail(&mut self, error: Error) {
+        self.finds.failures.push(error);
     }
 
     fn skip(&mut self, path: &Path, found: &str) {

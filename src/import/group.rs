@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::run::{Column, Run};
 use super::{
     ALSO_ELSEWHERE, EARLY_STOP, Format, NO_FINAL_VALIDATION, NOT_FINITE, Options, SAME_BYTES,
-    SAME_LOSSES, SAME_METRICS, SAME_SEED, counted, score,
+    SAME_LOSSES, SAME_METRICS, SAME_SEED, counted, scoring,
 };
-use crate::digest::Digest;
-use crate::source::{Place, Refusal};
-use crate::stats::{self, Refused, Summary, T};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Error, Location};
+use repro_stats::{self as stats, Refused, Summary, T};
 
 /// Runs that were given together.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub enum Figures {
     /// Final validation losses.
     Losses(Losses),
     /// Times to a target.
-    Score(Box<score::Score>),
+    Score(Box<scoring::Score>),
 }
 
 /// The final validation losses of the runs that count.
@@ -62,10 +62,10 @@ impl Group {
         name: String,
         mut runs: Vec<Run>,
         options: &Options,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, Error> {
         if format == Format::Mlperf {
             duplicates(&mut runs);
-            let figures = Figures::Score(Box::new(score::Score::of(&mut runs, options)?));
+            let figures = Figures::Score(Box::new(scoring::Score::of(&mut runs, options)?));
             return Ok(Self { name, runs, figures });
         }
         for run in &mut runs {
@@ -108,7 +108,7 @@ fn duplicates(runs: &mut [Run]) {
         let again = seed.as_ref().and_then(|seed| Some((seed, of(seeds.get(seed)?)?)));
         let again =
             again.map(|(seed, (_, file))| (&SAME_SEED, format!("the seed {seed} of `{file}`")));
-        let place = Place::file(run.file.as_str());
+        let place = Location::file(run.file.as_str());
         match copied.or(traced).or(again) {
             Some((code, found)) => {
                 if let Some(run) = runs.get_mut(at) {
@@ -135,7 +135,7 @@ pub fn across(groups: &mut [Group]) {
                 Some((other, place)) if *other != at => {
                     let found = format!("the metric lines of `{place}`");
                     let expected = format!("a run of `{name}` alone");
-                    let place = Place::file(run.file.as_str());
+                    let place = Location::file(run.file.as_str());
                     run.note(ALSO_ELSEWHERE.at(place, expected, found));
                 }
                 Some(_) => {}
@@ -149,9 +149,9 @@ pub fn across(groups: &mut [Group]) {
 
 /// Takes a run out of the figures that has no final validation loss.
 fn ending(run: &mut Run) {
-    let place = || Place::file(run.file.as_str());
+    let place = || Location::file(run.file.as_str());
     let Some(last) = run.last_step() else { return };
-    let refusal: Option<Refusal> = match (run.planned, run.final_loss()) {
+    let error: Option<Error> = match (run.planned, run.final_loss()) {
         (Some(planned), _) if last < planned => {
             let expected = format!("a run to step {planned}");
             Some(EARLY_STOP.at(place(), expected, format!("step {last} as the last one")))
@@ -172,8 +172,8 @@ fn ending(run: &mut Run) {
             NOT_FINITE.at(place(), "a finite final loss", format!("`{word}` at step {last}"))
         }),
     };
-    if let Some(refusal) = refusal {
-        run.exclude(refusal);
+    if let Some(error) = error {
+        run.exclude(error);
     }
 }
 
@@ -228,8 +228,7 @@ mod tests {
     }
 
     fn codes(group: &Group) -> Vec<Vec<&str>> {
-        let codes =
-            |run: &Run| run.findings.iter().map(|finding| finding.refusal.code.id).collect();
+        let codes = |run: &Run| run.findings.iter().map(|finding| finding.error.code.id).collect();
         group.runs.iter().map(codes).collect()
     }
 
@@ -275,7 +274,7 @@ mod tests {
             None,
         );
         assert_eq!(codes(&group), [vec![], vec![], vec!["import::same-losses"]]);
-        assert!(group.runs[2].findings[0].refusal.found.contains("the losses of `a`"));
+        assert!(group.runs[2].findings[0].error.found.contains("the losses of `a`"));
     }
 
     #[test]
@@ -297,7 +296,7 @@ mod tests {
             codes(&group),
             [vec!["import::early-stop"], vec![], vec![], vec!["import::same-seed"]]
         );
-        assert!(group.runs[3].findings[0].refusal.found.contains("the seed 2 of `c`"));
+        assert!(group.runs[3].findings[0].error.found.contains("the seed 2 of `c`"));
     }
 
     #[test]

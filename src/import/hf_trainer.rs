@@ -11,7 +11,7 @@ use super::jsonl::parse_python;
 use super::log::Log;
 use super::run::Run;
 use super::{BEST_DIFFERS, STEPS_DIFFER};
-use crate::source::{Kind, Node, Refusal};
+use repro_receipt::source::{Error, Kind, Node};
 
 /// What the Trainer calls the columns that are known here.
 const NAMES: &[(&str, &str)] =
@@ -27,7 +27,7 @@ const CONFIG: &[&str] = &[
 ];
 
 /// Reads one state.
-pub fn parse<R: Read>(log: Log<R>) -> Result<Run, Refusal> {
+pub fn parse<R: Read>(log: Log<R>) -> Result<Run, Error> {
     let (source, identity) = log.into_source()?;
     let name = source.name().to_owned();
     let document = parse_python(source)?;
@@ -67,7 +67,7 @@ fn scalar(node: Node<'_>) -> Option<Json> {
 }
 
 /// The best metric is one that some evaluation printed.
-fn check_best(best: Node<'_>, run: &mut Run) -> Result<(), Refusal> {
+fn check_best(best: Node<'_>, run: &mut Run) -> Result<(), Error> {
     let value = best.float()?;
     let mut told = run
         .evaluations
@@ -88,9 +88,9 @@ fn check_best(best: Node<'_>, run: &mut Run) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::run::Column;
+    use crate::run::Column;
 
-    fn read(text: &str) -> Result<Run, Refusal> {
+    fn read(text: &str) -> Result<Run, Error> {
         parse(Log::new(text.as_bytes(), "trainer_state.json", true))
     }
 
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn what_disagrees_is_named() {
         let best = state(HISTORY, "").replace("\"best_metric\": 2.5", "\"best_metric\": 2.4");
-        assert_eq!(read(&best).unwrap().findings[0].refusal.code.id, "import::best-differs");
+        assert_eq!(read(&best).unwrap().findings[0].error.code.id, "import::best-differs");
         let behind = state(HISTORY, "").replace("\"global_step\": 20", "\"global_step\": 10");
-        assert_eq!(read(&behind).unwrap().findings[0].refusal.code.id, "import::steps-differ");
+        assert_eq!(read(&behind).unwrap().findings[0].error.code.id, "import::steps-differ");
         for (text, code) in [
             ("{}", "source::missing-field"),
             (&*state("", ""), "import::no-values"),

@@ -7,10 +7,10 @@ use super::columns::{Mapping, Table};
 use super::log::{Line, Log};
 use super::run::Run;
 use super::{LONG_LINE, TORN_LINE};
-use crate::source::{Document, Place, Refusal, Source};
+use repro_receipt::source::{Document, Error, Location, Source};
 
 /// Reads one log. A last line without a line feed counts if it is whole.
-pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<Run, Refusal> {
+pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<Run, Error> {
     let name = log.name().to_owned();
     let mut table = Table::default();
     let mut torn = None;
@@ -26,18 +26,18 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<Run, Refusal
         match document(&name, line) {
             Ok(document) => {
                 let number = line.number;
-                table.row(document.root(), mapping).map_err(|refusal| in_line(number, refusal))?;
+                table.row(document.root(), mapping).map_err(|error| in_line(number, error))?;
             }
-            Err(refusal) if ended => return Err(refusal),
+            Err(error) if ended => return Err(error),
             // The last line of a run that was killed.
-            Err(refusal) => torn = Some(refusal.place.clone()),
+            Err(error) => torn = Some(error.place.clone()),
         }
     }
     let identity = log.finish()?;
     let unmapped = table.unmapped(&name, mapping);
     let mut run = table.into_run(&name, identity, mapping)?;
-    if let Some(refusal) = unmapped {
-        run.note(refusal);
+    if let Some(error) = unmapped {
+        run.note(error);
     }
     if let Some(place) = torn {
         run.note(TORN_LINE.at(place, "a whole last line", "a line without its end"));
@@ -46,14 +46,14 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<Run, Refusal
 }
 
 /// The document that a line is; its places are those of the file.
-pub fn document(name: &str, line: Line<'_>) -> Result<Document, Refusal> {
-    let at = |refusal: Refusal| in_line(line.number, refusal);
+pub fn document(name: &str, line: Line<'_>) -> Result<Document, Error> {
+    let at = |error: Error| in_line(line.number, error);
     let source = Source::new(name, line.bytes.to_vec()).map_err(at)?;
     parse_python(source).map_err(at)
 }
 
 /// Parses JSON as Python writes it, with bare words for what is not finite.
-pub fn parse_python(source: Source) -> Result<Document, Refusal> {
+pub fn parse_python(source: Source) -> Result<Document, Error> {
     match quote_nonfinite(source.text()) {
         Cow::Borrowed(_) => Document::parse_json(source),
         Cow::Owned(text) => Document::parse_json(Source::new(source.name(), text.into_bytes())?),
@@ -61,10 +61,10 @@ pub fn parse_python(source: Source) -> Result<Document, Refusal> {
 }
 
 /// A refusal about a line alone, said about its place in the file.
-pub fn in_line(number: usize, refusal: Refusal) -> Refusal {
-    let place = refusal.place.clone();
+pub fn in_line(number: usize, error: Error) -> Error {
+    let place = error.place.clone();
     let column = place.column.max(1);
-    refusal.moved(Place { line: number, column, ..place })
+    error.moved(Location { line: number, column, ..place })
 }
 
 /// Python writes `NaN`, `Infinity` and `-Infinity`, which are no JSON; here they become strings.
@@ -101,9 +101,9 @@ fn quote_nonfinite(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::run::Column;
+    use crate::run::Column;
 
-    fn read(text: &str, map: &str) -> Result<Run, Refusal> {
+    fn read(text: &str, map: &str) -> Result<Run, Error> {
         let map: Vec<_> = (!map.is_empty()).then(|| map.to_owned()).into_iter().collect();
         parse(Log::new(text.as_bytes(), "l.jsonl", true), &Mapping::parse(&map).unwrap())
     }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(told(1, Column::Seconds), "3");
         assert_eq!(run.final_loss().unwrap().text(), "3.5000");
         assert_eq!(run.findings.len(), 1, "{:?}", run.findings);
-        assert_eq!(run.findings[0].refusal.found, "`note`");
+        assert_eq!(run.findings[0].error.found, "`note`");
     }
 
     #[test]
@@ -150,14 +150,14 @@ mod tests {
             ("", "", "import::no-values", 0, 0),
             ("{\"step\":0,\"loss\":1}\n", "lr=rate", "import::unknown-name", 0, 0),
         ] {
-            let refusal = read(text, map).unwrap_err();
-            let place = (refusal.place.line, refusal.place.column);
-            assert_eq!((refusal.code.id, place), (code, (line, column)), "{text}: {refusal}");
+            let error = read(text, map).unwrap_err();
+            let place = (error.place.line, error.place.column);
+            assert_eq!((error.code.id, place), (code, (line, column)), "{text}: {error}");
         }
-        let refusal = read("{\"iter\":0,\"loss\":1}\n", "").unwrap_err();
-        assert_eq!(refusal.way_out, "perhaps `--map step=iter`");
-        let refusal = read("{\"step\":0,\"loss\":1}\n", "lr=los").unwrap_err();
-        assert_eq!(refusal.way_out, "perhaps `--map lr=loss`");
+        let error = read("{\"iter\":0,\"loss\":1}\n", "").unwrap_err();
+        assert_eq!(error.help, "perhaps `--map step=iter`");
+        let error = read("{\"step\":0,\"loss\":1}\n", "lr=los").unwrap_err();
+        assert_eq!(error.help, "perhaps `--map lr=loss`");
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         let run = read("{\"step\":0,\"loss\":1}\n{\"step\":1,\"lo", "").unwrap();
         assert_eq!(run.training.len(), 1);
         assert_eq!(
-            (run.findings[0].refusal.code.id, run.findings[0].refusal.place.line),
+            (run.findings[0].error.code.id, run.findings[0].error.place.line),
             ("import::torn-line", 2)
         );
     }

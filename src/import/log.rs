@@ -10,8 +10,8 @@ use std::path::Path;
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::NOT_A_FILE;
-use crate::digest::{Digest, Hasher};
-use crate::source::{DOCUMENT_CAP, Place, Refusal, Source, TOO_LARGE, UNREADABLE};
+use repro_receipt::digest::{Digest, Hasher};
+use repro_receipt::source::{DOCUMENT_CAP, Error, Location, Source, TOO_LARGE, UNREADABLE};
 
 /// How many bytes one read asks for.
 const READ_SIZE: usize = 256 << 10;
@@ -44,11 +44,11 @@ pub struct Line<'a> {
 
 impl Line<'_> {
     /// The place of the whole line in the log called `name`.
-    pub fn place(&self, name: &str) -> Place {
+    pub fn place(&self, name: &str) -> Location {
         let shown = self.bytes.get(..EXCERPT_CAP).unwrap_or(self.bytes);
         let excerpt = String::from_utf8_lossy(shown).trim_end_matches('\r').to_owned();
         let length = excerpt.chars().count().max(1);
-        Place { line: self.number, column: 1, length, excerpt, ..Place::file(name) }
+        Location { line: self.number, column: 1, length, excerpt, ..Location::file(name) }
     }
 }
 
@@ -68,12 +68,12 @@ pub struct Log<R = File> {
 impl Log {
     /// Opens the plain file at `path`, naming it `name` in every message; its digest is taken if it is
     /// `hashed`.
-    pub fn open(path: &Path, name: &str, hashed: bool) -> Result<Self, Refusal> {
+    pub fn open(path: &Path, name: &str, hashed: bool) -> Result<Self, Error> {
         let unreadable = |error: io::Error| {
-            UNREADABLE.at(Place::file(name), "a readable file", error.to_string())
+            UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
         };
         if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-            return Err(NOT_A_FILE.at(Place::file(name), "a plain file", "something else"));
+            return Err(NOT_A_FILE.at(Location::file(name), "a plain file", "something else"));
         }
         Ok(Self::new(File::open(path).map_err(unreadable)?, name, hashed))
     }
@@ -100,7 +100,7 @@ impl<R: Read> Log<R> {
     }
 
     /// The next line, or nothing at the end.
-    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, Refusal> {
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, Error> {
         let mut searched = self.start;
         loop {
             let unread = self.buffer.get(searched..).unwrap_or_default();
@@ -122,7 +122,7 @@ impl<R: Read> Log<R> {
     }
 
     /// The next line that begins with one of two bytes; the others are only counted.
-    pub fn next_line_from(&mut self, starts: &Starts) -> Result<Option<Line<'_>>, Refusal> {
+    pub fn next_line_from(&mut self, starts: &Starts) -> Result<Option<Line<'_>>, Error> {
         loop {
             match self.buffer.get(self.start) {
                 Some(first) if starts.bytes.contains(first) => return self.next_line(),
@@ -150,7 +150,7 @@ impl<R: Read> Log<R> {
     }
 
     /// Reads on to the end and answers which bytes there were.
-    pub fn finish(mut self) -> Result<Identity, Refusal> {
+    pub fn finish(mut self) -> Result<Identity, Error> {
         while !self.exhausted {
             self.start = self.buffer.len();
             self.fill()?;
@@ -159,12 +159,12 @@ impl<R: Read> Log<R> {
     }
 
     /// The whole log as a document's source, and which bytes it has.
-    pub fn into_source(mut self) -> Result<(Source, Identity), Refusal> {
+    pub fn into_source(mut self) -> Result<(Source, Identity), Error> {
         while !self.exhausted {
             self.fill()?;
             if self.buffer.len() > DOCUMENT_CAP {
                 let expected = format!("at most {DOCUMENT_CAP} bytes");
-                return Err(TOO_LARGE.at(Place::file(self.name), expected, "more"));
+                return Err(TOO_LARGE.at(Location::file(self.name), expected, "more"));
             }
         }
         let identity = self.identity();
@@ -185,7 +185,7 @@ impl<R: Read> Log<R> {
     }
 
     /// Passes over the rest of a line that is too long, of which the first bytes are kept.
-    fn long_line(&mut self) -> Result<Line<'_>, Refusal> {
+    fn long_line(&mut self) -> Result<Line<'_>, Error> {
         let mut kept = self.buffer.get(self.start..).unwrap_or_default().to_vec();
         kept.truncate(LINE_CAP);
         let ended = loop {
@@ -209,14 +209,14 @@ impl<R: Read> Log<R> {
     }
 
     /// Lets go of what was taken and reads on.
-    fn fill(&mut self) -> Result<(), Refusal> {
+    fn fill(&mut self) -> Result<(), Error> {
         self.buffer.drain(..self.start);
         self.start = 0;
         let held = self.buffer.len();
         self.buffer.reserve(READ_SIZE);
         let mut piece = self.reader.by_ref().take(READ_SIZE as u64);
         let count = piece.read_to_end(&mut self.buffer).map_err(|error| {
-            let place = Place::file(self.name.as_str());
+            let place = Location::file(self.name.as_str());
             UNREADABLE.at(place, "a readable file", error.to_string())
         })?;
         if let Some(hasher) = &mut self.hasher {

@@ -9,13 +9,14 @@ use serde_json::{Map, Value as Json, json};
 use super::jsonl::document;
 use super::log::{Line, Log};
 use super::run::{Column, Printed, Row, Run};
-use super::score::{Measure, Timed, rule};
+use super::scoring::rule;
+use super::timed::{Measure, Timed};
 use super::{
     BAD_RECORD, LONG_LINE, NO_METRICS, NO_RECORD, NOT_CONVERGED, STEPS_GO_BACK, TARGET_MISSED,
     TORN_LINE, TWO_RECORDS,
 };
-use crate::digest::Hasher;
-use crate::source::{Document, Kind, Node, Place, Refusal};
+use repro_receipt::digest::Hasher;
+use repro_receipt::source::{Document, Error, Kind, Location, Node};
 
 /// What stands before each record.
 const TOKEN: &[u8] = b":::MLLOG ";
@@ -27,7 +28,7 @@ const PROGRESS: [(&str, Measure); 3] = [
 ];
 
 /// Reads one log.
-pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Refusal> {
+pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Error> {
     let name = log.name().to_owned();
     let finder = memmem::Finder::new(TOKEN);
     let mut reader = Reader::default();
@@ -44,17 +45,17 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Refusal> {
             String::from_utf8_lossy(line.bytes.get(..start).unwrap_or_default()).chars().count();
         let record = document(&name, Line { bytes, ..line });
         // The place is one of the line, not of the record alone.
-        let shift = |refusal: Refusal| {
-            let inside = refusal.place.clone();
+        let shift = |error: Error| {
+            let inside = error.place.clone();
             let (line, column) = (line.place(&name), inside.column + column);
-            refusal.moved(Place { column, length: inside.length, pointer: inside.pointer, ..line })
+            error.moved(Location { column, length: inside.length, pointer: inside.pointer, ..line })
         };
         match record {
             Ok(record) => {
                 reader.take(&record, bytes, || line.place(&name)).map_err(shift)?;
             }
-            Err(refusal) if line.ended => return Err(shift(refusal)),
-            Err(refusal) => torn = Some(shift(refusal).place.clone()),
+            Err(error) if line.ended => return Err(shift(error)),
+            Err(error) => torn = Some(shift(error).place.clone()),
         }
     }
     let identity = log.finish()?;
@@ -71,7 +72,7 @@ struct Evaluation {
     time: u64,
     value: Printed,
     progress: Vec<(&'static str, Measure, Printed)>,
-    place: Place,
+    place: Location,
 }
 
 /// The records so far.
@@ -90,8 +91,8 @@ impl Reader {
         &mut self,
         record: &Document,
         bytes: &[u8],
-        here: impl Fn() -> Place,
-    ) -> Result<(), Refusal> {
+        here: impl Fn() -> Location,
+    ) -> Result<(), Error> {
         let root = record.root();
         let key = root.required("key")?;
         let time = root.required("time_ms")?.integer()?;
@@ -135,8 +136,8 @@ impl Reader {
         }
     }
 
-    fn evaluation(&mut self, root: Node<'_>, time: u64, place: Place) -> Result<(), Refusal> {
-        let told = |node: Node<'_>| -> Result<Printed, Refusal> {
+    fn evaluation(&mut self, root: Node<'_>, time: u64, place: Location) -> Result<(), Error> {
+        let told = |node: Node<'_>| -> Result<Printed, Error> {
             let text = node.printed()?;
             Printed::parse(text.as_bytes())
                 .ok_or_else(|| BAD_RECORD.at(node.place(), "a number", format!("`{text}`")))
@@ -157,9 +158,9 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(self, run: &mut Run) -> Result<(), Refusal> {
+    fn finish(self, run: &mut Run) -> Result<(), Error> {
         let file = run.file.clone();
-        let place = || Place::file(file.as_str());
+        let place = || Location::file(file.as_str());
         if self.records == 0 {
             let found = if run.identity.bytes == 0 { "an empty file" } else { "no such line" };
             return Err(NO_METRICS.at(place(), "lines with `:::MLLOG {…}`", found));
@@ -230,13 +231,13 @@ impl Reader {
             let found =
                 last.map_or("no evaluation".to_owned(), |last| last.value.text().to_owned());
             let place =
-                last.map_or_else(|| Place::file(run.file.as_str()), |last| last.place.clone());
+                last.map_or_else(|| Location::file(run.file.as_str()), |last| last.place.clone());
             run.exclude(TARGET_MISSED.at(place, format!("a last evaluation {target}"), found));
         }
     }
 
     /// The evaluations as rows by step, where the log tells steps.
-    fn rows(&self, batch: u64, started: u64, run: &mut Run) -> Result<(), Refusal> {
+    fn rows(&self, batch: u64, started: u64, run: &mut Run) -> Result<(), Error> {
         for evaluation in &self.evaluations {
             let whole = |measure: Measure| {
                 let (_, _, number) =
@@ -277,7 +278,7 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Run, Refusal> {
+    fn read(text: &str) -> Result<Run, Error> {
         parse(Log::new(text.as_bytes(), "result_0.txt", true))
     }
 
@@ -327,12 +328,12 @@ mod tests {
             ("success", "\"NaN\"", "import::target-missed"),
         ] {
             let run = read(&log(status, accuracy).concat()).unwrap();
-            assert_eq!((run.counts(), run.findings[0].refusal.code.id), (false, code));
+            assert_eq!((run.counts(), run.findings[0].error.code.id), (false, code));
             let line = if code == "import::target-missed" { 8 } else { 0 };
-            assert_eq!(run.findings[0].refusal.place.line, line);
+            assert_eq!(run.findings[0].error.place.line, line);
         }
         let unfinished = read(&log("success", "0.92")[..8].concat()).unwrap();
-        assert_eq!(unfinished.findings[0].refusal.found, "no `run_stop`");
+        assert_eq!(unfinished.findings[0].error.found, "no `run_stop`");
     }
 
     #[test]
@@ -366,13 +367,13 @@ mod tests {
             (2, "", "import::no-record", 0, 0),
             (4, "", "import::no-record", 0, 0),
         ] {
-            let refusal = with(at, line);
-            let place = (refusal.place.line, refusal.place.column);
-            assert_eq!((refusal.code.id, place), (code, (number, column)), "{line}: {refusal}");
+            let error = with(at, line);
+            let place = (error.place.line, error.place.column);
+            assert_eq!((error.code.id, place), (code, (number, column)), "{line}: {error}");
         }
         assert_eq!(read("").unwrap_err().code.id, "import::no-metrics");
         let torn = read(&format!("{}:::MLLOG {{\"na", log("success", "0.92").concat())).unwrap();
-        assert_eq!(torn.findings[0].refusal.code.id, "import::torn-line");
+        assert_eq!(torn.findings[0].error.code.id, "import::torn-line");
     }
 
     proptest::proptest! {

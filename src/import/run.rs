@@ -7,9 +7,9 @@ use serde_json::{Map, Value as Json};
 
 use super::CHANGED;
 use super::log::{Identity, Log};
-use super::score::Timed;
-use crate::digest::Digest;
-use crate::source::{Place, Refusal};
+use super::timed::Timed;
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Error, Location};
 
 /// A number as it is printed in a log, finite or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,7 +159,7 @@ impl Row {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// What, where, and what to do.
-    pub refusal: Refusal,
+    pub error: Error,
     /// Whether the run is left out of the figures of its group.
     pub excludes: bool,
 }
@@ -230,13 +230,13 @@ impl Run {
     }
 
     /// The digest of the log, which is read again where it was not taken.
-    pub fn sha256(&self) -> Result<Digest, Refusal> {
+    pub fn sha256(&self) -> Result<Digest, Error> {
         let read = || Log::open(Path::new(&self.file), &self.file, true)?.finish();
         let identity = if self.identity.sha256.is_some() { self.identity } else { read()? };
         let changed = || {
             let expected = format!("{} bytes", self.identity.bytes);
             CHANGED.at(
-                Place::file(self.file.as_str()),
+                Location::file(self.file.as_str()),
                 expected,
                 format!("{} bytes", identity.bytes),
             )
@@ -271,13 +271,13 @@ impl Run {
     }
 
     /// Notes something odd that leaves the run in the figures.
-    pub fn note(&mut self, refusal: Refusal) {
-        self.findings.push(Finding { refusal, excludes: false });
+    pub fn note(&mut self, error: Error) {
+        self.findings.push(Finding { error, excludes: false });
     }
 
     /// Notes something that takes the run out of the figures.
-    pub fn exclude(&mut self, refusal: Refusal) {
-        self.findings.push(Finding { refusal, excludes: true });
+    pub fn exclude(&mut self, error: Error) {
+        self.findings.push(Finding { error, excludes: true });
     }
 }
 

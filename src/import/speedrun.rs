@@ -17,8 +17,8 @@ use super::{
     BEYOND_PLAN, EMBEDDED_TEXT, MIXED_DIALECTS, NO_METRICS, NO_START, NOT_A_METRIC_LINE,
     PLAN_CHANGES, TOO_MANY_LINES, TORN_LINE, TWO_RUNS, counted,
 };
-use crate::digest::Hasher;
-use crate::source::{Place, Refusal};
+use repro_receipt::digest::Hasher;
+use repro_receipt::source::{Error, Location};
 
 /// The shortest line of `=` that ends a part of a log.
 const SEPARATOR: usize = 80;
@@ -57,7 +57,7 @@ struct Metrics {
 }
 
 /// Reads one log.
-pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Refusal> {
+pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Error> {
     let mut reader = Reader::default();
     let name = log.name().to_owned();
     // Metric lines and seeds begin with an s.
@@ -201,19 +201,19 @@ fn other(name: &[u8]) -> Option<Cow<'static, str>> {
 struct Block {
     dialect: Dialect,
     planned: Option<u64>,
-    first: Place,
+    first: Location,
     lines: usize,
     training: Vec<Row>,
     evaluations: Vec<Row>,
     hasher: Hasher,
     /// Lines behind the first that begin as metric lines do and are none: how many, and the first.
-    alike: Option<(usize, Place)>,
+    alike: Option<(usize, Location)>,
     /// The last line, where the file ends in the middle of it.
-    torn: Option<Place>,
+    torn: Option<Location>,
 }
 
 impl Block {
-    fn new(metrics: &Metrics, first: Place) -> Self {
+    fn new(metrics: &Metrics, first: Location) -> Self {
         Self {
             dialect: metrics.dialect,
             planned: metrics.planned,
@@ -250,8 +250,8 @@ impl Block {
         &mut self,
         metrics: Metrics,
         line: Line<'_>,
-        here: impl Fn() -> Place,
-    ) -> Result<(), Refusal> {
+        here: impl Fn() -> Location,
+    ) -> Result<(), Error> {
         if metrics.dialect != self.dialect {
             let expected = "one way to spell metric lines";
             return Err(MIXED_DIALECTS.at(here(), expected, "the other"));
@@ -290,7 +290,7 @@ impl Block {
     }
 
     /// Notes a line that begins as a metric line does and is none.
-    fn alike(&mut self, line: Line<'_>, here: Place) {
+    fn alike(&mut self, line: Line<'_>, here: Location) {
         if line.ended {
             let (count, first) = self.alike.take().unwrap_or((0, here));
             self.alike = Some((count + 1, first));
@@ -329,15 +329,15 @@ struct Reader {
     part: usize,
     block: Option<Block>,
     /// Why the block is no run.
-    fault: Option<Refusal>,
+    fault: Option<Error>,
     /// The block before the first line of `=`, and its fault: the run, unless another block follows.
-    source: Option<(Block, Option<Refusal>)>,
+    source: Option<(Block, Option<Error>)>,
     seed: Option<String>,
 }
 
 impl Reader {
     /// Takes a line that says something; `here` is its place.
-    fn take(&mut self, said: Said, line: Line<'_>, here: impl Fn() -> Place) {
+    fn take(&mut self, said: Said, line: Line<'_>, here: impl Fn() -> Location) {
         match said {
             Said::Metrics(metrics) => {
                 if self.fault.is_none() {
@@ -366,11 +366,11 @@ impl Reader {
         &mut self,
         metrics: Metrics,
         line: Line<'_>,
-        here: impl Fn() -> Place,
-    ) -> Result<(), Refusal> {
+        here: impl Fn() -> Location,
+    ) -> Result<(), Error> {
         if self.block.is_none() {
             // A line of `=` may also stand in the middle of a run.
-            let middle = |(block, fault): &mut (Block, Option<Refusal>)| {
+            let middle = |(block, fault): &mut (Block, Option<Error>)| {
                 fault.is_none() && metrics.row.step > LATEST_START && block.goes_on(&metrics)
             };
             self.block = self.source.take_if(middle).map(|(block, _)| block);
@@ -387,7 +387,7 @@ impl Reader {
         block.add(metrics, line, here)
     }
 
-    fn finish(mut self, file: &str, identity: Identity) -> Result<Run, Refusal> {
+    fn finish(mut self, file: &str, identity: Identity) -> Result<Run, Error> {
         let embedded = if self.block.is_some() { self.source.take() } else { None };
         let (block, fault) = match self.source.take() {
             Some((block, fault)) => (Some(block), fault),
@@ -399,7 +399,7 @@ impl Reader {
         let Some(mut block) = block.filter(|block| block.lines > 0) else {
             let found = if identity.bytes == 0 { "an empty file" } else { "no such line" };
             let expected = "lines such as `step:0/1000 val_loss:10.8` or `s:0 tel:10.9`";
-            return Err(NO_METRICS.at(Place::file(file), expected, found));
+            return Err(NO_METRICS.at(Location::file(file), expected, found));
         };
         let start = [&block.training, &block.evaluations]
             .iter()
@@ -439,7 +439,7 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Run, Refusal> {
+    fn read(text: &str) -> Result<Run, Error> {
         parse(Log::new(text.as_bytes(), "a.txt", true))
     }
 
@@ -531,9 +531,9 @@ mod tests {
             read(&format!("{source}nvidia-smi | table\nseed: 1337\n{}{LOG}", rule())).unwrap();
         assert_eq!((run.evaluations.len(), run.seed.as_deref()), (2, Some("1337")));
         assert_eq!(run.metrics_sha256, read(LOG).unwrap().metrics_sha256);
-        assert_eq!(run.findings[0].refusal.found, "3 lines from line 4 on");
+        assert_eq!(run.findings[0].error.found, "3 lines from line 4 on");
         let run = read(&format!("{LOG}{}{LOG}", rule())).unwrap();
-        let finding = &run.findings[0].refusal;
+        let finding = &run.findings[0].error;
         assert_eq!(
             (finding.code.id, finding.found.as_str()),
             ("import::embedded-text", "3 lines from line 1 on")
@@ -566,8 +566,8 @@ mod tests {
             (LOG.replace("step:50/50", "step:0/50"), "import::two-runs", 3),
             (LOG.lines().skip(1).map(|line| format!("{line}\n")).collect(), "import::no-start", 1),
         ] {
-            let refusal = read(&text).unwrap_err();
-            assert_eq!((refusal.code.id, refusal.place.line), (code, line), "{text}: {refusal}");
+            let error = read(&text).unwrap_err();
+            assert_eq!((error.code.id, error.place.line), (code, line), "{text}: {error}");
         }
     }
 
@@ -577,7 +577,7 @@ mod tests {
             let run = read(text).unwrap();
             run.findings
                 .iter()
-                .map(|finding| (finding.refusal.code.id, finding.refusal.place.line))
+                .map(|finding| (finding.error.code.id, finding.error.place.line))
                 .collect()
         };
         for end in [1, 5, 12, 20, 40, 57] {

@@ -16,13 +16,13 @@ use serde_json::{Map, Number, Value as Json, json};
 
 use super::run::{Column, Printed, Row, Run};
 use super::{BUSY, CHANGED, EXISTS, Group, Import};
-use crate::bundle::{
+use repro_receipt::bundle::{
     self, Bundle, BundleWriter, CANNOT_WRITE, Chain, Checkpoint, METRICS, Origin, Receipt,
 };
-use crate::digest::Digest;
-use crate::disk::{Disk, LocalDisk};
-use crate::parallel;
-use crate::source::{Place, Refusal};
+use repro_receipt::digest::Digest;
+use repro_receipt::disk::{Disk, LocalDisk};
+use repro_receipt::parallel;
+use repro_receipt::source::{Error, Location};
 
 /// Where bundles are until all of them are whole.
 const SCRATCH: &str = ".import";
@@ -41,7 +41,7 @@ pub fn write(
     out: &Path,
     keep_source: bool,
     threads: usize,
-) -> Result<Vec<Digest>, Vec<Refusal>> {
+) -> Result<Vec<Digest>, Vec<Error>> {
     write_on(&LocalDisk, import, out, keep_source, threads)
 }
 
@@ -52,8 +52,8 @@ fn write_on(
     out: &Path,
     keep_source: bool,
     threads: usize,
-) -> Result<Vec<Digest>, Vec<Refusal>> {
-    let one = |refusal: Refusal| vec![refusal];
+) -> Result<Vec<Digest>, Vec<Error>> {
+    let one = |error: Error| vec![error];
     let scratch = Scratch::create(disk, out).map_err(one)?;
     let runs: Vec<_> = import.runs().collect();
     let there = runs
@@ -70,19 +70,19 @@ fn write_on(
         let writer = BundleWriter::create_on(disk, &folder)?;
         write_one(writer, import, group, run, &folder, keep_source)
     });
-    let (digests, refusals): (Vec<_>, Vec<_>) = written.into_iter().partition(Result::is_ok);
-    if !refusals.is_empty() {
-        return Err(refusals.into_iter().filter_map(Result::err).collect());
+    let (digests, errors): (Vec<_>, Vec<_>) = written.into_iter().partition(Result::is_ok);
+    if !errors.is_empty() {
+        return Err(errors.into_iter().filter_map(Result::err).collect());
     }
     scratch.release().map_err(one)?;
     Ok(digests.into_iter().filter_map(Result::ok).collect())
 }
 
-fn place(path: &Path) -> Place {
-    Place::file(path.display().to_string())
+fn place(path: &Path) -> Location {
+    Location::file(path.display().to_string())
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Refusal {
+fn cannot_write(path: &Path, error: &io::Error) -> Error {
     CANNOT_WRITE.at(place(path), "a folder that can be written", error.to_string())
 }
 
@@ -99,7 +99,7 @@ struct Scratch<'a> {
 
 impl<'a> Scratch<'a> {
     /// Makes the hidden folder, after what an import before has left there was put in order.
-    fn create(disk: &'a dyn Disk, out: &'a Path) -> Result<Self, Refusal> {
+    fn create(disk: &'a dyn Disk, out: &'a Path) -> Result<Self, Error> {
         let made = !out.exists();
         let cannot = |error: io::Error| cannot_write(out, &error);
         disk.make_folders(out).map_err(cannot)?;
@@ -121,7 +121,7 @@ impl<'a> Scratch<'a> {
     }
 
     /// Gives the bundles their names, all of which are whole.
-    fn release(self) -> Result<(), Refusal> {
+    fn release(self) -> Result<(), Error> {
         let renamed = self.disk.rename(&self.folder(SCRATCH), &self.folder(WHOLE));
         let durable = renamed.and_then(|()| self.disk.sync(self.out));
         durable.map_err(|error| cannot_write(self.out, &error))?;
@@ -129,7 +129,7 @@ impl<'a> Scratch<'a> {
     }
 
     /// Gives whole bundles their names, where there are any without.
-    fn name_bundles(&self) -> Result<(), Refusal> {
+    fn name_bundles(&self) -> Result<(), Error> {
         let whole = self.folder(WHOLE);
         if !whole.is_dir() {
             return Ok(());
@@ -173,13 +173,13 @@ fn write_one(
     run: &Run,
     path: &Path,
     keep_source: bool,
-) -> Result<Digest, Refusal> {
+) -> Result<Digest, Error> {
     if !run.config.is_empty() {
         writer.json("data/config.json", &Json::Object(run.config.clone()))?;
     }
-    let unwritable = |error: crate::digest::NotCanonical| {
+    let unwritable = |error: repro_receipt::digest::NotCanonical| {
         bundle::UNWRITABLE.at(
-            Place::file(run.file.as_str()),
+            Location::file(run.file.as_str()),
             "numbers with canonical text",
             error.to_string(),
         )
@@ -190,7 +190,9 @@ fn write_one(
     }
     let mut timing = String::new();
     for record in timing_records(run) {
-        timing.push_str(&crate::digest::canonical(&Json::Object(record)).map_err(unwritable)?);
+        timing.push_str(
+            &repro_receipt::digest::canonical(&Json::Object(record)).map_err(unwritable)?,
+        );
         timing.push('\n');
     }
     for (name, text) in [
@@ -226,14 +228,14 @@ fn write_one(
 }
 
 /// The bytes of the log, if they are still those that were read.
-fn source(run: &Run) -> Result<Vec<u8>, Refusal> {
+fn source(run: &Run) -> Result<Vec<u8>, Error> {
     let bytes = fs::read(&run.file).map_err(|error| cannot_write(Path::new(&run.file), &error))?;
     let wanted = run.sha256()?;
     if Digest::of(&bytes) == wanted {
         return Ok(bytes);
     }
     let expected = format!("the bytes with sha256 {wanted}");
-    Err(CHANGED.at(Place::file(run.file.as_str()), expected, "others"))
+    Err(CHANGED.at(Location::file(run.file.as_str()), expected, "others"))
 }
 
 fn receipt(
@@ -244,13 +246,13 @@ fn receipt(
     checkpoints: Vec<Checkpoint>,
 ) -> Receipt {
     let file = Path::new(&run.file).file_name().map(|name| name.to_string_lossy().into_owned());
-    let codes: BTreeSet<_> = run.findings.iter().map(|finding| finding.refusal.code.id).collect();
+    let codes: BTreeSet<_> = run.findings.iter().map(|finding| finding.error.code.id).collect();
     let mut extra = run.extra.clone();
     extra.insert(
         "importer".to_owned(),
         json!({
             "format": import.format.word(),
-            "name": env!("CARGO_PKG_NAME"),
+            "name": "repro",
             "version": env!("CARGO_PKG_VERSION"),
         }),
     );
@@ -394,8 +396,8 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::trial::{Fault, Trial, tree};
-    use crate::import::{Format, Mapping, Options, read};
+    use crate::{Format, Mapping, Options, read};
+    use repro_receipt::disk::trial::{Fault, Trial, tree};
 
     fn printed(text: &str) -> Printed {
         Printed::parse(text.as_bytes()).unwrap()
@@ -467,13 +469,11 @@ mod tests {
             prepare: &|_| {},
             work: &|disk, root| match write_on(disk, &import, &root.join("out"), false, 1) {
                 // The one before was stopped when all bundles were whole: this one named them.
-                Err(refusals)
-                    if refusals.iter().all(|refusal| refusal.code.id == "import::exists") =>
-                {
-                    assert_eq!(refusals.len(), names.len());
+                Err(errors) if errors.iter().all(|error| error.code.id == "import::exists") => {
+                    assert_eq!(errors.len(), names.len());
                     Ok(())
                 }
-                written => written.map(drop).map_err(|refusals| format!("{refusals:?}")),
+                written => written.map(drop).map_err(|errors| format!("{errors:?}")),
             },
             check: &|root| names.iter().for_each(|name| drop(load(root, name))),
             // A hidden folder that went may come back without power; the next import takes it away.

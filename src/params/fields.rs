@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use crate::source::{Kind, Node, Place, Refusal, WRONG_TYPE};
+use repro_receipt::source::{Error, Kind, Location, Node, WRONG_TYPE};
 
 use super::blocks::{Experts, Heads};
 use super::{IMPOSSIBLE_SHAPE, Layers, Size, UNKNOWN_SHAPE_FIELD, UNSUPPORTED};
@@ -130,7 +130,7 @@ impl<'a> Fields<'a> {
 
     /// The field that goes by one of the names in `names` (separated by `|`), null included; two
     /// names that disagree are refused.
-    fn find(&self, names: &str) -> Result<Option<Node<'a>>, Refusal> {
+    fn find(&self, names: &str) -> Result<Option<Node<'a>>, Error> {
         let mut found: Option<Node<'a>> = None;
         for name in names.split('|') {
             self.read.borrow_mut().insert(name.to_owned());
@@ -152,17 +152,17 @@ impl<'a> Fields<'a> {
         Ok(found)
     }
 
-    fn present(&self, names: &str) -> Result<Option<Node<'a>>, Refusal> {
+    fn present(&self, names: &str) -> Result<Option<Node<'a>>, Error> {
         Ok(self.find(names)?.filter(|node| node.value().kind != Kind::Null))
     }
 
     /// Whether a field is there and not null.
-    pub fn given(&self, names: &str) -> Result<bool, Refusal> {
+    pub fn given(&self, names: &str) -> Result<bool, Error> {
         Ok(self.present(names)?.is_some())
     }
 
     /// Where a field stands, or the root if it is absent.
-    pub fn place(&self, names: &str) -> Place {
+    pub fn place(&self, names: &str) -> Location {
         match self.find(names) {
             Ok(Some(node)) => node.place(),
             _ => self.root.place(),
@@ -170,13 +170,13 @@ impl<'a> Fields<'a> {
     }
 
     /// Refuses the value of a field.
-    pub fn impossible(&self, names: &str, expected: impl Into<String>) -> Refusal {
+    pub fn impossible(&self, names: &str, expected: impl Into<String>) -> Error {
         let found = self.find(names).ok().flatten().map_or_else(|| "its default".to_owned(), said);
         IMPOSSIBLE_SHAPE.at(self.place(names), expected, format!("`{names}` = {found}"))
     }
 
     /// A whole number, 0 allowed.
-    pub fn count(&self, names: &str, default: u64) -> Result<Size, Refusal> {
+    pub fn count(&self, names: &str, default: u64) -> Result<Size, Error> {
         match self.find(names)? {
             Some(node) => Ok(node.integer()?.into()),
             None => Ok(default.into()),
@@ -184,7 +184,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A number of things that null turns off.
-    pub fn count_or_none(&self, names: &str, default: u64) -> Result<Size, Refusal> {
+    pub fn count_or_none(&self, names: &str, default: u64) -> Result<Size, Error> {
         match self.present(names)? {
             None if self.find(names)?.is_some() => Ok(Size::ZERO),
             _ => self.count(names, default),
@@ -192,12 +192,12 @@ impl<'a> Fields<'a> {
     }
 
     /// A dimension: at least 1.
-    pub fn size(&self, names: &str, default: u64) -> Result<Size, Refusal> {
+    pub fn size(&self, names: &str, default: u64) -> Result<Size, Error> {
         self.nonzero(names, self.count(names, default)?)
     }
 
     /// A dimension that the config must name.
-    pub fn required(&self, names: &str) -> Result<Size, Refusal> {
+    pub fn required(&self, names: &str) -> Result<Size, Error> {
         let first = names.split('|').next().unwrap_or(names);
         match self.present(names)? {
             Some(node) => self.nonzero(names, node.integer()?.into()),
@@ -206,7 +206,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A dimension that may be absent or null, with what each of the two means.
-    pub fn size_or(&self, names: &str, absent: Size, null: Size) -> Result<Size, Refusal> {
+    pub fn size_or(&self, names: &str, absent: Size, null: Size) -> Result<Size, Error> {
         match self.find(names)? {
             None => Ok(absent),
             Some(node) if node.value().kind == Kind::Null => Ok(null),
@@ -215,17 +215,17 @@ impl<'a> Fields<'a> {
     }
 
     /// A dimension that null turns off.
-    pub fn size_unless_null(&self, names: &str, absent: u64) -> Result<Option<Size>, Refusal> {
+    pub fn size_unless_null(&self, names: &str, absent: u64) -> Result<Option<Size>, Error> {
         let size = self.size_or(names, absent.into(), Size::ZERO)?;
         Ok((size != Size::ZERO).then_some(size))
     }
 
     /// A dimension that has no default.
-    pub fn size_if_any(&self, names: &str) -> Result<Option<Size>, Refusal> {
+    pub fn size_if_any(&self, names: &str) -> Result<Option<Size>, Error> {
         self.size_unless_null(names, 0)
     }
 
-    fn nonzero(&self, names: &str, size: Size) -> Result<Size, Refusal> {
+    fn nonzero(&self, names: &str, size: Size) -> Result<Size, Error> {
         if size == Size::ZERO {
             return Err(self.impossible(names, "at least 1"));
         }
@@ -233,7 +233,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A switch; null is off.
-    pub fn flag(&self, names: &str, default: bool) -> Result<bool, Refusal> {
+    pub fn flag(&self, names: &str, default: bool) -> Result<bool, Error> {
         match self.find(names)? {
             None => Ok(default),
             Some(node) if node.value().kind == Kind::Null => Ok(false),
@@ -242,13 +242,13 @@ impl<'a> Fields<'a> {
     }
 
     /// Refuses the value of a field that has a meaning, but none that is counted here.
-    pub fn unsupported(&self, names: &str, expected: impl Into<String>) -> Refusal {
+    pub fn unsupported(&self, names: &str, expected: impl Into<String>) -> Error {
         let found = self.find(names).ok().flatten().map_or_else(|| "its default".to_owned(), said);
         UNSUPPORTED.at(self.place(names), expected, found)
     }
 
     /// Refuses a switch that is on where only the other layout is known.
-    pub fn off(&self, name: &str) -> Result<(), Refusal> {
+    pub fn off(&self, name: &str) -> Result<(), Error> {
         match self.flag(name, false)? {
             false => Ok(()),
             true => Err(self.unsupported(name, format!("`{name}` off"))),
@@ -256,7 +256,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Refuses a word other than `known`; where it is absent `default` holds.
-    pub fn word(&self, name: &str, default: &str, known: &str) -> Result<(), Refusal> {
+    pub fn word(&self, name: &str, default: &str, known: &str) -> Result<(), Error> {
         let word = match self.present(name)? {
             Some(node) => node.text()?,
             None => default,
@@ -269,7 +269,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Refuses a number other than `known`.
-    pub fn exactly(&self, name: &str, known: u64) -> Result<(), Refusal> {
+    pub fn exactly(&self, name: &str, known: u64) -> Result<(), Error> {
         if self.count(name, known)? == known.into() {
             return Ok(());
         }
@@ -277,7 +277,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The elements of a list of whole numbers; absent and null are empty.
-    pub fn list(&self, name: &str) -> Result<Vec<u64>, Refusal> {
+    pub fn list(&self, name: &str) -> Result<Vec<u64>, Error> {
         match self.present(name)? {
             Some(node) => node.items()?.map(Node::integer).collect(),
             None => Ok(Vec::new()),
@@ -290,7 +290,7 @@ impl<'a> Fields<'a> {
         names: &str,
         default: u64,
         sparse: impl Fn(u64) -> bool,
-    ) -> Result<Layers, Refusal> {
+    ) -> Result<Layers, Error> {
         match self.size(names, default)?.value() {
             Some(count) if count <= LAYER_CAP => Ok(Layers::new(count, sparse)),
             _ => Err(self.impossible(names, format!("at most {LAYER_CAP} layers"))),
@@ -302,13 +302,13 @@ impl<'a> Fields<'a> {
         &self,
         names: &str,
         sparse: impl Fn(u64) -> bool,
-    ) -> Result<Layers, Refusal> {
+    ) -> Result<Layers, Error> {
         self.required(names)?;
         self.layers(names, 0, sparse)
     }
 
     /// The common dimensions; `sparse` says which layers have routed experts.
-    pub fn dims(&self, defaults: Defaults, sparse: impl Fn(u64) -> bool) -> Result<Dims, Refusal> {
+    pub fn dims(&self, defaults: Defaults, sparse: impl Fn(u64) -> bool) -> Result<Dims, Error> {
         Ok(Dims {
             v: self.size("vocab_size", defaults.vocabulary)?,
             h: self.size("hidden_size", defaults.hidden)?,
@@ -319,7 +319,7 @@ impl<'a> Fields<'a> {
     }
 
     /// `width` over `heads`, which must come out even.
-    pub fn head_size(&self, names: &str, width: Size, heads: Size) -> Result<Size, Refusal> {
+    pub fn head_size(&self, names: &str, width: Size, heads: Size) -> Result<Size, Error> {
         width
             .split(heads)
             .ok_or_else(|| self.impossible(names, "a number of heads that divides the width"))
@@ -333,7 +333,7 @@ impl<'a> Fields<'a> {
         default: u64,
         key_value: Option<u64>,
         size: HeadSize,
-    ) -> Result<Heads, Refusal> {
+    ) -> Result<Heads, Error> {
         let count = self.size("num_attention_heads", default)?;
         let absent = key_value.map_or(count, Size::from);
         let key_value = self.size_or("num_key_value_heads", absent, count)?;
@@ -357,7 +357,7 @@ impl<'a> Fields<'a> {
         &self,
         (all, all_default): (&str, u64),
         (used, used_default): (&str, u64),
-    ) -> Result<Experts, Refusal> {
+    ) -> Result<Experts, Error> {
         let (count, per_token) = (self.size(all, all_default)?, self.size(used, used_default)?);
         if (count - per_token).value().is_none() {
             return Err(self.impossible(used, "at most as many as there are experts"));
@@ -367,7 +367,7 @@ impl<'a> Fields<'a> {
 
     /// Judges every field that was not read: refused, harmless or ignored. Returns the ignored
     /// ones and the notes.
-    pub fn finish(self, inert: &[&str]) -> Result<(Vec<String>, Vec<String>), Refusal> {
+    pub fn finish(self, inert: &[&str]) -> Result<(Vec<String>, Vec<String>), Error> {
         let read = self.read.into_inner();
         let mut ignored = Vec::new();
         for (key, node) in self.root.members()? {
@@ -407,7 +407,7 @@ fn said(node: Node<'_>) -> String {
 }
 
 /// Refuses what is not a table.
-pub fn table(root: Node<'_>) -> Result<Node<'_>, Refusal> {
+pub fn table(root: Node<'_>) -> Result<Node<'_>, Error> {
     match &root.value().kind {
         Kind::Object(_) => Ok(root),
         other => Err(WRONG_TYPE.at(root.place(), "a config", other.word())),

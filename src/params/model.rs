@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::checkpoint::{FOREIGN_FORMAT, Header, Seen, Shards, read_document};
-use super::{Convention, Objects, recompute};
-use crate::source::{Document, Place, Refusal};
+use super::{Convention, ParameterCounts, recompute};
+use repro_receipt::checkpoint::{FOREIGN_FORMAT, Header, Seen, Shards, read_document};
+use repro_receipt::source::{Document, Error, Location};
 
 /// One entry of `models` in `repro.params/1`.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,67 +18,67 @@ pub struct Model {
     pub total: u64,
     /// What one token touches, where that is known; the notes say why it is not.
     pub active: Option<u64>,
-    /// The parameter objects of the config, where there is one and the file agrees with it.
-    pub objects: Option<Objects>,
+    /// The parameter counts of the config, where there is one and the file agrees with it.
+    pub counts: Option<ParameterCounts>,
     /// What the count leaves out or could not see.
     pub notes: Vec<String>,
 }
 
 impl Model {
-    fn of(file: &str, mut objects: Objects) -> Self {
+    fn of(file: &str, mut counts: ParameterCounts) -> Self {
         Self {
             file: file.to_owned(),
-            total: objects.total(),
-            active: Some(objects.active()),
-            notes: std::mem::take(&mut objects.notes),
-            objects: Some(objects),
+            total: counts.total(),
+            active: Some(counts.active()),
+            notes: std::mem::take(&mut counts.notes),
+            counts: Some(counts),
         }
     }
 }
 
 impl Serialize for Model {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let objects = self.objects.as_ref();
+        let counts = self.counts.as_ref();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("file", &self.file)?;
-        map.serialize_entry("family", objects.map_or("unknown", |objects| objects.family))?;
+        map.serialize_entry("family", counts.map_or("unknown", |counts| counts.family))?;
         map.serialize_entry("total", &self.total)?;
         map.serialize_entry("active", &self.active)?;
-        map.serialize_entry("breakdown", &Parts(objects))?;
-        map.serialize_entry("conventions", &Conventions(objects))?;
-        map.serialize_entry("tied", &objects.map(|objects| objects.tied))?;
-        map.serialize_entry("shape", &objects.map(|objects| objects.shape))?;
-        map.serialize_entry("active_ffn_width", &objects.map(|objects| objects.active_ffn_width))?;
-        map.serialize_entry("ignored", objects.map_or(&[][..], |objects| &objects.ignored))?;
+        map.serialize_entry("breakdown", &Parts(counts))?;
+        map.serialize_entry("conventions", &Conventions(counts))?;
+        map.serialize_entry("tied", &counts.map(|counts| counts.tied))?;
+        map.serialize_entry("shape", &counts.map(|counts| counts.shape))?;
+        map.serialize_entry("active_ffn_width", &counts.map(|counts| counts.active_ffn_width))?;
+        map.serialize_entry("ignored", counts.map_or(&[][..], |counts| &counts.ignored))?;
         map.serialize_entry("notes", &self.notes)?;
         map.end()
     }
 }
 
 /// Both objects by part, or an empty table where only a header was seen.
-struct Parts<'a>(Option<&'a Objects>);
+struct Parts<'a>(Option<&'a ParameterCounts>);
 
 impl Serialize for Parts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let parts = self.0.into_iter().flat_map(|objects| objects.breakdown.parts());
+        let parts = self.0.into_iter().flat_map(|counts| counts.breakdown.parts());
         serializer.collect_map(parts.map(|(part, count)| (part.name(), count)))
     }
 }
 
 /// The counts under every convention, or an empty table.
-struct Conventions<'a>(Option<&'a Objects>);
+struct Conventions<'a>(Option<&'a ParameterCounts>);
 
 impl Serialize for Conventions<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let counts = |objects: &Objects| {
-            Convention::ALL.map(|convention| (convention.name(), objects.both(convention)))
+        let counts = |counts: &ParameterCounts| {
+            Convention::ALL.map(|convention| (convention.name(), counts.both(convention)))
         };
         serializer.collect_map(self.0.map(counts).into_iter().flatten())
     }
 }
 
 /// Counts the model in the file at `path`, called `name` in every message.
-pub fn load(path: &Path, name: &str) -> Result<Model, Refusal> {
+pub fn load(path: &Path, name: &str) -> Result<Model, Error> {
     let ending = name.rsplit('.').next().unwrap_or_default();
     match ending {
         "safetensors" => {
@@ -93,12 +93,12 @@ pub fn load(path: &Path, name: &str) -> Result<Model, Refusal> {
         }
         "pt" | "pth" | "bin" | "ckpt" | "pkl" | "pickle" | "zip" | "tar" | "npz" | "gguf" => {
             let expected = "`.json`, `.toml` or `.safetensors`";
-            Err(FOREIGN_FORMAT.at(Place::file(name), expected, format!("`.{ending}`")))
+            Err(FOREIGN_FORMAT.at(Location::file(name), expected, format!("`.{ending}`")))
         }
         _ => {
             let document = read_document(path, name)?;
             if document.root().get("weight_map").is_none() {
-                return recompute(&document).map(|objects| Model::of(name, objects));
+                return recompute(&document).map(|counts| Model::of(name, counts));
             }
             index(path, name, &document)
         }
@@ -106,7 +106,7 @@ pub fn load(path: &Path, name: &str) -> Result<Model, Refusal> {
 }
 
 /// Counts the shards that lie beside an index.
-fn index(path: &Path, name: &str, document: &Document) -> Result<Model, Refusal> {
+fn index(path: &Path, name: &str, document: &Document) -> Result<Model, Error> {
     let beside = path.parent().unwrap_or(Path::new(""));
     let folder = name.rfind('/').map_or("", |at| &name[..=at]);
     let shards = Shards::load(document, beside, folder)?;
@@ -124,33 +124,33 @@ fn stored(path: &Path, name: &str, seen: &Seen, mut notes: Vec<String>) -> Model
     let mut total = seen.parameters();
     let config = path.with_file_name("config.json");
     let folder = name.rfind('/').map_or("", |at| &name[..=at]);
-    let objects = match config.exists() {
+    let counts = match config.exists() {
         true => read_document(&config, &format!("{folder}config.json"))
             .and_then(|document| recompute(&document))
-            .map_err(|refusal| format!("the config beside the file is of no use: {refusal}")),
+            .map_err(|error| format!("the config beside the file is of no use: {error}")),
         false => Err("no `config.json` beside the file says how many experts a token uses".into()),
     };
-    let objects = objects.and_then(|objects| {
-        if objects.tied && total.saturating_sub(seen.head()) == objects.total() {
-            total = objects.total();
+    let counts = counts.and_then(|counts| {
+        if counts.tied && total.saturating_sub(seen.head()) == counts.total() {
+            total = counts.total();
         }
-        match total == objects.total() {
-            true => Ok(objects),
+        match total == counts.total() {
+            true => Ok(counts),
             false => Err(format!(
                 "the config beside the file describes {} parameters, not {total}",
-                objects.total()
+                counts.total()
             )),
         }
     });
-    match objects {
-        Ok(objects) => {
-            let mut model = Model::of(name, objects);
+    match counts {
+        Ok(counts) => {
+            let mut model = Model::of(name, counts);
             model.notes.extend(notes);
             model
         }
         Err(why) => {
             notes.push(format!("the active count is not known: {why}"));
-            Model { file: name.to_owned(), total, active: None, objects: None, notes }
+            Model { file: name.to_owned(), total, active: None, counts: None, notes }
         }
     }
 }

@@ -59,7 +59,7 @@ fn check(logits: usize, targets: usize, nats: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::portable::Isa;
+    use crate::Isa;
 
     #[test]
     fn nats_are_those_of_the_softmax() {

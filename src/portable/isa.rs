@@ -99,7 +99,7 @@ macro_rules! portable {
         ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block)+) => {$(
         $(#[$meta])*
         #[allow(clippy::too_many_arguments)]
-        $vis fn $name $(<$($g: $bound),+>)? (isa: $crate::portable::Isa, $($arg: $ty),*) $(-> $ret)? {
+        $vis fn $name $(<$($g: $bound),+>)? (isa: $crate::Isa, $($arg: $ty),*) $(-> $ret)? {
             #[inline(always)]
             fn body $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? $body
             #[cfg(target_arch = "x86_64")]
@@ -111,10 +111,10 @@ macro_rules! portable {
             match isa.level() {
                 // SAFETY: an `Isa` exists only where the machine has its instructions.
                 #[cfg(target_arch = "x86_64")]
-                $crate::portable::isa::Level::Avx512 => unsafe { avx512($($arg),*) },
+                $crate::isa::Level::Avx512 => unsafe { avx512($($arg),*) },
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
-                $crate::portable::isa::Level::Avx2 => unsafe { avx2($($arg),*) },
+                $crate::isa::Level::Avx2 => unsafe { avx2($($arg),*) },
                 _ => body($($arg),*),
             }
         }

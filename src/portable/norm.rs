@@ -75,7 +75,7 @@ pub fn combine<T: Real>(parts: &[T], gw: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::portable::Isa;
+    use crate::Isa;
 
     /// Numbers between -1 and 1.
     fn numbers(count: usize, step: usize) -> Vec<f64> {

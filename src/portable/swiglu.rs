@@ -96,7 +96,7 @@ fn check<T>(f: usize, gate_up: usize, gates: Option<&[T]>, s: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::portable::Isa;
+    use crate::Isa;
 
     #[test]
     fn rows_are_gated() {

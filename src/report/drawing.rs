@@ -1,11 +1,11 @@
 //! Draws one message at its place: title, path, the line with its marker, then what is known and the
-//! way out. `annotate-snippets` draws; this file says what, and cuts the line to the page.
+//! help. `annotate-snippets` draws; this file says what, and cuts the line to the page.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 
 use crate::outcome::ClaimReport;
-use crate::source::{Code, Place, Refusal};
+use repro_receipt::source::{Code, Error, Location};
 
 use super::layout::{columns, wrap};
 use super::visible::{clipped, prose, push, visible};
@@ -19,26 +19,26 @@ const DETAIL_LIMIT: usize = 2_000;
 pub(super) struct Drawing<'a> {
     code: &'a Code,
     title: String,
-    place: &'a Place,
+    place: &'a Location,
     label: String,
     details: Vec<String>,
-    way_out: String,
+    help: String,
 }
 
 impl<'a> Drawing<'a> {
     /// An input that cannot be used.
-    pub(super) fn of_refusal(refusal: &'a Refusal) -> Self {
-        let mut details = vec![format!("expected {}", prose(&refusal.expected))];
-        if !refusal.place.pointer.is_empty() {
-            details.insert(0, format!("at `{}`", visible(&refusal.place.pointer)));
+    pub(super) fn of_refusal(error: &'a Error) -> Self {
+        let mut details = vec![format!("expected {}", prose(&error.expected))];
+        if !error.place.pointer.is_empty() {
+            details.insert(0, format!("at `{}`", visible(&error.place.pointer)));
         }
         Self {
-            code: refusal.code,
-            title: refusal.code.meaning.to_owned(),
-            place: &refusal.place,
-            label: format!("found {}", prose(&refusal.found)),
+            code: error.code,
+            title: error.code.meaning.to_owned(),
+            place: &error.place,
+            label: format!("found {}", prose(&error.found)),
             details,
-            way_out: prose(&refusal.way_out),
+            help: prose(&error.help),
         }
     }
 
@@ -56,7 +56,7 @@ impl<'a> Drawing<'a> {
             place: &claim.place,
             label: "claimed here".to_owned(),
             details: details.into_iter().filter(|detail| !detail.is_empty()).collect(),
-            way_out: format!("repro explain {}", code.id),
+            help: format!("repro explain {}", code.id),
         })
     }
 
@@ -75,7 +75,7 @@ impl<'a> Drawing<'a> {
         }
         let details: Vec<String> =
             details.iter().map(|detail| folded(detail, width, gutter + "= note: ".len())).collect();
-        let way_out = folded(&self.way_out, width, gutter + "= help: ".len());
+        let help = folded(&self.help, width, gutter + "= help: ".len());
 
         let mut origin = Origin::path(path.as_str());
         if self.place.line > 0 {
@@ -91,8 +91,8 @@ impl<'a> Drawing<'a> {
             elements.push(snippet.annotation(mark).into());
         }
         elements.extend(details.iter().map(|detail| Level::NOTE.message(detail.as_str()).into()));
-        if !way_out.is_empty() {
-            elements.push(Level::HELP.message(way_out.as_str()).into());
+        if !help.is_empty() {
+            elements.push(Level::HELP.message(help.as_str()).into());
         }
         // A group of its own, as a line below an origin counts as one of a second file.
         let body = Group::with_level(Level::ERROR).elements(elements);
@@ -125,7 +125,7 @@ struct View {
 
 impl View {
     /// The line around `place`, at most `width` columns of it; `None` where the line is not known.
-    fn of(place: &Place, width: usize) -> Option<Self> {
+    fn of(place: &Location, width: usize) -> Option<Self> {
         if place.line == 0 || place.excerpt.trim().is_empty() {
             return None;
         }

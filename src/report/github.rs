@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::outcome::{ClaimReport, Finding, PostReport, Report, Severity, Verdict};
-use crate::source::{Place, Refusal};
+use repro_receipt::source::{Error, Location};
 
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
@@ -67,7 +67,7 @@ fn claims(report: &Report, verdict: Verdict) -> Vec<Annotation> {
                 || report.below_minimum.contains(&format!("{}/{}", post.id, claim.id))
         })
         .collect();
-    claims.sort_by_key(|(_, claim)| claim.weight != crate::outcome::Weight::Decision);
+    claims.sort_by_key(|(_, claim)| claim.impact != crate::outcome::Impact::Decision);
     claims.into_iter().map(|(post, claim)| Annotation::of_claim(post, claim)).collect()
 }
 
@@ -75,7 +75,7 @@ fn differences(report: &Report) -> impl Iterator<Item = Annotation> {
     report.locked.iter().flatten().map(|difference| {
         let post = report.posts.iter().find(|post| post.id == difference.post);
         let claim = post.and_then(|post| post.claims.iter().find(|c| c.id == difference.claim));
-        let whole = || post.map(|post| Place::file(post.file.clone()));
+        let whole = || post.map(|post| Location::file(post.file.clone()));
         Annotation {
             place: claim.map(|c| c.place.clone()).or_else(whole).unwrap_or_default(),
             title: format!("{}/{} is not as recorded", difference.post, difference.claim),
@@ -100,7 +100,7 @@ fn closing(report: &Report) -> Annotation {
         _ => format!("{REPLAY_SCOPE} "),
     };
     Annotation {
-        place: Place::default(),
+        place: Location::default(),
         title: "repro".to_owned(),
         message: format!("{result}. {replay}{SCOPE}"),
     }
@@ -123,29 +123,29 @@ fn capped(mut annotations: Vec<Annotation>, level: &str) -> Vec<Annotation> {
     }
     let title = wording::many(rest.len(), &format!("more {level}"));
     let message = format!("in {}; the job summary lists all of them", named.join(", "));
-    annotations.push(Annotation { place: Place::default(), title, message });
+    annotations.push(Annotation { place: Location::default(), title, message });
     annotations
 }
 
 /// One workflow command.
 struct Annotation {
-    place: Place,
+    place: Location,
     title: String,
     message: String,
 }
 
 impl Annotation {
-    fn of_refusal(refusal: &Refusal) -> Self {
+    fn of_refusal(error: &Error) -> Self {
         let message = format!(
             "{}: expected {}, found {}; {}",
-            refusal.place.pointer,
-            prose(&refusal.expected),
-            prose(&refusal.found),
-            prose(&refusal.way_out)
+            error.place.pointer,
+            prose(&error.expected),
+            prose(&error.found),
+            prose(&error.help)
         );
         Self {
-            place: refusal.place.clone(),
-            title: format!("{} [{}]", refusal.code.meaning, refusal.code.id),
+            place: error.place.clone(),
+            title: format!("{} [{}]", error.code.meaning, error.code.id),
             message: message.trim_start_matches(": ").to_owned(),
         }
     }
@@ -157,8 +157,8 @@ impl Annotation {
             prose(&claim.outcome.reason),
             if said.is_empty() { said } else { format!("claimed {said}") },
             wording::derived(claim),
-            wording::basis(claim),
-            wording::weight(claim.weight).to_owned(),
+            wording::assurance(claim),
+            wording::impact(claim.impact).to_owned(),
         ];
         let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
         let word = match verdict {

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use crate::outcome::{
-    BundleReport, ClaimReport, Exhibit, Finding, LockDifference, Method, Origin, PostReport,
-    Referee, Report, Severity, Summary, Verdict, Weight,
+    BundleReport, ClaimReport, EvidenceRef, Finding, Impact, LockDifference, Method, Origin,
+    PostReport, Referee, Report, Severity, Summary, Verdict,
 };
-use crate::source::{Place, Refusal};
+use repro_receipt::source::{Error, Location};
 
 use super::wording;
 
@@ -53,9 +53,9 @@ struct ClaimJson<'a> {
     code: Option<&'a str>,
     quote: &'a str,
     at: Option<AtJson<'a>>,
-    evidence: &'a [Exhibit],
-    place: &'a Place,
-    weight: Weight,
+    evidence: &'a [EvidenceRef],
+    place: &'a Location,
+    impact: Impact,
     note: &'a str,
 }
 
@@ -70,7 +70,7 @@ struct FindingJson<'a> {
     code: &'a str,
     severity: Severity,
     message: &'a str,
-    place: &'a Place,
+    place: &'a Location,
     claim: Option<&'a str>,
 }
 
@@ -78,10 +78,10 @@ struct FindingJson<'a> {
 struct FailureJson<'a> {
     code: &'a str,
     message: &'a str,
-    place: &'a Place,
+    place: &'a Location,
     expected: &'a str,
     found: &'a str,
-    way_out: &'a str,
+    help: &'a str,
 }
 
 /// The report as pretty-printed JSON.
@@ -132,7 +132,7 @@ fn claim(claim: &ClaimReport) -> ClaimJson<'_> {
         at: claim.at.as_ref().map(|(source, place)| AtJson { source, place }),
         evidence: &claim.evidence,
         place: &claim.place,
-        weight: claim.weight,
+        impact: claim.impact,
         note: &claim.note,
     }
 }
@@ -147,13 +147,13 @@ fn finding(finding: &Finding) -> FindingJson<'_> {
     }
 }
 
-fn failure(refusal: &Refusal) -> FailureJson<'_> {
+fn failure(error: &Error) -> FailureJson<'_> {
     FailureJson {
-        code: refusal.code.id,
-        message: refusal.code.meaning,
-        place: &refusal.place,
-        expected: &refusal.expected,
-        found: &refusal.found,
-        way_out: &refusal.way_out,
+        code: error.code.id,
+        message: error.code.meaning,
+        place: &error.place,
+        expected: &error.expected,
+        found: &error.found,
+        help: &error.help,
     }
 }

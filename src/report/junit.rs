@@ -4,7 +4,7 @@
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
 use crate::outcome::{ClaimReport, LockDifference, PostReport, Report, SignatureReport, Verdict};
-use crate::source::Refusal;
+use repro_receipt::source::Error;
 
 use super::visible::{prose, visible};
 use super::wording;
@@ -84,7 +84,7 @@ fn judged(claim: &ClaimReport, below_minimum: bool) -> TestCaseStatus {
     let mut status = match claim.outcome.verdict {
         Verdict::Verified if below_minimum => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message(format!("below the asked minimum: {}", wording::basis(claim)));
+            status.set_message(format!("below the asked minimum: {}", wording::assurance(claim)));
             return status;
         }
         Verdict::Verified => return TestCaseStatus::success(),
@@ -100,8 +100,8 @@ fn judged(claim: &ClaimReport, below_minimum: bool) -> TestCaseStatus {
         format!("claimed {}", wording::claimed(claim, 200)),
         wording::derived(claim),
         wording::tolerance(claim),
-        wording::basis(claim),
-        wording::weight(claim.weight).to_owned(),
+        wording::assurance(claim),
+        wording::impact(claim.impact).to_owned(),
         prose(&claim.note),
     ];
     let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
@@ -122,16 +122,16 @@ fn vouched(signature: &SignatureReport) -> TestCaseStatus {
     status
 }
 
-fn input(refusal: &Refusal) -> TestCase {
+fn input(error: &Error) -> TestCase {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-    status.set_message(refusal.code.meaning).set_type(refusal.code.id);
+    status.set_message(error.code.meaning).set_type(error.code.id);
     status.set_description(format!(
         "expected {}\nfound {}\n{}",
-        prose(&refusal.expected),
-        prose(&refusal.found),
-        prose(&refusal.way_out)
+        prose(&error.expected),
+        prose(&error.found),
+        prose(&error.help)
     ));
-    let mut case = TestCase::new(visible(&refusal.place.to_string()), status);
+    let mut case = TestCase::new(visible(&error.place.to_string()), status);
     case.set_classname("inputs");
     case
 }

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 pub(super) const GLUE: char = '\u{a0}';
 
 /// The columns that `text` takes.
-pub(crate) fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     text.width()
 }
 
@@ -163,7 +163,7 @@ impl Line {
 
 /// `text` broken at spaces, the first line at most `first` columns and the others `rest`; a longer
 /// word keeps a line for itself. A no-break space holds two words together.
-pub(crate) fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
+pub fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     // Counted along, as measuring the line anew for each word would take quadratic time.
     let mut used = 0;

@@ -2,7 +2,7 @@
 //! markup, link nowhere and call nobody; rows beyond the limit of the place are counted, not cut.
 
 use crate::outcome::{ClaimReport, PostReport, Report, Summary, Verdict};
-use crate::source::Refusal;
+use repro_receipt::source::Error;
 
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
@@ -22,7 +22,7 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
     heading(report, &mut sheet);
     sheet.table(
         "Inputs that cannot be used",
-        &["place", "what", "expected", "found", "way out"],
+        &["place", "what", "expected", "found", "help"],
         report.failures.iter().map(failure),
     );
     match &report.locked {
@@ -85,7 +85,7 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
         let claims = wording::ranked(post, verdict);
         sheet.table(
             &format!("{owner}{}", verdict.word()),
-            &["claim", "kind", "claimed", "evidence gives", "basis", "weight", "why"],
+            &["claim", "kind", "claimed", "evidence gives", "assurance", "impact", "why"],
             claims.into_iter().map(row),
         );
     }
@@ -126,19 +126,19 @@ fn row(claim: &ClaimReport) -> Vec<String> {
         escaped(claim.kind),
         said,
         code(&claim.outcome.recomputed),
-        wording::basis(claim),
-        wording::weight(claim.weight).to_owned(),
+        wording::assurance(claim),
+        wording::impact(claim.impact).to_owned(),
         why.trim_start_matches("<br>").to_owned(),
     ]
 }
 
-fn failure(refusal: &Refusal) -> Vec<String> {
+fn failure(error: &Error) -> Vec<String> {
     vec![
-        code(&refusal.place.to_string()),
-        format!("{} ({})", escaped(refusal.code.meaning), code(refusal.code.id)),
-        escaped(&refusal.expected),
-        escaped(&refusal.found),
-        escaped(&refusal.way_out),
+        code(&error.place.to_string()),
+        format!("{} ({})", escaped(error.code.meaning), code(error.code.id)),
+        escaped(&error.expected),
+        escaped(&error.found),
+        escaped(&error.help),
     ]
 }
 

@@ -1,12 +1,12 @@
-//! The report for a terminal: what is wrong first, each claim with its value, its place and its basis.
+//! The report for a terminal: what is wrong first, each claim with its value, its place and its assurance.
 
 use std::collections::{BTreeMap, HashMap};
 
 use anstyle::{AnsiColor, Effects, Style};
 
 use crate::outcome::{
-    BundleReport, ClaimReport, Finding, LockDifference, PostReport, Referee, Report, Severity,
-    SignatureReport, Summary, Verdict, Weight,
+    BundleReport, ClaimReport, Finding, Impact, LockDifference, PostReport, Referee, Report,
+    Severity, SignatureReport, Summary, Verdict,
 };
 
 use super::drawing::Drawing;
@@ -80,11 +80,11 @@ impl Stops {
             columns(&visible(&claim.id)).max(columns(&wording::line_of(&claim.place)))
         };
         let kind =
-            |claim: &ClaimReport| columns(claim.kind).max(columns(wording::weight(claim.weight)));
+            |claim: &ClaimReport| columns(claim.kind).max(columns(wording::impact(claim.impact)));
         let claimed = |claim: &ClaimReport| {
             let cap = width * 24 / 100;
             let said = columns(&wording::claimed(claim, cap));
-            columns(&wording::basis(claim)).max(if said <= cap { said } else { 0 })
+            columns(&wording::assurance(claim)).max(if said <= cap { said } else { 0 })
         };
         let kind_stop = INDENT + widest(width * 28 / 100, &name);
         let claimed_stop = kind_stop + widest(width * 24 / 100, &kind);
@@ -143,7 +143,7 @@ impl Text<'_> {
             .ends(Cell::at(0, BOLD, name), Cell::at(0, PLAIN, counts(Summary::of(&post.claims))));
         let remarks = Remarks::of(post);
         let refuted = wording::ranked(post, Verdict::Refuted);
-        let decisive = refuted.partition_point(|claim| claim.weight == Weight::Decision);
+        let decisive = refuted.partition_point(|claim| claim.impact == Impact::Decision);
         let (decisions, digits) = refuted.split_at(decisive);
         self.group(&remarks, Verdict::Refuted, "refuted, and a decision changes", decisions);
         self.group(&remarks, Verdict::Refuted, "refuted, no decision changes", digits);
@@ -244,8 +244,8 @@ impl Text<'_> {
         ];
         let second = [
             Cell::at(INDENT, FAINT, wording::line_of(&claim.place)),
-            Cell::at(kind, FAINT, wording::weight(claim.weight)),
-            Cell::at(claimed, FAINT, wording::basis(claim)),
+            Cell::at(kind, FAINT, wording::impact(claim.impact)),
+            Cell::at(claimed, FAINT, wording::assurance(claim)),
             Cell::at(derived, FAINT, code),
         ];
         self.page.row(INDENT, &first);
@@ -269,8 +269,8 @@ impl Text<'_> {
         if let [claim, ..] = cluster {
             let shared = [
                 Cell::at(INDENT, FAINT, format!("all {}", cluster.len())),
-                Cell::at(kind, FAINT, wording::weight(claim.weight)),
-                Cell::at(claimed, FAINT, wording::basis(claim)),
+                Cell::at(kind, FAINT, wording::impact(claim.impact)),
+                Cell::at(claimed, FAINT, wording::assurance(claim)),
                 Cell::at(derived, FAINT, code),
             ];
             self.page.row(INDENT, &shared);
@@ -291,10 +291,13 @@ impl Text<'_> {
             if !tolerance.is_empty() && !drawn {
                 self.addition("agreement:", &tolerance);
             }
-            for exhibit in &claim.evidence {
-                let inside = format!("{} {} {}", exhibit.bundle, exhibit.file, exhibit.pointer);
+            for evidence_ref in &claim.evidence {
+                let inside = format!(
+                    "{} {} {}",
+                    evidence_ref.bundle, evidence_ref.file, evidence_ref.pointer
+                );
                 let inside = inside.trim_end();
-                let printed: Vec<&str> = [&exhibit.document, &exhibit.printed_at]
+                let printed: Vec<&str> = [&evidence_ref.document, &evidence_ref.printed_at]
                     .into_iter()
                     .flatten()
                     .map(String::as_str)
@@ -323,16 +326,16 @@ impl Text<'_> {
         if self.options.verbose {
             return self.group(remarks, Verdict::Verified, "verified", &claims);
         }
-        let mut bases: BTreeMap<_, (usize, &ClaimReport)> = BTreeMap::new();
+        let mut assurances: BTreeMap<_, (usize, &ClaimReport)> = BTreeMap::new();
         for claim in claims {
-            let basis = std::cmp::Reverse((claim.outcome.method, claim.origin));
-            bases.entry(basis).or_insert((0, claim)).0 += 1;
+            let assurance = std::cmp::Reverse((claim.outcome.method, claim.origin));
+            assurances.entry(assurance).or_insert((0, claim)).0 += 1;
         }
-        if bases.is_empty() {
+        if assurances.is_empty() {
             return;
         }
         let parts: Vec<String> =
-            bases.values().map(|(count, claim)| wording::verified_as(*count, claim)).collect();
+            assurances.values().map(|(count, claim)| wording::verified_as(*count, claim)).collect();
         let (heading, style) = (Verdict::Verified.word(), mark(Verdict::Verified).1);
         let (words, hint) = (parts.join(" · "), "(--verbose lists them)");
         self.page.blank();
@@ -382,7 +385,7 @@ impl Text<'_> {
 
     fn referee(&mut self, referee: &Referee) {
         let lists = [
-            ("premises that the conclusions rest on", &referee.load_bearing_premises),
+            ("premises that the conclusions depend on", &referee.load_bearing_premises),
             ("choices that were free", &referee.free_parameters),
             ("facts that would settle what is open", &referee.missing_facts),
         ];

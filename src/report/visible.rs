@@ -2,7 +2,7 @@
 //! out instead, so a report shows what stands in the input and nothing else.
 
 /// `text` on one line, with every control and invisible character written as `\u{…}`.
-pub(crate) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         push(&mut shown, c);
@@ -20,7 +20,7 @@ pub(super) fn prose(text: &str) -> String {
 }
 
 /// At most `limit` characters of `text`, the last one an ellipsis where some are missing.
-pub(crate) fn clipped(text: &str, limit: usize) -> String {
+pub fn clipped(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
         Some(_) => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::outcome::{
-    ClaimReport, Finding, LockDifference, Method, Origin, PinnedBy, PostReport, Summary, Verdict,
-    Weight,
+    ClaimReport, Finding, Impact, LockDifference, Method, Origin, PinnedBy, PostReport, Summary,
+    Verdict,
 };
 
 use super::visible::{clipped, prose, visible};
@@ -29,7 +29,7 @@ pub(super) fn many(count: usize, noun: &str) -> String {
 }
 
 /// "transcribed · compared": where the evidence comes from and how it was used.
-pub(super) fn basis(claim: &ClaimReport) -> String {
+pub(super) fn assurance(claim: &ClaimReport) -> String {
     match (claim.origin, claim.outcome.method) {
         (Some(origin), Some(method)) => format!("{} · {}", origin.word(), method.word()),
         (Some(origin), None) => format!("{}, not used", origin.word()),
@@ -38,7 +38,7 @@ pub(super) fn basis(claim: &ClaimReport) -> String {
     }
 }
 
-/// What `count` claims verified on this basis have in common.
+/// What `count` claims verified on this assurance have in common.
 pub(super) fn verified_as(count: usize, claim: &ClaimReport) -> String {
     let origin = claim.origin.map_or("no", Origin::word);
     match claim.outcome.method {
@@ -82,10 +82,10 @@ pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec
 }
 
 /// Whether being wrong would turn a conclusion.
-pub(super) fn weight(weight: Weight) -> &'static str {
-    match weight {
-        Weight::Decision => "changes a decision",
-        Weight::Digit => "changes no decision",
+pub(super) fn impact(impact: Impact) -> &'static str {
+    match impact {
+        Impact::Decision => "changes a decision",
+        Impact::Digit => "changes no decision",
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn derived(claim: &ClaimReport) -> String {
     format!("{verb} {recomputed}")
 }
 
-/// "±0.0005 (T0)": what counts as agreement.
+/// "±0.0005 (rounding_interval)": what counts as agreement.
 pub(super) fn tolerance(claim: &ClaimReport) -> String {
     let (width, rule) = (visible(&claim.outcome.tolerance), claim.outcome.rule);
     match (width.is_empty(), rule.is_empty()) {
@@ -121,7 +121,7 @@ pub(super) fn tolerance(claim: &ClaimReport) -> String {
 }
 
 /// Where the claim stands, short: `repro/9999.toml:212`.
-pub(super) fn line_of(place: &crate::source::Place) -> String {
+pub(super) fn line_of(place: &repro_receipt::source::Location) -> String {
     match place.line {
         0 => visible(&place.file),
         line => format!("{}:{line}", visible(&place.file)),
@@ -142,7 +142,7 @@ pub(super) fn change(difference: &LockDifference) -> String {
 pub(super) fn ranked(post: &PostReport, verdict: Verdict) -> Vec<&ClaimReport> {
     let mut claims: Vec<_> =
         post.claims.iter().filter(|claim| claim.outcome.verdict == verdict).collect();
-    claims.sort_by_key(|claim| claim.weight != Weight::Decision);
+    claims.sort_by_key(|claim| claim.impact != Impact::Decision);
     claims
 }
 

@@ -5,9 +5,9 @@ use base64ct::{Base64, Encoding};
 use serde_json::json;
 
 use super::{BAD_ENCODING, NOT_ONE, OTHER_FORMAT};
-use crate::bundle::record::Field;
-use crate::digest::{Digest, NotCanonical, canonical};
-use crate::source::{Document, Node, Refusal, Source};
+use repro_receipt::bundle::record::Field;
+use repro_receipt::digest::{Digest, NotCanonical, canonical};
+use repro_receipt::source::{Document, Error, Node, Source};
 
 /// The type of the file.
 const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
@@ -39,7 +39,7 @@ pub struct Envelope {
 
 impl Envelope {
     /// Reads a signature file.
-    pub fn parse(source: Source) -> Result<Self, Refusal> {
+    pub fn parse(source: Source) -> Result<Self, Error> {
         let document = Document::parse_json(source)?;
         let root = document.root();
         root.only(&["mediaType", "verificationMaterial", "dsseEnvelope"])?;
@@ -65,7 +65,7 @@ impl Envelope {
 }
 
 /// Who signed: exactly one of a key, a certificate in a transparency log, or a chain of certificates.
-fn material(node: Node<'_>) -> Result<Material, Refusal> {
+fn material(node: Node<'_>) -> Result<Material, Error> {
     let kinds = ["publicKey", "certificate", "x509CertificateChain"];
     let [key, certificate, chain] = kinds;
     node.only(&[key, certificate, chain, "tlogEntries", "timestampVerificationData"])?;
@@ -90,7 +90,7 @@ fn material(node: Node<'_>) -> Result<Material, Refusal> {
     Ok(Material::Certificate)
 }
 
-fn exactly(node: Node<'_>, wanted: &str) -> Result<(), Refusal> {
+fn exactly(node: Node<'_>, wanted: &str) -> Result<(), Error> {
     if node.text()? == wanted {
         return Ok(());
     }
@@ -99,7 +99,7 @@ fn exactly(node: Node<'_>, wanted: &str) -> Result<(), Refusal> {
 }
 
 /// The bytes of standard base64 with padding, in its one spelling.
-fn decoded(node: Node<'_>) -> Result<Vec<u8>, Refusal> {
+fn decoded(node: Node<'_>) -> Result<Vec<u8>, Error> {
     let text = node.text()?;
     match Base64::decode_vec(text) {
         Ok(bytes) if !bytes.is_empty() && Base64::encode_string(&bytes) == text => Ok(bytes),

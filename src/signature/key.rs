@@ -12,9 +12,9 @@ use p256::elliptic_curve::Generate;
 use p256::pkcs8::{DecodePublicKey, EncodePrivateKey, EncodePublicKey, LineEnding};
 
 use super::{BAD_KEY, KEY_EXISTS, NO_RANDOMNESS};
-use crate::bundle::CANNOT_WRITE;
-use crate::digest::Digest;
-use crate::source::{Place, Refusal, UNREADABLE};
+use repro_receipt::bundle::CANNOT_WRITE;
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Error, Location, UNREADABLE};
 
 /// The most bytes of a key file; a P-256 key has a few hundred.
 const KEY_CAP: u64 = 16 << 10;
@@ -28,7 +28,7 @@ pub struct PublicKey {
 
 impl PublicKey {
     /// Reads one PEM block; `place` says where it stands.
-    pub fn parse(text: &str, place: Place) -> Result<Self, Refusal> {
+    pub fn parse(text: &str, place: Location) -> Result<Self, Error> {
         let bad = |found: String| BAD_KEY.at(place.clone(), "a public key on P-256 in PEM", found);
         if text.contains("PRIVATE KEY") {
             return Err(bad("a private key, which only its owner should hold".to_owned()));
@@ -41,8 +41,8 @@ impl PublicKey {
     }
 
     /// Reads a PEM file.
-    pub fn load(path: &Path) -> Result<Self, Refusal> {
-        let place = Place::file(path.display().to_string());
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let place = Location::file(path.display().to_string());
         Self::parse(&read(path, &place)?, place)
     }
 
@@ -77,16 +77,16 @@ impl std::fmt::Debug for PrivateKey {
 
 impl PrivateKey {
     /// Makes a new key of the system's random numbers.
-    pub fn generate() -> Result<Self, Refusal> {
-        let place = || Place::file("--out");
+    pub fn generate() -> Result<Self, Error> {
+        let place = || Location::file("--out");
         let key = SecretKey::try_generate()
             .map_err(|error| NO_RANDOMNESS.at(place(), "32 random bytes", error.to_string()))?;
         Self::new(&key, &place())
     }
 
     /// Reads a PEM file, PKCS #8 or SEC 1, which may not be encrypted.
-    pub fn load(path: &Path) -> Result<Self, Refusal> {
-        let place = Place::file(path.display().to_string());
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let place = Location::file(path.display().to_string());
         let text = read(path, &place)?;
         // The parser's message may quote nothing of the key, and neither do we.
         let key = SecretKey::from_pem(text.trim()).map_err(|_| {
@@ -97,7 +97,7 @@ impl PrivateKey {
         Self::new(&key, &place)
     }
 
-    fn new(secret: &SecretKey, place: &Place) -> Result<Self, Refusal> {
+    fn new(secret: &SecretKey, place: &Location) -> Result<Self, Error> {
         let key = SigningKey::from(secret);
         let pem = key.verifying_key().to_public_key_pem(LineEnding::LF);
         let pem = pem.map_err(|error| {
@@ -120,10 +120,10 @@ impl PrivateKey {
 }
 
 /// Writes the private key to `path`, for its owner alone to read, and the public one to `public`.
-pub fn write_pair(key: &PrivateKey, path: &Path, public: &Path) -> Result<(), Refusal> {
+pub fn write_pair(key: &PrivateKey, path: &Path, public: &Path) -> Result<(), Error> {
     let secret = SecretKey::from(key.key.as_nonzero_scalar());
     let pem = secret.to_pkcs8_pem(LineEnding::LF).map_err(|_| {
-        let place = Place::file(path.display().to_string());
+        let place = Location::file(path.display().to_string());
         BAD_KEY.at(place, "a key that can be written", "none")
     })?;
     write_new(public, key.public.pem.as_bytes(), 0o644)?;
@@ -136,8 +136,8 @@ pub fn write_pair(key: &PrivateKey, path: &Path, public: &Path) -> Result<(), Re
 }
 
 /// Writes a file that was not there before.
-fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Refusal> {
-    let place = || Place::file(path.display().to_string());
+fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
+    let place = || Location::file(path.display().to_string());
     let cannot = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => KEY_EXISTS.at(place(), "no such file", "a file"),
         _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
@@ -150,7 +150,7 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Refusal> {
     })
 }
 
-fn read(path: &Path, place: &Place) -> Result<String, Refusal> {
+fn read(path: &Path, place: &Location) -> Result<String, Error> {
     let unreadable = |error: std::io::Error| {
         UNREADABLE.at(place.clone(), "a readable key file", error.to_string())
     };
@@ -176,7 +176,7 @@ mod tests {
         let s = "F7CB1C942D657C41D436C7A1B6E29F65F3E900DBB9AFF4064DC4AB2F843ACDA8";
         let bytes = |hex: &str| *Digest::parse_hex(&hex.to_lowercase()).unwrap().bytes();
         let secret = SecretKey::from_slice(&bytes(secret)).unwrap();
-        let key = PrivateKey::new(&secret, &Place::file("k")).unwrap();
+        let key = PrivateKey::new(&secret, &Location::file("k")).unwrap();
         let signature = key.sign(b"sample");
         // Both numbers begin with a set bit, so each has a zero before it.
         assert_eq!(signature[..5], [0x30, 70, 2, 33, 0]);

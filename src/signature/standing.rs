@@ -1,9 +1,10 @@
 //! What a bundle's signature comes to, given the keys that were pinned for it.
 
 use super::{Material, OTHER_MATERIAL, PublicKey, Signature, UNPINNED, unsigned};
-use crate::bundle::Bundle;
-use crate::outcome::{PinnedBy, SignatureReport, Verdict};
-use crate::source::Refusal;
+use super::{PinnedBy, SignatureReport};
+use repro_receipt::Verdict;
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::Error;
 
 /// Judges the signature of `bundle`. Where the caller gave keys, one of them must have signed; where the
 /// author of a post pinned a key, that one must have; anything else is then a refusal. Where nobody pinned
@@ -12,7 +13,7 @@ pub fn judge(
     bundle: &Bundle,
     caller: &[PublicKey],
     author: Option<&PublicKey>,
-) -> Result<Option<SignatureReport>, Refusal> {
+) -> Result<Option<SignatureReport>, Error> {
     let pins: Vec<(PinnedBy, &[PublicKey])> =
         [(PinnedBy::Caller, caller), (PinnedBy::Author, author.map_or(&[], std::slice::from_ref))]
             .into_iter()
@@ -33,11 +34,11 @@ pub fn judge(
 }
 
 /// A signature whose key nobody pinned.
-fn unpinned(found: Result<Option<Signature<'_>>, Refusal>) -> Option<SignatureReport> {
+fn unpinned(found: Result<Option<Signature<'_>>, Error>) -> Option<SignatureReport> {
     let named = match found {
         Ok(None) => return None,
         Ok(Some(signature)) => signature.check_files().map(|()| signature.material().clone()),
-        Err(refusal) => Err(refusal),
+        Err(error) => Err(error),
     };
     let (verdict, key, code, reason) = match named {
         Ok(Material::Key { hint }) => {
@@ -48,9 +49,9 @@ fn unpinned(found: Result<Option<Signature<'_>>, Refusal>) -> Option<SignatureRe
             let reason = "with a certificate, and certificates are not judged";
             (Verdict::Unchecked, None, &OTHER_MATERIAL, reason.to_owned())
         }
-        Err(refusal) => {
-            let reason = format!("expected {}, found {}", refusal.expected, refusal.found);
-            (Verdict::Refuted, None, refusal.code, reason)
+        Err(error) => {
+            let reason = format!("expected {}, found {}", error.expected, error.found);
+            (Verdict::Refuted, None, error.code, reason)
         }
     };
     let key = key.map(|key| key.prefixed());

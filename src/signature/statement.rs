@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::{OTHER_FILES, OTHER_FORMAT, OTHER_SERIALIZATION};
-use crate::bundle::record::Field;
-use crate::bundle::{SIGNATURE, STATEMENT, shown};
-use crate::digest::{Digest, Hasher, NotCanonical, canonical};
-use crate::source::{Document, Node, Refusal, Source};
+use repro_receipt::bundle::record::Field;
+use repro_receipt::bundle::{SIGNATURE, STATEMENT, shown};
+use repro_receipt::digest::{Digest, Hasher, NotCanonical, canonical};
+use repro_receipt::source::{Document, Error, Node, Source};
 
 /// The type of what the statement says.
 const PREDICATE: &str = "https://model_signing/signature/v1.0";
@@ -18,7 +18,7 @@ const PREDICATE: &str = "https://model_signing/signature/v1.0";
 const IGNORED: [&str; 5] = [SIGNATURE, ".git", ".github", ".gitattributes", ".gitignore"];
 
 /// Refuses a statement that is not about exactly `files`.
-pub fn check(source: Source, files: &BTreeMap<&str, Digest>) -> Result<(), Refusal> {
+pub fn check(source: Source, files: &BTreeMap<&str, Digest>) -> Result<(), Error> {
     let document = Document::parse_json(source)?;
     let root = document.root();
     root.only(&["_type", "subject", "predicateType", "predicate"])?;
@@ -37,7 +37,7 @@ pub fn check(source: Source, files: &BTreeMap<&str, Digest>) -> Result<(), Refus
 }
 
 /// The files were listed whole, by SHA-256, without links, and only what may be was left out.
-fn check_serialization(node: Node<'_>) -> Result<(), Refusal> {
+fn check_serialization(node: Node<'_>) -> Result<(), Error> {
     node.only(&["method", "hash_type", "allow_symlinks", "ignore_paths"])?;
     for (field, wanted) in [("method", "files"), ("hash_type", "sha256")] {
         let found = node.required(field)?;
@@ -61,7 +61,7 @@ fn check_serialization(node: Node<'_>) -> Result<(), Refusal> {
 }
 
 /// The listed files are those of the bundle, in their order, each once and with its digest.
-fn check_resources(list: Node<'_>, files: &BTreeMap<&str, Digest>) -> Result<(), Refusal> {
+fn check_resources(list: Node<'_>, files: &BTreeMap<&str, Digest>) -> Result<(), Error> {
     let mut wanted = files.iter();
     for node in list.items()? {
         node.only(&["name", "algorithm", "digest"])?;
@@ -90,7 +90,7 @@ fn check_resources(list: Node<'_>, files: &BTreeMap<&str, Digest>) -> Result<(),
 }
 
 /// The one subject has the root digest of the files.
-fn check_root(list: Node<'_>, files: &BTreeMap<&str, Digest>) -> Result<(), Refusal> {
+fn check_root(list: Node<'_>, files: &BTreeMap<&str, Digest>) -> Result<(), Error> {
     let mut subjects = list.items()?;
     let (Some(subject), None) = (subjects.next(), subjects.next()) else {
         let found = format!("{}", list.items()?.len());

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use super::PinnedBy;
 use super::*;
-use crate::bundle::{BundleWriter, Origin, Receipt, Run, add_signature};
-use crate::digest::Digest;
-use crate::outcome::{PinnedBy, Verdict};
+use repro_receipt::Verdict;
+use repro_receipt::bundle::{BundleWriter, Origin, Receipt, Run, add_signature};
+use repro_receipt::digest::Digest;
 use serde_json::{Value as Json, json};
 
 /// A small bundle called `name` with one file.
@@ -34,10 +35,10 @@ fn judged(bundle: &Bundle, key: &PrivateKey) -> &'static str {
     match judge(bundle, std::slice::from_ref(key.public()), None) {
         Ok(Some(report)) => report.verdict.word(),
         Ok(None) => "nothing",
-        Err(refusal) => {
-            assert!(refusal.place.file.starts_with("receipts/b/receipt.sig"), "{refusal}");
-            assert!(!refusal.expected.is_empty() && !refusal.found.is_empty(), "{refusal}");
-            refusal.code.id
+        Err(error) => {
+            assert!(error.place.file.starts_with("receipts/b/receipt.sig"), "{error}");
+            assert!(!error.expected.is_empty() && !error.found.is_empty(), "{error}");
+            error.code.id
         }
     }
 }
@@ -228,7 +229,7 @@ fn envelopes_have_one_spelling() {
 
 #[test]
 fn a_signature_has_no_identity() {
-    // The order of the curve minus s is the other signature that verifies: nothing may rest on the file.
+    // The order of the curve minus s is the other signature that verifies: nothing may depend on the file.
     let temporary = tempfile::tempdir().unwrap();
     let key = PrivateKey::generate().unwrap();
     let text = sign(&bundle(temporary.path(), "b", "1\n"), &key).unwrap();
@@ -256,7 +257,7 @@ fn keys_are_written_for_their_owner_and_read_again() {
     let pem = std::fs::read(&public).unwrap();
     assert_eq!(key.public().id(), Digest::of(&pem));
     let crlf = String::from_utf8(pem).unwrap().replace('\n', "\r\n");
-    assert_eq!(PublicKey::parse(&crlf, Place::file("k")).unwrap(), *key.public());
+    assert_eq!(PublicKey::parse(&crlf, Location::file("k")).unwrap(), *key.public());
     assert!(!format!("{key:?}").contains("SigningKey"));
     for (code, result) in [
         ("signature::key-exists", write_pair(&key, &private, &temporary.path().join("new"))),
@@ -264,11 +265,11 @@ fn keys_are_written_for_their_owner_and_read_again() {
         ("signature::bad-key", PublicKey::load(&private).map(drop)),
         ("signature::bad-key", PrivateKey::load(&public).map(drop)),
         ("source::unreadable", PublicKey::load(&temporary.path().join("none")).map(drop)),
-        ("signature::bad-key", PublicKey::parse("", Place::file("k")).map(drop)),
+        ("signature::bad-key", PublicKey::parse("", Location::file("k")).map(drop)),
     ] {
-        let refusal = result.unwrap_err();
-        assert_eq!(refusal.code.id, code, "{refusal}");
-        assert!(!refusal.to_string().contains("BEGIN"), "{refusal}");
+        let error = result.unwrap_err();
+        assert_eq!(error.code.id, code, "{error}");
+        assert!(!error.to_string().contains("BEGIN"), "{error}");
     }
     assert!(!temporary.path().join("new").exists());
 }

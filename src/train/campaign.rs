@@ -8,13 +8,13 @@ use super::data::Corpus;
 use super::progress::{News, Watcher};
 use super::run::{self, Context, Finished, finished_bundle, held_out, suite};
 use super::{NO_THREADS, Suite, UNKNOWN_RUN};
-use crate::bundle::{Environment, Trainer};
-use crate::disk::LocalDisk;
-use crate::parallel;
-use crate::portable::Isa;
-use crate::portable::isa::keeps_denormals;
-use crate::source::{Place, Refusal};
-use crate::study::{PlannedRun, RunKind, Study, Tuned};
+use repro_portable::Isa;
+use repro_portable::isa::keeps_denormals;
+use repro_receipt::bundle::{Environment, Trainer};
+use repro_receipt::disk::LocalDisk;
+use repro_receipt::parallel;
+use repro_receipt::source::{Error, Location};
+use repro_runs::study::{PlannedRun, RunKind, Study, Tuned};
 
 /// How a study is trained.
 pub struct Campaign<'a> {
@@ -50,13 +50,13 @@ pub struct Outcome {
     /// The run.
     pub run: PlannedRun,
     /// Its bundle, or why there is none.
-    pub result: Result<Finished, Refusal>,
+    pub result: Result<Finished, Error>,
 }
 
 impl Campaign<'_> {
     /// Trains what was asked for. Where the rates of the final runs cannot be chosen, the outcomes of the
     /// runs before them come with the reason.
-    pub fn train(&self) -> Result<(Vec<Outcome>, Option<Refusal>), Refusal> {
+    pub fn train(&self) -> Result<(Vec<Outcome>, Option<Error>), Error> {
         self.check_names()?;
         let Some(first) = self.study.runs().first() else { return Ok((Vec::new(), None)) };
         let config = first.document()?;
@@ -84,13 +84,13 @@ impl Campaign<'_> {
         }
         match self.final_runs() {
             Ok(runs) => outcomes.extend(self.side_by_side(runs, &context)),
-            Err(refusal) => return Ok((outcomes, Some(refusal))),
+            Err(error) => return Ok((outcomes, Some(error))),
         }
         Ok((outcomes, None))
     }
 
     /// The final runs that were asked for, at the rates that the tuning runs in the folder choose.
-    fn final_runs(&self) -> Result<Vec<PlannedRun>, Refusal> {
+    fn final_runs(&self) -> Result<Vec<PlannedRun>, Error> {
         let mut results = Vec::new();
         for run in self.study.tuning_runs() {
             let folder = self.out.join(&run.id);
@@ -106,7 +106,7 @@ impl Campaign<'_> {
     }
 
     /// The tasks of the runs that have some, which all have the same.
-    fn suite(&self, corpus: &Corpus) -> Result<Option<Suite>, Refusal> {
+    fn suite(&self, corpus: &Corpus) -> Result<Option<Suite>, Error> {
         let examined = self.study.runs().iter().find(|run| run.config.contains_key("tasks"));
         let Some(run) = examined else { return Ok(None) };
         suite(run.document()?.root(), corpus, self.base)
@@ -115,8 +115,8 @@ impl Campaign<'_> {
     fn side_by_side(&self, runs: Vec<PlannedRun>, context: &Context<'_>) -> Vec<Outcome> {
         let results = parallel::map(&runs, self.jobs, |run| {
             let result = self.on_own_threads(|| run::run(run, self.out, context));
-            if let Err(refusal) = &result {
-                self.watcher.tell(&run.id, News::Stopped(refusal));
+            if let Err(error) = &result {
+                self.watcher.tell(&run.id, News::Stopped(error));
             }
             result
         });
@@ -125,10 +125,10 @@ impl Campaign<'_> {
 
     fn on_own_threads(
         &self,
-        work: impl FnOnce() -> Result<Finished, Refusal> + Send,
-    ) -> Result<Finished, Refusal> {
+        work: impl FnOnce() -> Result<Finished, Error> + Send,
+    ) -> Result<Finished, Error> {
         let refuse = |expected: &str, found: String| {
-            Err(NO_THREADS.at(Place::file("--threads"), expected, found))
+            Err(NO_THREADS.at(Location::file("--threads"), expected, found))
         };
         let pool = match rayon::ThreadPoolBuilder::new().num_threads(self.threads).build() {
             Ok(pool) => pool,
@@ -148,14 +148,14 @@ impl Campaign<'_> {
     }
 
     /// Refuses names that no run has.
-    fn check_names(&self) -> Result<(), Refusal> {
+    fn check_names(&self) -> Result<(), Error> {
         let runs = self.study.runs();
         let none = |pattern: &&String| !runs.iter().any(|run| fits(pattern, &run.id));
         match self.only.iter().find(none) {
             None => Ok(()),
             Some(pattern) => {
                 let expected = format!("a run of the study `{}`", self.study.id);
-                Err(UNKNOWN_RUN.at(Place::file("--only"), expected, format!("`{pattern}`")))
+                Err(UNKNOWN_RUN.at(Location::file("--only"), expected, format!("`{pattern}`")))
             }
         }
     }

@@ -6,18 +6,17 @@
 
 use super::data::Order;
 use super::learner::{Learner, Values};
-use super::ops::Element;
 use super::optimizer::Moments;
 use super::{ARITHMETIC, BAD_TENSORS, TensorData, TensorFile};
-use crate::portable::Real;
-use crate::source::{Place, Refusal};
+use repro_portable::Real;
+use repro_receipt::source::{Error, Location};
 
 /// What the names of the moments begin with: of the means, and of the means of squares.
 pub const MOMENTS: [&str; 2] = ["optimizer.m.", "optimizer.v."];
 
 impl Learner {
     /// The tensors after `step` steps of a run whose data are ordered by `seed`.
-    pub fn checkpoint(&self, step: u64, seed: u64) -> Result<TensorFile, Refusal> {
+    pub fn checkpoint(&self, step: u64, seed: u64) -> Result<TensorFile, Error> {
         let mut file = TensorFile::default();
         for Values { name, shape, values } in self.values()? {
             file.tensors.insert(name, TensorData::floats(&shape, &values));
@@ -38,21 +37,20 @@ impl Learner {
     }
 }
 
-impl<T: Element> Learner<T> {
+impl<T: Real> Learner<T> {
     /// Sets weights and optimizer to those of a checkpoint after `step` steps, which has exactly the
     /// tensors that this model has; `name` is what messages call it.
-    pub fn restore(&mut self, step: u64, file: &TensorFile, name: &str) -> Result<(), Refusal> {
-        let place = || Place::file(name);
+    pub fn restore(&mut self, step: u64, file: &TensorFile, name: &str) -> Result<(), Error> {
+        let place = || Location::file(name);
         let mut left: std::collections::BTreeSet<&str> =
             file.tensors.keys().map(String::as_str).collect();
-        let mut take = |tensor: &str, shape: &[usize]| -> Result<Vec<T>, Refusal> {
+        let mut take = |tensor: &str, shape: &[usize]| -> Result<Vec<T>, Error> {
             left.remove(tensor);
             let data = file.tensors.get(tensor);
             match data.filter(|data| data.shape() == shape).and_then(TensorData::as_floats) {
-                Some(values) => Ok(values
-                    .into_iter()
-                    .map(|value| <T as Real>::from_f64(value.into()))
-                    .collect()),
+                Some(values) => {
+                    Ok(values.into_iter().map(|value| T::from_f64(value.into())).collect())
+                }
                 None => {
                     let expected = format!("`{tensor}`, F32 of the shape {shape:?}");
                     let found =

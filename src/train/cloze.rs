@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use super::data::{Document, TOO_LITTLE_TEXT};
 use super::tasks::{Form, Item, Task};
-use crate::rng::Rng;
-use crate::source::{Place, Refusal};
+use repro_receipt::source::{Error, Location};
+use repro_stats::rng::Rng;
 
 /// The name of the task in tables.
 pub const NAME: &str = "cloze";
@@ -69,7 +69,7 @@ impl<'t> Passage<'t> {
 }
 
 /// The task of `count` items from held-out documents; refused where they do not give as many.
-pub fn task(documents: &[Document], count: usize, seed: u64) -> Result<Task, Refusal> {
+pub fn task(documents: &[Document], count: usize, seed: u64) -> Result<Task, Error> {
     let passages: Vec<_> =
         documents.iter().enumerate().flat_map(|(n, d)| passages(n, &d.text)).collect();
     let mut pools: HashMap<_, Vec<Passage>> = HashMap::new();
@@ -95,7 +95,7 @@ pub fn task(documents: &[Document], count: usize, seed: u64) -> Result<Task, Ref
     }
     if items.len() < count {
         return Err(TOO_LITTLE_TEXT.at(
-            Place::file("held-out text"),
+            Location::file("held-out text"),
             format!("text for {count} cloze items"),
             format!("text for {}", items.len()),
         ));
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn too_little_text_is_refused() {
-        let refusal = task(&held_out(), 1_000_000, 1).unwrap_err();
-        assert_eq!(refusal.code.id, "data::too-little-text");
+        let error = task(&held_out(), 1_000_000, 1).unwrap_err();
+        assert_eq!(error.code.id, "data::too-little-text");
         assert!(task(&[], 1, 1).is_err());
         assert!(
             task(&[Document { text: "short\n".to_owned(), tokens: Vec::new() }], 1, 1).is_err()

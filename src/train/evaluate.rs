@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use super::data::{Document, Tokenizer};
 use super::load::{self, RouterLoad};
 use super::scorer::Scorer;
-use crate::source::Refusal;
+use repro_receipt::source::Error;
 
 /// The bytes of text in a block: 16 kB, as powers of two count. A token belongs to the block in which its first byte stands.
 pub const BLOCK_BYTES: u64 = 16_384;
@@ -29,7 +29,7 @@ pub struct HeldOut {
 
 impl HeldOut {
     /// The text of held-out documents.
-    pub fn of(documents: &[Document], tokenizer: &Tokenizer) -> Result<Self, Refusal> {
+    pub fn of(documents: &[Document], tokenizer: &Tokenizer) -> Result<Self, Error> {
         let tokens = documents.iter().flat_map(|document| &document.tokens).copied().collect();
         let bytes = documents.iter().flat_map(|document| tokenizer.lengths(&document.tokens));
         Ok(Self { tokens, bytes: bytes.collect(), start: tokenizer.start()? })
@@ -134,7 +134,7 @@ impl Evaluation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::scorer::tests::{Bigrams, Counting};
+    use crate::scorer::tests::{Bigrams, Counting};
     use proptest::prelude::*;
 
     fn held(tokens: Vec<u32>, bytes: &[usize], start: u32) -> HeldOut {
@@ -183,7 +183,7 @@ mod tests {
         sums.add(f64::INFINITY, 1);
         let record = sums.record(1, 2);
         assert_eq!((&record["nonfinite"], record.get("nats")), (&json!("infinity"), None));
-        assert!(crate::digest::canonical(&Json::Object(record)).is_ok());
+        assert!(repro_receipt::digest::canonical(&Json::Object(record)).is_ok());
     }
 
     proptest! {

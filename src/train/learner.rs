@@ -5,23 +5,22 @@ use serde_json::{Value as Json, json};
 
 use super::load::RouterLoad;
 use super::model::{Config, Failure, Forward, Load, Model, Named};
-use super::ops::Element;
 use super::optimizer::{self, AdamW, Moments};
 use super::scorer::{Rows, Scorer};
 use super::{MODEL_FAILED, Regime};
-use crate::digest::{Digest, Hasher};
-use crate::portable::{Isa, Real, adamw};
-use crate::source::{Node, Place, Refusal};
+use repro_portable::{Isa, Real, adamw};
+use repro_receipt::digest::{Digest, Hasher};
+use repro_receipt::source::{Error, Location, Node};
 
 /// A model and its optimizer. Runs are trained in float32; float64 shows what rounding does.
-pub struct Learner<T: Element = f32> {
+pub struct Learner<T: Real = f32> {
     model: Model<T>,
     optimizer: AdamW<T>,
     /// Tokens of a sequence, and of a batch.
     length: usize,
     batch: usize,
-    /// The number of a tensor whose gradient is taken as zero.
-    frozen: Option<usize>,
+    /// The tensor whose gradient is taken as zero.
+    frozen: Option<String>,
 }
 
 /// Elements that are hashed at a time.
@@ -95,10 +94,10 @@ impl Stepped {
     }
 }
 
-impl<T: Element> Learner<T> {
+impl<T: Real> Learner<T> {
     /// The model that a run's config describes, with the weights of a seed.
-    pub fn new(config: Node<'_>, regime: &Regime, seed: u64, isa: Isa) -> Result<Self, Refusal> {
-        let model = Model::new(&Config::read(config)?, isa, seed).map_err(failed)?;
+    pub fn new(config: Node<'_>, regime: &Regime, seed: u64, isa: Isa) -> Result<Self, Error> {
+        let model = Model::new(&Config::read(config)?, isa, seed);
         let optimizer = AdamW::new(regime.optimizer, model.tensors().iter().map(|named| named.len));
         let batch = regime.tokens_per_step() as usize;
         Ok(Self { model, optimizer, length: regime.seq_len, batch, frozen: None })
@@ -106,11 +105,11 @@ impl<T: Element> Learner<T> {
 
     /// From now on takes the gradient of a trained tensor as zero: a fault that replays plant.
     pub fn freeze(&mut self, tensor: &str) {
-        self.frozen = self.tensors().iter().position(|named| named.name == tensor);
+        self.frozen = Some(tensor.to_owned());
     }
 
     /// Checks that a gradient reaches every tensor; what is no error but worth knowing is answered.
-    pub fn check_gradients(&self) -> Result<Vec<String>, Refusal> {
+    pub fn check_gradients(&mut self) -> Result<Vec<String>, Error> {
         let unseen = self.model.check_gradients().map_err(failed)?;
         let note = format!(
             "{} tensors belong to experts that none of the tokens went to with which gradients are checked",
@@ -126,7 +125,7 @@ impl<T: Element> Learner<T> {
         targets: &[u32],
         rows: usize,
         rate: f32,
-    ) -> Result<Stepped, Refusal> {
+    ) -> Result<Stepped, Error> {
         let forward = self.model.forward(inputs, targets, rows).map_err(failed)?;
         let stepped = self.learn(&forward, rate).map_err(failed)?;
         if stepped.is_finite() {
@@ -138,20 +137,14 @@ impl<T: Element> Learner<T> {
     fn learn(&mut self, forward: &Forward<T>, rate: f32) -> Result<Stepped, Failure> {
         let (model, optimizer) = (&mut self.model, &mut self.optimizer);
         let isa = model.isa();
-        let gradients = model.backward(forward)?;
-        let lent = model.tensors().iter().map(|named| gradients.of(&named.name));
-        let mut lent = lent.collect::<Result<Vec<_>, _>>()?;
-        let nothing =
-            self.frozen.and_then(|at| lent.get(at)).map(|frozen| vec![T::ZERO; frozen.len()]);
-        if let Some((frozen, nothing)) =
-            self.frozen.and_then(|at| lent.get_mut(at)).zip(nothing.as_deref())
-        {
-            *frozen = nothing;
+        model.backward()?;
+        if let Some(frozen) = &self.frozen {
+            model.drop_gradient(frozen)?;
         }
-        let squares: Vec<_> = lent.iter().map(|gradient| adamw::squares(isa, gradient)).collect();
+        let squares: Vec<_> = model.gradients().map(|g| adamw::squares(isa, g)).collect();
         let norm = optimizer::norm(&squares);
         let stepped = Stepped {
-            loss: Real::to_f64(forward.cross_entropy) as f32,
+            loss: forward.cross_entropy.to_f64() as f32,
             norm: norm as f32,
             norms: std::iter::zip(model.tensors(), &squares)
                 .map(|(named, squares)| (named.name.clone(), libm::sqrt(*squares) as f32))
@@ -161,13 +154,12 @@ impl<T: Element> Learner<T> {
         };
         if stepped.is_finite() {
             let step = optimizer.begin(rate, norm);
-            let mut at = 0..;
-            let mut gradients = lent.iter();
-            model.update(|named, weights| {
-                if let Some((at, gradient)) = at.next().zip(gradients.next()) {
+            let mut numbers = 0..;
+            model.update(|named, weights, gradient| {
+                if let Some(at) = numbers.next() {
                     optimizer.update(isa, &step, at, named.decays, weights, gradient);
                 }
-            })?;
+            });
         }
         Ok(stepped)
     }
@@ -184,12 +176,12 @@ impl<T: Element> Learner<T> {
 
     /// The values of all tensors in the order of their names: those that are trained, and the biases of
     /// routers, which belong to the state as well.
-    pub fn values(&self) -> Result<Vec<Values<T>>, Refusal> {
+    pub fn values(&self) -> Result<Vec<Values<T>>, Error> {
         let of = |named: &Named| {
-            let values = self.model.read(&named.name).map_err(failed)?;
+            let values = self.model.read(&named.name).map_err(failed)?.to_vec();
             Ok(Values { name: named.name.clone(), shape: named.shape.clone(), values })
         };
-        let mut all: Vec<_> = self.tensors().iter().map(of).collect::<Result<_, Refusal>>()?;
+        let mut all: Vec<_> = self.tensors().iter().map(of).collect::<Result<_, Error>>()?;
         let biases = self.model.router_biases().into_iter();
         all.extend(biases.map(|(name, values)| Values { name, shape: vec![values.len()], values }));
         all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -197,7 +189,7 @@ impl<T: Element> Learner<T> {
     }
 
     /// Sets the values of one of these tensors.
-    pub fn write(&mut self, tensor: &str, values: &[T]) -> Result<(), Refusal> {
+    pub fn write(&mut self, tensor: &str, values: &[T]) -> Result<(), Error> {
         let trained = self.tensors().iter().any(|named| named.name == tensor);
         let written = match trained {
             true => self.model.write(tensor, values),
@@ -232,7 +224,7 @@ fn router(layers: &[Load]) -> Option<Json> {
 }
 
 impl Scorer for Learner {
-    type Failure = Refusal;
+    type Failure = Error;
 
     fn length(&self) -> usize {
         self.length
@@ -242,7 +234,7 @@ impl Scorer for Learner {
         self.batch
     }
 
-    fn rows(&mut self, inputs: &[u32], targets: &[u32], rows: usize) -> Result<Rows, Refusal> {
+    fn rows(&mut self, inputs: &[u32], targets: &[u32], rows: usize) -> Result<Rows, Error> {
         let scored = self.model.nats(inputs, targets, rows).map_err(failed)?;
         let loads = scored.layers.into_iter().map(|load| load.counts).collect();
         Ok(Rows { nats: scored.nats, greedy: scored.greedy, loads })
@@ -250,6 +242,6 @@ impl Scorer for Learner {
 }
 
 /// A failure of the model, which is no fault of an input: its own words.
-fn failed(failure: Failure) -> Refusal {
-    MODEL_FAILED.at(Place::file("the model"), "a model that trains", failure.to_string())
+fn failed(failure: Failure) -> Error {
+    MODEL_FAILED.at(Location::file("the model"), "a model that trains", failure.to_string())
 }

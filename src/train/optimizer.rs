@@ -1,12 +1,12 @@
 //! AdamW over the named tensors of a model: moments, bias corrections, clipping, weight-decay groups.
 //!
-//! The update of one element is [`crate::portable::adamw`]'s. The numbers of a step are computed in
+//! The update of one element is [`repro_portable::adamw`]'s. The numbers of a step are computed in
 //! float64 and rounded once; the powers of the betas are running products. Tensors are taken in the
 //! order of their names, which is also the order in which their squares are added for the norm.
 
 use super::Optimizer;
-use crate::portable::adamw::{self, Update};
-use crate::portable::{Isa, Real};
+use repro_portable::adamw::{self, Update};
+use repro_portable::{Isa, Real};
 
 /// The state of the optimizer.
 #[derive(Debug, Clone)]

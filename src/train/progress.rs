@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::digest::Digest;
-use crate::source::Refusal;
+use repro_receipt::digest::Digest;
+use repro_receipt::source::Error;
 
 /// One thing that happened in a run.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub enum News<'a> {
         anew: bool,
     },
     /// The run stopped.
-    Stopped(&'a Refusal),
+    Stopped(&'a Error),
 }
 
 /// Somebody who watches runs, which may train side by side.

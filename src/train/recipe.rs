@@ -3,7 +3,7 @@
 //! The model, the data and the evaluation are other parts of the same table, read by those who own them.
 
 use super::{BAD_RECIPE, Schedule};
-use crate::source::{Node, Refusal};
+use repro_receipt::source::{Error, Node};
 
 /// The arithmetic that this trainer computes in, as receipts name it.
 pub const ARITHMETIC: &str = "portable-f32/1";
@@ -66,7 +66,7 @@ pub struct Recipe {
 
 impl Regime {
     /// Reads the steps of a run from its config.
-    pub fn read(config: Node<'_>) -> Result<Self, Refusal> {
+    pub fn read(config: Node<'_>) -> Result<Self, Error> {
         let (batch, length) = (count(config, "batch_size")?, count(config, "seq_len")?);
         let per_step = batch.checked_mul(length).filter(|tokens| *tokens <= u64::from(u32::MAX));
         let Some(per_step) = per_step else {
@@ -90,7 +90,7 @@ impl Regime {
 
 impl Recipe {
     /// Reads the recipe of a run's config.
-    pub fn read(config: Node<'_>) -> Result<Self, Refusal> {
+    pub fn read(config: Node<'_>) -> Result<Self, Error> {
         for (field, ours) in [("dtype", "float32"), ("arithmetic", ARITHMETIC)] {
             let stated = config.required(field)?;
             if stated.text()? != ours {
@@ -114,7 +114,7 @@ impl Recipe {
 }
 
 impl Optimizer {
-    fn read(config: Node<'_>) -> Result<Self, Refusal> {
+    fn read(config: Node<'_>) -> Result<Self, Error> {
         let number = |field: &str, fits: fn(f64) -> bool, expected: &str| {
             let node = config.required(field)?;
             match node.float()? {
@@ -134,7 +134,7 @@ impl Optimizer {
 }
 
 /// A whole number from 1 up.
-fn count(config: Node<'_>, field: &str) -> Result<u64, Refusal> {
+fn count(config: Node<'_>, field: &str) -> Result<u64, Error> {
     let node = config.required(field)?;
     match node.integer()? {
         0 => Err(BAD_RECIPE.at(node.place(), "a whole number from 1 up", "0")),
@@ -143,7 +143,7 @@ fn count(config: Node<'_>, field: &str) -> Result<u64, Refusal> {
 }
 
 /// Steps in rising order that fit.
-fn saved(config: Node<'_>, field: &str, fits: impl Fn(u64) -> bool) -> Result<Vec<u64>, Refusal> {
+fn saved(config: Node<'_>, field: &str, fits: impl Fn(u64) -> bool) -> Result<Vec<u64>, Error> {
     let mut steps = Vec::new();
     for node in config.required(field)?.items()? {
         let step = node.integer()?;
@@ -160,7 +160,7 @@ fn saved(config: Node<'_>, field: &str, fits: impl Fn(u64) -> bool) -> Result<Ve
 }
 
 /// The slices: each starts from the seed or from a checkpoint, and ends within the run.
-fn slices(config: Node<'_>, steps: u64, checkpoints: &[u64]) -> Result<Vec<Stretch>, Refusal> {
+fn slices(config: Node<'_>, steps: u64, checkpoints: &[u64]) -> Result<Vec<Stretch>, Error> {
     let mut slices: Vec<Stretch> = Vec::new();
     for node in config.required("slices")?.items()? {
         node.only(&["from_step", "steps"])?;
@@ -182,7 +182,7 @@ fn slices(config: Node<'_>, steps: u64, checkpoints: &[u64]) -> Result<Vec<Stret
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::source::{Document, Source};
+    use repro_receipt::source::{Document, Source};
     use serde_json::{Value as Json, json};
 
     /// The recipe part of a config, for tests.
@@ -195,7 +195,7 @@ pub mod tests {
             "kept_checkpoints": [6], "slices": [{"from_step": 0, "steps": 3}, {"from_step": 6, "steps": 3}]})
     }
 
-    fn read(config: &Json) -> Result<Recipe, Refusal> {
+    fn read(config: &Json) -> Result<Recipe, Error> {
         let source = Source::new("config.json", config.to_string().into_bytes())?;
         Recipe::read(Document::parse_json(source)?.root())
     }
@@ -229,9 +229,9 @@ pub mod tests {
         ] {
             let mut changed = config();
             changed[field] = value.clone();
-            let refusal = read(&changed).unwrap_err();
-            assert_eq!(refusal.code.id, "train::bad-recipe", "{field} {value}");
-            assert!(refusal.place.pointer.starts_with(&format!("/{field}")), "{refusal}");
+            let error = read(&changed).unwrap_err();
+            assert_eq!(error.code.id, "train::bad-recipe", "{field} {value}");
+            assert!(error.place.pointer.starts_with(&format!("/{field}")), "{error}");
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::evaluate::Evaluation;
 use super::tasks::TaskScores;
-use crate::digest::{NotCanonical, canonical};
+use repro_receipt::digest::{NotCanonical, canonical};
 
 /// Everything that was evaluated at one checkpoint.
 #[derive(Debug, Clone)]

@@ -2,12 +2,12 @@
 //!
 //! Steps are counted from 0: the rate of step `s` is that of the update which is made after `s` others.
 //! Everything is computed in float64 and rounded to float32 once. The warmup lies inside the hold, as
-//! [`crate::contract::Schedule`] reads the same fields.
+//! [`repro_runs::contract::Schedule`] reads the same fields.
 
 use std::f64::consts::PI;
 
 use super::BAD_RECIPE;
-use crate::source::{Node, Refusal};
+use repro_receipt::source::{Error, Node};
 
 /// The learning rate as a function of the step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +31,7 @@ enum Shape {
 impl Schedule {
     /// Reads `schedule`, `lr`, `warmup_steps`, `decay_floor`, and `hold_tokens` and `decay_tokens`
     /// (`wsd`) or `schedule_steps` (`cosine`) of a run's config, whose steps take `tokens_per_step`.
-    pub fn read(config: Node<'_>, tokens_per_step: u64) -> Result<Self, Refusal> {
+    pub fn read(config: Node<'_>, tokens_per_step: u64) -> Result<Self, Error> {
         let positive = |node: Node<'_>, value: f64| {
             if value > 0.0 {
                 return Ok(value);
@@ -47,7 +47,7 @@ impl Schedule {
         }
         let floor = floor.float()?;
         let kind = config.required("schedule")?;
-        let steps = |field: &str| -> Result<f64, Refusal> {
+        let steps = |field: &str| -> Result<f64, Error> {
             Ok(config.required(field)?.integer()? as f64 / tokens_per_step as f64)
         };
         let shape = match kind.text()? {
@@ -86,8 +86,8 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{Phase, Schedule as Read};
-    use crate::source::{Document, Source};
+    use repro_receipt::source::{Document, Source};
+    use repro_runs::contract::{Phase, Schedule as Read};
 
     const WSD: &str = "schedule = 'wsd'\nlr = 0.004\nwarmup_steps = 4\nhold_tokens = 800\n\
                        decay_tokens = 200\ndecay_floor = 0.1\nbatch_size = 2\nseq_len = 5\n";
@@ -96,7 +96,7 @@ mod tests {
         Document::parse_toml(Source::new("c.toml", text.into()).unwrap()).unwrap()
     }
 
-    fn schedule(text: &str) -> Result<Schedule, Refusal> {
+    fn schedule(text: &str) -> Result<Schedule, Error> {
         Schedule::read(document(text).root(), 10)
     }
 
@@ -140,8 +140,8 @@ mod tests {
             ("decay_floor = 0.1", "decay_floor = 1.1", "/decay_floor"),
             ("'wsd'", "'cosine'\nschedule_steps = 0", "/schedule_steps"),
         ] {
-            let refusal = schedule(&WSD.replace(from, to)).unwrap_err();
-            assert_eq!((refusal.code.id, &*refusal.place.pointer), ("train::bad-recipe", pointer));
+            let error = schedule(&WSD.replace(from, to)).unwrap_err();
+            assert_eq!((error.code.id, &*error.place.pointer), ("train::bad-recipe", pointer));
         }
         let missing = schedule(&WSD.replace("hold_tokens", "stay_tokens")).unwrap_err();
         assert_eq!(missing.code.id, "source::missing-field");

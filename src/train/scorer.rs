@@ -194,11 +194,11 @@ fn sums(requests: usize, windows: &[Window], scores: &[Score]) -> Vec<Score> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::portable::Isa;
-    use crate::portable::router::Gate;
-    use crate::source::Refusal;
-    use crate::train::model::{Balancing, Config, Mixture, Model};
+    use crate::model::{Balancing, Config, Mixture, Model};
     use proptest::prelude::*;
+    use repro_portable::Isa;
+    use repro_portable::router::Gate;
+    use repro_receipt::source::Error;
 
     /// A source whose next token depends on how many tokens the row has had and on the last of them:
     /// exact, and the same whatever stands beside or after.
@@ -276,13 +276,13 @@ pub(super) mod tests {
     }
 
     impl Scorer for Bigrams {
-        type Failure = Refusal;
+        type Failure = Error;
 
         fn length(&self) -> usize {
             self.length
         }
 
-        fn rows(&mut self, inputs: &[u32], targets: &[u32], _: usize) -> Result<Rows, Refusal> {
+        fn rows(&mut self, inputs: &[u32], targets: &[u32], _: usize) -> Result<Rows, Error> {
             let pairs = || inputs.iter().zip(targets).map(|(a, b)| (*a as u8, *b as u8));
             let most = |before: u8| *self.counts[usize::from(before)].iter().max().unwrap();
             let greedy = |(a, b): (u8, u8)| self.counts[usize::from(a)][usize::from(b)] == most(a);
@@ -352,12 +352,12 @@ pub(super) mod tests {
                 seq_len: 50,
                 mixture,
             };
-            Self { model: Model::new(&config, Isa::best(), 1).unwrap(), batch }
+            Self { model: Model::new(&config, Isa::best(), 1), batch }
         }
     }
 
     impl Scorer for Fresh {
-        type Failure = crate::train::model::Failure;
+        type Failure = crate::model::Failure;
 
         fn length(&self) -> usize {
             self.model.config().seq_len

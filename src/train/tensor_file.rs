@@ -1,7 +1,7 @@
 //! Tensors in a file of the safetensors format, written so that equal contents are equal bytes.
 //!
 //! Owns the writing (names in sorted order, metadata in sorted order, data without gaps), the reading
-//! back through the checked header of [`crate::params::checkpoint`], and the digest of tensors. Which
+//! back through the checked header of [`repro_receipt::checkpoint`], and the digest of tensors. Which
 //! tensors make a checkpoint or a slice is left to others.
 
 use std::collections::BTreeMap;
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::BAD_TENSORS;
-use crate::digest::{Digest, Hasher};
-use crate::params::checkpoint::{Header, LENGTH};
-use crate::source::{Place, Refusal};
+use repro_receipt::checkpoint::{Header, LENGTH};
+use repro_receipt::digest::{Digest, Hasher};
+use repro_receipt::source::{Error, Location};
 
 /// Bytes before the header, which hold its length; the data begins at a multiple of it.
 const PREFIX: usize = 8;
@@ -92,8 +92,8 @@ impl TensorFile {
     }
 
     /// Reads `bytes`, the file called `name`; elements of other types than ours are refused.
-    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Refusal> {
-        let place = || Place::file(name);
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Error> {
+        let place = || Location::file(name);
         let (prefix, rest) = bytes.split_first_chunk::<PREFIX>().ok_or_else(|| {
             LENGTH.at(place(), "at least 8 bytes", format!("{} bytes", bytes.len()))
         })?;
@@ -182,8 +182,8 @@ mod tests {
     fn broken_files_are_refused() {
         let bytes = sample().write();
         for end in [0, 7, 8, 60, bytes.len() - 1] {
-            let refusal = TensorFile::parse("t", &bytes[..end]).unwrap_err();
-            assert!(refusal.code.id.starts_with("checkpoint::"), "{end} {refusal}");
+            let error = TensorFile::parse("t", &bytes[..end]).unwrap_err();
+            assert!(error.code.id.starts_with("checkpoint::"), "{end} {error}");
         }
         let text = r#"{"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}"#;
         let other = [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &[0; 8]].concat();

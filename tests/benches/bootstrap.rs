@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
-use repro::stats::bootstrap::{Interval, Resampled};
+use repro_stats::bootstrap::{Interval, Resampled};
 
 const RESAMPLES: usize = 10_000;
 

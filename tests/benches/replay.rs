@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use repro::bundle::Bundle;
-use repro::portable::Isa;
-use repro::replay::{Choice, Corpora, Extent, Machine, Phase, Progress, replay};
-use repro::train::learner::Learner;
-use repro::train::{Regime, TensorData, TensorFile};
+use repro_portable::Isa;
+use repro_receipt::bundle::Bundle;
+use repro_runs::replay::{Choice, Extent};
+use repro_train::learner::Learner;
+use repro_train::replay::{Corpora, Machine, Phase, Progress, replay};
+use repro_train::{Regime, TensorData, TensorFile};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

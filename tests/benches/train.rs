@@ -8,11 +8,11 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use repro::language::Language;
-use repro::portable::Isa;
-use repro::source::{Document, Source};
-use repro::train::learner::Learner;
-use repro::train::{Recipe, TensorData, TensorFile};
+use repro_portable::Isa;
+use repro_receipt::source::{Document, Source};
+use repro_train::language::Language;
+use repro_train::learner::Learner;
+use repro_train::{Recipe, TensorData, TensorFile};
 use serde_json::{Map, Value as Json, json};
 
 #[global_allocator]

@@ -4,8 +4,8 @@
 
 mod twin;
 
-use repro::portable::Isa;
-use repro::train::golden::{DIGESTS, lines};
+use repro_portable::Isa;
+use repro_train::golden::{DIGESTS, lines};
 
 #[test]
 fn golden_bits() {

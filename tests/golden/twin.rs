@@ -9,10 +9,10 @@
 
 use std::path::PathBuf;
 
-use repro::portable::Isa;
-use repro::train::golden::{BALANCED, DENSE, MIXTURE, Rehearsal};
-use repro::train::load::RouterLoad;
-use repro::train::{TensorData, TensorFile};
+use repro_portable::Isa;
+use repro_train::golden::{BALANCED, DENSE, MIXTURE, Rehearsal};
+use repro_train::load::RouterLoad;
+use repro_train::{TensorData, TensorFile};
 use serde_json::{Value as Json, json};
 
 /// Checks the losses of a run against those that the twin printed, up to the first step that routes a token

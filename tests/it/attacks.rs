@@ -158,7 +158,7 @@ fn refused(code: &str, ran: &Ran) -> Vec<String> {
     let failure = failures.first().unwrap_or(&Json::Null);
     let text = |field: &str| failure[field].as_str().unwrap_or_default();
     expect(text("code") == code, format!("found {failure:#}"));
-    for field in ["message", "expected", "found", "way_out"] {
+    for field in ["message", "expected", "found", "help"] {
         let length = text(field).chars().count();
         expect((1..=1001).contains(&length), format!("{field} of {length} characters"));
     }

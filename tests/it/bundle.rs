@@ -3,14 +3,14 @@
 use std::fs;
 use std::process::Command;
 
-use repro::bundle::{Bundle, Origin};
-use repro::digest::Digest;
-use repro::source::Refusal;
+use repro_receipt::bundle::{Bundle, Origin};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::Error;
 
 use crate::attacks::corpus::forge::{CONFIG, Forge, TASKS, emitted, transcribed};
 use crate::shared::say_skipped;
 
-fn load(forge: &Forge) -> Result<Bundle, Refusal> {
+fn load(forge: &Forge) -> Result<Bundle, Error> {
     let temporary = tempfile::tempdir().unwrap();
     forge.write(&temporary.path().join("receipts/run-1"));
     Bundle::load(temporary.path(), "run-1", None, 2)
@@ -38,15 +38,12 @@ fn another_bundle_than_the_pinned_one_is_refused_with_both_digests() {
     let digest = Bundle::load(temporary.path(), "run-1", None, 1).unwrap().digest();
     assert!(Bundle::load(temporary.path(), "run-1", Some(&digest), 1).is_ok());
     let pin = Digest::of(b"");
-    let refusal = Bundle::load(temporary.path(), "run-1", Some(&pin), 1).unwrap_err();
-    assert_eq!(refusal.code.id, "bundle::wrong-bundle");
-    assert_eq!(
-        (refusal.expected.clone(), refusal.found.clone()),
-        (pin.prefixed(), digest.prefixed())
-    );
+    let error = Bundle::load(temporary.path(), "run-1", Some(&pin), 1).unwrap_err();
+    assert_eq!(error.code.id, "bundle::wrong-bundle");
+    assert_eq!((error.expected.clone(), error.found.clone()), (pin.prefixed(), digest.prefixed()));
     for name in ["../run-1", "run-1/data", ".", "..", "", "/etc"] {
-        let refusal = Bundle::load(temporary.path(), name, None, 1).unwrap_err();
-        assert_eq!(refusal.code.id, "bundle::bad-bundle-name", "{name}");
+        let error = Bundle::load(temporary.path(), name, None, 1).unwrap_err();
+        assert_eq!(error.code.id, "bundle::bad-bundle-name", "{name}");
     }
     assert_eq!(
         Bundle::load(temporary.path(), "run-2", None, 1).unwrap_err().code.id,
@@ -77,8 +74,8 @@ fn the_number_of_threads_changes_neither_answer_nor_refusal() {
     }
     forge.write(&folder);
     for threads in [0, 1, 2, 8] {
-        let refusal = Bundle::load(temporary.path(), "run-1", None, threads).unwrap_err();
-        assert_eq!(refusal.place.file, "receipts/run-1/data/notes/07.json");
+        let error = Bundle::load(temporary.path(), "run-1", None, threads).unwrap_err();
+        assert_eq!(error.place.file, "receipts/run-1/data/notes/07.json");
     }
 }
 
@@ -109,7 +106,7 @@ fn long_files_are_read_side_by_side_and_the_first_wrong_one_is_told() {
         }
         for threads in [0, 1, 2, 3, 8] {
             let found = Bundle::load(temporary.path(), "run-1", None, threads);
-            let told = found.err().map(|refusal| refusal.place.file.clone());
+            let told = found.err().map(|error| error.place.file.clone());
             let first = (0..lengths.len()).find(|at| is_damaged(*at));
             let wanted = first.map(|at| format!("receipts/run-1/{}", name(at)));
             assert_eq!(told, wanted, "{damaged:b} {threads}");

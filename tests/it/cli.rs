@@ -5,7 +5,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use repro::claims::KINDS;
+use repro_judge::claims::KINDS;
+use tempfile::TempDir;
+
+use crate::sealed::{new_folder, sealed_into};
 
 /// What one run of the program left.
 struct Ran {
@@ -31,8 +34,11 @@ fn run(root: &Path, arguments: &[&str]) -> Ran {
     Ran { code, stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-fn corpus(kind: &str, root: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(kind).join(root)
+/// A project of the corpus, in a folder of its own.
+fn corpus(kind: &str, root: &str) -> TempDir {
+    let folder = new_folder();
+    sealed_into(&format!("{kind}/{root}"), folder.path());
+    folder
 }
 
 fn snapshot(name: &str, drawn: &str) {
@@ -59,27 +65,18 @@ fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// A project with the sound post `fine`, which shares its evidence with the post `identity`, or a
 /// whole corpus project of another kind beside it.
-fn project(kind: &str) -> tempfile::TempDir {
-    let temporary = tempfile::tempdir().unwrap();
+fn project(kind: &str) -> TempDir {
+    let temporary = corpus(kind, "good");
     let root = temporary.path();
-    copy(&corpus(kind, "good"), root);
-    // The sound post rests on a bundle of its own.
-    let other = corpus("rounding_pair", "good");
-    copy(&other.join("receipts/evidence"), &root.join("receipts/sound"));
-    let text = std::fs::read_to_string(other.join("repro/rounding_pair.toml")).unwrap();
+    // The sound post depends on a bundle of its own.
+    sealed_into("rounding_pair/good/receipts/evidence", &root.join("receipts/sound"));
+    let other = crate::sealed::corpus().join("rounding_pair/good/repro/rounding_pair.toml");
+    let text = std::fs::read_to_string(other).unwrap();
     let text = text
         .replace("id = \"rounding_pair\"", "id = \"fine\"")
         .replace("\"evidence\"", "\"sound\"");
     std::fs::write(root.join("repro/fine.toml"), text).unwrap();
     temporary
-}
-
-fn copy(from: &Path, to: &Path) {
-    for path in files(from).keys() {
-        let target = to.join(path.strip_prefix(from).unwrap());
-        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-        std::fs::copy(path, target).unwrap();
-    }
 }
 
 fn edit(path: &Path, from: &str, to: &str) {
@@ -181,12 +178,12 @@ fn bad_input_is_refused_where_it_stands() {
         (
             "resting on an unknown claim",
             "identity",
-            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\nrests_on = [\"nowhere\"]")),
+            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\ndepends_on = [\"nowhere\"]")),
         ),
         (
             "resting on itself",
             "identity",
-            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\nrests_on = [\"speedup\"]")),
+            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\ndepends_on = [\"speedup\"]")),
         ),
         ("missing claim field", "identity", Box::new(post("formula = \"ratio\"\n", ""))),
         ("no claimed value", "identity", Box::new(post("claimed = \"2.5\"\n", ""))),
@@ -280,8 +277,8 @@ fn bad_input_is_refused_where_it_stands() {
             Box::new(|root: &Path| {
                 edit(
                     &root.join("repro/param_count.toml"),
-                    "object = \"total\"",
-                    "object = \"total\"\nconvention = \"mine\"",
+                    "parameters = \"total\"",
+                    "parameters = \"total\"\nconvention = \"mine\"",
                 );
             }),
         ),
@@ -393,7 +390,7 @@ fn groups_of_runs_that_cannot_be_are_refused_where_they_stand() {
         ),
         (
             "one value for runs that differ",
-            "contract_equality",
+            "held_fixed",
             "quantity = \"tokens\"",
             "claimed = \"100\"\nrelation = \"differs\"\nquantity = \"tokens\"",
         ),
@@ -553,7 +550,7 @@ fn help_and_lists_are_as_recorded() {
     snapshot("explain_scope", &stdout(&["explain", "scope"]));
     snapshot("explain_values", &stdout(&["explain", "values"]));
     snapshot("explain_code", &stdout(&["explain", "tolerance::too-coarse"]));
-    let kinds: Vec<_> = KINDS.iter().map(|kind| stdout(&["explain", kind.id()])).collect();
+    let kinds: Vec<_> = KINDS.iter().map(|kind| stdout(&["explain", kind.id])).collect();
     snapshot("explain_kinds", &kinds.join("\n\n"));
     // Whatever is listed can be explained.
     for list in ["codes", "kinds", "formulas"] {
@@ -568,8 +565,9 @@ fn the_exit_code_is_the_verdict_in_every_format() {
     for (kind, root, code) in
         [("identity", "good", 0), ("identity", "bad", 1), ("cross_artifact", "cases", 1)]
     {
+        let project = corpus(kind, root);
         for format in ["text", "json", "junit", "github", "markdown"] {
-            let ran = run(&corpus(kind, root), &["verify", "--format", format]);
+            let ran = run(project.path(), &["verify", "--format", format]);
             assert_eq!((ran.code, ran.stderr.as_str()), (code, ""), "{kind}/{root} as {format}");
             assert!(!ran.stdout.is_empty());
         }
@@ -627,7 +625,7 @@ fn the_lock_file_notices_a_verdict_that_changes() {
 fn colour_is_for_those_who_ask() {
     let root = corpus("identity", "bad");
     let coloured = |arguments: &[&str], no_color: Option<&str>| {
-        let mut command = command(&root, arguments);
+        let mut command = command(root.path(), arguments);
         if let Some(value) = no_color {
             command.env("NO_COLOR", value);
         }
@@ -648,7 +646,7 @@ fn colour_is_for_those_who_ask() {
 fn a_reader_who_leaves_is_not_complained_about() {
     let root = corpus("identity", "cases");
     for arguments in [&["verify", "--verbose"][..], &["list", "codes"], &["--help"]] {
-        let mut child = command(&root, arguments)
+        let mut child = command(root.path(), arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use repro::decimal::{Printed, format_significant};
-use repro::source::{Document, Source};
-use repro::tasks::{Baselines, Measure, Reading, Scale, Table, TaskSet};
+use repro_exact::decimal::{Printed, format_significant};
+use repro_receipt::source::{Document, Source};
+use repro_runs::tasks::{Baselines, Measure, Scale, Table, TableReading, TaskSet};
 
 use crate::shared;
 
@@ -31,7 +31,7 @@ fn published_evaluations_reproduce_their_own_aggregates() {
         let document = document(&entry.unwrap().path());
         let name = document.source.name();
         let table = Table::read(document.root()).unwrap();
-        let reading = Reading::of(&table, None, &versions).unwrap();
+        let reading = TableReading::of(&table, None, &versions).unwrap();
         assert_eq!(reading.scale, Scale::Fraction, "{name}");
         assert_eq!(table.lacks(), [""; 0], "{name}");
         for followed in &reading.stated {
@@ -78,7 +78,7 @@ fn a_changed_accuracy_is_noticed() {
         let source = Source::new("t.json", text.replace(from, to).into_bytes()).unwrap();
         let document = Document::parse(source).unwrap();
         let table = Table::read(document.root()).unwrap();
-        let reading = Reading::of(&table, None, &versions).unwrap();
+        let reading = TableReading::of(&table, None, &versions).unwrap();
         let none = reading.stated.iter().filter(|followed| followed.follows().is_empty()).count();
         assert_eq!(none, broken, "{to}");
     }
@@ -92,7 +92,7 @@ fn the_published_table_follows_the_first_version() {
     let versions = versions(&folder);
     let document = document(&folder.join("nanochat_aurora_step5075.csv"));
     let table = Table::read(document.root()).unwrap();
-    let reading = Reading::of(&table, None, &versions).unwrap();
+    let reading = TableReading::of(&table, None, &versions).unwrap();
     let column = reading.column.as_ref().unwrap();
     assert_eq!((column.cells, &column.agreeing[..]), (22, &[22, 19][..]));
     assert_eq!((column.follows(), column.stray.len()), (vec![0], 0));
@@ -112,12 +112,12 @@ fn mixed_versions_are_caught_in_every_combination() {
     let versions = versions(&folder);
     let document = document(&folder.join("nanochat_aurora_step5075.csv"));
     let table = Table::read(document.root()).unwrap();
-    let reading = Reading::of(&table, None, &versions).unwrap();
+    let reading = TableReading::of(&table, None, &versions).unwrap();
     for percent in [false, true] {
         let shown = |value: &num_rational::BigRational| {
             let factor = if percent { 100 } else { 1 };
             let value = value * num_rational::BigRational::from_integer(factor.into());
-            format!("{:.6}", repro::decimal::nearest_f64(&value))
+            format!("{:.6}", repro_exact::decimal::nearest_f64(&value))
         };
         for (column, aggregate) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let mut text = String::from("Task, Accuracy, Centered\n");
@@ -132,7 +132,7 @@ fn mixed_versions_are_caught_in_every_combination() {
             let document = Document::parse(source).unwrap();
             let table = Table::read(document.root()).unwrap();
             let declared = percent.then_some(Scale::Percent);
-            let read = Reading::of(&table, declared, &versions).unwrap();
+            let read = TableReading::of(&table, declared, &versions).unwrap();
             let found = read.stated_core().unwrap();
             assert_eq!(read.column.as_ref().unwrap().follows(), [column], "{percent}");
             assert_eq!(found.follows(), [aggregate], "{percent}");
@@ -155,7 +155,7 @@ fn one_file_may_hold_both_versions() {
         ["core22_baselines.json (baseline_v1)", "core22_baselines.json (baseline_v2)"]
     );
     for (one, other) in both.iter().zip(&versions(&folder)) {
-        for task in repro::tasks::CORE {
+        for task in repro_runs::tasks::CORE {
             assert_eq!(one.of_task(task), other.of_task(task), "{task}");
             assert_eq!(one.category(task), other.category(task), "{task}");
         }
@@ -194,7 +194,7 @@ fn the_leaderboard_is_arithmetic() {
     assert_eq!(format_significant(&mean, 5), "0.25714");
     assert_eq!(format_significant(&(high - low), 5), "0.01646");
     // Three of the seven lie below the score that the row is said to exceed.
-    let below = runs.iter().filter(|run| repro::decimal::nearest_f64(run) < gpt2).count();
+    let below = runs.iter().filter(|run| repro_exact::decimal::nearest_f64(run) < gpt2).count();
     assert_eq!((runs.len(), below), (7, 3));
 }
 
@@ -333,7 +333,8 @@ fn one_score_in_every_shape() {
         assert_eq!(read["over"], "tasks given");
         assert_eq!(read["bootstrap"]["enumerated"], true);
         assert_eq!(read["bootstrap"]["evidence"], false, "three tasks decide nothing");
-        let digest = repro::digest::Digest::of(br#"{"copa": 50, "piqa": 50, "jeopardy": 0}"#);
+        let digest =
+            repro_receipt::digest::Digest::of(br#"{"copa": 50, "piqa": 50, "jeopardy": 0}"#);
         assert_eq!(read["baselines_sha256"], digest.to_string());
     }
 }

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use repro::bundle::{BundleWriter, Checkpoint, Contract, Data, Origin, Receipt, Run, Seeds};
+use repro_receipt::bundle::{
+    BundleWriter, Checkpoint, Contract, Data, Origin, Receipt, Run, Seeds,
+};
 use serde_json::{Value, json};
 
 /// Standard output, standard error and the exit status of `repro diff` in `folder`.
@@ -105,7 +107,7 @@ fn configs_without_a_run_are_compared_as_models() {
 }
 
 #[test]
-fn inputs_that_cannot_be_used_are_refused_each_with_its_way_out() {
+fn inputs_that_cannot_be_used_are_refused_each_with_its_help() {
     let horizon = ["--horizon", "total_dn", "--coefficient"];
     let unsized_step = [&["two_heads.json"], &horizon[..], &["20"]].concat();
     let vague = [&["dense.toml"], &horizon[..], &["~5"]].concat();

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value as Json, json};
 
-use repro::bundle::{Bundle, BundleWriter, Chain, METRICS, Receipt, Unfinished};
-use repro::digest::{Digest, NotCanonical, canonical};
-use repro::rng::Rng;
-use repro::source::{Document, Source};
-use repro::train::evaluate::Evaluation;
-use repro::train::{TensorData, TensorFile};
+use repro_receipt::bundle::{Bundle, BundleWriter, Chain, METRICS, Receipt, Unfinished};
+use repro_receipt::digest::{Digest, NotCanonical, canonical};
+use repro_receipt::source::{Document, Source};
+use repro_stats::rng::Rng;
+use repro_train::evaluate::Evaluation;
+use repro_train::{TensorData, TensorFile};
 
 use crate::shared::say_skipped;
 
@@ -388,12 +388,12 @@ fn a_killed_run_reads_as_unfinished_until_it_is_whole() {
                 assert_eq!(bundle.receipt().finished(), Some(true));
                 whole += 1;
             }
-            Err(refusal) if refusal.code.id == "bundle::unfinished" => {
+            Err(error) if error.code.id == "bundle::unfinished" => {
                 assert!(Unfinished::load(&folder, "run").unwrap().lines < 60);
                 unfinished += 1;
             }
             // Killed before there was a folder to speak of.
-            Err(refusal) => assert!(!folder.join("data").exists(), "{refusal}"),
+            Err(error) => assert!(!folder.join("data").exists(), "{error}"),
         }
     }
     assert!(unfinished > 3 && whole > 0, "{unfinished} unfinished, {whole} whole");

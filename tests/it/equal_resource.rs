@@ -4,10 +4,10 @@
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 use proptest::prelude::*;
-use repro::decimal::{Interval, nearest_f64};
-use repro::formula::{Formula, Operand};
-use repro::params::{Convention, Object, Objects, Part, recompute};
-use repro::source::{Document, Source};
+use repro_exact::decimal::{Interval, nearest_f64};
+use repro_exact::formula::{Formula, Operand};
+use repro_params::{Convention, ParameterCount, ParameterCounts, Part, recompute};
+use repro_receipt::source::{Document, Source};
 use serde_json::{Value, json};
 
 fn whole(n: u64) -> BigRational {
@@ -29,13 +29,13 @@ fn at(name: &str, inputs: &[&BigRational]) -> BigRational {
     found.low().clone()
 }
 
-fn counted(config: &Value) -> Objects {
+fn counted(config: &Value) -> ParameterCounts {
     let source = Source::new("config.json", config.to_string().into_bytes()).unwrap();
     recompute(&Document::parse_json(source).unwrap()).unwrap()
 }
 
 /// What the parameterisation counts: no embeddings, head, norms or router.
-fn weights(objects: &Objects, object: Object) -> BigRational {
+fn weights(objects: &ParameterCounts, object: ParameterCount) -> BigRational {
     let left_out = [Part::Norms, Part::Router].map(|part| objects.breakdown.part(part).of(object));
     whole(objects.count(object, Convention::NonEmbedding) - left_out.iter().sum::<u64>())
 }
@@ -49,7 +49,7 @@ struct Proportions {
 }
 
 impl Proportions {
-    fn of(objects: &Objects) -> Self {
+    fn of(objects: &ParameterCounts) -> Self {
         let shape = objects.shape;
         let [width, layers] = [shape.hidden, shape.layers].map(whole);
         let dense_layers = whole(shape.layers - shape.moe_layers);
@@ -64,9 +64,10 @@ impl Proportions {
         Self { zeta: &width / &layers, layers, stored, used }
     }
 
-    fn check(&self, objects: &Objects) {
+    fn check(&self, objects: &ParameterCounts) {
         let Self { zeta, layers, stored, used } = self;
-        let (total, active) = (weights(objects, Object::Total), weights(objects, Object::Active));
+        let (total, active) =
+            (weights(objects, ParameterCount::Total), weights(objects, ParameterCount::Active));
         for name in ["shape_params", "shape_params_by_layer"] {
             assert_eq!(at(name, &[zeta, layers, stored]), total, "{name}");
             assert_eq!(at(name, &[zeta, layers, used]), active, "{name}");
@@ -98,15 +99,15 @@ fn published_models_with_full_attention_are_counted_to_the_weight() {
         (llama(8192, 22016, 80), 64_760_053_760),
     ] {
         let objects = counted(&config);
-        assert_eq!(weights(&objects, Object::Total), whole(total));
+        assert_eq!(weights(&objects, ParameterCount::Total), whole(total));
         Proportions::of(&objects).check(&objects);
     }
     let olmoe = counted(&json!({"model_type": "olmoe", "vocab_size": 50304, "hidden_size": 2048,
         "intermediate_size": 1024, "num_hidden_layers": 16, "num_attention_heads": 16,
         "num_experts": 64, "num_experts_per_tok": 8}));
     // 16 layers of 4·2048² and of 64 (of which a token uses 8) experts of 3·2048·1024
-    assert_eq!(weights(&olmoe, Object::Total), whole(16 * (16_777_216 + 64 * 6_291_456)));
-    assert_eq!(weights(&olmoe, Object::Active), whole(16 * (16_777_216 + 8 * 6_291_456)));
+    assert_eq!(weights(&olmoe, ParameterCount::Total), whole(16 * (16_777_216 + 64 * 6_291_456)));
+    assert_eq!(weights(&olmoe, ParameterCount::Active), whole(16 * (16_777_216 + 8 * 6_291_456)));
     Proportions::of(&olmoe).check(&olmoe);
 }
 
@@ -170,9 +171,9 @@ proptest! {
         }));
         let context = whole(context);
         // FLOPs for each weight: equal N cancels.
-        let per_weight = |objects: &Objects, width: u64| {
+        let per_weight = |objects: &ParameterCounts, width: u64| {
             let scores = whole(4 * layers * width) * &context;
-            (whole(2) * weights(objects, Object::Active) + scores) / weights(objects, Object::Total)
+            (whole(2) * weights(objects, ParameterCount::Active) + scores) / weights(objects, ParameterCount::Total)
         };
         let (d, m) = (Proportions::of(&dense), Proportions::of(&mixture));
         let (gamma_d, gamma_m) = (&context / whole(width), &context / whole(wider));

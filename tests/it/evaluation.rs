@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use repro::bundle::{BundleWriter, Checkpoint, Origin, Receipt, Run};
-use repro::outcome::Verdict;
-use repro::source::Refusal;
-use repro::train::data::{Document, Tokenizer};
-use repro::train::evaluate::{Evaluation, HeldOut, evaluate};
-use repro::train::record::Record;
-use repro::train::scorer::{Rows, Scorer};
-use repro::train::tasks::Suite;
-use repro::verify::{Demands, verify};
+use repro_judge::verify::{Demands, verify};
+use repro_receipt::bundle::{BundleWriter, Checkpoint, Origin, Receipt, Run};
+use repro_receipt::source::Error;
+use repro_report::outcome::Verdict;
+use repro_train::data::{Document, Tokenizer};
+use repro_train::evaluate::{Evaluation, HeldOut, evaluate};
+use repro_train::record::Record;
+use repro_train::scorer::{Rows, Scorer};
+use repro_train::tasks::Suite;
 
 /// A source that has seen a text: a token costs less, the more often it followed the one before.
 struct Bigrams([[u32; 256]; 256]);
@@ -26,13 +26,13 @@ impl Bigrams {
 }
 
 impl Scorer for Bigrams {
-    type Failure = Refusal;
+    type Failure = Error;
 
     fn length(&self) -> usize {
         48
     }
 
-    fn rows(&mut self, inputs: &[u32], targets: &[u32], _: usize) -> Result<Rows, Refusal> {
+    fn rows(&mut self, inputs: &[u32], targets: &[u32], _: usize) -> Result<Rows, Error> {
         let of = |(before, next): (&u32, &u32)| {
             let counts = &self.0[*before as usize];
             let (count, all) = (counts[*next as usize], counts.iter().sum::<u32>());
@@ -142,7 +142,7 @@ fn claims_read_what_an_evaluation_writes() {
     let claims = [
         format!("kind = \"bpb\"\nclaimed = \"{}\"\nnats = {{ file = \"E.json\", pointer = \"/nats\" }}\nbytes = {{ file = \"E.json\", pointer = \"/bytes\" }}", first.bits_per_byte()),
         format!("kind = \"bpb\"\nclaimed = \"{:.4}\"\nloss = {{ file = \"E.json\", pointer = \"/loss\" }}\ntokens = {{ file = \"E.json\", pointer = \"/predicted_tokens\" }}\nbytes = {{ file = \"E.json\", pointer = \"/bytes\" }}\nmasks = \"match\"", first.bits_per_byte()),
-        format!("kind = \"granularity\"\nclaimed = \"{}\"\nitems = {{ file = \"E.tasks.csv\", pointer = \"task=choices/n\" }}\naverage = \"micro\"", cells(1)[4]),
+        format!("kind = \"grim\"\nclaimed = \"{}\"\nitems = {{ file = \"E.tasks.csv\", pointer = \"task=choices/n\" }}\naverage = \"micro\"", cells(1)[4]),
         format!("kind = \"core\"\nclaimed = \"{centered}\"\ntable = {{ file = \"E.tasks.csv\" }}\nbaselines = [{{ file = \"data/baselines.csv\" }}]\ntasks = \"given\""),
         "kind = \"proportion_test\"\noutcomes = { a = { file = \"E.outcomes.jsonl\" }, b = { bundle = \"second\", file = \"E.outcomes.jsonl\" }, task = \"contexts\" }\ndirection = \"greater\"".to_owned(),
         "kind = \"bounds\"\nclaimed = \"0.6365\"\nquantity = \"entropy\"\nexperts = { file = \"data/config.json\", pointer = \"/experts\" }\nactive = { file = \"data/config.json\", pointer = \"/active\" }".to_owned(),

@@ -5,10 +5,10 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use repro::rng::Rng;
+use repro_stats::rng::Rng;
 
 #[path = "../fuzz/targets/mod.rs"]
-mod targets;
+pub mod targets;
 
 /// The longest input that a mutation makes.
 const LENGTH_CAP: usize = 8 << 10;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use repro::bundle::Bundle;
+use repro_receipt::bundle::Bundle;
 use serde_json::{Value, json};
 
 fn corpus() -> PathBuf {
@@ -217,7 +217,7 @@ fn bundles_are_whole_and_say_where_they_come_from() {
     let log = fs::read(corpus().join("speedrun/steady/run-1.txt")).unwrap();
     assert_eq!(
         receipt.extra["source"],
-        json!({"bytes": log.len(), "name": "run-1.txt", "sha256": repro::digest::Digest::of(&log).to_string()})
+        json!({"bytes": log.len(), "name": "run-1.txt", "sha256": repro_receipt::digest::Digest::of(&log).to_string()})
     );
     assert_eq!(
         receipt.checkpoints.last().unwrap().evaluation.as_deref(),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use repro::bundle::{Bundle, METRICS, Unfinished};
-use repro::rng::Rng;
+use repro_receipt::bundle::{Bundle, METRICS, Unfinished};
+use repro_stats::rng::Rng;
 
 use crate::shared::say_skipped;
 use crate::train::{STUDY, code, command, payload, repro, root, text, untuned};

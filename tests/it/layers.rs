@@ -1,61 +1,171 @@
-//! The rows of the source tree, executable: a file imports only from rows above its own, each claim
-//! kind stands alone, and only `cli` prints.
+//! The layers of the source tree, executable: which crate depends on which, in which rows the modules of a
+//! crate stand, that files form no circles, that each claim kind stands alone, and that only `cli` prints.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use repro::claims::KINDS;
+use repro_judge::claims::KINDS;
 
-/// The rows. A module may import from lower numbers, and within its row only what [`BESIDE`] names.
-const ROWS: &[(u8, &[&str])] = &[
-    (
-        0,
-        &[
-            "source", "digest", "decimal", "disk", "language", "parallel", "portable", "rng",
-            "scores", "sha256", "stats",
+/// A crate of the workspace.
+struct Crate {
+    /// Its folder below `src`, and its name behind `repro-`; the program itself has none.
+    name: &'static str,
+    /// The crates of the workspace that it depends on.
+    on: &'static [&'static str],
+    /// Its modules, lowest row first: a module imports from rows before its own, and from none beside it.
+    rows: &'static [&'static [&'static str]],
+}
+
+/// The crates, lowest first. `src/README.md` draws them.
+const CRATES: &[Crate] = &[
+    Crate { name: "exact", on: &[], rows: &[&["decimal"], &["formula"]] },
+    Crate {
+        name: "stats",
+        on: &["exact"],
+        rows: &[
+            &["holm", "refused", "rng", "special"],
+            &["distribution", "summary"],
+            &["bootstrap", "noncentral_t", "proportion", "t_test"],
+            &["equivalence", "interquartile", "line", "power", "sign_flip"],
+            &["answers"],
+            &["spread"],
         ],
+    },
+    Crate {
+        name: "receipt",
+        on: &[],
+        rows: &[
+            &["disk", "parallel", "sha256", "source", "verdict"],
+            &["checkpoint", "digest"],
+            &["bundle"],
+        ],
+    },
+    Crate {
+        name: "signature",
+        on: &["receipt"],
+        rows: &[&["envelope", "key", "report"], &["statement"], &["standing"]],
+    },
+    Crate {
+        name: "portable",
+        on: &[],
+        rows: &[
+            &["isa"],
+            &["buffer", "product", "real"],
+            &["reduce"],
+            &["each", "mixture", "rope", "swiglu"],
+            &["adamw", "attention", "cross_entropy", "norm", "router"],
+        ],
+    },
+    Crate {
+        name: "report",
+        on: &["receipt", "signature"],
+        rows: &[
+            &["outcome", "visible"],
+            &["layout", "wording"],
+            &["drawing"],
+            &["columns", "json", "junit", "markdown", "text"],
+            &["github"],
+        ],
+    },
+    Crate {
+        name: "params",
+        on: &["receipt"],
+        rows: &[
+            &["size"],
+            &["counts"],
+            &["tensors"],
+            &["blocks"],
+            &["fields"],
+            &["family"],
+            &["families"],
+            &["recompute"],
+            &["model"],
+        ],
+    },
+    Crate {
+        name: "import",
+        on: &["exact", "receipt", "stats"],
+        rows: &[
+            &["log", "timed"],
+            &["run"],
+            &["columns", "scoring"],
+            &["jsonl"],
+            &["csv", "hf_trainer", "mlperf", "speedrun"],
+            &["group"],
+            &["files"],
+            &["write"],
+        ],
+    },
+    Crate {
+        name: "runs",
+        on: &["exact", "params", "receipt", "stats"],
+        rows: &[&["contract", "replay", "scores"], &["study", "tasks"]],
+    },
+    Crate {
+        name: "train",
+        on: &["exact", "params", "portable", "receipt", "runs", "stats"],
+        rows: &[
+            &["language", "schedule"],
+            &["data", "recipe"],
+            &["optimizer"],
+            &["load", "ops"],
+            &["model"],
+            &["scorer", "tensor_file"],
+            &["tasks"],
+            &["cloze", "evaluate", "learner"],
+            &["checkpoint", "golden", "progress", "record"],
+            &["run"],
+            &["campaign", "replay"],
+        ],
+    },
+    Crate {
+        name: "judge",
+        on: &["exact", "params", "receipt", "report", "runs", "signature", "stats"],
+        rows: &[
+            &["lock", "post"],
+            &["depends_on", "evidence"],
+            &["claims", "coverage"],
+            &["verify"],
+            &["mutation"],
+        ],
+    },
+    Crate {
+        name: "",
+        on: &[
+            "exact",
+            "import",
+            "judge",
+            "params",
+            "portable",
+            "receipt",
+            "report",
+            "runs",
+            "signature",
+            "stats",
+            "train",
+        ],
+        rows: &[&["cli"]],
+    },
+];
+
+/// Files that import each other, and why they do.
+const CIRCLES: &[(&[&str], &str)] = &[
+    (
+        &[
+            "portable/buffer.rs",
+            "portable/product/mod.rs",
+            "portable/product/kernel.rs",
+            "portable/product/pack.rs",
+            "portable/product/register.rs",
+            "portable/real.rs",
+        ],
+        "`Real` is what the arithmetic asks of a number: float32 and float64 each name their kernel of the matrix \
+         product and the buffers that a thread keeps of them, and both are written for any `Real`",
     ),
-    (1, &["outcome", "formula", "params", "spread", "tasks"]),
-    (2, &["bundle", "contract", "import", "post", "signature", "study"]),
-    (3, &["rests", "train", "replay"]),
-    (4, &["evidence"]),
-    (5, &["claims"]),
-    (6, &["verify", "lock", "coverage", "mutation"]),
-    (7, &["report"]),
-    (8, &["cli", "main", "lib"]),
-];
-
-/// Imports within a row: (importer, imported).
-const BESIDE: &[(&str, &str)] = &[
-    ("digest", "sha256"),
-    ("language", "rng"),
-    ("scores", "decimal"),
-    ("stats", "rng"),
-    ("contract", "bundle"),
-    ("import", "bundle"),
-    ("post", "signature"),
-    ("signature", "bundle"),
-    ("study", "bundle"),
-    ("study", "contract"),
-    ("replay", "train"),
-    ("mutation", "verify"),
-    ("main", "cli"),
-];
-
-/// Modules that may import less than their row allows.
-const ONLY: &[(&str, &[&str])] = &[
-    ("digest", &["sha256"]),
-    ("sha256", &[]),
-    ("decimal", &[]),
-    ("disk", &[]),
-    ("rng", &[]),
-    ("language", &["rng"]),
-    ("scores", &["decimal"]),
-    ("stats", &["rng"]),
-    ("params", &["source"]),
-    ("spread", &["decimal", "stats"]),
-    ("report", &["source", "outcome"]),
-    ("main", &["cli"]),
+    (
+        &["receipt/bundle/folder.rs", "receipt/bundle/opened.rs"],
+        "a folder opens its files, and an open file names its folder in messages",
+    ),
 ];
 
 /// Files of `claims` that are no kinds.
@@ -158,15 +268,24 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// The module that a file is: `claims/ranking.rs` is `claims`, `ranking`.
-fn module_of(file: &str) -> Vec<String> {
+/// The crate that a file below `src` belongs to, and its module there: `judge/claims/ranking.rs` is
+/// `claims::ranking` of `judge`, and `cli/args.rs` is `cli::args` of the program.
+fn module_of(file: &str) -> (&str, Vec<String>) {
     let stem = file.trim_end_matches(".rs");
-    let stem = stem.strip_suffix("/mod").unwrap_or(stem);
-    if stem == "lib" { Vec::new() } else { stem.split('/').map(str::to_owned).collect() }
+    let of_a_member = CRATES.iter().find(|member| {
+        !member.name.is_empty()
+            && stem.strip_prefix(member.name).is_some_and(|rest| rest.starts_with('/'))
+    });
+    let (member, inside) =
+        of_a_member.map_or(("", stem), |member| (member.name, &stem[member.name.len() + 1..]));
+    let inside = inside.strip_suffix("/mod").unwrap_or(inside);
+    let is_root = inside == "lib" || (member.is_empty() && inside == "main");
+    let path = if is_root { Vec::new() } else { inside.split('/').map(str::to_owned).collect() };
+    (member, path)
 }
 
-/// The first two names of every path from the crate's root that the file mentions.
-fn imports(file: &str, text: &str) -> BTreeSet<Vec<String>> {
+/// Every path that a file names from the root of its crate, in full.
+fn paths(module: &[String], text: &str) -> BTreeSet<Vec<String>> {
     let tokens = tokens(text);
     let token = |i: usize| tokens.get(i).map_or("", String::as_str);
     // Modules written inside the file, with the depth of braces at which each ends.
@@ -183,18 +302,18 @@ fn imports(file: &str, text: &str) -> BTreeSet<Vec<String>> {
                 depth -= 1;
                 inline.retain(|(at, _)| *at < depth);
             }
-            "crate" | "repro" if token(i + 1) == "::" => {
-                names(&tokens, i + 2, &[], &mut found);
+            "crate" if token(i + 1) == "::" && (i == 0 || token(i - 1) != "$") => {
+                spread(&tokens, i + 2, &[], &mut found);
             }
             "super" if i == 0 || token(i - 1) != "::" => {
-                let mut here = module_of(file);
+                let mut here = module.to_vec();
                 here.extend(inline.iter().map(|(_, name): &(usize, String)| name.clone()));
                 let mut next = i;
                 while token(next) == "super" && token(next + 1) == "::" {
                     here.pop();
                     next += 2;
                 }
-                names(&tokens, next, &here, &mut found);
+                spread(&tokens, next, &here, &mut found);
             }
             _ => {}
         }
@@ -203,11 +322,9 @@ fn imports(file: &str, text: &str) -> BTreeSet<Vec<String>> {
 }
 
 /// Adds the paths that begin with `before` and go on at token `i`: a name, or a group of them.
-fn names(tokens: &[String], i: usize, before: &[String], found: &mut BTreeSet<Vec<String>>) {
+fn spread(tokens: &[String], i: usize, before: &[String], found: &mut BTreeSet<Vec<String>>) {
     let token = |i: usize| tokens.get(i).map_or("", String::as_str);
-    if before.len() == 2 {
-        found.insert(before.to_vec());
-    } else if token(i) == "{" {
+    if token(i) == "{" {
         let (mut depth, mut first, mut at) = (0_usize, true, i);
         loop {
             match token(at) {
@@ -217,7 +334,7 @@ fn names(tokens: &[String], i: usize, before: &[String], found: &mut BTreeSet<Ve
                 "," if depth == 1 => first = true,
                 _ if depth == 1 && first => {
                     first = false;
-                    names(tokens, at, before, found);
+                    spread(tokens, at, before, found);
                 }
                 _ => {}
             }
@@ -230,35 +347,88 @@ fn names(tokens: &[String], i: usize, before: &[String], found: &mut BTreeSet<Ve
         let mut path = before.to_vec();
         path.push(token(i).to_owned());
         if token(i + 1) == "::" {
-            names(tokens, i + 2, &path, found);
+            spread(tokens, i + 2, &path, found);
         } else {
             found.insert(path);
         }
     }
 }
 
-fn row(module: &str) -> Option<u8> {
-    ROWS.iter().find(|(_, modules)| modules.contains(&module)).map(|(row, _)| *row)
+/// The modules of one crate: the file of each, and what it hands on from the modules inside it.
+#[derive(Default)]
+struct Modules {
+    files: BTreeMap<Vec<String>, String>,
+    handed_on: BTreeMap<(Vec<String>, String), Vec<String>>,
+}
+
+impl Modules {
+    fn of(name: &str, sources: &[(String, String)]) -> Self {
+        let mut all = Self::default();
+        for (file, text) in sources {
+            let (member, module) = module_of(file);
+            if member != name {
+                continue;
+            }
+            let mut used = BTreeSet::new();
+            let words = tokens(text);
+            for i in 0..words.len() {
+                if words[i] == "use" && !["crate", "super", "self"].contains(&words[i + 1].as_str())
+                {
+                    spread(&words, i + 1, &[], &mut used);
+                }
+            }
+            for path in used.into_iter().filter(|path| path.len() > 1) {
+                let inside = module.iter().chain(&path).cloned().collect();
+                all.handed_on.insert((module.clone(), path[path.len() - 1].clone()), inside);
+            }
+            all.files.insert(module, file.clone());
+        }
+        all
+    }
+
+    /// The module that a path leads to: as deep as modules go, and where one only hands a name on, to where
+    /// the name comes from.
+    fn resolve(&self, path: &[String]) -> Vec<String> {
+        let deepest = (0..=path.len()).rev().find(|&end| self.files.contains_key(&path[..end]));
+        let module = path[..deepest.unwrap_or(0)].to_vec();
+        let Some(name) = path.get(module.len()) else { return module };
+        match self.handed_on.get(&(module.clone(), name.clone())) {
+            // A name may be that of a crate: then nothing inside is meant.
+            Some(from) if self.resolves_inside(&module, from) => self.resolve(from),
+            _ => module,
+        }
+    }
+
+    fn resolves_inside(&self, module: &[String], from: &[String]) -> bool {
+        self.files.contains_key(&from[..=module.len()])
+    }
 }
 
 /// What is wrong with the imports of one file, a line for each edge.
-fn complaints(file: &str, text: &str) -> Vec<String> {
-    let module = module_of(file);
-    let from = module.first().map_or("lib", String::as_str);
-    let Some(from_row) = row(from) else { return vec![format!("src/{file} is in no row")] };
+fn complaints(file: &str, text: &str, modules: &Modules) -> Vec<String> {
+    let (name, module) = module_of(file);
+    let member = CRATES.iter().find(|member| member.name == name).expect("every crate is listed");
+    let row = |module: &str| member.rows.iter().position(|row| row.contains(&module));
     let mut complaints = BTreeSet::new();
-    for path in imports(file, text) {
-        let to = path[0].as_str();
-        // Names that are no modules are items of the crate's root, which has none to import.
-        let Some(to_row) = row(to) else { continue };
-        let only = ONLY.iter().find(|(module, _)| *module == from);
-        let allowed = to == from
-            || only.is_none_or(|(_, only)| only.contains(&to))
-                && (to_row < from_row || BESIDE.contains(&(from, to)));
-        if !allowed {
-            complaints.insert(format!("src/{file} (row {from_row}) imports {to} (row {to_row})"));
+    // The root of a crate hands on what its modules hold, and its tests look at all of them.
+    let Some(own) = module.first().filter(|own| *own != "tests") else { return Vec::new() };
+    let Some(own_row) = row(own) else { return vec![format!("src/{file} is in no row")] };
+    for path in paths(&module, text) {
+        let target = modules.resolve(&path);
+        let Some(to) = target.first().filter(|to| *to != own) else { continue };
+        match row(to) {
+            Some(to_row) if to_row < own_row || in_a_circle(file, &modules.files[&target]) => {}
+            Some(to_row) => {
+                complaints
+                    .insert(format!("src/{file} (row {own_row}) imports {to} (row {to_row})"));
+            }
+            None => {
+                complaints.insert(format!("src/{file} imports {to}, which is in no row"));
+            }
         }
-        let kind = |name: &str| KINDS.iter().any(|kind| kind.id() == name);
+    }
+    let kind = |name: &String| KINDS.iter().any(|kind| kind.id == name);
+    for path in paths(&module, text) {
         if let ([family, this], [other_family, other, ..]) = (module.as_slice(), path.as_slice())
             && family == "claims"
             && other_family == "claims"
@@ -271,73 +441,170 @@ fn complaints(file: &str, text: &str) -> Vec<String> {
     complaints.into_iter().collect()
 }
 
+/// Whether two files are of one listed circle.
+fn in_a_circle(file: &str, other: &str) -> bool {
+    CIRCLES.iter().any(|(files, _)| files.contains(&file) && files.contains(&other))
+}
+
 #[test]
-fn files_import_only_from_rows_above_them() {
-    let found: Vec<_> = sources().iter().flat_map(|(file, text)| complaints(file, text)).collect();
+fn crates_depend_only_on_what_is_drawn() {
+    for member in CRATES {
+        let manifest = root().join(match member.name {
+            "" => "Cargo.toml".to_owned(),
+            name => format!("src/{name}/Cargo.toml"),
+        });
+        let text = std::fs::read_to_string(manifest).unwrap();
+        let from = text.split("\n[dependencies]\n").nth(1).unwrap();
+        let dependencies = from.split("\n[").next().unwrap();
+        let mut found: Vec<_> = dependencies
+            .lines()
+            .filter_map(|line| line.strip_prefix("repro-")?.split(['.', ' ']).next())
+            .collect();
+        found.sort_unstable();
+        assert!(
+            !dependencies.contains("candle"),
+            "candle is what tests compare with, not what runs"
+        );
+        assert_eq!(found, member.on, "the dependencies of `{}`", member.name);
+    }
+    let known = |name: &str| CRATES.iter().position(|member| member.name == name).unwrap();
+    for (at, member) in CRATES.iter().enumerate() {
+        assert!(member.on.iter().all(|on| known(on) < at), "{} is drawn too low", member.name);
+    }
+}
+
+#[test]
+fn modules_import_only_from_rows_before_theirs() {
+    let sources = sources();
+    let mut found = Vec::new();
+    for member in CRATES {
+        let modules = Modules::of(member.name, &sources);
+        for (file, text) in &sources {
+            if module_of(file).0 == member.name {
+                found.extend(complaints(file, text, &modules));
+            }
+        }
+    }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
+fn files_form_no_circles_without_a_reason() {
+    let sources = sources();
+    let mut found = Vec::new();
+    for member in CRATES {
+        found.extend(circles(member.name, &sources));
+    }
+    let mut drawn: Vec<Vec<&str>> = CIRCLES.iter().map(|(files, _)| files.to_vec()).collect();
+    drawn.sort();
+    found.sort();
+    assert_eq!(found, drawn, "circles, as found and as listed with their reasons");
+    assert!(CIRCLES.iter().all(|(_, reason)| !reason.is_empty()));
+}
+
+/// The sets of files of a crate that import each other. The file of a module and those inside it are one
+/// place: what it hands on, and what they share, ties no circle.
+fn circles(name: &str, sources: &[(String, String)]) -> Vec<Vec<String>> {
+    let modules = Modules::of(name, sources);
+    let mut edges: BTreeMap<&[String], BTreeSet<Vec<String>>> = BTreeMap::new();
+    for (module, file) in &modules.files {
+        let text = &sources.iter().find(|(known, _)| known == file).unwrap().1;
+        let text = text.split("\n#[cfg(test)]").next().unwrap();
+        let targets = paths(module, text).into_iter().map(|path| modules.resolve(&path));
+        let apart = |to: &Vec<String>| !to.starts_with(module) && !module.starts_with(to);
+        edges.insert(module, targets.filter(apart).collect());
+    }
+    let reach = |from: &[String]| {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![from.to_vec()]);
+        while let Some(at) = next.pop() {
+            for to in &edges[at.as_slice()] {
+                if seen.insert(to.clone()) {
+                    next.push(to.clone());
+                }
+            }
+        }
+        seen
+    };
+    let reached: BTreeMap<_, _> =
+        modules.files.keys().map(|module| (module, reach(module))).collect();
+    let mut circles = BTreeSet::new();
+    for (module, to) in reached.iter().filter(|(module, to)| to.contains(**module)) {
+        let back = |other: &&Vec<String>| reached[*other].contains(*module);
+        circles.insert(to.iter().filter(back).map(|at| modules.files[at].clone()).collect());
+    }
+    circles.into_iter().collect()
+}
+
+#[test]
 fn planted_edges_are_found() {
-    let one = |file: &str, text: &str| complaints(file, text).join("; ");
-    let up = "src/bundle/load.rs (row 2) imports claims (row 5)";
+    let own = |file: &str, text: &str| (file.to_owned(), text.to_owned());
+    let mut all = sources();
+    all.push(own("judge/later.rs", ""));
+    let modules = Modules::of("judge", &all);
+    let one = |file: &str, text: &str| complaints(file, text, &modules).join("; ");
+    let up = "src/judge/evidence/lists.rs (row 1) imports claims (row 2)";
     for text in [
         "use crate::claims::KINDS;",
         "fn f() { crate::claims::kind_of(claim) }",
-        "use crate::{source::Node, claims::{self, KINDS}};",
+        "use crate::{post::Post, claims::{self, KINDS}};",
         "use super::super::claims;",
         "mod tests { use super::super::super::claims::KINDS; }",
         "mod a { fn f() {} } mod b { use super::super::super::claims::KINDS; }",
     ] {
-        assert_eq!(one("bundle/load.rs", text), up, "{text}");
+        assert_eq!(one("judge/evidence/lists.rs", text), up, "{text}");
     }
     for text in [
         "// use crate::claims::KINDS;",
         "const X: &str = \"use crate::claims::KINDS;\";",
         "const X: &str = r#\"crate::claims \"quoted\" \"#; const C: char = '\"';",
-        "use super::receipt::Receipt; use crate::params::Objects;",
-        "mod tests { use super::super::receipt; }",
+        "use super::Library; use crate::post::Post;",
+        "mod tests { use super::super::Library; }",
     ] {
-        assert_eq!(one("bundle/load.rs", text), "", "{text}");
+        assert_eq!(one("judge/evidence/lists.rs", text), "", "{text}");
     }
-    assert_eq!(one("later.rs", ""), "src/later.rs is in no row");
+    assert_eq!(one("judge/later.rs", ""), "src/judge/later.rs is in no row");
     assert_eq!(
-        one("contract.rs", "use crate::post::Claim;"),
-        "src/contract.rs (row 2) imports post (row 2)"
+        one("judge/post.rs", "use crate::later::Claim;"),
+        "src/judge/post.rs imports later, which is in no row"
     );
     assert_eq!(
-        one("report/text.rs", "use crate::decimal::Printed;"),
-        "src/report/text.rs (row 7) imports decimal (row 0)"
+        one("judge/claims/ranking.rs", "use super::identity::KIND;"),
+        "src/judge/claims/ranking.rs imports the kind identity"
     );
     assert_eq!(
-        one("claims/ranking.rs", "use super::identity::Kind;"),
-        "src/claims/ranking.rs imports the kind identity"
+        one("judge/claims/ranking.rs", "use super::tolerance::judge; use super::Field;"),
+        ""
     );
-    assert_eq!(one("claims/ranking.rs", "use super::tolerance::judge; use super::Field;"), "");
-    assert_eq!(one("mutation.rs", "use crate::verify::judge_claim;"), "");
+    // A name that the root of a module hands on leads to where it comes from.
+    let stats = Modules::of("stats", &sources());
+    let path = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(stats.resolve(&path(&["Refused"])), path(&["refused"]));
+    let tied = [own("exact/a.rs", "use crate::b::B;"), own("exact/b.rs", "use crate::a::A;")];
+    assert_eq!(circles("exact", &tied), [["exact/a.rs", "exact/b.rs"]]);
+    assert!(circles("exact", &tied[..1]).is_empty());
 }
 
 #[test]
 fn every_kind_has_one_name() {
-    let ids: Vec<_> = KINDS.iter().map(|kind| kind.id()).collect();
+    let ids: Vec<_> = KINDS.iter().map(|kind| kind.id).collect();
     assert!(ids.is_sorted(), "KINDS is sorted: {ids:?}");
     let files = sources();
     let stems: Vec<_> = files
         .iter()
-        .filter_map(|(file, _)| file.strip_prefix("claims/")?.strip_suffix(".rs"))
+        .filter_map(|(file, _)| file.strip_prefix("judge/claims/")?.strip_suffix(".rs"))
         .filter(|stem| !SHARED.contains(stem))
         .collect();
     assert_eq!(stems, ids, "the files of src/claims and the entries of KINDS");
     for kind in KINDS {
-        let corpus = root().join("tests/corpus").join(kind.id());
+        let corpus = root().join("tests/corpus").join(kind.id);
         for root in ["good", "bad"] {
-            let post = corpus.join(root).join("repro").join(format!("{}.toml", kind.id()));
+            let post = corpus.join(root).join("repro").join(format!("{}.toml", kind.id));
             assert!(post.is_file(), "no {}", post.display());
         }
-        assert!(!kind.codes().is_empty(), "{} raises no code", kind.id());
-        for code in kind.codes() {
+        assert!(!kind.codes.is_empty(), "{} raises no code", kind.id);
+        for code in kind.codes {
             let (family, _) = code.id.split_once("::").unwrap();
-            assert_eq!(family, kind.id(), "the family of {}", code.id);
+            assert_eq!(family, kind.id, "the family of {}", code.id);
         }
     }
     for entry in std::fs::read_dir(root().join("tests/corpus")).unwrap() {
@@ -372,8 +639,8 @@ fn numbers_are_the_same_bits_everywhere() {
     let mut found = Vec::new();
     // Elsewhere logarithms are those of exact intervals and of expressions.
     let portable = |file: &str| {
-        let folders = ["language/", "portable/", "stats/", "study/", "tasks/", "train/"];
-        file == "rng.rs" || folders.iter().any(|own| file.starts_with(own))
+        let folders = ["portable/", "runs/study/", "runs/tasks/", "stats/", "train/"];
+        folders.iter().any(|own| file.starts_with(own))
     };
     // Exact before its one rounding, which is what the formulas of `portable` ask for.
     let fused = |file: &str, name: &str| (file, name) == ("portable/real.rs", "mul_add");
@@ -399,17 +666,56 @@ fn numbers_are_the_same_bits_everywhere() {
 /// else.
 #[test]
 fn unsafe_code_is_forbidden_outside_the_kernels() {
-    let library = std::fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    let modules =
-        library.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    let refuses = |file: &str| {
+        let text = std::fs::read_to_string(root().join("src").join(file)).unwrap();
+        text.lines().any(|line| line == "#![forbid(unsafe_code)]")
+    };
     let mut kernels = Vec::new();
-    for module in modules.chain(["main"]) {
-        let paths = [format!("src/{module}.rs"), format!("src/{module}/mod.rs")];
-        let texts = paths.map(|path| std::fs::read_to_string(root().join(path)));
-        let text = texts.into_iter().find_map(Result::ok).unwrap();
-        if !text.lines().any(|line| line == "#![forbid(unsafe_code)]") {
-            kernels.push(module);
+    for member in CRATES {
+        let file = match member.name {
+            "" => "main.rs".to_owned(),
+            name => format!("{name}/lib.rs"),
+        };
+        if !refuses(&file) {
+            kernels.push(member.name);
         }
     }
-    assert_eq!(kernels, ["portable", "sha256"]);
+    assert_eq!(kernels, ["receipt", "portable"]);
+    for module in member("receipt").rows.iter().copied().flatten().filter(|name| **name != "sha256")
+    {
+        let files = [format!("receipt/{module}.rs"), format!("receipt/{module}/mod.rs")];
+        let file = files.iter().find(|file| root().join("src").join(file).is_file()).unwrap();
+        assert!(refuses(file), "src/{file} may not hold unsafe code");
+    }
+}
+
+fn member(name: &str) -> &'static Crate {
+    CRATES.iter().find(|member| member.name == name).unwrap()
+}
+
+/// The table of `src/README.md`: a line for what each crate depends on, and one for its rows.
+fn drawn() -> String {
+    let mut text = "```text\n".to_owned();
+    for member in CRATES {
+        let name = if member.name.is_empty() { "repro" } else { member.name };
+        let on = if member.on.is_empty() { "nothing".to_owned() } else { member.on.join(", ") };
+        let rows: Vec<_> = member.rows.iter().map(|row| row.join(" ")).collect();
+        text += &format!("{name:<9} depends on {on}\n{:<10}{}\n", "", rows.join(" | "));
+    }
+    text + "```\n"
+}
+
+#[test]
+fn the_page_has_the_same_layers() {
+    let page = root().join("src/README.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let from = text.find("<!-- layers").unwrap();
+    let from = from + text[from..].find('\n').unwrap() + 1;
+    let to = text.find("<!-- end of layers -->").unwrap();
+    if text[from..to] == drawn() {
+        return;
+    }
+    let update = std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always");
+    assert!(update, "src/README.md: INSTA_UPDATE=always cargo test --test it layers");
+    std::fs::write(page, format!("{}{}{}", &text[..from], drawn(), &text[to..])).unwrap();
 }

@@ -25,9 +25,12 @@ mod readme;
 #[cfg(feature = "train")]
 mod replay;
 mod report;
+mod schemas;
 mod shared;
 mod signature;
 mod statistics;
 mod stats;
 #[cfg(feature = "train")]
 mod train;
+
+use fuzz::targets::sealed;

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use repro::mutation::{Catch, Mutant, Typing, mutate, table};
-use repro::post::{self, Post};
-use repro::verify::Shelf;
+use repro_judge::mutation::{Catch, Mutant, Typing, mutate, table};
+use repro_judge::post::{self, Post};
+use repro_judge::verify::BundleStore;
 
 fn mutants() -> Vec<Mutant> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let ids = post::list(root).unwrap();
     let posts: Vec<_> = ids.iter().map(|id| Post::load(root, id).unwrap()).collect();
-    let mut shelf = Shelf::new(1, &[]);
+    let mut shelf = BundleStore::new(1, &[]);
     for post in &posts {
         shelf.fetch(root, post).unwrap();
     }
@@ -18,12 +18,12 @@ fn mutants() -> Vec<Mutant> {
 }
 
 #[test]
-fn the_readme_states_the_shares_that_are_caught() {
+fn the_page_on_posts_states_the_shares_that_are_caught() {
     let mutants = mutants();
     let table = table(&mutants);
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
-    let readme = readme.unwrap();
-    let (_, after) = readme.split_once("<!-- mutation table -->\n").unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/docs/posts-and-claims.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, after) = page.split_once("<!-- mutation table -->\n").unwrap();
     let (stated, _) = after.split_once("<!-- end of mutation table -->").unwrap();
     assert_eq!(stated, format!("```text\n{table}```\n"));
 

@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use repro::post::Post;
-use repro::source::Source;
+use repro_judge::post::Post;
+use repro_receipt::source::Source;
 
 /// A copy of what the script reads.
 fn tree() -> tempfile::TempDir {
     let temporary = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for file in ["scripts/new_claim_kind.sh", "src/claims/mod.rs", "src/claims/identity.rs"] {
+    for file in
+        ["scripts/new_claim_kind.sh", "src/judge/claims/mod.rs", "src/judge/claims/identity.rs"]
+    {
         let target = temporary.path().join(file);
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();
         std::fs::copy(here.join(file), target).unwrap();
@@ -31,25 +33,26 @@ fn run(tree: &Path, arguments: &[&str]) -> Output {
 fn a_kind_begins_with_its_file_two_lines_and_two_projects() {
     let tree = tree();
     let read = |file: &str| std::fs::read_to_string(tree.path().join(file)).unwrap();
-    let before = read("src/claims/mod.rs");
+    let before = read("src/judge/claims/mod.rs");
     for name in ["loss_gap", "aaa", "zzz2"] {
         let output = run(tree.path(), &[name]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let steps = String::from_utf8(output.stdout).unwrap();
         assert!(
-            steps.contains(&format!("src/claims/{name}.rs")) && steps.contains("cargo run -- seal")
+            steps.contains(&format!("src/judge/claims/{name}.rs"))
+                && steps.contains("cargo run -- seal")
         );
     }
-    let after = read("src/claims/mod.rs");
+    let after = read("src/judge/claims/mod.rs");
     let added: Vec<_> =
         after.lines().filter(|line| !before.lines().any(|old| old == *line)).collect();
     let lines = [
         "mod aaa;",
         "mod loss_gap;",
         "mod zzz2;",
-        "    &aaa::Kind,",
-        "    &loss_gap::Kind,",
-        "    &zzz2::Kind,",
+        "    &aaa::KIND,",
+        "    &loss_gap::KIND,",
+        "    &zzz2::KIND,",
     ];
     assert_eq!(added, lines);
     for start in ["mod ", "    &"] {
@@ -57,7 +60,7 @@ fn a_kind_begins_with_its_file_two_lines_and_two_projects() {
         let run: Vec<_> = run.take_while(|line| line.starts_with(start)).collect();
         assert!(run.is_sorted() && run.len() > 3, "{run:?}");
     }
-    let stub = read("src/claims/loss_gap.rs");
+    let stub = read("src/judge/claims/loss_gap.rs");
     assert!(stub.contains("\"loss_gap::no-rule\"") && stub.contains("Outcome::unchecked("));
     assert!(!stub.contains("todo!") && !stub.contains("\\`"));
     for (root, value) in [("good", "\"1.5\""), ("bad", "\"1.6\"")] {
@@ -96,6 +99,6 @@ fn bad_names_are_refused_and_nothing_is_written() {
         assert!(output.stdout.is_empty());
     }
     assert!(!tree.path().join("tests").exists());
-    let registry = |root: &Path| std::fs::read(root.join("src/claims/mod.rs")).unwrap();
+    let registry = |root: &Path| std::fs::read(root.join("src/judge/claims/mod.rs")).unwrap();
     assert_eq!(registry(tree.path()), registry(Path::new(env!("CARGO_MANIFEST_DIR"))));
 }

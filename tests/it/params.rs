@@ -1,12 +1,12 @@
-//! Parameter objects of published models: those written anew in `tests/corpus/params`, and all
+//! Parameter counts of published models: those written anew in `tests/corpus/params`, and all
 //! configs of the shared data.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use repro::params::{Convention, Object, Part, load, recompute, tensors};
-use repro::source::{Document, Source};
+use repro_params::{Convention, ParameterCount, Part, load, recompute, tensors};
+use repro_receipt::source::{Document, Source};
 use serde_json::{Value, json};
 
 fn document(path: &Path) -> Document {
@@ -23,17 +23,17 @@ fn every_shared_config_counts_as_the_reference_does() {
     let counts = counts["counts"].as_object().unwrap();
     assert_eq!(counts.len(), 26);
     for (name, expected) in counts {
-        let objects = recompute(&document(&folder.join(format!("{name}.json"))))
-            .unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+        let counts = recompute(&document(&folder.join(format!("{name}.json"))))
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         let found = [
-            objects.total(),
-            objects.active(),
-            objects.breakdown.part(Part::Embedding).total,
-            objects.breakdown.part(Part::Head).total,
+            counts.total(),
+            counts.active(),
+            counts.breakdown.part(Part::Embedding).total,
+            counts.breakdown.part(Part::Head).total,
         ];
         let wanted = ["total", "active", "embedding", "lm_head"];
         assert_eq!(found, wanted.map(|key| expected[key].as_u64().unwrap()), "{name}");
-        assert_eq!(objects.tied, expected["tied_embeddings"].as_bool().unwrap(), "{name}");
+        assert_eq!(counts.tied, expected["tied_embeddings"].as_bool().unwrap(), "{name}");
     }
 }
 
@@ -45,8 +45,8 @@ fn the_published_nmoe_runs_count_as_their_receipts_say() {
         ("small_moe", 755_534_592, 191_073_024, 3072),
         ("small_moe_ultra", 2_836_482_816, 192_891_648, 3072),
     ] {
-        let objects = recompute(&document(&shared.join(format!("nmoe/{name}.toml")))).unwrap();
-        let found = (objects.total(), objects.active(), objects.active_ffn_width);
+        let counts = recompute(&document(&shared.join(format!("nmoe/{name}.toml")))).unwrap();
+        let found = (counts.total(), counts.active(), counts.active_ffn_width);
         assert_eq!(found, (total, active, width), "{name}");
     }
 }
@@ -65,9 +65,9 @@ fn every_family_counts_as_its_publishers_say() {
         let model = load(&corpus().join(file), file).unwrap();
         let found = (model.total.to_string(), model.active.unwrap().to_string());
         assert_eq!(found, (total.to_owned(), active.to_owned()), "{file}");
-        let objects = model.objects.unwrap();
-        assert!(objects.ignored.iter().all(|field| field == "step"), "{file}: {objects:?}");
-        families.insert(objects.family);
+        let counts = model.counts.unwrap();
+        assert!(counts.ignored.iter().all(|field| field == "step"), "{file}: {counts:?}");
+        families.insert(counts.family);
         rows += 1;
     }
     assert_eq!(rows, std::fs::read_dir(corpus()).unwrap().count() - 2);
@@ -82,12 +82,12 @@ fn the_named_list_is_what_is_counted() {
             continue;
         }
         let document = document(&path);
-        let (objects, mut names, mut sum) = (recompute(&document).unwrap(), BTreeSet::new(), 0);
+        let (counts, mut names, mut sum) = (recompute(&document).unwrap(), BTreeSet::new(), 0);
         for tensor in tensors(&document).unwrap().iter() {
             sum += tensor.shape.iter().product::<u64>();
             assert!(names.insert(tensor.name.clone()), "{} twice", tensor.name);
         }
-        assert_eq!(sum, objects.total(), "{}", path.display());
+        assert_eq!(sum, counts.total(), "{}", path.display());
     }
 }
 
@@ -201,9 +201,9 @@ fn absent_fields_take_the_defaults_of_the_reference() {
             671_026_404_352,
         ),
     ] {
-        let objects = recompute(&changed(file, &changes));
-        let objects = objects.unwrap_or_else(|refusal| panic!("{file} {changes}: {refusal}"));
-        assert_eq!(objects.total(), total, "{file} {changes}");
+        let counts = recompute(&changed(file, &changes));
+        let counts = counts.unwrap_or_else(|error| panic!("{file} {changes}: {error}"));
+        assert_eq!(counts.total(), total, "{file} {changes}");
     }
 }
 
@@ -268,10 +268,10 @@ fn what_cannot_be_counted_is_refused_with_its_place() {
         ("repro-llama.json", json!({"num_experts": 4}), unknown, "/num_experts"),
         ("repro-llama-moe.json", json!({"num_dense_layers": 3}), shape, "/num_dense_layers"),
     ] {
-        let refusal = recompute(&changed(file, &changes)).expect_err(file);
-        let found = (refusal.code.id, refusal.place.pointer.as_str());
-        assert_eq!(found, (code, pointer), "{file} {changes}: {refusal}");
-        assert!(refusal.place.line == 1, "{refusal}");
+        let error = recompute(&changed(file, &changes)).expect_err(file);
+        let found = (error.code.id, error.place.pointer.as_str());
+        assert_eq!(found, (code, pointer), "{file} {changes}: {error}");
+        assert!(error.place.line == 1, "{error}");
     }
 }
 
@@ -282,8 +282,8 @@ fn other_attention_of_nmoe_is_refused_by_name() {
         let source = Source::new("nmoe.toml", text.into_bytes()).unwrap();
         recompute(&Document::parse_toml(source).unwrap()).unwrap_err()
     };
-    let refusal = refuse(text.replace("sdpa", "mla"));
-    let found = (refusal.code.id, refusal.place.line, refusal.found.as_str());
+    let error = refuse(text.replace("sdpa", "mla"));
+    let found = (error.code.id, error.place.line, error.found.as_str());
     assert_eq!(found, ("params::unsupported", 12, "\"mla\""));
     assert_eq!(refuse(text.replace("attn =", "other =")).found, "\"mla\"");
     assert_eq!(refuse(format!("{text}tie_embeddings = true\n")).place.pointer, "/tie_embeddings");
@@ -294,9 +294,9 @@ fn other_attention_of_nmoe_is_refused_by_name() {
 fn unknown_fields_are_listed_and_quantisation_is_noted() {
     let extra =
         json!({"favourite_colour": "red", "gate_bias": false, "quantization_config": {"bits": 4}});
-    let objects = recompute(&changed("llama.json", &extra)).unwrap();
-    assert_eq!(objects.ignored, ["favourite_colour", "gate_bias"]);
-    assert_eq!(objects.notes, ["`quantization_config`: counted as the unquantised model"]);
+    let counts = recompute(&changed("llama.json", &extra)).unwrap();
+    assert_eq!(counts.ignored, ["favourite_colour", "gate_bias"]);
+    assert_eq!(counts.notes, ["`quantization_config`: counted as the unquantised model"]);
 }
 
 #[test]
@@ -311,8 +311,8 @@ fn the_report_has_the_fields_of_its_schema() {
     assert_eq!(json["conventions"]["non_embedding"]["total"], 252_352 - 32_768);
     assert_eq!(json["active_ffn_width"], 120);
     assert_eq!(json["shape"]["moe_layers"], 2);
-    let objects = model.objects.unwrap();
-    assert_eq!(objects.count(Object::Active, Convention::NoEmbeddings), 143_808);
+    let counts = model.counts.unwrap();
+    assert_eq!(counts.count(ParameterCount::Active, Convention::NoEmbeddings), 143_808);
 }
 
 /// A small model in the words of every family: any that has a meaning for a family shapes it.
@@ -398,17 +398,17 @@ proptest::proptest! {
             let text = resized(config, &small).to_string();
             let source = Source::new("small.json", text.clone().into_bytes()).unwrap();
             let document = Document::parse_json(source).unwrap();
-            let objects = recompute(&document).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+            let counts = recompute(&document).unwrap_or_else(|error| panic!("{text}: {error}"));
             let (mut total, mut routed) = (0, 0);
             for tensor in tensors(&document).unwrap().iter() {
                 let elements = tensor.shape.iter().product::<u64>();
                 total += elements;
                 routed += elements * u64::from(tensor.part == Part::RoutedExperts);
             }
-            proptest::prop_assert_eq!(objects.total(), total, "{}", &text);
-            let shape = objects.shape;
+            proptest::prop_assert_eq!(counts.total(), total, "{}", &text);
+            let shape = counts.shape;
             let idle = routed / shape.experts.max(1) * (shape.experts - shape.experts_per_token);
-            proptest::prop_assert_eq!(objects.active(), total - idle, "{}", &text);
+            proptest::prop_assert_eq!(counts.active(), total - idle, "{}", &text);
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The posts of the repository: their reports, the same on every run, and their coverage.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use repro::coverage::{Number, coverage, publication};
-use repro::outcome::{ExitStatus, Method, Origin, Report, Verdict};
-use repro::post::{self, Post};
-use repro::report::{Format, Options, render};
-use repro::source::Source;
-use repro::verify::{Demands, Shelf, judge, verify};
+use repro_judge::coverage::{Number, coverage, publication};
+use repro_judge::post::{self, Post};
+use repro_judge::verify::{BundleStore, Demands, judge, verify};
+use repro_receipt::source::Source;
+use repro_report::outcome::{ExitStatus, Method, Origin, Report, Verdict};
+use repro_report::{Format, Options, render};
 
 use crate::shared;
 
@@ -21,19 +22,32 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn report(ids: &[&str], threads: usize) -> Report {
+fn judged(ids: &[&str], threads: usize) -> Report {
     let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
     verify(root(), &ids, &Demands::default(), threads)
+}
+
+/// The report on one post, judged once for all tests.
+fn report(id: &str) -> &'static Report {
+    static REPORTS: [OnceLock<Report>; IDS.len()] = [const { OnceLock::new() }; IDS.len()];
+    let at = IDS.iter().position(|known| *known == id).unwrap();
+    REPORTS[at].get_or_init(|| judged(&[id], 2))
+}
+
+/// The report on all of them on one thread.
+fn whole() -> &'static Report {
+    static WHOLE: OnceLock<Report> = OnceLock::new();
+    WHOLE.get_or_init(|| judged(&IDS, 1))
 }
 
 #[test]
 fn the_reports_are_as_read() {
     for id in IDS {
-        let report = report(&[id], 2);
+        let report = report(id);
         let consistent = id == "tiny-dense-vs-sparse" || OWN.contains(&id);
         let wanted = if consistent { ExitStatus::Undecided } else { ExitStatus::Refuted };
         assert_eq!(report.exit_status(), wanted, "{id}");
-        let text = render(&report, Format::Text, &Options::default());
+        let text = render(report, Format::Text, &Options::default());
         insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
             insta::assert_snapshot!(format!("post_{id}"), text);
         });
@@ -42,11 +56,13 @@ fn the_reports_are_as_read() {
 
 #[test]
 fn reports_are_the_same_bytes_on_every_run_and_thread_count() {
-    for format in Format::ALL {
-        let draw = |threads| render(&report(&IDS, threads), format, &Options::default());
-        let first = draw(1);
-        for threads in [1, 2, 4] {
-            assert!(draw(threads) == first, "{format:?} with {threads} threads");
+    // Rendering knows no threads: every report is drawn in every format, and judged once.
+    for threads in [1, 2, 4] {
+        let again = judged(&IDS, threads);
+        for format in Format::ALL {
+            let [first, again] =
+                [whole(), &again].map(|report| render(report, format, &Options::default()));
+            assert!(again == first, "{format:?} with {threads} threads");
         }
     }
 }
@@ -81,7 +97,7 @@ fn every_number_of_the_publications_has_a_claim_or_a_reason() {
 fn every_number_of_our_own_reports_is_recomputed() {
     for id in OWN {
         every_number_is_accounted_for(id, "report", &root().join(format!("repro/{id}.md")));
-        let report = report(&[id], 2);
+        let report = report(id);
         for claim in &report.posts[0].claims {
             let outcome = &claim.outcome;
             assert_eq!(claim.origin, Some(Origin::Emitted), "{id} {}", claim.id);
@@ -100,7 +116,7 @@ fn every_number_of_our_own_reports_is_recomputed() {
 /// Each number of a publication has a claim that binds it, or a reason why none does.
 fn every_number_is_accounted_for(id: &str, source: &str, path: &Path) {
     let post = Post::load(root(), id).unwrap();
-    let mut shelf = Shelf::new(1, &[]);
+    let mut shelf = BundleStore::new(1, &[]);
     shelf.fetch(root(), &post).unwrap();
     let judged = judge(&post, &shelf.library, 1).post;
     let name = path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -117,7 +133,7 @@ fn every_number_is_accounted_for(id: &str, source: &str, path: &Path) {
 fn every_post_is_readable_and_every_bundle_is_pinned() {
     let ids = post::list(root()).unwrap();
     assert_eq!(ids, IDS);
-    let report = report(&IDS, 1);
+    let report = whole();
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     let bundles: Vec<_> = report.posts.iter().map(|post| post.bundles.len()).collect();
     assert_eq!(bundles, [3, 2, 2, 42, 1, 1, 79]);
@@ -126,7 +142,7 @@ fn every_post_is_readable_and_every_bundle_is_pinned() {
 /// What a referee of the two digests asks first, with the answers.
 #[test]
 fn the_digests_are_answered() {
-    let report = report(&["tiny-dense-vs-sparse"], 1);
+    let report = report("tiny-dense-vs-sparse");
     let post = &report.posts[0];
     let claim = |id: &str| post.claims.iter().find(|claim| claim.id == id).unwrap();
     let verdict = |id: &str| claim(id).outcome.verdict;
@@ -165,7 +181,7 @@ fn the_digests_are_answered() {
 #[test]
 fn the_verdicts_of_0002() {
     use Verdict::{Refuted, Unchecked, Verified};
-    let report = report(&["0002"], 1);
+    let report = report("0002");
     let verdict = |id: &str| {
         let claims = report.posts.iter().flat_map(|post| &post.claims);
         let found = claims.filter(|claim| claim.id == id).map(|claim| claim.outcome.verdict);
@@ -195,7 +211,7 @@ fn the_verdicts_of_0002() {
 #[test]
 fn the_verdicts_of_moe_equal_resource() {
     use Verdict::{Inconclusive, Refuted, Unchecked, Verified};
-    let report = report(&["moe-equal-resource"], 1);
+    let report = report("moe-equal-resource");
     let post = &report.posts[0];
     let claim = |id: &str| post.claims.iter().find(|claim| claim.id == id).unwrap();
     for (id, wanted) in [

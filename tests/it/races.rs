@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use repro::bundle::Bundle;
-use repro::digest::Digest;
+use repro_receipt::bundle::Bundle;
+use repro_receipt::digest::Digest;
 
 use crate::attacks::corpus::forge::{
     CONFIG, EVALUATION, Forge, METRICS, RECEIPT, TASKS, WEIGHTS, emitted, fifo, safetensors,
@@ -112,7 +112,7 @@ fn race(change: impl Fn(&Ring, usize) + Sync) -> (usize, BTreeSet<&'static str>)
 /// Reads the bundle, and its files again: each is of the version whose digest was answered.
 fn read(ring: &Ring) -> Result<(), &'static str> {
     let bundle = Bundle::load_folder(&ring.read(), "receipts/run-1", None, 2);
-    let bundle = bundle.map_err(|refusal| refusal.code.id)?;
+    let bundle = bundle.map_err(|error| error.code.id)?;
     let which = ring.digests.iter().position(|digest| *digest == bundle.digest());
     let which = which.expect("a bundle that nobody wrote");
     let says = [10, 20][which];

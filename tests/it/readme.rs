@@ -1,9 +1,9 @@
-//! What README.md says is what the program does.
+//! What README.md and the pages of `tests/docs` say is what the program does, and their links lead somewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use repro::report::{Format, Options, render};
-use repro::verify::{Demands, verify};
+use repro_judge::verify::{Demands, verify};
+use repro_report::{Format, Options, render};
 
 fn readme() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
@@ -24,7 +24,7 @@ fn the_excerpt_is_of_the_report() {
     let readme = readme();
     let excerpt =
         block(&readme, "<!-- excerpt of verify --post 0004 -->", "<!-- end of excerpt -->");
-    assert!(excerpt.len() > 20);
+    assert!(excerpt.len() > 10);
     let mut rest = drawn.lines();
     for line in excerpt.into_iter().filter(|line| *line != "...") {
         assert!(rest.any(|drawn| drawn == line), "the report has no line, in this order:\n{line}");
@@ -37,6 +37,59 @@ fn the_two_commands_stand_first() {
     let (before, _) = readme.split_once("\n## ").unwrap();
     for command in ["cargo run --release -- verify --post 0004", "cargo test"] {
         assert!(before.lines().any(|line| line.starts_with(command)), "{command}");
+    }
+    assert!(readme.lines().count() <= 150);
+}
+
+/// Every page that people read: the README, the guides, and a README beside the code that it is about.
+fn pages(root: &Path) -> Vec<PathBuf> {
+    fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, into);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                into.push(path);
+            }
+        }
+    }
+    let mut pages = vec![root.join("README.md"), root.join("CHANGELOG.md")];
+    for folder in ["src", "tests/docs"] {
+        collect(&root.join(folder), &mut pages);
+    }
+    pages.push(root.join("repro/studies/README.md"));
+    pages
+}
+
+#[test]
+fn links_between_pages_lead_to_files() {
+    let mut lost = Vec::new();
+    for page in pages(Path::new(env!("CARGO_MANIFEST_DIR"))) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for (_, link) in text.match_indices("](").map(|(at, _)| text.split_at(at + 2)) {
+            let link = link.split(')').next().unwrap_or_default();
+            let file = link.split('#').next().unwrap_or_default();
+            let outside =
+                link.contains("://") || file.is_empty() || file.contains(char::is_whitespace);
+            if !outside && !page.parent().unwrap().join(file).exists() {
+                lost.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{}", lost.join("\n"));
+}
+
+#[test]
+fn every_crate_has_a_page() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let architecture = std::fs::read_to_string(src.join("README.md")).unwrap();
+    for entry in std::fs::read_dir(&src).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        if folder.join("Cargo.toml").is_file() {
+            assert!(folder.join("README.md").is_file(), "src/{name} has no README.md");
+            assert!(architecture.contains(&format!("({name}/README.md)")), "{name}");
+        }
     }
 }
 

@@ -3,14 +3,19 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use repro::bundle::{Bundle, seal};
-use repro::outcome::Verdict;
-use repro::portable::Isa;
-use repro::replay::{self, Answer, Choice, Corpora, Extent, Machine, Progress, Replay, Replays};
-use repro::source::Refusal;
-use repro::train::{TensorData, TensorFile};
-use repro::verify::{Replayer, Request};
+use repro_judge::verify::{Demands, Replayer, Request, verify_with};
+use repro_portable::Isa;
+use repro_receipt::bundle::{Bundle, seal};
+use repro_receipt::source::Error;
+use repro_report::outcome::Verdict;
+use repro_report::{Format, Options, render};
+use repro_runs::replay::{Answer, Choice, Extent, Replay, Replays};
+use repro_train::replay::{self, Corpora, Machine, Progress};
+use repro_train::{TensorData, TensorFile};
 use serde_json::Value as Json;
+use tempfile::TempDir;
+
+use crate::sealed::{new_folder, sealed};
 
 /// Replays whatever is asked for, but for some stretches.
 pub struct Executing {
@@ -26,7 +31,7 @@ impl Replayer for Executing {
             let key = (request.bundle.name().to_owned(), request.extent);
             let answer = match replayed(request.bundle, Choice::This(request.extent), 2) {
                 Ok(replay) => Answer::Done(Box::new(replay)),
-                Err(refusal) => Answer::Refused(refusal),
+                Err(error) => Answer::Refused(error),
             };
             (key, answer)
         };
@@ -42,16 +47,16 @@ impl Progress for Silent {
     }
 }
 
-fn replayed(bundle: &Bundle, choice: Choice, threads: usize) -> Result<Replay, Refusal> {
+fn replayed(bundle: &Bundle, choice: Choice, threads: usize) -> Result<Replay, Error> {
     replayed_with(bundle, choice, Machine { isa: Isa::best(), threads })
 }
 
-fn replayed_with(bundle: &Bundle, choice: Choice, machine: Machine) -> Result<Replay, Refusal> {
+fn replayed_with(bundle: &Bundle, choice: Choice, machine: Machine) -> Result<Replay, Error> {
     replay::replay(bundle, choice, &machine, &Corpora::new(PathBuf::from(".")), &Silent)
 }
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/replay").join(name)
+    crate::sealed::corpus().join("replay").join(name)
 }
 
 /// A run of our own, with slices from its seed and from its checkpoint after 113 steps.
@@ -81,14 +86,19 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// The bundle with its payload changed, and sealed again, as somebody who cheats would.
-fn changed(name: &str, change: impl FnOnce(&Path)) -> (tempfile::TempDir, Bundle) {
-    let temporary = tempfile::tempdir().unwrap();
+fn changed(name: &str, change: impl FnOnce(&Path)) -> (TempDir, Bundle) {
+    let temporary = new_folder();
     let folder = temporary.path().join(name);
     copy(&fixture(name), &folder);
     change(&folder.join("data"));
     seal(&folder, name, None).unwrap();
     let bundle = load(&folder);
     (temporary, bundle)
+}
+
+/// The bundle as it is.
+fn honest(name: &str) -> (TempDir, Bundle) {
+    changed(name, |_| ())
 }
 
 fn edit_json(path: &Path, edit: impl FnOnce(&mut Json)) {
@@ -132,17 +142,35 @@ fn forget_digests(data: &Path) {
 const SLICE: &str = "slices/slice-000113.safetensors";
 const WEIGHTS: &str = "checkpoints/step-000113.safetensors";
 
+/// No post pins these bundles: their payload, and what sealing makes of it, is pinned here.
+#[test]
+fn the_fixtures_are_those_that_were_made() {
+    for (name, digest) in [
+        (
+            "smoke-moe-short-s1",
+            "sha256:ed1caa45601de8aeebf27399e3c628585b20eb77dc42e38798faa22258bcdcfc",
+        ),
+        ("torch-dense", "sha256:4eda50add24a99ef9e723154e0793f6d7514b96739ec99b8b1c9c607914a1faf"),
+        ("torch-moe", "sha256:58e870c4d1ddd1f3c66d51dad124b3307e3f763cb81c7ae73b3481ea3344af1a"),
+        ("torch-moe-hf", "sha256:6d8eb4a93360c60d2b860d32ad0fcb442199077456972d575e0c583f1ad624a6"),
+    ] {
+        let (_folder, bundle) = honest(name);
+        assert_eq!(bundle.digest().prefixed(), digest, "{name}");
+    }
+}
+
 #[test]
 fn our_runs_come_out_again_on_any_threads_and_instructions() {
-    let bundle = load(&fixture(OURS));
-    for isa in Isa::available() {
-        for threads in 1..=4 {
-            let machine = Machine { isa, threads };
-            for choice in [SEED, CHECKPOINT, steps(114, 117)] {
-                let replay = replayed_with(&bundle, choice, machine).unwrap();
-                assert_eq!(replay.verdict, Verdict::Verified, "{replay:?}");
-                assert_eq!(replay.tensors.iter().filter(|t| t.equal == Some(true)).count(), 31);
-            }
+    let (_folder, bundle) = honest(OURS);
+    // Each set of instructions and each number of threads, but not each with each: `tests/golden` and the tests
+    // of the arithmetic hold all their pairs against one another, and a replay adds nothing to them but steps.
+    let sets = Isa::available();
+    for (isa, threads) in sets.iter().copied().cycle().zip(1..=sets.len().max(4)) {
+        let machine = Machine { isa, threads };
+        for choice in [SEED, CHECKPOINT, steps(114, 117)] {
+            let replay = replayed_with(&bundle, choice, machine).unwrap();
+            assert_eq!(replay.verdict, Verdict::Verified, "{replay:?}");
+            assert_eq!(replay.tensors.iter().filter(|t| t.equal == Some(true)).count(), 31);
         }
     }
     let whole = replayed(&bundle, Choice::This(Extent::Whole), 2).unwrap();
@@ -154,7 +182,7 @@ fn our_runs_come_out_again_on_any_threads_and_instructions() {
 
 #[test]
 fn steps_that_the_verifier_draws_start_from_the_nearest_checkpoint() {
-    let bundle = load(&fixture(OURS));
+    let (_folder, bundle) = honest(OURS);
     let mut seen = std::collections::BTreeSet::new();
     for seed in 0..6 {
         let replay = replayed(&bundle, Choice::Random(seed), 2).unwrap();
@@ -272,7 +300,7 @@ fn a_changed_start_is_refuted() {
 /// What is planted here is also planted for every report: the two agree on what a slice shows.
 #[test]
 fn every_report_says_what_its_slice_would_show() {
-    let bundle = load(&fixture(OURS));
+    let (_folder, bundle) = honest(OURS);
     for (choice, unseen) in
         [(SEED, &["moments-reset"][..]), (CHECKPOINT, &["schedule-off-by-one", "other-seed"])]
     {
@@ -296,9 +324,9 @@ fn batches_are_drawn_again_where_the_data_are_at_hand() {
         });
     };
     let (_folder, bundle) = changed(OURS, swap);
-    let refusal = replayed(&bundle, CHECKPOINT, 1).unwrap_err();
-    assert_eq!(refusal.code.id, "replay::other-batches");
-    assert!(refusal.expected.contains("in step 113, row 1, place 7"), "{refusal}");
+    let error = replayed(&bundle, CHECKPOINT, 1).unwrap_err();
+    assert_eq!(error.code.id, "replay::other-batches");
+    assert!(error.expected.contains("in step 113, row 1, place 7"), "{error}");
     // Without the data the step itself shows it.
     let hide = |data: &Path| {
         swap(data);
@@ -310,7 +338,9 @@ fn batches_are_drawn_again_where_the_data_are_at_hand() {
     let replay = replayed(&bundle, CHECKPOINT, 1).unwrap();
     let divergence = replay.divergence.unwrap();
     assert_eq!((replay.verdict, divergence.step), (Verdict::Refuted, 114));
-    assert!(matches!(replay.batches, replay::Batches::OnTrust(why) if why.contains("generated")));
+    assert!(
+        matches!(replay.batches, repro_runs::replay::Batches::OnTrust(why) if why.contains("generated"))
+    );
 }
 
 /// Everything is refused before a step is made, with the reason.
@@ -416,7 +446,7 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
         ),
     ];
     for (change, code) in cases {
-        let temporary = tempfile::tempdir().unwrap();
+        let temporary = new_folder();
         let folder = temporary.path().join(OURS);
         copy(&fixture(OURS), &folder);
         change(&folder.join("data"));
@@ -424,11 +454,11 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
             let bundle = Bundle::load_folder(&folder, OURS, None, 1)?;
             replayed(&bundle, CHECKPOINT, 1).map(drop)
         });
-        let refusal = refused.expect_err(code);
-        assert_eq!(refusal.code.id, code, "{refusal}");
-        assert!(!refusal.expected.is_empty() && !refusal.found.is_empty(), "{refusal}");
+        let error = refused.expect_err(code);
+        assert_eq!(error.code.id, code, "{error}");
+        assert!(!error.expected.is_empty() && !error.found.is_empty(), "{error}");
     }
-    let bundle = load(&fixture(OURS));
+    let (_folder, bundle) = honest(OURS);
     for (choice, code) in [
         (steps(0, 2), "replay::bad-extent"),
         (steps(113, 228), "replay::no-slice"),
@@ -437,7 +467,7 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
         assert_eq!(replayed(&bundle, choice, 1).unwrap_err().code.id, code);
     }
     // Steps outside of slices need the data, which another trainer orders in its own way.
-    let other = load(&fixture("torch-dense"));
+    let (_folder, other) = honest("torch-dense");
     for choice in [steps(40, 47), steps(10, 20), Choice::This(Extent::Whole)] {
         assert_eq!(replayed(&other, choice, 1).unwrap_err().code.id, "replay::no-slice");
     }
@@ -460,7 +490,7 @@ fn a_slice_of_another_run_is_refused_or_contradicts_the_records() {
     let record = |data: &Path| {
         let path = data.join("metrics.jsonl");
         let text = std::fs::read_to_string(&path).unwrap();
-        let mut chain = repro::bundle::Chain::default();
+        let mut chain = repro_receipt::bundle::Chain::default();
         let line = |line: &str| {
             let mut record: serde_json::Map<String, Json> = serde_json::from_str(line).unwrap();
             record.remove("chain");
@@ -515,7 +545,7 @@ fn a_whole_replay_sees_evaluations_and_checkpoints() {
 #[test]
 fn runs_of_pytorch_are_confirmed() {
     for name in ["torch-dense", "torch-moe", "torch-moe-hf"] {
-        let bundle = load(&fixture(name));
+        let (_folder, bundle) = honest(name);
         for choice in [steps(0, 6), steps(40, 46)] {
             let replay = replayed(&bundle, choice, 2).unwrap();
             assert_eq!(replay.verdict, Verdict::Verified, "{name} {replay:#?}");
@@ -561,10 +591,9 @@ struct Ran {
     stderr: String,
 }
 
-fn repro(arguments: &[&str]) -> Ran {
+fn repro(folder: &Path, arguments: &[&str]) -> Ran {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_repro"));
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let output = command.args(arguments).current_dir(corpus).output().unwrap();
+    let output = command.args(arguments).current_dir(folder).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let code = output.status.code().expect("ended by itself");
     Ran { code, stdout: text(output.stdout), stderr: text(output.stderr) }
@@ -581,6 +610,8 @@ fn snapshot(name: &str, drawn: &str) {
 /// The reports as a person and a program see them. Every number in them is the same on every machine.
 #[test]
 fn replays_are_reported_for_people_and_programs() {
+    let corpus = sealed(&["replay/smoke-moe-short-s1", "replay/torch-moe"]);
+    let repro = |arguments: &[&str]| repro(corpus.path(), arguments);
     let ours = repro(&["replay", "replay/smoke-moe-short-s1"]);
     assert_eq!((ours.code, ours.stderr.as_str()), (0, ""));
     snapshot("ours", &ours.stdout);
@@ -592,10 +623,10 @@ fn replays_are_reported_for_people_and_programs() {
     let text = repro(&["replay", cheated, "--verbose"]);
     assert_eq!(text.code, 1);
     snapshot("rate_1pct", &text.stdout);
-    // README.md shows how to repeat this, and the beginning of what comes out.
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let (_, excerpt) = readme.split_once("<!-- excerpt of replay -->\n```text\n").unwrap();
+    // The page on replay shows how to repeat this, and the beginning of what comes out.
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/docs/training-and-replay.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, excerpt) = page.split_once("<!-- excerpt of replay -->\n```text\n").unwrap();
     let (excerpt, _) = excerpt.split_once("```").unwrap();
     assert!(excerpt.lines().count() > 8 && text.stdout.starts_with(excerpt), "{}", text.stdout);
     let json = repro(&["replay", cheated, "--format", "json"]);
@@ -614,6 +645,8 @@ fn replays_are_reported_for_people_and_programs() {
 
 #[test]
 fn a_replay_ends_with_the_status_of_its_verdict() {
+    let corpus = sealed(&["replay/smoke-moe-short-s1", "replay/torch-dense", "slice_replay"]);
+    let repro = |arguments: &[&str]| repro(corpus.path(), arguments);
     let half = "slice_replay/cases/receipts/half";
     let bad = "slice_replay/bad/receipts/evidence";
     for (arguments, code, said) in [
@@ -663,21 +696,38 @@ fn a_replay_ends_with_the_status_of_its_verdict() {
 /// Every report that used replay says what replay does not show.
 #[test]
 fn every_format_says_what_replay_does_not_show() {
+    let corpus = sealed(&["replay/smoke-moe-short-s1", "slice_replay/good"]);
+    let repro = |arguments: &[&str]| repro(corpus.path(), arguments);
+    // One judgement with a replay and one without, each drawn in every format, as the program draws it.
+    let judged = |replayer: Option<&mut dyn Replayer>| {
+        let root = corpus.path().join("slice_replay/good");
+        verify_with(&root, &["slice_replay".to_owned()], &Demands::default(), 1, replayer)
+    };
+    let with = judged(Some(&mut Executing { leaving_out: &[] }));
+    let without = judged(None);
     for (format, ending) in [
-        ("text", "`repro explain scope`.\n"),
-        ("markdown", "`repro explain scope`.\n"),
-        ("github", "`repro explain scope`.\n"),
-        ("json", "}\n"),
-        ("junit", "</testsuites>\n"),
+        (Format::Text, "`repro explain scope`.\n"),
+        (Format::Markdown, "`repro explain scope`.\n"),
+        (Format::Github, "`repro explain scope`.\n"),
+        (Format::Json, "}\n"),
+        (Format::Junit, "</testsuites>\n"),
     ] {
-        let shared =
-            ["verify", "--post", "slice_replay", "--root", "slice_replay/good", "--format", format];
-        let with = repro(&[&shared[..], &["--replay", "all"]].concat()).stdout;
-        let without = repro(&shared).stdout;
+        let [with, without] =
+            [&with, &without].map(|report| render(report, format, &Options::default()));
         let says = |text: &str| text.replace('\n', " ").contains("What a replay does not show");
-        assert!(says(&with) && !says(&without), "{format}\n{with}");
-        assert!(with.ends_with(ending), "{format}\n{with}");
+        assert!(says(&with) && !says(&without), "{format:?}\n{with}");
+        assert!(with.ends_with(ending), "{format:?}\n{with}");
     }
+    let ran = repro(&[
+        "verify",
+        "--post",
+        "slice_replay",
+        "--root",
+        "slice_replay/good",
+        "--replay",
+        "all",
+    ]);
+    assert_eq!(ran.stdout, render(&with, Format::Text, &Options::default()));
     let replay = repro(&["replay", "replay/smoke-moe-short-s1", "--format", "json"]);
     let replay: Json = serde_json::from_str(&replay.stdout).unwrap();
     assert!(replay["scope"].as_str().unwrap().starts_with("What a replay does not show"));

@@ -2,37 +2,37 @@
 //! and what must hold for any strings.
 
 use proptest::prelude::*;
-use repro::outcome::{
-    BundleReport, ClaimReport, Exhibit, Finding, LockDifference, Method, Origin, Outcome, PinnedBy,
-    PostReport, Referee, Report, Severity, SignatureReport, Verdict, Weight,
+use repro_receipt::source::{Code, Document, Error, Location, Source};
+use repro_report::outcome::{
+    BundleReport, ClaimReport, EvidenceRef, Finding, Impact, LockDifference, Method, Origin,
+    Outcome, PinnedBy, PostReport, Referee, Report, Severity, SignatureReport, Verdict,
 };
-use repro::report::{Format, Options, SCOPE, github_summary, render, render_failure};
-use repro::source::{Code, Document, Place, Refusal, Source};
+use repro_report::{Format, Options, SCOPE, github_summary, render, render_failure};
 
 static DIFFERS: Code = Code {
     id: "identity::differs",
     meaning: "the two sides of an identity differ",
-    way_out: "correct the one that is wrong",
+    help: "correct the one that is wrong",
 };
 static OUTSIDE: Code = Code {
     id: "gap::outside",
     meaning: "the claimed gap lies outside the interval",
-    way_out: "print the recomputed gap",
+    help: "print the recomputed gap",
 };
 static ONE_RUN: Code = Code {
     id: "ranking_significance::one-run",
     meaning: "one run per cell decides no ranking",
-    way_out: "run more seeds",
+    help: "run more seeds",
 };
 static SINGLE_SOURCE: Code = Code {
     id: "cross_artifact::single-source",
     meaning: "both sides come from one place",
-    way_out: "name a second document",
+    help: "name a second document",
 };
 static INFERRED: Code = Code {
     id: "param_count::inferred",
     meaning: "the convention was found by search",
-    way_out: "state the convention",
+    help: "state the convention",
 };
 
 /// A post file, so that places are real ones.
@@ -59,7 +59,7 @@ id = "steps"
 claimed = "8,320"
 "#;
 
-fn place(number: usize) -> Place {
+fn place(number: usize) -> Location {
     let source = Source::new("repro/9999.toml", POST.as_bytes().to_vec()).unwrap();
     let document = Document::parse_toml(source).unwrap();
     let claim = document.root().at(&format!("/claim/{number}")).unwrap();
@@ -76,19 +76,19 @@ fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimRep
         note: String::new(),
         place: place(number),
         origin: Some(Origin::Transcribed),
-        weight: Weight::Digit,
+        impact: Impact::Digit,
         outcome: Outcome {
             verdict: Verdict::Verified,
             reason: String::new(),
             code: None,
-            weight: None,
+            impact: None,
             method: Some(Method::Recomputed),
             recomputed: claimed.to_owned(),
             tolerance: "half a unit of the last printed digit".to_owned(),
-            rule: "T0",
+            rule: "rounding_interval",
             notes: Vec::new(),
         },
-        evidence: vec![Exhibit {
+        evidence: vec![EvidenceRef {
             bundle: "nmoe-0003".to_owned(),
             file: "data/configs/moe64.toml".to_owned(),
             pointer: "/model/dim".to_owned(),
@@ -142,7 +142,7 @@ fn claims() -> Vec<ClaimReport> {
         "0.0297",
         "the claimed gap is outside the 95% interval [0.0211, 0.0383] of a paired t test over n = 3 seeds",
     );
-    gap.weight = Weight::Decision;
+    gap.impact = Impact::Decision;
     gap.origin = Some(Origin::Emitted);
     let mut score = judged(
         claim(2, "score-best", "ranking_significance", ""),
@@ -151,7 +151,7 @@ fn claims() -> Vec<ClaimReport> {
         "A 0.412, B 0.407",
         "one run per cell",
     );
-    score.weight = Weight::Decision;
+    score.impact = Impact::Decision;
     score.quote = "the best of all models that we trained, by a clear margin".to_owned();
     let mut loss = judged(
         claim(3, "loss-large", "cross_artifact", "2.31"),
@@ -215,13 +215,13 @@ fn post() -> PostReport {
 }
 
 /// A refusal inside the invented post, and one of a whole file.
-fn failures() -> Vec<Refusal> {
+fn failures() -> Vec<Error> {
     let line = r#"{"schema":"repro.receipt/1","run":{"name":"moe64","seed":1,"steps":8320},"model":{"dim":"wide","layers":12,"heads":6,"experts":64},"data":{"tokens":1000000}}"#;
     let source = Source::new("receipts/nmoe-0003/receipt.json", line.as_bytes().to_vec()).unwrap();
     let document = Document::parse_json(source).unwrap();
     let wrong = document.root().at("/model/dim").unwrap().integer().unwrap_err();
-    let absent = repro::source::UNREADABLE.at(
-        Place::file("receipts/gone/receipt.json"),
+    let absent = repro_receipt::source::UNREADABLE.at(
+        Location::file("receipts/gone/receipt.json"),
         "a readable file",
         "No such file or directory",
     );
@@ -288,14 +288,15 @@ fn hostile() -> Report {
             finding.message = HOSTILE.to_owned();
         }
     }
-    let place = Place {
+    let place = Location {
         line: 1,
         column: 3,
         length: 9,
         excerpt: HOSTILE.to_owned(),
-        ..Place::file(HOSTILE)
+        ..Location::file(HOSTILE)
     };
-    report.failures = vec![repro::source::WRONG_TYPE.at(place, HOSTILE, HOSTILE).way_out(HOSTILE)];
+    report.failures =
+        vec![repro_receipt::source::WRONG_TYPE.at(place, HOSTILE, HOSTILE).help(HOSTILE)];
     report.below_minimum = vec![HOSTILE.to_owned()];
     report
 }
@@ -380,7 +381,7 @@ fn json_has_every_field() {
         assert!(post["coverage"].is_null());
         for claim in post["claims"].as_array().unwrap() {
             has(claim, "id kind verdict origin method claimed recomputed tolerance rule reason");
-            has(claim, "quote at evidence place weight note");
+            has(claim, "quote at evidence place impact note");
             has(&claim["evidence"][0], "bundle file pointer");
         }
         for finding in post["findings"].as_array().unwrap() {
@@ -389,10 +390,10 @@ fn json_has_every_field() {
         }
     }
     for failure in json["failures"].as_array().unwrap() {
-        has(failure, "code message place expected found way_out");
+        has(failure, "code message place expected found help");
     }
     let gap = &json["posts"][1]["claims"][1];
-    assert_eq!((&gap["verdict"], &gap["weight"]), (&"refuted".into(), &"decision".into()));
+    assert_eq!((&gap["verdict"], &gap["impact"]), (&"refuted".into(), &"decision".into()));
     let lock = render(&locked(), Format::Json, &Options::default());
     let lock: serde_json::Value = serde_json::from_str(&lock).unwrap();
     assert_eq!(lock["exit_code"], 1);
@@ -517,8 +518,8 @@ fn any_report(strings: &[String], lines: (usize, usize, usize)) -> Report {
         }
     }
     let place = report.posts[1].claims[0].place.clone();
-    let refusal = repro::source::WRONG_TYPE.at(place, next(), next()).way_out(next());
-    report.failures.push(refusal);
+    let error = repro_receipt::source::WRONG_TYPE.at(place, next(), next()).help(next());
+    report.failures.push(error);
     report.below_minimum.push(next());
     report
 }

@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use repro::signature::{Envelope, Material};
-use repro::source::Source;
+use repro_receipt::source::Source;
+use repro_signature::{Envelope, Material};
 use serde_json::Value as Json;
 
+use crate::sealed::sealed_into;
 use crate::shared;
 
-/// A bundle of the project that a post could rest on.
+/// A bundle of the project that a post could depend on.
 const BUNDLE: &str = "smoke-moe-short-s1";
 
 fn repro(root: &Path, arguments: &[&str]) -> Output {
@@ -37,8 +38,7 @@ fn refused(report: &Json) -> Vec<&str> {
 fn project() -> tempfile::TempDir {
     let temporary = tempfile::tempdir().unwrap();
     let root = temporary.path();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/replay").join(BUNDLE);
-    copy(&from, &root.join("receipts").join(BUNDLE));
+    sealed_into(&format!("replay/{BUNDLE}"), &root.join("receipts").join(BUNDLE));
     std::fs::create_dir(root.join("repro")).unwrap();
     for name in ["author", "other"] {
         let made = repro(root, &["keygen", "--out", name]);
@@ -48,22 +48,11 @@ fn project() -> tempfile::TempDir {
     temporary
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &to),
-            false => drop(std::fs::copy(entry.path(), to).unwrap()),
-        }
-    }
-}
-
 /// The post, which pins the bundle and, if asked, a key.
 fn write_post(root: &Path, key: Option<&str>) {
     let folder = root.join("receipts").join(BUNDLE);
-    let digest = repro::bundle::Bundle::load_folder(&folder, BUNDLE, None, 1).unwrap().digest();
+    let digest =
+        repro_receipt::bundle::Bundle::load_folder(&folder, BUNDLE, None, 1).unwrap().digest();
     let key = key.map(|key| {
         let pem = std::fs::read_to_string(root.join(format!("{key}.pub"))).unwrap();
         format!("pubkey = \"\"\"\n{pem}\"\"\"\n")
@@ -72,7 +61,7 @@ fn write_post(root: &Path, key: Option<&str>) {
         "schema = \"repro.post/1\"\nid = \"p\"\ntitle = \"One run\"\n\
          [[source]]\nid = \"post\"\nwhat = \"text\"\n\
          [[bundle]]\nname = \"{BUNDLE}\"\ndigest = \"{}\"\n{}\
-         [[claim]]\nid = \"total\"\nkind = \"param_count\"\nobject = \"total\"\n\
+         [[claim]]\nid = \"total\"\nkind = \"param_count\"\nparameters = \"total\"\n\
          quote = \"PARAMETERS\"\nat = {{ source = \"post\", place = \"1\" }}\n\
          model = {{ bundle = \"{BUNDLE}\", file = \"data/config.json\" }}\nclaimed = \"PARAMETERS\"\n",
         digest.prefixed(),
@@ -228,7 +217,7 @@ fn the_vectors_of_the_format_behave_as_labelled() {
         Envelope::parse(Source::new(name, bytes).unwrap())
     };
     let hint = "e8450dec4eb99dae995da9af1bc2cc9f76ed669ee2e744f57abba763df3e3f8e";
-    let hint = repro::digest::Digest::parse_hex(hint);
+    let hint = repro_receipt::digest::Digest::parse_hex(hint);
     assert_eq!(parse("valid/key").unwrap().material, Material::Key { hint });
     for name in ["valid/certificate", "valid/sigstore"] {
         assert_eq!(parse(name).unwrap().material, Material::Certificate, "{name}");
@@ -245,7 +234,7 @@ fn the_vectors_of_the_format_behave_as_labelled() {
     let payload = parse("invalid-payload/wrong-predicate").unwrap().payload;
     let files = std::collections::BTreeMap::new();
     let statement =
-        repro::signature::check_statement(Source::new("payload", payload).unwrap(), &files);
+        repro_signature::check_statement(Source::new("payload", payload).unwrap(), &files);
     assert_eq!(statement.unwrap_err().code.id, "signature::other-format");
     let count = |folder: &str| std::fs::read_dir(vectors.join(folder)).unwrap().count();
     assert_eq!((count("valid"), count("invalid"), count("invalid-payload")), (3, 4, 1));

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use repro::stats::bootstrap::{Interval, Resampled};
-use repro::stats::distribution::{Normal, StudentT, Symmetric};
-use repro::stats::proportion::{Proportion, fisher, two_proportions};
-use repro::stats::{self, Refused, Summary, T};
+use repro_stats::bootstrap::{Interval, Resampled};
+use repro_stats::distribution::{Normal, StudentT, Symmetric};
+use repro_stats::proportion::{Proportion, fisher, two_proportions};
+use repro_stats::{self as stats, Refused, Summary, T};
 
 const RESAMPLES: usize = 10_000;
 const SEED: u64 = 20_260_313;

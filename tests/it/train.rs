@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use repro::bundle::Bundle;
-use repro::portable::Isa;
+use repro_portable::Isa;
+use repro_receipt::bundle::Bundle;
 use serde_json::Value as Json;
 
 /// The names of the study's files in the project.
@@ -108,7 +108,7 @@ fn commit(root: &Path) -> String {
 /// it does not know.
 fn write_post(root: &Path, change: impl Fn(String) -> String) {
     let template = change(std::fs::read_to_string(project().join(POST)).unwrap());
-    let study = repro::digest::Digest::of(&std::fs::read(root.join(STUDY)).unwrap());
+    let study = repro_receipt::digest::Digest::of(&std::fs::read(root.join(STUDY)).unwrap());
     let mut pins = format!("[[study]]\nname = \"smoke\"\ndigest = \"{}\"\n", study.prefixed());
     let mut names: Vec<_> = std::fs::read_dir(root.join("receipts"))
         .unwrap()
@@ -246,7 +246,7 @@ fn a_run_that_diverged_was_made_as_planned() {
     write_post(root, only_the_plan);
     let claim = verdict();
     assert_eq!(claim["verdict"], "refuted", "{claim:#}");
-    assert_eq!(claim["code"], "completeness::not-run", "{claim:#}");
+    assert_eq!(claim["code"], "all_runs_reported::not-run", "{claim:#}");
 }
 
 #[test]

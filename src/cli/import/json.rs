@@ -3,12 +3,11 @@
 use serde_json::{Value as Json, json};
 
 use super::{against, exact, fixed, minutes};
-use crate::digest::Digest;
-use crate::import::{
-    Convergence, Figures, Finding, Group, Import, Losses, NoFigure, Printed, Run, Score,
-};
-use crate::source::Refusal;
-use crate::stats::T;
+use repro_import::scoring::{Convergence, Score};
+use repro_import::{Figures, Finding, Group, Import, Losses, NoFigure, Printed, Run};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::Error;
+use repro_stats::T;
 
 /// The schema of the answer.
 const SCHEMA: &str = "repro.import/1";
@@ -31,7 +30,7 @@ fn or_refused<T, E: std::fmt::Display>(value: &Result<T, E>, shown: impl Fn(&T) 
 }
 
 /// The whole answer.
-pub fn document(import: &Import, digests: Option<&[Digest]>, failures: &[Refusal]) -> Json {
+pub fn document(import: &Import, digests: Option<&[Digest]>, failures: &[Error]) -> Json {
     let mut digests = digests.into_iter().flatten();
     let groups: Vec<_> =
         import.groups.iter().map(|group| group_json(group, &mut digests)).collect();
@@ -63,7 +62,7 @@ fn group_json<'a>(group: &Group, digests: &mut impl Iterator<Item = &'a Digest>)
 
 fn run_json(run: &Run, digest: Option<&Digest>) -> Json {
     let finding = |finding: &Finding| {
-        let mut json = refusal_json(&finding.refusal);
+        let mut json = refusal_json(&finding.error);
         if let Some(members) = json.as_object_mut() {
             members.insert("excludes".to_owned(), finding.excludes.into());
         }
@@ -99,14 +98,14 @@ fn run_json(run: &Run, digest: Option<&Digest>) -> Json {
     json
 }
 
-fn refusal_json(refusal: &Refusal) -> Json {
+fn refusal_json(error: &Error) -> Json {
     json!({
-        "code": refusal.code.id,
-        "message": refusal.code.meaning,
-        "expected": refusal.expected,
-        "found": refusal.found,
-        "way_out": refusal.way_out,
-        "place": refusal.place,
+        "code": error.code.id,
+        "message": error.code.meaning,
+        "expected": error.expected,
+        "found": error.found,
+        "help": error.help,
+        "place": error.place,
     })
 }
 

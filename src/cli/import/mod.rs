@@ -9,39 +9,19 @@ use num_rational::BigRational;
 use super::args::{self, Logs};
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
-use crate::decimal::Printed;
-use crate::import::{Against, Format, Mapping, Options, Reference, Scaling, read, write};
-use crate::outcome::ExitStatus;
-use crate::source::{Place, Refusal};
+use repro_exact::decimal::Printed;
+use repro_import::scoring::{Against, Reference, Scaling};
+use repro_import::{Format, Mapping, Options, read, write};
+use repro_receipt::source::{Error, Location};
+use repro_report::outcome::ExitStatus;
 
 /// The decimals of means, spreads and scores.
 const DECIMALS: u32 = 10;
 
-/// What stands under the options.
-pub const HELP: &str = "\
-Each run becomes a bundle `DIR/<group>-<file>` that `repro verify` accepts. Numbers of a log are kept as
-printed in `data/printed/`; a log is in its bundle by its digest, and whole with --keep-source. A bundle
-that is already there is refused, and where one log is refused nothing is written.
-
-Copies (equal bytes, equal metric lines, equal seeds), runs that stop early, end without a validation or
-diverge are named and do not count in the figures of their group. With --target a group is tested by a
-one-sided t test: p is the chance of a mean this far below the target if the true mean were at it.
-
-mlperf: the score is the mean time from run_start to run_stop without the fastest and the slowest run
-(four of each for unet3d), in minutes, times the factor of the `scaling.json` beside the logs. Runs that
-did not converge count as the slowest. With --rcp the samples to convergence are held against the reference:
-at least m - t(0.95; n + N - 2) s sqrt(1/n + 1/N) on average, where m is the reference's olympic mean, n the
-runs behind it, s the standard deviation of all its runs (divisor n - 1), and N the runs of the submission
-behind its own mean. Points that converge more slowly than the line between their neighbours are dropped, as
-are those of smaller batches than the fastest; between two batch sizes m and s are interpolated, above the
-largest nothing is decided. The rules' own checker divides by n in s: where that decides otherwise, it is said.
-
-Exit status: 0 where every log was read, 2 where one was refused or the usage was bad.";
-
 /// Runs the command.
 pub fn run(own: &args::Import, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
-    let one = |refusal: Refusal| vec![refusal];
+    let one = |error: Error| vec![error];
     let format = match own.logs {
         Logs::Speedrun => Format::Speedrun,
         Logs::Mlperf => Format::Mlperf,
@@ -57,7 +37,7 @@ pub fn run(own: &args::Import, output: &Output) -> Answer {
     if let Some(out) = own.out.as_ref().filter(|_| !own.dry_run && failures.is_empty()) {
         match write(&import, out, own.keep_source, options.threads) {
             Ok(written) => digests = Some(written),
-            Err(refusals) => failures.extend(refusals),
+            Err(errors) => failures.extend(errors),
         }
     }
     if wants_json {
@@ -65,13 +45,13 @@ pub fn run(own: &args::Import, output: &Output) -> Answer {
     } else {
         output.print(&text::text(&import, digests.as_deref(), own, output));
     }
-    for refusal in &failures {
-        output.complain(refusal);
+    for error in &failures {
+        output.complain(error);
     }
     Ok(if failures.is_empty() { ExitStatus::Verified } else { ExitStatus::Refused })
 }
 
-fn options(format: Format, own: &args::Import) -> Result<Options, Refusal> {
+fn options(format: Format, own: &args::Import) -> Result<Options, Error> {
     let table = matches!(format, Format::Jsonl | Format::Csv);
     let score = format == Format::Mlperf;
     for (option, given, suits) in [
@@ -82,14 +62,14 @@ fn options(format: Format, own: &args::Import) -> Result<Options, Refusal> {
     ] {
         if given && !suits {
             let found = format!("`{}`", format.word());
-            return Err(BAD_USAGE.at(Place::file(option), "a format that it is for", found));
+            return Err(BAD_USAGE.at(Location::file(option), "a format that it is for", found));
         }
     }
     let target = own.target.as_deref().map(|text| {
         let value = Printed::parse(text).ok().map(|printed| printed.as_f64());
-        value
-            .filter(|value| value.is_finite())
-            .ok_or_else(|| BAD_USAGE.at(Place::file("--target"), "a number", format!("`{text}`")))
+        value.filter(|value| value.is_finite()).ok_or_else(|| {
+            BAD_USAGE.at(Location::file("--target"), "a number", format!("`{text}`"))
+        })
     });
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Options {

@@ -3,15 +3,13 @@
 use std::fmt::Write;
 
 use super::super::args;
-use super::super::columns::{Columns, paragraph};
 use super::super::output::Output;
 use super::{against, exact, fixed, minutes};
-use crate::decimal::grouped;
-use crate::digest::Digest;
-use crate::import::{
-    Column, Convergence, Figures, Group, Import, Losses, Printed, Run, Score, Verdict, counted,
-};
-use crate::report::{clipped, visible};
+use repro_exact::decimal::grouped;
+use repro_import::scoring::{Convergence, Score, Verdict};
+use repro_import::{Column, Figures, Group, Import, Losses, Printed, Run, counted};
+use repro_receipt::digest::Digest;
+use repro_report::{Columns, clipped, paragraph, visible};
 
 /// The most runs of a group that are listed without being asked for.
 const LISTED: usize = 24;
@@ -40,10 +38,10 @@ pub fn text(
         let shown = if output.verbose() { import.skipped.len() } else { 0 };
         let hint = if output.verbose() { "" } else { "; --verbose lists them" };
         let _ = writeln!(text, "skipped  {}{hint}", counted(import.skipped.len(), "file"));
-        for refusal in import.skipped.iter().take(shown) {
+        for error in import.skipped.iter().take(shown) {
             text.push_str(&paragraph(
                 "",
-                &format!("{}: {}", refusal.place, refusal.found),
+                &format!("{}: {}", error.place, error.found),
                 output.width(),
             ));
         }
@@ -99,15 +97,15 @@ fn group_text(group: &Group, output: &Output) -> String {
 
 /// What is odd about the runs; where many share one oddity, how many.
 fn notes_text(group: &Group, output: &Output, text: &mut String) {
-    let of_runs = group.runs.iter().flat_map(|run| &run.findings).map(|finding| &finding.refusal);
+    let of_runs = group.runs.iter().flat_map(|run| &run.findings).map(|finding| &finding.error);
     let of_group = match &group.figures {
         Figures::Score(score) => score.findings.as_slice(),
         Figures::Losses(_) => &[],
     };
     let all: Vec<_> = of_runs.chain(of_group).collect();
     let mut told: Vec<&str> = Vec::new();
-    for refusal in &all {
-        let code = refusal.code;
+    for error in &all {
+        let code = error.code;
         let alike = all.iter().filter(|other| other.code == code).count();
         let many = alike > NOTES && !output.verbose();
         if many && told.contains(&code.id) {
@@ -121,7 +119,7 @@ fn notes_text(group: &Group, output: &Output, text: &mut String) {
         };
         let said = format!(
             "{}: {}: expected {}, found {}{more} [{}]",
-            refusal.place, code.meaning, refusal.expected, refusal.found, code.id
+            error.place, code.meaning, error.expected, error.found, code.id
         );
         text.push_str(&paragraph("  note", &said, output.width()));
     }

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::bundle::Bundle;
-use crate::decimal::format_float;
-use crate::replay::{Allowed, Batches, Divergence, Extent, Replay, Seen, StepReport, Tolerance};
-use crate::report::REPLAY_SCOPE;
+use repro_exact::decimal::format_float;
+use repro_receipt::bundle::Bundle;
+use repro_report::REPLAY_SCOPE;
+use repro_runs::replay::{
+    Allowed, Batches, Divergence, Extent, Replay, Seen, StepReport, Tolerance,
+};
 
 /// The schema of a replay.
 const SCHEMA: &str = "repro.replay/1";

@@ -9,30 +9,16 @@ use std::path::{Path, PathBuf};
 
 use super::output::Output;
 use super::{Answer, BAD_USAGE, args};
-use crate::bundle::Bundle;
-use crate::outcome::{ExitStatus, Verdict};
-use crate::portable::Isa;
-use crate::replay::{self, BAD_EXTENT, Choice, Corpora, Extent, Machine};
-use crate::source::{Place, Refusal};
+use repro_portable::Isa;
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::{Error, Location};
+use repro_report::outcome::{ExitStatus, Verdict};
+use repro_runs::replay::BAD_EXTENT;
+use repro_runs::replay::{Choice, Extent};
+use repro_train::replay::{self, Corpora, Machine};
 
 pub use planned::Planned;
 use shown::Bar;
-
-/// What stands under the options of `repro replay`.
-pub const HELP: &str = "\
-The slice is executed again from the checkpoint that it starts from, or from the seed, and each step is held
-against what the bundle logs. Runs in `portable-f32/1` are compared bit for bit, after the golden bits have come
-out on this machine; others within a tolerance that is calibrated here. Each fault that could be planted is tried
-on the slice, so that the report says what it would show. Where the data of the run are at hand, batches are drawn
-again; `--full` and steps outside of slices need them.
-
-Exit status: 0 where everything matches, 1 where something differs, 3 where this cannot be decided, 4 where the
-device is not there, 2 where the bundle cannot be replayed or the usage was bad.";
-
-/// What stands under the options of `repro calibrate`.
-pub const CALIBRATE_HELP: &str = "\
-The slice is executed from start weights moved by one unit in the last place, at least eight times, and in float64.
-Eight times the largest spread is what `repro replay` allows. The numbers are the same on every machine.";
 
 /// Runs `repro replay`.
 pub fn run(own: &args::Replay, output: &Output) -> Answer {
@@ -83,24 +69,24 @@ pub fn calibrate(own: &args::Calibrate, output: &Output) -> Answer {
     Ok(ExitStatus::Verified)
 }
 
-fn one(refusal: Refusal) -> Vec<Refusal> {
-    vec![refusal]
+fn one(error: Error) -> Vec<Error> {
+    vec![error]
 }
 
-fn load(path: &Path, threads: usize) -> Result<Bundle, Refusal> {
+fn load(path: &Path, threads: usize) -> Result<Bundle, Error> {
     Bundle::load_folder(path, &path.display().to_string(), None, threads)
 }
 
-fn choice(slice: Option<&str>) -> Result<Choice, Refusal> {
+fn choice(slice: Option<&str>) -> Result<Choice, Error> {
     let Some(text) = slice else { return Ok(Choice::Last) };
     Choice::parse(text).ok_or_else(|| {
         let expected = "`FROM..TO` with at least three steps, or `random:SEED`";
-        BAD_EXTENT.at(Place::file("--slice"), expected, format!("`{text}`"))
+        BAD_EXTENT.at(Location::file("--slice"), expected, format!("`{text}`"))
     })
 }
 
 /// Whether the device that was asked for is there: another status where it is not.
-pub fn device(name: Option<&str>, output: &Output) -> Result<Option<ExitStatus>, Refusal> {
+pub fn device(name: Option<&str>, output: &Output) -> Result<Option<ExitStatus>, Error> {
     match name {
         None | Some("cpu") => Ok(None),
         Some(name) if name.strip_prefix("cuda:").is_some_and(|n| n.parse::<u8>().is_ok()) => {
@@ -108,27 +94,27 @@ pub fn device(name: Option<&str>, output: &Output) -> Result<Option<ExitStatus>,
             Ok(Some(ExitStatus::NotRun))
         }
         Some(name) => {
-            let place = Place::file("--device");
+            let place = Location::file("--device");
             Err(BAD_USAGE.at(place, "`cpu` or `cuda:N`", format!("`{name}`")))
         }
     }
 }
 
 /// The instructions and threads asked for, or all of this machine.
-pub fn machine(own: &args::OnMachine) -> Result<Machine, Refusal> {
+pub fn machine(own: &args::OnMachine) -> Result<Machine, Error> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = own.threads.unwrap_or_else(cores).max(1);
     Ok(Machine { isa: instructions(own.instructions.as_deref())?, threads })
 }
 
 /// The instructions asked for, or the best of this machine.
-pub fn instructions(asked: Option<&str>) -> Result<Isa, Refusal> {
+pub fn instructions(asked: Option<&str>) -> Result<Isa, Error> {
     let Some(name) = asked else { return Ok(Isa::best()) };
     Isa::parse(name).ok_or_else(|| {
         let known: Vec<_> =
             Isa::available().iter().map(|isa| format!("`{}`", isa.name())).collect();
         let expected = format!("instructions of this machine: {}", known.join(", "));
-        BAD_USAGE.at(Place::file("--instructions"), expected, format!("`{name}`"))
+        BAD_USAGE.at(Location::file("--instructions"), expected, format!("`{name}`"))
     })
 }
 

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::shown::Bar;
 use crate::cli::output::Output;
-use crate::portable::{Matrix, product};
-use crate::replay::{self, Answer, Choice, Corpora, Machine, Replays, STOPPED};
-use crate::verify::{Replayer, Request};
+use repro_judge::verify::{Replayer, Request};
+use repro_portable::{Matrix, product};
+use repro_runs::replay::{Answer, Choice, NO_DATA, Replays, STOPPED};
+use repro_train::replay::{self, Corpora, Machine};
 
 /// The width of the products that this machine's speed is measured with, and how many there are.
 const WIDTH: usize = 256;
@@ -60,10 +61,10 @@ impl<'a> Planned<'a> {
         let replayed = replay::replay(request.bundle, choice, &self.machine, &self.corpora, &bar);
         bar.end();
         match replayed {
-            Err(refusal) if refusal.code == &replay::NO_DATA => {
-                Answer::NotRun(format!("the data are not at hand: {}", refusal.found))
+            Err(error) if error.code == &NO_DATA => {
+                Answer::NotRun(format!("the data are not at hand: {}", error.found))
             }
-            Err(refusal) => Answer::Refused(refusal),
+            Err(error) => Answer::Refused(error),
             Ok(replay) if replay.code == Some(&STOPPED) => {
                 Answer::NotRun("it did not end within the budget".to_owned())
             }
@@ -89,7 +90,7 @@ impl Replayer for Planned<'_> {
             let key = (request.bundle.name().to_owned(), request.extent);
             match replay::cost(request.bundle, request.extent) {
                 Ok(cost) => costed.push((cost, key, request)),
-                Err(refusal) => drop(answers.insert(key, Answer::Refused(refusal))),
+                Err(error) => drop(answers.insert(key, Answer::Refused(error))),
             }
         }
         costed.sort_by(|(a, left, _), (b, right, _)| a.total_cmp(b).then_with(|| left.cmp(right)));

@@ -8,7 +8,7 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::output::Output;
-use crate::replay::{Phase, Progress};
+use repro_train::replay::{Phase, Progress};
 
 /// A bar of steps on a terminal; with `--verbose`, what each part of the replay took.
 pub struct Bar<'a> {

@@ -1,10 +1,12 @@
 //! Replays and calibrations as a person reads them.
 
-use crate::cli::columns::Columns;
-use crate::decimal::{format_float, grouped};
-use crate::outcome::Verdict;
-use crate::replay::{Allowed, Batches, Comparison, Divergence, Extent, Replay, Seen, Tolerance};
-use crate::report::{REPLAY_SCOPE, visible, wrap};
+use repro_exact::decimal::{format_float, grouped};
+use repro_report::Columns;
+use repro_report::outcome::Verdict;
+use repro_report::{REPLAY_SCOPE, visible, wrap};
+use repro_runs::replay::{
+    Allowed, Batches, Comparison, Divergence, Extent, Replay, Seen, Tolerance,
+};
 
 /// The significant digits of computed numbers.
 const DIGITS: usize = 10;

@@ -3,151 +3,78 @@
 use std::path::Path;
 
 use super::super::{BAD_NUMBER, BAD_USAGE, args};
-use crate::source::{Document, Kind, Node, Place, Refusal, Source, UNKNOWN_FIELD, WRONG_TYPE};
-use crate::stats::bootstrap::RESAMPLES;
-use crate::stats::power::{Goal, Sides};
-use crate::stats::proportion::{Proportion, mcnemar};
-use crate::stats::{Refused, Summary, mean};
+use repro_receipt::source::{
+    Document, Error, Kind, Location, Node, Source, UNKNOWN_FIELD, WRONG_TYPE,
+};
+use repro_stats::answers::{Arm, Asked};
+use repro_stats::bootstrap::RESAMPLES;
+use repro_stats::power::{Goal, Sides};
+use repro_stats::proportion::{Proportion, mcnemar};
+use repro_stats::{Refused, Summary};
 
 /// What a number looks like.
 const NUMBER: &str = "a number such as `1.65`, `-0.02` or `3e-4`";
 
-/// What is known of one arm.
-#[derive(Debug)]
-pub enum Arm {
-    /// Its values.
-    Values(Vec<f64>),
-    /// Only their summary.
-    Summary(Summary),
+/// Reads the arguments and the files they name.
+pub fn read(own: &args::Stats) -> Result<Asked, Error> {
+    let [a, b] = arms(own)?;
+    let level = share("--level", &own.level)?;
+    let power = share("--power", &own.power)?;
+    let goal = Goal::new(1.0 - level, power, Sides::Two);
+    let goal = goal.map_err(|_| {
+        bad("--power", "a power above 1 - level", format!("{power} at the level {level}"))
+    })?;
+    if !RESAMPLES.contains(&own.resamples) {
+        let (least, most) = (RESAMPLES.start(), RESAMPLES.end());
+        let expected = format!("a number from {least} to {most}");
+        return Err(bad("--resamples", expected, own.resamples.to_string()));
+    }
+    let read = |name, text: &Option<String>| text.as_ref().map(|text| number(name, text));
+    let asked = Asked {
+        a,
+        b,
+        proportions: own.counts.as_deref().map_or(Ok(Vec::new()), proportions)?,
+        discordant: own.paired_counts.as_deref().map(discordant).transpose()?,
+        p_values: own.p_values.as_deref().map_or(Ok(Vec::new()), p_values)?,
+        scores: own.scores.as_deref().map_or(Ok(Vec::new()), scores)?,
+        target: read("--target", &own.target).transpose()?,
+        margin: own.margin.as_deref().map(margin).transpose()?,
+        level,
+        goal,
+        power,
+        seed: own.seed,
+        resamples: own.resamples,
+    };
+    checked(asked)
 }
 
-impl Arm {
-    /// The values, where they are known.
-    pub fn values(&self) -> Option<&[f64]> {
-        match self {
-            Arm::Values(values) => Some(values),
-            Arm::Summary(_) => None,
-        }
-    }
-
-    /// The summary, where there is one.
-    pub fn summary(&self) -> Result<Summary, Refused> {
-        match self {
-            Arm::Values(values) => Summary::of(values),
-            Arm::Summary(summary) => Ok(*summary),
-        }
-    }
-
-    /// How many values there are.
-    pub fn count(&self) -> usize {
-        match self {
-            Arm::Values(values) => values.len(),
-            Arm::Summary(summary) => summary.n,
-        }
-    }
-
-    /// The mean, which one value has too.
-    pub fn mean(&self) -> Result<f64, Refused> {
-        match self {
-            Arm::Values(values) => mean(values),
-            Arm::Summary(summary) => Ok(summary.mean),
-        }
-    }
-}
-
-/// All that was asked.
-#[derive(Debug)]
-pub struct Asked {
-    /// The first arm.
-    pub a: Option<Arm>,
-    /// The second arm.
-    pub b: Option<Arm>,
-    /// One or two proportions.
-    pub proportions: Vec<Proportion>,
-    /// Discordant pairs: only the first succeeded, only the second.
-    pub discordant: Option<[u64; 2]>,
-    /// P-values of one family.
-    pub p_values: Vec<f64>,
-    /// Scores: a list of runs for each task.
-    pub scores: Vec<Vec<f64>>,
-    /// The null value of one list.
-    pub target: Option<f64>,
-    /// The margin of equivalence.
-    pub margin: Option<[f64; 2]>,
-    /// The level of every interval.
-    pub level: f64,
-    /// What a design is to achieve, at 1 - level.
-    pub goal: Goal,
-    /// The power of that goal.
-    pub power: f64,
-    /// The seed of every draw.
-    pub seed: u64,
-    /// How often is drawn.
-    pub resamples: usize,
-}
-
-impl Asked {
-    /// Reads the arguments and the files they name.
-    pub fn read(own: &args::Stats) -> Result<Self, Refusal> {
-        let [a, b] = arms(own)?;
-        let level = share("--level", &own.level)?;
-        let power = share("--power", &own.power)?;
-        let goal = Goal::new(1.0 - level, power, Sides::Two);
-        let goal = goal.map_err(|_| {
-            bad("--power", "a power above 1 - level", format!("{power} at the level {level}"))
-        })?;
-        if !RESAMPLES.contains(&own.resamples) {
-            let (least, most) = (RESAMPLES.start(), RESAMPLES.end());
-            let expected = format!("a number from {least} to {most}");
-            return Err(bad("--resamples", expected, own.resamples.to_string()));
-        }
-        let read = |name, text: &Option<String>| text.as_ref().map(|text| number(name, text));
-        let asked = Self {
-            a,
-            b,
-            proportions: own.counts.as_deref().map_or(Ok(Vec::new()), proportions)?,
-            discordant: own.paired_counts.as_deref().map(discordant).transpose()?,
-            p_values: own.p_values.as_deref().map_or(Ok(Vec::new()), p_values)?,
-            scores: own.scores.as_deref().map_or(Ok(Vec::new()), scores)?,
-            target: read("--target", &own.target).transpose()?,
-            margin: own.margin.as_deref().map(margin).transpose()?,
-            level,
-            goal,
-            power,
-            seed: own.seed,
-            resamples: own.resamples,
-        };
-        asked.checked()
-    }
-
-    /// Refuses options that nothing would answer to.
-    fn checked(self) -> Result<Self, Refusal> {
-        let alone = self.proportions.is_empty()
-            && self.discordant.is_none()
-            && self.p_values.is_empty()
-            && self.scores.is_empty();
-        if self.a.is_none() && alone {
-            let expected = "a file, `--a`, `--summary-a`, `--counts`, `--paired-counts`, `--p-values` \
+/// Refuses options that nothing would answer to.
+fn checked(asked: Asked) -> Result<Asked, Error> {
+    let alone = asked.proportions.is_empty()
+        && asked.discordant.is_none()
+        && asked.p_values.is_empty()
+        && asked.scores.is_empty();
+    if asked.a.is_none() && alone {
+        let expected = "a file, `--a`, `--summary-a`, `--counts`, `--paired-counts`, `--p-values` \
                             or `--scores`";
-            return Err(BAD_USAGE.at(Place::file("stats"), expected, "none"));
-        }
-        for (name, given) in
-            [("--target", self.target.is_some()), ("--margin", self.margin.is_some())]
-        {
-            if given && self.a.is_none() {
-                return Err(BAD_USAGE.at(Place::file(name), "values to compare with it", "none"));
-            }
-        }
-        Ok(self)
+        return Err(BAD_USAGE.at(Location::file("stats"), expected, "none"));
     }
+    for (name, given) in
+        [("--target", asked.target.is_some()), ("--margin", asked.margin.is_some())]
+    {
+        if given && asked.a.is_none() {
+            return Err(BAD_USAGE.at(Location::file(name), "values to compare with it", "none"));
+        }
+    }
+    Ok(asked)
 }
 
-fn bad(place: &str, expected: impl Into<String>, found: impl Into<String>) -> Refusal {
-    BAD_NUMBER.at(Place::file(place), expected, found)
+fn bad(place: &str, expected: impl Into<String>, found: impl Into<String>) -> Error {
+    BAD_NUMBER.at(Location::file(place), expected, found)
 }
 
 /// Both arms from a file, lists or summaries; a second one needs a first.
-fn arms(own: &args::Stats) -> Result<[Option<Arm>; 2], Refusal> {
+fn arms(own: &args::Stats) -> Result<[Option<Arm>; 2], Error> {
     if let Some(file) = &own.file {
         let lists = columns(file, &own.column)?;
         return Ok(lists.map(|list| list.map(Arm::Values)));
@@ -162,7 +89,7 @@ fn arms(own: &args::Stats) -> Result<[Option<Arm>; 2], Refusal> {
     let a = arm(("--a", &own.a), ("--summary-a", &own.summary_a))?;
     let b = arm(("--b", &own.b), ("--summary-b", &own.summary_b))?;
     if a.is_none() && b.is_some() {
-        return Err(BAD_USAGE.at(Place::file("--a"), "a first list beside the second", "none"));
+        return Err(BAD_USAGE.at(Location::file("--a"), "a first list beside the second", "none"));
     }
     Ok([a, b])
 }
@@ -179,16 +106,16 @@ fn decimal(text: &str) -> Result<f64, (&'static str, String)> {
     }
 }
 
-fn number(place: &str, text: &str) -> Result<f64, Refusal> {
+fn number(place: &str, text: &str) -> Result<f64, Error> {
     decimal(text.trim()).map_err(|(expected, found)| bad(place, expected, found))
 }
 
 /// Numbers between commas. Digits that look like one number with a decimal comma are refused.
-fn list(place: &str, text: &str) -> Result<Vec<f64>, Refusal> {
+fn list(place: &str, text: &str) -> Result<Vec<f64>, Error> {
     let items: Vec<_> = text.split(',').collect();
     if decimal_commas(&items) {
-        let refusal = bad(place, "decimal points, and commas between values", format!("`{text}`"));
-        return Err(refusal.way_out(
+        let error = bad(place, "decimal points, and commas between values", format!("`{text}`"));
+        return Err(error.help(
             "write `1.65` for a decimal; for whole numbers put a space behind each comma, as in `\"1, 65\"`",
         ));
     }
@@ -225,7 +152,7 @@ fn decimal_commas(items: &[&str]) -> bool {
 }
 
 /// `MEAN,SD,N`.
-fn summary(place: &str, text: &str) -> Result<Summary, Refusal> {
+fn summary(place: &str, text: &str) -> Result<Summary, Error> {
     let expected = "`MEAN,SD,N`: a mean, a standard deviation from 0 up, and a count from 2 up";
     let wrong = || bad(place, expected, format!("`{text}`"));
     let items: Vec<_> = text.split(',').map(str::trim).collect();
@@ -239,7 +166,7 @@ fn summary(place: &str, text: &str) -> Result<Summary, Refusal> {
 }
 
 /// A probability strictly between 0 and 1.
-fn share(place: &str, text: &str) -> Result<f64, Refusal> {
+fn share(place: &str, text: &str) -> Result<f64, Error> {
     let value = number(place, text)?;
     if value > 0.0 && value < 1.0 {
         return Ok(value);
@@ -248,7 +175,7 @@ fn share(place: &str, text: &str) -> Result<f64, Refusal> {
 }
 
 /// `LOW..HIGH`.
-fn margin(text: &str) -> Result<[f64; 2], Refusal> {
+fn margin(text: &str) -> Result<[f64; 2], Error> {
     let wrong =
         || bad("--margin", "`LOW..HIGH` with a lower and a higher number", format!("`{text}`"));
     let (low, high) = text.split_once("..").ok_or_else(wrong)?;
@@ -257,7 +184,7 @@ fn margin(text: &str) -> Result<[f64; 2], Refusal> {
 }
 
 /// `K/N` or `K/N,K/N`.
-fn proportions(text: &str) -> Result<Vec<Proportion>, Refusal> {
+fn proportions(text: &str) -> Result<Vec<Proportion>, Error> {
     let wrong = || bad("--counts", "`SUCCESSES/TRIALS`, one or two of them", format!("`{text}`"));
     let one = |item: &str| {
         let (successes, trials) = item.split_once('/').ok_or_else(wrong)?;
@@ -272,7 +199,7 @@ fn proportions(text: &str) -> Result<Vec<Proportion>, Refusal> {
 }
 
 /// `B,C`.
-fn discordant(text: &str) -> Result<[u64; 2], Refusal> {
+fn discordant(text: &str) -> Result<[u64; 2], Error> {
     let place = "--paired-counts";
     let wrong = || bad(place, "`B,C`: two counts from 0 up", format!("`{text}`"));
     let (b, c) = text.split_once(',').ok_or_else(wrong)?;
@@ -286,7 +213,7 @@ fn discordant(text: &str) -> Result<[u64; 2], Refusal> {
     }
 }
 
-fn p_values(text: &str) -> Result<Vec<f64>, Refusal> {
+fn p_values(text: &str) -> Result<Vec<f64>, Error> {
     let values = list("--p-values", text)?;
     match values.iter().find(|value| !(0.0..=1.0).contains(*value)) {
         None => Ok(values),
@@ -294,12 +221,12 @@ fn p_values(text: &str) -> Result<Vec<f64>, Refusal> {
     }
 }
 
-fn load(path: &Path) -> Result<Document, Refusal> {
+fn load(path: &Path) -> Result<Document, Error> {
     Document::parse(Source::load(path, path.display().to_string())?)
 }
 
 /// Both lists of a file: its columns `a` and `b`, or those that are named.
-fn columns(path: &Path, names: &[String]) -> Result<[Option<Vec<f64>>; 2], Refusal> {
+fn columns(path: &Path, names: &[String]) -> Result<[Option<Vec<f64>>; 2], Error> {
     let document = load(path)?;
     let root = document.root();
     let names: Vec<&str> = match names {
@@ -308,15 +235,15 @@ fn columns(path: &Path, names: &[String]) -> Result<[Option<Vec<f64>>; 2], Refus
             // A column of another name may be a list that was meant to be read.
             if let Some(other) = all.iter().find(|name| !["a", "b"].contains(*name)) {
                 let found = format!("`{other}`");
-                let refusal = UNKNOWN_FIELD.at(root.place(), "the columns `a` and `b`", found);
-                return Err(refusal.way_out("name the columns with `--column NAME`, once or twice"));
+                let error = UNKNOWN_FIELD.at(root.place(), "the columns `a` and `b`", found);
+                return Err(error.help("name the columns with `--column NAME`, once or twice"));
             }
             ["a", "b"].into_iter().filter(|name| *name == "a" || all.contains(name)).collect()
         }
         [_] | [_, _] => names.iter().map(String::as_str).collect(),
         more => {
             let found = more.len().to_string();
-            return Err(BAD_USAGE.at(Place::file("--column"), "one or two columns", found));
+            return Err(BAD_USAGE.at(Location::file("--column"), "one or two columns", found));
         }
     };
     let mut lists = names.into_iter().map(|name| column(root, name));
@@ -324,7 +251,7 @@ fn columns(path: &Path, names: &[String]) -> Result<[Option<Vec<f64>>; 2], Refus
 }
 
 /// The runs of every task: all columns of a file.
-fn scores(path: &Path) -> Result<Vec<Vec<f64>>, Refusal> {
+fn scores(path: &Path) -> Result<Vec<Vec<f64>>, Error> {
     let document = load(path)?;
     let root = document.root();
     let names = column_names(root)?;
@@ -337,7 +264,7 @@ fn scores(path: &Path) -> Result<Vec<Vec<f64>>, Refusal> {
 }
 
 /// The names of the columns: the keys of a JSON table of lists, or of the first row of a list of rows.
-fn column_names(root: Node<'_>) -> Result<Vec<&str>, Refusal> {
+fn column_names(root: Node<'_>) -> Result<Vec<&str>, Error> {
     let keyed = match &root.value().kind {
         Kind::Array(_) => root.items()?.next(),
         _ => Some(root),
@@ -349,7 +276,7 @@ fn column_names(root: Node<'_>) -> Result<Vec<&str>, Refusal> {
 }
 
 /// The numbers of one column; a shorter column of a CSV ends in empty cells.
-fn column(root: Node<'_>, name: &str) -> Result<Vec<f64>, Refusal> {
+fn column(root: Node<'_>, name: &str) -> Result<Vec<f64>, Error> {
     let cells: Vec<_> = match &root.value().kind {
         Kind::Array(_) => root.items()?.map(|row| row.required(name)).collect::<Result<_, _>>()?,
         _ => root.required(name)?.items()?.collect(),
@@ -367,7 +294,7 @@ fn column(root: Node<'_>, name: &str) -> Result<Vec<f64>, Refusal> {
 }
 
 /// A number of a file; only CSV writes them as text.
-fn number_in(cell: Node<'_>) -> Result<f64, Refusal> {
+fn number_in(cell: Node<'_>) -> Result<f64, Error> {
     let csv = cell.document().source.name().ends_with(".csv");
     let text = match &cell.value().kind {
         Kind::Text(text) if csv => text,

@@ -1,6 +1,5 @@
 //! `repro stats`.
 
-mod answers;
 mod input;
 mod text;
 
@@ -8,10 +7,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::output::Output;
 use super::{Answer as Status, args};
-use crate::decimal::format_float;
-use crate::outcome::ExitStatus;
-use answers::{Answer, Entry, Field, answers};
-use input::Asked;
+use repro_exact::decimal::format_float;
+use repro_report::outcome::ExitStatus;
+use repro_stats::answers::{Answer, Asked, Entry, Field, answers};
 
 /// The schema of all that this command prints as JSON.
 pub const SCHEMA: &str = "repro.stats/1";
@@ -21,7 +19,7 @@ const DIGITS: usize = 10;
 /// Runs the command: all numbers are read, or nothing is computed.
 pub fn run(own: &args::Stats, output: &Output) -> Status {
     let json = output.wants_json()?;
-    let asked = Asked::read(own).map_err(|refusal| vec![refusal])?;
+    let asked = input::read(own).map_err(|error| vec![error])?;
     let entries = answers(&asked);
     if json {
         output.print_json(&document(&asked, &entries));

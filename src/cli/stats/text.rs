@@ -1,10 +1,9 @@
 //! The answers for people: what matters most first, a table for each kind of answer.
 
-use super::answers::{Answer, Entry, Field, NO_TARGET, POWER_METHOD};
-use super::input::Asked;
-use crate::cli::columns::{Columns, paragraph};
-use crate::decimal::format_float;
-use crate::report::wrap;
+use repro_exact::decimal::format_float;
+use repro_report::wrap;
+use repro_report::{Columns, paragraph};
+use repro_stats::answers::{Answer, Asked, Entry, Field, NO_TARGET, POWER_METHOD};
 
 /// The significant digits that people see.
 const DIGITS: usize = 6;

@@ -10,14 +10,14 @@ use serde_json::json;
 
 use super::Answer;
 use super::args;
-use super::columns::Columns;
 use super::output::Output;
 use super::replay::instructions;
-use crate::decimal::grouped;
-use crate::outcome::ExitStatus;
-use crate::source::{Document, Refusal, Source};
-use crate::study::{PlannedRun, Study};
-use crate::train::campaign::{Campaign, Outcome};
+use repro_exact::decimal::grouped;
+use repro_receipt::source::{Document, Error, Source};
+use repro_report::Columns;
+use repro_report::outcome::ExitStatus;
+use repro_runs::study::{PlannedRun, Study};
+use repro_train::campaign::{Campaign, Outcome};
 use watching::Watching;
 
 /// The schema of the lines on standard output.
@@ -27,21 +27,10 @@ const SAVE_EVERY: Duration = Duration::from_secs(30);
 /// The decimals of losses in tables.
 const DECIMALS: usize = 4;
 
-/// What stands under the options.
-pub const HELP: &str = "\
-Each run becomes a bundle `DIR/<run>` that `repro verify` accepts. Runs that tune the learning rate come
-first; the others train at the rates that these choose. Stopped at any instant, also by SIGKILL, the same
-command goes on where it was and ends with the same bytes, wall-clock times apart. Instructions, threads
-and jobs change the speed and nothing else. Commit the study first: receipts name its commit.
-
-With --format json standard output carries one event a line, `repro.train/1`.
-Exit status: 0 where every run has its bundle, 4 where one stopped or could not begin, 2 where the study or
-its data were refused or the usage was bad.";
-
 /// Runs the command.
 pub fn run(own: &args::Train, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
-    let one = |refusal: Refusal| vec![refusal];
+    let one = |error: Error| vec![error];
     let shown = own.study.display().to_string();
     let source = Source::load(&own.study, shown.as_str()).map_err(one)?;
     let study = Study::parse(Document::parse_toml(source).map_err(one)?).map_err(one)?;
@@ -77,9 +66,9 @@ pub fn run(own: &args::Train, output: &Output) -> Answer {
     }
     // With JSON the events have said why a run stopped; people are told again, below the progress.
     let stopped = outcomes.iter().filter_map(|outcome| outcome.result.as_ref().err());
-    let refusals: Vec<_> = stopped.chain(&left).collect();
-    refusals.iter().for_each(|refusal| output.complain(refusal));
-    Ok(if refusals.is_empty() { ExitStatus::Verified } else { ExitStatus::NotRun })
+    let errors: Vec<_> = stopped.chain(&left).collect();
+    errors.iter().for_each(|error| output.complain(error));
+    Ok(if errors.is_empty() { ExitStatus::Verified } else { ExitStatus::NotRun })
 }
 
 /// Runs side by side, and threads of each: single threads use cores best.
@@ -136,8 +125,8 @@ fn table(outcomes: &[Outcome], width: usize) -> String {
                 let state = if finished.anew { "trained" } else { "was there" };
                 [steps, decimals(finished.loss), decimals(finished.bits_per_byte), state.to_owned()]
             }
-            Err(refusal) => {
-                [steps, "-".to_owned(), "-".to_owned(), format!("stopped: {}", refusal.code.id)]
+            Err(error) => {
+                [steps, "-".to_owned(), "-".to_owned(), format!("stopped: {}", error.code.id)]
             }
         };
         table.row(&run.id, cells.to_vec());

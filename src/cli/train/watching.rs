@@ -11,8 +11,8 @@ use serde_json::{Value as Json, json};
 
 use super::SCHEMA;
 use crate::cli::output::Output;
-use crate::decimal::grouped;
-use crate::train::progress::{News, Watcher};
+use repro_exact::decimal::grouped;
+use repro_train::progress::{News, Watcher};
 
 /// How often plain lines say where a run is.
 const LINE_EVERY: Duration = Duration::from_secs(20);
@@ -154,7 +154,7 @@ impl Watcher for Watching<'_> {
             News::Noted(text) => self.say(&format!("{run}: {text}")),
             News::Finished { digest, anew: true } => self.over(run, &digest.prefixed()),
             News::Finished { anew: false, .. } => self.over(run, "was there"),
-            News::Stopped(refusal) => self.over(run, &format!("stopped: {}", refusal.code.meaning)),
+            News::Stopped(error) => self.over(run, &format!("stopped: {}", error.code.meaning)),
         }
     }
 }
@@ -174,8 +174,8 @@ fn event(run: &str, news: &News<'_>) -> Option<Json> {
         News::Finished { digest, anew } => {
             json!({"event": "finished", "digest": digest.prefixed(), "anew": anew})
         }
-        News::Stopped(refusal) => json!({"event": "stopped", "code": refusal.code.id,
-            "message": refusal.to_string()}),
+        News::Stopped(error) => json!({"event": "stopped", "code": error.code.id,
+            "message": error.to_string()}),
     };
     if let Json::Object(event) = &mut event {
         event.insert("schema".to_owned(), SCHEMA.into());
@@ -211,7 +211,7 @@ fn write_line(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digest;
+    use repro_receipt::digest::Digest;
 
     #[test]
     fn events_are_plain_objects() {

@@ -6,8 +6,8 @@ use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
 use super::register::{Plain, Register};
 use super::{BLOCK, Matrix, pack};
-use crate::portable::isa::Level;
-use crate::portable::{Isa, Real, buffer};
+use crate::isa::Level;
+use crate::{Isa, Real, buffer};
 
 /// Rows of the left side that are worked on before going back to the first column: whole tiles of any
 /// height.
@@ -51,7 +51,7 @@ macro_rules! tiles {
     (@each $name:ident, ($($arg:ident: $ty:ty),*), $function:ident,
         $number:ty, $plain:tt, $avx2:tt, $avx512:tt, $doc:literal) => {
         #[doc = $doc]
-        pub(in crate::portable) fn $name(isa: Isa, $($arg: $ty),*) {
+        pub(in crate) fn $name(isa: Isa, $($arg: $ty),*) {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             fn avx2($($arg: $ty),*) {
@@ -113,7 +113,7 @@ unsafe fn multiply<T: Real, V: Register<T>, const M: usize>(job: Job<'_, T>) {
                 let panel = (j0 / width * depth + from + k0) * width;
                 let panel = &panels[panel..][..part.columns * width];
                 let n = width.min(columns - j0);
-                let mut place = Place { c, stride, add, first: k0 == 0, row: i0, column: j0, n };
+                let mut place = Corner { c, stride, add, first: k0 == 0, row: i0, column: j0, n };
                 left.at = 0;
                 while left.at < part.rows {
                     let rest = part.rows - left.at;
@@ -149,7 +149,7 @@ struct Left<'a, T> {
 }
 
 /// Where sums go.
-struct Place<'a, T> {
+struct Corner<'a, T> {
     c: &'a mut [T],
     stride: usize,
     add: Option<Matrix<'a, T>>,
@@ -168,7 +168,7 @@ struct Place<'a, T> {
 unsafe fn tile<T: Real, V: Register<T>, const R: usize, const M: usize, const P: usize>(
     left: Left<'_, T>,
     panel: &[T],
-    place: &mut Place<'_, T>,
+    place: &mut Corner<'_, T>,
 ) -> usize {
     // SAFETY: the caller has the instructions.
     let mut sums = [[unsafe { V::all(T::ZERO) }; P]; R];
@@ -233,7 +233,7 @@ unsafe fn step<T: Real, V: Register<T>, const R: usize, const P: usize>(
     }
 }
 
-impl<T: Real> Place<'_, T> {
+impl<T: Real> Corner<'_, T> {
     /// Brings nearer what sums are added to.
     ///
     /// # Safety

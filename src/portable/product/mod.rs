@@ -212,7 +212,7 @@ fn share(rows: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::portable::isa::Isa;
+    use crate::isa::Isa;
 
     /// Numbers of mixed size and sign.
     fn numbers(count: usize, seed: u32) -> Vec<f32> {

@@ -2,7 +2,7 @@
 
 use super::Matrix;
 use super::register::{Register, SQUARE};
-use crate::portable::Real;
+use crate::Real;
 
 /// Rows or columns that are copied before going on to the next panel, so that few pages are in use.
 const STEP: usize = 16;

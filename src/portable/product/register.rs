@@ -3,7 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-use crate::portable::Real;
+use crate::Real;
 
 /// Numbers that are added and multiplied together.
 ///

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::split::Split;
 use super::{OTHER_TEXT, Overlap, Tokenizer, Tokens, UNKNOWN_VALUE, documents};
-use crate::digest::{Digest, Hasher};
 use crate::language::Language;
-use crate::source::{Node, Refusal};
+use repro_receipt::digest::{Digest, Hasher};
+use repro_receipt::source::{Error, Node};
 
 /// The fields of the table `data` under every source.
 const FIELDS: [&str; 3] = ["name", "source", "tokenizer"];
@@ -74,7 +74,7 @@ pub struct Corpus {
 
 impl Corpus {
     /// Loads the corpus that the table `data` describes; paths begin at `base`.
-    pub fn load(data: Node, base: &Path) -> Result<Self, Refusal> {
+    pub fn load(data: Node, base: &Path) -> Result<Self, Error> {
         let source = data.required("source")?;
         let Texts { split, sha256, floor } = match source.text()? {
             "text" => {
@@ -165,7 +165,7 @@ struct Texts {
 }
 
 /// Refuses fields of `data` that are neither in [`FIELDS`] nor in `more`.
-fn known(data: Node, more: &[&[&str]]) -> Result<(), Refusal> {
+fn known(data: Node, more: &[&[&str]]) -> Result<(), Error> {
     data.only(&[&[FIELDS.as_slice()], more].concat().concat())
 }
 
@@ -173,8 +173,8 @@ fn known(data: Node, more: &[&[&str]]) -> Result<(), Refusal> {
 fn of_file(
     data: Node,
     base: &Path,
-    documents_of: impl Fn(Node, &str, &[u8]) -> Result<Vec<String>, Refusal>,
-) -> Result<Texts, Refusal> {
+    documents_of: impl Fn(Node, &str, &[u8]) -> Result<Vec<String>, Error>,
+) -> Result<Texts, Error> {
     let name = data.required("file")?.text()?;
     let bytes = documents::read(&base.join(name), name, documents::TEXT_CAP)?;
     let digest = Digest::of(&bytes);
@@ -190,7 +190,7 @@ fn of_file(
 
 /// Documents of the embedded language: each part is a stream of its own, generated until it has the
 /// bytes that are asked for.
-fn of_language(data: Node) -> Result<Texts, Refusal> {
+fn of_language(data: Node) -> Result<Texts, Error> {
     let language = Language::new(data.required("seed")?.integer()?);
     let size = |name: &str| {
         let table = data.required(name)?;
@@ -223,7 +223,7 @@ fn of_language(data: Node) -> Result<Texts, Refusal> {
 }
 
 /// The tokens of documents in a row, and at which each begins.
-fn tokens(tokenizer: &Tokenizer, documents: &[String]) -> Result<(Tokens, Vec<usize>), Refusal> {
+fn tokens(tokenizer: &Tokenizer, documents: &[String]) -> Result<(Tokens, Vec<usize>), Error> {
     let mut row = tokenizer.encode_narrow("")?;
     let mut starts = Vec::with_capacity(documents.len());
     for document in documents {
@@ -233,10 +233,10 @@ fn tokens(tokenizer: &Tokenizer, documents: &[String]) -> Result<(Tokens, Vec<us
     Ok((row, starts))
 }
 
-fn held_out(tokenizer: &Tokenizer, texts: Vec<String>) -> Result<(Vec<Document>, Part), Refusal> {
+fn held_out(tokenizer: &Tokenizer, texts: Vec<String>) -> Result<(Vec<Document>, Part), Error> {
     let sha256 = digest(&texts);
     let document = |text: String| Ok(Document { tokens: tokenizer.encode(&text)?, text });
-    let documents: Vec<_> = texts.into_iter().map(document).collect::<Result<_, Refusal>>()?;
+    let documents: Vec<_> = texts.into_iter().map(document).collect::<Result<_, Error>>()?;
     let part = Part {
         documents: documents.len(),
         bytes: documents.iter().map(|document| document.text.len()).sum(),

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::{TOO_LARGE, UNKNOWN_VALUE};
-use crate::source::{self, Node, Place, Refusal, Source};
+use repro_receipt::source::{self, Error, Location, Node, Source};
 
 /// The largest text that is read.
 pub(super) const TEXT_CAP: u64 = 4 << 30;
@@ -32,9 +32,9 @@ impl Cut<'_> {
 }
 
 /// The bytes of the file at `path`, called `name` in messages, if they are no more than `cap`.
-pub(super) fn read(path: &Path, name: &str, cap: u64) -> Result<Vec<u8>, Refusal> {
+pub(super) fn read(path: &Path, name: &str, cap: u64) -> Result<Vec<u8>, Error> {
     let unreadable = |error: std::io::Error| {
-        source::UNREADABLE.at(Place::file(name), "a readable file", error.to_string())
+        source::UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
     };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
@@ -42,25 +42,21 @@ pub(super) fn read(path: &Path, name: &str, cap: u64) -> Result<Vec<u8>, Refusal
     file.take(cap + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > cap {
         let expected = format!("at most {cap} bytes");
-        return Err(TOO_LARGE.at(Place::file(name), expected, "more"));
+        return Err(TOO_LARGE.at(Location::file(name), expected, "more"));
     }
     Ok(bytes)
 }
 
 /// The bytes as text.
-fn text<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Refusal> {
+fn text<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Error> {
     std::str::from_utf8(bytes).map_err(|error| {
         let found = format!("an invalid byte at offset {}", error.valid_up_to());
-        source::NOT_UTF8.at(Place::file(name), "UTF-8", found)
+        source::NOT_UTF8.at(Location::file(name), "UTF-8", found)
     })
 }
 
 /// The documents of a text file, as the field `documents` of the table `data` says.
-pub(super) fn of_text(
-    data: Node,
-    name: &str,
-    bytes_of_file: &[u8],
-) -> Result<Vec<String>, Refusal> {
+pub(super) fn of_text(data: Node, name: &str, bytes_of_file: &[u8]) -> Result<Vec<String>, Error> {
     let node = data.required("documents")?;
     node.only(&["separator", "bytes"])?;
     let separator = node.get("separator").map(Node::text).transpose()?;
@@ -100,7 +96,7 @@ fn finish(mut document: String, documents: &mut Vec<String>) {
 }
 
 /// The documents of a file of JSON lines: the field `field` (of the table `data`) of each line.
-pub(super) fn of_lines(data: Node, name: &str, bytes: &[u8]) -> Result<Vec<String>, Refusal> {
+pub(super) fn of_lines(data: Node, name: &str, bytes: &[u8]) -> Result<Vec<String>, Error> {
     let field = data.required("field")?.text()?;
     let mut documents = Vec::new();
     for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
@@ -109,16 +105,16 @@ pub(super) fn of_lines(data: Node, name: &str, bytes: &[u8]) -> Result<Vec<Strin
         }
         let of_line = |line: &[u8]| {
             let document = source::Document::parse_json(Source::new(name, line.to_vec())?)?;
-            Ok::<_, Refusal>(document.root().required(field)?.text()?.to_owned())
+            Ok::<_, Error>(document.root().required(field)?.text()?.to_owned())
         };
-        let document = of_line(line).map_err(|refusal: Refusal| {
+        let document = of_line(line).map_err(|error: Error| {
             // The place counts lines within the line that was parsed.
-            let place = Place {
+            let place = Location {
                 line: number + 1,
-                column: refusal.place.column.max(1),
-                ..refusal.place.clone()
+                column: error.place.column.max(1),
+                ..error.place.clone()
             };
-            refusal.moved(place)
+            error.moved(place)
         })?;
         finish(document, &mut documents);
     }
@@ -128,7 +124,7 @@ pub(super) fn of_lines(data: Node, name: &str, bytes: &[u8]) -> Result<Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Document, Source};
+    use repro_receipt::source::{Document, Source};
 
     fn data(text: &str) -> Document {
         Document::parse_toml(Source::new("study.toml", text.into()).unwrap()).unwrap()

@@ -14,7 +14,7 @@
 //! split_seed = 1
 //! validation = { share = 0.1, bytes = 400_000 }   # whole documents until both are reached; the defaults
 //! development = { share = 0.05, bytes = 200_000 } # the same
-//! tokenizer = "bytes"                        # or the path of a `tokenizer.json`
+//! tokenizer = "bytes"                        # or, with the feature `tokenizers`, the path of a `tokenizer.json`
 //! ```
 //!
 //! With `source = "jsonl"` the field named by `field` of each line is a document. With
@@ -38,7 +38,7 @@ pub use reuse::Reuse;
 pub use tokenizer::Tokenizer;
 pub use tokens::Tokens;
 
-use crate::source::codes;
+use repro_receipt::source::codes;
 
 codes! {
     UNKNOWN_VALUE = "data::unknown-value", "a field of the data has a value that is not known", "write one of the values that are named";
@@ -48,6 +48,7 @@ codes! {
     CONTEXT_TOO_LONG = "data::context-too-long", "the context is longer than the data", "shorten `seq_len` or use a longer text";
     TOO_FEW_TOKENS = "data::too-few-tokens", "the training text has fewer tokens than the run asks for", "use a longer text, a shorter run, or another form of reuse";
     BAD_TOKENIZER = "data::bad-tokenizer", "a tokenizer cannot be used", "check that the file is a whole `tokenizer.json`";
+    NO_FILES = "data::no-tokenizer-files", "this program was built without `tokenizer.json` files", "build it with `--features tokenizers`, or write `bytes`";
     UNKNOWN_BYTES = "data::unknown-bytes", "it is not known which bytes the tokens of a tokenizer stand for", "use a byte-level tokenizer, one with byte fallback, or `bytes`";
     NOT_ROUND_TRIP = "data::not-round-trip", "the tokens of a text do not spell the text", "use a tokenizer that changes nothing, or `bytes`";
     VOCABULARY = "data::vocabulary", "the model has fewer token numbers than the tokenizer", "set `vocab_size` to the tokenizer's";

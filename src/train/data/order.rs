@@ -8,8 +8,8 @@
 //! all epochs in a row; a batch may lie on both sides of the end of an epoch.
 
 use super::{CONTEXT_TOO_LONG, Corpus, Reuse, TOO_FEW_TOKENS, Tokens};
-use crate::rng::Rng;
-use crate::source::{Node, Refusal};
+use repro_receipt::source::{Error, Node};
+use repro_stats::rng::Rng;
 
 /// Which windows of the training tokens each step reads.
 #[derive(Debug, Clone)]
@@ -45,10 +45,10 @@ impl Order {
 
     /// The order of a run, from its `config.json`: `seq_len`, `batch_size`, `steps`, `seed_data`,
     /// `reuse`, and `unique_tokens` and `max_epochs` where they are given.
-    pub fn read(config: Node, corpus: &Corpus) -> Result<Self, Refusal> {
+    pub fn read(config: Node, corpus: &Corpus) -> Result<Self, Error> {
         let whole = |key: &str| {
             let node = config.required(key)?;
-            Ok::<_, Refusal>(usize::try_from(node.integer()?).unwrap_or(usize::MAX))
+            Ok::<_, Error>(usize::try_from(node.integer()?).unwrap_or(usize::MAX))
         };
         let (length, batch, steps) = (whole("seq_len")?, whole("batch_size")?, whole("steps")?);
         let run = length.saturating_mul(batch).saturating_mul(steps);
@@ -94,7 +94,7 @@ impl Order {
     fn window(&mut self, epoch: u64, place: u64) -> usize {
         if self.epoch.as_ref().is_none_or(|(known, _)| *known != epoch) {
             let mut rng = Rng::new(self.seed, &format!("data epoch {epoch}"));
-            self.epoch = Some((epoch, permutation(&mut rng, self.windows)));
+            self.epoch = Some((epoch, rng.permutation(self.windows)));
         }
         let permuted = self.epoch.as_ref().and_then(|(_, windows)| windows.get(place as usize));
         permuted.map_or(0, |&window| window as usize)
@@ -137,15 +137,6 @@ impl Order {
         }
         Unique { tokens: seen * self.length as u64, bytes }
     }
-}
-
-/// A permutation of the numbers below `count`, each equally likely.
-pub(super) fn permutation(rng: &mut Rng, count: usize) -> Vec<u32> {
-    let mut numbers: Vec<u32> = (0..count).map(|number| number as u32).collect();
-    for last in (1..numbers.len()).rev() {
-        numbers.swap(last, rng.below(last as u64 + 1) as usize);
-    }
-    numbers
 }
 
 #[cfg(test)]
@@ -207,18 +198,5 @@ mod tests {
         assert_eq!(Order::new(11, 10, 1, 1).unwrap().windows(), 1);
         assert!(Order::new(11, 0, 1, 1).is_none());
         assert!(Order::new(11, 10, 0, 1).is_none());
-    }
-
-    #[test]
-    fn permutations_are_equally_likely() {
-        let mut rng = Rng::new(5, "permutations");
-        let mut counts = std::collections::BTreeMap::new();
-        for _ in 0..24_000 {
-            *counts.entry(permutation(&mut rng, 4)).or_insert(0_u32) += 1;
-        }
-        // 24 counts of mean 1000: chi-squared with 23 degrees of freedom is below 49.7 in 99.9%.
-        assert_eq!(counts.len(), 24);
-        let chi: f64 = counts.values().map(|&n| (f64::from(n) - 1e3).powi(2) / 1e3).sum();
-        assert!(chi < 49.7, "{chi}");
     }
 }

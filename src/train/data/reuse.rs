@@ -1,7 +1,7 @@
 //! How much of the training text a run may read, and how often.
 
 use super::{TOO_FEW_TOKENS, UNKNOWN_VALUE};
-use crate::source::{Node, Refusal};
+use repro_receipt::source::{Error, Node};
 
 /// The form of data reuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Reuse {
 
 impl Reuse {
     /// The field `reuse` of a run's configuration.
-    pub fn read(config: Node) -> Result<Self, Refusal> {
+    pub fn read(config: Node) -> Result<Self, Error> {
         let node = config.required("reuse")?;
         match node.text()? {
             "strict" => Ok(Self::Strict),
@@ -39,7 +39,7 @@ impl Reuse {
         train: usize,
         run: usize,
         length: usize,
-    ) -> Result<usize, Refusal> {
+    ) -> Result<usize, Error> {
         let fixed = config.get("unique_tokens");
         let (node, wanted) = match (self, fixed) {
             (Self::Strict, None) => return Ok(train),

@@ -5,9 +5,8 @@
 //! same way; the rest is trained on, in that order.
 
 use super::TOO_LITTLE_TEXT;
-use super::order::permutation;
-use crate::rng::Rng;
-use crate::source::{Node, Refusal};
+use repro_receipt::source::{Error, Node};
+use repro_stats::rng::Rng;
 
 /// How much text a part gets: at least this share of all bytes, and at least this many.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,7 +20,7 @@ const VALIDATION: Least = Least { share: 0.1, bytes: 400_000 };
 const DEVELOPMENT: Least = Least { share: 0.05, bytes: 200_000 };
 
 impl Least {
-    fn read(data: Node, key: &str, default: Self) -> Result<Self, Refusal> {
+    fn read(data: Node, key: &str, default: Self) -> Result<Self, Error> {
         let Some(node) = data.get(key) else { return Ok(default) };
         node.only(&["share", "bytes"])?;
         let bytes = node.get("bytes").map_or(Ok(default.bytes as u64), Node::integer)?;
@@ -55,14 +54,15 @@ pub struct Split {
 
 impl Split {
     /// Splits the documents as the table `data` says.
-    pub fn draw(data: Node, documents: Vec<String>) -> Result<Self, Refusal> {
+    pub fn draw(data: Node, documents: Vec<String>) -> Result<Self, Error> {
         let total = documents.iter().map(String::len).sum();
         let validation = Least::read(data, "validation", VALIDATION)?.of(total);
         let development = Least::read(data, "development", DEVELOPMENT)?.of(total);
         let mut rng = Rng::new(data.required("split_seed")?.integer()?, "split");
         let count = documents.len();
         let mut documents: Vec<_> = documents.into_iter().map(Some).collect();
-        let mut order = permutation(&mut rng, count)
+        let mut order = rng
+            .permutation(count)
             .into_iter()
             .filter_map(|number| documents.get_mut(number as usize).and_then(Option::take));
         let mut part = |least: usize| {
@@ -94,9 +94,9 @@ impl Split {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Document, Source};
+    use repro_receipt::source::{Document, Source};
 
-    fn split(table: &str, documents: &[String]) -> Result<Split, Refusal> {
+    fn split(table: &str, documents: &[String]) -> Result<Split, Error> {
         let source = Source::new("study.toml", table.into()).unwrap();
         Split::draw(Document::parse_toml(source).unwrap().root(), documents.to_vec())
     }

@@ -10,9 +10,9 @@ mod training;
 
 use std::fmt::Write;
 
-use crate::digest::Hasher;
-use crate::portable::Isa;
-use crate::rng::Rng;
+use repro_portable::Isa;
+use repro_receipt::digest::Hasher;
+use repro_stats::rng::Rng;
 
 pub use training::{BALANCED, DENSE, MIXTURE, Rehearsal};
 

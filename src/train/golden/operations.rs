@@ -1,10 +1,10 @@
 //! Operations of a model, forward and backward, on more rows than one sum takes and widths that no
 //! vector divides.
 
-use crate::portable::adamw::{self, Update};
-use crate::portable::mixture::Arrangement;
-use crate::portable::router::{Coefficients, Gate, Router};
-use crate::portable::{Attention, Isa, Real, cross_entropy, norm, swiglu};
+use repro_portable::adamw::{self, Update};
+use repro_portable::mixture::Arrangement;
+use repro_portable::router::{Coefficients, Gate, Router};
+use repro_portable::{Attention, Isa, Real, cross_entropy, norm, swiglu};
 
 use super::{Bits, Case, numbers};
 

@@ -1,6 +1,6 @@
 //! Products: every remainder of tiles, several blocks of k, and numbers that underflow.
 
-use crate::portable::{Isa, Matrix, product};
+use repro_portable::{Isa, Matrix, product};
 
 use super::{Bits, Case, numbers};
 

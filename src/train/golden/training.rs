@@ -4,11 +4,11 @@
 use serde_json::{Map, Value as Json};
 
 use super::{Bits, Case};
-use crate::portable::Isa;
-use crate::rng::Rng;
-use crate::source::{Document, Refusal, Source};
-use crate::train::Recipe;
-use crate::train::learner::{Learner, Stepped};
+use crate::Recipe;
+use crate::learner::{Learner, Stepped};
+use repro_portable::Isa;
+use repro_receipt::source::{Document, Error, Source};
+use repro_stats::rng::Rng;
 
 pub const CASES: &[Case] = &[
     Case { name: "training-dense", run: |isa, bits| digest(isa, bits, DENSE) },
@@ -64,7 +64,7 @@ pub struct Rehearsal {
 
 impl Rehearsal {
     /// The run of one of the models above.
-    pub fn new(isa: Isa, model: &str) -> Result<Self, Refusal> {
+    pub fn new(isa: Isa, model: &str) -> Result<Self, Error> {
         let mut config = Map::new();
         for part in [model, SHARED] {
             config.extend(serde_json::from_str::<Map<String, Json>>(part).unwrap_or_default());
@@ -83,7 +83,7 @@ impl Rehearsal {
     }
 
     /// Makes step `number` on the next batch.
-    pub fn step(&mut self, number: u64) -> Result<Stepped, Refusal> {
+    pub fn step(&mut self, number: u64) -> Result<Stepped, Error> {
         let (batch, length) = (self.batch(), self.recipe.regime.seq_len);
         let inputs: Vec<_> =
             batch.iter().flat_map(|row| row.iter().take(length)).copied().collect();
@@ -93,7 +93,7 @@ impl Rehearsal {
     }
 
     /// Makes all steps, and collects what they gave and what they left.
-    fn perform(&mut self, bits: &mut Bits) -> Result<(), Refusal> {
+    fn perform(&mut self, bits: &mut Bits) -> Result<(), Error> {
         for number in 0..self.recipe.regime.steps {
             let Stepped { loss, norm, .. } = self.step(number)?;
             bits.add(&[loss, norm]);

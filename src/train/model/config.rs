@@ -1,7 +1,7 @@
 //! The shape of a model, from the `config.json` of a run.
 
-use crate::portable::router::Gate;
-use crate::source::{Node, Refusal, codes};
+use repro_portable::router::Gate;
+use repro_receipt::source::{Error, Node, codes};
 
 codes! {
     UNSUPPORTED = "model::unsupported", "a model's config asks for what the trainer does not have", "change the field that is named";
@@ -73,7 +73,7 @@ pub enum Balancing {
 
 impl Config {
     /// Reads the fields that shape the model; others are left alone.
-    pub fn read(node: Node<'_>) -> Result<Self, Refusal> {
+    pub fn read(node: Node<'_>) -> Result<Self, Error> {
         let fields = Fields(node);
         let sparse =
             fields.word("model_type", &[("repro-llama", false), ("repro-llama-moe", true)])?;
@@ -100,7 +100,7 @@ impl Config {
         Ok(config)
     }
 
-    fn check(&self, fields: Fields<'_>) -> Result<(), Refusal> {
+    fn check(&self, fields: Fields<'_>) -> Result<(), Error> {
         let Self { num_attention_heads: heads, num_key_value_heads: shared, head_dim, .. } = *self;
         if !heads.is_multiple_of(shared) {
             let expected = format!("a divisor of `num_attention_heads`, {heads}");
@@ -136,7 +136,7 @@ impl Mixture {
 struct Fields<'a>(Node<'a>);
 
 impl Fields<'_> {
-    fn mixture(self, layers: usize) -> Result<Mixture, Refusal> {
+    fn mixture(self, layers: usize) -> Result<Mixture, Error> {
         let num_experts = self.size("num_experts")?;
         let gates = [("softmax", Gate::Softmax), ("sigmoid", Gate::Sigmoid)];
         let mixture = Mixture {
@@ -161,8 +161,8 @@ impl Fields<'_> {
         Ok(mixture)
     }
 
-    fn balancing(self) -> Result<Balancing, Refusal> {
-        type Way<'a> = fn(Fields<'a>) -> Result<Balancing, Refusal>;
+    fn balancing(self) -> Result<Balancing, Error> {
+        type Way<'a> = fn(Fields<'a>) -> Result<Balancing, Error>;
         let ways: [(&str, Way<'_>); 3] = [
             ("loss", |fields| fields.positive("aux_loss_alpha").map(Balancing::Loss)),
             ("bias", |fields| fields.positive("router_bias_update_rate").map(Balancing::Bias)),
@@ -172,28 +172,28 @@ impl Fields<'_> {
     }
 
     /// A whole number from 1 up.
-    fn size(self, key: &str) -> Result<usize, Refusal> {
+    fn size(self, key: &str) -> Result<usize, Error> {
         self.at_least_one(key, self.0.required(key)?)
     }
 
-    fn size_or(self, key: &str, otherwise: usize) -> Result<usize, Refusal> {
+    fn size_or(self, key: &str, otherwise: usize) -> Result<usize, Error> {
         self.0.get(key).map_or(Ok(otherwise), |node| self.at_least_one(key, node))
     }
 
-    fn at_least_one(self, key: &str, node: Node<'_>) -> Result<usize, Refusal> {
+    fn at_least_one(self, key: &str, node: Node<'_>) -> Result<usize, Error> {
         match self.bounded(key, node)? {
             0 => Err(self.refuse(&UNSUPPORTED, key, "a whole number from 1 up")),
             size => Ok(size),
         }
     }
 
-    fn count_or(self, key: &str, otherwise: usize) -> Result<usize, Refusal> {
+    fn count_or(self, key: &str, otherwise: usize) -> Result<usize, Error> {
         self.0.get(key).map_or(Ok(otherwise), |node| self.bounded(key, node))
     }
 
     /// No dimension of a model that a processor trains comes near the bound, and products of three of
     /// them stay far from the ends of the type.
-    fn bounded(self, key: &str, node: Node<'_>) -> Result<usize, Refusal> {
+    fn bounded(self, key: &str, node: Node<'_>) -> Result<usize, Error> {
         const MOST: u64 = 1 << 20;
         match node.integer()? {
             size if size <= MOST => Ok(size as usize),
@@ -201,11 +201,11 @@ impl Fields<'_> {
         }
     }
 
-    fn flag_or(self, key: &str, otherwise: bool) -> Result<bool, Refusal> {
+    fn flag_or(self, key: &str, otherwise: bool) -> Result<bool, Error> {
         self.0.get(key).map_or(Ok(otherwise), Node::truth)
     }
 
-    fn positive(self, key: &str) -> Result<f64, Refusal> {
+    fn positive(self, key: &str) -> Result<f64, Error> {
         let value = self.0.required(key)?.float()?;
         if value > 0.0 && value.is_finite() {
             return Ok(value);
@@ -213,7 +213,7 @@ impl Fields<'_> {
         Err(self.refuse(&UNSUPPORTED, key, "a finite number above 0"))
     }
 
-    fn coefficient_or(self, key: &str, otherwise: f64) -> Result<f64, Refusal> {
+    fn coefficient_or(self, key: &str, otherwise: f64) -> Result<f64, Error> {
         let Some(node) = self.0.get(key) else { return Ok(otherwise) };
         let value = node.float()?;
         if value >= 0.0 && value.is_finite() {
@@ -223,7 +223,7 @@ impl Fields<'_> {
     }
 
     /// What a word stands for.
-    fn word<V: Copy>(self, key: &str, words: &[(&str, V)]) -> Result<V, Refusal> {
+    fn word<V: Copy>(self, key: &str, words: &[(&str, V)]) -> Result<V, Error> {
         let word = self.0.required(key)?.text()?;
         match words.iter().find(|(name, _)| *name == word) {
             Some((_, value)) => Ok(*value),
@@ -236,10 +236,10 @@ impl Fields<'_> {
 
     fn refuse(
         self,
-        code: &'static crate::source::Code,
+        code: &'static repro_receipt::source::Code,
         key: &str,
         expected: impl Into<String>,
-    ) -> Refusal {
+    ) -> Error {
         let node = self.0.get(key).unwrap_or(self.0);
         let found = match node.printed() {
             Ok(text) => format!("`{key}` is `{text}`"),

@@ -7,27 +7,28 @@
 
 use super::config::Config;
 use super::tensors::{Start, Tensors};
-use crate::portable::{Attention as Heads, Isa};
-use crate::train::ops::{Attention, Element, FeedForward};
+use crate::ops::{Attention, Embedding, FeedForward, Head};
+use repro_portable::{Attention as Heads, Isa, Real};
 
 /// The table of tokens: (V, D).
-pub(super) fn embedding(config: &Config, tensors: &mut Tensors) -> usize {
-    let at = tensors.variable();
-    let shape = [config.vocab_size, config.hidden_size];
+pub(super) fn embedding(config: &Config, tensors: &mut Tensors) -> Embedding {
+    let (width, tied) = (config.hidden_size, config.tie_word_embeddings);
+    tensors.variable();
+    let shape = [config.vocab_size, width];
     tensors.matrix("model.embed_tokens.weight".to_owned(), shape, Start::Normal);
-    at
+    Embedding { width, tied, tokens: Vec::new() }
 }
 
 /// The attention of a block: x + o attend(q h, k h, v h), h = norm(x).
-pub(super) fn attention<T: Element>(
+pub(super) fn attention<T: Real>(
     config: &Config,
     isa: Isa,
     layer: usize,
     tensors: &mut Tensors,
-) -> (Attention<T>, usize) {
+) -> Attention<T> {
     let &Config { hidden_size: d, head_dim, .. } = config;
     let (queries, keys) = (config.num_attention_heads, config.num_key_value_heads);
-    let at = tensors.variable();
+    tensors.variable();
     tensors.norm(format!("model.layers.{layer}.input_layernorm.weight"), d);
     let name = |part| format!("model.layers.{layer}.self_attn.{part}_proj.weight");
     for (part, heads) in [("q", queries), ("k", keys), ("v", keys)] {
@@ -35,21 +36,22 @@ pub(super) fn attention<T: Element>(
     }
     tensors.matrix(name("o"), [d, queries * head_dim], output(config)); // (D, H Dh)
     let heads = Heads::new(queries, keys, head_dim, config.seq_len, config.rope_theta);
-    (Attention { isa, width: d, epsilon: config.norm_eps, heads }, at)
+    let epsilon = config.norm_eps;
+    Attention { isa, width: d, epsilon, heads, saved: Default::default() }
 }
 
 /// The feed-forward network of a dense block: x + down(silu(gate h) * up h), h = norm(x).
-pub(super) fn feed_forward(
+pub(super) fn feed_forward<T: Real>(
     config: &Config,
     isa: Isa,
     layer: usize,
     tensors: &mut Tensors,
-) -> (FeedForward, usize) {
+) -> FeedForward<T> {
     let &Config { hidden_size: d, intermediate_size: inner, .. } = config;
-    let at = tensors.variable();
+    tensors.variable();
     tensors.norm(format!("model.layers.{layer}.post_attention_layernorm.weight"), d);
     gated(config, &format!("model.layers.{layer}.mlp"), inner, tensors);
-    (FeedForward { isa, width: d, inner, epsilon: config.norm_eps }, at)
+    FeedForward { isa, width: d, inner, epsilon: config.norm_eps, saved: Default::default() }
 }
 
 /// The matrices of a gated network.
@@ -61,17 +63,17 @@ pub(super) fn gated(config: &Config, name: &str, inner: usize, tensors: &mut Ten
     tensors.matrix(format!("{name}.down_proj.weight"), [d, inner], output(config)); // (D, F)
 }
 
-/// The last norm, and the matrix of the logits: its own variable, or that of the tokens.
-pub(super) fn head(config: &Config, embedding: usize, tensors: &mut Tensors) -> [usize; 2] {
-    let norm = tensors.variable();
-    tensors.norm("model.norm.weight".to_owned(), config.hidden_size);
-    if config.tie_word_embeddings {
-        return [norm, embedding];
+/// The last norm, and the matrix of the logits where it is not the table of tokens.
+pub(super) fn head<T: Real>(config: &Config, isa: Isa, tensors: &mut Tensors) -> Head<T> {
+    let width = config.hidden_size;
+    tensors.variable();
+    tensors.norm("model.norm.weight".to_owned(), width);
+    if !config.tie_word_embeddings {
+        tensors.variable();
+        let shape = [config.vocab_size, width]; // (V, D)
+        tensors.matrix("lm_head.weight".to_owned(), shape, Start::Normal);
     }
-    let matrix = tensors.variable();
-    let shape = [config.vocab_size, config.hidden_size]; // (V, D)
-    tensors.matrix("lm_head.weight".to_owned(), shape, Start::Normal);
-    [norm, matrix]
+    Head { isa, width, epsilon: config.norm_eps, saved: Default::default() }
 }
 
 /// The start of a matrix that writes to the rows.

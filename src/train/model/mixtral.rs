@@ -10,21 +10,21 @@
 use super::config::{self, Balancing, Config};
 use super::llama;
 use super::tensors::{Start, Tensors};
-use crate::portable::Isa;
-use crate::portable::router::{Coefficients, Router};
-use crate::train::ops::{Bias, Element, Mixture, Shape};
+use crate::ops::{Mixture, Shape};
+use repro_portable::router::{Coefficients, Router};
+use repro_portable::{Isa, Real};
 
 /// The mixture of a block: x + shared h + sum of gate_e expert_e h, h = norm(x).
-pub(super) fn mixture<T: Element>(
+pub(super) fn mixture<T: Real>(
     config: &Config,
     mixture: &config::Mixture,
     (isa, layer): (Isa, usize),
     tensors: &mut Tensors,
-) -> (Mixture<T>, usize) {
+) -> Mixture<T> {
     let d = config.hidden_size;
     let (experts, inner) = (mixture.num_experts, mixture.moe_intermediate_size);
     let shared = mixture.num_shared_experts * inner;
-    let at = tensors.variable();
+    tensors.variable();
     let name = format!("model.layers.{layer}.mlp");
     tensors.norm(format!("model.layers.{layer}.post_attention_layernorm.weight"), d);
     tensors.matrix(format!("{name}.gate.weight"), [experts, d], Start::Normal); // (E, D)
@@ -42,10 +42,11 @@ pub(super) fn mixture<T: Element>(
     };
     let (balance, bias) = match mixture.balancing {
         Balancing::Loss(coefficient) => (coefficient, None),
-        Balancing::Bias(_) => (0.0, Some(Bias::new(experts))),
+        Balancing::Bias(_) => (0.0, Some(vec![T::ZERO; experts])),
         Balancing::None => (0.0, None),
     };
     let losses = Coefficients { balance, z: mixture.z_coefficient };
     let shape = Shape { width: d, inner, shared };
-    (Mixture { isa, epsilon: config.norm_eps, shape, router, losses, bias }, at)
+    let (epsilon, saved) = (config.norm_eps, Default::default());
+    Mixture { isa, epsilon, shape, router, losses, bias, saved }
 }

@@ -1,6 +1,6 @@
 //! The named tensors of a model, and where they lie in its flat variables.
 
-use crate::rng::Rng;
+use repro_stats::rng::Rng;
 
 /// Deviation of a matrix at the start.
 const DEVIATION: f64 = 0.02;
@@ -45,10 +45,9 @@ pub(super) struct Tensors {
 }
 
 impl Tensors {
-    /// Begins a variable; returns its number.
-    pub fn variable(&mut self) -> usize {
+    /// Begins a variable.
+    pub fn variable(&mut self) {
         self.lengths.push(0);
-        self.lengths.len() - 1
     }
 
     /// Adds the weight of a norm to the last variable.

@@ -1,6 +1,8 @@
 use super::*;
-use crate::portable::router::Gate;
-use crate::train::load::RouterLoad;
+use crate::load::RouterLoad;
+use repro_portable::router::Gate;
+
+mod oracle;
 
 /// A dense model of small odd sizes.
 fn dense() -> Config {
@@ -35,18 +37,16 @@ fn sparse() -> Mixture {
 }
 
 /// A model with larger weights than a fresh one has, so that every term counts.
-fn model<T: Element>(config: &Config, isa: Isa) -> Model<T> {
-    let mut model = Model::<T>::new(config, isa, 3).unwrap();
+fn model<T: Real>(config: &Config, isa: Isa) -> Model<T> {
+    let mut model = Model::<T>::new(config, isa, 3);
     let mut rng = Rng::new(5, "test");
-    model
-        .update(|named, numbers| {
-            let scale = if named.decays { 0.8 } else { 0.3 };
-            for number in numbers {
-                let noise = <T as Real>::from_f64(scale * (rng.unit() - 0.5));
-                *number = if named.decays { noise } else { *number + noise };
-            }
-        })
-        .unwrap();
+    model.update(|named, numbers, _| {
+        let scale = if named.decays { 0.8 } else { 0.3 };
+        for number in numbers {
+            let noise = T::from_f64(scale * (rng.unit() - 0.5));
+            *number = if named.decays { noise } else { *number + noise };
+        }
+    });
     model
 }
 
@@ -62,16 +62,16 @@ fn agrees_with_differences(config: &Config) {
     let inputs = tokens(config, rows * length, "inputs");
     let targets = tokens(config, rows * length, "targets");
     let forward = model.forward(&inputs, &targets, rows).unwrap();
-    let gradients = model.backward(&forward).unwrap();
+    model.backward().unwrap();
     let choice =
         |layers: &[Load]| layers.iter().map(|load| load.counts.clone()).collect::<Vec<_>>();
     let routed = choice(&forward.layers);
     let mut rng = Rng::new(9, "coordinates");
     let all: Vec<_> = model.tensors().to_vec();
     for named in all {
-        let gradient = gradients.of(&named.name).unwrap().to_vec();
+        let gradient = model.gradient(&named.name).unwrap().to_vec();
         let largest = gradient.iter().fold(0.0_f64, |most, g| most.max(g.abs()));
-        let numbers = model.read(&named.name).unwrap();
+        let numbers = model.read(&named.name).unwrap().to_vec();
         for _ in 0..4 {
             let at = rng.below(named.len as u64) as usize;
             let mut objective = |by: f64| {
@@ -126,7 +126,7 @@ fn gradients_of_mixtures_are_those_of_finite_differences() {
 fn a_tensor_that_no_gradient_reaches_is_named() {
     let mixture = Mixture { num_experts: 40, balancing: Balancing::Loss(0.01), ..sparse() };
     let config = Config { mixture: Some(mixture), ..dense() };
-    let model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+    let mut model = Model::<f32>::new(&config, Isa::best(), 1);
     let unseen = model.check_gradients().unwrap();
     assert!(
         !unseen.is_empty() && unseen.iter().all(|name| name.contains(".mlp.experts.")),
@@ -135,15 +135,15 @@ fn a_tensor_that_no_gradient_reaches_is_named() {
 
     // One expert with a normalised gate has the weight 1, whatever the router says.
     let one = Mixture { num_experts_per_tok: 1, ..sparse() };
-    let model =
-        Model::<f32>::new(&Config { mixture: Some(one), ..dense() }, Isa::best(), 1).unwrap();
+    let config = Config { mixture: Some(one), ..dense() };
+    let mut model = Model::<f32>::new(&config, Isa::best(), 1);
     let failure = model.check_gradients().unwrap_err().to_string();
     assert!(
         failure.starts_with("no gradient reaches `model.layers.0.mlp.gate.weight`"),
         "{failure}"
     );
 
-    let mut model = Model::<f32>::new(&dense(), Isa::best(), 1).unwrap();
+    let mut model = Model::<f32>::new(&dense(), Isa::best(), 1);
     assert!(model.check_gradients().unwrap().is_empty());
     let zeros = vec![0.0; 12 * 10];
     model.write("model.layers.1.mlp.up_proj.weight", &zeros).unwrap();
@@ -173,10 +173,10 @@ fn kinds() -> Vec<(&'static str, Config)> {
 
 /// The digest of all weights and moments after five steps, and of what they cost.
 fn five_steps(config: &Config, isa: Isa) -> String {
-    use crate::portable::adamw::{Update, squares, step};
+    use repro_portable::adamw::{Update, squares, step};
     use sha2::Digest;
 
-    let mut model = Model::<f32>::new(config, isa, 1).unwrap();
+    let mut model = Model::<f32>::new(config, isa, 1);
     let zeros = |named: &Named| (vec![0.0; named.len], vec![0.0; named.len]);
     let mut moments: Vec<_> = model.tensors().iter().map(zeros).collect();
     let mut hash = sha2::Sha256::new();
@@ -185,10 +185,8 @@ fn five_steps(config: &Config, isa: Isa) -> String {
         let inputs = tokens(config, rows * 7, &format!("inputs {number}"));
         let targets = tokens(config, rows * 7, &format!("targets {number}"));
         let forward = model.forward(&inputs, &targets, rows).unwrap();
-        let gradients = model.backward(&forward).unwrap();
-        let all = model.tensors().iter();
-        let sum =
-            all.fold(0.0, |sum, named| sum + squares(isa, gradients.of(&named.name).unwrap()));
+        model.backward().unwrap();
+        let sum = model.gradients().fold(0.0, |sum, gradient| sum + squares(isa, gradient));
         let rest = |power: f64| (1.0 / (1.0 - power)) as f32;
         let update = |decays: bool| Update {
             clip: (1.0 / f64::sqrt(sum)) as f32,
@@ -201,16 +199,15 @@ fn five_steps(config: &Config, isa: Isa) -> String {
             epsilon: 1e-8,
         };
         let mut at = moments.iter_mut();
-        let change = |named: &Named, weights: &mut [f32]| {
+        model.update(|named, weights, gradient| {
             let (m, v) = at.next().unwrap();
-            step(isa, weights, gradients.of(&named.name).unwrap(), m, v, update(named.decays));
-        };
-        model.update(change).unwrap();
+            step(isa, weights, gradient, m, v, update(named.decays));
+        });
         model.move_router_biases(&forward.layers);
         hash.update(forward.cross_entropy.to_bits().to_le_bytes());
         hash.update(sum.to_bits().to_le_bytes());
     }
-    let weights = model.tensors().iter().map(|named| model.read(&named.name).unwrap());
+    let weights = model.tensors().iter().map(|named| model.read(&named.name).unwrap().to_vec());
     let biases = model.router_biases().into_iter().map(|(_, bias)| bias);
     let moments = moments.into_iter().flat_map(|(m, v)| [m, v]);
     for number in weights.chain(biases).chain(moments).flatten() {
@@ -246,32 +243,42 @@ fn five_steps_have_the_same_bits_everywhere() {
 #[test]
 fn gradients_are_those_of_the_last_pass() {
     let config = dense();
-    let model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+    let mut model = Model::<f32>::new(&config, Isa::best(), 1);
     let (inputs, targets) = (tokens(&config, 14, "inputs"), tokens(&config, 14, "targets"));
-    let first = model.forward(&inputs, &targets, 2).unwrap();
-    let gradients = model.backward(&first).unwrap();
-    let of = gradients.of("model.norm.weight").unwrap().to_vec();
-    // The memory of gradients that are still held is not used again.
-    let again = model.backward(&first).unwrap();
-    assert_eq!(again.of("model.norm.weight").unwrap(), of);
-    assert_eq!(gradients.of("model.norm.weight").unwrap(), of);
-    drop((gradients, again));
-    let gradients = model.backward(&first).unwrap();
-    assert_eq!(gradients.of("model.norm.weight").unwrap(), of);
-    let name = "model.embed_tokens.weight";
-    let embedding = gradients.of(name).unwrap().to_vec();
-    drop(gradients);
-    assert_eq!(model.backward(&first).unwrap().of(name).unwrap(), embedding);
+    let all = |model: &Model<f32>| model.gradients().flatten().copied().collect::<Vec<_>>();
+    model.forward(&inputs, &targets, 2).unwrap();
+    model.backward().unwrap();
+    let first = all(&model);
+    model.backward().unwrap();
+    assert_eq!(all(&model), first, "nothing is added to what an earlier walk left");
+    // Memory that a longer and a shorter pass have used is used again.
+    for length in [7, 3] {
+        model.forward(&inputs[..length], &targets[..length], 1).unwrap();
+        model.backward().unwrap();
+        assert_ne!(all(&model), first);
+    }
+    model.forward(&inputs, &targets, 2).unwrap();
+    model.backward().unwrap();
+    assert_eq!(all(&model), first);
 
+    model.drop_gradient("model.norm.weight").unwrap();
+    assert_eq!(model.gradient("model.norm.weight").unwrap(), [0.0; 12]);
+    assert!(model.drop_gradient("x").is_err());
+    let refused = |model: &mut Model<f32>| {
+        let failure = model.backward().unwrap_err().to_string();
+        assert!(failure.starts_with("gradients are those of a forward pass"), "{failure}");
+    };
     model.nats(&inputs[..3], &targets[..3], 1).unwrap();
-    let failure = model.backward(&first).unwrap_err().to_string();
-    assert!(failure.contains("the model ran again before"), "{failure}");
+    refused(&mut model);
+    model.forward(&inputs, &targets, 2).unwrap();
+    model.write("model.norm.weight", &[1.0; 12]).unwrap();
+    refused(&mut model);
 }
 
 #[test]
 fn each_target_is_scored_as_in_training() {
     for (name, config) in kinds() {
-        let model = model::<f64>(&config, Isa::best());
+        let mut model = model::<f64>(&config, Isa::best());
         let (inputs, targets) = (tokens(&config, 35, "inputs"), tokens(&config, 35, "targets"));
         let scored = model.nats(&inputs, &targets, 5).unwrap();
         let forward = model.forward(&inputs, &targets, 5).unwrap();
@@ -297,7 +304,7 @@ fn each_target_is_scored_as_in_training() {
 #[test]
 fn misuse_is_named() {
     let config = dense();
-    let mut model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+    let mut model = Model::<f32>::new(&config, Isa::best(), 1);
     let failure = |result: Result<Forward<f32>, Failure>| result.unwrap_err().to_string();
     assert_eq!(
         failure(model.forward(&[11, 0], &[0, 0], 1)),
@@ -318,7 +325,7 @@ fn misuse_is_named() {
 #[test]
 fn first_weights_are_drawn_by_name() {
     let config = kinds().remove(2).1;
-    let model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+    let model = Model::<f32>::new(&config, Isa::best(), 1);
     assert!(model.tensors().is_sorted_by(|a, b| a.name < b.name));
     let mut rng = Rng::new(1, "initial weights");
     let head = model.read("lm_head.weight").unwrap();
@@ -327,7 +334,7 @@ fn first_weights_are_drawn_by_name() {
         let parts = words.iter().flat_map(|word| [0, 16, 32, 48].map(|by| word >> by & 0xffff));
         (parts.sum::<u64>() as f64 - 393_210.0) / 65_536.0
     };
-    for weight in &head {
+    for weight in head {
         assert_eq!(*weight, (deviate() * 0.02) as f32);
     }
     let embedding = model.read("model.embed_tokens.weight").unwrap();
@@ -348,7 +355,7 @@ fn first_weights_are_drawn_by_name() {
 #[test]
 fn a_bias_moves_towards_the_mean() {
     let config = kinds().remove(3).1;
-    let mut model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+    let mut model = Model::<f32>::new(&config, Isa::best(), 1);
     let name = "model.layers.1.mlp.gate.e_score_correction_bias".to_owned();
     assert_eq!(model.router_biases(), [(name.clone(), vec![0.0; 5])]);
     let load = Load { layer: 1, tokens: 5, counts: vec![2, 0, 5, 1, 2], balance: 1.0, z: 0.0 };
@@ -378,9 +385,9 @@ const CONFIG: &str = r#"{
 const REST: &str = r#", "rope_theta": 100.0, "seq_len": 7, "gate": "sigmoid", "balancing": "loss",
     "aux_loss_alpha": 0.01, "router_z_loss": 0.001 }"#;
 
-fn document(text: &str) -> crate::source::Document {
-    let source = crate::source::Source::new("config.json", text.into()).unwrap();
-    crate::source::Document::parse_json(source).unwrap()
+fn document(text: &str) -> repro_receipt::source::Document {
+    let source = repro_receipt::source::Source::new("config.json", text.into()).unwrap();
+    repro_receipt::source::Document::parse_json(source).unwrap()
 }
 
 fn whole() -> String {
@@ -400,16 +407,16 @@ fn tensors_are_those_that_parameters_are_counted_by() {
     for shape in [CONFIG.to_owned(), dense, tied, plain] {
         let text = format!("{}{REST}", shape.trim_end_matches('}').trim_end());
         let config = Config::read(document(&text).root()).unwrap();
-        let model = Model::<f32>::new(&config, Isa::best(), 1).unwrap();
+        let model = Model::<f32>::new(&config, Isa::best(), 1);
         let ours = model.tensors().iter().map(|named| {
             (named.name.clone(), named.shape.iter().map(|size| *size as u64).collect::<Vec<_>>())
         });
-        let counted = crate::params::tensors(&document(&shape)).unwrap();
+        let counted = repro_params::tensors(&document(&shape)).unwrap();
         let mut counted: Vec<_> =
             counted.iter().map(|tensor| (tensor.name, tensor.shape)).collect();
         counted.sort();
         assert_eq!(ours.collect::<Vec<_>>(), counted, "{shape}");
-        let total = crate::params::recompute(&document(&shape)).unwrap().total();
+        let total = repro_params::recompute(&document(&shape)).unwrap().total();
         assert_eq!(model.tensors().iter().map(|named| named.len as u64).sum::<u64>(), total);
     }
 }
@@ -440,7 +447,12 @@ fn a_config_is_read_or_refused_by_field() {
         ("\"aux_loss_alpha\": 0.01", "\"aux_loss_alpha\": -0.01", &UNSUPPORTED, "/aux_loss_alpha"),
         ("\"router_z_loss\": 0.001", "\"router_z_loss\": -1", &UNSUPPORTED, "/router_z_loss"),
         ("\"seq_len\": 7", "\"seq_len\": 0", &UNSUPPORTED, "/seq_len"),
-        ("\"vocab_size\": 11", "\"vocab_size\": 1e9", &crate::source::WRONG_TYPE, "/vocab_size"),
+        (
+            "\"vocab_size\": 11",
+            "\"vocab_size\": 1e9",
+            &repro_receipt::source::WRONG_TYPE,
+            "/vocab_size",
+        ),
         ("\"vocab_size\": 11", "\"vocab_size\": 9999999999", &UNSUPPORTED, "/vocab_size"),
         (
             "\"num_key_value_heads\": 1",
@@ -457,15 +469,15 @@ fn a_config_is_read_or_refused_by_field() {
             "/num_experts_per_tok",
         ),
         ("\"num_dense_layers\": 1", "\"num_dense_layers\": 2", &IMPOSSIBLE, "/num_dense_layers"),
-        ("\"norm_topk_prob\": true", "\"y\": 1", &crate::source::MISSING_FIELD, ""),
+        ("\"norm_topk_prob\": true", "\"y\": 1", &repro_receipt::source::MISSING_FIELD, ""),
     ] {
         let mut text = whole().replace(from, to);
         assert_ne!(text, whole(), "{from}");
         if field == "/hidden_size" {
             text = text.replace("\"hidden_size\": 12", "\"hidden_size\": 10");
         }
-        let refusal = Config::read(document(&text).root()).unwrap_err();
-        let details = &*refusal;
+        let error = Config::read(document(&text).root()).unwrap_err();
+        let details = &*error;
         assert_eq!((details.code.id, details.place.pointer.as_str()), (code.id, field), "{to}");
     }
 }

@@ -2,10 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::tape::{Backward, Sublayer};
-use super::{Element, ROWS, sized};
-use crate::portable::attention::Attention as Heads;
-use crate::portable::{Isa, Matrix, Packed, Real, buffer, norm, product};
+use super::{Backward, ROWS, Sublayer, sized};
+use repro_portable::attention::Attention as Heads;
+use repro_portable::{Isa, Matrix, Packed, Real, buffer, norm, product};
 
 /// `y = x + o attend(q h, k h, v h)` with `h = norm(x)`. The weights are those of the norm, then the
 /// matrices q, k, v and o.
@@ -15,6 +14,7 @@ pub struct Attention<T> {
     pub width: usize,
     pub epsilon: f64,
     pub heads: Heads<T>,
+    pub saved: Saved<T>,
 }
 
 /// The normalised rows; queries, keys and values, rotated; and what the heads made of them.
@@ -32,7 +32,7 @@ struct Weights<'a, T> {
     output: Matrix<'a, T>,
 }
 
-impl<T: Element> Attention<T> {
+impl<T: Real> Attention<T> {
     fn split<'a>(&self, w: &'a [T]) -> Weights<'a, T> {
         let (d, vectors, attended) = (self.width, self.heads.width(), self.heads.output_width());
         let (norm, w) = w.split_at(d);
@@ -42,20 +42,12 @@ impl<T: Element> Attention<T> {
     }
 }
 
-impl<T: Element> Sublayer<T> for Attention<T> {
-    type Saved = Saved<T>;
-
-    const NAME: &'static str = "attention";
-
-    fn width(&self) -> usize {
-        self.width
-    }
-
-    fn forward(&self, length: usize, x: &[T], w: &[T], y: &mut [T], saved: &mut Saved<T>) {
+impl<T: Real> Sublayer<T> for Attention<T> {
+    fn forward(&mut self, length: usize, x: &[T], w: &[T], y: &mut [T]) {
         let (isa, d) = (self.isa, self.width);
         let (wide, narrow) = (self.heads.width(), self.heads.output_width());
-        let (rows, epsilon) = (x.len() / d, <T as Real>::from_f64(self.epsilon));
-        let weights = self.split(w);
+        let (rows, epsilon) = (x.len() / d, T::from_f64(self.epsilon));
+        let (weights, saved) = (self.split(w), &mut self.saved);
         let vectors = sized(&mut saved.vectors, rows * wide);
         let into_vectors = Packed::new(isa, weights.vectors.transposed());
         let h = sized(&mut saved.h, rows * d).par_chunks_mut(ROWS * d);
@@ -71,14 +63,13 @@ impl<T: Element> Sublayer<T> for Attention<T> {
         output.product(isa, y, Matrix::new(attended, rows, narrow), Some(x));
     }
 
-    fn backward(&self, length: usize, pass: Backward<'_, T>, saved: &Saved<T>) {
+    fn backward(&self, length: usize, pass: Backward<'_, T>) {
         let (isa, d) = (self.isa, self.width);
         let (wide, narrow) = (self.heads.width(), self.heads.output_width());
         let Backward { x, w, g, gx, gw } = pass;
-        let (rows, epsilon) = (x.len() / d, <T as Real>::from_f64(self.epsilon));
+        let (rows, epsilon) = (x.len() / d, T::from_f64(self.epsilon));
         let weights = self.split(w);
-        let (h, vectors) = (&saved.h[..rows * d], &saved.vectors[..rows * wide]);
-        let attended = &saved.attended[..rows * narrow];
+        let Saved { h, vectors, attended } = &self.saved;
 
         let mut g_attended = buffer(rows * narrow);
         product(isa, &mut g_attended, Matrix::new(g, rows, d), weights.output, None);

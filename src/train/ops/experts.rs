@@ -5,9 +5,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::gated::Gated;
-use super::{Element, ROWS, pieces};
-use crate::portable::mixture::Arrangement;
-use crate::portable::{Buffer, Isa, buffer};
+use super::{ROWS, pieces};
+use repro_portable::mixture::Arrangement;
+use repro_portable::{Buffer, Isa, Real, buffer};
 
 /// Experts of one shape, and the rows that go to each with their gates.
 pub struct Experts<'a, T> {
@@ -21,7 +21,7 @@ pub struct Experts<'a, T> {
 /// Rows of one expert that a thread takes at a time.
 type Piece = (usize, Range<usize>);
 
-impl<T: Element> Experts<'_, T> {
+impl<T: Real> Experts<'_, T> {
     /// All rows, in pieces.
     fn work(&self) -> Vec<Piece> {
         let of = |expert| {

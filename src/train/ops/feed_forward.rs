@@ -3,18 +3,18 @@
 use rayon::prelude::*;
 
 use super::gated::Gated;
-use super::tape::{Backward, Sublayer};
-use super::{Element, ROWS, sized};
-use crate::portable::{Isa, Real, buffer, norm};
+use super::{Backward, ROWS, Sublayer, sized};
+use repro_portable::{Isa, Real, buffer, norm};
 
 /// `y = x + down(silu(gate h) * up h)` with `h = norm(x)`. The weights are those of the norm, then those
 /// of the network.
 #[derive(Debug)]
-pub struct FeedForward {
+pub struct FeedForward<T> {
     pub isa: Isa,
     pub width: usize,
     pub inner: usize,
     pub epsilon: f64,
+    pub saved: Saved<T>,
 }
 
 /// The normalised rows, and their products.
@@ -24,18 +24,10 @@ pub struct Saved<T> {
     gate_up: Vec<T>,
 }
 
-impl<T: Element> Sublayer<T> for FeedForward {
-    type Saved = Saved<T>;
-
-    const NAME: &'static str = "feed-forward";
-
-    fn width(&self) -> usize {
-        self.width
-    }
-
-    fn forward(&self, _length: usize, x: &[T], w: &[T], y: &mut [T], saved: &mut Saved<T>) {
-        let &Self { isa, width, inner, epsilon } = self;
-        let (rows, epsilon) = (x.len() / width, <T as Real>::from_f64(epsilon));
+impl<T: Real> Sublayer<T> for FeedForward<T> {
+    fn forward(&mut self, _length: usize, x: &[T], w: &[T], y: &mut [T]) {
+        let &mut Self { isa, width, inner, epsilon, ref mut saved } = self;
+        let (rows, epsilon) = (x.len() / width, T::from_f64(epsilon));
         let (norm, w) = w.split_at(width);
         let network = Gated { width, inner }.forward(isa, w);
         let h = sized(&mut saved.h, rows * width).par_chunks_mut(ROWS * width);
@@ -47,14 +39,14 @@ impl<T: Element> Sublayer<T> for FeedForward {
         });
     }
 
-    fn backward(&self, _length: usize, pass: Backward<'_, T>, saved: &Saved<T>) {
-        let &Self { isa, width, inner, epsilon } = self;
+    fn backward(&self, _length: usize, pass: Backward<'_, T>) {
+        let &Self { isa, width, inner, epsilon, ref saved } = self;
         let Backward { x, w, g, gx, gw } = pass;
-        let (rows, epsilon) = (x.len() / width, <T as Real>::from_f64(epsilon));
+        let (rows, epsilon) = (x.len() / width, T::from_f64(epsilon));
         let (norm, w) = w.split_at(width);
         let shape = Gated { width, inner };
         let network = shape.backward(isa, w);
-        let (h, gate_up) = (&saved.h[..rows * width], &saved.gate_up[..rows * 2 * inner]);
+        let Saved { h, gate_up } = saved;
         let mut s = buffer(rows * inner);
         let mut g_gate_up = buffer(rows * 2 * inner);
         let mut parts = buffer(rows.div_ceil(norm::ROWS) * width);

@@ -1,7 +1,7 @@
 //! A gated feed-forward network, on some rows at a time: of a dense block, of an expert, of the experts
 //! that all tokens share.
 
-use crate::portable::{Isa, Matrix, Packed, Real, product, swiglu};
+use repro_portable::{Isa, Matrix, Packed, Real, product, swiglu};
 
 /// The shape: rows of `width`, and `inner` numbers in between. Its weights are the matrices `gate` and
 /// `up` (inner x width each) and `down` (width x inner), one after the other.
@@ -75,7 +75,7 @@ impl<T: Real> Forward<T> {
         let Gated { width, inner } = self.shape;
         let rows = h.len() / width;
         self.gate_up.rows(isa, gate_up, Matrix::new(h, rows, width), None);
-        let mut s = crate::portable::buffer(rows * inner);
+        let mut s = repro_portable::buffer(rows * inner);
         swiglu::forward(isa, inner, gate_up, gates, &mut s);
         self.down.rows(isa, y, Matrix::new(&s, rows, inner), add);
     }
@@ -101,7 +101,7 @@ impl<T: Real> Backward<T> {
     ) {
         let Gated { width, inner } = self.shape;
         let rows = g.len() / width;
-        let mut gs = crate::portable::buffer(rows * inner);
+        let mut gs = repro_portable::buffer(rows * inner);
         self.down.rows(isa, &mut gs, Matrix::new(g, rows, width), None);
         swiglu::backward(isa, inner, gate_up, gates, &gs, s, g_gate_up);
         self.gate_up.rows(isa, gh, Matrix::new(g_gate_up, rows, 2 * inner), add);

@@ -1,17 +1,16 @@
 //! The feed-forward sublayer of a block with a mixture of experts.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::bias::Bias;
 use super::experts::Experts;
 use super::gated::Gated;
-use super::tape::{Backward, Sublayer};
-use super::{Element, ROWS, pieces, sized};
-use crate::portable::mixture::Arrangement;
-use crate::portable::router::{Coefficients, Router, Routing};
-use crate::portable::{Buffer, Isa, Matrix, Packed, Real, buffer, norm, product};
+use super::{Backward, ROWS, Sublayer, pieces, sized};
+use repro_portable::mixture::Arrangement;
+use repro_portable::router::{Coefficients, Router, Routing};
+use repro_portable::{Buffer, Isa, Matrix, Packed, Real, buffer, norm, product};
 
 /// `y = (x + shared h) + sum of gate_e expert_e h` with `h = norm(x)`, over the token's experts in rising
 /// order. The weights are those of the norm, the matrix of the router, those of each expert, and those of
@@ -23,8 +22,10 @@ pub struct Mixture<T> {
     pub shape: Shape,
     pub router: Router,
     pub losses: Coefficients,
-    /// What is added to scores when experts are chosen, if anything is.
-    pub bias: Option<Bias<T>>,
+    /// What is added to scores when experts are chosen, if anything is: state that evens the load without a
+    /// loss.
+    pub bias: Option<Vec<T>>,
+    pub saved: Saved<T>,
 }
 
 /// The widths of a mixture.
@@ -43,19 +44,12 @@ pub struct Saved<T> {
     h: Vec<T>,
     shared: Vec<T>,
     gate_up: Vec<T>,
-    routed: Option<(Routing<T>, Arrangement)>,
+    routed: Option<Box<(Routing<T>, Arrangement)>>,
 }
 
 impl<T> Default for Saved<T> {
     fn default() -> Self {
         Self { h: Vec::new(), shared: Vec::new(), gate_up: Vec::new(), routed: None }
-    }
-}
-
-impl<T> Saved<T> {
-    /// What the router did.
-    pub fn routing(&self) -> Option<&Routing<T>> {
-        self.routed.as_ref().map(|(routing, _)| routing)
     }
 }
 
@@ -67,7 +61,26 @@ struct Weights<S> {
     shared: S,
 }
 
-impl<T: Element> Mixture<T> {
+impl<T: Real> Mixture<T> {
+    /// What the router did in the last forward pass.
+    pub fn routing(&self) -> Option<&Routing<T>> {
+        self.saved.routed.as_deref().map(|(routing, _)| routing)
+    }
+
+    /// Adds the rate to the bias of experts with fewer choices than the mean, and takes it off where there
+    /// were more.
+    pub fn even_out(&mut self, counts: &[u64], rate: T) {
+        let all = counts.iter().sum::<u64>();
+        for (bias, count) in self.bias.iter_mut().flatten().zip(counts) {
+            // In whole numbers: the mean is `all` over the experts.
+            match (count * counts.len() as u64).cmp(&all) {
+                Ordering::Less => *bias += rate,
+                Ordering::Equal => {}
+                Ordering::Greater => *bias -= rate,
+            }
+        }
+    }
+
     fn expert(&self) -> Gated {
         Gated { width: self.shape.width, inner: self.shape.inner }
     }
@@ -107,7 +120,7 @@ impl<T: Element> Mixture<T> {
         (h, shared): (&mut [T], &mut [T]),
     ) -> Buffer<T> {
         let (isa, d, experts) = (self.isa, self.shape.width, self.router.experts);
-        let (rows, epsilon) = (x.len() / d, <T as Real>::from_f64(self.epsilon));
+        let (rows, epsilon) = (x.len() / d, T::from_f64(self.epsilon));
         let network = self.shared().map(|shape| shape.forward(isa, weights.shared));
         let router = Packed::new(isa, Matrix::new(weights.router, experts, d).transposed());
         let mut logits = buffer(rows * experts);
@@ -133,8 +146,7 @@ impl<T: Element> Mixture<T> {
     }
 
     fn route(&self, logits: &[T]) -> (Routing<T>, Arrangement) {
-        let bias = self.bias.as_ref().map(Bias::lend);
-        let routing = self.router.choose(self.isa, logits, bias.as_ref().map(|bias| &bias[..]));
+        let routing = self.router.choose(self.isa, logits, self.bias.as_deref());
         let Router { experts, per_token, .. } = self.router;
         let arrangement = Arrangement::new(experts, per_token, &routing.chosen);
         (routing, arrangement)
@@ -152,7 +164,7 @@ impl<T: Element> Mixture<T> {
         (s, g_gate_up): (&mut [T], &mut [T]),
     ) {
         let (isa, Shape { width: d, shared, .. }) = (self.isa, self.shape);
-        let (rows, epsilon) = (x.len() / d, <T as Real>::from_f64(self.epsilon));
+        let (rows, epsilon) = (x.len() / d, T::from_f64(self.epsilon));
         let network = self.shared().map(|shape| shape.backward(isa, weights.shared));
         let table = |all, each| pieces(all, blocks(rows).map(|rows| rows.len() * each));
         let inners = table(s, shared).into_iter().zip(table(g_gate_up, 2 * shared));
@@ -172,40 +184,33 @@ impl<T: Element> Mixture<T> {
     }
 }
 
-impl<T: Element> Sublayer<T> for Mixture<T> {
-    type Saved = Saved<T>;
-
-    const NAME: &'static str = "mixture";
-
-    fn width(&self) -> usize {
-        self.shape.width
-    }
-
-    fn forward(&self, _length: usize, x: &[T], w: &[T], y: &mut [T], saved: &mut Saved<T>) {
+impl<T: Real> Sublayer<T> for Mixture<T> {
+    fn forward(&mut self, _length: usize, x: &[T], w: &[T], y: &mut [T]) {
+        let mut saved = std::mem::take(&mut self.saved);
         let Shape { width, inner, shared } = self.shape;
         let rows = x.len() / width;
         let weights = self.split(w);
         let h = sized(&mut saved.h, rows * width);
         let products = sized(&mut saved.shared, rows * 2 * shared);
         let logits = self.forward_shared(&weights, (x, y), (h, products));
-        let (routing, arrangement) = &*saved.routed.insert(self.route(&logits));
+        let (routing, arrangement) = &**saved.routed.insert(self.route(&logits).into());
         let gates = arrangement.to_rows(&routing.gates);
         let gate_up = sized(&mut saved.gate_up, arrangement.len() * 2 * inner);
         self.experts(arrangement, &gates).forward(weights.experts, h, gate_up, y);
+        self.saved = saved;
     }
 
-    fn backward(&self, _length: usize, pass: Backward<'_, T>, saved: &Saved<T>) {
-        let Some((routing, arrangement)) = &saved.routed else { return };
+    fn backward(&self, _length: usize, pass: Backward<'_, T>) {
+        let Saved { h, shared: products, gate_up, routed } = &self.saved;
+        let Some((routing, arrangement)) = routed.as_deref() else { return };
         let (isa, Shape { width, shared, .. }) = (self.isa, self.shape);
         let Backward { x, w, g, gx, gw } = pass;
         let (rows, experts) = (x.len() / width, self.router.experts);
         let (weights, into) = (self.split(w), self.split_mut(gw));
-        let h = &saved.h[..rows * width];
 
         let gates = arrangement.to_rows(&routing.gates);
         let routed = self.experts(arrangement, &gates);
-        let (table, g_gates) =
-            routed.backward((weights.experts, into.experts), (h, g), &saved.gate_up);
+        let (table, g_gates) = routed.backward((weights.experts, into.experts), (h, g), gate_up);
         let mut g_logits = buffer(rows * experts);
         routing.backward(isa, self.losses, &arrangement.to_slots(&g_gates), &mut g_logits);
 
@@ -220,7 +225,7 @@ impl<T: Element> Sublayer<T> for Mixture<T> {
         let (mut s, mut g_gate_up) = (buffer(rows * shared), buffer(rows * 2 * shared));
         let inners = (&mut s[..], &mut g_gate_up[..]);
         let before = (&mut gh[..], gx, &mut parts[..]);
-        self.backward_shared(&weights, (x, g), before, &saved.shared, inners);
+        self.backward_shared(&weights, (x, g), before, products, inners);
         norm::combine(&parts, into.norm);
         if let Some(shape) = self.shared() {
             shape.gradient(isa, (h, &g_gate_up), (&s, g), into.shared);

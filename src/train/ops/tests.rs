@@ -1,16 +1,13 @@
 //! Sublayers against candle's own operations, those that have gradients.
 
-#![allow(clippy::disallowed_methods, reason = "candle's own operations are the reference here")]
-
 use candle_core::{D, DType, Tensor, Var};
 use candle_nn::ops::{rms_norm_slow, silu, softmax};
 
-use super::tape::{Backward, Sublayer};
 use super::*;
-use crate::portable::Isa;
-use crate::portable::attention::Attention as Heads;
-use crate::portable::router::{Coefficients, Gate, Router};
-use crate::rng::Rng;
+use repro_portable::Isa;
+use repro_portable::attention::Attention as Heads;
+use repro_portable::router::{Coefficients, Gate, Router};
+use repro_stats::rng::Rng;
 
 const EPSILON: f32 = 1e-5;
 /// Rows: more than a chunk, and a rest.
@@ -39,12 +36,11 @@ impl Case {
     }
 
     /// Output and gradients of ours, beside those of a function on candle's tape.
-    fn compare<S: Sublayer<f32>>(&self, ours: &S, theirs: impl Fn(&Tensor, &Tensor) -> Tensor) {
+    fn compare(&self, mut ours: impl Sublayer<f32>, theirs: impl Fn(&Tensor, &Tensor) -> Tensor) {
         let Self { x, w, g } = self;
-        let mut saved = S::Saved::default();
         let (mut y, mut gx, mut gw) = (vec![0.0; x.len()], vec![0.0; x.len()], vec![0.0; w.len()]);
-        ours.forward(LENGTH, x, w, &mut y, &mut saved);
-        ours.backward(LENGTH, Backward { x, w, g, gx: &mut gx, gw: &mut gw }, &saved);
+        ours.forward(LENGTH, x, w, &mut y);
+        ours.backward(LENGTH, Backward { x, w, g, gx: &mut gx, gw: &mut gw });
 
         let device = &candle_core::Device::Cpu;
         let on_tape =
@@ -96,8 +92,14 @@ fn network(h: &Tensor, matrices: &mut Matrices<'_>, inner: usize) -> [Tensor; 2]
 #[test]
 fn a_dense_network_is_candles() {
     let inner = 20;
-    let ours = FeedForward { isa: Isa::best(), width: WIDTH, inner, epsilon: f64::from(EPSILON) };
-    Case::new(WIDTH + 3 * WIDTH * inner).compare(&ours, |x, w| {
+    let ours = FeedForward {
+        isa: Isa::best(),
+        width: WIDTH,
+        inner,
+        epsilon: f64::from(EPSILON),
+        saved: Default::default(),
+    };
+    Case::new(WIDTH + 3 * WIDTH * inner).compare(ours, |x, w| {
         let [s, down] = network(&normed(x, w), &mut Matrices(w, WIDTH), inner);
         (x + linear(&s, &down)).unwrap()
     });
@@ -112,6 +114,7 @@ fn attention_is_candles() {
         width: WIDTH,
         epsilon,
         heads: Heads::new(heads, groups, size, LENGTH, theta),
+        saved: Default::default(),
     };
     let device = &candle_core::Device::Cpu;
     let angle = |at: usize| {
@@ -127,7 +130,7 @@ fn attention_is_candles() {
     let mask: Vec<_> = (0..LENGTH * LENGTH).map(hidden).collect();
     let mask = Tensor::from_vec(mask, (1, 1, LENGTH, LENGTH), device).unwrap();
     let weights = WIDTH + (heads + 2 * groups) * size * WIDTH + WIDTH * heads * size;
-    Case::new(weights).compare(&ours, |x, w| {
+    Case::new(weights).compare(ours, |x, w| {
         let h = normed(x, w);
         let mut matrices = Matrices(w, WIDTH);
         let batch = TOKENS / LENGTH;
@@ -162,9 +165,10 @@ fn mixture(gate: Gate, normalized: bool, shared: usize) {
         router: Router { gate, experts, per_token, normalized },
         losses: Coefficients::default(),
         bias: None,
+        saved: Default::default(),
     };
     let weights = WIDTH + experts * WIDTH + 3 * WIDTH * (experts * inner + shared);
-    Case::new(weights).compare(&ours, |x, w| {
+    Case::new(weights).compare(ours, |x, w| {
         let h = normed(x, w);
         let mut matrices = Matrices(w, WIDTH);
         let logits = linear(&h, &matrices.next(experts, WIDTH));
@@ -209,19 +213,13 @@ fn mixtures_are_candles() {
 #[test]
 fn scores_are_candles() {
     let (columns, isa) = (37, Isa::best());
-    let head = Head::<f32> {
-        isa,
-        width: WIDTH,
-        epsilon: f64::from(EPSILON),
-        at: 0,
-        variables: [0, 1],
-        saved: Default::default(),
-    };
+    let head =
+        Head::<f32> { isa, width: WIDTH, epsilon: f64::from(EPSILON), saved: Default::default() };
     let (x, norm) = (numbers_of(TOKENS * WIDTH, "x", 3.0), numbers_of(WIDTH, "w", 2.0));
     let matrix = numbers_of(columns * WIDTH, "m", 2.0);
     let mut rng = Rng::new(1, "targets");
     let targets: Vec<_> = (0..TOKENS).map(|_| rng.below(columns as u64) as u32).collect();
-    let nats = head.score(&targets, &x, &norm, &matrix).nats;
+    let nats = head.score(&targets, [&x, &norm, &matrix]).nats;
     let device = &candle_core::Device::Cpu;
     let tensor = |numbers: &[f32], shape: (usize, usize)| {
         Tensor::from_slice(numbers, shape, device).unwrap()

@@ -6,15 +6,15 @@
 
 use std::path::Path;
 
-use crate::digest::NotCanonical;
+use crate::data::Corpus;
+use crate::evaluate::{BLOCK_BYTES, Evaluation, HeldOut, evaluate};
 use crate::language::Language;
-use crate::source::{Node, Place, Refusal};
-use crate::train::data::Corpus;
-use crate::train::evaluate::{BLOCK_BYTES, Evaluation, HeldOut, evaluate};
-use crate::train::learner::Learner;
-use crate::train::record::{Named, Record};
-use crate::train::tasks::{Suite, Task};
-use crate::train::{BAD_RECIPE, cloze};
+use crate::learner::Learner;
+use crate::record::{Named, Record};
+use crate::tasks::{Suite, Task};
+use crate::{BAD_RECIPE, cloze};
+use repro_receipt::digest::NotCanonical;
+use repro_receipt::source::{Error, Location, Node};
 
 /// What a checkpoint was found to know.
 pub struct Examined {
@@ -29,9 +29,9 @@ pub struct Examined {
 }
 
 /// The tasks that a run's config asks for; paths begin at `base`.
-pub fn suite(config: Node<'_>, corpus: &Corpus, base: &Path) -> Result<Option<Suite>, Refusal> {
+pub fn suite(config: Node<'_>, corpus: &Corpus, base: &Path) -> Result<Option<Suite>, Error> {
     let Some(tasks) = config.get("tasks") else { return Ok(None) };
-    let path = |node: Node<'_>| Ok::<_, Refusal>(base.join(node.text()?));
+    let path = |node: Node<'_>| Ok::<_, Error>(base.join(node.text()?));
     let suite = if let Some(list) = tasks.get("list") {
         tasks.only(&["list", "baselines", "seed"])?;
         let baselines = tasks.get("baselines").map(path).transpose()?;
@@ -50,7 +50,7 @@ pub fn suite(config: Node<'_>, corpus: &Corpus, base: &Path) -> Result<Option<Su
     Ok(Some(suite))
 }
 
-fn items(table: Node<'_>) -> Result<usize, Refusal> {
+fn items(table: Node<'_>) -> Result<usize, Error> {
     let node = table.required("items")?;
     match usize::try_from(node.integer()?) {
         Ok(items) if (1..=1 << 20).contains(&items) => Ok(items),
@@ -59,7 +59,7 @@ fn items(table: Node<'_>) -> Result<usize, Refusal> {
 }
 
 /// Questions about the language that the data are of.
-fn of_language(config: Node<'_>, own: Node<'_>) -> Result<Vec<Task>, Refusal> {
+fn of_language(config: Node<'_>, own: Node<'_>) -> Result<Vec<Task>, Error> {
     let data = config.required("data")?;
     let source = data.required("source")?;
     if source.text()? != "language" {
@@ -79,7 +79,7 @@ pub fn examine(
     suite: Option<&Suite>,
     (step, tokens_seen): (u64, u64),
     last: bool,
-) -> Result<Examined, Refusal> {
+) -> Result<Examined, Error> {
     let text = held_out(learner, config, corpus)?;
     let suite = suite.filter(|_| config.get("tasks").is_some());
     let tasks = suite.map(|suite| suite.evaluate(learner, &corpus.tokenizer)).transpose()?;
@@ -88,11 +88,7 @@ pub fn examine(
     Ok(Examined { files, record: Record::name(step), loss, bits_per_byte })
 }
 
-fn held_out(
-    learner: &mut Learner,
-    config: Node<'_>,
-    corpus: &Corpus,
-) -> Result<Evaluation, Refusal> {
+fn held_out(learner: &mut Learner, config: Node<'_>, corpus: &Corpus) -> Result<Evaluation, Error> {
     let asked = config.required("evaluation")?;
     asked.only(&["split", "block_bytes"])?;
     if let Some(block) = asked.get("block_bytes")
@@ -112,7 +108,11 @@ fn held_out(
     evaluate(learner, &HeldOut::of(documents, &corpus.tokenizer)?)
 }
 
-fn unwritable(error: NotCanonical) -> Refusal {
-    let place = Place::file("data/evaluation");
-    crate::bundle::UNWRITABLE.at(place, "an evaluation with canonical text", error.to_string())
+fn unwritable(error: NotCanonical) -> Error {
+    let place = Location::file("data/evaluation");
+    repro_receipt::bundle::UNWRITABLE.at(
+        place,
+        "an evaluation with canonical text",
+        error.to_string(),
+    )
 }

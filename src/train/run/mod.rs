@@ -20,12 +20,12 @@ use serde_json::Value as Json;
 use super::data::Corpus;
 use super::progress::{News, Watcher};
 use super::{DIVERGED, OTHER_RUN, Suite};
-use crate::bundle::{Bundle, BundleWriter, Environment, METRICS, Trainer};
-use crate::digest::{Digest, canonical};
-use crate::disk::Disk;
-use crate::portable::Isa;
-use crate::source::{Place, Refusal};
-use crate::study::PlannedRun;
+use repro_portable::Isa;
+use repro_receipt::bundle::{Bundle, BundleWriter, Environment, METRICS, Trainer};
+use repro_receipt::digest::{Digest, canonical};
+use repro_receipt::disk::Disk;
+use repro_receipt::source::{Error, Location};
+use repro_runs::study::PlannedRun;
 use training::Training;
 
 pub use examination::{examine, suite};
@@ -72,7 +72,7 @@ pub struct Finished {
 /// Trains a run in the folder of its name below `out`, from where an earlier attempt stopped; a bundle of
 /// the same run that is there is left as it is. A run that diverges is sealed as it stands, because it
 /// counts in its study, and refused.
-pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finished, Refusal> {
+pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finished, Error> {
     let folder = out.join(&plan.id);
     let (bundle, anew) = match finished_bundle(&folder)? {
         Some(bundle) => {
@@ -94,7 +94,7 @@ pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finis
         }
     };
     if let Some(step) = bundle.diverged_at()? {
-        let place = Place::file(folder.display().to_string());
+        let place = Location::file(folder.display().to_string());
         let expected = "a finite loss and a finite gradient norm";
         return Err(DIVERGED.at(place, expected, format!("none at step {step}")));
     }
@@ -105,7 +105,7 @@ pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finis
 }
 
 /// The finished bundle in a folder, where there is one.
-pub fn finished_bundle(folder: &Path) -> Result<Option<Bundle>, Refusal> {
+pub fn finished_bundle(folder: &Path) -> Result<Option<Bundle>, Error> {
     if !folder.join("bagit.txt").is_file() {
         return Ok(None);
     }
@@ -119,7 +119,7 @@ fn completed(
     plan: &PlannedRun,
     folder: &Path,
     context: &Context<'_>,
-) -> Result<Option<Digest>, Refusal> {
+) -> Result<Option<Digest>, Error> {
     let path = folder.join(CONFIG);
     let Ok(config) = std::fs::read(&path) else { return Ok(None) };
     same_config(plan, &config, &path)?;
@@ -135,7 +135,7 @@ fn open<'a>(
     plan: &PlannedRun,
     folder: &Path,
     disk: &'a dyn Disk,
-) -> Result<BundleWriter<'a>, Refusal> {
+) -> Result<BundleWriter<'a>, Error> {
     let mut writer = BundleWriter::resume_on(disk, folder)?;
     let path = folder.join(CONFIG);
     match std::fs::read(&path) {
@@ -145,10 +145,10 @@ fn open<'a>(
     Ok(writer)
 }
 
-fn same_config(plan: &PlannedRun, found: &[u8], path: &Path) -> Result<(), Refusal> {
+fn same_config(plan: &PlannedRun, found: &[u8], path: &Path) -> Result<(), Error> {
     let wanted = canonical(&Json::Object(plan.config.clone())).map_err(|error| {
-        let place = Place::file(path.display().to_string());
-        crate::bundle::UNWRITABLE.at(
+        let place = Location::file(path.display().to_string());
+        repro_receipt::bundle::UNWRITABLE.at(
             place,
             "a configuration with canonical text",
             error.to_string(),
@@ -164,7 +164,7 @@ fn same_config(plan: &PlannedRun, found: &[u8], path: &Path) -> Result<(), Refus
     let other = plan.config.keys().chain(there.keys());
     let other = other.into_iter().find(|key| plan.config.get(*key) != there.get(*key));
     let found = other.map_or("another one".to_owned(), |key| format!("another `{key}`"));
-    let place = Place::file(path.display().to_string());
+    let place = Location::file(path.display().to_string());
     Err(OTHER_RUN.at(place, "the configuration that the study gives this run", found))
 }
 

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::{Context, state::State};
-use crate::bundle::{Bundle, Data, Origin, Receipt, Run, Seeds};
-use crate::source::Refusal;
-use crate::study::PlannedRun;
-use crate::train::data::{Order, Unique};
+use crate::data::{Order, Unique};
+use repro_receipt::bundle::{Bundle, Data, Origin, Receipt, Run, Seeds};
+use repro_receipt::source::Error;
+use repro_runs::study::PlannedRun;
 
 /// The receipt of a run that is over, after it read so many tokens, `unique` of them different.
 pub fn receipt(
@@ -49,7 +49,7 @@ pub fn receipt(
 
 /// The loss on held-out text at the last checkpoint of a bundle, in nats per token and in bits per byte;
 /// none where it has none, or did not finish.
-pub fn held_out(bundle: &Bundle) -> Result<(Option<f64>, Option<f64>), Refusal> {
+pub fn held_out(bundle: &Bundle) -> Result<(Option<f64>, Option<f64>), Error> {
     if bundle.receipt().finished() == Some(false) {
         return Ok((None, None));
     }

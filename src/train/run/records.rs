@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::bundle::record::record;
-use crate::bundle::{BundleWriter, CANNOT_WRITE, Chain, METRICS, Unfinished, whole_lines};
-use crate::digest::{Digest, canonical};
-use crate::source::{Document, Place, Refusal, Source, UNREADABLE};
-use crate::train::{BUSY, DIFFERS, LOST_RECORDS};
+use crate::{BUSY, DIFFERS, LOST_RECORDS};
+use repro_receipt::bundle::record::record;
+use repro_receipt::bundle::{BundleWriter, CANNOT_WRITE, Chain, METRICS, Unfinished, whole_lines};
+use repro_receipt::digest::{Digest, canonical};
+use repro_receipt::source::{Document, Error, Location, Source, UNREADABLE};
 
 /// The file of wall-clock times.
 pub const TIMING: &str = "data/timing.jsonl";
@@ -58,7 +58,7 @@ impl Records {
         writer: &mut BundleWriter,
         folder: &Path,
         reached: &Reached,
-    ) -> Result<(Self, Found), Refusal> {
+    ) -> Result<(Self, Found), Error> {
         let path = folder.join(METRICS);
         writer.append(METRICS, b"")?;
         writer.append(TIMING, b"")?;
@@ -72,7 +72,8 @@ impl Records {
         let last = before.checked_sub(1).and_then(|last| lines.nth(last));
         if before > seen.lines || chain_of(last, &path)? != reached.chain {
             let expected = format!("the {before} lines that `state.json` speaks of");
-            let place = Place { line: before.max(1), ..Place::file(path.display().to_string()) };
+            let place =
+                Location { line: before.max(1), ..Location::file(path.display().to_string()) };
             return Err(LOST_RECORDS.at(place, expected, format!("{} other lines", seen.lines)));
         }
         let ahead: VecDeque<_> = lines.map(str::to_owned).collect();
@@ -95,10 +96,14 @@ impl Records {
         step: u64,
         record: Map<String, Json>,
         timing: &Json,
-    ) -> Result<(), Refusal> {
-        let unwritable = |error: crate::digest::NotCanonical| {
-            let place = Place::file(self.path.display().to_string());
-            crate::bundle::UNWRITABLE.at(place, "a record with canonical text", error.to_string())
+    ) -> Result<(), Error> {
+        let unwritable = |error: repro_receipt::digest::NotCanonical| {
+            let place = Location::file(self.path.display().to_string());
+            repro_receipt::bundle::UNWRITABLE.at(
+                place,
+                "a record with canonical text",
+                error.to_string(),
+            )
         };
         let line = self.chain.extend(record).map_err(unwritable)?;
         let timing = canonical(timing).map_err(unwritable)? + "\n";
@@ -107,8 +112,10 @@ impl Records {
             if before == line {
                 return Ok(());
             }
-            let place =
-                Place { line: self.lines as usize, ..Place::file(self.path.display().to_string()) };
+            let place = Location {
+                line: self.lines as usize,
+                ..Location::file(self.path.display().to_string())
+            };
             let expected = format!("the record of step {step} as it was written before");
             return Err(DIFFERS.at(place, expected, difference(&before, &line)));
         }
@@ -117,20 +124,20 @@ impl Records {
     }
 
     /// Makes all lines durable, and answers how far they have come.
-    pub fn reached(&self, writer: &mut BundleWriter) -> Result<Reached, Refusal> {
+    pub fn reached(&self, writer: &mut BundleWriter) -> Result<Reached, Error> {
         writer.sync(METRICS)?;
         writer.sync(TIMING)?;
         Ok(Reached { lines: self.lines, chain: self.chain.last() })
     }
 
     /// Refuses lines of an earlier attempt that have not come out again when the run is over.
-    pub fn check_end(&self) -> Result<(), Refusal> {
+    pub fn check_end(&self) -> Result<(), Error> {
         match self.ahead.len() {
             0 => Ok(()),
             more => {
-                let place = Place {
+                let place = Location {
                     line: self.lines as usize + 1,
-                    ..Place::file(self.path.display().to_string())
+                    ..Location::file(self.path.display().to_string())
                 };
                 Err(DIFFERS.at(place, "the end of the records", format!("{more} more lines")))
             }
@@ -152,27 +159,27 @@ fn difference(before: &str, now: &str) -> String {
 }
 
 /// Locks the records of the run in `folder`; the lock goes with the process that holds it.
-pub fn lock(folder: &Path) -> Result<File, Refusal> {
+pub fn lock(folder: &Path) -> Result<File, Error> {
     let open = File::options().append(true).open(folder.join(METRICS));
     let file = open.map_err(|error| {
-        let place = Place::file(folder.join(METRICS).display().to_string());
+        let place = Location::file(folder.join(METRICS).display().to_string());
         CANNOT_WRITE.at(place, "a file that can be written", error.to_string())
     })?;
     if file.try_lock().is_err() {
-        let place = Place::file(folder.display().to_string());
+        let place = Location::file(folder.display().to_string());
         return Err(BUSY.at(place, "a run that nobody trains", "a process that does"));
     }
     Ok(file)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|error| {
-        let place = Place::file(path.display().to_string());
+        let place = Location::file(path.display().to_string());
         UNREADABLE.at(place, "the records of the run", error.to_string())
     })
 }
 
-fn chain_of(line: Option<&str>, path: &Path) -> Result<Option<Digest>, Refusal> {
+fn chain_of(line: Option<&str>, path: &Path) -> Result<Option<Digest>, Error> {
     let Some(line) = line else { return Ok(None) };
     let source = Source::new(path.display().to_string(), line.trim_end().into())?;
     let document = Document::parse_json(source)?;
@@ -196,7 +203,7 @@ pub fn put_number(record: &mut Map<String, Json>, field: &str, value: f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::LocalDisk;
+    use repro_receipt::disk::LocalDisk;
 
     fn record(step: u64, loss: f32) -> Map<String, Json> {
         let mut record = Map::from_iter([("step".to_owned(), json!(step))]);
@@ -208,7 +215,7 @@ mod tests {
         BundleWriter::resume_on(&LocalDisk, folder).unwrap()
     }
 
-    fn open(folder: &Path, reached: &Reached) -> Result<(Records, Found), Refusal> {
+    fn open(folder: &Path, reached: &Reached) -> Result<(Records, Found), Error> {
         Records::open(&mut writer(folder), folder, reached)
     }
 
@@ -271,16 +278,16 @@ mod tests {
             Reached { lines: 0, ..two.clone() },
             Reached { chain: None, ..two.clone() },
         ] {
-            let refusal = open(temporary.path(), &wrong).unwrap_err();
-            assert_eq!(refusal.code.id, "train::lost-records", "{wrong:?}");
+            let error = open(temporary.path(), &wrong).unwrap_err();
+            assert_eq!(error.code.id, "train::lost-records", "{wrong:?}");
         }
         let (held, _) = open(temporary.path(), &two).unwrap();
         assert_eq!(open(temporary.path(), &two).unwrap_err().code.id, "train::busy");
         drop(held);
         let edited = text.replacen("0.25", "0.26", 1);
         std::fs::write(temporary.path().join(METRICS), edited).unwrap();
-        let refusal = open(temporary.path(), &two).unwrap_err();
-        assert_eq!(refusal.code.id, "bundle::broken-chain");
+        let error = open(temporary.path(), &two).unwrap_err();
+        assert_eq!(error.code.id, "bundle::broken-chain");
     }
 
     #[test]

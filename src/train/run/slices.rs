@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::bundle::Slice;
-use crate::digest::canonical;
-use crate::train::learner::{Stepped, Values};
-use crate::train::{Recipe, Stretch, TensorData, TensorFile};
+use crate::learner::{Stepped, Values};
+use crate::{Recipe, Stretch, TensorData, TensorFile};
+use repro_receipt::bundle::Slice;
+use repro_receipt::digest::canonical;
 
 /// The slices that are open.
 #[derive(Default)]
@@ -153,9 +153,9 @@ fn line(before: &Values, after: &Values) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digest;
-    use crate::source::{Document, Source};
-    use crate::train::recipe::tests::config;
+    use crate::recipe::tests::config;
+    use repro_receipt::digest::Digest;
+    use repro_receipt::source::{Document, Source};
 
     fn weights(value: f32) -> Vec<Values> {
         let values = |name: &str, values: &[f32]| Values {

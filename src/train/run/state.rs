@@ -1,11 +1,11 @@
 //! What an unfinished run needs to go on, beside its payload.
 
 use super::records::Reached;
-use crate::bundle::record::{Field, record};
-use crate::bundle::{BundleWriter, Checkpoint, Slice, saved_weights_name};
-use crate::digest::Digest;
-use crate::source::Refusal;
-use crate::train::{LOST_STATE, TensorFile};
+use crate::{LOST_STATE, TensorFile};
+use repro_receipt::bundle::record::{Field, record};
+use repro_receipt::bundle::{BundleWriter, Checkpoint, Slice, saved_weights_name};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::Error;
 
 /// The schema of `state.json`.
 const SCHEMA: &str = "repro.state/1";
@@ -49,10 +49,7 @@ impl State {
 
     /// The state that was saved last, with its tensors; the beginning where none was. A state that was
     /// saved of other data is refused.
-    pub fn load(
-        writer: &BundleWriter,
-        data: Digest,
-    ) -> Result<(Self, Option<TensorFile>), Refusal> {
+    pub fn load(writer: &BundleWriter, data: Digest) -> Result<(Self, Option<TensorFile>), Error> {
         let Some(document) = writer.saved_state()? else {
             return Ok((Self::beginning(data), None));
         };
@@ -86,7 +83,7 @@ impl State {
         mut self,
         writer: &mut BundleWriter,
         tensors: Option<&TensorFile>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Error> {
         let name = saved_weights_name(self.step);
         let bytes = tensors.map(TensorFile::write);
         let weights = bytes.as_ref().map(|bytes| (name.as_str(), bytes.as_slice()));
@@ -101,7 +98,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::TensorData;
+    use crate::TensorData;
 
     #[test]
     fn a_state_comes_back_with_its_tensors() {

@@ -7,12 +7,12 @@ use std::sync::Mutex;
 use serde_json::json;
 
 use super::*;
-use crate::bundle::{Contract, Model, Unfinished};
-use crate::disk::LocalDisk;
-use crate::disk::trial::{Fault, Trial, tree};
-use crate::source::{Document, Source};
-use crate::study::RunKind;
-use crate::train::TensorFile;
+use crate::TensorFile;
+use repro_receipt::bundle::{Contract, Model, Unfinished};
+use repro_receipt::disk::LocalDisk;
+use repro_receipt::disk::trial::{Fault, Trial, tree};
+use repro_receipt::source::{Document, Source};
+use repro_runs::study::RunKind;
 
 /// A watcher that stops the run after some step, as a kill does, and keeps what it was told.
 #[derive(Default)]
@@ -41,7 +41,7 @@ fn data() -> Json {
 }
 
 fn plan(change: impl Fn(&mut Json)) -> PlannedRun {
-    let mut config = crate::train::recipe::tests::config();
+    let mut config = crate::recipe::tests::config();
     let model = json!({"model_type": "repro-llama-moe", "vocab_size": 256, "hidden_size": 16,
         "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8,
         "intermediate_size": 24, "tie_word_embeddings": false, "norm_eps": 1e-5, "rope_theta": 10_000,
@@ -103,7 +103,7 @@ impl World {
         out: &Path,
         watcher: &Watched,
         save: bool,
-    ) -> Result<Finished, Refusal> {
+    ) -> Result<Finished, Error> {
         self.run_on(&LocalDisk, plan, out, watcher, save)
     }
 
@@ -114,7 +114,7 @@ impl World {
         out: &Path,
         watcher: &Watched,
         save: bool,
-    ) -> Result<Finished, Refusal> {
+    ) -> Result<Finished, Error> {
         let context = Context {
             disk,
             isa: Isa::best(),
@@ -127,7 +127,7 @@ impl World {
                 source_revision: None,
                 dirty: None,
                 lockfile_sha256: None,
-                arithmetic: Some(crate::train::ARITHMETIC.into()),
+                arithmetic: Some(crate::ARITHMETIC.into()),
             },
             environment: Environment {
                 cpu: None,
@@ -204,8 +204,8 @@ fn a_run_becomes_a_bundle_that_says_what_happened() {
     let again = world.run(&plan, temporary.path(), &watched, false).unwrap();
     assert_eq!(again, Finished { anew: false, ..finished });
     let other = super::tests::plan(|config| config["lr"] = json!(0.02));
-    let refusal = world.run(&other, temporary.path(), &watched, false).unwrap_err();
-    assert_eq!((refusal.code.id, &*refusal.found), ("train::other-run", "another `lr`"));
+    let error = world.run(&other, temporary.path(), &watched, false).unwrap_err();
+    assert_eq!((error.code.id, &*error.found), ("train::other-run", "another `lr`"));
 }
 
 #[test]
@@ -258,12 +258,12 @@ fn a_run_that_diverges_is_sealed_as_it_stands() {
     let world = World::new(&plan);
     for _ in 0..2 {
         let watched = Watched::default();
-        let refusal = world.run(&plan, temporary.path(), &watched, false).unwrap_err();
-        assert_eq!(refusal.code.id, "train::diverged", "{refusal}");
+        let error = world.run(&plan, temporary.path(), &watched, false).unwrap_err();
+        assert_eq!(error.code.id, "train::diverged", "{error}");
         let folder = temporary.path().join(&plan.id);
         let bundle = Bundle::load_folder(&folder, "receipts/t-moe-s1", None, 1).unwrap();
         let step = bundle.diverged_at().unwrap().unwrap();
-        assert_eq!(&*refusal.found, format!("none at step {step}"));
+        assert_eq!(&*error.found, format!("none at step {step}"));
         assert_eq!(bundle.receipt().run.as_ref().unwrap().finished, Some(false));
         assert_eq!(held_out(&bundle).unwrap(), (None, None));
         let metrics = std::fs::read_to_string(folder.join(METRICS)).unwrap();
@@ -291,10 +291,10 @@ fn short_plan(change: impl Fn(&mut Json)) -> PlannedRun {
 
 /// The folder is a whole bundle, or an unfinished run whose records hold.
 fn check(folder: &Path) {
-    let Err(refusal) = Bundle::load_folder(folder, "receipts/t-moe-s1", None, 1) else { return };
-    assert!(!folder.join("bagit.txt").exists(), "{refusal}");
+    let Err(error) = Bundle::load_folder(folder, "receipts/t-moe-s1", None, 1) else { return };
+    assert!(!folder.join("bagit.txt").exists(), "{error}");
     if folder.join("data").exists() {
-        assert_eq!(refusal.code.id, "bundle::unfinished", "{refusal}");
+        assert_eq!(error.code.id, "bundle::unfinished", "{error}");
         Unfinished::load(folder, "run").unwrap();
     }
 }
@@ -310,8 +310,8 @@ fn try_run(plan: &PlannedRun, diverges: bool) {
         work: &|disk, root| {
             let ran = world.run_on(disk, plan, &root.join("out"), &Watched::default(), true);
             match ran {
-                Err(refusal) if diverges && refusal.code.id == "train::diverged" => Ok(()),
-                ran => ran.map(drop).map_err(|refusal| refusal.to_string()),
+                Err(error) if diverges && error.code.id == "train::diverged" => Ok(()),
+                ran => ran.map(drop).map_err(|error| error.to_string()),
             }
         },
         check: &|root| check(&folder(root)),

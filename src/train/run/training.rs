@@ -9,14 +9,14 @@ use super::records::{Records, put_number};
 use super::slices::Slices;
 use super::state::State;
 use super::{Context, examination, receipt};
-use crate::bundle::{BundleWriter, Checkpoint};
-use crate::digest::Digest;
-use crate::source::{Document, Place, Refusal};
-use crate::study::PlannedRun;
-use crate::train::data::Order;
-use crate::train::learner::{Learner, Stepped};
-use crate::train::progress::{News, Pace};
-use crate::train::{DIFFERS, Recipe};
+use crate::data::Order;
+use crate::learner::{Learner, Stepped};
+use crate::progress::{News, Pace};
+use crate::{DIFFERS, Recipe};
+use repro_receipt::bundle::{BundleWriter, Checkpoint};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Document, Error, Location};
+use repro_runs::study::PlannedRun;
 
 /// A run that is under way.
 pub struct Training<'a> {
@@ -43,7 +43,7 @@ impl<'a> Training<'a> {
         plan: &'a PlannedRun,
         folder: &Path,
         context: &'a Context<'a>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, Error> {
         let config = plan.document()?;
         let recipe = Recipe::read(config.root())?;
         context.corpus.tokenizer.fits(config.root())?;
@@ -88,7 +88,7 @@ impl<'a> Training<'a> {
     }
 
     /// Makes the steps that are left, up to one that diverges.
-    pub fn steps(&mut self) -> Result<(), Refusal> {
+    pub fn steps(&mut self) -> Result<(), Error> {
         if self.state.step == 0 {
             self.checkpoint()?;
         }
@@ -117,7 +117,7 @@ impl<'a> Training<'a> {
     }
 
     /// Makes the folder a bundle, and answers its digest.
-    pub fn finish(mut self) -> Result<Digest, Refusal> {
+    pub fn finish(mut self) -> Result<Digest, Error> {
         self.records.check_end()?;
         // A run that diverged counts in its study, so it is sealed as well, as one that did not finish.
         let finished = !self.diverged;
@@ -133,15 +133,15 @@ impl<'a> Training<'a> {
         self.writer.finish(&receipt)
     }
 
-    fn open_slice(&mut self) -> Result<(), Refusal> {
-        let begins = |stretch: &&crate::train::Stretch| stretch.from_step == self.state.step;
+    fn open_slice(&mut self) -> Result<(), Error> {
+        let begins = |stretch: &&crate::Stretch| stretch.from_step == self.state.step;
         if let Some(stretch) = self.recipe.slices.iter().find(begins) {
             self.slices.open(*stretch, self.learner.values()?);
         }
         Ok(())
     }
 
-    fn close_slices(&mut self) -> Result<(), Refusal> {
+    fn close_slices(&mut self) -> Result<(), Error> {
         let weights = || self.learner.values().unwrap_or_default();
         for ended in self.slices.close(self.state.step, &self.recipe, weights) {
             for (name, bytes) in &ended.files {
@@ -153,7 +153,7 @@ impl<'a> Training<'a> {
     }
 
     /// Takes in what a step gave: the watcher, open slices, and the record where one is due.
-    fn note(&mut self, stepped: &Stepped, rate: f32, took: Duration) -> Result<(), Refusal> {
+    fn note(&mut self, stepped: &Stepped, rate: f32, took: Duration) -> Result<(), Error> {
         let (step, steps) = (self.state.step, self.recipe.regime.steps);
         let finite = stepped.is_finite();
         if !self.slices.is_empty() {
@@ -189,7 +189,7 @@ impl<'a> Training<'a> {
     }
 
     /// Evaluates and hashes the run where that is due, keeps what is to be kept, and saves the state.
-    fn checkpoint(&mut self) -> Result<(), Refusal> {
+    fn checkpoint(&mut self) -> Result<(), Error> {
         let step = self.state.step;
         let done = self.state.checkpoints.iter().any(|checkpoint| checkpoint.step == step);
         if done || !self.recipe.checkpoints.contains(&step) {
@@ -228,7 +228,7 @@ impl<'a> Training<'a> {
     }
 
     /// Saves the state: a run that is killed later goes on from here.
-    fn save(&mut self) -> Result<(), Refusal> {
+    fn save(&mut self) -> Result<(), Error> {
         self.state.records = self.records.reached(&mut self.writer)?;
         let tensors = self.learner.checkpoint(self.state.step, self.plan.seed)?;
         self.state.clone().save(&mut self.writer, Some(&tensors))?;
@@ -237,12 +237,12 @@ impl<'a> Training<'a> {
     }
 
     /// Writes a payload file; one that an earlier attempt wrote must have the same bytes.
-    fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Refusal> {
+    fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.folder.join(name);
         match std::fs::read(&path) {
             Ok(before) if before == bytes => Ok(()),
             Ok(before) => {
-                let place = Place::file(path.display().to_string());
+                let place = Location::file(path.display().to_string());
                 let expected = format!("the bytes of an earlier attempt, {}", Digest::of(&before));
                 let found = format!("{} after step {}", Digest::of(bytes), self.state.step);
                 Err(DIFFERS.at(place, expected, found))

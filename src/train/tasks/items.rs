@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::{BAD_GOLD, BAD_ITEM, Form, Item};
-use crate::source::{Document, Node, Place, Refusal, Source, TOO_LARGE, UNREADABLE};
+use repro_receipt::source::{Document, Error, Location, Node, Source, TOO_LARGE, UNREADABLE};
 
 /// The longest line that is read (1 MiB).
 const LINE_CAP: u64 = 1 << 20;
@@ -16,9 +16,9 @@ const FILE_CAP: usize = 512 << 20;
 const PASSAGE_CAP: usize = 256;
 
 /// Reads the items in the file at `path`, naming it `name` in every message.
-pub fn load(path: &Path, name: &str, form: Form) -> Result<Vec<Item>, Refusal> {
+pub fn load(path: &Path, name: &str, form: Form) -> Result<Vec<Item>, Error> {
     let unreadable = |error: std::io::Error| {
-        UNREADABLE.at(Place::file(name), "a readable file", error.to_string())
+        UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
     };
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
     let (mut items, mut number, mut total, mut line) = (Vec::new(), 0, 0, Vec::new());
@@ -30,7 +30,7 @@ pub fn load(path: &Path, name: &str, form: Form) -> Result<Vec<Item>, Refusal> {
             return Ok(items);
         }
         (number, total) = (number + 1, total + length);
-        let here = Place { line: number, ..Place::file(name) };
+        let here = Location { line: number, ..Location::file(name) };
         if length as u64 > LINE_CAP {
             let expected = format!("a line of at most {LINE_CAP} bytes");
             return Err(TOO_LARGE.at(here, expected, "more"));
@@ -40,12 +40,12 @@ pub fn load(path: &Path, name: &str, form: Form) -> Result<Vec<Item>, Refusal> {
         }
         let text = std::mem::take(&mut line);
         if !text.trim_ascii().is_empty() {
-            items.push(read(name, text, form).map_err(|refusal| in_line(refusal, number))?);
+            items.push(read(name, text, form).map_err(|error| in_line(error, number))?);
         }
     }
 }
 
-fn read(name: &str, text: Vec<u8>, form: Form) -> Result<Item, Refusal> {
+fn read(name: &str, text: Vec<u8>, form: Form) -> Result<Item, Error> {
     let document = Document::parse_json(Source::new(name, text)?)?;
     let root = document.root();
     let item = match form {
@@ -68,7 +68,7 @@ fn read(name: &str, text: Vec<u8>, form: Form) -> Result<Item, Refusal> {
 }
 
 /// Refuses items that have nothing to score, or nothing to choose.
-fn check(root: Node, item: &Item, form: Form) -> Result<(), Refusal> {
+fn check(root: Node, item: &Item, form: Form) -> Result<(), Error> {
     if item.passages.iter().any(|passage| passage.continuation.is_empty()) {
         return Err(BAD_ITEM.at(root.place(), "continuations of at least one character", "none"));
     }
@@ -85,27 +85,27 @@ fn check(root: Node, item: &Item, form: Form) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn gold(root: Node) -> Result<usize, Refusal> {
+fn gold(root: Node) -> Result<usize, Error> {
     // Positions beyond what a machine counts are beyond every list.
     Ok(usize::try_from(root.required("gold")?.integer()?).unwrap_or(usize::MAX))
 }
 
-fn texts<'a>(root: Node<'a>, key: &str) -> Result<Vec<&'a str>, Refusal> {
+fn texts<'a>(root: Node<'a>, key: &str) -> Result<Vec<&'a str>, Error> {
     root.required(key)?.items()?.map(Node::text).collect()
 }
 
 /// A refusal about the line alone, said about its place in the file.
-fn in_line(refusal: Refusal, line: usize) -> Refusal {
-    let inside = refusal.place.clone();
+fn in_line(error: Error, line: usize) -> Error {
+    let inside = error.place.clone();
     let pointer = format!("/{}{}", line - 1, inside.pointer);
-    refusal.moved(Place { line, column: inside.column.max(1), pointer, ..inside })
+    error.moved(Location { line, column: inside.column.max(1), pointer, ..inside })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn items(text: &str, form: Form) -> Result<Vec<Item>, Refusal> {
+    fn items(text: &str, form: Form) -> Result<Vec<Item>, Error> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         std::fs::write(&path, text).unwrap();
@@ -152,9 +152,9 @@ mod tests {
             ("{\"query\":\"q\",\"gold\":0}", "source::missing-field", "/1"),
             ("{\"query\":", "source::syntax", "/1"),
         ] {
-            let refusal = items(&format!("{good}{line}\n"), Form::MultipleChoice).unwrap_err();
-            let found = (refusal.code.id, refusal.place.line, refusal.place.pointer.as_str());
-            assert_eq!(found, (code, 2, pointer), "{refusal}");
+            let error = items(&format!("{good}{line}\n"), Form::MultipleChoice).unwrap_err();
+            let found = (error.code.id, error.place.line, error.place.pointer.as_str());
+            assert_eq!(found, (code, 2, pointer), "{error}");
         }
         let long = format!("{good}{}\n", "x".repeat(2 << 20));
         assert_eq!(items(&long, Form::Schema).unwrap_err().code.id, "source::missing-field");

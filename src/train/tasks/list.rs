@@ -12,11 +12,11 @@ use num_rational::BigRational;
 
 use super::{
     DELIMITER, Form, NO_DATA, NO_TASK_LIST, REPEATED_LABEL, Rule, SEPARATOR, TOO_FEW_ITEMS, Task,
-    UNSUPPORTED, items,
+    UNSUPPORTED, items, yaml,
 };
-use crate::digest::{Digest, Hasher};
-use crate::source::{Document, Kind, Node, Place, Refusal, Source};
-use crate::tasks::{Baselines, NO_BASELINE, NO_BASELINES, TASK_CAP};
+use repro_receipt::digest::{Digest, Hasher};
+use repro_receipt::source::{Document, Error, Kind, Location, Node, Source};
+use repro_runs::tasks::{Baselines, NO_BASELINE, NO_BASELINES, TASK_CAP};
 
 /// The fields of a task that are read, and those that change nothing here.
 const FIELDS: &[&str] = &[
@@ -54,8 +54,12 @@ impl Suite {
 
     /// Reads the task list at `list`, all items that it names, and a file of baselines that knows each of
     /// its tasks; without one, guessing is known by the choices of each task.
-    pub fn load(list: &Path, baselines: Option<&Path>, seed: u64) -> Result<Self, Refusal> {
-        let document = Document::parse(Source::load(list, list.display().to_string())?)?;
+    pub fn load(list: &Path, baselines: Option<&Path>, seed: u64) -> Result<Self, Error> {
+        let source = Source::load(list, list.display().to_string())?;
+        let document = match list.extension().and_then(|ending| ending.to_str()) {
+            Some("yaml" | "yml") => yaml::parse(source)?,
+            _ => Document::parse(source)?,
+        };
         let baselines = baselines.map(one_version).transpose()?;
         let root = document.root();
         let entries = match &root.value().kind {
@@ -123,26 +127,26 @@ impl Suite {
 }
 
 /// The one version of the baselines in a file.
-fn one_version(path: &Path) -> Result<Baselines, Refusal> {
+fn one_version(path: &Path) -> Result<Baselines, Error> {
     let name = path.display().to_string();
     let mut versions = Baselines::read(&Document::parse(Source::load(path, name.clone())?)?)?;
     match (versions.pop(), versions.len()) {
         (Some(version), 0) => Ok(version),
         (_, more) => {
             let found = format!("{} versions", more + 1);
-            Err(NO_BASELINES.at(Place::file(name), "one version of the baselines", found))
+            Err(NO_BASELINES.at(Location::file(name), "one version of the baselines", found))
         }
     }
 }
 
-fn no_list(node: Node) -> Refusal {
+fn no_list(node: Node) -> Error {
     let found = format!("{} without one", node.value().kind.word());
     NO_TASK_LIST.at(node.place(), "`icl_tasks`, a list of at least one task", found)
 }
 
-fn task(entry: Node, folder: &Path) -> Result<Task, Refusal> {
+fn task(entry: Node, folder: &Path) -> Result<Task, Error> {
     entry.only(FIELDS)?;
-    let text = |key: &str, otherwise: &str| -> Result<String, Refusal> {
+    let text = |key: &str, otherwise: &str| -> Result<String, Error> {
         Ok(entry.get(key).map(Node::text).transpose()?.unwrap_or(otherwise).to_owned())
     };
     let kind = entry.required("icl_task_type")?;
@@ -172,7 +176,7 @@ fn task(entry: Node, folder: &Path) -> Result<Task, Refusal> {
 }
 
 /// The number of examples: a number, or a list of one.
-fn shots(entry: Node) -> Result<usize, Refusal> {
+fn shots(entry: Node) -> Result<usize, Error> {
     let Some(field) = entry.get("num_fewshot") else { return Ok(0) };
     let only = match &field.value().kind {
         Kind::Array(list) if list.len() == 1 => field.at("/0")?,
@@ -192,7 +196,7 @@ fn shots(entry: Node) -> Result<usize, Refusal> {
 }
 
 /// The file of items that `uri` names.
-fn data(uri: Node, folder: &Path) -> Result<PathBuf, Refusal> {
+fn data(uri: Node, folder: &Path) -> Result<PathBuf, Error> {
     let name = uri.text()?;
     let candidates = [folder.join(name), folder.join(DATA).join(name)];
     candidates.into_iter().find(|path| path.is_file()).ok_or_else(|| {
@@ -212,7 +216,7 @@ mod tests {
                         has_categories: true\n";
     const BASELINES: &str = "Eval Task,Random baseline\ncopa,50\njeopardy,0\nboolq,62\n";
 
-    fn load(list: &str, baselines: Option<&str>) -> Result<Suite, Refusal> {
+    fn load(list: &str, baselines: Option<&str>) -> Result<Suite, Error> {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         std::fs::create_dir_all(path("eval_data/a")).unwrap();
@@ -260,8 +264,8 @@ mod tests {
             ("icl_tasks", "tasks", "task-list::no-list", 1),
             ("  label: copa\n", "", "source::missing-field", 5),
         ] {
-            let refusal = load(&LIST.replacen(from, to, 1), Some(BASELINES)).unwrap_err();
-            assert_eq!((refusal.code.id, refusal.place.line), (code, line), "{refusal}");
+            let error = load(&LIST.replacen(from, to, 1), Some(BASELINES)).unwrap_err();
+            assert_eq!((error.code.id, error.place.line), (code, line), "{error}");
         }
         let nothing = load("icl_tasks: []\n", None).unwrap_err();
         assert_eq!(nothing.code.id, "task-list::no-list");

@@ -2,19 +2,20 @@
 //! continuation, or of a text to be completed; few-shot prompts; scores with the outcome of each item.
 //!
 //! Owns reading of task lists and items, the prompts, and the scoring rules. What predicts is a
-//! `scorer`; tables of results, baselines and CORE are those of `crate::tasks` and `crate::scores`.
+//! `scorer`; tables of results, baselines and CORE are those of `repro_runs::tasks` and `repro_runs::scores`.
 
 mod items;
 mod list;
 mod prompt;
 mod results;
+pub mod yaml;
 
 use std::sync::Arc;
 
 use num_rational::BigRational;
 
 use crate::language;
-use crate::source::codes;
+use repro_receipt::source::codes;
 
 pub use list::Suite;
 pub use prompt::{Vocabulary, questions};

@@ -9,26 +9,26 @@
 use std::collections::HashMap;
 
 use super::{Form, Item, Passage, Task};
-use crate::rng::Rng;
-use crate::source::Refusal;
-use crate::train::data::Tokenizer;
-use crate::train::scorer::Request;
+use crate::data::Tokenizer;
+use crate::scorer::Request;
+use repro_receipt::source::Error;
+use repro_stats::rng::Rng;
 
 /// How text becomes tokens.
 pub trait Vocabulary {
     /// The tokens of a text.
-    fn encode(&self, text: &str) -> Result<Vec<u32>, Refusal>;
+    fn encode(&self, text: &str) -> Result<Vec<u32>, Error>;
 
     /// What stands before every text.
-    fn start(&self) -> Result<u32, Refusal>;
+    fn start(&self) -> Result<u32, Error>;
 }
 
 impl Vocabulary for Tokenizer {
-    fn encode(&self, text: &str) -> Result<Vec<u32>, Refusal> {
+    fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
         self.encode(text)
     }
 
-    fn start(&self) -> Result<u32, Refusal> {
+    fn start(&self) -> Result<u32, Error> {
         self.start()
     }
 }
@@ -39,7 +39,7 @@ pub fn questions(
     at: usize,
     seed: u64,
     vocabulary: &impl Vocabulary,
-) -> Result<Vec<Request>, Refusal> {
+) -> Result<Vec<Request>, Error> {
     let Some(item) = task.items.get(at) else { return Ok(Vec::new()) };
     let mut before = task.preamble.clone();
     for shot in draw(task, at, seed) {
@@ -62,9 +62,9 @@ fn of_passages(
     item: &Item,
     before: &str,
     vocabulary: &impl Vocabulary,
-) -> Result<Vec<Request>, Refusal> {
+) -> Result<Vec<Request>, Error> {
     let start = vocabulary.start()?;
-    let tokens = |text: &str| -> Result<Vec<u32>, Refusal> {
+    let tokens = |text: &str| -> Result<Vec<u32>, Error> {
         Ok(std::iter::once(start).chain(vocabulary.encode(text)?).collect())
     };
     let request = |passage: &Passage| {
@@ -135,11 +135,11 @@ mod tests {
     struct Words(fn(&str) -> Vec<u32>);
 
     impl Vocabulary for Words {
-        fn encode(&self, text: &str) -> Result<Vec<u32>, Refusal> {
+        fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
             Ok(self.0(text))
         }
 
-        fn start(&self) -> Result<u32, Refusal> {
+        fn start(&self) -> Result<u32, Error> {
             Ok(0)
         }
     }

@@ -2,18 +2,18 @@
 //!
 //! Of several passages the one that is cheapest by the task's rule is chosen, the first of equals; a text
 //! is completed where each token of the continuation was the most likely one. The table and the outcomes
-//! are those that the claims `core`, `granularity` and `proportion_test` read.
+//! are those that the claims `core`, `grim` and `proportion_test` read.
 
 use num_rational::BigRational;
 use serde_json::{Map, Value as Json, json};
 
 use super::{Form, Rule, Suite, Task, Vocabulary, questions};
-use crate::decimal::{Interval, format_significant, nearest_f64};
-use crate::digest::{Digest, NotCanonical, canonical};
-use crate::scores;
-use crate::source::Refusal;
-use crate::tasks::CORE;
-use crate::train::scorer::{Request, Score, Scorer};
+use crate::scorer::{Request, Score, Scorer};
+use repro_exact::decimal::{Interval, format_significant, nearest_f64};
+use repro_receipt::digest::{Digest, NotCanonical, canonical};
+use repro_receipt::source::Error;
+use repro_runs::scores;
+use repro_runs::tasks::CORE;
 
 /// The tokens of requests that are held at a time.
 const HELD: usize = 1 << 20;
@@ -58,7 +58,7 @@ impl Suite {
         vocabulary: &impl Vocabulary,
     ) -> Result<TaskScores, S::Failure>
     where
-        S::Failure: From<Refusal>,
+        S::Failure: From<Error>,
     {
         let mut tasks = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
@@ -79,7 +79,7 @@ fn outcomes<S: Scorer>(
     vocabulary: &impl Vocabulary,
 ) -> Result<(Vec<bool>, u64), S::Failure>
 where
-    S::Failure: From<Refusal>,
+    S::Failure: From<Error>,
 {
     let (mut outcomes, mut cut) = (Vec::with_capacity(task.items.len()), 0);
     let (mut requests, mut tokens) = (Vec::new(), 0);
@@ -250,12 +250,12 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Document, Source};
-    use crate::tasks::{Baselines, Reading, Table};
-    use crate::train::data::Tokenizer;
-    use crate::train::scorer::Rows;
-    use crate::train::scorer::tests::Bigrams;
-    use crate::train::tasks::Item;
+    use crate::data::Tokenizer;
+    use crate::scorer::Rows;
+    use crate::scorer::tests::Bigrams;
+    use crate::tasks::Item;
+    use repro_receipt::source::{Document, Source};
+    use repro_runs::tasks::{Baselines, Table, TableReading};
 
     const TEXT: &str = "the cat sat on the mat. the cat ate the rat. a cat sat.";
 
@@ -320,19 +320,19 @@ mod tests {
         /// Tokens of two bytes, which cost three nats, and of one, which cost two.
         struct Pairs;
         impl Vocabulary for Pairs {
-            fn encode(&self, text: &str) -> Result<Vec<u32>, Refusal> {
+            fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
                 Ok(text.replace("ab", "2").chars().map(u32::from).collect())
             }
-            fn start(&self) -> Result<u32, Refusal> {
+            fn start(&self) -> Result<u32, Error> {
                 Ok(9)
             }
         }
         impl Scorer for Pairs {
-            type Failure = Refusal;
+            type Failure = Error;
             fn length(&self) -> usize {
                 16
             }
-            fn rows(&mut self, _: &[u32], targets: &[u32], _: usize) -> Result<Rows, Refusal> {
+            fn rows(&mut self, _: &[u32], targets: &[u32], _: usize) -> Result<Rows, Error> {
                 let pair = u32::from('2');
                 let nats = targets.iter().map(|token| if *token == pair { 3.0 } else { 2.0 });
                 let (nats, greedy) = (nats.collect(), vec![false; targets.len()]);
@@ -377,7 +377,7 @@ mod tests {
         let table = format!("{}CORE,,,,,,{core}\n", scores.table());
         let document = document("t.csv", table);
         let table = Table::read(document.root()).unwrap();
-        let reading = Reading::of(&table, None, &baselines).unwrap();
+        let reading = TableReading::of(&table, None, &baselines).unwrap();
         assert_eq!(reading.troubles(), []);
         assert_eq!(reading.stated[0].follows(), [0]);
         assert_eq!(reading.column.as_ref().map(|column| column.follows()), Some(vec![0]));

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path};
 
-use repro::bundle::{Bundle, Origin};
-use repro::digest::{Digest, canonical};
+use repro_receipt::bundle::{Bundle, Origin};
+use repro_receipt::digest::{Digest, canonical};
 use serde_json::{Map, Value as Json, json};
 
 use super::{new_folder, refused, tree};
@@ -128,10 +128,10 @@ fn load(folder: &Path) {
         |pin: Option<&Digest>, threads| Bundle::load_folder(folder, "receipts/run-1", pin, threads);
     let bundle = match read(None, 1) {
         Ok(bundle) => bundle,
-        Err(refusal) => {
-            refused(&refusal, None);
+        Err(error) => {
+            refused(&error, None);
             let again = read(None, 2).expect_err("refused once, so refused twice");
-            assert_eq!(again.to_string(), refusal.to_string());
+            assert_eq!(again.to_string(), error.to_string());
             return;
         }
     };
@@ -144,7 +144,7 @@ fn load(folder: &Path) {
         assert_eq!((bytes.len() as u64, Digest::of(&bytes)), (file.bytes, file.digest), "{name}");
     }
     for name in bundle.documents() {
-        let document = bundle.document(name).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+        let document = bundle.document(name).unwrap_or_else(|error| panic!("{name}: {error}"));
         tree::check(document);
     }
     tree::check(bundle.receipt_document());

@@ -5,15 +5,14 @@
 
 use std::cell::OnceCell;
 use std::fs;
-use std::path::Path;
 
-use repro::bundle::Bundle;
-use repro::signature::{Envelope, PublicKey, Signature, pre_authentication_encoding};
-use repro::source::{Place, Source};
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::{Location, Source};
+use repro_signature::{Envelope, PublicKey, Signature, pre_authentication_encoding};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use super::{corpus, new_folder, refused};
+use super::{new_folder, refused, sealed_into};
 
 /// The key that signed the seed; its private part was never kept.
 const KEY: &str = include_str!("../signer.pub");
@@ -31,18 +30,18 @@ pub fn check(bytes: &[u8]) {
     };
     match Source::new("receipt.sig", file.clone()).and_then(Envelope::parse) {
         Ok(envelope) => accepted(&envelope, &file),
-        Err(refusal) => return refused(&refusal, Some(&file)),
+        Err(error) => return refused(&error, Some(&file)),
     }
     let bundle = bundle_with(&file);
     let signature = Signature::of(&bundle).expect("read before").expect("there is one");
     match signature.check_files() {
         Ok(()) => about(&file, &bundle),
-        Err(refusal) => refused(&refusal, None),
+        Err(error) => refused(&error, None),
     }
-    let keys = [PublicKey::parse(KEY, Place::file("signer.pub")).expect("a key")];
+    let keys = [PublicKey::parse(KEY, Location::file("signer.pub")).expect("a key")];
     match signature.check(&keys) {
         Ok(_) => assert_eq!(payload(&file), payload(&SIGNED.as_bytes()[1..]), "forged"),
-        Err(refusal) => refused(&refusal, None),
+        Err(error) => refused(&error, None),
     }
 }
 
@@ -113,7 +112,7 @@ fn bundle_with(signature: &[u8]) -> Bundle {
     FOLDER.with(|folder| {
         let folder = folder.get_or_init(|| {
             let folder = new_folder();
-            copy(&corpus().join("gap/good/receipts/evidence"), folder.path());
+            sealed_into("gap/good/receipts/evidence", folder.path());
             folder
         });
         fs::write(folder.path().join("receipt.sig"), signature)
@@ -121,16 +120,4 @@ fn bundle_with(signature: &[u8]) -> Bundle {
         Bundle::load_folder(folder.path(), "receipts/evidence", None, 1)
             .expect("a fixture is a bundle")
     })
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("the fixture") {
-        let entry = entry.expect("a file of the fixture");
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        match from.is_dir() {
-            true => copy(&from, &to),
-            false => drop(fs::copy(from, to).expect("a copy")),
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! The header of `.safetensors` files: read as a whole, and piece by piece while a bundle is hashed.
 
-use repro::bundle::WeightsReader;
-use repro::params::checkpoint::Header;
-use repro::source::{Place, Refusal};
+use repro_receipt::bundle::WeightsReader;
+use repro_receipt::checkpoint::Header;
+use repro_receipt::source::{Error, Location};
 
 use super::refused;
 
@@ -33,33 +33,33 @@ fn file(bytes: &[u8]) {
         assert_eq!(one.as_ref().ok(), other.as_ref().ok(), "pieces of another size");
     }
     match &header {
-        Err(refusal) => {
-            refused(refusal, None);
+        Err(error) => {
+            refused(error, None);
             assert!(
                 streamed.iter().all(Result::is_err),
-                "only the streaming reader accepts: {refusal}"
+                "only the streaming reader accepts: {error}"
             );
         }
         Ok(header) => {
             filled(header, bytes);
             let [streamed, ..] = &streamed;
-            if let Err(refusal) = streamed {
-                refused(refusal, None);
-                assert_eq!(refusal.code.id, "bundle::not-finite-weight", "{refusal}");
+            if let Err(error) = streamed {
+                refused(error, None);
+                assert_eq!(error.code.id, "bundle::not-finite-weight", "{error}");
             }
         }
     }
 }
 
-fn at_once(bytes: &[u8]) -> Result<Header, Refusal> {
+fn at_once(bytes: &[u8]) -> Result<Header, Error> {
     let prefix = bytes.first_chunk().copied().unwrap_or_default();
     let length = Header::length("fuzz.safetensors", bytes.len() as u64, prefix)?;
     let header = bytes.get(8..8 + length as usize).unwrap_or_default();
     Header::parse("fuzz.safetensors", bytes.len() as u64, header.to_vec())
 }
 
-fn in_pieces(bytes: &[u8], step: usize) -> Result<String, Refusal> {
-    let mut reader = WeightsReader::new(Place::file("fuzz.safetensors"), bytes.len() as u64);
+fn in_pieces(bytes: &[u8], step: usize) -> Result<String, Error> {
+    let mut reader = WeightsReader::new(Location::file("fuzz.safetensors"), bytes.len() as u64);
     bytes.chunks(step).try_for_each(|piece| reader.feed(piece))?;
     Ok(format!("{:?}", reader.finish()?))
 }

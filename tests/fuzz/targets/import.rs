@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use repro::bundle::Bundle;
-use repro::import::{Figures, Format, Import, Options, Reference, Run, read, write};
-use repro::source::{Document, Refusal, Source};
+use repro_import::scoring::Reference;
+use repro_import::{Figures, Format, Import, Options, Run, read, write};
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::{Document, Error, Source};
 
 use super::{new_folder, refused};
 
@@ -30,14 +31,14 @@ pub fn check(bytes: &[u8]) {
 /// The reference convergence points of a benchmark.
 const REFERENCE: &str = include_str!("../../corpus/import/mlperf/rcps.json");
 
-fn points(bytes: &[u8]) -> Result<Reference, Refusal> {
+fn points(bytes: &[u8]) -> Result<Reference, Error> {
     let document = Source::new("rcps.json", bytes.to_vec()).and_then(Document::parse_json)?;
     Reference::parse(&document)
 }
 
 fn reference(bytes: &[u8]) {
-    if let Err(refusal) = points(bytes) {
-        refused(&refusal, Some(bytes));
+    if let Err(error) = points(bytes) {
+        refused(&error, Some(bytes));
     }
 }
 
@@ -52,15 +53,14 @@ fn imported(format: Format, folder: &Path, name: &str) {
     };
     let (once, twice) = (read(format, &paths, &options), read(format, &paths, &options));
     assert_eq!(format!("{once:?}"), format!("{twice:?}"));
-    once.failures.iter().chain(&once.skipped).for_each(|refusal| refused(refusal, None));
+    once.failures.iter().chain(&once.skipped).for_each(|error| refused(error, None));
     once.runs().for_each(|(_, run)| run_is_sound(run));
     for group in &once.groups {
         if let Figures::Losses(losses) = &group.figures {
             assert!(losses.values.iter().all(|loss| loss.is_finite()));
             assert!(losses.mean.as_ref().map_or(true, |mean| mean.is_finite()), "{losses:?}");
-            let finite = |summary: &repro::stats::Summary| {
-                summary.mean.is_finite() && summary.sd.is_finite()
-            };
+            let finite =
+                |summary: &repro_stats::Summary| summary.mean.is_finite() && summary.sd.is_finite();
             assert!(losses.summary.as_ref().map_or(true, finite), "{losses:?}");
         }
     }
@@ -77,7 +77,7 @@ fn run_is_sound(run: &Run) {
             assert!(says, "{column:?} is finite or not: `{}`", printed.text());
         }
     }
-    run.findings.iter().for_each(|finding| refused(&finding.refusal, None));
+    run.findings.iter().for_each(|finding| refused(&finding.error, None));
     let _ = (run.final_loss(), run.last_step(), run.finished(), run.curve());
 }
 
@@ -92,13 +92,13 @@ fn written(import: &Import, receipts: &Path) {
                     Some(&digest),
                     1,
                 )
-                .unwrap_or_else(|refusal| panic!("written and not read: {refusal}"));
+                .unwrap_or_else(|error| panic!("written and not read: {error}"));
                 assert_eq!(bundle.digest(), digest);
             }
         }
-        Err(refusals) => {
-            assert!(!refusals.is_empty());
-            refusals.iter().for_each(|refusal| refused(refusal, None));
+        Err(errors) => {
+            assert!(!errors.is_empty());
+            errors.iter().for_each(|error| refused(error, None));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Strict JSON and JSON lines.
 
-use repro::bundle::{canonical, glance};
-use repro::digest;
-use repro::source::{Document, Kind, Source, Value};
+use repro_receipt::bundle::{canonical, glance};
+use repro_receipt::digest;
+use repro_receipt::source::{Document, Kind, Source, Value};
 use serde_json::Value as Json;
 
 use super::{refused, tree};
@@ -21,11 +21,11 @@ pub fn check(bytes: &[u8]) {
     }
     match Source::new("fuzz.json", bytes.to_vec()).and_then(Document::parse_json) {
         Ok(document) => accepted(&document),
-        Err(refusal) => refused(&refusal, Some(bytes)),
+        Err(error) => refused(&error, Some(bytes)),
     }
     match Source::new("fuzz.jsonl", bytes.to_vec()).and_then(Document::parse_json_lines) {
         Ok(document) => lines(&document),
-        Err(refusal) => refused(&refusal, Some(bytes)),
+        Err(error) => refused(&error, Some(bytes)),
     }
 }
 
@@ -52,7 +52,7 @@ fn pointers(document: &Document, value: &Value) {
     match &value.kind {
         Kind::Text(text) => match document.root().at(text) {
             Ok(found) => assert!(document.source.text().get(found.value().span.clone()).is_some()),
-            Err(refusal) => refused(&refusal, Some(document.source.text().as_bytes())),
+            Err(error) => refused(&error, Some(document.source.text().as_bytes())),
         },
         Kind::Array(items) => items.iter().for_each(|item| pointers(document, item)),
         Kind::Object(members) => {
@@ -115,9 +115,10 @@ fn alike(one: &Value, other: &Value) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b))
         }
         (Kind::Object(a), Kind::Object(b)) => {
-            let pair = |(a, b): (&repro::source::Member, &repro::source::Member)| {
-                a.key == b.key && alike(&a.value, &b.value)
-            };
+            let pair =
+                |(a, b): (&repro_receipt::source::Member, &repro_receipt::source::Member)| {
+                    a.key == b.key && alike(&a.value, &b.value)
+                };
             a.len() == b.len() && a.iter().zip(b).all(pair)
         }
         (a, b) => a == b,

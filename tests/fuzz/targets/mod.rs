@@ -9,13 +9,13 @@ pub mod header;
 pub mod import;
 pub mod json;
 pub mod post;
+#[path = "../../corpus/sealed.rs"]
+pub mod sealed;
 pub mod tables;
 mod tree;
 
-use std::path::{Path, PathBuf};
-
-use repro::source::Refusal;
-use tempfile::TempDir;
+use repro_receipt::source::Error;
+use sealed::{corpus, new_folder, sealed, sealed_into};
 
 /// A reader under test.
 pub struct Target {
@@ -39,29 +39,12 @@ pub const TARGETS: &[Target] = &[
 
 /// A refusal says what was expected and found, where, and what to do; the place lies in `text`, where the
 /// refusal is about a text.
-fn refused(refusal: &Refusal, text: Option<&[u8]>) {
-    assert!(!refusal.expected.is_empty() && !refusal.found.is_empty(), "{refusal:?}");
-    assert!(!refusal.way_out.is_empty() && !refusal.place.file.is_empty(), "{refusal:?}");
-    assert!(refusal.to_string().contains(refusal.code.id));
+fn refused(error: &Error, text: Option<&[u8]>) {
+    assert!(!error.expected.is_empty() && !error.found.is_empty(), "{error:?}");
+    assert!(!error.help.is_empty() && !error.place.file.is_empty(), "{error:?}");
+    assert!(error.to_string().contains(error.code.id));
     if let Some(text) = text {
         let lines = text.split(|&byte| byte == b'\n').count();
-        assert!(refusal.place.line <= lines, "{refusal:?} beyond {lines} lines");
+        assert!(error.place.line <= lines, "{error:?} beyond {lines} lines");
     }
-}
-
-/// An empty folder, on the memory file system where there is one.
-fn new_folder() -> TempDir {
-    let memory = Path::new("/dev/shm");
-    let folder = match memory.is_dir() {
-        true => tempfile::tempdir_in(memory),
-        false => tempfile::tempdir(),
-    };
-    folder.expect("a folder for the files of the input")
-}
-
-/// The folder of the fixtures, from the project or from the crate of the fuzzers.
-fn corpus() -> PathBuf {
-    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["tests/corpus", "../corpus"].map(|folder| crate_folder.join(folder));
-    folders.into_iter().find(|folder| folder.is_dir()).expect("the fixtures of the kinds")
 }

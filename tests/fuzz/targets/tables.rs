@@ -1,6 +1,6 @@
 //! CSV and, where the trainer is built, YAML.
 
-use repro::source::{Document, Kind, Source, Value};
+use repro_receipt::source::{Document, Kind, Source, Value};
 
 use super::{refused, tree};
 
@@ -8,12 +8,12 @@ use super::{refused, tree};
 pub fn check(bytes: &[u8]) {
     match Source::new("fuzz.csv", bytes.to_vec()).and_then(Document::parse_csv) {
         Ok(document) => table(&document),
-        Err(refusal) => refused(&refusal, Some(bytes)),
+        Err(error) => refused(&error, Some(bytes)),
     }
     #[cfg(feature = "train")]
-    match Source::new("fuzz.yaml", bytes.to_vec()).and_then(Document::parse_yaml) {
+    match Source::new("fuzz.yaml", bytes.to_vec()).and_then(repro_train::tasks::yaml::parse) {
         Ok(document) => tree::check(&document),
-        Err(refusal) => refused(&refusal, Some(bytes)),
+        Err(error) => refused(&error, Some(bytes)),
     }
 }
 

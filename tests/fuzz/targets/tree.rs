@@ -1,6 +1,6 @@
 //! What holds of every tree that a source was read into.
 
-use repro::source::{Document, Kind, Value};
+use repro_receipt::source::{Document, Kind, Value};
 
 /// Places are searched from the root, so only small trees are asked for theirs.
 const SEARCHED: usize = 150;
@@ -45,7 +45,7 @@ fn pointers(document: &Document) {
     while let Some(node) = nodes.pop() {
         let pointer = node.pointer();
         // A key of a table inside a list may look like a selector; a list's element never does.
-        let again = document.root().at(&pointer).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let again = document.root().at(&pointer).unwrap_or_else(|error| panic!("{error}"));
         assert!(std::ptr::eq(again.value(), node.value()), "`{pointer}` leads elsewhere");
         let place = node.place();
         assert!(

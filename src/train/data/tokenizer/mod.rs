@@ -4,16 +4,19 @@
 //! each known spelling of bytes in tokens, and the first under which a probe comes back is taken; every
 //! text is then checked again as it is encoded, so a wrong table cannot pass.
 
+#[cfg_attr(not(feature = "tokenizers"), path = "without.rs")]
+mod pieces;
 mod spelling;
 
 use std::path::Path;
 
-use tokenizers::Tokenizer as Pieces;
-
+use self::pieces::Pieces;
 use self::spelling::Spelling;
-use super::{BAD_TOKENIZER, NOT_ROUND_TRIP, TOO_LARGE, Tokens, UNKNOWN_BYTES, VOCABULARY};
-use crate::digest::Digest;
-use crate::source::{Node, Place, Refusal};
+use super::{
+    BAD_TOKENIZER, NO_FILES, NOT_ROUND_TRIP, TOO_LARGE, Tokens, UNKNOWN_BYTES, VOCABULARY,
+};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Error, Location, Node};
 
 /// The largest `tokenizer.json` that is read.
 const FILE_CAP: u64 = 256 << 20;
@@ -32,7 +35,7 @@ enum Kind {
 
 struct File {
     pieces: Pieces,
-    place: Place,
+    place: Location,
     digest: Digest,
     table: Vec<Box<[u8]>>,
     /// The bytes (a space or none) that the tokenizer puts before every text.
@@ -40,37 +43,38 @@ struct File {
 }
 
 impl Tokenizer {
+    /// Whether this program was built to read `tokenizer.json` files.
+    pub const READS_FILES: bool = cfg!(feature = "tokenizers");
+
     /// Bytes: 256 tokens, each one byte.
     pub fn bytes() -> Self {
         Self(Kind::Bytes)
     }
 
     /// The tokenizer of the field `node`: `bytes`, or the path of a `tokenizer.json` from `base`.
-    pub fn load(node: Node, base: &Path) -> Result<Self, Refusal> {
+    pub fn load(node: Node, base: &Path) -> Result<Self, Error> {
         let name = node.text()?;
         if name == "bytes" {
             return Ok(Self::bytes());
         }
-        let file = super::documents::read(&base.join(name), name, FILE_CAP).map_err(|refusal| {
-            if refusal.code == &TOO_LARGE {
-                refusal
+        if !Self::READS_FILES {
+            return Err(NO_FILES.at(node.place(), "`bytes`", format!("{name:?}")));
+        }
+        let file = super::documents::read(&base.join(name), name, FILE_CAP).map_err(|error| {
+            if error.code == &TOO_LARGE {
+                error
             } else {
-                refusal.way_out("name a `tokenizer.json`, or write `bytes`")
+                error.help("name a `tokenizer.json`, or write `bytes`")
             }
         })?;
         Self::parse(name, &file)
     }
 
     /// Parses the text of a `tokenizer.json`, called `name` in messages.
-    pub fn parse(name: &str, json: &[u8]) -> Result<Self, Refusal> {
-        let place = Place::file(name);
-        let bad = |error: tokenizers::Error| {
-            BAD_TOKENIZER.at(Place::file(name), "a `tokenizer.json`", error.to_string())
-        };
-        let mut pieces = Pieces::from_bytes(json).map_err(bad)?;
-        pieces.with_truncation(None).map_err(bad)?.with_padding(None);
-        // A text that spells a control token is text.
-        pieces.set_encode_special_tokens(true);
+    fn parse(name: &str, json: &[u8]) -> Result<Self, Error> {
+        let place = Location::file(name);
+        let pieces = Pieces::parse(json)
+            .map_err(|error| BAD_TOKENIZER.at(place.clone(), "a `tokenizer.json`", error))?;
         let digest = Digest::of(json);
         let mut file = File { pieces, place, digest, table: Vec::new(), lead: 0 };
         let mut found = None;
@@ -109,7 +113,7 @@ impl Tokenizer {
     }
 
     /// Refuses a model with fewer token numbers than this tokenizer: the field `vocab_size` of `config`.
-    pub fn fits(&self, config: Node) -> Result<(), Refusal> {
+    pub fn fits(&self, config: Node) -> Result<(), Error> {
         let node = config.required("vocab_size")?;
         let found = node.integer()?;
         if found < self.vocabulary() as u64 {
@@ -120,7 +124,7 @@ impl Tokenizer {
     }
 
     /// The tokens of `text`; refused where they do not spell it.
-    pub fn encode(&self, text: &str) -> Result<Vec<u32>, Refusal> {
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
         let file = match &self.0 {
             Kind::Bytes => return Ok(text.bytes().map(u32::from).collect()),
             Kind::File(file) => file,
@@ -151,7 +155,7 @@ impl Tokenizer {
     }
 
     /// The tokens of `text` in the narrowest form.
-    pub(super) fn encode_narrow(&self, text: &str) -> Result<Tokens, Refusal> {
+    pub(super) fn encode_narrow(&self, text: &str) -> Result<Tokens, Error> {
         match &self.0 {
             Kind::Bytes => Ok(Tokens::Bytes(text.as_bytes().to_vec())),
             Kind::File(_) => self.encode(text).map(Tokens::Wide),
@@ -194,7 +198,7 @@ impl Tokenizer {
 
     /// The token that precedes a stream of documents, so that their first token is predicted too: a
     /// line feed.
-    pub fn start(&self) -> Result<u32, Refusal> {
+    pub fn start(&self) -> Result<u32, Error> {
         match &self.0 {
             Kind::Bytes => Ok(u32::from(b'\n')),
             Kind::File(file) => {
@@ -215,15 +219,10 @@ impl std::fmt::Debug for Tokenizer {
 }
 
 impl File {
-    fn numbers(&self, text: &str) -> Result<Vec<u32>, Refusal> {
-        match self.pieces.encode_fast(text, false) {
-            Ok(encoding) => Ok(encoding.get_ids().to_vec()),
-            Err(error) => Err(BAD_TOKENIZER.at(
-                self.place.clone(),
-                "a tokenizer that encodes any text",
-                error.to_string(),
-            )),
-        }
+    fn numbers(&self, text: &str) -> Result<Vec<u32>, Error> {
+        self.pieces.numbers(text).map_err(|error| {
+            BAD_TOKENIZER.at(self.place.clone(), "a tokenizer that encodes any text", error)
+        })
     }
 
     fn bytes(&self, token: u32) -> &[u8] {
@@ -235,9 +234,9 @@ impl File {
     }
 
     /// The bytes of every token under `spelling`; added tokens stand for themselves.
-    fn table_under(&self, spelling: Spelling) -> Result<Vec<Box<[u8]>>, Refusal> {
-        let vocabulary = self.pieces.get_vocab(true);
-        let last = vocabulary.values().max().copied().unwrap_or(0);
+    fn table_under(&self, spelling: Spelling) -> Result<Vec<Box<[u8]>>, Error> {
+        let vocabulary = self.pieces.vocabulary();
+        let last = vocabulary.iter().map(|(_, number, _)| *number).max().unwrap_or(0);
         if last >= VOCABULARY_CAP {
             return Err(BAD_TOKENIZER.at(
                 self.place.clone(),
@@ -245,10 +244,9 @@ impl File {
                 format!("{last}"),
             ));
         }
-        let added = self.pieces.get_added_tokens_decoder();
         let mut table = vec![Box::default(); last as usize + 1];
-        for (piece, number) in &vocabulary {
-            let bytes = match added.contains_key(number) {
+        for (piece, number, added) in &vocabulary {
+            let bytes = match added {
                 true => piece.as_bytes().into(),
                 false => spelling.bytes(piece).into(),
             };

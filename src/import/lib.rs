@@ -1,0 +1,225 @@
+//! Logs of other trainers, read strictly and written as receipt bundles.
+//!
+//! A format's file owns the reading of one sort of log into a [`Run`]; runs given together are a
+//! [`Group`], which says which of them count and what they say together; [`write()`] makes a bundle of
+//! each. What a log does not say is not made up: there are no seeds, machines or token counts in a
+//! bundle that the log does not name. Whether a post's numbers follow from the bundles is left to the
+//! claims.
+
+#![forbid(unsafe_code)]
+
+mod columns;
+mod csv;
+mod files;
+mod group;
+mod hf_trainer;
+mod jsonl;
+mod log;
+mod mlperf;
+mod run;
+pub mod scoring;
+mod speedrun;
+mod timed;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use repro_receipt::parallel;
+use repro_receipt::source::{Error, codes};
+
+pub use columns::Mapping;
+pub use group::{Figures, Group, Losses, NoFigure};
+pub use log::Identity;
+pub use run::{Column, Finding, Printed, Row, Run};
+pub use timed::{Measure, Timed};
+pub use write::write;
+
+codes! {
+    NOT_A_FILE = "import::not-a-file", "a log is a plain file", "name the file itself";
+    NO_LOGS = "import::no-logs", "a folder holds no log of this format", "name the files one by one, or another format";
+    SKIPPED = "import::skipped", "a file of a folder was passed over", "name it on its own if it is a log";
+    TOO_MANY_FILES = "import::too-many-files", "there are too many logs for one import", "import them in several goes";
+    NO_METRICS = "import::no-metrics", "the file holds no metric line", "leave the file out, or name its format";
+    NO_START = "import::no-start", "the first metric line is not the beginning of a run", "import the whole log";
+    TWO_RUNS = "import::two-runs", "a second run begins in the file, or text that looks like one", "give each run a file of its own";
+    MIXED_DIALECTS = "import::mixed-dialects", "the metric lines are spelled in two ways", "give each run a file of its own";
+    PLAN_CHANGES = "import::plan-changes", "the planned number of steps changes within the run", "give each run a file of its own";
+    BEYOND_PLAN = "import::beyond-plan", "a step lies beyond the planned end", "correct the log, or leave it out";
+    TOO_MANY_LINES = "import::too-many-lines", "the log has more metric lines than are read", "log less often, or split the file";
+    LONG_LINE = "import::long-line", "a line is too long to be read", "leave the log out";
+    EMBEDDED_TEXT = "import::embedded-text", "text before the log itself looks like metric lines and was not read", "nothing, if it is the program's source";
+    NOT_A_METRIC_LINE = "import::not-a-metric-line", "lines begin as metric lines do and do not follow the grammar, so they were not read", "look at them";
+    TORN_LINE = "import::torn-line", "the file ends in the middle of a line, which was not read", "import the whole log";
+    SAME_BYTES = "import::same-bytes", "the file is a copy of another one, so it is no independent run", "leave the copy out";
+    SAME_METRICS = "import::same-metrics", "the log has the same metric lines as another one, so it is no independent run", "leave the copy out";
+    SAME_LOSSES = "import::same-losses", "the run has the losses of another one at every step, so it is no independent run", "leave one of the two out";
+    SAME_SEED = "import::same-seed", "the run has the seed of another one, so it is no independent run", "leave one of the two out";
+    ALSO_ELSEWHERE = "import::also-elsewhere", "the run stands in another group too", "keep it in one group, or say that the groups share it";
+    EARLY_STOP = "import::early-stop", "the run stops before its planned end", "import the finished log";
+    NO_FINAL_VALIDATION = "import::no-final-validation", "there is no validation loss at the last step", "import the finished log";
+    NOT_FINITE = "import::not-finite", "the final loss is not a finite number", "count the run as one that diverged";
+    EXISTS = "import::exists", "the bundle is already there", "choose another folder, or remove the bundle first";
+    BUSY = "import::busy", "another import writes into this folder", "wait until it is over";
+    CHANGED = "import::changed", "the log changed since it was read", "import it again when nobody writes to it";
+    BAD_MAP = "import::bad-map", "the mapping of names is not well formed", "write `--map loss=train_loss,step=iter`, our name first";
+    UNKNOWN_NAME = "import::unknown-name", "a name of the mapping is not known", "correct the name";
+    NO_STEP = "import::no-step", "a row has no step", "map the column that counts steps: `--map step=NAME`";
+    NO_VALUES = "import::no-values", "no column is known here", "map the columns: `--map loss=NAME,val_loss=NAME`";
+    NOT_A_NUMBER = "import::not-a-number", "a value that was mapped is not a number", "correct the log, or map another column";
+    STEPS_GO_BACK = "import::steps-go-back", "a step is smaller than the one before it", "give each run a file of its own";
+    TOLD_TWICE = "import::told-twice", "a step has two values for one column", "give each run a file of its own";
+    UNMAPPED = "import::unmapped", "columns were kept as printed only, because nobody knows what they are", "map those that matter";
+    STEPS_DIFFER = "import::steps-differ", "the state names another last step than its history", "import the state that the Trainer saved last";
+    BEST_DIFFERS = "import::best-differs", "the best metric is not among the evaluations", "import the state that the Trainer saved last";
+    NO_RECORD = "import::no-record", "a record that every such log has is absent", "import the whole log";
+    TWO_RECORDS = "import::two-records", "a record stands there twice", "give each run a file of its own";
+    BAD_RECORD = "import::bad-record", "a record is not as the log format has it", "correct the log, or leave it out";
+    MIXED_RUNS = "import::mixed-runs", "the runs are not of one system, benchmark and batch size", "give each system a folder of its own";
+    NOT_CONVERGED = "import::not-converged", "the run did not reach its target", "it counts as the slowest run, as far as the rules allow";
+    TARGET_MISSED = "import::target-missed", "the run calls itself a success and its last evaluation misses the target", "correct the log, or leave it out";
+    FEW_RUNS = "import::few-runs", "there are other numbers of runs than the rules ask for", "import all runs of the submission";
+    SCALING_DIFFERS = "import::scaling-differs", "the score is scaled by another factor than the reference points give", "use the factor of the reference, or say where the other one comes from";
+    BAD_REFERENCE = "import::bad-reference", "the reference points are not as they must be", "use the file of the benchmark's rules";
+}
+
+/// A sort of log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Speedrun leaderboards.
+    Speedrun,
+    /// MLPerf Training results.
+    Mlperf,
+    /// One JSON object a line.
+    Jsonl,
+    /// A table.
+    Csv,
+    /// `trainer_state.json` of Hugging Face's Trainer.
+    HfTrainer,
+}
+
+impl Format {
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Speedrun => "speedrun",
+            Self::Mlperf => "mlperf",
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::HfTrainer => "hf-trainer",
+        }
+    }
+
+    /// The files of a folder that are logs, in words.
+    fn files(self) -> &'static str {
+        match self {
+            Self::Speedrun => "`*.txt` or `*.log`",
+            Self::Mlperf => "`result_*.txt` or `*.log`",
+            Self::Jsonl => "`*.jsonl` or `*.ndjson`",
+            Self::Csv => "`*.csv`",
+            Self::HfTrainer => "`trainer_state.json`",
+        }
+    }
+
+    /// Whether a file found in a folder is such a log, by its name.
+    fn is_log(self, path: &Path) -> bool {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        match self {
+            Self::Speedrun => ends(&[".txt", ".log"]),
+            Self::Mlperf => ends(&[".log"]) || name.starts_with("result_") && ends(&[".txt"]),
+            Self::Jsonl => ends(&[".jsonl", ".ndjson"]),
+            Self::Csv => ends(&[".csv"]),
+            Self::HfTrainer => name == "trainer_state.json",
+        }
+    }
+}
+
+/// What an import shall do beside reading.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// One group for everything, under this name.
+    pub group: Option<String>,
+    /// The loss against which each group is tested.
+    pub target: Option<f64>,
+    /// What the columns of tables mean.
+    pub mapping: Mapping,
+    /// The reference convergence points.
+    pub reference: Option<scoring::Reference>,
+    /// The factor on the score, instead of a `scaling.json` beside the logs.
+    pub scaling: Option<scoring::Scaling>,
+    /// Whether the digest of every log is taken while it is read; bundles and programs want it.
+    pub hashed: bool,
+    /// How many logs are read at a time; the answer does not depend on it.
+    pub threads: usize,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Import {
+    /// The format.
+    pub format: Format,
+    /// The groups, by name.
+    pub groups: Vec<Group>,
+    /// The files of the folders that are no logs.
+    pub skipped: Vec<Error>,
+    /// What could not be used.
+    pub failures: Vec<Error>,
+}
+
+impl Import {
+    /// Every run.
+    pub fn runs(&self) -> impl Iterator<Item = (&Group, &Run)> {
+        self.groups.iter().flat_map(|group| group.runs.iter().map(move |run| (group, run)))
+    }
+}
+
+/// Reads the logs of `format` at `paths`. A log that cannot be used is among the failures; the others
+/// are read all the same.
+pub fn read(format: Format, paths: &[PathBuf], options: &Options) -> Import {
+    let finds = files::find(format, paths, options.group.as_deref());
+    let mut failures = finds.failures;
+    let mut groups: Vec<(String, Vec<Run>)> = Vec::new();
+    for (found, run) in finds.logs.iter().zip(parse_all(format, &finds.logs, options)) {
+        match run {
+            Ok(run) => {
+                let run = Run { name: found.bundle.clone(), ..run };
+                match groups.last_mut().filter(|(name, _)| *name == found.group) {
+                    Some((_, runs)) => runs.push(run),
+                    None => groups.push((found.group.clone(), vec![run])),
+                }
+            }
+            Err(error) => failures.push(error),
+        }
+    }
+    let mut judged = Vec::new();
+    for (name, runs) in groups {
+        match Group::new(format, name, runs, options) {
+            Ok(group) => judged.push(group),
+            Err(error) => failures.push(error),
+        }
+    }
+    group::across(&mut judged);
+    Import { format, groups: judged, skipped: finds.skipped, failures }
+}
+
+/// Reads all logs, several at a time; the answers come in the order of the logs.
+fn parse_all(format: Format, logs: &[files::Found], options: &Options) -> Vec<Result<Run, Error>> {
+    parallel::map(logs, options.threads, |found| parse(format, found, options))
+}
+
+fn parse(format: Format, found: &files::Found, options: &Options) -> Result<Run, Error> {
+    let log = log::Log::open(&found.path, &found.shown, options.hashed)?;
+    match format {
+        Format::Speedrun => speedrun::parse(log),
+        Format::Mlperf => mlperf::parse(log),
+        Format::Jsonl => jsonl::parse(log, &options.mapping),
+        Format::Csv => csv::parse(log, &options.mapping),
+        Format::HfTrainer => hf_trainer::parse(log),
+    }
+}
+
+/// `1 run`, `2 runs`.
+pub fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}

@@ -1,0 +1,11 @@
+//! Scores of MLPerf submissions: what follows from the times of a group of runs by the rules of the benchmark.
+//!
+//! Reading logs is left to the formats; nothing here opens one.
+
+mod convergence;
+mod rules;
+mod score;
+
+pub use convergence::{Against, Convergence, Point, Reference, Verdict};
+pub use rules::{Rule, Target, rule};
+pub use score::{SCALING, Scaling, Score};

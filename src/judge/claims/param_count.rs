@@ -1,0 +1,74 @@
+//! A printed parameter count is that of the model's config.
+
+use super::tolerance::{Declared, judge, printed};
+use super::{ClaimKind, Field};
+use crate::evidence::{Evidence, Quantity, convention_of, parameters_of};
+use crate::post::Claim;
+use repro_params::Convention;
+use repro_receipt::source::Error;
+use repro_report::outcome::{Impact, Method, Outcome, Verdict};
+
+repro_receipt::source::codes! {
+    DIFFERS = "param_count::differs", "the claimed parameter count is not that of the config", "correct the count, or name the counting convention";
+    INFERRED = "param_count::inferred-convention", "the counting convention is not declared; it was found by search", "declare the convention";
+}
+
+/// The record of this kind.
+pub static KIND: ClaimKind = ClaimKind {
+    id: "param_count",
+    summary: "a parameter count is that of the model's config",
+    explain: "Recomputes P_total (everything stored) or P_active (what one token touches) from the config, in two \
+         ways that must agree: a closed form, and the sum over the list of checkpoint tensors. By default \
+         ties count once, embeddings and router count, and the routed experts that a token does not touch \
+         do not. Where the claim declares no `convention` and the default does not fit, the others are \
+         tried and a fit is reported as inferred; if several fit, all are named; if none, refuted.\n\
+         How it can mislead: \"active\" has several meanings; a search among few conventions can hit by \
+         chance where the count is printed with few digits.\n\
+         Reference: `repro params`, which prints the breakdown; CLAIM_KINDS' closed form for nmoe.",
+    fields: &[
+        Field::required("model", "the config: `bundle` and `file`"),
+        Field::required("parameters", "total or active"),
+        Field::optional("convention", "the counting convention that the publication declares"),
+        Field::optional("tolerance", "what the publication allows, such as \"2%\""),
+        Field::optional("rounding", "how the publication rounds: nearest, truncated, up"),
+    ],
+    codes: CODES,
+    impact: Impact::Digit,
+    judges_claimed: true,
+    check,
+};
+
+fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
+    let (_, node) = super::claimed(claim)?;
+    let claimed = printed(node)?;
+    let objects = evidence.objects(claim.node.required("model")?)?;
+    let object = parameters_of(claim.node)?;
+    let declared = Declared::of(claim)?;
+    let under = |convention: Convention| {
+        let given = Quantity::count(objects.count(object, convention));
+        judge(&claimed, &given, &declared, &DIFFERS).by(Method::Recomputed)
+    };
+    let convention = convention_of(claim.node)?;
+    let outcome = under(convention);
+    if outcome.verdict != Verdict::Refuted || claim.node.get("convention").is_some() {
+        return Ok(outcome);
+    }
+    let fitting: Vec<_> = Convention::ALL
+        .into_iter()
+        .map(|c| (c, under(c)))
+        .filter(|(_, o)| o.verdict == Verdict::Verified)
+        .collect();
+    let names: Vec<_> = fitting.iter().map(|(c, _)| format!("`{}`", c.name())).collect();
+    Ok(match fitting.into_iter().next() {
+        None => outcome,
+        Some((_, fit)) => {
+            let message = format!(
+                "convention inferred, {} of {} tried: {}",
+                names.len(),
+                Convention::ALL.len(),
+                names.join(", ")
+            );
+            fit.noting(&INFERRED, message)
+        }
+    })
+}

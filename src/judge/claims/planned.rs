@@ -1,0 +1,168 @@
+//! The runs of a study's plan against the bundles that say they belong to it.
+//!
+//! Owns how the two are compared: which runs there must be once the tuning runs have chosen the
+//! learning rates, whether each bundle was made under this plan, and whether its configuration is the
+//! planned one. What a departure means for a claim is left to the kind.
+
+use std::collections::HashSet;
+
+use crate::evidence::Evidence;
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::{Error, Node};
+use repro_runs::study::{PlannedRun, Rates, RunKind, Study, Tuned};
+
+/// The file of an emitted bundle that holds the run's configuration.
+const CONFIG: &str = "data/config.json";
+/// How many names one sentence lists.
+const NAMED: usize = 5;
+
+/// In which way the bundles depart from the plan, the gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Departure {
+    /// A planned run has no bundle, or one of a run that did not end.
+    NotRun,
+    /// A bundle of the study is not in the plan.
+    NotPlanned,
+    /// A bundle was made under another plan, or names none.
+    OtherPlan,
+    /// The tuning runs choose no learning rates.
+    NoRates,
+    /// A run was configured otherwise than planned.
+    OtherConfig,
+}
+
+/// What came out of the comparison.
+#[derive(Debug)]
+pub struct Compared {
+    /// How many runs the plan has, once the learning rates are chosen.
+    pub planned: usize,
+    /// Every departure, the gravest first, with a sentence.
+    pub departures: Vec<(Departure, String)>,
+}
+
+/// Compares the study that stands at `name` with the bundles beside the post.
+pub fn compare(name: Node, evidence: &Evidence) -> Result<Compared, Error> {
+    let study = evidence.study(name)?;
+    let mut departures = Vec::new();
+    let tuning: Vec<_> = study.tuning_runs().cloned().collect();
+    let rates = chosen(study, name, evidence, &mut departures)?;
+    let finals = match &rates {
+        Some(rates) => study.final_runs(rates),
+        // Without rates the runs at the shared rate are neither wanted nor unwelcome.
+        None => study.runs().iter().filter(|run| run.kind == RunKind::Best).cloned().collect(),
+    };
+    let runs: Vec<PlannedRun> = tuning.into_iter().chain(finals).collect();
+    let mut missing = Vec::new();
+    for run in &runs {
+        match evidence.run(&run.id) {
+            None => missing.push(run.id.as_str()),
+            Some(bundle) => judge(run, bundle, name, evidence, &mut departures)?,
+        }
+    }
+    if !missing.is_empty() {
+        let of =
+            format!("planned runs without a pinned bundle: {} of {}", missing.len(), runs.len());
+        departures.push((Departure::NotRun, format!("{of}, {}", few(&missing))));
+    }
+    let mut wanted: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    if rates.is_none() {
+        wanted.extend(study.listed().map(|run| run.id));
+    }
+    let surplus: Vec<_> = evidence.bundles_of(study).filter(|id| !wanted.contains(id)).collect();
+    if !surplus.is_empty() {
+        let of = format!("bundles of the study that are not in its plan: {}", surplus.len());
+        departures.push((Departure::NotPlanned, format!("{of}, {}", few(&surplus))));
+    }
+    departures.sort_by_key(|(departure, _)| *departure);
+    Ok(Compared { planned: runs.len(), departures })
+}
+
+/// The learning rates that the tuning runs choose; none where they choose none.
+fn chosen(
+    study: &Study,
+    name: Node,
+    evidence: &Evidence,
+    departures: &mut Vec<(Departure, String)>,
+) -> Result<Option<Rates>, Error> {
+    let mut results = Vec::new();
+    for run in study.tuning_runs() {
+        // A run without a bundle is named with the others that are missing.
+        let Some(bundle) = evidence.run(&run.id) else { return Ok(None) };
+        let loss = development_loss(bundle, name, evidence)?;
+        results.push(Tuned { arm: &run.arm, rate: run.rate.unwrap_or(f64::NAN), loss });
+    }
+    match study.rates(&results) {
+        Ok(rates) => Ok(Some(rates)),
+        Err(error) => {
+            let why = format!("expected {}, found {}", error.expected, error.found);
+            departures.push((Departure::NoRates, format!("the tuning runs choose no rate: {why}")));
+            Ok(None)
+        }
+    }
+}
+
+/// Nats per token on the split that a tuning run was evaluated on; none where it diverged or was not
+/// evaluated.
+fn development_loss(
+    bundle: &Bundle,
+    name: Node,
+    evidence: &Evidence,
+) -> Result<Option<f64>, Error> {
+    if bundle.diverged_at()?.is_some() {
+        return Ok(None);
+    }
+    let last = bundle.receipt().checkpoints.iter().max_by_key(|saved| saved.step);
+    let Some(file) = last.and_then(|saved| saved.evaluation.as_ref()) else { return Ok(None) };
+    let evaluation = evidence.file(bundle, file, name)?.root();
+    let sum = |field: &str| evaluation.required(field)?.float();
+    Ok(Some(sum("nats")? / sum("predicted_tokens")?))
+}
+
+/// Whether a bundle is that of the planned run.
+fn judge(
+    run: &PlannedRun,
+    bundle: &Bundle,
+    name: Node,
+    evidence: &Evidence,
+    departures: &mut Vec<(Departure, String)>,
+) -> Result<(), Error> {
+    let receipt = bundle.receipt();
+    let stated = receipt.run.as_ref();
+    // A run that diverged was made as planned, and counts.
+    if receipt.finished() != Some(true) && bundle.diverged_at()?.is_none() {
+        departures.push((Departure::NotRun, format!("`{}` did not run to its end", run.id)));
+    }
+    let digest = receipt.extra.get("plan_sha256").and_then(|digest| digest.as_str());
+    let same_plan = digest == Some(run.plan.to_string().as_str());
+    let study = stated.and_then(|stated| stated.study.as_deref());
+    let arm = stated.and_then(|stated| stated.arm.as_deref());
+    let commit = stated.and_then(|stated| stated.plan_commit.as_deref());
+    let wrong = if study != Some(run.study.as_str()) || arm != Some(run.arm.as_str()) {
+        let said = [study, arm].map(|word| word.unwrap_or("none"));
+        Some(format!("says study `{}`, arm `{}`", said[0], said[1]))
+    } else if !same_plan {
+        Some(
+            "was made under another plan: `plan_sha256` is not the digest of the study file".into(),
+        )
+    } else if commit.is_none_or(str::is_empty) {
+        Some("names no commit of its plan".to_owned())
+    } else {
+        None
+    };
+    if let Some(wrong) = wrong {
+        departures.push((Departure::OtherPlan, format!("`{}` {wrong}", run.id)));
+    }
+    let config = evidence.file(bundle, CONFIG, name)?;
+    if let Some(other) = run.differs_from(config.root())? {
+        departures.push((Departure::OtherConfig, format!("`{}`: {other}", run.id)));
+    }
+    Ok(())
+}
+
+/// The first of some names.
+fn few(names: &[&str]) -> String {
+    let shown: Vec<_> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}

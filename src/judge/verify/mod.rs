@@ -1,0 +1,433 @@
+//! The uniform runner: load posts and bundles, judge every claim, collect what came out.
+//!
+//! Owns the order of things and what one failure stops: a malformed claim is reported and the others
+//! are still judged; a bundle that is refused stops the posts that pin it, and no others.
+
+mod store;
+
+use std::path::Path;
+
+use crate::claims;
+use crate::depends_on;
+use crate::evidence::{Evidence, Library};
+use crate::post::{Claim, Post};
+use repro_params::{self as params, Convention, ParameterCount};
+use repro_receipt::bundle::{Bundle, RECEIPT, ReadOptions, SIGNATURE};
+use repro_receipt::parallel;
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{
+    BundleReport, ClaimReport, EvidenceRef, Finding, Impact, Method, Origin, Outcome, PostReport,
+    Report, Severity, SignatureReport, Verdict,
+};
+use repro_runs::replay::{Answer, Extent, Replays};
+use repro_signature::{self as signature, PublicKey};
+
+/// The file of an emitted bundle that holds the run's configuration.
+const CONFIG: &str = "data/config.json";
+
+pub use store::BundleStore;
+
+codes! {
+    UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
+    SLICES_REPLAYED = "verify::slices-replayed", "some steps of the runs behind a claim were executed again", "nothing to do: the claim keeps its own method";
+    OTHER_COUNT = "verify::other-count", "the receipt declares another parameter count than its config has", "correct the receipt's `model`";
+}
+
+/// What a caller asks of evidence.
+#[derive(Debug, Clone, Default)]
+pub struct Demands {
+    /// The weakest origin.
+    pub origin: Option<Origin>,
+    /// The weakest method.
+    pub method: Option<Method>,
+    /// The keys of which one must have signed each bundle; where there are none, nothing need be signed.
+    pub keys: Vec<PublicKey>,
+}
+
+/// Steps of a bundle that are to be executed again.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The bundle.
+    pub bundle: &'a Bundle,
+    /// The steps.
+    pub extent: Extent,
+}
+
+/// Somebody who executes training steps again.
+pub trait Replayer {
+    /// What becomes of each of these replays; the order is the replayer's own.
+    fn replay(&mut self, requests: &[Request<'_>]) -> Replays;
+}
+
+/// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time, and
+/// executes nothing.
+pub fn verify(root: &Path, ids: &[String], demands: &Demands, threads: usize) -> Report {
+    verify_with(root, ids, demands, threads, None)
+}
+
+/// Verifies the posts in the same way, and has a replayer execute what their claims ask for.
+pub fn verify_with<'r>(
+    root: &Path,
+    ids: &[String],
+    demands: &Demands,
+    reading: impl Into<ReadOptions<'r>>,
+    replayer: Option<&mut dyn Replayer>,
+) -> Report {
+    let reading = reading.into();
+    let threads = reading.threads;
+    let mut report = Report::default();
+    let mut store = BundleStore::new(reading, &demands.keys);
+    let loaded = parallel::map(ids, threads, |id| Post::load(root, id));
+    let fetched = loaded.into_iter().map(|post| {
+        let post = post.map_err(|error| vec![error])?;
+        store.fetch(root, &post).map(|()| post)
+    });
+    let posts: Vec<Result<Post, Vec<Error>>> = fetched.collect();
+    if let Some(replayer) = replayer {
+        let replays = replayer.replay(&requests(posts.iter().flatten(), &store.library));
+        report.replayed = executed(&replays);
+        store.library.set_replays(replays);
+    }
+    for post in posts {
+        match post {
+            Err(errors) => report.failures.extend(errors),
+            Ok(post) => {
+                let judged = judge(&post, &store.library, threads);
+                report.failures.extend(judged.failures);
+                report.posts.push(judged.post);
+            }
+        }
+    }
+    report.failures.dedup();
+    report.below_minimum = below(&report, demands);
+    report
+}
+
+/// The steps that claims of these posts ask to execute again, each once. A claim that does not say them
+/// well is refused when it is judged.
+fn requests<'a>(posts: impl Iterator<Item = &'a Post>, library: &'a Library) -> Vec<Request<'a>> {
+    let mut all: Vec<Request<'a>> = Vec::new();
+    for post in posts {
+        let replays = |claim: &Claim<'_>| claim.kind == claims::slice_replay::KIND.id;
+        for claim in post.claims().flatten().filter(replays) {
+            let named = claim.node.get("bundle").and_then(|name| name.text().ok());
+            let name = named.or(post.default_bundle.as_deref());
+            let bundle = name.and_then(|name| library.bundle(name));
+            let extent = claims::slice_replay::extent(claim.node).ok();
+            let Some((bundle, extent)) = bundle.zip(extent) else { continue };
+            let same = |known: &Request<'_>| {
+                known.extent == extent && known.bundle.name() == bundle.name()
+            };
+            if !all.iter().any(same) {
+                all.push(Request { bundle, extent });
+            }
+        }
+    }
+    all
+}
+
+/// How many replays were executed.
+fn executed(replays: &Replays) -> usize {
+    replays.values().filter(|answer| matches!(answer, Answer::Done(_))).count()
+}
+
+/// Checks the bundle in the folder `path` on its own, with a replay of each of its slices where there is
+/// a replayer, and adds what came out to `report`.
+pub fn inspect<'r>(
+    path: &Path,
+    demands: &Demands,
+    reading: impl Into<ReadOptions<'r>>,
+    report: &mut Report,
+    replayer: Option<&mut dyn Replayer>,
+) {
+    let shown = path.display().to_string();
+    let loaded = Bundle::load_folder(path, &shown, None, reading).and_then(|bundle| {
+        let signature = signature::judge(&bundle, &demands.keys, None)?;
+        Ok((bundle, signature))
+    });
+    match loaded {
+        Err(error) => report.failures.push(error),
+        Ok((bundle, signature)) => {
+            let mut claims: Vec<_> =
+                std::iter::once(intact(&bundle)).chain(declared_objects(&bundle)).collect();
+            if let Some(replayer) = replayer {
+                let replays = replayer.replay(&slices(&bundle));
+                report.replayed += executed(&replays);
+                for ((_, extent), answer) in &replays {
+                    match claims::slice_replay::outcome(answer) {
+                        Ok(outcome) => claims.push(replayed(&bundle, *extent, outcome)),
+                        Err(error) => report.failures.push(error),
+                    }
+                }
+            }
+            let described = describe(&bundle, signature);
+            for claim in &mut claims {
+                claim.origin = Some(described.origin);
+            }
+            let about_claims = claims.iter().flat_map(findings);
+            report.posts.push(PostReport {
+                id: bundle.name().to_owned(),
+                title: format!("{} receipt bundle", bundle.receipt().origin.word()),
+                file: shown,
+                findings: about_claims.chain(signature_finding(&bundle, &described)).collect(),
+                bundles: vec![described],
+                claims,
+                referee: None,
+            });
+        }
+    }
+}
+
+/// What loading a bundle has shown.
+fn intact(bundle: &Bundle) -> ClaimReport {
+    let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
+    let spared = match bundle.spared() {
+        0 => String::new(),
+        count => format!(", {count} of them read earlier"),
+    };
+    let recomputed = format!("{} files{spared}, {bytes} bytes", bundle.files().len());
+    let outcome = Outcome::verified()
+        .giving(recomputed)
+        .within("sha-256", "equal digests")
+        .by(Method::Recomputed);
+    own_claim(bundle, "intact", "files, sizes, digests and receipt agree", String::new(), outcome)
+}
+
+/// Whether the parameter counts that a receipt declares follow from its config.
+fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
+    let Some(model) = &bundle.receipt().model else { return Vec::new() };
+    let objects = bundle.document(CONFIG).and_then(params::recompute);
+    let declared = [
+        ("params-total", model.params_total, ParameterCount::Total),
+        ("params-active", model.params_active, ParameterCount::Active),
+    ];
+    let judge = |(id, declared, object): (&str, Option<u64>, ParameterCount)| {
+        let declared = declared?;
+        let outcome = match &objects {
+            Err(error) => Outcome::unchecked(&UNCOUNTED, error.to_string()),
+            Ok(objects) => {
+                let found = objects.count(object, Convention::Default);
+                let outcome = if found == declared {
+                    Outcome::verified()
+                } else {
+                    Outcome::refuted(&OTHER_COUNT, format!("the config has {found} parameters"))
+                };
+                outcome
+                    .giving(found.to_string())
+                    .within("exact_integer", "exact")
+                    .by(Method::Recomputed)
+            }
+        };
+        Some(own_claim(
+            bundle,
+            id,
+            "the declared count follows from the config",
+            declared.to_string(),
+            outcome,
+        ))
+    };
+    declared.into_iter().filter_map(judge).collect()
+}
+
+/// The slices of a bundle.
+fn slices(bundle: &Bundle) -> Vec<Request<'_>> {
+    let slices = bundle.receipt().slices.iter();
+    slices.map(|slice| Request { bundle, extent: Extent::of(slice) }).collect()
+}
+
+/// What came of replaying a slice.
+fn replayed(bundle: &Bundle, extent: Extent, outcome: Outcome) -> ClaimReport {
+    let id = format!("replay-{extent}");
+    let claim =
+        own_claim(bundle, &id, "the steps of a slice come out again", String::new(), outcome);
+    ClaimReport { impact: Impact::Decision, ..claim }
+}
+
+/// A claim that a bundle makes about itself.
+fn own_claim(
+    bundle: &Bundle,
+    id: &str,
+    quote: &str,
+    claimed: String,
+    outcome: Outcome,
+) -> ClaimReport {
+    ClaimReport {
+        id: id.to_owned(),
+        kind: "bundle",
+        claimed,
+        quote: quote.to_owned(),
+        at: None,
+        note: String::new(),
+        place: bundle.place(RECEIPT),
+        origin: Some(bundle.origin().into()),
+        impact: Impact::Digit,
+        outcome,
+        evidence: Vec::new(),
+    }
+}
+
+/// A post with its claims judged, and what could not be judged.
+#[derive(Debug)]
+pub struct Judged {
+    /// The post.
+    pub post: PostReport,
+    /// Claims that are malformed, or whose evidence is.
+    pub failures: Vec<Error>,
+}
+
+/// Judges every claim of `post` on the bundles of `library`, at most `threads` at a time.
+pub fn judge(post: &Post, library: &Library, threads: usize) -> Judged {
+    let claims: Vec<_> = post.claims().collect();
+    let reports = parallel::map(&claims, threads, |claim| match claim {
+        Ok(claim) => judge_claim(post, claim, library),
+        Err(error) => Err(error.clone()),
+    });
+    let mut claims = Vec::new();
+    let mut failures = Vec::new();
+    for report in reports {
+        match report {
+            Ok(report) => claims.push(report),
+            Err(error) => failures.push(error),
+        }
+    }
+    failures.extend(depends_on::settle(post, &mut claims));
+    let used: Vec<&Bundle> = post.pins.iter().filter_map(|pin| library.bundle(&pin.name)).collect();
+    let signature = |bundle: &Bundle| library.signature(&post.id, bundle.name()).cloned();
+    let bundles: Vec<_> = used.iter().map(|bundle| describe(bundle, signature(bundle))).collect();
+    let signatures = std::iter::zip(used, &bundles);
+    let signatures =
+        signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
+    let mut findings: Vec<_> = claims.iter().flat_map(findings).chain(signatures).collect();
+    findings.sort_by(|a, b| {
+        let key = |finding: &Finding| {
+            (finding.severity, finding.place.line, finding.place.column, finding.code.id)
+        };
+        key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+    });
+    let report = PostReport {
+        id: post.id.clone(),
+        title: post.title.clone(),
+        file: post.file().to_owned(),
+        bundles,
+        claims,
+        findings,
+        referee: post.referee.clone(),
+    };
+    Judged { post: report, failures }
+}
+
+/// Judges one claim by itself, whatever it depends on.
+pub fn judge_claim(post: &Post, claim: &Claim, library: &Library) -> Result<ClaimReport, Error> {
+    let kind = claims::kind_of(claim)?;
+    let evidence = Evidence::new(library, post);
+    let outcome = claims::judge(kind, claim, &evidence)?;
+    let (evidence_refs, origin) = evidence.shown();
+    let outcome = match kind.id == claims::slice_replay::KIND.id {
+        true => outcome,
+        false => with_share(outcome, &evidence_refs, library),
+    };
+    Ok(ClaimReport {
+        id: claim.id.to_owned(),
+        kind: kind.id,
+        claimed: claim.claimed.map_or(Ok(""), |node| node.text())?.to_owned(),
+        quote: claim.quote.to_owned(),
+        at: claim.at.map(|at| (at.source.to_owned(), at.place.to_owned())),
+        note: claim.note.to_owned(),
+        place: claim.place(),
+        origin,
+        impact: outcome.impact.unwrap_or(kind.impact),
+        outcome,
+        evidence: evidence_refs,
+    })
+}
+
+/// Notes how many steps of the runs behind a claim were executed again. Its method stays: only the steps
+/// themselves came out again, not what is claimed.
+fn with_share(outcome: Outcome, evidence_refs: &[EvidenceRef], library: &Library) -> Outcome {
+    let mut names: Vec<&str> =
+        evidence_refs.iter().map(|evidence_ref| evidence_ref.bundle.as_str()).collect();
+    names.dedup();
+    let done = |answer: &Answer| match answer {
+        Answer::Done(replay) => Some(replay.share()),
+        Answer::Refused(_) | Answer::NotRun(_) => None,
+    };
+    let of = |name: &&str| {
+        let own = library.replays().iter().filter(|((bundle, _), _)| bundle == name);
+        own.filter_map(|(_, answer)| done(answer)).collect::<Vec<_>>()
+    };
+    let shares: Vec<Vec<String>> = names.iter().map(of).filter(|own| !own.is_empty()).collect();
+    match shares.as_slice() {
+        [] => outcome,
+        [own] if names.len() == 1 => {
+            outcome.noting(&SLICES_REPLAYED, format!("steps replayed: {}", own.join(" and ")))
+        }
+        _ => {
+            let message =
+                format!("steps of {} of the {} bundles were replayed", shares.len(), names.len());
+            outcome.noting(&SLICES_REPLAYED, message)
+        }
+    }
+}
+
+fn describe(bundle: &Bundle, signature: Option<SignatureReport>) -> BundleReport {
+    BundleReport {
+        name: bundle.name().to_owned(),
+        digest: bundle.digest().prefixed(),
+        origin: Origin::from(bundle.origin()).vouched_for(signature.as_ref()),
+        signature,
+    }
+}
+
+/// A finding for a signature that is not verified.
+fn signature_finding(bundle: &Bundle, described: &BundleReport) -> Option<Finding> {
+    let signature = described.signature.as_ref()?;
+    Some(Finding {
+        code: signature.code?,
+        severity: severity(signature.verdict),
+        message: format!("`{}`: {}", described.name, signature.reason),
+        place: bundle.place(SIGNATURE),
+        claim: None,
+    })
+}
+
+fn severity(verdict: Verdict) -> Severity {
+    match verdict {
+        Verdict::Refuted => Severity::Error,
+        Verdict::Inconclusive => Severity::Warning,
+        Verdict::Unchecked | Verdict::Verified => Severity::Note,
+    }
+}
+
+/// A finding for a verdict that is not verified, and one for each note.
+fn findings(claim: &ClaimReport) -> Vec<Finding> {
+    let finding = |code, severity, message: &str| Finding {
+        code,
+        severity,
+        message: message.to_owned(),
+        place: claim.place.clone(),
+        claim: Some(claim.id.clone()),
+    };
+    let Outcome { verdict, code, reason, notes, .. } = &claim.outcome;
+    let main = code.map(|code| finding(code, severity(*verdict), reason));
+    main.into_iter()
+        .chain(notes.iter().map(|(code, message)| finding(code, Severity::Note, message)))
+        .collect()
+}
+
+/// Verified claims whose evidence is weaker than the caller accepts.
+fn below(report: &Report, minimum: &Demands) -> Vec<String> {
+    let weak = |claim: &ClaimReport| {
+        minimum.origin.is_some_and(|least| claim.origin.is_none_or(|origin| origin < least))
+            || minimum
+                .method
+                .is_some_and(|least| claim.outcome.method.is_none_or(|method| method < least))
+    };
+    let named = |post: &PostReport| {
+        let weak = post
+            .claims
+            .iter()
+            .filter(|claim| claim.outcome.verdict == Verdict::Verified && weak(claim));
+        weak.map(|claim| format!("{}/{}", post.id, claim.id)).collect::<Vec<_>>()
+    };
+    report.posts.iter().flat_map(named).collect()
+}

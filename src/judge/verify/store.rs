@@ -1,0 +1,83 @@
+//! The bundles and studies that posts depend on: each is read and checked once, however many posts pin it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::evidence::Library;
+use crate::post::Post;
+use repro_receipt::bundle::{Bundle, ReadOptions};
+use repro_receipt::source::Error;
+use repro_runs::study::{self, Study};
+use repro_signature::{self as signature, PublicKey};
+
+/// Bundles loaded so far: each is read and checked once, however many posts pin it.
+#[derive(Debug)]
+pub struct BundleStore<'r> {
+    /// Those that passed.
+    pub library: Library,
+    refused: BTreeMap<String, Error>,
+    /// Whether the folder of bundles was searched for those of studies.
+    searched: bool,
+    reading: ReadOptions<'r>,
+    keys: Vec<PublicKey>,
+}
+
+impl<'r> BundleStore<'r> {
+    /// An empty shelf; `reading` may be a number of threads. Where the caller gave `keys`, one of them must
+    /// have signed each bundle.
+    pub fn new(reading: impl Into<ReadOptions<'r>>, keys: &[PublicKey]) -> Self {
+        let (library, refused) = (Library::default(), BTreeMap::new());
+        Self { library, refused, searched: false, reading: reading.into(), keys: keys.to_vec() }
+    }
+
+    /// Loads the bundles and studies that `post` pins and holds them against their pins.
+    pub fn fetch(&mut self, root: &Path, post: &Post) -> Result<(), Vec<Error>> {
+        let mut errors = self.fetch_studies(root, post);
+        for pin in &post.pins {
+            if self.library.bundle(&pin.name).is_none() && !self.refused.contains_key(&pin.name) {
+                match Bundle::load(root, &pin.name, None, self.reading) {
+                    Ok(bundle) => self.library.add(bundle),
+                    Err(error) => drop(self.refused.insert(pin.name.clone(), error)),
+                }
+            }
+            match (self.library.bundle(&pin.name), self.refused.get(&pin.name)) {
+                (Some(bundle), _) => {
+                    errors.extend(bundle.check_pin(&pin.digest, &pin.place).err());
+                    match signature::judge(bundle, &self.keys, pin.key.as_ref()) {
+                        Ok(None) => {}
+                        Ok(Some(signature)) => {
+                            self.library.set_signature(&post.id, &pin.name, signature)
+                        }
+                        Err(error) => errors.push(error),
+                    }
+                }
+                (None, Some(error)) => errors.push(error.clone()),
+                (None, None) => {}
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Loads the studies that `post` pins; answers what was refused.
+    fn fetch_studies(&mut self, root: &Path, post: &Post) -> Vec<Error> {
+        let mut errors = Vec::new();
+        for pin in &post.studies {
+            if self.library.study(&pin.name).is_none() {
+                match Study::load(root, &pin.name) {
+                    Ok(study) => self.library.add_study(study),
+                    Err(error) => errors.push(error),
+                }
+            }
+            let study = self.library.study(&pin.name);
+            errors.extend(study.and_then(|study| study.check_pin(&pin.digest, &pin.place).err()));
+        }
+        if !post.studies.is_empty() && !self.searched {
+            self.searched = true;
+            match study::present(root) {
+                Ok(present) => self.library.set_present(present),
+                Err(error) => errors.push(error),
+            }
+        }
+        errors
+    }
+}

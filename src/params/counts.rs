@@ -1,0 +1,330 @@
+//! The parameter counts: what a model stores, what one token touches, and both by part.
+
+use serde::Serialize;
+
+use super::Size;
+
+/// One kind of parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// The matrix of input embeddings; a tied head is this matrix.
+    Embedding,
+    /// Learned positions.
+    Positions,
+    /// Projections of attention with their biases, and attention sinks.
+    Attention,
+    /// Feed-forward blocks that every token passes.
+    DenseFfn,
+    /// What chooses the experts.
+    Router,
+    /// Experts of which a token touches some.
+    RoutedExperts,
+    /// Experts that every token passes, with their gate.
+    SharedExperts,
+    /// Normalisation weights, those of queries and keys included.
+    Norms,
+    /// The matrix of an output head of its own.
+    Head,
+    /// What fits nowhere else, such as the bias of a head.
+    Other,
+}
+
+impl Part {
+    /// Every part, in the order of reports.
+    pub const ALL: [Part; 10] = [
+        Part::Embedding,
+        Part::Positions,
+        Part::Attention,
+        Part::DenseFfn,
+        Part::Router,
+        Part::RoutedExperts,
+        Part::SharedExperts,
+        Part::Norms,
+        Part::Head,
+        Part::Other,
+    ];
+
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Embedding => "embedding",
+            Part::Positions => "positions",
+            Part::Attention => "attention",
+            Part::DenseFfn => "dense_ffn",
+            Part::Router => "router",
+            Part::RoutedExperts => "routed_experts",
+            Part::SharedExperts => "shared_experts",
+            Part::Norms => "norms",
+            Part::Head => "head",
+            Part::Other => "other",
+        }
+    }
+}
+
+/// Which of the two objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterCount {
+    /// Everything stored.
+    Total,
+    /// What one token touches: all but the routed experts that it does not use.
+    Active,
+}
+
+/// What counts as a parameter. Ties are counted once under each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Convention {
+    /// Everything: embeddings, head and router too.
+    Default,
+    /// Without input embeddings and learned positions; a tied matrix is an input embedding.
+    NoEmbeddings,
+    /// Without the router.
+    NoRouter,
+    /// What a token is multiplied with: the head, tied or not, but neither embeddings nor positions.
+    HeadOnly,
+    /// Without embeddings, positions and head.
+    NonEmbedding,
+}
+
+impl Convention {
+    /// Every convention, the default first.
+    pub const ALL: [Convention; 5] = [
+        Convention::Default,
+        Convention::NoEmbeddings,
+        Convention::NoRouter,
+        Convention::HeadOnly,
+        Convention::NonEmbedding,
+    ];
+
+    /// Its name in JSON and in claims.
+    pub fn name(self) -> &'static str {
+        match self {
+            Convention::Default => "default",
+            Convention::NoEmbeddings => "no_embeddings",
+            Convention::NoRouter => "no_router",
+            Convention::HeadOnly => "head_only",
+            Convention::NonEmbedding => "non_embedding",
+        }
+    }
+
+    /// The convention called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|convention| convention.name() == name)
+    }
+
+    /// Whether `part` counts; `tied` says that the embedding is also the head.
+    pub fn counts(self, part: Part, tied: bool) -> bool {
+        match self {
+            Convention::Default => true,
+            Convention::NoRouter => part != Part::Router,
+            Convention::HeadOnly if tied => part != Part::Positions,
+            Convention::NoEmbeddings | Convention::HeadOnly => {
+                !matches!(part, Part::Embedding | Part::Positions)
+            }
+            Convention::NonEmbedding => {
+                !matches!(part, Part::Embedding | Part::Positions | Part::Head)
+            }
+        }
+    }
+}
+
+/// Both objects of one part or of the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Count {
+    /// Stored.
+    pub total: u64,
+    /// Touched by one token.
+    pub active: u64,
+}
+
+impl Count {
+    /// One of the two.
+    pub fn of(self, object: ParameterCount) -> u64 {
+        match object {
+            ParameterCount::Total => self.total,
+            ParameterCount::Active => self.active,
+        }
+    }
+}
+
+/// Both objects by part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breakdown([Count; Part::ALL.len()]);
+
+impl Breakdown {
+    /// One part.
+    pub fn part(&self, part: Part) -> Count {
+        self.0[part as usize]
+    }
+
+    /// Every part with its counts, empty ones included.
+    pub fn parts(&self) -> impl Iterator<Item = (Part, Count)> {
+        Part::ALL.into_iter().zip(self.0)
+    }
+}
+
+/// A breakdown under construction, from a formula or from tensors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sums([(Size, Size); Part::ALL.len()]);
+
+impl Sums {
+    /// Nothing counted yet.
+    pub const NONE: Sums = Sums([(Size::ZERO, Size::ZERO); Part::ALL.len()]);
+
+    /// The sums of parts that every token touches.
+    pub fn of<const N: usize>(parts: [(Part, Size); N]) -> Self {
+        parts.into_iter().fold(Self::NONE, |sums, (part, size)| sums.plus(part, size, size))
+    }
+
+    /// With `total` more parameters in `part`, of which a token touches `active`.
+    pub fn plus(mut self, part: Part, total: Size, active: Size) -> Self {
+        let (all, touched) = &mut self.0[part as usize];
+        *all = *all + total;
+        *touched = *touched + active;
+        self
+    }
+
+    /// With `experts` times `each`, of which a token touches `used` times.
+    pub fn routed(self, each: Size, experts: Size, used: Size) -> Self {
+        self.plus(Part::RoutedExperts, each * experts, each * used)
+    }
+
+    /// The counts, unless a part or the whole is beyond `u64`.
+    pub fn finish(&self) -> Option<Breakdown> {
+        self.0.iter().map(|(total, _)| *total).sum::<Size>().value()?;
+        let mut counts = [Count::default(); Part::ALL.len()];
+        for (count, (total, active)) in counts.iter_mut().zip(&self.0) {
+            *count = Count { total: total.value()?, active: active.value()? };
+        }
+        Some(Breakdown(counts))
+    }
+}
+
+/// The numbers of a model's shape that other modules ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Shape {
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Decoder layers.
+    pub layers: u64,
+    /// Rows of the embedding.
+    pub vocabulary: u64,
+    /// Layers with routed experts.
+    pub moe_layers: u64,
+    /// Inner width of a dense feed-forward block; 0 where no layer has one.
+    pub dense_width: u64,
+    /// Routed experts of a layer (E).
+    pub experts: u64,
+    /// Routed experts that a token uses (K).
+    pub experts_per_token: u64,
+    /// Shared experts of a layer (S).
+    pub shared_experts: u64,
+    /// Inner width of one routed expert.
+    pub expert_width: u64,
+    /// Inner width of all shared experts of a layer together.
+    pub shared_width: u64,
+}
+
+/// The parameter counts of one model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParameterCounts {
+    /// The family whose rules were applied.
+    pub family: &'static str,
+    /// Both objects by part.
+    pub breakdown: Breakdown,
+    /// Whether the head is the embedding matrix.
+    pub tied: bool,
+    /// The shape.
+    pub shape: Shape,
+    /// Width of the feed-forward block that one token passes: `K·d_expert` plus the shared experts
+    /// in a mixture, else the dense inner width.
+    pub active_ffn_width: u64,
+    /// Fields of the config that nothing here knows and whose names do not look like a shape.
+    pub ignored: Vec<String>,
+    /// What the count leaves out or assumes.
+    pub notes: Vec<String>,
+}
+
+impl ParameterCounts {
+    /// One object under one convention.
+    pub fn count(&self, object: ParameterCount, convention: Convention) -> u64 {
+        let parts = self.breakdown.parts();
+        parts
+            .filter(|(part, _)| convention.counts(*part, self.tied))
+            .map(|(_, count)| count.of(object))
+            .sum()
+    }
+
+    /// Both objects under one convention.
+    pub fn both(&self, convention: Convention) -> Count {
+        Count {
+            total: self.count(ParameterCount::Total, convention),
+            active: self.count(ParameterCount::Active, convention),
+        }
+    }
+
+    /// `P_total` under the default convention.
+    pub fn total(&self) -> u64 {
+        self.count(ParameterCount::Total, Convention::Default)
+    }
+
+    /// `P_active` under the default convention.
+    pub fn active(&self) -> u64 {
+        self.count(ParameterCount::Active, Convention::Default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(tied: bool) -> ParameterCounts {
+        let sums = Sums::of([
+            (Part::Embedding, 100.into()),
+            (Part::Positions, 10.into()),
+            (Part::Attention, 7.into()),
+            (Part::Router, 3.into()),
+            (Part::Head, if tied { Size::ZERO } else { 100.into() }),
+        ])
+        .routed(5.into(), 8.into(), 2.into());
+        ParameterCounts {
+            family: "test",
+            breakdown: sums.finish().unwrap(),
+            tied,
+            shape: Shape::default(),
+            active_ffn_width: 0,
+            ignored: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_convention_leaves_out_what_it_says() {
+        let counts = |tied| {
+            Convention::ALL.map(|convention| {
+                let count = counts(tied).both(convention);
+                (count.total, count.active)
+            })
+        };
+        assert_eq!(counts(false), [(260, 230), (150, 120), (257, 227), (150, 120), (50, 20)]);
+        assert_eq!(counts(true), [(160, 130), (50, 20), (157, 127), (150, 120), (50, 20)]);
+    }
+
+    #[test]
+    fn a_sum_beyond_u64_has_no_breakdown() {
+        let half = Size::from(1 << 63);
+        assert_eq!(Sums::of([(Part::Head, half), (Part::Other, half)]).finish(), None);
+    }
+
+    #[test]
+    fn names_lead_back() {
+        for convention in Convention::ALL {
+            assert_eq!(Convention::named(convention.name()), Some(convention));
+        }
+        assert_eq!(Convention::named("everything"), None);
+        for part in Part::ALL {
+            assert_eq!(serde_json::to_value(part).unwrap(), part.name());
+            assert_eq!(Part::ALL[part as usize], part);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Gemma-2: Gemma with four norms a layer.
+
+use repro_receipt::source::Error;
+
+use crate::blocks::PRE_NORMS;
+use crate::family::{Blueprint, Family, never};
+use crate::fields::{Defaults, Dims, Fields, HeadSize};
+use crate::{Part, Sums, Tensors};
+
+/// The family.
+pub static FAMILY: Family = Family {
+    id: "gemma2",
+    model_types: &["gemma2"],
+    architectures: &["Gemma2ForCausalLM"],
+    inert: &[
+        "attn_logit_softcapping",
+        "cache_implementation",
+        "final_logit_softcapping",
+        "hidden_activation",
+        "query_pre_attn_scalar",
+    ],
+    looks_like: never,
+    read,
+};
+
+fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+    let defaults =
+        Defaults { vocabulary: 256_000, hidden: 2304, width: 9216, layers: 26, tied: true };
+    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
+    let heads = fields.heads(h, 8, Some(4), HeadSize::Fixed(256))?;
+    let bias = fields.flag("attention_bias", false)?;
+    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
+
+    let mut tensors = Tensors::new(&layers);
+    tensors.ends(v, h, tied, false);
+    tensors.attention(h, heads, bias, bias);
+    tensors.gated(Part::DenseFfn, "mlp", h, i, false);
+    tensors.layer_norms(h, PRE_NORMS, false);
+    tensors.layer_norms(h, &["pre_feedforward_layernorm", "post_feedforward_layernorm"], false);
+    let closed = Sums::of([
+        (Part::Embedding, v * h),
+        (Part::Attention, l * (h * (a + g) * 2 + (a + g * 2 + h) * bias)),
+        (Part::DenseFfn, l * h * i * 3),
+        (Part::Norms, (l * 4 + 1) * h),
+        (Part::Head, v * h * !tied),
+    ]);
+    Ok(Blueprint {
+        vocabulary: v,
+        hidden: h,
+        layers,
+        tied,
+        dense_width: i,
+        mixture: None,
+        tensors,
+        closed,
+    })
+}

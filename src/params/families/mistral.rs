@@ -1,0 +1,49 @@
+//! Mistral: Llama with grouped heads and no biases.
+
+use repro_receipt::source::Error;
+
+use crate::blocks::PRE_NORMS;
+use crate::family::{Blueprint, Family, never};
+use crate::fields::{Defaults, Dims, Fields, HeadSize};
+use crate::{Part, Sums, Tensors};
+
+/// The family.
+pub static FAMILY: Family = Family {
+    id: "mistral",
+    model_types: &["mistral"],
+    architectures: &["MistralForCausalLM"],
+    inert: &[],
+    looks_like: never,
+    read,
+};
+
+fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+    let defaults =
+        Defaults { vocabulary: 32_000, hidden: 4096, width: 14_336, layers: 32, tied: false };
+    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
+    let heads = fields.heads(h, 32, Some(8), HeadSize::Derived)?;
+    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
+
+    let mut tensors = Tensors::new(&layers);
+    tensors.ends(v, h, tied, false);
+    tensors.attention(h, heads, false, false);
+    tensors.gated(Part::DenseFfn, "mlp", h, i, false);
+    tensors.layer_norms(h, PRE_NORMS, false);
+    let closed = Sums::of([
+        (Part::Embedding, v * h),
+        (Part::Attention, l * h * (a + g) * 2),
+        (Part::DenseFfn, l * h * i * 3),
+        (Part::Norms, (l * 2 + 1) * h),
+        (Part::Head, v * h * !tied),
+    ]);
+    Ok(Blueprint {
+        vocabulary: v,
+        hidden: h,
+        layers,
+        tied,
+        dense_width: i,
+        mixture: None,
+        tensors,
+        closed,
+    })
+}

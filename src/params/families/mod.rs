@@ -1,0 +1,113 @@
+//! The families, a file each, and how a config finds its own.
+
+mod deepseek;
+mod gemma;
+mod gemma2;
+mod gpt2;
+mod gpt_neox;
+mod gpt_oss;
+mod gptj;
+mod granite_moe;
+mod llama;
+mod mistral;
+mod mixtral;
+mod nanochat;
+mod nmoe;
+mod olmo2;
+mod olmoe;
+mod phi3;
+mod qwen2;
+mod qwen2_moe;
+mod qwen3;
+mod qwen3_moe;
+mod repro_llama;
+mod stablelm;
+mod starcoder2;
+
+use repro_receipt::source::{Error, Node};
+
+use crate::family::Family;
+use crate::{UNKNOWN_FAMILY, UNSUPPORTED};
+
+/// Every family.
+pub static FAMILIES: &[&Family] = &[
+    &nmoe::FAMILY,
+    &nanochat::FAMILY,
+    &gpt2::FAMILY,
+    &gpt_neox::FAMILY,
+    &gptj::FAMILY,
+    &llama::FAMILY,
+    &mistral::FAMILY,
+    &mixtral::FAMILY,
+    &qwen2::FAMILY,
+    &qwen3::FAMILY,
+    &qwen2_moe::FAMILY,
+    &qwen3_moe::FAMILY,
+    &olmo2::FAMILY,
+    &olmoe::FAMILY,
+    &deepseek::V2,
+    &deepseek::V3,
+    &gpt_oss::FAMILY,
+    &gemma::FAMILY,
+    &gemma2::FAMILY,
+    &phi3::FAMILY,
+    &stablelm::FAMILY,
+    &starcoder2::FAMILY,
+    &granite_moe::FAMILY,
+    &repro_llama::DENSE,
+    &repro_llama::MIXTURE,
+];
+
+/// The family of a config by its model type, its architecture or its looks.
+pub fn find(root: Node<'_>) -> Result<&'static Family, Error> {
+    let architecture = match root.get("architectures") {
+        Some(list) => list.items()?.next().map(Node::text).transpose()?,
+        None => None,
+    };
+    let known = |family: &&&Family| architecture.is_none_or(|a| family.architectures.contains(&a));
+    let unknown = |found: String| {
+        let names: Vec<_> = FAMILIES.iter().map(|family| family.id).collect();
+        let place = ["model_type", "architectures"]
+            .iter()
+            .find_map(|key| root.get(key))
+            .map_or_else(|| root.place(), Node::place);
+        UNKNOWN_FAMILY.at(place, format!("one of {}", names.join(", ")), found)
+    };
+    let Some(model_type) = root.get("model_type") else {
+        let named = |family: &&&Family| architecture.is_some() && known(family);
+        let alike = |family: &&&Family| architecture.is_none() && (family.looks_like)(root);
+        let found = FAMILIES.iter().find(|family| named(family) || alike(family));
+        return found.copied().ok_or_else(|| match architecture {
+            Some(architecture) => unknown(format!("the architecture `{architecture}`")),
+            None => unknown("a config that names no `model_type` and looks like none".to_owned()),
+        });
+    };
+    let model_type = model_type.text()?;
+    let family = FAMILIES
+        .iter()
+        .find(|family| family.model_types.contains(&model_type))
+        .ok_or_else(|| unknown(format!("`model_type` = \"{model_type}\"")))?;
+    if !known(&family) {
+        return Err(UNSUPPORTED.at(
+            root.required("architectures")?.place(),
+            format!("`{}`", family.architectures.join("` or `")),
+            format!("`{}`", architecture.unwrap_or_default()),
+        ));
+    }
+    Ok(family)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_families_share_a_name() {
+        let mut names: Vec<_> = FAMILIES.iter().flat_map(|f| f.model_types).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(FAMILIES.iter().all(|family| family.model_types[0] == family.id));
+    }
+}

@@ -1,0 +1,59 @@
+//! OLMoE: experts in every layer, norms over all queries and all keys.
+
+use repro_receipt::source::Error;
+
+use crate::blocks::{MLP_EXPERTS, PRE_NORMS};
+use crate::family::{Blueprint, Family, Mixture, never};
+use crate::fields::{Defaults, Dims, Fields, HeadSize};
+use crate::{Part, Size, Sums, Tensors};
+
+/// The family.
+pub static FAMILY: Family = Family {
+    id: "olmoe",
+    model_types: &["olmoe"],
+    architectures: &["OlmoeForCausalLM"],
+    inert: &["clip_qkv", "norm_topk_prob"],
+    looks_like: never,
+    read,
+};
+
+fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+    let defaults =
+        Defaults { vocabulary: 50_304, hidden: 2048, width: 2048, layers: 16, tied: false };
+    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| true)?;
+    let heads = fields.heads(h, 16, None, HeadSize::Derived)?;
+    if heads.queries() != h {
+        return Err(fields.impossible("head_dim", "the width over the number of heads"));
+    }
+    let experts =
+        fields.experts(("num_experts|num_local_experts", 64), ("num_experts_per_tok", 8))?;
+    let (e, k) = (experts.count, experts.per_token);
+    let bias = fields.flag("attention_bias", false)?;
+    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
+
+    let mut tensors = Tensors::new(&layers).with_experts(e, k);
+    tensors.ends(v, h, tied, false);
+    tensors.attention(h, heads, bias, bias);
+    tensors.head_norms(a, g);
+    tensors.expert_layer(h, i, experts, "mlp.gate", MLP_EXPERTS);
+    tensors.layer_norms(h, PRE_NORMS, false);
+    let closed = Sums::of([
+        (Part::Embedding, v * h),
+        (Part::Attention, l * (h * (a + g) * 2 + (a + g * 2 + h) * bias)),
+        (Part::Router, l * h * e),
+        (Part::Norms, (l * 2 + 1) * h + l * (a + g)),
+        (Part::Head, v * h * !tied),
+    ])
+    .routed(l * h * i * 3, e, k);
+    let mixture = Mixture { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
+    Ok(Blueprint {
+        vocabulary: v,
+        hidden: h,
+        layers,
+        tied,
+        dense_width: Size::ZERO,
+        mixture: Some(mixture),
+        tensors,
+        closed,
+    })
+}

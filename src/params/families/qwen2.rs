@@ -1,0 +1,49 @@
+//! Qwen2 and Qwen2.5: Llama with biases on queries, keys and values.
+
+use repro_receipt::source::Error;
+
+use crate::blocks::PRE_NORMS;
+use crate::family::{Blueprint, Family, never};
+use crate::fields::{Defaults, Dims, Fields, HeadSize};
+use crate::{Part, Sums, Tensors};
+
+/// The family.
+pub static FAMILY: Family = Family {
+    id: "qwen2",
+    model_types: &["qwen2"],
+    architectures: &["Qwen2ForCausalLM"],
+    inert: &[],
+    looks_like: never,
+    read,
+};
+
+fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+    let defaults =
+        Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
+    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
+    let heads = fields.heads(h, 32, Some(32), HeadSize::Derived)?;
+    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
+
+    let mut tensors = Tensors::new(&layers);
+    tensors.ends(v, h, tied, false);
+    tensors.attention(h, heads, true, false);
+    tensors.gated(Part::DenseFfn, "mlp", h, i, false);
+    tensors.layer_norms(h, PRE_NORMS, false);
+    let closed = Sums::of([
+        (Part::Embedding, v * h),
+        (Part::Attention, l * (h * (a + g) * 2 + a + g * 2)),
+        (Part::DenseFfn, l * h * i * 3),
+        (Part::Norms, (l * 2 + 1) * h),
+        (Part::Head, v * h * !tied),
+    ]);
+    Ok(Blueprint {
+        vocabulary: v,
+        hidden: h,
+        layers,
+        tied,
+        dense_width: i,
+        mixture: None,
+        tensors,
+        closed,
+    })
+}

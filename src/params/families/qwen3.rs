@@ -1,0 +1,51 @@
+//! Qwen3: Llama with a norm for the queries and one for the keys, each as wide as one head.
+
+use repro_receipt::source::Error;
+
+use crate::blocks::PRE_NORMS;
+use crate::family::{Blueprint, Family, never};
+use crate::fields::{Defaults, Dims, Fields, HeadSize};
+use crate::{Part, Sums, Tensors};
+
+/// The family.
+pub static FAMILY: Family = Family {
+    id: "qwen3",
+    model_types: &["qwen3"],
+    architectures: &["Qwen3ForCausalLM"],
+    inert: &[],
+    looks_like: never,
+    read,
+};
+
+fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+    let defaults =
+        Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
+    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
+    let heads = fields.heads(h, 32, Some(32), HeadSize::Fixed(128))?;
+    let bias = fields.flag("attention_bias", false)?;
+    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
+
+    let mut tensors = Tensors::new(&layers);
+    tensors.ends(v, h, tied, false);
+    tensors.attention(h, heads, bias, bias);
+    tensors.head_norms(heads.size, heads.size);
+    tensors.gated(Part::DenseFfn, "mlp", h, i, false);
+    tensors.layer_norms(h, PRE_NORMS, false);
+    let closed = Sums::of([
+        (Part::Embedding, v * h),
+        (Part::Attention, l * (h * (a + g) * 2 + (a + g * 2 + h) * bias)),
+        (Part::DenseFfn, l * h * i * 3),
+        (Part::Norms, (l * 2 + 1) * h + l * heads.size * 2),
+        (Part::Head, v * h * !tied),
+    ]);
+    Ok(Blueprint {
+        vocabulary: v,
+        hidden: h,
+        layers,
+        tied,
+        dense_width: i,
+        mixture: None,
+        tensors,
+        closed,
+    })
+}

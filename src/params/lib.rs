@@ -1,0 +1,36 @@
+//! Parameter counts: how many parameters a model stores and how many one token touches.
+//!
+//! A config is counted in two independent ways, by the closed form of its family and by the sum over
+//! a named list of tensors, and is refused if they differ. A checkpoint is counted from its header.
+//! What is claimed about these numbers is left to the claims.
+
+#![forbid(unsafe_code)]
+
+mod blocks;
+mod counts;
+mod families;
+mod family;
+mod fields;
+mod model;
+mod recompute;
+mod size;
+mod tensors;
+
+use repro_receipt::source::codes;
+
+use counts::Sums;
+pub use counts::{Breakdown, Convention, Count, ParameterCount, ParameterCounts, Part, Shape};
+pub use model::{Model, load};
+pub use recompute::{recompute, tensors};
+use size::Size;
+use tensors::Layers;
+pub use tensors::{Tensor, Tensors};
+
+codes! {
+    UNKNOWN_FAMILY = "params::unknown-family", "the architecture of a config is not known", "name one of the known families in `model_type`";
+    UNKNOWN_SHAPE_FIELD = "params::unknown-shape-field", "a field that looks like a shape is not known in this family", "remove it if it shapes nothing, or count this model elsewhere";
+    UNSUPPORTED = "params::unsupported", "a config asks for a layout that is not counted here", "count this model elsewhere";
+    IMPOSSIBLE_SHAPE = "params::impossible-shape", "a config describes no model", "correct the field";
+    OVERFLOW = "params::overflow", "a model has more parameters than can be counted", "correct the fields";
+    DISAGREE = "params::disagree", "closed form and tensor list differ, which is a defect of this program", "report the config";
+}

@@ -1,0 +1,126 @@
+//! The chain that runs through `metrics.jsonl`, so that a torn, edited, moved or missing line shows.
+//!
+//! The `chain` of a line is the SHA-256, in lower-case hexadecimal, of two things in a row:
+//! 1. the `chain` of the line before, as its 64 hexadecimal characters; nothing for the first line;
+//! 2. the canonical text of this line without its member `chain`, and without the line feed.
+
+use serde_json::{Map, Value as Json};
+
+use super::BROKEN_CHAIN;
+use super::canonical::to_json;
+use super::record::Field;
+use crate::digest::{Digest, Hasher, NotCanonical, canonical};
+use crate::source::{Error, Node};
+
+/// The file whose lines are chained.
+pub const METRICS: &str = "data/metrics.jsonl";
+const MEMBER: &str = "chain";
+
+/// A chain up to some line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Chain {
+    last: Option<Digest>,
+}
+
+impl Chain {
+    /// The chain that goes on after a line with the chain `last`.
+    pub fn after(last: Option<Digest>) -> Self {
+        Self { last }
+    }
+
+    /// The chain of the last line, or nothing before the first.
+    pub fn last(&self) -> Option<Digest> {
+        self.last
+    }
+
+    /// Adds a record, which has no `chain` yet, and answers the line to write, line feed included.
+    pub fn extend(&mut self, mut record: Map<String, Json>) -> Result<String, NotCanonical> {
+        record.remove(MEMBER);
+        let mut line = Json::Object(record);
+        let link = self.link(&line)?;
+        if let Json::Object(record) = &mut line {
+            record.insert(MEMBER.to_owned(), link.to_string().into());
+        }
+        let text = canonical(&line)? + "\n";
+        self.last = Some(link);
+        Ok(text)
+    }
+
+    /// Checks the chain of one more line.
+    pub(super) fn check_line(&mut self, line: Node<'_>) -> Result<(), Error> {
+        let stated = line.required(MEMBER)?;
+        let mut record = to_json(line.value());
+        if let Json::Object(members) = &mut record {
+            members.remove(MEMBER);
+        }
+        let refuse =
+            |expected: String, found: String| Err(BROKEN_CHAIN.at(stated.place(), expected, found));
+        match (self.link(&record), Digest::read(stated)?) {
+            (Ok(link), stated) if link == stated => self.last = Some(link),
+            (Ok(link), stated) => return refuse(link.to_string(), stated.to_string()),
+            (Err(error), _) => {
+                return refuse("a line with canonical text".into(), error.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&self, record: &Json) -> Result<Digest, NotCanonical> {
+        let mut hasher = Hasher::default();
+        if let Some(last) = self.last {
+            hasher.update(last.to_string().as_bytes());
+        }
+        hasher.update(canonical(record)?.as_bytes());
+        Ok(hasher.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Document, Source};
+    use serde_json::json;
+
+    fn lines() -> Vec<String> {
+        let mut chain = Chain::default();
+        (0..3)
+            .map(|step| {
+                let Json::Object(record) = json!({"step": step, "loss": 0.5}) else { panic!() };
+                chain.extend(record).unwrap()
+            })
+            .collect()
+    }
+
+    fn check(lines: &[String]) -> Result<Chain, Error> {
+        let source = Source::new("metrics.jsonl", lines.concat().into_bytes()).unwrap();
+        let document = Document::parse_json_lines(source).unwrap();
+        let mut chain = Chain::default();
+        document.root().items()?.try_for_each(|line| chain.check_line(line))?;
+        Ok(chain)
+    }
+
+    #[test]
+    fn the_hashed_bytes_are_the_ones_that_are_written_down() {
+        let lines = lines();
+        let first = Digest::of(b"{\"loss\":0.5,\"step\":0}");
+        assert_eq!(lines[0], format!("{{\"chain\":\"{first}\",\"loss\":0.5,\"step\":0}}\n"));
+        let second = Digest::of(format!("{first}{{\"loss\":0.5,\"step\":1}}").as_bytes());
+        assert_eq!(lines[1], format!("{{\"chain\":\"{second}\",\"loss\":0.5,\"step\":1}}\n"));
+        assert!(check(&lines).is_ok());
+        assert_eq!(check(&lines[..2]).unwrap().last(), Some(second));
+    }
+
+    #[test]
+    fn edited_moved_and_missing_lines_show() {
+        let good = lines();
+        let edited = [good[0].clone(), good[1].replace("0.5", "0.4"), good[2].clone()];
+        let moved = [good[1].clone(), good[0].clone(), good[2].clone()];
+        let missing = [good[0].clone(), good[2].clone()];
+        for (lines, line) in [(&edited[..], 2), (&moved[..], 1), (&missing[..], 2)] {
+            let error = check(lines).unwrap_err();
+            assert_eq!((error.code.id, error.place.line), ("bundle::broken-chain", line));
+        }
+        let bare = ["{\"step\":0}\n".to_owned()];
+        assert_eq!(check(&bare).unwrap_err().code.id, "source::missing-field");
+    }
+}

@@ -1,0 +1,110 @@
+//! A payload file passes by: what is judged in it while it is hashed, whatever its length.
+
+use super::chain::METRICS;
+use super::lines::LinesReader;
+use super::opaque;
+use super::opened::{OpenFile, wrong_digest};
+use super::weights::{Holdings, WeightsReader};
+use crate::digest::Digest;
+use crate::parallel::Allowance;
+use crate::source::{Error, Location};
+
+/// A file that is judged while it passes by in pieces.
+pub struct Passage<'a> {
+    place: Location,
+    judge: Judge,
+    /// What all threads together may parse at a time.
+    parsing: &'a Allowance,
+    /// How many bytes of it will be held at a time.
+    held: usize,
+    begun: bool,
+    fault: Option<Error>,
+    tail: opaque::Tail,
+}
+
+impl<'a> Passage<'a> {
+    /// The passage of `file`, which is called `name`.
+    pub fn of(name: &str, file: &OpenFile<'_>, parsing: &'a Allowance) -> Self {
+        let (place, length) = (file.place(), file.length());
+        let judge = match name.rsplit('.').next() {
+            Some("safetensors") => Judge::Weights(WeightsReader::new(place.clone(), length)),
+            Some("jsonl") => Judge::Lines(LinesReader::new(place.clone(), name == METRICS)),
+            _ => Judge::Opaque,
+        };
+        let held = match judge {
+            Judge::Weights(_) => file.start().map_or(0, WeightsReader::header_length),
+            Judge::Lines(_) | Judge::Opaque => 0,
+        };
+        let tail = opaque::Tail::of(length);
+        Self { place, judge, parsing, held, begun: false, fault: None, tail }
+    }
+
+    /// About how many bytes of the file will be held at a time, because they are judged together.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Takes the next piece.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), Error> {
+        if !std::mem::replace(&mut self.begun, true) && !self.judge.knows(piece) {
+            opaque::refuse_start(|| self.place.clone(), piece)?;
+        }
+        // A changed byte is a wrong digest, whatever else it breaks: the whole file is hashed first.
+        if self.fault.is_none() {
+            let _turn = self.parsing.take(self.judge.parsed_with(piece));
+            self.fault = self.judge.feed(piece).err();
+        }
+        self.tail.feed(piece);
+        Ok(())
+    }
+
+    /// Says that the file has ended, with the digest `found`; answers what is held of a model where it holds
+    /// weights.
+    pub fn finish(self, wanted: Digest, found: Digest) -> Result<Option<Holdings>, Error> {
+        if found != wanted {
+            return Err(wrong_digest(self.place, wanted, found));
+        }
+        self.tail.finish(|| self.place.clone())?;
+        self.fault.map_or_else(|| self.judge.finish(), Err)
+    }
+}
+
+/// Who judges a file.
+enum Judge {
+    Weights(WeightsReader),
+    Lines(LinesReader),
+    Opaque,
+}
+
+impl Judge {
+    fn feed(&mut self, piece: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Weights(reader) => reader.feed(piece),
+            Self::Lines(reader) => reader.feed(piece),
+            Self::Opaque => Ok(()),
+        }
+    }
+
+    /// Whether a file that starts so can be nothing else: the length of a safetensors header may begin with
+    /// the bytes of a pickle, and the brace after it tells.
+    fn knows(&self, start: &[u8]) -> bool {
+        matches!((self, start), (Self::Weights(_), [_, _, _, _, 0, 0, 0, 0, b'{', ..]))
+    }
+
+    /// How many bytes may be parsed at once when `piece` has come.
+    fn parsed_with(&self, piece: &[u8]) -> usize {
+        match self {
+            Self::Weights(reader) => reader.held_header().map_or(0, |held| held + piece.len()),
+            Self::Lines(reader) => reader.torn_bytes() + piece.len(),
+            Self::Opaque => 0,
+        }
+    }
+
+    fn finish(self) -> Result<Option<Holdings>, Error> {
+        match self {
+            Self::Weights(reader) => reader.finish().map(Some),
+            Self::Lines(reader) => reader.finish().map(|()| None),
+            Self::Opaque => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Opening what a caller names: regular files only, never waiting for a pipe.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+use super::NOT_A_FILE;
+use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source, UNREADABLE};
+
+/// Opens a regular file and tells its length. Links are followed: caches of models are made of them.
+pub fn open(path: &Path, name: &str) -> Result<(File, u64), Error> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let descriptor = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|error| unreadable(name, &error.into()))?;
+    let file = File::from(descriptor);
+    let metadata = file.metadata().map_err(|error| unreadable(name, &error))?;
+    if !metadata.is_file() {
+        let found = if metadata.is_dir() { "a folder" } else { "a pipe, a socket or a device" };
+        return Err(NOT_A_FILE.at(Location::file(name), "a regular file", found));
+    }
+    Ok((file, metadata.len()))
+}
+
+/// Reads a whole JSON or TOML document.
+pub fn read_document(path: &Path, name: &str) -> Result<Document, Error> {
+    let (file, _) = open(path, name)?;
+    let mut bytes = Vec::new();
+    file.take(DOCUMENT_CAP as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(name, &error))?;
+    Document::parse(Source::new(name, bytes)?)
+}
+
+/// A refusal for a file that the system does not let us read.
+pub fn unreadable(name: &str, error: &std::io::Error) -> Error {
+    UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
+}

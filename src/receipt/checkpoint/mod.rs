@@ -1,0 +1,27 @@
+//! Checkpoints: what the header of a `.safetensors` file says, checked before anything else reads it.
+//!
+//! Only the header is read, so a file of 300 GB takes as long as one of 3 kB. Pickles and archives
+//! are never opened.
+
+#![forbid(unsafe_code)]
+
+mod file;
+mod header;
+mod role;
+mod shards;
+
+use crate::source::codes;
+
+pub use file::{open, read_document};
+pub use header::{Dtype, HEADER_CAP, Header, Stored};
+pub use role::{Role, Seen};
+pub use shards::Shards;
+
+codes! {
+    NOT_A_FILE = "checkpoint::not-a-file", "the path is no regular file", "name a regular file";
+    FOREIGN_FORMAT = "checkpoint::foreign-format", "pickles and archives are never opened", "convert the weights to `.safetensors`";
+    LENGTH = "checkpoint::length", "the length of a checkpoint does not fit its header", "fetch the file again: it is torn or was tampered with";
+    LAYOUT = "checkpoint::layout", "the tensors of a checkpoint do not lie side by side", "write the file again with a safetensors library";
+    TENSOR = "checkpoint::tensor", "a tensor of a checkpoint is described wrongly", "write the file again with a safetensors library";
+    SHARDS = "checkpoint::shards", "an index and its shards disagree", "fetch the shards that belong to this index";
+}

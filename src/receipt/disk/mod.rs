@@ -1,0 +1,117 @@
+//! The one way in which evidence gets onto the disk: a few steps, each of which may fail or be the last.
+//!
+//! Bundles, the records and states of runs, imports and lock files are written through [`Disk`] and in
+//! no other way, so that tests can let every step fail in turn. Owns what makes bytes durable: a file is
+//! durable once it was synced, and its name once the folder was that holds it. Reading is left to those
+//! who read.
+
+#![forbid(unsafe_code)]
+
+use std::fmt::Debug;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+#[cfg(any(test, feature = "trial"))]
+mod faults;
+#[cfg(any(test, feature = "trial"))]
+mod power;
+#[cfg(any(test, feature = "trial"))]
+pub mod trial;
+
+/// The ending of files that are being written.
+pub const PARTIAL: &str = ".partial";
+
+/// The steps that change a disk.
+pub trait Disk: Debug + Sync {
+    /// Makes one folder.
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
+    }
+    /// Writes a file that has these bytes alone.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        fs::write(path, bytes)
+    }
+    /// Adds bytes at the end of a file, which is made where it is absent.
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        fs::OpenOptions::new().create(true).append(true).open(path)?.write_all(bytes)
+    }
+    /// Cuts what follows the first `length` bytes of a file.
+    fn cut(&self, path: &Path, length: u64) -> io::Result<()> {
+        fs::OpenOptions::new().write(true).open(path)?.set_len(length)
+    }
+    /// Makes the bytes of a file durable, or the names in a folder.
+    fn sync(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+    /// Gives a file or a folder another name.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+    /// Removes an empty folder.
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    /// Makes a folder and those above it, so that their names are durable.
+    fn make_folders(&self, path: &Path) -> io::Result<()> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        let above = folder_of(path);
+        self.make_folders(&above)?;
+        match self.make_folder(path) {
+            // Somebody else was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+            made => made?,
+        }
+        self.sync(&above)
+    }
+
+    /// Writes a file under another name, makes its bytes durable, and only then gives it its own: it has
+    /// all of `bytes` or is as it was. Its name is durable when its folder is synced.
+    fn replace(&self, path: &Path, partial: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.write(partial, bytes)?;
+        self.sync(partial)?;
+        self.rename(partial, path)
+    }
+
+    /// Removes a folder with all that is in it.
+    fn remove_tree(&self, path: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                self.remove_tree(&entry.path())?;
+            } else {
+                self.remove(&entry.path())?;
+            }
+        }
+        self.remove_folder(path)
+    }
+}
+
+/// The disk as it is.
+#[derive(Debug)]
+pub struct LocalDisk;
+
+impl Disk for LocalDisk {}
+
+/// The folder that holds the name of a path.
+pub fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(above) if above.as_os_str().is_empty() => PathBuf::from("."),
+        Some(above) => above.to_owned(),
+        None => path.to_owned(),
+    }
+}
+
+/// The name under which the bytes of a file are written before it gets its own.
+pub fn partial_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(PARTIAL);
+    PathBuf::from(name)
+}

@@ -1,0 +1,259 @@
+//! Strict sources: bytes with a name become a tree in which every value knows its place.
+//!
+//! Owns the JSON, TOML, CSV and YAML readers, the tree they share, pointers into it, and [`Error`],
+//! the one shape of "this input cannot be used". What the values mean is left to the modules above.
+
+#![forbid(unsafe_code)]
+
+mod code;
+mod csv;
+mod json;
+mod node;
+mod pointer;
+mod toml;
+
+use std::io::Read;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+pub use code::codes;
+pub use code::{Code, Error, Location};
+pub use node::Node;
+pub use pointer::{Pointer, escape};
+
+/// The most bytes a JSON or TOML document may have (16 MiB): larger evidence is not a document.
+pub const DOCUMENT_CAP: usize = 16 << 20;
+/// The most values that one document may hold: a value takes several times the memory of its text.
+pub const VALUE_CAP: usize = 250_000;
+/// The deepest nesting that is read.
+pub const DEPTH_CAP: usize = 64;
+
+codes! {
+    NOT_UTF8 = "source::not-utf8", "the bytes are not plain UTF-8", "save the file as UTF-8 without a byte order mark";
+    TOO_LARGE = "source::too-large", "the document is larger than a document may be", "split it into smaller ones";
+    TOO_MANY_VALUES = "source::too-many-values", "the document holds more values than a document may", "split it into smaller ones";
+    TOO_DEEP = "source::too-deep", "the document nests deeper than 64 levels", "flatten it";
+    SYNTAX = "source::syntax", "the document does not follow its grammar", "mend the text at the place named";
+    DUPLICATE_KEY = "source::duplicate-key", "an object names one key twice", "keep one of the two";
+    NOT_FINITE = "source::not-finite", "a number is not finite", "write a finite number, or record `\"nonfinite\"` instead";
+    INEXACT_INTEGER = "source::inexact-integer", "an integer beyond 2^53 is not the same in every reader", "write it as a string";
+    WRONG_TYPE = "source::wrong-type", "a value has another type than this field needs", "write the type that is named";
+    MISSING_FIELD = "source::missing-field", "a required field is absent", "add the field";
+    UNKNOWN_FIELD = "source::unknown-field", "a field is not known here", "remove it, or correct its spelling";
+    NO_SUCH_PLACE = "source::no-such-place", "a pointer leads nowhere", "correct the pointer";
+    BAD_POINTER = "source::bad-pointer", "a pointer is not well formed", "write `/key/0/name=value`";
+    UNREADABLE = "source::unreadable", "a file cannot be read", "check that it exists and that you may read it";
+}
+
+/// A named text.
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    text: String,
+    /// The offset at which each line begins, found when the first place is asked for. A text may be all line
+    /// feeds, so the offsets are as small as [`DOCUMENT_CAP`] lets them be.
+    lines: OnceLock<Vec<u32>>,
+}
+
+impl Source {
+    /// Takes the bytes of the file called `name`; refuses what is not UTF-8, a byte order mark, and
+    /// documents beyond [`DOCUMENT_CAP`].
+    pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, Error> {
+        let name = name.into();
+        if bytes.len() > DOCUMENT_CAP {
+            let found = format!("{} bytes", bytes.len());
+            return Err(TOO_LARGE.at(
+                Location::file(name),
+                format!("at most {DOCUMENT_CAP} bytes"),
+                found,
+            ));
+        }
+        if bytes.starts_with(b"\xef\xbb\xbf") {
+            return Err(NOT_UTF8.at(Location::file(name), "text", "a byte order mark"));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Self { name, text, lines: OnceLock::new() }),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                Err(NOT_UTF8.at(
+                    Location::file(name),
+                    "UTF-8",
+                    format!("an invalid byte at offset {at}"),
+                ))
+            }
+        }
+    }
+
+    /// Reads the file at `path`, naming it `name` in every message.
+    pub fn load(path: &std::path::Path, name: impl Into<String>) -> Result<Self, Error> {
+        let name = name.into();
+        let too_large = |length: u64| {
+            let (expected, found) =
+                (format!("at most {DOCUMENT_CAP} bytes"), format!("{length} bytes"));
+            TOO_LARGE.at(Location::file(name.clone()), expected, found)
+        };
+        let unreadable = |error: std::io::Error| {
+            UNREADABLE.at(Location::file(name.clone()), "a readable file", error.to_string())
+        };
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        let length = file.metadata().map_err(unreadable)?.len();
+        if length > DOCUMENT_CAP as u64 {
+            return Err(too_large(length));
+        }
+        // A pipe has no length, and a file may grow: neither may fill the memory.
+        let mut bytes = Vec::new();
+        file.take(DOCUMENT_CAP as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        Self::new(name, bytes)
+    }
+
+    /// The name it goes by in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Line and column (both from 1, columns in characters) of a byte offset.
+    pub fn line_column(&self, offset: usize) -> (usize, usize) {
+        let offset = floor_boundary(&self.text, offset);
+        let (line, start) = self.line_of(offset);
+        (line, self.text[start..offset].chars().count() + 1)
+    }
+
+    /// The place of a byte range, without a pointer.
+    pub fn place(&self, span: Range<usize>) -> Location {
+        let (line, column) = self.line_column(span.start);
+        let (_, start) = self.line_of(floor_boundary(&self.text, span.start));
+        let end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
+        let excerpt = self.text[start..end].trim_end_matches('\r').to_owned();
+        let length = self.text.get(span.start..span.end.min(end).max(span.start));
+        let length = length.map_or(1, |marked| marked.chars().count().max(1));
+        Location { file: self.name.clone(), pointer: String::new(), line, column, length, excerpt }
+    }
+
+    /// The number of the line that holds `offset`, and the offset at which it begins.
+    fn line_of(&self, offset: usize) -> (usize, usize) {
+        let starts = self.lines.get_or_init(|| {
+            let breaks = || self.text.bytes().zip(1_u32..).filter(|&(byte, _)| byte == b'\n');
+            let mut starts = Vec::with_capacity(1 + breaks().count());
+            starts.push(0);
+            starts.extend(breaks().map(|(_, next)| next));
+            starts
+        });
+        let line = starts.partition_point(|&start| start as usize <= offset);
+        (line, starts[line - 1] as usize)
+    }
+}
+
+/// The greatest character boundary at or below `offset`.
+fn floor_boundary(text: &str, offset: usize) -> usize {
+    let mut at = offset.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// One value and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    /// What it is.
+    pub kind: Kind,
+    /// The bytes of the source it was read from.
+    pub span: Range<usize>,
+}
+
+/// What a value is. Numbers keep their text: printed digits carry the rounding.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// JSON `null`.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A finite number, as written.
+    Number(Box<str>),
+    /// A string, unescaped.
+    Text(Box<str>),
+    /// A list.
+    Array(Vec<Value>),
+    /// A mapping with unique keys, in the order of the text.
+    Object(Vec<Member>),
+}
+
+impl Kind {
+    /// The word for this type in messages.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Kind::Null => "null",
+            Kind::Bool(_) => "a truth value",
+            Kind::Number(_) => "a number",
+            Kind::Text(_) => "a string",
+            Kind::Array(_) => "a list",
+            Kind::Object(_) => "a table",
+        }
+    }
+}
+
+/// One entry of a mapping.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// The key, unescaped; the rows of a table share the names of its columns.
+    pub key: Arc<str>,
+    /// Where the key stands.
+    pub key_span: Range<usize>,
+    /// Its value.
+    pub value: Value,
+}
+
+/// A source and the tree read from it.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// The text behind the tree.
+    pub source: Arc<Source>,
+    /// The tree.
+    pub root: Arc<Value>,
+}
+
+impl Document {
+    /// Parses strict JSON: one document, unique keys, finite numbers, integers within 2^53.
+    pub fn parse_json(source: Source) -> Result<Self, Error> {
+        let root = json::parse(&source, 0..source.text().len())?;
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
+    }
+
+    /// Parses JSON lines into a list with one element a line; a last line without a line feed is refused.
+    pub fn parse_json_lines(source: Source) -> Result<Self, Error> {
+        let root = json::parse_lines(&source)?;
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
+    }
+
+    /// Parses TOML into the same tree; numbers must be finite.
+    pub fn parse_toml(source: Source) -> Result<Self, Error> {
+        let root = toml::parse(&source)?;
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
+    }
+
+    /// Parses CSV into a list with one table a row, keyed by the header; every cell is a string.
+    pub fn parse_csv(source: Source) -> Result<Self, Error> {
+        let root = csv::parse(&source)?;
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
+    }
+
+    /// Parses by the ending of the name: `.toml`, `.jsonl`, `.csv`, else JSON.
+    pub fn parse(source: Source) -> Result<Self, Error> {
+        match source.name().rsplit('.').next() {
+            Some("toml") => Self::parse_toml(source),
+            Some("jsonl") => Self::parse_json_lines(source),
+            Some("csv") => Self::parse_csv(source),
+            _ => Self::parse_json(source),
+        }
+    }
+
+    /// The root as a [`Node`].
+    pub fn root(&self) -> Node<'_> {
+        Node::new(self, &self.root)
+    }
+}

@@ -1,0 +1,101 @@
+//! Drawing a [`Report`]: one file per format, each a plain function of the report and the options.
+//!
+//! Owns layout, wording, escaping and the order of what is listed. Judges nothing, prints nothing,
+//! and reads neither files nor the environment. Strings from inputs are untrusted in every format.
+
+#![forbid(unsafe_code)]
+
+mod columns;
+mod drawing;
+mod github;
+mod json;
+mod junit;
+mod layout;
+mod markdown;
+pub mod outcome;
+mod text;
+mod visible;
+mod wording;
+
+use crate::outcome::Report;
+use repro_receipt::source::Error;
+
+pub use columns::{Columns, paragraph};
+pub use github::summary as github_summary;
+pub use layout::{columns, wrap};
+pub use visible::{clipped, visible};
+
+/// The line that every report for people ends with.
+pub const SCOPE: &str = "A pass shows consistency, not honesty: `repro explain scope`.";
+
+/// What replay does not show: every report that used it ends with this.
+pub const REPLAY_SCOPE: &str = "What a replay does not show: that these are all the runs, that arms were tuned \
+equally, that training text excludes validation text, what happened between the replayed steps, or that a \
+checkpoint came from the steps before it.";
+
+/// What a report is drawn as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For a terminal.
+    Text,
+    /// `repro.report/1`.
+    Json,
+    /// For CI systems that show tests.
+    Junit,
+    /// Workflow commands of GitHub Actions.
+    Github,
+    /// For a comment or an issue.
+    Markdown,
+}
+
+impl Format {
+    /// Every format, in the order of the help text.
+    pub const ALL: [Format; 5] =
+        [Self::Text, Self::Json, Self::Junit, Self::Github, Self::Markdown];
+
+    /// Its name on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Junit => "junit",
+            Self::Github => "github",
+            Self::Markdown => "markdown",
+        }
+    }
+}
+
+/// What the caller knows about the reader; only the text format looks at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Columns of the terminal; kept within what reads well, 40 to 140.
+    pub width: usize,
+    /// Whether to add terminal colours; they never carry meaning alone.
+    pub colour: bool,
+    /// Whether to list verified claims, evidence and bundles, and to draw refuted claims at their place.
+    pub verbose: bool,
+    /// Whether to leave out all but what is refuted, failed or differs.
+    pub quiet: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { width: 100, colour: false, verbose: false, quiet: false }
+    }
+}
+
+/// The whole report in `format`, ending in a line feed.
+pub fn render(report: &Report, format: Format, options: &Options) -> String {
+    match format {
+        Format::Text => text::render(report, options),
+        Format::Json => json::render(report),
+        Format::Junit => junit::render(report),
+        Format::Github => github::render(report),
+        Format::Markdown => markdown::render(report, markdown::COMMENT_LIMIT),
+    }
+}
+
+/// One refused input as a terminal shows it, for commands that have no report.
+pub fn render_failure(error: &Error, options: &Options) -> String {
+    drawing::Drawing::of_refusal(error).render(layout::readable(options.width), options.colour)
+}

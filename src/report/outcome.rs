@@ -1,0 +1,436 @@
+//! What verification comes to: verdicts, their assurance, findings, and the report. Data only: judging
+//! is done in `claims`, drawing in `report`.
+
+use serde::Serialize;
+
+pub use repro_receipt::Verdict;
+use repro_receipt::bundle;
+use repro_receipt::source::{Code, Error, Location};
+pub use repro_signature::{PinnedBy, SignatureReport};
+
+/// Where the evidence comes from, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Typed from a publication.
+    Transcribed,
+    /// In an intact bundle written by a trainer or an importer.
+    Emitted,
+    /// Signed by a key that the caller pinned.
+    Signed,
+}
+
+impl Origin {
+    /// The word in reports and lock files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Transcribed => "transcribed",
+            Self::Emitted => "emitted",
+            Self::Signed => "signed",
+        }
+    }
+
+    /// The origin of a bundle with this signature. What was typed from a publication stays so, whoever
+    /// signs it; and only the caller's key counts, because an author's own shows no more than the author.
+    pub fn vouched_for(self, signature: Option<&SignatureReport>) -> Self {
+        let by_caller = signature.is_some_and(|signature| {
+            signature.verdict == Verdict::Verified && signature.pinned_by == Some(PinnedBy::Caller)
+        });
+        if by_caller && self == Self::Emitted { Self::Signed } else { self }
+    }
+}
+
+impl From<bundle::Origin> for Origin {
+    fn from(origin: bundle::Origin) -> Self {
+        match origin {
+            bundle::Origin::Transcribed => Self::Transcribed,
+            bundle::Origin::Emitted => Self::Emitted,
+        }
+    }
+}
+
+/// How the evidence was used, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Two statements of one fact were held against each other.
+    Compared,
+    /// The claimed quantity was derived again from raw evidence.
+    Recomputed,
+    /// The claimed quantity itself was produced again by re-execution.
+    Replayed,
+}
+
+impl Method {
+    /// The word in reports and lock files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Compared => "compared",
+            Self::Recomputed => "recomputed",
+            Self::Replayed => "replayed",
+        }
+    }
+}
+
+/// How much weight a finding has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// A claim does not hold.
+    Error,
+    /// A claim cannot be decided, or holds only on a stated assumption.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+/// One explanation of a verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Its kind.
+    pub code: &'static Code,
+    /// Its weight.
+    pub severity: Severity,
+    /// One line for a reader of the post.
+    pub message: String,
+    /// Where the claim (or what else is meant) stands.
+    pub place: Location,
+    /// The claim it belongs to.
+    pub claim: Option<String>,
+}
+
+/// Where a piece of evidence stands, and in which published document it was printed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct EvidenceRef {
+    /// The bundle.
+    pub bundle: String,
+    /// The file inside it.
+    pub file: String,
+    /// The pointer inside the file.
+    pub pointer: String,
+    /// The published document that a transcribed fact was typed from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+    /// Its place in that document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub printed_at: Option<String>,
+}
+
+/// Whether being wrong here would turn a conclusion of the post, or only a digit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Impact {
+    /// Who wins, what is equal, whether a target is met.
+    Decision,
+    /// A printed digit.
+    Digit,
+}
+
+/// What checking one claim came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, in one line; never empty unless verified.
+    pub reason: String,
+    /// The kind of finding that this verdict is, where it is not verified.
+    pub code: Option<&'static Code>,
+    /// How the evidence was used; `None` where nothing was.
+    pub method: Option<Method>,
+    /// What the evidence gives, printed; empty where nothing was derived.
+    pub recomputed: String,
+    /// What counts as agreement, printed.
+    pub tolerance: String,
+    /// The tolerance rule: `rounding_interval`, `exact_integer`, `float_4ulp`, or the kind's own.
+    pub rule: &'static str,
+    /// What being wrong changes here, where it is not what the kind says in general.
+    pub impact: Option<Impact>,
+    /// Further findings, besides the verdict itself.
+    pub notes: Vec<(&'static Code, String)>,
+}
+
+impl Outcome {
+    /// The claim follows from the evidence.
+    pub fn verified() -> Self {
+        Self::new(Verdict::Verified, None, String::new())
+    }
+
+    /// The evidence contradicts the claim.
+    pub fn refuted(code: &'static Code, reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Refuted, Some(code), reason.into())
+    }
+
+    /// The evidence cannot decide.
+    pub fn inconclusive(code: &'static Code, reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Inconclusive, Some(code), reason.into())
+    }
+
+    /// There is no evidence, or the check was not run.
+    pub fn unchecked(code: &'static Code, reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Unchecked, Some(code), reason.into())
+    }
+
+    fn new(verdict: Verdict, code: Option<&'static Code>, reason: String) -> Self {
+        let (recomputed, tolerance) = (String::new(), String::new());
+        Self {
+            verdict,
+            reason,
+            code,
+            method: None,
+            recomputed,
+            tolerance,
+            rule: "",
+            impact: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// How the evidence was used.
+    pub fn by(mut self, method: Method) -> Self {
+        self.method = Some(method);
+        self
+    }
+
+    /// What the evidence gives.
+    pub fn giving(mut self, recomputed: impl Into<String>) -> Self {
+        self.recomputed = recomputed.into();
+        self
+    }
+
+    /// The rule that judged, and what it lets pass.
+    pub fn within(mut self, rule: &'static str, tolerance: impl Into<String>) -> Self {
+        self.rule = rule;
+        self.tolerance = tolerance.into();
+        self
+    }
+
+    /// What being wrong changes in this claim.
+    pub fn with_impact(mut self, impact: Impact) -> Self {
+        self.impact = Some(impact);
+        self
+    }
+
+    /// Something worth knowing besides the verdict.
+    pub fn noting(mut self, code: &'static Code, message: impl Into<String>) -> Self {
+        self.notes.push((code, message.into()));
+        self
+    }
+}
+
+/// One claim and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimReport {
+    /// Its name in the post file.
+    pub id: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The claimed value as printed; empty for statements without one.
+    pub claimed: String,
+    /// The words of the publication.
+    pub quote: String,
+    /// The published document and the place in it.
+    pub at: Option<(String, String)>,
+    /// What the post file's author adds for readers.
+    pub note: String,
+    /// Where the claim stands in the post file.
+    pub place: Location,
+    /// The weakest origin of the evidence used.
+    pub origin: Option<Origin>,
+    /// What being wrong here would change.
+    pub impact: Impact,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The evidence used.
+    pub evidence: Vec<EvidenceRef>,
+}
+
+/// What a referee would ask, written by people in the post file.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Referee {
+    /// Premises that the conclusions depend on.
+    pub load_bearing_premises: Vec<String>,
+    /// Choices that were free.
+    pub free_parameters: Vec<String>,
+    /// Facts that would settle what cannot be decided.
+    pub missing_facts: Vec<String>,
+}
+
+/// A bundle that was used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BundleReport {
+    /// Its name.
+    pub name: String,
+    /// Its digest, `sha256:…`.
+    pub digest: String,
+    /// Its origin.
+    pub origin: Origin,
+    /// Its signature, where it has one.
+    pub signature: Option<SignatureReport>,
+}
+
+/// One post and its claims, in the order of the post file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PostReport {
+    /// The post's name.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Its file.
+    pub file: String,
+    /// The bundles that it depends on.
+    pub bundles: Vec<BundleReport>,
+    /// Its claims.
+    pub claims: Vec<ClaimReport>,
+    /// All findings, worst first, then by place.
+    pub findings: Vec<Finding>,
+    /// What a referee would ask.
+    pub referee: Option<Referee>,
+}
+
+/// How many claims came to which verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Summary {
+    /// Follow from the evidence.
+    pub verified: usize,
+    /// Contradicted.
+    pub refuted: usize,
+    /// Undecidable with the evidence that is there.
+    pub inconclusive: usize,
+    /// Without evidence.
+    pub unchecked: usize,
+}
+
+impl Summary {
+    /// Counts `claims`.
+    pub fn of<'a>(claims: impl IntoIterator<Item = &'a ClaimReport>) -> Self {
+        let mut summary = Self::default();
+        for claim in claims {
+            *summary.count_mut(claim.outcome.verdict) += 1;
+        }
+        summary
+    }
+
+    /// The count of one verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        let mut copy = *self;
+        *copy.count_mut(verdict)
+    }
+
+    /// All claims.
+    pub fn total(&self) -> usize {
+        self.verified + self.refuted + self.inconclusive + self.unchecked
+    }
+
+    fn count_mut(&mut self, verdict: Verdict) -> &mut usize {
+        match verdict {
+            Verdict::Verified => &mut self.verified,
+            Verdict::Refuted => &mut self.refuted,
+            Verdict::Inconclusive => &mut self.inconclusive,
+            Verdict::Unchecked => &mut self.unchecked,
+        }
+    }
+}
+
+/// A claim whose verdict is not the recorded one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LockDifference {
+    /// The post.
+    pub post: String,
+    /// The claim.
+    pub claim: String,
+    /// What the lock file records; `None`: the claim is new.
+    pub recorded: Option<String>,
+    /// What this run found; `None`: the claim is gone.
+    pub found: Option<String>,
+}
+
+/// Everything that one run of `verify` found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Report {
+    /// The posts, by name.
+    pub posts: Vec<PostReport>,
+    /// Inputs that could not be used.
+    pub failures: Vec<Error>,
+    /// With `--locked`: the differences to the lock file.
+    pub locked: Option<Vec<LockDifference>>,
+    /// How many replays were executed.
+    pub replayed: usize,
+    /// Claims below the caller's `--min-origin` or `--min-method`, as `post/claim`.
+    pub below_minimum: Vec<String>,
+}
+
+impl Report {
+    /// Counts over all posts.
+    pub fn summary(&self) -> Summary {
+        Summary::of(self.posts.iter().flat_map(|post| &post.claims))
+    }
+
+    /// The exit status that this report stands for; the format never changes it.
+    pub fn exit_status(&self) -> ExitStatus {
+        let summary = self.summary();
+        let bundles = self.posts.iter().flat_map(|post| &post.bundles);
+        let wrong = |signature: &SignatureReport| signature.verdict == Verdict::Refuted;
+        if !self.failures.is_empty() {
+            ExitStatus::Refused
+        } else if bundles.filter_map(|bundle| bundle.signature.as_ref()).any(wrong) {
+            ExitStatus::Refuted
+        } else if let Some(differences) = &self.locked {
+            if differences.is_empty() { ExitStatus::Verified } else { ExitStatus::Refuted }
+        } else if summary.refuted > 0 {
+            ExitStatus::Refuted
+        } else if summary.verified < summary.total()
+            || summary.total() == 0
+            || !self.below_minimum.is_empty()
+        {
+            ExitStatus::Undecided
+        } else {
+            ExitStatus::Verified
+        }
+    }
+}
+
+/// The exit status of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// Every claim verified.
+    Verified,
+    /// A claim or a signature is refuted; with `--locked`, a verdict differs from the recorded one.
+    Refuted,
+    /// Bad usage, or an input that cannot be read or is refused.
+    Refused,
+    /// Nothing refuted; something inconclusive, unchecked, or below the asked minimum.
+    Undecided,
+    /// Something explicitly asked for could not run.
+    NotRun,
+}
+
+impl ExitStatus {
+    /// The number that the shell sees.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Verified => 0,
+            Self::Refuted => 1,
+            Self::Refused => 2,
+            Self::Undecided => 3,
+            Self::NotRun => 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_checked_is_never_zero() {
+        assert_eq!(Report::default().exit_status(), ExitStatus::Undecided);
+    }
+
+    #[test]
+    fn a_failure_outranks_a_refutation() {
+        let failures =
+            vec![repro_receipt::source::UNREADABLE.at(Location::file("x"), "a file", "nothing")];
+        let report = Report { failures, locked: Some(Vec::new()), ..Report::default() };
+        assert_eq!(report.exit_status(), ExitStatus::Refused);
+    }
+}

@@ -1,0 +1,29 @@
+//! Contracts: how models are made comparable, how long each trains, and what two runs hold fixed.
+//!
+//! Owns horizons in tokens and steps, the phases of a learning-rate schedule, and the comparison of
+//! runs at the steps where their numbers were read. Which of them a post holds fixed is its claim;
+//! counting parameters is left to `params`.
+
+mod diff;
+mod fields;
+mod horizon;
+mod quantities;
+mod run;
+mod schedule;
+mod value;
+
+use repro_receipt::source::codes;
+
+pub use diff::{Comparison, Row, Standing, TOLERANCE_PERCENT};
+pub use fields::Group;
+pub use horizon::{Horizon, HorizonRule, Plan, Planned, StepRounding};
+pub use run::{Run, StepOrigin};
+pub use schedule::{Phase, Schedule};
+pub use value::Value;
+
+codes! {
+    BAD_STEP = "contract::bad-step", "the step behind `@` is not a step", "write `PATH@STEP` with a whole number, as in `run.toml@8320`";
+    NO_ONE_CONFIG = "contract::no-one-config", "a bundle does not hold exactly one config", "name the config itself, as in `BUNDLE/data/configs/run.toml`";
+    NO_STEP_SIZE = "contract::no-step-size", "it is not known how many tokens a step has", "name them with `--tokens-per-step`, or state batch size and sequence length";
+    NO_ACTIVE = "contract::no-active", "it is not known what one token touches", "name the config, or put `config.json` beside the weights";
+}

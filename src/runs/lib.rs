@@ -1,0 +1,10 @@
+//! What is known of training runs besides their bytes: what they hold fixed, what studies plan, what is
+//! reported of them, and what replaying one came to.
+
+#![forbid(unsafe_code)]
+
+pub mod contract;
+pub mod replay;
+pub mod scores;
+pub mod study;
+pub mod tasks;

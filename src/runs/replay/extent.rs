@@ -1,0 +1,101 @@
+//! Which steps of a run are replayed.
+
+use std::fmt;
+
+use repro_receipt::bundle::Slice;
+
+/// The steps that are replayed, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Extent {
+    /// A stretch of steps.
+    Steps {
+        /// The steps before it.
+        from: u64,
+        /// The steps that are done after it.
+        to: u64,
+    },
+    /// The whole run, its evaluations too.
+    Whole,
+}
+
+/// What a caller asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// The last slice of the bundle.
+    Last,
+    /// These steps.
+    This(Extent),
+    /// Steps that are drawn with this seed.
+    Random(u64),
+}
+
+impl Extent {
+    /// The fewest steps of a stretch: one shows the forward pass, two the update, three that it goes on.
+    pub const FEWEST: u64 = 3;
+
+    /// The steps of a slice.
+    pub fn of(slice: &Slice) -> Self {
+        Self::Steps { from: slice.from_step, to: slice.from_step.saturating_add(slice.steps) }
+    }
+
+    /// Whether all of these steps are steps of a slice.
+    pub fn lies_in(self, slice: &Slice) -> bool {
+        match (self, Self::of(slice)) {
+            (Self::Steps { from, to }, Self::Steps { from: first, to: last }) => {
+                first <= from && to <= last
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads `FROM..TO` or `full`.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "full" {
+            return Some(Self::Whole);
+        }
+        let (from, to) = text.split_once("..")?;
+        let number = |text: &str| {
+            text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok())?
+        };
+        let (from, to) = (number(from)?, number(to)?);
+        (to.checked_sub(from)? >= Self::FEWEST).then_some(Self::Steps { from, to })
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Steps { from, to } => write!(f, "{from}..{to}"),
+            Self::Whole => f.write_str("full"),
+        }
+    }
+}
+
+impl Choice {
+    /// Reads `FROM..TO` or `random:SEED`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.strip_prefix("random:") {
+            Some(seed) => seed.parse().ok().map(Self::Random),
+            None => Extent::parse(text).map(Self::This),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_are_read_and_written() {
+        for text in ["0..3", "967..977", "full"] {
+            assert_eq!(Extent::parse(text).unwrap().to_string(), text);
+        }
+        for text in
+            ["", "3", "..", "0..", "..9", "0..2", "9..3", "-1..5", "0..+9", "1..4..9", "a..b"]
+        {
+            assert_eq!(Extent::parse(text), None, "{text}");
+        }
+        assert_eq!(Choice::parse("random:7"), Some(Choice::Random(7)));
+        assert_eq!(Choice::parse("random:x"), None);
+    }
+}

@@ -1,0 +1,248 @@
+//! What a replay came to. Data only: drawing is done elsewhere.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Extent;
+use repro_receipt::Verdict;
+use repro_receipt::source::{Code, Error};
+
+/// How a replay is held against the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    /// Every bit has to be equal.
+    Bitwise,
+    /// Differences have to stay within the verifier's own tolerance.
+    Calibrated,
+}
+
+/// Whether the batches are known to be those of the run's data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Batches {
+    /// They were drawn again from data, seed and step, and are equal.
+    Drawn,
+    /// They are those of the slice, and why nothing more is known.
+    OnTrust(String),
+}
+
+/// One step, counted as records count: the first is 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepReport {
+    /// The steps that are done after it.
+    pub step: u64,
+    /// The loss as logged.
+    pub logged: Option<f64>,
+    /// The loss as it came out.
+    pub replayed: f64,
+    /// The norm of the gradients as logged.
+    pub logged_norm: Option<f64>,
+    /// The norm as it came out.
+    pub replayed_norm: f64,
+    /// How many tokens were at least routed elsewhere.
+    pub flips: Option<u64>,
+}
+
+/// One tensor at the end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TensorReport {
+    /// Its name, as the bundle has it.
+    pub name: String,
+    /// How far it moved, as logged.
+    pub logged: Option<f64>,
+    /// How far it moved here.
+    pub replayed: f64,
+    /// Whether something that was logged of it was compared.
+    pub compared: bool,
+    /// Whether its bits at the end are those that were logged; none where no digest was.
+    pub equal: Option<bool>,
+    /// The difference that is allowed, relative to the update; none where bits are compared.
+    pub tolerance: Option<f64>,
+}
+
+/// Where replay and log part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Divergence {
+    /// The step, as records count.
+    pub step: u64,
+    /// What of the step: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`.
+    pub what: &'static str,
+    /// The first tensor in the order of execution; none for the loss and the norm of all gradients.
+    pub tensor: Option<String>,
+    /// What was logged.
+    pub logged: String,
+    /// What came out.
+    pub replayed: String,
+    /// The difference relative to what came out, and what is allowed, where numbers are compared.
+    pub difference: Option<(f64, f64)>,
+    /// Whether what went into it matched; none where that was not logged.
+    pub inputs_matched: Option<bool>,
+    /// What a person can look at.
+    pub hint: String,
+}
+
+impl Divergence {
+    /// A step after which a run goes on that does not go on here: its loss or its gradients are not finite.
+    pub fn not_finite(step: u64) -> Self {
+        Self {
+            step,
+            what: "gradient norm",
+            tensor: None,
+            logged: "a run that goes on".to_owned(),
+            replayed: "a step that is not finite".to_owned(),
+            difference: None,
+            inputs_matched: None,
+            hint: "the run diverges here".to_owned(),
+        }
+    }
+
+    /// What of the step it is, and of which tensor.
+    pub fn shown(&self) -> String {
+        match &self.tensor {
+            Some(tensor) => format!("{} of `{tensor}`", self.what),
+            None => self.what.to_owned(),
+        }
+    }
+}
+
+/// A planted fault, and whether the stretch shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// The name of the fault.
+    pub fault: &'static str,
+    /// What was planted.
+    pub planted: String,
+    /// Where it showed: the step, and what of it. None: it did not.
+    pub at: Option<(u64, String)>,
+    /// The smallest relative size that shows, of faults that have sizes.
+    pub smallest: Option<f64>,
+    /// Why it cannot show here, where that is known without trying.
+    pub unseen: Option<String>,
+}
+
+/// Whether the steps train.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trained {
+    /// How many tensors are trained.
+    pub tensors: usize,
+    /// Those without a gradient in any step, and without the excuse below.
+    pub without_gradient: Vec<String>,
+    /// Those that moved no further than weight decay and rounding explain.
+    pub unmoved: Vec<String>,
+    /// Experts that no token was routed to.
+    pub idle: Vec<String>,
+    /// Steps at a learning rate of 0, as records count.
+    pub at_rest: Vec<u64>,
+}
+
+impl Trained {
+    /// The tensors that were not trained and have no excuse.
+    pub fn untrained(&self) -> impl Iterator<Item = &String> {
+        self.without_gradient.iter().chain(&self.unmoved)
+    }
+}
+
+/// What is allowed in a step, relative to what came out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Allowed {
+    /// The step, as records count.
+    pub step: u64,
+    /// Of the loss.
+    pub loss: f64,
+    /// Of the norm of all gradients.
+    pub norm: f64,
+    /// The largest of any tensor's update, and the tensor.
+    pub update: Option<(f64, String)>,
+}
+
+/// What the tolerance of a calibrated comparison is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tolerance {
+    /// Replays that it depends on, those in float64 included.
+    pub replays: usize,
+    /// What is allowed in each step.
+    pub steps: Vec<Allowed>,
+    /// Tensors whose tolerance is nowhere below half of what 1% of the learning rate changes.
+    pub coarse: Vec<String>,
+    /// Tokens that calibration replays routed elsewhere, at most in one step.
+    pub flips: u64,
+}
+
+/// What became of a replay that claims asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It was executed.
+    Done(Box<Replay>),
+    /// The bundle, or what was asked, cannot be replayed.
+    Refused(Error),
+    /// It was not executed, and why.
+    NotRun(String),
+}
+
+/// Replays by the names of their bundles and what was replayed.
+pub type Replays = BTreeMap<(String, Extent), Answer>;
+
+/// What a replay came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// The bundle.
+    pub bundle: String,
+    /// Its digest.
+    pub digest: String,
+    /// What was replayed.
+    pub extent: Extent,
+    /// The steps of the whole run.
+    pub of_steps: u64,
+    /// Who chose the steps: `author` or `verifier`.
+    pub chosen_by: &'static str,
+    /// How it was compared.
+    pub comparison: Comparison,
+    /// The arithmetic of the run.
+    pub arithmetic: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, where it is not verified.
+    pub reason: String,
+    /// The code of the verdict, where it is not verified.
+    pub code: Option<&'static Code>,
+    /// What the steps start from.
+    pub start: String,
+    /// Where the batches come from.
+    pub batches: Batches,
+    /// The steps that were compared.
+    pub steps: Vec<StepReport>,
+    /// How many steps were executed.
+    pub executed: u64,
+    /// The tensors at the end.
+    pub tensors: Vec<TensorReport>,
+    /// Where replay and log part.
+    pub divergence: Option<Divergence>,
+    /// Tokens that the log routes elsewhere: the step, the router, and at least how many.
+    pub flips: Vec<(u64, String, u64)>,
+    /// Where a tolerance is: the largest share of it that a difference takes, the step and what of it.
+    pub closest: Option<(f64, u64, String)>,
+    /// What else was compared, one line each.
+    pub also: Vec<String>,
+    /// Planted faults.
+    pub faults: Vec<Seen>,
+    /// Whether the steps train.
+    pub trained: Trained,
+    /// The tolerance, where bits are not compared.
+    pub tolerance: Option<Tolerance>,
+    /// The loss on held-out text at the end, in nats per token, where the whole run was replayed.
+    pub final_loss: Option<f64>,
+}
+
+impl Replay {
+    /// How many tensors were compared with what was logged of them.
+    pub fn compared_tensors(&self) -> usize {
+        self.tensors.iter().filter(|tensor| tensor.compared).count()
+    }
+
+    /// How many of the run's steps were executed again, and who chose them.
+    pub fn share(&self) -> String {
+        let Self { executed, of_steps, chosen_by, .. } = self;
+        format!("{executed} of {of_steps} steps, chosen by the {chosen_by}")
+    }
+}

@@ -1,0 +1,246 @@
+//! The study file: its frame, and the runs that follow from it.
+
+use std::path::Path;
+
+use num_rational::BigRational;
+
+use super::choose::Tuning;
+use super::config::DataPlan;
+use super::fields::{distinct, identifier, positive};
+use super::grid::{Grid, same_runs};
+use super::recipe::{Recipe, Saving};
+use super::{
+    Arm, BAD_VALUE, Budget, Listed, NO_SUCH_STUDY, PlannedRun, Rates, RunKind, Tuned, WRONG_NAME,
+    WRONG_SCHEMA, WRONG_STUDY, arm,
+};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Document, Error, Location, MISSING_FIELD, Node, Source};
+
+/// The schema id that a study file opens with.
+pub const SCHEMA: &str = "repro.study/1";
+
+/// What is declared of the analysis before any run, for people and for the posts about the study.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Analysis {
+    /// The quantity on which arms are compared.
+    pub metric: String,
+    /// The level of all tests.
+    pub alpha: String,
+    /// The tests.
+    pub tests: Vec<String>,
+    /// Which tests share their error rate.
+    pub families: Vec<String>,
+    /// Which runs may be left out.
+    pub exclusion: String,
+}
+
+/// A study.
+#[derive(Debug)]
+pub struct Study {
+    document: Document,
+    /// Its name.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// What it asks.
+    pub questions: Vec<String>,
+    /// What is declared of the analysis.
+    pub analysis: Analysis,
+    /// Its arms.
+    pub arms: Vec<Arm>,
+    /// Its budgets.
+    pub budgets: Vec<Budget>,
+    tuning: Option<Tuning>,
+    /// The learning rate where it is not tuned.
+    stated_rate: Option<BigRational>,
+    runs: Vec<PlannedRun>,
+}
+
+impl Study {
+    /// Reads `repro/studies/<id>.toml` below `root`.
+    pub fn load(root: &Path, id: &str) -> Result<Self, Error> {
+        let name = format!("repro/studies/{id}.toml");
+        let path = root.join("repro").join("studies").join(format!("{id}.toml"));
+        if id.is_empty() || id.contains(['/', '\\']) || !path.is_file() {
+            return Err(NO_SUCH_STUDY.at(Location::file(name), "a study file", "none"));
+        }
+        Self::parse(Document::parse_toml(Source::load(&path, name)?)?)
+    }
+
+    /// Reads a study file and everything that follows from it.
+    pub fn parse(document: Document) -> Result<Self, Error> {
+        let root = document.root();
+        let schema = root.required("schema")?;
+        if schema.text()? != SCHEMA {
+            let found = format!("`{}`", schema.text()?);
+            return Err(WRONG_SCHEMA.at(schema.place(), format!("`{SCHEMA}`"), found));
+        }
+        root.only(&[
+            "schema",
+            "id",
+            "title",
+            "questions",
+            "analysis",
+            "model",
+            "mixture",
+            "arm",
+            "budget",
+            "seeds",
+            "recipe",
+            "tuning",
+            "checkpoints",
+            "data",
+            "reuse",
+            "evaluation",
+            "tasks",
+            "runs",
+        ])?;
+        let id = named_like_its_file(root, document.source.name())?;
+        let arms = arm::read(root)?;
+        let arm_ids: Vec<_> = arms.iter().map(|arm| arm.id.clone()).collect();
+        let list = root.required("budget")?;
+        let budget_ids = distinct(list, |node| Ok(identifier(node.required("id")?)?.to_owned()))?;
+        let budgets: Vec<_> =
+            list.items()?.map(|node| Budget::read(node, &arm_ids)).collect::<Result<_, _>>()?;
+        let seeds = distinct(root.required("seeds")?, Node::integer)?;
+        let tuning = root.get("tuning");
+        let tuning = tuning.map(|node| Tuning::read(node, &budget_ids, &seeds)).transpose()?;
+        let recipe = root.required("recipe")?;
+        let saving = Saving::read(root.required("checkpoints")?, &budget_ids)?;
+        let runs = Grid {
+            study: id,
+            plan: Digest::of(document.source.text().as_bytes()),
+            arms: &arms,
+            budgets: &budgets,
+            seeds: &seeds,
+            tuning: tuning.as_ref(),
+            recipe: &Recipe::read(recipe)?,
+            saving: &saving,
+            reading: &DataPlan::read(root)?,
+        }
+        .runs()?;
+        let study = Self {
+            id: id.to_owned(),
+            title: root.required("title")?.text()?.to_owned(),
+            questions: lines(root.required("questions")?)?,
+            analysis: Analysis::read(root.required("analysis")?)?,
+            stated_rate: stated_rate(recipe, tuning.is_some())?,
+            arms,
+            budgets,
+            tuning,
+            runs,
+            document: document.clone(),
+        };
+        same_runs(root, &study.listed().collect::<Vec<_>>())?;
+        Ok(study)
+    }
+
+    /// The parsed file.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// The digest of the file.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.document.source.text().as_bytes())
+    }
+
+    /// Refuses, at `place`, a study file with another digest than `pinned`.
+    pub fn check_pin(&self, pinned: &Digest, place: &Location) -> Result<(), Error> {
+        if self.digest() == *pinned {
+            return Ok(());
+        }
+        let found = format!("`{}` with {}", self.id, self.digest().prefixed());
+        Err(WRONG_STUDY.at(place.clone(), pinned.prefixed(), found))
+    }
+
+    /// The names of its arms.
+    pub fn arm_ids(&self) -> Vec<String> {
+        self.arms.iter().map(|arm| arm.id.clone()).collect()
+    }
+
+    /// Every planned run by name, in the order in which they are trained.
+    pub fn listed(&self) -> impl Iterator<Item = Listed<'_>> {
+        self.runs.iter().map(|run| Listed { id: &run.id, conditional: run.kind == RunKind::Shared })
+    }
+
+    /// Every planned run; those that do not tune have no learning rate yet.
+    pub fn runs(&self) -> &[PlannedRun] {
+        &self.runs
+    }
+
+    /// The runs that tune, with their learning rates.
+    pub fn tuning_runs(&self) -> impl Iterator<Item = &PlannedRun> {
+        self.runs.iter().filter(|run| run.kind == RunKind::Tuning)
+    }
+
+    /// The learning rates that the tuning runs choose, or the stated one.
+    pub fn rates(&self, results: &[Tuned<'_>]) -> Result<Rates, Error> {
+        match (&self.tuning, &self.stated_rate) {
+            (Some(tuning), _) => tuning.choose(&self.arm_ids(), results),
+            (None, Some(rate)) => Ok(Rates::stated(&self.arm_ids(), rate)),
+            // The parser asks for one of the two.
+            (None, None) => {
+                let root = self.document.root();
+                Err(MISSING_FIELD.at(root.place(), "`[tuning]` or `lr`", "neither"))
+            }
+        }
+    }
+
+    /// The final runs at these rates; an arm whose best rate is the shared one is run once.
+    pub fn final_runs(&self, rates: &Rates) -> Vec<PlannedRun> {
+        let at_rate = |run: &PlannedRun| {
+            let best = rates.best(&run.arm)?;
+            match run.kind {
+                RunKind::Tuning => None,
+                RunKind::Best => Some(run.at(best)),
+                RunKind::Shared => (best != rates.shared()).then(|| run.at(rates.shared())),
+            }
+        };
+        self.runs.iter().filter_map(at_rate).collect()
+    }
+}
+
+impl Analysis {
+    fn read(node: Node<'_>) -> Result<Self, Error> {
+        node.only(&["metric", "alpha", "tests", "families", "exclusion"])?;
+        Ok(Self {
+            metric: node.required("metric")?.text()?.to_owned(),
+            alpha: node.required("alpha")?.printed()?.to_owned(),
+            tests: lines(node.required("tests")?)?,
+            families: lines(node.required("families")?)?,
+            exclusion: node.required("exclusion")?.text()?.to_owned(),
+        })
+    }
+}
+
+fn lines(list: Node<'_>) -> Result<Vec<String>, Error> {
+    list.items()?.map(|line| line.text().map(str::to_owned)).collect()
+}
+
+/// The id of a study, which is also the stem of its file.
+fn named_like_its_file<'a>(root: Node<'a>, file: &str) -> Result<&'a str, Error> {
+    let id = root.required("id")?;
+    let text = identifier(id)?;
+    let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".toml"));
+    match stem {
+        Some(stem) if stem != text => {
+            Err(WRONG_NAME.at(id.place(), format!("`{stem}`"), format!("`{text}`")))
+        }
+        _ => Ok(text),
+    }
+}
+
+/// The learning rate that the recipe states; it is stated if and only if nothing is tuned.
+fn stated_rate(recipe: Node<'_>, tuned: bool) -> Result<Option<BigRational>, Error> {
+    match (recipe.get("lr"), tuned) {
+        (Some(rate), true) => {
+            Err(BAD_VALUE.at(rate.place(), "no `lr` beside `[tuning]`, which finds it", "one"))
+        }
+        (None, true) => Ok(None),
+        (Some(rate), false) => positive(rate).map(Some),
+        (None, false) => {
+            Err(MISSING_FIELD.at(recipe.place(), "`lr`, or a table `[tuning]`", "neither"))
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Per-task tables as people have them, the baselines that centre them, and what follows from both.
+//!
+//! Owns reading of tables (DCLM evaluations, nanochat, receipts, plain maps) and of baseline files,
+//! the units of both, and which version of the baselines each stated part of a table follows. The
+//! formulas are in `scores`; judging claims is left to `claims`.
+
+mod baselines;
+pub mod bootstrap;
+mod cell;
+mod reading;
+mod scored;
+mod sets;
+mod table;
+mod trouble;
+
+pub use baselines::Baselines;
+pub use cell::{Cell, Fit, Scale};
+pub use reading::{Column, Followed, TableReading};
+pub use scored::{Scored, Scores};
+pub use sets::{CORE, Measure, TaskSet};
+pub use table::{Row, Shape, Stated, Table};
+pub use trouble::Trouble;
+
+use repro_receipt::source::codes;
+
+/// The most tasks that a table may have: beyond, it is no table of tasks.
+pub const TASK_CAP: usize = 4096;
+
+codes! {
+    NO_TABLE = "tasks::no-table", "the file is no per-task table of a known shape", "give a DCLM evaluation, a CSV with `task` and `accuracy`, or a JSON table of task and accuracy";
+    NO_ACCURACY = "tasks::no-accuracy", "a task has no accuracy", "give each task its accuracy";
+    REPEATED_TASK = "tasks::repeated-task", "a task is listed twice", "keep one of the two";
+    NOT_A_SHARE = "tasks::not-a-share", "an accuracy is not between nothing and everything", "correct it, or say `percent` if the table is in percent";
+    UNCLEAR_UNIT = "tasks::unclear-unit", "a table mixes what looks like fractions and percent", "say which it is, `fraction` or `percent`, or correct the value named";
+    NO_BASELINES = "tasks::no-baselines", "the file holds no random baselines of tasks", "give a CSV with `Eval Task` and `Random baseline`, or a JSON table of task and baseline";
+    NO_BASELINE = "tasks::no-baseline", "a task is missing from the baseline file", "name the baseline file that the table was made with";
+    BAD_BASELINE = "tasks::bad-baseline", "a baseline leaves nothing to score, or is none", "a baseline is from 0 to below 1 (100%)";
+    WRONG_COUNT = "tasks::wrong-count", "a count of items cannot be one", "give whole numbers of items, no more of them correct than there are";
+}

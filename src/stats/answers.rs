@@ -1,0 +1,520 @@
+//! Every test and interval that the numbers given allow, each with its fields, or with the reason why
+//! there is none.
+
+use repro_exact::decimal::format_float;
+
+use crate::bootstrap::{INFERENCE_FROM, Interval, Resampled};
+use crate::interquartile::Scores;
+use crate::power::{Design, Goal};
+use crate::proportion::{Proportion, fisher, mcnemar, two_proportions};
+use crate::{self as stats, Refused, Summary, T, mean};
+
+/// What is known of one arm.
+#[derive(Debug)]
+pub enum Arm {
+    /// Its values.
+    Values(Vec<f64>),
+    /// Only their summary.
+    Summary(Summary),
+}
+
+impl Arm {
+    /// The values, where they are known.
+    pub fn values(&self) -> Option<&[f64]> {
+        match self {
+            Arm::Values(values) => Some(values),
+            Arm::Summary(_) => None,
+        }
+    }
+
+    /// The summary, where there is one.
+    pub fn summary(&self) -> Result<Summary, Refused> {
+        match self {
+            Arm::Values(values) => Summary::of(values),
+            Arm::Summary(summary) => Ok(*summary),
+        }
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Arm::Values(values) => values.len(),
+            Arm::Summary(summary) => summary.n,
+        }
+    }
+
+    /// The mean, which one value has too.
+    pub fn mean(&self) -> Result<f64, Refused> {
+        match self {
+            Arm::Values(values) => mean(values),
+            Arm::Summary(summary) => Ok(summary.mean),
+        }
+    }
+}
+
+/// All that was asked.
+#[derive(Debug)]
+pub struct Asked {
+    /// The first arm.
+    pub a: Option<Arm>,
+    /// The second arm.
+    pub b: Option<Arm>,
+    /// One or two proportions.
+    pub proportions: Vec<Proportion>,
+    /// Discordant pairs: only the first succeeded, only the second.
+    pub discordant: Option<[u64; 2]>,
+    /// P-values of one family.
+    pub p_values: Vec<f64>,
+    /// Scores: a list of runs for each task.
+    pub scores: Vec<Vec<f64>>,
+    /// The null value of one list.
+    pub target: Option<f64>,
+    /// The margin of equivalence.
+    pub margin: Option<[f64; 2]>,
+    /// The level of every interval.
+    pub level: f64,
+    /// What a design is to achieve, at 1 - level.
+    pub goal: Goal,
+    /// The power of that goal.
+    pub power: f64,
+    /// The seed of every draw.
+    pub seed: u64,
+    /// How often is drawn.
+    pub resamples: usize,
+}
+
+/// How power is computed, in a few words.
+pub const POWER_METHOD: &str = "two-sided t test; power from the noncentral t distribution, integrated \
+                                over the measured spread by tanh-sinh quadrature";
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Why(pub String);
+
+impl From<Refused> for Why {
+    fn from(refused: Refused) -> Self {
+        Self(refused.to_string())
+    }
+}
+
+/// Why there is no test against a target that nobody named: of no interest to people.
+pub const NO_TARGET: &str = "no target is named";
+
+/// One answer under its name.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its key in JSON.
+    pub key: &'static str,
+    /// Its name for people.
+    pub label: &'static str,
+    /// What was computed.
+    pub answer: Result<Answer, Why>,
+}
+
+/// What was computed.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// The fields in order.
+    pub fields: Vec<(&'static str, Field)>,
+    /// Why it decides nothing.
+    pub doubt: Option<String>,
+}
+
+/// One field of an answer.
+#[derive(Debug, Clone)]
+pub enum Field {
+    /// A number that is rounded when it is printed.
+    Number(f64),
+    /// A whole number.
+    Count(u64),
+    /// Numbers in order: the ends of an interval, or one for each arm.
+    Numbers(Vec<f64>),
+    /// Whole numbers in order.
+    Counts(Vec<u64>),
+    /// A word.
+    Word(&'static str),
+    /// A truth value.
+    Truth(bool),
+    /// Nothing, and why.
+    Refused(Why),
+}
+
+impl Answer {
+    fn of(fields: Vec<(&'static str, Field)>) -> Self {
+        Self { fields, doubt: None }
+    }
+
+    fn doubted(mut self, doubt: Option<String>) -> Self {
+        self.doubt = doubt;
+        self
+    }
+
+    /// The field of this name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|(key, _)| *key == name).map(|(_, field)| field)
+    }
+}
+
+/// Everything that the numbers allow.
+pub fn answers(asked: &Asked) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut add = |key, label, answer| entries.push(Entry { key, label, answer });
+    match (&asked.a, &asked.b) {
+        (Some(a), None) => one_arm(asked, a, &mut add),
+        (Some(a), Some(b)) => two_arms(asked, a, b, &mut add),
+        (None, _) => {}
+    }
+    proportions(asked, &mut add);
+    if let Some([b, c]) = asked.discordant {
+        paired_counts(b, c, &mut add);
+    }
+    if !asked.p_values.is_empty() {
+        let adjusted = Field::Numbers(stats::holm(&asked.p_values));
+        let given = Field::Numbers(asked.p_values.clone());
+        add("holm", "Holm", Ok(Answer::of(vec![("p", given), ("adjusted", adjusted)])));
+    }
+    if !asked.scores.is_empty() {
+        add("interquartile_mean", "interquartile mean", interquartile(asked));
+    }
+    entries
+}
+
+/// Takes each answer with its names.
+type Add<'a> = dyn FnMut(&'static str, &'static str, Result<Answer, Why>) + 'a;
+
+/// The values of an arm.
+fn known(arm: &Arm) -> Result<&[f64], Why> {
+    arm.values().ok_or_else(|| Why("only a summary is known, not the values themselves".to_owned()))
+}
+
+fn one_arm(asked: &Asked, a: &Arm, add: &mut Add<'_>) {
+    let target = asked.target.unwrap_or(0.0);
+    add("a", "a", described(a));
+    let test = one_sample(a, target);
+    add("one_sample_t", "one-sample t", against_target(a, target, &test, asked.level));
+    let values = known(a);
+    let away = values
+        .clone()
+        .and_then(|values| Ok(stats::differences(values, &vec![target; values.len()])?));
+    add("sign_flip", "sign flip", away.and_then(|away| sign_flip(&away, asked)));
+    let resampled =
+        values.and_then(|values| Ok(Resampled::of(values, asked.resamples, asked.seed)?));
+    intervals(asked, &resampled, a.count(), ["bootstrap_percentile", "bootstrap_bca"], add);
+    if let Some(margin) = asked.margin {
+        add("equivalence", "one-sample t", equivalence(&test, margin, a.count()));
+    }
+    let design = a.summary().map(|summary| Design::Paired(summary.sd)).map_err(Why::from);
+    add("power", "one-sample t", power(asked, &test, design));
+}
+
+fn two_arms(asked: &Asked, a: &Arm, b: &Arm, add: &mut Add<'_>) {
+    add("a", "a", described(a));
+    add("b", "b", described(b));
+    let both = summaries(a, b);
+    let fewest = a.count().min(b.count());
+    let welch = both.clone().and_then(|(a, b)| Ok(stats::welch(&a, &b)?));
+    let counts = Field::Counts(vec![a.count() as u64, b.count() as u64]);
+    let compared = |test: &Result<T, Why>| {
+        let test = test.clone()?;
+        let mut fields = vec![("n", counts.clone()), ("diff", Field::Number(test.estimate))];
+        fields.extend(test_fields(&test, asked.level));
+        Ok(Answer::of(fields).doubted(few_values(fewest)))
+    };
+    add("welch", "Welch t", compared(&welch));
+    let pooled = both.clone().and_then(|(a, b)| Ok(stats::pooled(&a, &b)?));
+    add("pooled_t", "pooled t", compared(&pooled));
+    let lists = known(a).and_then(|a| Ok((a, known(b)?)));
+    let pairs = lists.clone().and_then(|(a, b)| Ok(stats::differences(a, b)?));
+    let differences = pairs.clone().and_then(|pairs| Ok(Summary::of(&pairs)?));
+    let paired = differences.clone().and_then(|summary| Ok(stats::one_sample(&summary, 0.0)?));
+    add(
+        "paired_t",
+        "paired t",
+        paired.clone().and_then(|test| {
+            let mut fields = summary_fields(&differences.clone()?);
+            fields.extend(test_fields(&test, asked.level));
+            Ok(Answer::of(fields).doubted(few_values(fewest)))
+        }),
+    );
+    add("sign_flip", "paired sign flip", pairs.clone().and_then(|pairs| sign_flip(&pairs, asked)));
+    let correlation = lists.clone().and_then(|(a, b)| Ok(stats::correlation(a, b)?));
+    add(
+        "correlation",
+        "correlation",
+        correlation.map(|r| {
+            let doubt = (fewest < 3).then(|| "two pairs always lie on a line".to_owned());
+            Answer::of(vec![("r", Field::Number(r))]).doubted(doubt)
+        }),
+    );
+    let resampled = pairs.and_then(|pairs| Ok(Resampled::of(&pairs, asked.resamples, asked.seed)?));
+    intervals(asked, &resampled, fewest, ["bootstrap_percentile", "bootstrap_bca"], add);
+    let apart = lists.and_then(|(a, b)| Ok(Resampled::of_two(a, b, asked.resamples, asked.seed)?));
+    let keys = ["bootstrap_unpaired_percentile", "bootstrap_unpaired_bca"];
+    intervals(asked, &apart, fewest, keys, add);
+    against_targets(asked, a, b, add);
+    if let Some(margin) = asked.margin {
+        add("equivalence_welch", "Welch t", equivalence(&welch, margin, fewest));
+        add("equivalence_paired", "paired t", equivalence(&paired, margin, fewest));
+    }
+    let arms = both.map(|(a, b)| Design::TwoArms(a.sd, b.sd));
+    add("power_welch", "Welch t", power(asked, &welch, arms));
+    let of_pairs = differences.map(|summary| Design::Paired(summary.sd));
+    add("power_paired", "paired t", power(asked, &paired, of_pairs));
+}
+
+/// Each of two arms against the target, where there is one.
+fn against_targets(asked: &Asked, a: &Arm, b: &Arm, add: &mut Add<'_>) {
+    for (key, label, arm) in
+        [("one_sample_t", "a against target", a), ("one_sample_t_b", "b against target", b)]
+    {
+        let target = asked.target.ok_or_else(|| Why(NO_TARGET.to_owned()));
+        let answer = target
+            .and_then(|target| against_target(arm, target, &one_sample(arm, target), asked.level));
+        add(key, label, answer);
+    }
+}
+
+fn one_sample(arm: &Arm, target: f64) -> Result<T, Why> {
+    Ok(stats::one_sample(&arm.summary()?, target)?)
+}
+
+fn summaries(a: &Arm, b: &Arm) -> Result<(Summary, Summary), Why> {
+    Ok((a.summary()?, b.summary()?))
+}
+
+fn summary_fields(summary: &Summary) -> Vec<(&'static str, Field)> {
+    vec![
+        ("n", Field::Count(summary.n as u64)),
+        ("mean", Field::Number(summary.mean)),
+        ("sd", Field::Number(summary.sd)),
+        ("se", Field::Number(summary.standard_error())),
+    ]
+}
+
+/// One list; a single value has a mean and nothing else.
+fn described(arm: &Arm) -> Result<Answer, Why> {
+    match arm.summary() {
+        Ok(summary) => Ok(Answer::of(summary_fields(&summary))),
+        Err(refused @ Refused::TooFew { .. }) => Ok(Answer::of(vec![
+            ("n", Field::Count(arm.count() as u64)),
+            ("mean", Field::Number(arm.mean()?)),
+            ("sd", Field::Refused(refused.clone().into())),
+            ("se", Field::Refused(refused.into())),
+        ])),
+        Err(refused) => Err(refused.into()),
+    }
+}
+
+fn test_fields(test: &T, level: f64) -> Vec<(&'static str, Field)> {
+    let mut fields = vec![
+        ("t", Field::Number(test.t)),
+        ("df", Field::Number(test.df)),
+        ("p_two_sided", Field::Number(test.p_two_sided())),
+        ("p_less", Field::Number(test.p_less())),
+        ("p_greater", Field::Number(test.p_greater())),
+        ("ci", Field::Numbers(test.interval(level).to_vec())),
+    ];
+    fields.insert(0, ("se", Field::Number(test.standard_error)));
+    fields
+}
+
+/// Two values measure the noise by one difference only.
+fn few_values(n: usize) -> Option<String> {
+    (n < 3).then(|| "two values measure their noise with one degree of freedom".to_owned())
+}
+
+fn against_target(
+    arm: &Arm,
+    target: f64,
+    test: &Result<T, Why>,
+    level: f64,
+) -> Result<Answer, Why> {
+    let test = test.clone()?;
+    let mut fields = summary_fields(&arm.summary()?);
+    fields.retain(|(key, _)| *key != "se");
+    fields.push(("target", Field::Number(target)));
+    fields.extend(test_fields(&test, level));
+    Ok(Answer::of(fields).doubted(few_values(arm.count())))
+}
+
+fn sign_flip(differences: &[f64], asked: &Asked) -> Result<Answer, Why> {
+    let test = stats::sign_flip(differences, asked.resamples, asked.seed)?;
+    let alpha = 1.0 - asked.level;
+    let unreachable = test.least_two_sided > alpha * (1.0 + 1e-9);
+    let doubt = unreachable.then(|| {
+        let n = differences.len();
+        let least = format_float(test.least_two_sided, 4);
+        format!("with n = {n} no two-sided p is below {least}, and that is above 1 - level")
+    });
+    let mut fields = vec![
+        ("n", Field::Count(differences.len() as u64)),
+        ("p_two_sided", Field::Number(test.p_two_sided)),
+        ("p_less", Field::Number(test.p_less)),
+        ("p_greater", Field::Number(test.p_greater)),
+        ("least_p_two_sided", Field::Number(test.least_two_sided)),
+        ("exact", Field::Truth(test.drawn.is_none())),
+    ];
+    if let Some(drawn) = test.drawn {
+        fields.push(("flips", Field::Count(drawn as u64)));
+        fields.push(("seed", Field::Count(asked.seed)));
+    }
+    Ok(Answer::of(fields).doubted(doubt))
+}
+
+/// Percentile and BCa intervals of one distribution.
+fn intervals(
+    asked: &Asked,
+    resampled: &Result<Resampled, Why>,
+    n: usize,
+    keys: [&'static str; 2],
+    add: &mut Add<'_>,
+) {
+    let paired = asked.b.is_some() && keys[0] == "bootstrap_percentile";
+    let labels = match (asked.b.is_some(), paired) {
+        (false, _) => ["percentile", "BCa"],
+        (true, true) => ["paired percentile", "paired BCa"],
+        (true, false) => ["unpaired percentile", "unpaired BCa"],
+    };
+    let doubt = (n < INFERENCE_FROM).then(|| {
+        format!("a bootstrap of fewer than {INFERENCE_FROM} values covers far less than its level")
+    });
+    let answer = |interval: &dyn Fn(&Resampled) -> Result<Interval, Refused>| {
+        let resampled = resampled.as_ref().map_err(Clone::clone)?;
+        let ends = interval(resampled)?;
+        let enumerated = resampled.support().is_some();
+        let mut fields = vec![
+            ("estimate", Field::Number(resampled.estimate)),
+            ("se", Field::Number(resampled.standard_error())),
+            ("ci", Field::Numbers(vec![ends.low, ends.high])),
+            ("resamples", Field::Count(resampled.resamples())),
+            ("seed", Field::Count(asked.seed)),
+            ("enumerated", Field::Truth(enumerated)),
+            ("quantile_rule", Field::Word(if enumerated { "inverse-cdf" } else { "linear" })),
+        ];
+        if let Some(support) = resampled.support() {
+            fields.push(("support", Field::Count(support as u64)));
+        }
+        Ok(Answer::of(fields).doubted(doubt.clone()))
+    };
+    add(keys[0], labels[0], answer(&|resampled| resampled.percentile(asked.level)));
+    add(keys[1], labels[1], answer(&|resampled| resampled.bca(asked.level)));
+}
+
+fn equivalence(test: &Result<T, Why>, margin: [f64; 2], n: usize) -> Result<Answer, Why> {
+    let tost = stats::equivalence(&test.clone()?, margin[0], margin[1])?;
+    let fields = vec![
+        ("low", Field::Number(margin[0])),
+        ("high", Field::Number(margin[1])),
+        ("p", Field::Number(tost.p())),
+        ("t_lower", Field::Number(tost.lower.t)),
+        ("p_lower", Field::Number(tost.lower.p_greater())),
+        ("t_upper", Field::Number(tost.upper.t)),
+        ("p_upper", Field::Number(tost.upper.p_less())),
+    ];
+    Ok(Answer::of(fields).doubted(few_values(n)))
+}
+
+/// What the design detects, and how many runs the observed gap would need.
+fn power(asked: &Asked, test: &Result<T, Why>, design: Result<Design, Why>) -> Result<Answer, Why> {
+    let (test, design) = (test.clone()?, design?);
+    let gap = test.t * test.standard_error;
+    let smallest = asked.goal.minimum_detectable_gap(test.standard_error, test.df)?;
+    let runs = match asked.goal.runs_needed(gap, design) {
+        Ok(runs) => Field::Count(runs as u64),
+        Err(refused) => Field::Refused(refused.into()),
+    };
+    Ok(Answer::of(vec![
+        ("observed_gap", Field::Number(gap)),
+        ("minimum_detectable_gap", Field::Number(smallest)),
+        ("runs_needed", runs),
+        ("power", Field::Number(asked.power)),
+        ("alpha", Field::Number(1.0 - asked.level)),
+        ("method", Field::Word(POWER_METHOD)),
+    ]))
+}
+
+fn proportions(asked: &Asked, add: &mut Add<'_>) {
+    let keys = [("proportion_a", "first"), ("proportion_b", "second")];
+    for ((key, label), one) in keys.into_iter().zip(&asked.proportions) {
+        add(key, label, proportion(one, asked.level));
+    }
+    let [a, b] = asked.proportions.as_slice() else { return };
+    add(
+        "two_proportions",
+        "pooled z",
+        two_proportions(a, b).map_err(Why::from).map(|test| {
+            let rare = a.least_expected(b) < 5.0;
+            let doubt = rare.then(|| {
+                "fewer than 5 are expected of one outcome: z is an approximation for more"
+                    .to_owned()
+            });
+            Answer::of(vec![
+                ("diff", Field::Number(test.difference)),
+                ("z", Field::Number(test.z)),
+                ("p_two_sided", Field::Number(test.p_two_sided())),
+                ("p_less", Field::Number(test.p_less())),
+                ("p_greater", Field::Number(test.p_greater())),
+            ])
+            .doubted(doubt)
+        }),
+    );
+    add(
+        "fisher",
+        "Fisher's exact",
+        Ok(Answer::of(vec![("p_two_sided", Field::Number(fisher(a, b)))])),
+    );
+}
+
+fn proportion(one: &Proportion, level: f64) -> Result<Answer, Why> {
+    let error = match one.standard_error() {
+        Ok(error) => Field::Number(error),
+        Err(refused) => Field::Refused(refused.into()),
+    };
+    Ok(Answer::of(vec![
+        ("k", Field::Count(one.successes())),
+        ("n", Field::Count(one.trials())),
+        ("mean", Field::Number(one.share())),
+        ("se", error),
+        ("wilson", Field::Numbers(one.wilson(level)?.to_vec())),
+    ]))
+}
+
+fn paired_counts(b: u64, c: u64, add: &mut Add<'_>) {
+    let tests = mcnemar(b, c);
+    let answer = |p: &dyn Fn(&stats::proportion::Paired) -> f64, doubt: Option<String>| {
+        let tests = tests.clone()?;
+        let fields = vec![
+            ("b", Field::Count(b)),
+            ("c", Field::Count(c)),
+            ("p_two_sided", Field::Number(p(&tests))),
+        ];
+        Ok(Answer::of(fields).doubted(doubt))
+    };
+    let few = (b.saturating_add(c) < 25).then(|| {
+        "fewer than 25 discordant pairs: chi-squared is an approximation for more".to_owned()
+    });
+    add("mcnemar", "McNemar exact", answer(&|tests| tests.exact, None));
+    add("mcnemar_mid_p", "McNemar mid-p", answer(&|tests| tests.mid, None));
+    add("mcnemar_chi_squared", "McNemar chi2", answer(&|tests| tests.chi_squared, few));
+}
+
+fn interquartile(asked: &Asked) -> Result<Answer, Why> {
+    let scores = Scores::new(&asked.scores)?;
+    let mut fields = vec![
+        ("tasks", Field::Count(asked.scores.len() as u64)),
+        ("scores", Field::Count(asked.scores.iter().map(Vec::len).sum::<usize>() as u64)),
+        ("estimate", Field::Number(scores.interquartile_mean())),
+    ];
+    match scores.interval(asked.level, asked.resamples, asked.seed) {
+        Ok(ends) => fields.extend([
+            ("ci", Field::Numbers(vec![ends.low, ends.high])),
+            ("resamples", Field::Count(asked.resamples as u64)),
+            ("seed", Field::Count(asked.seed)),
+        ]),
+        Err(refused) => fields.push(("ci", Field::Refused(refused.into()))),
+    }
+    let fewest = asked.scores.iter().map(Vec::len).min().unwrap_or(0);
+    let doubt = (fewest < 3)
+        .then(|| "fewer than 3 runs of a task: drawing them anew hardly varies".to_owned());
+    Ok(Answer::of(fields).doubted(doubt))
+}

@@ -1,0 +1,36 @@
+//! Statistics on plain floats: summaries, tests, intervals, resampling, power.
+//!
+//! Every function takes its data and, where it draws, a seed; what cannot be computed is [`Refused`]
+//! with the reason. Sums run in the order of the data and no function of the platform's mathematics
+//! library is called (logarithms and exponentials are those of the crate `libm`), so that a result is
+//! the same bits on every machine and for any number of threads. Reading inputs and judging claims is
+//! left to the modules above.
+
+#![forbid(unsafe_code)]
+
+pub mod answers;
+pub mod bootstrap;
+pub mod distribution;
+mod equivalence;
+mod holm;
+pub mod interquartile;
+mod line;
+mod noncentral_t;
+pub mod power;
+pub mod proportion;
+mod refused;
+pub mod rng;
+mod sign_flip;
+mod special;
+pub mod spread;
+mod summary;
+mod t_test;
+
+pub use equivalence::{Equivalence, equivalence};
+pub use holm::holm;
+pub use line::{Line, line, slope};
+pub use noncentral_t::noncentral_t_upper;
+pub use refused::Refused;
+pub use sign_flip::{EXACT_TO, SignFlip, sign_flip};
+pub use summary::{Summary, correlation, differences, mean};
+pub use t_test::{T, one_sample, paired, pooled, welch};

@@ -1,0 +1,49 @@
+#![doc = include_str!("README.md")]
+#![forbid(unsafe_code)]
+
+pub mod campaign;
+pub mod checkpoint;
+pub mod cloze;
+pub mod data;
+pub mod evaluate;
+pub mod golden;
+pub mod language;
+pub mod learner;
+pub mod load;
+pub mod model;
+mod ops;
+mod optimizer;
+pub mod progress;
+mod recipe;
+pub mod record;
+pub mod replay;
+pub mod run;
+mod schedule;
+pub mod scorer;
+pub mod tasks;
+mod tensor_file;
+
+use repro_receipt::source::{Code, codes};
+
+pub use optimizer::AdamW;
+pub use recipe::{ARITHMETIC, Optimizer, Recipe, Regime, Stretch};
+pub use schedule::Schedule;
+pub use tasks::Suite;
+pub use tensor_file::{TensorData, TensorFile};
+
+codes! {
+    BAD_RECIPE = "train::bad-recipe", "a setting of a run is not one that can be trained with", "correct the study";
+    BAD_TENSORS = "train::bad-tensors", "a file of tensors is not what this run needs", "use the file that the run wrote";
+    MODEL_FAILED = "train::model-failed", "the model cannot be trained", "see what it says; report it where the study is sound";
+    DIVERGED = "train::diverged", "the run diverged, and is sealed as it stood", "it counts as it is; a lower learning rate is another plan";
+    OTHER_RUN = "train::other-run", "the folder holds a run of this name with another configuration", "train into another folder, or remove that run";
+    UNKNOWN_RUN = "train::unknown-run", "no run has this name", "`--list` names the runs of a study";
+    NO_THREADS = "train::no-threads", "there are no threads to train with", "ask for fewer threads or jobs";
+    BUSY = "train::busy", "another process trains this run", "wait for it, or train into another folder";
+    DIFFERS = "train::differs", "a step that was executed again came out differently", "the program, the machine or the data has changed: restore what was, or train the run anew in another folder";
+    LOST_STATE = "train::lost-state", "the state of an unfinished run is not one that this command can go on from", "restore the folder, or train the run anew in another one";
+    LOST_RECORDS = "train::lost-records", "the records of an unfinished run are not those of its state", "restore the folder, or train the run anew in another one";
+}
+
+/// The codes of this module and of those in it.
+pub static CODE_FAMILIES: &[&[&Code]] = &[CODES, data::CODES, model::CODES, tasks::CODES];

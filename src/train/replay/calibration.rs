@@ -1,0 +1,273 @@
+//! The verifier's own tolerance: how far a stretch of training is moved by rounding.
+//!
+//! The stretch is executed again from start weights that are moved by one unit in the last place, each
+//! element up or down at random, and once in float64. How far the results spread, quantity by quantity
+//! and step by step, is what rounding explains; eight times the largest spread is allowed. A log that
+//! holds float32 numbers adds its own rounding to each spread.
+//!
+//! Routing is a choice: near a tie, rounding sends a token to another expert, and what follows differs
+//! by more than rounding. Where a log routes tokens otherwise, the start weights are moved further, until
+//! as many tokens change their expert here; from that step on what those changes spread is allowed too, and
+//! the criterion below still holds.
+//!
+//! A tolerance that hides a learning rate off by one percent is no use: for each tensor there has to be a
+//! step at which it stays below half of what that error changes.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use super::course::{Course, Measure};
+use super::fault::percent_of_rate;
+use super::machine::{Machine, on_threads};
+use super::step::{Layout, Quantity, Step};
+use crate::{TensorData, TensorFile};
+use repro_receipt::parallel;
+use repro_receipt::source::Error;
+use repro_runs::replay::{Allowed, Tolerance};
+use repro_stats::rng::Rng;
+
+/// Replays from moved weights.
+const REPLAYS: u64 = 16;
+/// How many times the largest spread is allowed.
+const ALLOWED: f64 = 8.0;
+/// The rounding of a float32, relative to it.
+const LOGGED: f64 = 1.0 / 16_777_216.0;
+/// How far weights are moved at most, in units in the last place: powers of two.
+const FARTHEST: u32 = 12;
+
+/// What rounding explains of a stretch.
+#[derive(Debug)]
+pub struct Calibration {
+    /// The stretch as it came out without being disturbed.
+    pub base: Vec<Step>,
+    /// What a learning rate that is off by one percent makes of it.
+    percent: Vec<Step>,
+    /// The largest spread of each quantity in each step.
+    spread: Vec<BTreeMap<Quantity, f64>>,
+    replays: usize,
+    flips: u64,
+}
+
+/// A way to disturb a stretch.
+#[derive(Debug, Clone, Copy)]
+enum Disturbance {
+    /// Start weights moved by so many units in the last place, with this seed.
+    Moved { seed: u64, units: u32 },
+    /// Computed in float64.
+    Wide,
+    /// At a learning rate off by one percent.
+    Percent,
+}
+
+impl Calibration {
+    /// Calibrates a course whose log is `logged`, on a machine.
+    pub fn of(
+        course: &Course,
+        layout: &Layout,
+        logged: &[Step],
+        machine: &Machine,
+    ) -> Result<Self, Error> {
+        let mut disturbed = vec![Disturbance::Percent, Disturbance::Wide];
+        disturbed.extend((0..REPLAYS).map(|seed| Disturbance::Moved { seed, units: 1 }));
+        let base = on_threads(machine.threads, || steps(course, None))??;
+        let mut walks = walks(course, &disturbed, machine)?;
+        let percent = walks.remove(0);
+        let mut calibration =
+            Self { spread: vec![BTreeMap::new(); base.len()], base, percent, replays: 0, flips: 0 };
+        calibration.take_in(layout, &walks, 0);
+        // Each round moves four times as far as the one before.
+        for power in (2..=FARTHEST).step_by(2) {
+            let Some(first) = calibration.first_flip(layout, logged) else { break };
+            let farther =
+                |seed| Disturbance::Moved { seed: u64::from(power) << 8 | seed, units: 1 << power };
+            let farther: Vec<_> = (0..REPLAYS / 2).map(farther).collect();
+            let walks = self::walks(course, &farther, machine)?;
+            calibration.take_in(layout, &walks, first);
+        }
+        Ok(calibration)
+    }
+
+    /// Takes in walks from the step number `first` on: what came before needs no more explanation.
+    fn take_in(&mut self, layout: &Layout, walks: &[Vec<Step>], first: usize) {
+        self.replays += walks.len();
+        let quantities = layout.quantities();
+        for walk in walks {
+            let pairs = self.base.iter().zip(walk).zip(&mut self.spread);
+            for ((base, other), spread) in pairs.skip(first) {
+                self.flips = self.flips.max(base.flips(other).unwrap_or(0));
+                for quantity in &quantities {
+                    let Some(apart) = quantity.deviation(base, other) else { continue };
+                    let known = spread.entry(*quantity).or_insert(0.0);
+                    *known = known.max(apart);
+                }
+            }
+        }
+    }
+
+    /// The first step in which the log routes more tokens otherwise than are allowed.
+    fn first_flip(&self, layout: &Layout, logged: &[Step]) -> Option<usize> {
+        let within = |at: usize, quantity: Quantity| {
+            let pair = logged.get(at).zip(self.base.get(at));
+            let apart = pair.and_then(|(logged, base)| quantity.deviation(logged, base));
+            apart.is_none_or(|apart| apart <= self.tolerance(at, quantity))
+        };
+        let layers = || (0..layout.routers.len()).map(Quantity::Routing);
+        (0..self.base.len()).find(|at| !layers().all(|layer| within(*at, layer)))
+    }
+
+    /// What is allowed of a quantity in the step number `at`.
+    pub fn tolerance(&self, at: usize, quantity: Quantity) -> f64 {
+        // Rounding adds up from step to step: what an earlier step spread, a later one may too.
+        let so_far = self.spread.iter().take(at + 1).filter_map(|spread| spread.get(&quantity));
+        let spread = so_far.copied().reduce(f64::max);
+        let rounding = match quantity {
+            Quantity::Routing(_) => 0.0,
+            // Other arithmetic has other bits.
+            Quantity::Bits(_) => return f64::INFINITY,
+            _ => LOGGED,
+        };
+        ALLOWED * spread.unwrap_or(0.0).max(rounding)
+    }
+
+    /// Whether the tolerance of a quantity in a step is below half of what one percent of the learning
+    /// rate changes.
+    fn fine(&self, at: usize, quantity: Quantity) -> bool {
+        let pair = self.base.get(at).zip(self.percent.get(at));
+        let effect = pair.and_then(|(base, percent)| quantity.deviation(base, percent));
+        effect.is_some_and(|effect| self.tolerance(at, quantity) < 0.5 * effect)
+    }
+
+    /// The tensors whose updates are nowhere seen finely enough, among those that `logged` has; everything
+    /// where it has no updates and no other quantity is seen finely either.
+    pub fn coarse(&self, layout: &Layout, logged: &[Step]) -> Vec<String> {
+        let has = |at: usize, quantity: Quantity| {
+            let pair = logged.get(at).zip(self.base.get(at));
+            pair.is_some_and(|(logged, base)| quantity.deviation(logged, base).is_some())
+        };
+        let seen = |quantity: Quantity| {
+            (0..self.base.len()).any(|at| has(at, quantity) && self.fine(at, quantity))
+        };
+        let updates = |tensor: usize| [Quantity::Update(tensor), Quantity::Moved(tensor)];
+        let logs = |quantity: &Quantity| (0..self.base.len()).any(|at| has(at, *quantity));
+        if !(0..layout.names.len()).flat_map(updates).any(|quantity| logs(&quantity)) {
+            let any = layout.quantities().into_iter().any(seen);
+            return if any { Vec::new() } else { layout.names.clone() };
+        }
+        // What a rule moves follows no learning rate.
+        let ruled =
+            |at: &usize| layout.names.get(*at).is_some_and(|name| super::start::is_rule(name));
+        let coarse = |at: &usize| !ruled(at) && !updates(*at).into_iter().any(seen);
+        let named = |at: usize| layout.names.get(at).cloned();
+        layout.forward.iter().copied().filter(|at| coarse(at)).filter_map(named).collect()
+    }
+
+    /// How it is reported.
+    pub fn report(&self, layout: &Layout, logged: &[Step], from: u64) -> Tolerance {
+        let row = |at: usize| {
+            let updates = (0..layout.names.len()).filter_map(|tensor| {
+                let tolerance = self.tolerance(at, Quantity::Update(tensor));
+                Some((tolerance, layout.names.get(tensor)?.clone()))
+            });
+            let largest = updates.filter(|(tolerance, _)| tolerance.is_finite());
+            let update = largest.max_by(|a, b| a.0.total_cmp(&b.0));
+            Allowed {
+                step: from + at as u64 + 1,
+                loss: self.tolerance(at, Quantity::Loss),
+                norm: self.tolerance(at, Quantity::Norm),
+                update,
+            }
+        };
+        Tolerance {
+            replays: self.replays,
+            steps: (0..self.base.len()).map(row).collect(),
+            coarse: self.coarse(layout, logged),
+            flips: self.flips,
+        }
+    }
+}
+
+/// The walks of a course that is disturbed in these ways, side by side.
+fn walks(
+    course: &Course,
+    disturbed: &[Disturbance],
+    machine: &Machine,
+) -> Result<Vec<Vec<Step>>, Error> {
+    let walk = |disturbance: &Disturbance| on_threads(1, || steps(course, Some(*disturbance)))?;
+    parallel::map(disturbed, machine.threads, walk).into_iter().collect()
+}
+
+fn steps(course: &Course, disturbance: Option<Disturbance>) -> Result<Vec<Step>, Error> {
+    let mut steps = Vec::new();
+    let mut keep = |step: &Step| {
+        steps.push(step.clone());
+        ControlFlow::Continue(())
+    };
+    match disturbance {
+        None => drop(course.walk::<f32>(Measure::Moves, |_, step, _| keep(step))?),
+        Some(Disturbance::Wide) => {
+            drop(course.walk::<f64>(Measure::Moves, |_, step, _| keep(step))?)
+        }
+        Some(Disturbance::Percent) => {
+            drop(percent_of_rate(course).walk::<f32>(Measure::Moves, |_, step, _| keep(step))?);
+        }
+        Some(Disturbance::Moved { seed, units }) => {
+            let mut moved = course.clone();
+            move_weights(&mut moved.start.tensors, seed, units);
+            drop(moved.walk::<f32>(Measure::Moves, |_, step, _| keep(step))?);
+        }
+    }
+    Ok(steps)
+}
+
+/// Moves each weight by some units in the last place, up or down; moments stay as they are.
+fn move_weights(tensors: &mut TensorFile, seed: u64, units: u32) {
+    let mut rng = Rng::new(seed, "start weights of a calibration");
+    for (name, data) in &mut tensors.tensors {
+        if crate::checkpoint::MOMENTS.iter().any(|prefix| name.starts_with(prefix)) {
+            continue;
+        }
+        let Some(mut values) = data.as_floats() else { continue };
+        let mut bits = 0;
+        for (at, value) in values.iter_mut().enumerate() {
+            if at % 64 == 0 {
+                bits = rng.word();
+            }
+            // A float one unit away has the next number as its bits; zero stays, for it has no last place.
+            let moved = match bits & 1 {
+                0 => value.to_bits().checked_add(units),
+                _ => value.to_bits().checked_sub(units),
+            };
+            let moved = moved.map(f32::from_bits).filter(|moved| moved.signum() == value.signum());
+            *value = moved.filter(|moved| moved.is_finite() && *value != 0.0).unwrap_or(*value);
+            bits >>= 1;
+        }
+        *data = TensorData::floats(data.shape(), &values);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_move_by_units_and_moments_do_not() {
+        let mut file = TensorFile::default();
+        let values = [1.0, -0.5, 0.0, 3.0, -7.0, 0.25, 1e-3, f32::MAX];
+        file.tensors.insert("w".into(), TensorData::floats(&[8], &values));
+        file.tensors.insert("optimizer.m.w".into(), TensorData::floats(&[8], &values));
+        let mut moved = file.clone();
+        move_weights(&mut moved, 1, 1);
+        assert_eq!(moved.tensors["optimizer.m.w"], file.tensors["optimizer.m.w"]);
+        let after = moved.tensors["w"].as_floats().unwrap();
+        for (before, after) in
+            values.iter().zip(&after).filter(|(before, _)| before.abs() < f32::MAX)
+        {
+            let apart = before.to_bits().abs_diff(after.to_bits());
+            assert_eq!(apart, u32::from(*before != 0.0), "{before}");
+        }
+        assert!(after.iter().all(|value| value.is_finite()));
+        let up =
+            after.iter().zip(&values).filter(|(after, before)| after.abs() > before.abs()).count();
+        assert!((1..7).contains(&up), "some up, some down: {up}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Data that runs have read, where they are at hand: loaded once, however many replays ask.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use crate::data::{Corpus, Order};
+use repro_receipt::bundle::Bundle;
+use repro_receipt::digest::canonical;
+use repro_receipt::source::{Error, Node};
+use repro_runs::study::to_json;
+
+/// The most text that is generated for a replay, in bytes.
+const GENERATED: u64 = 64 << 20;
+
+/// The data that replays ask for.
+#[derive(Debug)]
+pub struct Corpora {
+    base: PathBuf,
+    known: Mutex<BTreeMap<String, Found>>,
+}
+
+type Found = Result<Arc<Corpus>, String>;
+
+impl Corpora {
+    /// Data whose paths begin in the folder `base`.
+    pub fn new(base: PathBuf) -> Self {
+        Self { base, known: Mutex::default() }
+    }
+
+    /// The folder in which paths begin.
+    pub fn base(&self) -> &std::path::Path {
+        &self.base
+    }
+
+    /// The data of a run and the order of its batches; or why they are not known here.
+    pub fn of(&self, bundle: &Bundle, config: Node<'_>) -> Result<(Arc<Corpus>, Order), String> {
+        let data = bundle.receipt().data.as_ref();
+        let order = data.and_then(|data| data.order.as_deref()).unwrap_or("none");
+        if order != Order::NAME {
+            return Err(format!("the order of the data, `{order}`, is not one that is drawn here"));
+        }
+        let Some(table) = config.get("data") else {
+            return Err("the config has no `data`".to_owned());
+        };
+        let corpus = self.load(table)?;
+        if data.and_then(|data| data.sha256).is_some_and(|stated| stated != corpus.sha256) {
+            return Err("the data at hand have another digest than those of the run".to_owned());
+        }
+        let order = Order::read(config, &corpus).map_err(|error| short(&error))?;
+        Ok((corpus, order))
+    }
+
+    fn load(&self, table: Node<'_>) -> Found {
+        self.fit(table)?;
+        let key = to_json(table).ok().and_then(|table| canonical(&table).ok()).unwrap_or_default();
+        // A thread that panicked held only a map of what is known.
+        let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(found) = known.get(&key) {
+            return found.clone();
+        }
+        let found = Corpus::load(table, &self.base).map(Arc::new).map_err(|error| short(&error));
+        known.insert(key, found.clone());
+        found
+    }
+}
+
+impl Corpora {
+    /// Refuses the files of a run's tasks in the same way.
+    pub fn fits_tasks(&self, config: Node<'_>) -> Result<(), String> {
+        let Some(tasks) = config.get("tasks") else { return Ok(()) };
+        let named = ["list", "baselines"].into_iter().filter_map(|key| tasks.get(key));
+        named.filter_map(|node| node.text().ok()).try_for_each(|path| self.plain(path))
+    }
+
+    fn plain(&self, path: &str) -> Result<(), String> {
+        match self.base.join(path).metadata() {
+            Ok(found) if found.is_file() => Ok(()),
+            _ => Err(format!("no file `{path}`")),
+        }
+    }
+
+    /// Refuses what a stranger's config may not make this program read: anything but plain files that
+    /// the config pins by digest, and texts that take long to generate.
+    fn fit(&self, table: Node<'_>) -> Result<(), String> {
+        let text = |key: &str| table.get(key).and_then(|node| node.text().ok());
+        if let Some(file) = text("file") {
+            self.plain(file)?;
+            if text("sha256").is_none() {
+                return Err("the config does not pin its data by `sha256`".to_owned());
+            }
+        }
+        if let Some(tokenizer) = text("tokenizer").filter(|name| *name != "bytes") {
+            self.plain(tokenizer)?;
+        }
+        if text("source") != Some("language") {
+            return Ok(());
+        }
+        let held_out = ["validation", "development"].map(|key| table.get(key)?.get("bytes"));
+        let parts = held_out.into_iter().chain([table.get("train_bytes")]).flatten();
+        let bytes = parts.filter_map(|node| node.integer().ok()).fold(0, u64::saturating_add);
+        if bytes > GENERATED {
+            return Err(format!("{bytes} bytes of text are more than are generated for a replay"));
+        }
+        Ok(())
+    }
+}
+
+/// A refusal in one line of a report.
+fn short(error: &Error) -> String {
+    format!("{}: {}", error.place.file, error.found)
+}

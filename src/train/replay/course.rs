@@ -1,0 +1,208 @@
+//! The steps of a replay: what they start from, what they read, how they are made; and their execution.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde_json::{Map, Value as Json};
+
+use super::start::Start;
+use super::step::{Layout, Step};
+use crate::Regime;
+use crate::data::{Corpus, Order};
+use crate::learner::{Learner, Stepped, Values};
+use repro_portable::{Isa, Real};
+use repro_receipt::source::{Document, Error, Source};
+
+/// What the steps read.
+#[derive(Debug, Clone)]
+pub enum Rows {
+    /// The batches of a slice, one after the other.
+    Kept(Vec<Vec<u32>>),
+    /// Those that the data give.
+    Drawn(Box<Order>, Arc<Corpus>),
+}
+
+impl Rows {
+    /// The rows of step `step`, which is number `at` of the course.
+    fn of(&mut self, step: u64, at: usize) -> Vec<u32> {
+        match self {
+            Self::Kept(rows) => rows.get(at).cloned().unwrap_or_default(),
+            Self::Drawn(order, corpus) => order.rows(step, &corpus.train),
+        }
+    }
+}
+
+/// A course of steps; a planted fault is a course that differs in one thing.
+#[derive(Debug, Clone)]
+pub struct Course {
+    /// The configuration of the run.
+    pub config: Map<String, Json>,
+    /// How its steps are made.
+    pub regime: Regime,
+    /// The instructions that kernels use.
+    pub isa: Isa,
+    /// What it starts from.
+    pub start: Start,
+    /// How many steps are made.
+    pub steps: u64,
+    /// What they read.
+    pub rows: Rows,
+    /// The steps that the optimizer has counted at the start.
+    pub counted: u64,
+    /// Which step's learning rate a step has: the number of steps ahead.
+    pub ahead: u64,
+    /// By what the learning rate is multiplied.
+    pub factor: f64,
+    /// A tensor whose gradient is taken as zero.
+    pub frozen: Option<String>,
+}
+
+/// What is measured of each step, beside losses, norms and routing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Nothing.
+    Plain,
+    /// The digest of each tensor.
+    Bits,
+    /// How far each tensor moves, and how large it is.
+    Moves,
+}
+
+/// A course under way.
+pub struct Walker<'a, T: Real = f32> {
+    course: &'a Course,
+    rows: Rows,
+    /// The model.
+    pub learner: Learner<T>,
+    /// The steps that are done.
+    pub done: u64,
+    begun: Vec<Values<T>>,
+    before: Vec<Values<T>>,
+}
+
+impl Course {
+    /// The tensors of the model by our names, and their numbers in the order of the forward pass.
+    pub fn layout(&self) -> Result<Layout, Error> {
+        let learner = self.learner::<f32>(0)?;
+        let names: Vec<_> = learner.values()?.into_iter().map(|values| values.name).collect();
+        let place = |name: &str| {
+            // A bias that evens loads acts where its router does.
+            let name = match name.strip_suffix(".e_score_correction_bias") {
+                Some(router) => format!("{router}.weight"),
+                None => name.to_owned(),
+            };
+            let named = learner.tensors().iter().find(|named| named.name == name);
+            named.map(|named| (named.variable, named.offset))
+        };
+        let mut forward: Vec<_> = (0..names.len()).collect();
+        forward.sort_by_key(|at| names.get(*at).and_then(|name| place(name)));
+        let router = |at: &usize| names.get(*at).filter(|name| name.ends_with(".mlp.gate.weight"));
+        let routers = forward.iter().filter_map(router).cloned().collect();
+        Ok(Layout { names, forward, routers })
+    }
+
+    fn learner<T: Real>(&self, seed: u64) -> Result<Learner<T>, Error> {
+        let text = Json::Object(self.config.clone()).to_string();
+        let config = Document::parse_json(Source::new("config.json", text.into_bytes())?)?;
+        Learner::new(config.root(), &self.regime, seed, self.isa)
+    }
+
+    /// The weights that a seed gives this model.
+    pub fn weights_of(&self, seed: u64) -> Result<Vec<Values>, Error> {
+        self.learner(seed)?.values()
+    }
+
+    /// Begins the course.
+    pub fn begin<T: Real>(&self) -> Result<Walker<'_, T>, Error> {
+        let mut learner = self.learner(0)?;
+        learner.restore(self.counted, &self.start.tensors, &self.start.name)?;
+        if let Some(tensor) = &self.frozen {
+            learner.freeze(tensor);
+        }
+        let begun = learner.values()?;
+        let before = begun.clone();
+        Ok(Walker { course: self, rows: self.rows.clone(), learner, done: 0, begun, before })
+    }
+
+    /// The learning rate of step `step`.
+    pub fn rate(&self, step: u64) -> f32 {
+        (f64::from(self.regime.schedule.rate(step + self.ahead)) * self.factor) as f32
+    }
+
+    /// Makes all steps, as long as `each` says to go on.
+    pub fn walk<T: Real>(
+        &self,
+        measure: Measure,
+        mut each: impl FnMut(usize, &Step, &Stepped) -> ControlFlow<()>,
+    ) -> Result<Walker<'_, T>, Error> {
+        let mut walker = self.begin::<T>()?;
+        for at in 0..self.steps {
+            let (step, stepped) = walker.step(measure)?;
+            if each(at as usize, &step, &stepped).is_break() || !stepped.is_finite() {
+                break;
+            }
+        }
+        Ok(walker)
+    }
+}
+
+impl<T: Real> Walker<'_, T> {
+    /// Makes the next step, and measures it.
+    pub fn step(&mut self, measure: Measure) -> Result<(Step, Stepped), Error> {
+        let (course, number) = (self.course, self.course.start.step + self.done);
+        let rows = self.rows.of(number, self.done as usize);
+        let width = course.regime.seq_len + 1;
+        let part = |from: usize| {
+            let tokens = |row: &[u32]| row.get(from..from + width - 1).unwrap_or_default().to_vec();
+            rows.chunks(width).flat_map(tokens).collect::<Vec<_>>()
+        };
+        let (inputs, targets, rate) = (part(0), part(1), course.rate(number));
+        let stepped = self.learner.step(&inputs, &targets, course.regime.batch_size, rate)?;
+        self.done += 1;
+        // Both are in the order of names; what a rule moves has no gradient.
+        let mut norms = stepped.norms.iter().peekable();
+        let norm = |values: &Values<T>| {
+            let own = norms.next_if(|(name, _)| *name == values.name);
+            own.map_or(0.0, |(_, norm)| f64::from(*norm))
+        };
+        let mut step = Step {
+            loss: Some(stepped.loss.into()),
+            norm: Some(stepped.norm.into()),
+            gradients: Some(self.begun.iter().map(norm).collect()),
+            routed: Some(stepped.routed.clone()),
+            ..Step::default()
+        };
+        if measure != Measure::Plain {
+            let values = self.learner.values()?;
+            self.measure(measure, values, &mut step);
+        }
+        Ok((step, stepped))
+    }
+
+    fn measure(&mut self, measure: Measure, values: Vec<Values<T>>, step: &mut Step) {
+        let last = self.done == self.course.steps;
+        if last {
+            step.moved = Some(distances(&self.begun, &values));
+        }
+        if measure == Measure::Bits {
+            step.digests = Some(values.par_iter().map(|values| values.digest().head()).collect());
+            return;
+        }
+        // As a log has them: rounded to float32 once.
+        let rounded =
+            |numbers: Vec<f64>| numbers.into_iter().map(|n| f64::from(n as f32)).collect();
+        step.updates = Some(rounded(distances(&self.before, &values)));
+        step.sizes = Some(rounded(values.iter().map(Values::size).collect()));
+        self.before = values;
+    }
+
+    /// The tensors as the course began with them.
+    pub fn begun(&self) -> &[Values<T>] {
+        &self.begun
+    }
+}
+
+fn distances<T: Real>(before: &[Values<T>], after: &[Values<T>]) -> Vec<f64> {
+    std::iter::zip(before, after).map(|(before, after)| after.distance(before)).collect()
+}

@@ -1,0 +1,271 @@
+//! Replaying a stretch of a bundle: from what it says to what came of it.
+
+use super::calibration::Calibration;
+use super::corpora::Corpora;
+use super::course::{Course, Rows};
+use super::machine::{Machine, Phase, Progress, Subject, on_threads};
+use super::session::Session;
+use super::slice::listed;
+use super::start::{Start, from_checkpoint};
+use super::whole;
+use crate::learner::Learner;
+use crate::model::Config;
+use crate::run::CONFIG;
+use crate::{ARITHMETIC, Regime, golden};
+use repro_receipt::Verdict;
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::{Code, Error, Location};
+use repro_runs::replay::{
+    BAD_EXTENT, Batches, Choice, Comparison, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, Replay,
+    TOO_LARGE, TWO_ARITHMETICS, Tolerance, Trained,
+};
+use repro_runs::study::table;
+use repro_stats::rng::Rng;
+
+/// The largest run that is executed: its parameters, the numbers of one layer in one step, and steps.
+const PARAMETERS: u64 = 1 << 28;
+const ACTIVATIONS: u64 = 1 << 30;
+const STEPS: u64 = 1 << 30;
+
+/// Which steps of a bundle a caller's choice means. They are drawn over the whole run where its data are at
+/// hand, else among its slices.
+fn resolve(choice: Choice, bundle: &Bundle, corpora: &Corpora) -> Result<Extent, Error> {
+    let slices = &bundle.receipt().slices;
+    let none = || NO_SLICE.at(Location::file(bundle.name()), "a bundle with slices", "none");
+    match choice {
+        Choice::This(extent) => Ok(extent),
+        Choice::Last => {
+            slices.iter().max_by_key(|slice| slice.from_step).map(Extent::of).ok_or_else(none)
+        }
+        Choice::Random(seed) => {
+            let mut rng = Rng::new(seed, "steps to replay");
+            let config = bundle.document(CONFIG)?.root();
+            if corpora.of(bundle, config).is_ok() {
+                return whole::draw(bundle, config, &mut rng);
+            }
+            let drawn = slices.get(rng.below(slices.len() as u64) as usize);
+            drawn.map(Extent::of).ok_or_else(none)
+        }
+    }
+}
+
+/// The floating-point operations of a replay, roughly: what its cost is estimated from. Nothing that the
+/// author measured goes into it.
+pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
+    let config = bundle.document(CONFIG)?;
+    let regime = Regime::read(config.root())?;
+    let objects = repro_params::recompute(config)?;
+    let active =
+        objects.count(repro_params::ParameterCount::Active, repro_params::Convention::Default);
+    let calibrated =
+        bundle.receipt().trainer.as_ref().and_then(|t| t.arithmetic.as_deref()) != Some(ARITHMETIC);
+    let walks = match (extent, calibrated) {
+        // The evaluations of a run cost about as much as a third of its steps.
+        (Extent::Whole, _) => 1.3 * regime.steps as f64,
+        // Planted faults mostly show in their first step.
+        (Extent::Steps { from, to }, false) => (to - from) as f64 + 16.0,
+        // The calibration's walks, side by side, of which one is in float64; faults walk to the end.
+        (Extent::Steps { from, to }, true) => 20.0 * (to - from) as f64,
+    };
+    // Forward and backward: six operations for each parameter and token.
+    Ok(walks * 6.0 * active as f64 * regime.tokens_per_step() as f64)
+}
+
+/// Replays a stretch of a bundle. A refusal means that the bundle, or what was asked, cannot be replayed.
+pub fn replay(
+    bundle: &Bundle,
+    choice: Choice,
+    machine: &Machine,
+    corpora: &Corpora,
+    progress: &dyn Progress,
+) -> Result<Replay, Error> {
+    let subject = Subject::of(bundle, machine)?;
+    let extent = resolve(choice, bundle, corpora)?;
+    let chosen_by = match choice {
+        Choice::Random(_) => Some("verifier"),
+        Choice::Last | Choice::This(_) => None,
+    };
+    let replay = subject.replay(extent, corpora, progress)?;
+    Ok(Replay { chosen_by: chosen_by.unwrap_or(replay.chosen_by), ..replay })
+}
+
+/// The tolerance of a slice, whatever arithmetic its run was computed in.
+pub fn calibrate(
+    bundle: &Bundle,
+    choice: Choice,
+    machine: &Machine,
+    corpora: &Corpora,
+) -> Result<(Extent, Tolerance), Error> {
+    let subject = Subject::of(bundle, machine)?;
+    let extent = resolve(choice, bundle, corpora)?;
+    let Extent::Steps { from, to } = extent else {
+        let expected = "a slice: a whole run is compared bit for bit or not at all";
+        return Err(BAD_EXTENT.at(Location::file("--slice"), expected, extent.to_string()));
+    };
+    let session = Session::open(&subject, from, to, corpora)?;
+    let calibration = Calibration::of(&session.course, &session.layout, &session.logged, machine)?;
+    Ok((extent, calibration.report(&session.layout, &session.logged, from)))
+}
+
+/// Refuses runs that a stranger's config makes too large to execute: their weights, what one step keeps of
+/// its tokens, and a number of steps that takes long to count.
+fn fits(bundle: &Bundle, model: &Config, regime: &Regime) -> Result<(), Error> {
+    let config = bundle.document(CONFIG)?;
+    let objects = repro_params::recompute(config)?;
+    let total =
+        objects.count(repro_params::ParameterCount::Total, repro_params::Convention::Default);
+    let widest = model.hidden_size.max(model.vocab_size) as u64;
+    let kept = regime.tokens_per_step().saturating_mul(widest);
+    for (what, found, most) in [
+        ("parameters", total, PARAMETERS),
+        ("numbers for each layer and step", kept, ACTIVATIONS),
+        ("steps", regime.steps, STEPS),
+    ] {
+        if found > most {
+            let place = config.root().place();
+            return Err(TOO_LARGE.at(place, format!("at most {most} {what}"), found.to_string()));
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Subject<'a> {
+    fn of(bundle: &'a Bundle, machine: &'a Machine) -> Result<Self, Error> {
+        let config = bundle.document(CONFIG)?.root();
+        let trainer = bundle.receipt().trainer.as_ref();
+        let stated = trainer.and_then(|trainer| trainer.arithmetic.clone());
+        let arithmetic = stated.unwrap_or_else(|| "not stated".to_owned());
+        if let Some(node) = config.get("arithmetic").filter(|node| node.text() != Ok(&*arithmetic))
+        {
+            let expected = format!("`{arithmetic}`, as the receipt says");
+            return Err(TWO_ARITHMETICS.at(node.place(), expected, format!("`{}`", node.text()?)));
+        }
+        let regime = Regime::read(config)?;
+        fits(bundle, &Config::read(config)?, &regime)?;
+        Ok(Self { bundle, config, regime, arithmetic, machine })
+    }
+
+    fn replay(
+        &self,
+        extent: Extent,
+        corpora: &Corpora,
+        progress: &dyn Progress,
+    ) -> Result<Replay, Error> {
+        let slice = self.slice(extent)?;
+        let bitwise = self.comparison() == Comparison::Bitwise;
+        let at_hand = || bitwise && corpora.of(self.bundle, self.config).is_ok();
+        if slice.is_none() && extent != Extent::Whole && !at_hand() {
+            let place = self.bundle.place(repro_receipt::bundle::RECEIPT);
+            return Err(NO_SLICE.at(place, listed(self.bundle), extent.to_string()));
+        }
+        if let Some(undecided) = self.other_bits(extent, progress)? {
+            return Ok(undecided);
+        }
+        let _ = progress.begins(Phase::Reading);
+        match (slice, extent) {
+            (Some(from), Extent::Steps { to, .. }) => {
+                Session::open(self, from, to, corpora)?.replay(extent, progress)
+            }
+            _ => whole::replay(self, extent, corpora, progress),
+        }
+    }
+
+    /// Where the slice begins that holds these steps, if one does.
+    fn slice(&self, extent: Extent) -> Result<Option<u64>, Error> {
+        let Extent::Steps { from, to } = extent else { return Ok(None) };
+        if to.saturating_sub(from) < Extent::FEWEST {
+            let expected = format!("at least {} steps", Extent::FEWEST);
+            return Err(BAD_EXTENT.at(Location::file("--slice"), expected, extent.to_string()));
+        }
+        let slice = self.bundle.receipt().slices.iter().find(|slice| extent.lies_in(slice));
+        Ok(slice.map(|slice| slice.from_step))
+    }
+
+    /// Why nothing can be said of the run's bits here: it was not computed in float32, or this machine does
+    /// not compute what it claims to be computed in.
+    fn other_bits(&self, extent: Extent, progress: &dyn Progress) -> Result<Option<Replay>, Error> {
+        let dtype = self.config.required("dtype")?.text()?;
+        if dtype != "float32" {
+            let reason =
+                format!("the run computes in `{}`", dtype.chars().take(40).collect::<String>());
+            return Ok(Some(self.undecided(extent, &OTHER_DTYPE, reason)));
+        }
+        if self.comparison() == Comparison::Calibrated {
+            return Ok(None);
+        }
+        let _ = progress.begins(Phase::Golden);
+        let Machine { isa, threads } = *self.machine;
+        let other = on_threads(threads, || golden::differing(isa))?;
+        Ok(other.first().map(|first| {
+            let reason =
+                format!("this machine does not compute {ARITHMETIC}: `{first}` has other bits");
+            self.undecided(extent, &OTHER_MACHINE, reason)
+        }))
+    }
+
+    /// How its steps are compared.
+    pub fn comparison(&self) -> Comparison {
+        if self.arithmetic == ARITHMETIC { Comparison::Bitwise } else { Comparison::Calibrated }
+    }
+
+    /// A replay that has not shown anything yet.
+    pub fn blank(&self, extent: Extent) -> Replay {
+        Replay {
+            bundle: self.bundle.name().to_owned(),
+            digest: self.bundle.digest().prefixed(),
+            extent,
+            of_steps: self.regime.steps,
+            chosen_by: "author",
+            comparison: self.comparison(),
+            arithmetic: self.arithmetic.clone(),
+            verdict: Verdict::Unchecked,
+            reason: String::new(),
+            code: None,
+            start: String::new(),
+            batches: Batches::OnTrust("nothing was read".to_owned()),
+            steps: Vec::new(),
+            executed: 0,
+            tensors: Vec::new(),
+            divergence: None,
+            flips: Vec::new(),
+            closest: None,
+            also: Vec::new(),
+            faults: Vec::new(),
+            trained: Trained::default(),
+            tolerance: None,
+            final_loss: None,
+        }
+    }
+
+    fn undecided(&self, extent: Extent, code: &'static Code, reason: String) -> Replay {
+        Replay { verdict: Verdict::Inconclusive, code: Some(code), reason, ..self.blank(extent) }
+    }
+
+    /// A course from `start` over so many steps.
+    pub fn course(&self, start: Start, steps: u64, rows: Rows) -> Result<Course, Error> {
+        Ok(Course {
+            config: table(self.config)?,
+            regime: self.regime.clone(),
+            isa: self.machine.isa,
+            counted: start.step,
+            start,
+            steps,
+            rows,
+            ahead: 0,
+            factor: 1.0,
+            frozen: None,
+        })
+    }
+
+    /// Weights and moments after `step` steps: of the seed where the arithmetic is ours, else of a
+    /// checkpoint of the bundle.
+    pub fn start(&self, step: u64) -> Result<Start, Error> {
+        if step > 0 || self.comparison() == Comparison::Calibrated {
+            return from_checkpoint(self.bundle, step, &self.arithmetic);
+        }
+        let seed = self.config.required("seed_init")?.integer()?;
+        let learner = Learner::<f32>::new(self.config, &self.regime, seed, self.machine.isa)?;
+        let (name, shown) = (format!("seed {seed}"), format!("seed {seed}"));
+        Ok(Start { step, tensors: learner.checkpoint(0, seed)?, name, shown })
+    }
+}

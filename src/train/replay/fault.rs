@@ -1,0 +1,255 @@
+//! Planted faults: what a stretch of steps would show, tried on the stretch itself.
+//!
+//! A fault is planted in a course, the course is walked, and what comes out is compared as a log would
+//! be. What does not show here cannot refute a run, and the report says so.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::course::{Course, Rows};
+use super::step::Layout;
+use crate::TensorData;
+use crate::checkpoint::MOMENTS;
+use repro_receipt::source::Error;
+
+/// The least change of a float32, relative to it.
+const UNIT: f64 = 1.0 / 8_388_608.0;
+/// The change of a coefficient that is rounded before it is used.
+const MILLIONTH: f64 = 1e-6;
+/// The change of a setting that people make by mistake.
+const PERCENT: f64 = 0.01;
+/// The share by which 1 - β₂ is made smaller: 0.95 becomes 0.96.
+const FIFTH: f64 = 0.2;
+
+/// A fault in a course.
+pub struct Planted {
+    /// What was planted.
+    pub what: String,
+    /// Its relative size, where it has sizes.
+    pub size: Option<f64>,
+    /// The course with the fault.
+    pub course: Course,
+}
+
+/// A fault, with what can be planted of it, the smallest first; or why it cannot show.
+pub struct Fault {
+    /// Its name.
+    pub id: &'static str,
+    /// What can be planted.
+    pub planted: Result<Vec<Planted>, String>,
+}
+
+/// Every fault of a course with these tensors. With `fine` the smallest sizes are tried first, which only
+/// a comparison of bits can see.
+pub fn all(course: &Course, layout: &Layout, fine: bool) -> Result<Vec<Fault>, Error> {
+    let garden = Garden { course, layout, fine };
+    let fault = |id, planted| Fault { id, planted };
+    Ok(vec![
+        fault("learning-rate", garden.rate()),
+        fault("schedule-off-by-one", garden.schedule()),
+        fault("swapped-batch", garden.swapped()),
+        fault("changed-token", garden.token()),
+        fault("dropped-gradient-matrix", garden.dropped(".self_attn.q_proj.weight", "matrix")),
+        fault("dropped-gradient-norm", garden.dropped(".input_layernorm.weight", "norm")),
+        fault("dropped-gradient-router", garden.dropped(".mlp.gate.weight", "router")),
+        fault("moments-reset", garden.moments()),
+        fault("optimizer-step", garden.counted()),
+        fault("no-weight-decay", garden.decay()),
+        fault("beta2", garden.beta2()),
+        fault("balance-coefficient", garden.balance()),
+        fault("other-seed", garden.seed()?),
+    ])
+}
+
+/// A learning rate that is off by one percent, which every tolerance is held against.
+pub fn percent_of_rate(course: &Course) -> Course {
+    Course { factor: 1.0 + PERCENT, ..course.clone() }
+}
+
+struct Garden<'a> {
+    course: &'a Course,
+    layout: &'a Layout,
+    fine: bool,
+}
+
+type Plants = Result<Vec<Planted>, String>;
+
+impl Garden<'_> {
+    /// The same fault in each of these sizes that this comparison may see.
+    fn sized(&self, small: f64, large: f64, plant: impl Fn(f64, &mut Course) -> String) -> Plants {
+        let sizes = if self.fine { vec![small, large] } else { vec![large] };
+        let planted = |size| {
+            let mut course = self.course.clone();
+            let what = plant(size, &mut course);
+            Planted { what, size: Some(size), course }
+        };
+        Ok(sizes.into_iter().map(planted).collect())
+    }
+
+    fn one(&self, what: impl Into<String>, plant: impl FnOnce(&mut Course)) -> Plants {
+        let mut course = self.course.clone();
+        plant(&mut course);
+        Ok(vec![Planted { what: what.into(), size: None, course }])
+    }
+
+    /// The numbers of the steps.
+    fn steps(&self) -> impl Iterator<Item = u64> {
+        let from = self.course.start.step;
+        from..from + self.course.steps
+    }
+
+    fn rate(&self) -> Plants {
+        if self.steps().all(|step| self.course.rate(step) == 0.0) {
+            return Err("the learning rate is 0 at every step".to_owned());
+        }
+        self.sized(UNIT, PERCENT, |size, course| {
+            course.factor = 1.0 + size;
+            format!("the learning rate times 1 + {size:.1e}")
+        })
+    }
+
+    fn schedule(&self) -> Plants {
+        let rate = |step| self.course.rate(step);
+        if self.steps().all(|step| rate(step) == rate(step + 1)) {
+            return Err("the learning rate is the same one step later".to_owned());
+        }
+        self.one("each step at the learning rate of the next", |course| course.ahead = 1)
+    }
+
+    fn swapped(&self) -> Plants {
+        match &self.course.rows {
+            Rows::Kept(rows) if rows.first() != rows.get(1) => {
+                self.one("the first two batches in the other order", |course| {
+                    if let Rows::Kept(rows) = &mut course.rows {
+                        rows.swap(0, 1);
+                    }
+                })
+            }
+            _ => Err("the first two batches are equal".to_owned()),
+        }
+    }
+
+    fn token(&self) -> Plants {
+        let vocabulary = self.course.config.get("vocab_size").and_then(serde_json::Value::as_u64);
+        let vocabulary = vocabulary.and_then(|size| u32::try_from(size).ok()).unwrap_or(1);
+        if vocabulary < 2 {
+            return Err("the vocabulary has one token".to_owned());
+        }
+        self.one("one token of the first batch is another", |course| {
+            if let Rows::Kept(rows) = &mut course.rows
+                && let Some(first) = rows.first_mut()
+            {
+                let middle = first.len() / 2;
+                if let Some(token) = first.get_mut(middle) {
+                    *token = (*token + 1) % vocabulary;
+                }
+            }
+        })
+    }
+
+    /// Without the gradient of the first tensor, in the order of execution, whose name ends like this.
+    fn dropped(&self, ending: &str, word: &str) -> Plants {
+        let names = self.layout.forward.iter().filter_map(|at| self.layout.names.get(*at));
+        let found = names.map(|name| super::names::ours(name)).find(|name| name.ends_with(ending));
+        let Some(name) = found else { return Err(format!("the model has no {word}")) };
+        self.one(format!("no gradient for `{name}`"), |course| course.frozen = Some(name.clone()))
+    }
+
+    fn moments(&self) -> Plants {
+        if self.course.start.step == 0 {
+            return Err("the moments are zero before the first step".to_owned());
+        }
+        self.one("the moments of the optimizer begin at zero", |course| {
+            for (name, data) in &mut course.start.tensors.tensors {
+                if MOMENTS.iter().any(|prefix| name.starts_with(prefix)) {
+                    let zeros = vec![0.0; data.shape().iter().product()];
+                    *data = TensorData::floats(data.shape(), &zeros);
+                }
+            }
+        })
+    }
+
+    fn counted(&self) -> Plants {
+        let betas = [self.course.regime.optimizer.beta1, self.course.regime.optimizer.beta2];
+        let (from, steps) = (self.course.counted, self.course.steps);
+        if betas.iter().all(|beta| corrections(*beta, from, steps)) {
+            return Err("the bias corrections no longer change from step to step".to_owned());
+        }
+        self.one("the optimizer counts one step more", |course| course.counted += 1)
+    }
+
+    fn decay(&self) -> Plants {
+        if self.course.regime.optimizer.decay == 0.0 {
+            return Err("there is no weight decay".to_owned());
+        }
+        self.one("no weight decay", |course| course.regime.optimizer.decay = 0.0)
+    }
+
+    fn beta2(&self) -> Plants {
+        self.sized(MILLIONTH, FIFTH, |size, course| {
+            let beta2 = &mut course.regime.optimizer.beta2;
+            *beta2 = 1.0 - (1.0 - *beta2) * (1.0 - size);
+            format!("1 - β₂ times 1 - {size:.1e}")
+        })
+    }
+
+    fn balance(&self) -> Plants {
+        let field = |name: &str| self.course.config.get(name);
+        let by_loss = field("balancing").and_then(|word| word.as_str()) == Some("loss");
+        let coefficient = field("aux_loss_alpha").and_then(serde_json::Value::as_f64);
+        let Some(coefficient) = coefficient.filter(|_| by_loss) else {
+            return Err("no loss balances the experts".to_owned());
+        };
+        self.sized(MILLIONTH, PERCENT, |size, course| {
+            let changed = json!(coefficient * (1.0 + size));
+            course.config.insert("aux_loss_alpha".to_owned(), changed);
+            format!("the balancing coefficient times 1 + {size:.1e}")
+        })
+    }
+
+    /// Weights of another seed, at the start of the run.
+    fn seed(&self) -> Result<Plants, Error> {
+        if self.course.start.step > 0 {
+            return Ok(Err("the weights come from a checkpoint".to_owned()));
+        }
+        let own = self.course.config.get("seed_init").and_then(serde_json::Value::as_u64);
+        let other = self.course.weights_of(own.map_or(1, |own| own.wrapping_add(1)))?;
+        let mut weights: BTreeMap<_, _> = other.into_iter().map(|v| (v.name.clone(), v)).collect();
+        Ok(self.one("the weights of another seed", |course| {
+            for (name, data) in &mut course.start.tensors.tensors {
+                if let Some(values) = weights.remove(name) {
+                    *data = TensorData::floats(&values.shape, &values.values);
+                }
+            }
+        }))
+    }
+}
+
+/// Whether the corrections 1 / (1 - βᵗ) of these steps are the same as those of one step later, as float32.
+fn corrections(beta: f64, from: u64, steps: u64) -> bool {
+    let mut power = 1.0;
+    let mut last = None;
+    // Powers become zero long before a counter ends.
+    for step in 1..=from.saturating_add(steps).saturating_add(1).min(1 << 24) {
+        power *= beta;
+        let correction = (1.0 / (1.0 - power)) as f32;
+        if step > from && last.is_some_and(|last| last != correction) {
+            return false;
+        }
+        last = (step > from).then_some(correction);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::corrections;
+
+    #[test]
+    fn corrections_settle() {
+        assert!(!corrections(0.95, 0, 3));
+        assert!(!corrections(0.999, 967, 3));
+        assert!(corrections(0.95, 967, 10) && corrections(0.9, 967, 10));
+    }
+}

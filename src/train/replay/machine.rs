@@ -1,0 +1,75 @@
+//! What a replay runs on, what it runs, and who watches.
+
+use std::ops::ControlFlow;
+
+use crate::{NO_THREADS, Regime};
+use repro_portable::Isa;
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::{Error, Location, Node};
+
+/// What a replay runs on.
+#[derive(Debug, Clone, Copy)]
+pub struct Machine {
+    /// The instructions that kernels use.
+    pub isa: Isa,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// A part of a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The golden bits are computed.
+    Golden,
+    /// The bundle is read and checked.
+    Reading,
+    /// The tolerance is calibrated.
+    Calibrating,
+    /// The steps are made.
+    Executing,
+    /// Faults are planted.
+    Planting,
+}
+
+impl Phase {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Golden => "golden bits",
+            Self::Reading => "reading",
+            Self::Calibrating => "calibration",
+            Self::Executing => "steps",
+            Self::Planting => "planted faults",
+        }
+    }
+}
+
+/// Who is told how far a replay has come, and may stop it.
+pub trait Progress: Sync {
+    /// Takes in that a part begins; the answer says whether to go on. Without a calibration there is no
+    /// verdict; faults that are not planted are left out of the report.
+    fn begins(&self, _phase: Phase) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// Takes in that `done` of `of` steps of the replay are made; the answer says whether to go on.
+    fn step(&self, done: u64, of: u64) -> ControlFlow<()>;
+}
+
+/// A run as its bundle describes it.
+pub(super) struct Subject<'a> {
+    pub bundle: &'a Bundle,
+    pub config: Node<'a>,
+    pub regime: Regime,
+    pub arithmetic: String,
+    pub machine: &'a Machine,
+}
+
+/// Does work on so many threads of its own.
+pub fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> Result<R, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| {
+        NO_THREADS.at(Location::file("--threads"), "threads for a replay", error.to_string())
+    })?;
+    Ok(pool.install(work))
+}

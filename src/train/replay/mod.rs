@@ -1,0 +1,31 @@
+//! Replay: stretches of training are executed again, and what comes out is held against what the run says
+//! came out.
+//!
+//! Owns the execution: what a bundle says of a stretch (`slice`), what it starts from (`start`), the
+//! steps themselves (`course`), the order in which they are compared (`step`), tolerances that are the
+//! verifier's own (`calibration`), and planted faults, which show what a stretch can see (`fault`).
+//! Which stretch is meant and what a replay came to are data of
+//! `repro_runs::replay`; whether a claim follows is left to the judge.
+//!
+//! A run in our arithmetic is compared bit for bit, after the golden bits have come out on this machine.
+//! Any other run is compared within a tolerance that is calibrated here, and never one that its author
+//! supplies. The numbers of a calibration are computed in portable arithmetic too, so a report is the same
+//! on every machine.
+
+mod calibration;
+mod corpora;
+mod course;
+mod engine;
+mod fault;
+mod machine;
+mod names;
+mod session;
+mod slice;
+mod start;
+mod step;
+mod training;
+mod whole;
+
+pub use corpora::Corpora;
+pub use engine::{calibrate, cost, replay};
+pub use machine::{Machine, Phase, Progress, on_threads};

@@ -1,0 +1,61 @@
+//! The names of tensors in checkpoints of other programs.
+//!
+//! Hugging Face's Llama uses the names that we use. Its Mixtral calls the router of a block
+//! `block_sparse_moe.gate`, and the matrices of expert `e` `block_sparse_moe.experts.e.w1` (gate), `w3`
+//! (up) and `w2` (down).
+
+use crate::checkpoint::MOMENTS;
+
+/// The name that a tensor of a checkpoint has in our models; moments keep their prefix.
+pub fn ours(theirs: &str) -> String {
+    let prefix = MOMENTS.into_iter().find(|prefix| theirs.starts_with(prefix)).unwrap_or_default();
+    let name = theirs.strip_prefix(prefix).unwrap_or(theirs);
+    format!("{prefix}{}", of_mixtral(name).unwrap_or_else(|| name.to_owned()))
+}
+
+/// The name of a tensor of a sparse block.
+fn of_mixtral(name: &str) -> Option<String> {
+    let (block, part) = name.split_once(".block_sparse_moe.")?;
+    let Some(expert) = part.strip_prefix("experts.") else {
+        return Some(format!("{block}.mlp.{part}"));
+    };
+    let (number, matrix) = expert.split_once('.')?;
+    let matrix = match matrix {
+        "w1.weight" => "gate_proj.weight",
+        "w2.weight" => "down_proj.weight",
+        "w3.weight" => "up_proj.weight",
+        _ => return None,
+    };
+    Some(format!("{block}.mlp.experts.{number}.{matrix}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ours;
+
+    #[test]
+    fn names_of_llama_and_mixtral_are_understood() {
+        for (theirs, wanted) in [
+            ("model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.q_proj.weight"),
+            ("model.layers.3.block_sparse_moe.gate.weight", "model.layers.3.mlp.gate.weight"),
+            (
+                "model.layers.3.block_sparse_moe.experts.11.w1.weight",
+                "model.layers.3.mlp.experts.11.gate_proj.weight",
+            ),
+            (
+                "optimizer.v.model.layers.0.block_sparse_moe.experts.1.w2.weight",
+                "optimizer.v.model.layers.0.mlp.experts.1.down_proj.weight",
+            ),
+            (
+                "model.layers.3.block_sparse_moe.experts.0.w3.weight",
+                "model.layers.3.mlp.experts.0.up_proj.weight",
+            ),
+            (
+                "model.layers.3.block_sparse_moe.experts.0.w4.weight",
+                "model.layers.3.block_sparse_moe.experts.0.w4.weight",
+            ),
+        ] {
+            assert_eq!(ours(theirs), wanted);
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! The replay of one slice: it is opened, which reads and checks everything and makes no step, executed,
+//! compared with its log, disturbed by planted faults, and judged.
+
+use std::ops::ControlFlow;
+
+use super::calibration::Calibration;
+use super::corpora::Corpora;
+use super::course::{Course, Measure, Rows};
+use super::fault::{self, Planted};
+use super::machine::{Phase, Progress, Subject, on_threads};
+use super::names;
+use super::slice::{Contradiction, Logged, Slice};
+use super::start::is_rule;
+use super::step::{Layout, Quantity, Step};
+use super::training::Watch;
+use crate::data::Order;
+use crate::learner::Values;
+use crate::model::Config;
+use repro_receipt::Verdict;
+use repro_receipt::source::Error;
+use repro_runs::replay::{
+    AGAINST_RECORDS, BAD_SLICE, Batches, Comparison, DIVERGED, Divergence, Extent, NO_START,
+    OTHER_BATCHES, Replay, STOPPED, Seen, TOO_COARSE, TensorReport, UNTRAINED,
+};
+
+/// A slice that is about to be replayed: everything is read and checked, no step is made.
+pub struct Session<'a> {
+    subject: &'a Subject<'a>,
+    pub course: Course,
+    pub layout: Layout,
+    /// What the log says, up to where the replay goes.
+    pub logged: Vec<Step>,
+    /// What it says of the tensors at the end, where the replay goes to the end of the slice.
+    ends: Vec<Option<Logged>>,
+    batches: Batches,
+    contradiction: Option<Contradiction>,
+}
+
+impl<'a> Session<'a> {
+    /// Reads the slice that begins after `from` steps, as far as `to`.
+    pub fn open(
+        subject: &'a Subject<'a>,
+        from: u64,
+        to: u64,
+        corpora: &Corpora,
+    ) -> Result<Self, Error> {
+        let model = Config::read(subject.config)?;
+        let mut slice = Slice::load(subject.bundle, from, &subject.regime, &model)?;
+        if to > subject.regime.steps {
+            let expected = format!("steps of the run, which has {}", subject.regime.steps);
+            return Err(BAD_SLICE.at(slice.place, expected, format!("steps up to {to}")));
+        }
+        if slice.checkpoint.unwrap_or(from) != from {
+            let expected = format!("the checkpoint after {from} steps, where the slice begins");
+            let found = format!("one after {}", slice.checkpoint.unwrap_or_default());
+            return Err(NO_START.at(slice.place, expected, found));
+        }
+        let batches = batches(subject, &mut slice, corpora)?;
+        if let (Some(contradiction), Batches::OnTrust(_)) = (&slice.contradiction, &batches)
+            && contradiction.total
+            && subject.comparison() == Comparison::Bitwise
+        {
+            return Err(contradiction.of_another_run());
+        }
+        let steps = to - from;
+        let whole = slice.rows.len() as u64 == steps;
+        slice.rows.truncate(steps as usize);
+        slice.steps.truncate(steps as usize);
+        let start = subject.start(from)?;
+        let course = subject.course(start, steps, Rows::Kept(std::mem::take(&mut slice.rows)))?;
+        // Names and shapes of the start are held against the model before any step.
+        course.begin::<f32>()?;
+        let order = Arrangement::of(course.layout()?, &slice)?;
+        let logged = slice.steps.iter().map(|step| order.step(step)).collect();
+        let ends = if whole { order.list(&slice.tensors) } else { Vec::new() };
+        let layout = order.layout(&slice);
+        let contradiction = slice.contradiction;
+        Ok(Self { subject, course, layout, logged, ends, batches, contradiction })
+    }
+
+    /// Executes the slice, and judges it.
+    pub fn replay(self, extent: Extent, progress: &dyn Progress) -> Result<Replay, Error> {
+        let mut replay = Replay {
+            start: self.course.start.shown.clone(),
+            batches: self.batches.clone(),
+            ..self.subject.blank(extent)
+        };
+        let calibration = match replay.comparison {
+            Comparison::Bitwise => None,
+            Comparison::Calibrated if progress.begins(Phase::Calibrating).is_break() => {
+                let reason = "stopped before its calibration".to_owned();
+                return Ok(Replay { code: Some(&STOPPED), reason, ..replay });
+            }
+            Comparison::Calibrated => Some(Calibration::of(
+                &self.course,
+                &self.layout,
+                &self.logged,
+                self.subject.machine,
+            )?),
+        };
+        let threads = self.subject.machine.threads;
+        // Whether to go on is asked after each step.
+        let _ = progress.begins(Phase::Executing);
+        on_threads(threads, || self.execute(calibration.as_ref(), progress, &mut replay))??;
+        if replay.code.is_some_and(|code| code.id == STOPPED.id) {
+            return Ok(replay);
+        }
+        let base = calibration.as_ref().map(|calibration| calibration.base.as_slice());
+        if progress.begins(Phase::Planting).is_continue() {
+            replay.faults = on_threads(threads, || self.faults(calibration.as_ref(), base))??;
+        }
+        if let Some(calibration) = &calibration {
+            let from = self.course.start.step;
+            replay.tolerance = Some(calibration.report(&self.layout, &self.logged, from));
+        }
+        self.judge(&mut replay);
+        Ok(replay)
+    }
+
+    /// Makes the steps, and compares each with the log.
+    fn execute(
+        &self,
+        calibration: Option<&Calibration>,
+        progress: &dyn Progress,
+        replay: &mut Replay,
+    ) -> Result<(), Error> {
+        let measure = if calibration.is_some() { Measure::Moves } else { Measure::Bits };
+        let from = self.course.start.step;
+        let (mut watch, mut stopped) = (Watch::default(), false);
+        let mut last = Step::default();
+        let walker = self.course.walk::<f32>(measure, |at, step, _| {
+            let nothing = Step::default();
+            let logged = self.logged.get(at).unwrap_or(&nothing);
+            watch.step(step, self.course.rate(from + at as u64));
+            replay.flips.extend(self.flips(from + at as u64 + 1, logged, step));
+            replay.steps.push(logged.report(from + at as u64 + 1, step));
+            if replay.divergence.is_none() {
+                let allowed = |quantity| tolerance(calibration, at, quantity);
+                let number = (from + at as u64 + 1, at == 0);
+                replay.divergence = self.layout.divergence(number, logged, step, allowed);
+            }
+            if let Some(calibration) = calibration {
+                let share = self.share(calibration, at, logged, step);
+                replay.closest = closer(replay.closest.take(), share);
+            }
+            last = step.clone();
+            let flow = progress.step(at as u64 + 1, self.course.steps);
+            stopped = flow.is_break();
+            flow
+        })?;
+        replay.executed = walker.done;
+        let ended = walker.done < self.course.steps;
+        if ended && !stopped {
+            replay.divergence.get_or_insert_with(|| Divergence::not_finite(from + walker.done));
+        }
+        if stopped && ended {
+            replay.code = Some(&STOPPED);
+            replay.reason = format!("stopped after {} of {} steps", walker.done, self.course.steps);
+            return Ok(());
+        }
+        let decay = self.subject.regime.optimizer.decay;
+        replay.trained = watch.end(&walker, &self.layout, from, decay)?;
+        let values = walker.learner.values()?;
+        replay.tensors = self.tensors(&values, &last, calibration);
+        if replay.divergence.is_none() && calibration.is_none() {
+            replay.divergence = self.end(&replay.tensors);
+        }
+        Ok(())
+    }
+
+    /// The routers that send tokens elsewhere than the log says.
+    fn flips<'s>(
+        &'s self,
+        number: u64,
+        logged: &'s Step,
+        made: &'s Step,
+    ) -> impl Iterator<Item = (u64, String, u64)> + 's {
+        self.layout.routers.iter().enumerate().filter_map(move |(layer, router)| {
+            let moved =
+                Quantity::Routing(layer).deviation(logged, made).filter(|moved| *moved > 0.0)?;
+            Some((number, router.clone(), moved as u64))
+        })
+    }
+
+    /// The largest share of a tolerance that a difference takes in a step.
+    fn share(
+        &self,
+        calibration: &Calibration,
+        at: usize,
+        logged: &Step,
+        made: &Step,
+    ) -> Option<(f64, u64, String)> {
+        let number = self.course.start.step + at as u64 + 1;
+        let shares = self.layout.quantities().into_iter().filter_map(|quantity| {
+            let allowed = calibration.tolerance(at, quantity);
+            let apart = quantity.deviation(logged, made).filter(|_| allowed > 0.0)?;
+            Some((apart / allowed, quantity))
+        });
+        let (share, quantity) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some((share, number, quantity.shown(&self.layout)))
+    }
+
+    /// The tensors at the end of the slice.
+    fn tensors(
+        &self,
+        values: &[Values],
+        last: &Step,
+        calibration: Option<&Calibration>,
+    ) -> Vec<TensorReport> {
+        let at_end = self.logged.len().saturating_sub(1);
+        let row = |(at, values): (usize, &Values)| {
+            let end = self.ends.get(at).and_then(Option::as_ref);
+            let digest = end.and_then(|end| end.digest).filter(|_| calibration.is_none());
+            let head =
+                || Some(*self.logged.last()?.digests.as_ref()?.get(at)? == values.digest().head());
+            let equal = digest.map(|digest| digest == values.digest());
+            let moved = Quantity::Moved(at);
+            Some(TensorReport {
+                name: self.layout.names.get(at)?.clone(),
+                logged: end.and_then(|end| end.moved),
+                replayed: last.moved.as_ref()?.get(at).copied()?,
+                compared: self.logged.iter().any(|step| step.tells_of(at)),
+                equal: equal.or_else(|| head().filter(|_| calibration.is_none())),
+                tolerance: calibration.map(|calibration| calibration.tolerance(at_end, moved)),
+            })
+        };
+        values.iter().enumerate().filter_map(row).collect()
+    }
+
+    /// The first tensor whose bits at the end differ, where the digests after each step did not show it.
+    fn end(&self, tensors: &[TensorReport]) -> Option<Divergence> {
+        let differs =
+            |at: &&usize| tensors.get(**at).is_some_and(|tensor| tensor.equal == Some(false));
+        let at = *self.layout.forward.iter().find(differs)?;
+        let logged = self.ends.get(at)?.as_ref()?.digest?;
+        Some(Divergence {
+            step: self.course.start.step + self.course.steps,
+            what: "bits",
+            tensor: self.layout.names.get(at).cloned(),
+            logged: format!("sha256 {logged}"),
+            replayed: "another digest".to_owned(),
+            difference: None,
+            inputs_matched: None,
+            hint: "the digests at the end of the slice are not those of the tensors that its steps leave".to_owned(),
+        })
+    }
+
+    /// Plants every fault, and sees whether it shows.
+    fn faults(
+        &self,
+        calibration: Option<&Calibration>,
+        base: Option<&[Step]>,
+    ) -> Result<Vec<Seen>, Error> {
+        let faults = fault::all(&self.course, &self.layout, calibration.is_none())?;
+        let seen = |fault: fault::Fault| -> Result<Seen, Error> {
+            let id = fault.id;
+            let none =
+                |planted, unseen| Seen { fault: id, planted, at: None, smallest: None, unseen };
+            let planted = match fault.planted {
+                Err(why) => return Ok(none(String::new(), Some(why))),
+                Ok(planted) => planted,
+            };
+            let mut seen = none(String::new(), None);
+            for planted in planted {
+                seen = match (calibration, base) {
+                    (Some(calibration), Some(base)) => {
+                        self.shows(id, &planted, calibration, base)?
+                    }
+                    _ => self.shows_bits(id, &planted)?,
+                };
+                if seen.at.is_some() {
+                    break;
+                }
+            }
+            Ok(seen)
+        };
+        faults.into_iter().map(seen).collect()
+    }
+
+    /// Where a fault changes a bit that was logged.
+    fn shows_bits(&self, fault: &'static str, planted: &Planted) -> Result<Seen, Error> {
+        let mut at = None;
+        let from = self.course.start.step;
+        planted.course.walk::<f32>(Measure::Bits, |number, step, _| {
+            let Some(logged) = self.logged.get(number) else { return ControlFlow::Break(()) };
+            let step_number = from + number as u64 + 1;
+            let found = self.layout.divergence((step_number, number == 0), logged, step, |_| 0.0);
+            at = found.map(|found| (step_number, found.shown()));
+            if at.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        let smallest = planted.size.filter(|_| at.is_some());
+        Ok(Seen { fault, planted: planted.what.clone(), at, smallest, unseen: None })
+    }
+
+    /// Where a fault leaves the tolerance by so much that a log which strays the other way as far as is
+    /// allowed would show it too.
+    fn shows(
+        &self,
+        fault: &'static str,
+        planted: &Planted,
+        calibration: &Calibration,
+        base: &[Step],
+    ) -> Result<Seen, Error> {
+        let from = self.course.start.step;
+        let (mut at, mut strongest) = (None, 0.0_f64);
+        planted.course.walk::<f32>(Measure::Moves, |number, step, _| {
+            let (Some(logged), Some(base)) = (self.logged.get(number), base.get(number)) else {
+                return ControlFlow::Break(());
+            };
+            for quantity in self.layout.quantities() {
+                // Only what was logged can show anything.
+                if quantity.deviation(logged, base).is_none() {
+                    continue;
+                }
+                let Some(apart) = quantity.deviation(base, step) else { continue };
+                let allowed = 2.0 * calibration.tolerance(number, quantity);
+                if apart > allowed && at.is_none() {
+                    at = Some((from + number as u64 + 1, quantity.shown(&self.layout)));
+                }
+                if allowed > 0.0 {
+                    strongest = strongest.max(apart / allowed);
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        // Small faults work in proportion to their size.
+        let smallest = planted.size.filter(|_| at.is_some() && strongest > 0.0);
+        let smallest = smallest.map(|size| size / strongest);
+        Ok(Seen { fault, planted: planted.what.clone(), at, smallest, unseen: None })
+    }
+
+    fn judge(&self, replay: &mut Replay) {
+        let verdict = |replay: &mut Replay, verdict, code, reason: String| {
+            (replay.verdict, replay.code, replay.reason) = (verdict, Some(code), reason);
+        };
+        let coarse = replay.tolerance.as_ref().map(|tolerance| tolerance.coarse.len()).unwrap_or(0);
+        let untrained = replay.trained.untrained().next().cloned();
+        if let Some(divergence) = &replay.divergence {
+            let reason = format!("step {}: the {} differs", divergence.step, divergence.shown());
+            verdict(replay, Verdict::Refuted, &DIVERGED, reason);
+        } else if let Some(Contradiction { expected, found, .. }) = &self.contradiction {
+            let reason = format!("expected {expected}, found {found}");
+            verdict(replay, Verdict::Refuted, &AGAINST_RECORDS, reason);
+        } else if coarse > 0 {
+            let reason = format!(
+                "{coarse} of {} tensors: rounding moves their updates by more than half of what 1% of the \
+                 learning rate would",
+                self.layout.names.len()
+            );
+            verdict(replay, Verdict::Inconclusive, &TOO_COARSE, reason);
+        } else if let Some(tensor) = untrained {
+            let reason = format!("everything matches, and `{tensor}` was not trained");
+            verdict(replay, Verdict::Inconclusive, &UNTRAINED, reason);
+        } else {
+            (replay.verdict, replay.code) = (Verdict::Verified, None);
+        }
+    }
+}
+
+/// The larger share of two; the first of equal ones.
+fn closer(
+    known: Option<(f64, u64, String)>,
+    share: Option<(f64, u64, String)>,
+) -> Option<(f64, u64, String)> {
+    match (&known, &share) {
+        (Some(known), Some(share)) if share.0 <= known.0 => {}
+        (_, Some(_)) => return share,
+        _ => {}
+    }
+    known
+}
+
+/// What is allowed of a quantity: nothing where bits are compared.
+fn tolerance(calibration: Option<&Calibration>, at: usize, quantity: Quantity) -> f64 {
+    calibration.map_or(0.0, |calibration| calibration.tolerance(at, quantity))
+}
+
+/// Draws the batches of a slice again where the data are at hand, and holds the slice against them.
+fn batches(subject: &Subject<'_>, slice: &mut Slice, corpora: &Corpora) -> Result<Batches, Error> {
+    let (corpus, mut order) = match corpora.of(subject.bundle, subject.config) {
+        Err(why) => return Ok(Batches::OnTrust(why)),
+        Ok(found) => found,
+    };
+    for (step, rows) in (slice.from..).zip(&slice.rows) {
+        let drawn = Order::rows(&mut order, step, &corpus.train);
+        if let Some(at) = std::iter::zip(&drawn, rows).position(|(drawn, kept)| drawn != kept) {
+            let width = subject.regime.seq_len + 1;
+            let token = |rows: &[u32]| rows.get(at).copied().unwrap_or_default();
+            let expected = format!(
+                "token {} in step {step}, row {}, place {}, as data and seed give it",
+                token(&drawn),
+                at / width,
+                at % width
+            );
+            return Err(OTHER_BATCHES.at(slice.place.clone(), expected, token(rows).to_string()));
+        }
+    }
+    Ok(Batches::Drawn)
+}
+
+/// Where the tensors of our model stand in the lines of a log.
+struct Arrangement {
+    ours: Layout,
+    /// Of each of our tensors, its line; none where nothing was logged of it.
+    places: Vec<Option<usize>>,
+}
+
+impl Arrangement {
+    /// A log has a line for each tensor, by our name or that of another program, or for none. What a rule
+    /// moves may be left out of logs without digests.
+    fn of(ours: Layout, slice: &Slice) -> Result<Self, Error> {
+        let theirs: Vec<_> = slice.tensors.iter().map(|tensor| names::ours(&tensor.name)).collect();
+        let place = |name: &String| theirs.iter().position(|theirs| theirs == name);
+        let places: Vec<Option<usize>> = ours.names.iter().map(place).collect();
+        let bits = slice.steps.iter().any(|step| step.digests.is_some());
+        let lacks =
+            |(name, at): &(&String, &Option<usize>)| at.is_none() && (bits || !is_rule(name));
+        let refuse = |expected: String, found: String| {
+            Err(BAD_SLICE.at(slice.place.clone(), expected, found))
+        };
+        if theirs.is_empty() {
+            return Ok(Self { ours, places });
+        }
+        if let Some((name, _)) = std::iter::zip(&ours.names, &places).find(lacks) {
+            return refuse(format!("a line for `{name}`"), "none".to_owned());
+        }
+        if places.iter().flatten().count() != theirs.len() {
+            let extra =
+                theirs.iter().find(|theirs| !ours.names.contains(theirs)).or(theirs.first());
+            let found = extra.map_or_else(String::new, |name| format!("`{name}`"));
+            return refuse("one line for each tensor of the model".to_owned(), found);
+        }
+        Ok(Self { ours, places })
+    }
+
+    /// A list of the log in the order of our tensors.
+    fn list<T: Clone>(&self, theirs: &[T]) -> Vec<Option<T>> {
+        self.places.iter().map(|at| at.and_then(|at| theirs.get(at)).cloned()).collect()
+    }
+
+    /// A step of the log in the order of our tensors; NaN stands for what was not logged.
+    fn step(&self, logged: &Step) -> Step {
+        let numbers = |list: &Vec<f64>| {
+            self.list(list).into_iter().map(|number| number.unwrap_or(f64::NAN)).collect::<Vec<_>>()
+        };
+        let digests =
+            |list: &Vec<u32>| self.list(list).into_iter().map(Option::unwrap_or_default).collect();
+        Step {
+            gradients: logged.gradients.as_ref().map(numbers),
+            updates: logged.updates.as_ref().map(numbers),
+            sizes: logged.sizes.as_ref().map(numbers),
+            moved: logged.moved.as_ref().map(numbers),
+            digests: logged.digests.as_ref().map(digests),
+            ..logged.clone()
+        }
+    }
+
+    /// Our layout with the names that the log uses.
+    fn layout(self, slice: &Slice) -> Layout {
+        let theirs = |name: &mut String| {
+            let at = self.places.iter().zip(&self.ours.names).find(|(_, ours)| *ours == name);
+            if let Some(tensor) = at.and_then(|(at, _)| slice.tensors.get((*at)?)) {
+                name.clone_from(&tensor.name);
+            }
+        };
+        let mut layout = self.ours.clone();
+        layout.names.iter_mut().chain(&mut layout.routers).for_each(theirs);
+        layout
+    }
+}

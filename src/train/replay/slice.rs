@@ -1,0 +1,286 @@
+//! What a bundle says of a stretch of steps: the batches that it read and what each step gave.
+//!
+//! Everything is checked against the run's own config before a step is made: shapes, the vocabulary,
+//! finite numbers, and the records of the run.
+
+use super::step::Step;
+use crate::model::Config;
+use crate::{Regime, TensorData, TensorFile};
+use repro_receipt::bundle::{self, Bundle, METRICS};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Error, Location, Node};
+use repro_runs::replay::{BAD_SLICE, BEYOND_VOCABULARY, Extent, NO_SLICE, OTHER_RUN};
+
+/// A stretch of steps as its bundle describes it.
+#[derive(Debug)]
+pub struct Slice {
+    /// Its file, as messages call it.
+    pub place: Location,
+    /// The steps before it.
+    pub from: u64,
+    /// The checkpoint that the receipt says it starts from.
+    pub checkpoint: Option<u64>,
+    /// The tokens of each step: the rows of the batch, each with the token after it.
+    pub rows: Vec<Vec<u32>>,
+    /// What each step gave.
+    pub steps: Vec<Step>,
+    /// The tensors, in the order of the log; empty where nothing was logged of them.
+    pub tensors: Vec<Logged>,
+    /// Where slice and records of one run contradict each other.
+    pub contradiction: Option<Contradiction>,
+}
+
+/// A number of a slice that is another in the records of its run.
+#[derive(Debug, Clone)]
+pub struct Contradiction {
+    /// The slice.
+    pub place: Location,
+    /// What was recorded.
+    pub expected: String,
+    /// What the slice says.
+    pub found: String,
+    /// Whether no number of several records agrees: the slice then looks like one of another run.
+    pub total: bool,
+}
+
+/// What the log says of a tensor at the end of the slice.
+#[derive(Debug, Clone)]
+pub struct Logged {
+    /// Its name.
+    pub name: String,
+    /// Its digest.
+    pub digest: Option<Digest>,
+    /// How far it moved.
+    pub moved: Option<f64>,
+}
+
+impl Slice {
+    /// Reads the slice of `bundle` that begins after `from` steps.
+    pub fn load(
+        bundle: &Bundle,
+        from: u64,
+        regime: &Regime,
+        model: &Config,
+    ) -> Result<Self, Error> {
+        let entry = bundle.receipt().slices.iter().find(|slice| slice.from_step == from);
+        let Some(entry) = entry else {
+            let place = Location::file(bundle.name());
+            return Err(NO_SLICE.at(place, listed(bundle), format!("none from step {from}")));
+        };
+        let place = bundle.place(&entry.file);
+        let file = TensorFile::parse(&place.file, &bundle.tensors(&entry.file)?)?;
+        let reader = Reader { file: &file, place: place.clone(), count: entry.steps as usize };
+        let rows = reader.rows(regime, model.vocab_size)?;
+        let tensors = tensors(bundle, &entry.file)?;
+        let mut steps = reader.steps(tensors.len(), model)?;
+        let moved: Vec<_> = tensors.iter().filter_map(|tensor| tensor.moved).collect();
+        if let Some(last) = steps.last_mut().filter(|_| !moved.is_empty()) {
+            last.moved = Some(moved);
+        }
+        let contradiction = against_records(bundle, &place, from, &steps)?;
+        let checkpoint = entry.checkpoint_step;
+        Ok(Self { place, from, checkpoint, rows, steps, tensors, contradiction })
+    }
+}
+
+/// The slices that a bundle has, in words.
+pub fn listed(bundle: &Bundle) -> String {
+    let one = |slice: &bundle::Slice| Extent::of(slice).to_string();
+    match bundle.receipt().slices.as_slice() {
+        [] => "a bundle with a slice".to_owned(),
+        slices => format!("within {}", slices.iter().map(one).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// A file of a slice of so many steps.
+struct Reader<'a> {
+    file: &'a TensorFile,
+    place: Location,
+    count: usize,
+}
+
+impl Reader<'_> {
+    fn refuse(&self, expected: impl Into<String>, found: impl Into<String>) -> Error {
+        BAD_SLICE.at(self.place.clone(), expected, found)
+    }
+
+    fn rows(&self, regime: &Regime, vocabulary: usize) -> Result<Vec<Vec<u32>>, Error> {
+        let shape = [self.count, regime.batch_size, regime.seq_len + 1];
+        let tokens = self.file.tensors.get("tokens");
+        let numbers =
+            tokens.filter(|tokens| tokens.shape() == shape).and_then(TensorData::as_numbers);
+        let Some(numbers) = numbers else {
+            let found =
+                tokens.map_or("none".to_owned(), |data| format!("the shape {:?}", data.shape()));
+            return Err(self.refuse(format!("`tokens`, U32 of the shape {shape:?}"), found));
+        };
+        let per_step = shape[1] * shape[2];
+        if let Some(at) = numbers.iter().position(|token| *token as usize >= vocabulary) {
+            let token = numbers.get(at).copied().unwrap_or_default();
+            let (step, within) = (at / per_step, at % per_step);
+            let (row, column) = (within / shape[2], within % shape[2]);
+            let expected = format!("tokens below {vocabulary}, the `vocab_size` of the config");
+            let found = format!("{token} in step {step} of the slice, row {row}, place {column}");
+            return Err(BEYOND_VOCABULARY.at(self.place.clone(), expected, found));
+        }
+        Ok(numbers.chunks(per_step).map(<[u32]>::to_vec).collect())
+    }
+
+    fn steps(&self, tensors: usize, model: &Config) -> Result<Vec<Step>, Error> {
+        let mut steps = vec![Step::default(); self.count];
+        let single = |values: Vec<f64>| values.first().copied();
+        self.floats("loss", 1, &mut steps, |step, values| step.loss = single(values))?;
+        self.floats("grad_norm", 1, &mut steps, |step, values| step.norm = single(values))?;
+        self.floats("tensor_grad_norm", tensors, &mut steps, |step, values| {
+            step.gradients = Some(values)
+        })?;
+        self.floats("tensor_update_norm", tensors, &mut steps, |step, values| {
+            step.updates = Some(values)
+        })?;
+        self.floats("tensor_norm", tensors, &mut steps, |step, values| step.sizes = Some(values))?;
+        if let Some(digests) = self.numbers("tensor_sha256", &[self.count, tensors])? {
+            for (step, digests) in steps.iter_mut().zip(digests.chunks(tensors.max(1))) {
+                step.digests = Some(digests.to_vec());
+            }
+        }
+        self.routing(&mut steps, model)?;
+        match steps.first() {
+            Some(step) if step.loss.is_some() => Ok(steps),
+            _ => Err(self.refuse("`logged.loss`", "none")),
+        }
+    }
+
+    fn floats(
+        &self,
+        name: &str,
+        width: usize,
+        steps: &mut [Step],
+        put: impl Fn(&mut Step, Vec<f64>),
+    ) -> Result<(), Error> {
+        let name = format!("logged.{name}");
+        let Some(data) = self.file.tensors.get(&name) else { return Ok(()) };
+        let flat = [self.count];
+        let shape = [self.count, width];
+        let shape: &[usize] = if data.shape().len() == 1 && width == 1 { &flat } else { &shape };
+        let values = data.as_floats().filter(|_| data.shape() == shape);
+        let Some(values) = values else {
+            let expected = format!("`{name}`, F32 of the shape {shape:?}");
+            return Err(self.refuse(expected, format!("the shape {:?}", data.shape())));
+        };
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            let found = format!("one that is not, in step {}", at / width.max(1));
+            return Err(self.refuse(format!("finite numbers in `{name}`"), found));
+        }
+        for (step, values) in steps.iter_mut().zip(values.chunks(width.max(1))) {
+            put(step, values.iter().copied().map(f64::from).collect());
+        }
+        Ok(())
+    }
+
+    fn numbers(&self, name: &str, shape: &[usize]) -> Result<Option<Vec<u32>>, Error> {
+        let name = format!("logged.{name}");
+        let Some(data) = self.file.tensors.get(&name) else { return Ok(None) };
+        match data.as_numbers().filter(|_| data.shape() == shape) {
+            Some(numbers) => Ok(Some(numbers)),
+            None => {
+                let expected = format!("`{name}`, U32 of the shape {shape:?}");
+                Err(self.refuse(expected, format!("the shape {:?}", data.shape())))
+            }
+        }
+    }
+
+    fn routing(&self, steps: &mut [Step], model: &Config) -> Result<(), Error> {
+        if !self.file.tensors.contains_key("logged.routed") {
+            return Ok(());
+        }
+        let Some(mixture) = &model.mixture else {
+            return Err(self.refuse("no `logged.routed`: the model has no routers", "one"));
+        };
+        let (layers, experts) =
+            (model.num_hidden_layers - mixture.num_dense_layers, mixture.num_experts);
+        let counts = self.numbers("routed", &[self.count, layers, experts])?.unwrap_or_default();
+        let wide = |layer: &[u32]| layer.iter().copied().map(u64::from).collect::<Vec<_>>();
+        for (step, counts) in steps.iter_mut().zip(counts.chunks((layers * experts).max(1))) {
+            step.routed = Some(counts.chunks(experts.max(1)).map(wide).collect());
+        }
+        Ok(())
+    }
+}
+
+/// The lines of the file beside a slice.
+fn tensors(bundle: &Bundle, file: &str) -> Result<Vec<Logged>, Error> {
+    let stem = file.strip_suffix(".safetensors").unwrap_or(file);
+    let beside = format!("{stem}.tensors.jsonl");
+    if !bundle.files().contains_key(&beside) {
+        return Ok(Vec::new());
+    }
+    let line = |node: Node<'_>| {
+        node.only(&["name", "sha256_after", "update_norm"])?;
+        let digest = |node: Node<'_>| {
+            let text = node.text()?;
+            let wrong = || bundle::BAD_DIGEST.at(node.place(), "a digest", format!("`{text}`"));
+            Digest::parse_hex(text).ok_or_else(wrong)
+        };
+        Ok(Logged {
+            name: node.required("name")?.text()?.to_owned(),
+            digest: node.get("sha256_after").map(digest).transpose()?,
+            moved: node.get("update_norm").map(Node::float).transpose()?,
+        })
+    };
+    let logged: Vec<_> =
+        bundle.document(&beside)?.root().items()?.map(line).collect::<Result<_, Error>>()?;
+    let some = |has: fn(&Logged) -> bool| {
+        let count = logged.iter().filter(|tensor| has(tensor)).count();
+        count == 0 || count == logged.len()
+    };
+    if some(|tensor| tensor.moved.is_some()) && some(|tensor| tensor.digest.is_some()) {
+        return Ok(logged);
+    }
+    let expected = "`sha256_after` and `update_norm` in every line or in none";
+    Err(BAD_SLICE.at(bundle.place(&beside), expected, "some lines without"))
+}
+
+/// Holds a slice against the records of its run.
+fn against_records(
+    bundle: &Bundle,
+    place: &Location,
+    from: u64,
+    steps: &[Step],
+) -> Result<Option<Contradiction>, Error> {
+    if !bundle.documents().any(|name| name == METRICS) {
+        return Ok(None);
+    }
+    let (mut records, mut agreeing, mut first) = (0_usize, 0_usize, None);
+    for record in bundle.document(METRICS)?.root().items()? {
+        let number = record.required("step")?.integer()?;
+        let within =
+            number.checked_sub(from + 1).and_then(|at| steps.get(usize::try_from(at).ok()?));
+        let Some(step) = within else { continue };
+        records += 1;
+        for (field, logged) in [("loss", step.loss), ("grad_norm", step.norm)] {
+            let (Some(node), Some(logged)) = (record.get(field), logged) else { continue };
+            let recorded = node.float()?;
+            // Other writers may record more digits than a slice holds.
+            if recorded as f32 == logged as f32 {
+                agreeing += 1;
+            } else if first.is_none() {
+                let expected = format!("the {field} of step {number} as recorded, {recorded}");
+                first = Some((expected, logged.to_string()));
+            }
+        }
+    }
+    let total = agreeing == 0 && records > 1;
+    Ok(first.map(|(expected, found)| Contradiction {
+        place: place.clone(),
+        expected,
+        found,
+        total,
+    }))
+}
+
+impl Contradiction {
+    /// The refusal of a slice that agrees with no record of the run.
+    pub fn of_another_run(&self) -> Error {
+        OTHER_RUN.at(self.place.clone(), self.expected.as_str(), self.found.as_str())
+    }
+}

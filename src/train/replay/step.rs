@@ -1,0 +1,354 @@
+//! What one step gives, in the order in which it comes about, and where two accounts of it part.
+//!
+//! The order is that of execution: routing and loss on the way forward, gradients from the loss back to
+//! the tokens, their common norm, then the update of each tensor. So the first quantity that differs is
+//! the one whose own computation differs, as far as its inputs were logged.
+
+use repro_exact::decimal::format_float;
+use repro_runs::replay::{Divergence, StepReport};
+
+/// The significant digits of numbers that differ in them.
+const DIGITS: usize = 9;
+
+/// What a step gives, or what a log says of it; absent is what was not logged.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Step {
+    /// The cross-entropy before the update.
+    pub loss: Option<f64>,
+    /// The norm of all gradients before clipping.
+    pub norm: Option<f64>,
+    /// The norm of each tensor's gradient before clipping.
+    pub gradients: Option<Vec<f64>>,
+    /// How far each tensor moved in the step.
+    pub updates: Option<Vec<f64>>,
+    /// The norm of each tensor after the step.
+    pub sizes: Option<Vec<f64>>,
+    /// The first four bytes of the digest of each tensor after the step.
+    pub digests: Option<Vec<u32>>,
+    /// How far each tensor moved since the beginning of the slice; of its last step.
+    pub moved: Option<Vec<f64>>,
+    /// Of each layer that routes, the tokens that each expert was chosen for.
+    pub routed: Option<Vec<Vec<u64>>>,
+}
+
+/// One quantity of a step. Tensors and layers are given by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Quantity {
+    /// Where a layer sends its tokens.
+    Routing(usize),
+    /// The loss.
+    Loss,
+    /// The norm of a tensor's gradient.
+    Gradient(usize),
+    /// The norm of all gradients.
+    Norm,
+    /// How far a tensor moves.
+    Update(usize),
+    /// The norm of a tensor.
+    Size(usize),
+    /// The bits of a tensor.
+    Bits(usize),
+    /// How far a tensor moves in the whole slice.
+    Moved(usize),
+}
+
+/// The tensors of a model as they are compared.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// Their names, as the bundle has them, in the order of the log.
+    pub names: Vec<String>,
+    /// Their numbers in the order of the forward pass.
+    pub forward: Vec<usize>,
+    /// The router of each layer that routes.
+    pub routers: Vec<String>,
+}
+
+impl Quantity {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Routing(_) => "routing",
+            Self::Loss => "loss",
+            Self::Gradient(_) => "gradient",
+            Self::Norm => "gradient norm",
+            Self::Update(_) => "update",
+            Self::Size(_) => "size",
+            Self::Bits(_) => "bits",
+            Self::Moved(_) => "update over the slice",
+        }
+    }
+
+    /// The tensor that it is of.
+    pub fn tensor(self, layout: &Layout) -> Option<String> {
+        match self {
+            Self::Routing(layer) => layout.routers.get(layer).cloned(),
+            Self::Loss | Self::Norm => None,
+            Self::Gradient(at)
+            | Self::Update(at)
+            | Self::Size(at)
+            | Self::Bits(at)
+            | Self::Moved(at) => layout.names.get(at).cloned(),
+        }
+    }
+
+    /// It and its tensor.
+    pub fn shown(self, layout: &Layout) -> String {
+        match self.tensor(layout) {
+            Some(tensor) => format!("{} of `{tensor}`", self.word()),
+            None => self.word().to_owned(),
+        }
+    }
+
+    /// Both accounts, with as many digits as it takes to tell them apart.
+    fn printed(self, logged: &Step, made: &Step) -> (String, String) {
+        let of = |step: &Step, digits| self.text(step, digits).unwrap_or_default();
+        let short = (of(logged, Some(DIGITS)), of(made, Some(DIGITS)));
+        if short.0 != short.1 { short } else { (of(logged, None), of(made, None)) }
+    }
+
+    fn text(self, step: &Step, digits: Option<usize>) -> Option<String> {
+        match self {
+            Self::Routing(layer) => Some(format!("{:?}", step.routed.as_ref()?.get(layer)?)),
+            Self::Bits(at) => Some(format!("sha256 {:08x}…", step.digests.as_ref()?.get(at)?)),
+            _ => {
+                let number = self.number(step)?;
+                Some(
+                    digits
+                        .map_or_else(|| number.to_string(), |digits| format_float(number, digits)),
+                )
+            }
+        }
+    }
+
+    fn number(self, step: &Step) -> Option<f64> {
+        let of = |list: &Option<Vec<f64>>, at: usize| list.as_ref()?.get(at).copied();
+        match self {
+            Self::Loss => step.loss,
+            Self::Norm => step.norm,
+            Self::Gradient(at) => of(&step.gradients, at),
+            Self::Update(at) => of(&step.updates, at),
+            Self::Size(at) => of(&step.sizes, at),
+            Self::Moved(at) => of(&step.moved, at),
+            Self::Routing(_) | Self::Bits(_) => None,
+        }
+    }
+
+    /// How far two accounts are apart: tokens for a routing, 0 or 1 for bits, else the difference
+    /// relative to the larger number. None where one of them does not have it, for which NaN stands in
+    /// the first; infinite where the second is no number.
+    pub fn deviation(self, a: &Step, b: &Step) -> Option<f64> {
+        match self {
+            Self::Routing(layer) => {
+                let (a, b) = (a.routed.as_ref()?.get(layer)?, b.routed.as_ref()?.get(layer)?);
+                Some(flips(a, b) as f64)
+            }
+            Self::Bits(at) => {
+                let (a, b) = (a.digests.as_ref()?.get(at)?, b.digests.as_ref()?.get(at)?);
+                Some(if a == b { 0.0 } else { 1.0 })
+            }
+            _ => {
+                let (a, b) = (self.number(a).filter(|a| !a.is_nan())?, self.number(b)?);
+                let apart = (a - b).abs() / a.abs().max(b.abs());
+                Some(if a == b {
+                    0.0
+                } else if apart.is_nan() {
+                    f64::INFINITY
+                } else {
+                    apart
+                })
+            }
+        }
+    }
+}
+
+/// How many tokens were at least routed elsewhere.
+fn flips(a: &[u64], b: &[u64]) -> u64 {
+    if a.len() != b.len() {
+        return u64::MAX;
+    }
+    // What one expert loses another gains.
+    std::iter::zip(a, b).map(|(a, b)| a.abs_diff(*b)).sum::<u64>().div_ceil(2)
+}
+
+impl Step {
+    /// Whether it says something of a tensor, beside its gradient.
+    pub fn tells_of(&self, tensor: usize) -> bool {
+        let numbers = [Quantity::Update(tensor), Quantity::Size(tensor), Quantity::Moved(tensor)];
+        let number =
+            |quantity: Quantity| quantity.number(self).is_some_and(|number| !number.is_nan());
+        let digest = self.digests.as_ref().is_some_and(|digests| tensor < digests.len());
+        digest || numbers.into_iter().any(number)
+    }
+
+    /// The loss and norm of step `number` as logged here and as they came out.
+    pub fn report(&self, number: u64, made: &Self) -> StepReport {
+        let routes = |made: &Self| made.routed.as_ref().is_some_and(|layers| !layers.is_empty());
+        StepReport {
+            step: number,
+            logged: self.loss,
+            replayed: made.loss.unwrap_or(f64::NAN),
+            logged_norm: self.norm,
+            replayed_norm: made.norm.unwrap_or(f64::NAN),
+            flips: self.flips(made).filter(|_| routes(made)),
+        }
+    }
+
+    /// How many tokens were at least routed elsewhere, over all layers; none where one has no routing.
+    pub fn flips(&self, other: &Self) -> Option<u64> {
+        let (ours, theirs) = (self.routed.as_ref()?, other.routed.as_ref()?);
+        Some(std::iter::zip(ours, theirs).map(|(a, b)| flips(a, b)).sum())
+    }
+}
+
+impl Layout {
+    /// The quantities that a log may have of a step, in the order of execution.
+    pub fn quantities(&self) -> Vec<Quantity> {
+        let routing = (0..self.routers.len()).map(Quantity::Routing);
+        let gradients = self.forward.iter().rev().map(|at| Quantity::Gradient(*at));
+        let updates = self.forward.iter().flat_map(|at| {
+            [Quantity::Update(*at), Quantity::Size(*at), Quantity::Bits(*at), Quantity::Moved(*at)]
+        });
+        let loss = std::iter::once(Quantity::Loss);
+        routing.chain(loss).chain(gradients).chain([Quantity::Norm]).chain(updates).collect()
+    }
+
+    /// Where the account of step `number` (as records count) that came out parts from the logged one: the
+    /// first quantity beyond its tolerance. `first` says that the slice begins with this step.
+    pub fn divergence(
+        &self,
+        (number, first): (u64, bool),
+        logged: &Step,
+        made: &Step,
+        tolerance: impl Fn(Quantity) -> f64,
+    ) -> Option<Divergence> {
+        let beyond = |quantity: &Quantity| {
+            quantity.deviation(logged, made).is_some_and(|apart| apart > tolerance(*quantity))
+        };
+        let quantity = self.quantities().into_iter().find(beyond)?;
+        let difference = match quantity {
+            Quantity::Routing(_) | Quantity::Bits(_) => None,
+            _ => quantity.deviation(logged, made).map(|apart| (apart, tolerance(quantity))),
+        };
+        let (logged_text, replayed) = quantity.printed(logged, made);
+        Some(Divergence {
+            step: number,
+            what: quantity.word(),
+            tensor: quantity.tensor(self),
+            logged: logged_text,
+            replayed,
+            difference,
+            inputs_matched: self.inputs(quantity, first, logged),
+            hint: hint(quantity, first).to_owned(),
+        })
+    }
+
+    /// Whether what goes into a quantity was logged, and so is known to have matched.
+    fn inputs(&self, quantity: Quantity, first: bool, logged: &Step) -> Option<bool> {
+        // Before the first step there is the start itself; later, what the step before left.
+        let weights = first || logged.digests.is_some() || logged.sizes.is_some();
+        let forward = logged.loss.is_some();
+        let known = match quantity {
+            Quantity::Routing(_) | Quantity::Loss => weights,
+            Quantity::Gradient(_) => weights && forward,
+            Quantity::Norm | Quantity::Update(_) | Quantity::Size(_) | Quantity::Bits(_) => {
+                weights && forward && logged.gradients.is_some()
+            }
+            Quantity::Moved(_) => logged.updates.is_some() || logged.digests.is_some(),
+        };
+        known.then_some(true)
+    }
+}
+
+/// Where to look when a quantity is the first that differs.
+fn hint(quantity: Quantity, first: bool) -> &'static str {
+    match quantity {
+        Quantity::Routing(_) | Quantity::Loss if first => {
+            "the step was made on another batch or from other weights than the slice holds, or by another model"
+        }
+        Quantity::Routing(_) | Quantity::Loss => {
+            "the step was made on another batch than the slice holds, or what its routing and loss are computed \
+             from changed between the steps"
+        }
+        Quantity::Gradient(_) => {
+            "the loss matches, and so do the gradients nearer to it: look at what adds to the loss (coefficients of \
+             routers) and at the backward pass into this tensor"
+        }
+        Quantity::Norm => {
+            "each tensor's gradient matches: the norm was taken over other tensors, or after clipping"
+        }
+        Quantity::Update(_) | Quantity::Bits(_) | Quantity::Size(_) => {
+            "the gradients match: look at the optimizer (learning rate, weight decay, betas, step count, moments)"
+        }
+        Quantity::Moved(_) => {
+            "each step's update matches: the sum over the slice was written from something else"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout() -> Layout {
+        let names = ["head", "tokens", "router"].map(str::to_owned).to_vec();
+        Layout { names, forward: vec![1, 2, 0], routers: vec!["router".to_owned()] }
+    }
+
+    fn step() -> Step {
+        Step {
+            loss: Some(2.0),
+            norm: Some(1.0),
+            gradients: Some(vec![0.5, 0.25, 0.125]),
+            updates: Some(vec![0.1, 0.2, 0.3]),
+            routed: Some(vec![vec![5, 3, 8]]),
+            ..Step::default()
+        }
+    }
+
+    #[test]
+    fn the_first_quantity_in_the_order_of_execution_is_named() {
+        let (layout, logged) = (layout(), step());
+        let exact = |_| 0.0;
+        assert_eq!(layout.divergence((1, true), &logged, &step(), exact), None);
+        let mut made = step();
+        made.updates = Some(vec![0.1, 0.2, 0.4]);
+        let found = layout.divergence((1, true), &logged, &made, exact).unwrap();
+        assert_eq!((found.what, found.tensor.as_deref()), ("update", Some("router")));
+        assert_eq!(found.inputs_matched, Some(true));
+        // Gradients run from the loss to the tokens: the head comes first.
+        made.gradients = Some(vec![0.6, 0.3, 0.125]);
+        let found = layout.divergence((1, true), &logged, &made, exact).unwrap();
+        assert_eq!((found.what, found.tensor.as_deref()), ("gradient", Some("head")));
+        made.loss = Some(2.5);
+        assert_eq!(layout.divergence((1, true), &logged, &made, exact).unwrap().what, "loss");
+        made.routed = Some(vec![vec![6, 2, 8]]);
+        let found = layout.divergence((7, false), &logged, &made, exact).unwrap();
+        assert_eq!((found.what, found.step, &*found.logged), ("routing", 7, "[5, 3, 8]"));
+        assert_eq!(found.inputs_matched, None, "no log of the weights that the step began with");
+    }
+
+    #[test]
+    fn deviations_are_relative_and_no_number_is_far_from_all() {
+        let mut made = step();
+        made.loss = Some(2.5);
+        assert_eq!(Quantity::Loss.deviation(&step(), &made), Some(0.2));
+        made.loss = Some(f64::NAN);
+        assert_eq!(Quantity::Loss.deviation(&step(), &made), Some(f64::INFINITY));
+        made.loss = None;
+        assert_eq!(Quantity::Loss.deviation(&step(), &made), None);
+        made.routed = Some(vec![vec![6, 2, 8]]);
+        assert_eq!(step().flips(&made), Some(1));
+        assert_eq!(Quantity::Routing(0).deviation(&step(), &made), Some(1.0));
+        made.gradients = Some(vec![0.0; 3]);
+        assert_eq!(Quantity::Gradient(1).deviation(&made, &made.clone()), Some(0.0));
+    }
+
+    #[test]
+    fn what_was_not_logged_is_not_compared() {
+        let logged = Step { loss: Some(2.0), ..Step::default() };
+        let mut made = step();
+        made.updates = None;
+        made.norm = Some(9.0);
+        assert_eq!(layout().divergence((1, true), &logged, &made, |_| 0.0), None);
+    }
+}
