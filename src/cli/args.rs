@@ -80,6 +80,10 @@ pub enum Command {
     #[cfg(feature = "train")]
     #[command(after_help = help::REPLAY)]
     Replay(Replay),
+    /// Show what can compute here, and whether its bits are those of `portable-f32/1`
+    #[cfg(feature = "train")]
+    #[command(after_help = help::DEVICES)]
+    Devices,
     /// Measure how far rounding moves those steps: the tolerance of `replay`
     #[cfg(feature = "train")]
     #[command(after_help = help::CALIBRATE)]

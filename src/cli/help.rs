@@ -39,6 +39,15 @@ pub const CALIBRATE: &str = "\
 The slice is executed from start weights moved by one unit in the last place, at least eight times, and in float64.
 Eight times the largest spread is what `repro replay` allows. The numbers are the same on every machine.";
 
+/// Under the options of `repro devices`.
+#[cfg(feature = "train")]
+pub const DEVICES: &str = "\
+Every operation of training, forward and backward, and three short training runs are computed for fixed inputs with
+each instruction set. Their bits are compared with digests that are part of the program. Bitwise replay is possible
+only where all of them are equal.
+
+Exit status: 0 where all bits are equal, 4 where some differ, 2 for bad usage.";
+
 /// Under the options of `repro train`.
 #[cfg(feature = "train")]
 pub const TRAIN: &str = "\

@@ -6,6 +6,8 @@ mod args;
 mod core;
 mod core_bootstrap;
 mod coverage;
+#[cfg(feature = "train")]
+mod devices;
 mod diff;
 mod exit;
 mod help;
@@ -44,6 +46,11 @@ codes! {
 /// What a command comes to: a status, or inputs that could not be used.
 type Answer = Result<ExitStatus, Vec<Error>>;
 
+/// Threads where the arguments name no number: one for each core of this machine.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Runs the program on the process's own arguments.
 pub fn run() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -74,6 +81,8 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Params(own) => params::run(own, output),
         Command::Diff(own) => diff::run(own, output),
         Command::Stats(own) => stats::run(own, output),
+        #[cfg(feature = "train")]
+        Command::Devices => devices::run(output),
         #[cfg(feature = "train")]
         Command::Train(own) => train::run(own, output),
         #[cfg(feature = "train")]

@@ -17,8 +17,7 @@ use repro_signature::PublicKey;
 
 /// Runs the command.
 pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
-    let threads =
-        own.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = own.threads.unwrap_or_else(super::cores);
     if own.replay != Replays::None && (own.locked || own.write_lock) {
         let expected =
             "no `--replay` beside `--locked` or `--write-lock`: recorded verdicts execute nothing";

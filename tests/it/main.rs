@@ -12,6 +12,8 @@ mod equal_resource;
 #[cfg(feature = "train")]
 mod evaluation;
 mod fuzz;
+#[cfg(feature = "train")]
+mod golden;
 mod import;
 #[cfg(all(feature = "train", unix))]
 mod kills;
@@ -32,5 +34,7 @@ mod statistics;
 mod stats;
 #[cfg(feature = "train")]
 mod train;
+#[cfg(feature = "train")]
+mod twin;
 
 use fuzz::targets::sealed;

@@ -162,7 +162,7 @@ fn the_fixtures_are_those_that_were_made() {
 #[test]
 fn our_runs_come_out_again_on_any_threads_and_instructions() {
     let (_folder, bundle) = honest(OURS);
-    // Each set of instructions and each number of threads, but not each with each: `tests/golden` and the tests
+    // Each set of instructions and each number of threads, but not each with each: `golden.rs` and the tests
     // of the arithmetic hold all their pairs against one another, and a replay adds nothing to them but steps.
     let sets = Isa::available();
     for (isa, threads) in sets.iter().copied().cycle().zip(1..=sets.len().max(4)) {

@@ -71,7 +71,6 @@ fn options(format: Format, own: &args::Import) -> Result<Options, Error> {
             BAD_USAGE.at(Location::file("--target"), "a number", format!("`{text}`"))
         })
     });
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Options {
         group: own.group.clone(),
         target: target.transpose()?,
@@ -79,7 +78,7 @@ fn options(format: Format, own: &args::Import) -> Result<Options, Error> {
         reference: own.rcp.as_deref().map(Reference::load).transpose()?,
         scaling: own.scaling.as_deref().map(Scaling::load).transpose()?,
         hashed: false,
-        threads: own.threads.unwrap_or_else(cores).max(1),
+        threads: own.threads.unwrap_or_else(super::cores).max(1),
     })
 }
 

@@ -102,8 +102,7 @@ pub fn device(name: Option<&str>, output: &Output) -> Result<Option<ExitStatus>,
 
 /// The instructions and threads asked for, or all of this machine.
 pub fn machine(own: &args::OnMachine) -> Result<Machine, Error> {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = own.threads.unwrap_or_else(cores).max(1);
+    let threads = own.threads.unwrap_or_else(super::cores).max(1);
     Ok(Machine { isa: instructions(own.instructions.as_deref())?, threads })
 }
 

@@ -1,6 +1,6 @@
 //! `repro train`: the runs of a study become receipt bundles.
 
-mod provenance;
+pub(super) mod provenance;
 mod watching;
 
 use std::path::Path;
@@ -73,7 +73,7 @@ pub fn run(own: &args::Train, output: &Output) -> Answer {
 
 /// Runs side by side, and threads of each: single threads use cores best.
 fn sharing(own: &args::Train, runs: usize) -> (usize, usize) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = super::cores();
     let jobs = own.jobs.unwrap_or_else(|| cores.div_ceil(own.threads.unwrap_or(1).max(1)));
     let jobs = jobs.clamp(1, runs.max(1));
     (jobs, own.threads.unwrap_or(cores / jobs).max(1))

@@ -3,8 +3,8 @@
 //! print them again:
 //!
 //! ```sh
-//! TWIN_INPUT=target/twin cargo test --test golden -- --ignored write_what_the_twin_reads
-//! scripts/reference/torch_twin.py target/twin/dense > tests/golden/torch-dense.jsonl   # and so on
+//! TWIN_INPUT=target/twin cargo test --test it -- --ignored write_what_the_twin_reads
+//! scripts/reference/torch_twin.py target/twin/dense > tests/corpus/golden/torch-dense.jsonl   # and so on
 //! ```
 
 use std::path::PathBuf;
@@ -47,13 +47,13 @@ fn agrees(model: &str, twin: &str, tolerance: f64, steps: usize) {
 
 #[test]
 fn dense_losses_are_those_of_pytorch() {
-    agrees(DENSE, include_str!("torch-dense.jsonl"), 1e-5, 20);
+    agrees(DENSE, include_str!("../corpus/golden/torch-dense.jsonl"), 1e-5, 20);
 }
 
 #[test]
 fn sparse_losses_are_those_of_pytorch() {
-    agrees(MIXTURE, include_str!("torch-mixture.jsonl"), 1e-4, 20);
-    agrees(BALANCED, include_str!("torch-balanced.jsonl"), 1e-4, 20);
+    agrees(MIXTURE, include_str!("../corpus/golden/torch-mixture.jsonl"), 1e-4, 20);
+    agrees(BALANCED, include_str!("../corpus/golden/torch-balanced.jsonl"), 1e-4, 20);
 }
 
 #[test]
