@@ -74,7 +74,12 @@ pub fn run() -> ExitCode {
 fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
     match &arguments.command {
-        Command::Verify(own) => verify::run(&root(common)?, own, output),
+        Command::Verify(own) => {
+            let alone = common.root.is_none() && verify::is_of_bundles_alone(own);
+            let root = root(common);
+            let root = if alone { root.or_else(|_| Ok(PathBuf::from("."))) } else { root };
+            verify::run(&root?, own, output)
+        }
         Command::Core(own) => core::run(own, output),
         Command::Coverage(own) => coverage::run(&root(common)?, own, output),
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),

@@ -15,6 +15,11 @@ use repro_receipt::source::{Document, Error, Location, Source};
 use repro_report::outcome::{ExitStatus, Method, Origin, Report};
 use repro_signature::PublicKey;
 
+/// Whether only bundles are to be checked, which can lie outside of any project.
+pub fn is_of_bundles_alone(own: &Verify) -> bool {
+    !own.bundles.is_empty() && own.post.is_empty() && !own.locked && !own.write_lock
+}
+
 /// Runs the command.
 pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
     let threads = own.threads.unwrap_or_else(super::cores);

@@ -75,6 +75,20 @@ fn write_post(root: &Path, key: Option<&str>) {
 }
 
 #[test]
+fn a_bundle_alone_needs_no_project() {
+    let project = project();
+    let bundles = project.path().join("receipts");
+    std::fs::remove_dir_all(project.path().join("repro")).unwrap();
+    let (status, report) = verified(&bundles, &[BUNDLE]);
+    assert_eq!((status, refused(&report).len()), (0, 0));
+    for asked in [&["verify", BUNDLE, "--locked"][..], &["verify", BUNDLE, "--root", "."]] {
+        let output = repro(&bundles, asked);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("cli::no-root"), "{output:?}");
+    }
+}
+
+#[test]
 fn a_signature_counts_for_the_caller_whose_key_it_is() {
     let temporary = project();
     let root = temporary.path();

@@ -7,6 +7,8 @@
 //! time of the last change (`ctime`) is the system's own: programs cannot set it. So a file is remembered only
 //! where that time is kept by this machine ([`Folder::keeps_times`]) and lay some seconds back when the program
 //! began: what is written in the same instant as it is read has no other time afterwards.
+//!
+//! What a user loses without it is measured in `tests/docs/hashing.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
