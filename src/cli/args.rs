@@ -59,7 +59,7 @@ pub enum Command {
     /// Check posts, or bundles on their own (the main job)
     #[command(after_help = exit::TABLE)]
     Verify(Verify),
-    /// Recompute CORE from a per-task table and say which baselines it uses
+    /// Recompute CORE from a per-task table and find the baselines it uses
     Core(Core),
     /// List every number in a post's text with the claims that check it
     Coverage(Coverage),
@@ -76,7 +76,7 @@ pub enum Command {
     #[cfg(feature = "train")]
     #[command(after_help = help::TRAIN)]
     Train(Train),
-    /// Run some training steps of a bundle again and say where they differ
+    /// Run some training steps of a bundle again and show where they differ
     #[cfg(feature = "train")]
     #[command(after_help = help::REPLAY)]
     Replay(Replay),
@@ -123,7 +123,7 @@ pub struct Verify {
     /// The weakest method that counts as verified
     #[arg(long, value_enum, value_name = "METHOD")]
     pub min_method: Option<MinMethod>,
-    /// Public key (PEM) that must have signed each bundle; may be repeated: one of them is enough
+    /// Public key (PEM) that must have signed each bundle; if repeated, any one of them
     #[arg(long, value_name = "PEM")]
     pub pubkey: Vec<PathBuf>,
     /// Which slices to run again: none, those that fit into the budget, or all that claims and bundles
@@ -257,7 +257,7 @@ pub enum HorizonName {
     #[value(name = "equal_tokens")]
     EqualTokens,
     Steps,
-    /// Equal compute at 6 P_active FLOP a token; the coefficient is the FLOP
+    /// Equal compute at 6 P_active FLOP per token; the coefficient is the FLOP
     #[value(name = "iso_flop")]
     IsoFlop,
     /// Equal compute and equal data: the first model sees the coefficient's tokens once, others repeat them
@@ -278,7 +278,7 @@ pub enum Rounding {
 /// What `repro stats --help` ends with.
 const STATS_NOTE: &str = "\
 FILE is JSON, `{\"a\": [1.65, 1.66], \"b\": [1.57, 1.58]}`, JSON lines, or CSV with a header; a shorter
-column of a CSV ends in empty cells. Differences are a - b; pairs are the values at equal places.
+column of a CSV ends in empty cells. Differences are a - b; pairs are the values at the same position.
 
 A number that cannot be computed is refused with the reason. One that can be computed but decides
 nothing is marked, in JSON by `\"evidence\": false`. Exit codes: 0, or 2 for numbers that cannot be read.";
@@ -297,16 +297,16 @@ pub struct Stats {
     /// Column of the file to use as a, and if repeated, as b [default: columns `a` and `b`]
     #[arg(long, value_name = "NAME", requires = "file")]
     pub column: Vec<String>,
-    /// Mean, standard deviation (divisor n - 1) and n of a list whose values are not known
+    /// Mean, standard deviation (divisor n - 1) and n of a list whose values are unknown
     #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true)]
     pub summary_a: Option<String>,
     /// The same for the second list
     #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true)]
     pub summary_b: Option<String>,
-    /// Null value for a one-sample test of a [default: 0, where there is no b]
+    /// Null value for a one-sample test of a [default: 0, if there is no b]
     #[arg(long, value_name = "X", allow_hyphen_values = true)]
     pub target: Option<String>,
-    /// Tests whether the mean, or the difference, lies inside a margin (TOST)
+    /// Test whether the mean, or the difference, lies inside a margin (TOST)
     #[arg(long, value_name = "LOW..HIGH", allow_hyphen_values = true)]
     pub margin: Option<String>,
     /// Successes and trials of one proportion, or of two that are compared
@@ -318,7 +318,7 @@ pub struct Stats {
     /// P-values of one family, adjusted by Holm's rule
     #[arg(long, value_name = "P,P,...", allow_hyphen_values = true)]
     pub p_values: Option<String>,
-    /// A file with a column of runs for each task: their interquartile mean
+    /// A file with one column of runs per task, for their interquartile mean
     #[arg(long, value_name = "FILE")]
     pub scores: Option<PathBuf>,
     /// The level of every interval; tests are at 1 - level
@@ -330,7 +330,7 @@ pub struct Stats {
     /// The seed of every draw
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// How many resamples to draw where they are not enumerated
+    /// How many resamples to draw if they are not enumerated
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub resamples: usize,
 }
@@ -340,7 +340,7 @@ pub struct Stats {
 pub struct Train {
     /// The study file, `repro/studies/<id>.toml`
     pub study: PathBuf,
-    /// The folder for the bundles, one for each run
+    /// The folder for the bundles, one per run
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     pub out: Option<PathBuf>,
     /// Only runs whose name matches (`*` matches any text); may be repeated
@@ -404,13 +404,13 @@ pub struct Calibrate {
 
 #[derive(Debug, Args)]
 pub struct Import {
-    /// What the logs are
+    /// Format of the logs
     #[arg(value_enum)]
     pub logs: Logs,
-    /// Logs, and folders of logs; those of one folder are a group
+    /// Logs, or folders of logs; the logs of one folder form a group
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// The folder for the bundles, one for each run
+    /// The folder for the bundles, one per run
     #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
     pub out: Option<PathBuf>,
     /// Read and report without writing
@@ -425,14 +425,14 @@ pub struct Import {
     /// Test whether the mean final validation loss of each group is below this value
     #[arg(long, value_name = "LOSS", allow_negative_numbers = true)]
     pub target: Option<String>,
-    /// What columns mean, our name first: `loss=val_loss,step=iter`; a `loss` that is a validation loss
-    /// by its name is one; jsonl and csv
+    /// Meaning of columns, our name first: `loss=val_loss,step=iter`; a `loss` whose name says
+    /// validation loss is one; only jsonl and csv
     #[arg(long, value_name = "OURS=THEIRS")]
     pub map: Vec<String>,
-    /// Reference convergence points of the benchmark; mlperf
+    /// Reference convergence points of the benchmark; only mlperf
     #[arg(long, value_name = "FILE")]
     pub rcp: Option<PathBuf>,
-    /// A `scaling.json` to use instead of the one beside the logs; mlperf
+    /// A `scaling.json` to use instead of the one next to the logs; only mlperf
     #[arg(long, value_name = "FILE")]
     pub scaling: Option<PathBuf>,
     /// Logs to read in parallel [default: all cores]
@@ -446,7 +446,7 @@ pub enum Logs {
     Speedrun,
     /// MLPerf Training results, lines with `:::MLLOG`
     Mlperf,
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// A table whose first row names the columns
     Csv,

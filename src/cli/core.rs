@@ -225,7 +225,7 @@ impl<'a> Score<'a> {
     fn text(&self, width: usize) -> String {
         let reading = self.reading;
         let mut text = format!("{}\n", visible(self.document.source.name()));
-        let unit = if self.declared { "declared" } else { "found by range" };
+        let unit = if self.declared { "declared" } else { "inferred from the range" };
         let counted = self.scores.of_set(self.set).count();
         let over = match self.set {
             TaskSet::Core => "the 22 tasks of CORE".to_owned(),
@@ -251,7 +251,7 @@ impl<'a> Score<'a> {
             if difference.excludes_zero() == Some(false) {
                 say(
                     "",
-                    "the interval holds zero: these tasks do not tell the two apart".to_owned(),
+                    "the interval contains zero: these tasks do not separate the two".to_owned(),
                 );
             }
         }
@@ -276,7 +276,7 @@ impl<'a> Score<'a> {
     /// One line for each task that counts.
     fn table(&self, width: usize) -> String {
         let has_column = self.reading.column.is_some();
-        let mut headings = vec!["accuracy", "baseline", "centred"];
+        let mut headings = vec!["accuracy", "baseline", "centered"];
         if has_column {
             headings.push("stated");
         }
@@ -307,7 +307,7 @@ impl<'a> Score<'a> {
         };
         if let Some(column) = &reading.column {
             let follows = column.follows();
-            table.row("centred column", vec![format!("{} cells", column.cells), names(&follows)]);
+            table.row("centered column", vec![format!("{} cells", column.cells), names(&follows)]);
         }
         for followed in &reading.stated {
             let mean = match followed.stated.measure {

@@ -12,7 +12,7 @@ use repro_stats::bootstrap::Resampled;
 pub fn settings(own: &args::Core) -> Result<Settings, Error> {
     if !(own.level > 0.0 && own.level < 1.0) {
         let found = own.level.to_string();
-        return Err(BAD_USAGE.at(Location::file("--level"), "a share between 0 and 1", found));
+        return Err(BAD_USAGE.at(Location::file("--level"), "a fraction between 0 and 1", found));
     }
     Ok(Settings { level: own.level, resamples: own.resamples, seed: own.seed })
 }

@@ -65,7 +65,7 @@ pub fn run(root: &Path, own: &args::Coverage, output: &Output) -> Answer {
 fn render(found: &Coverage, verbose: bool) -> String {
     let (bound, excused, unbound) = found.counts();
     let mut text = format!(
-        "{}  {} of {}: {bound} numbers bound to a claim · {excused} with a reason why not · {unbound} unbound\n",
+        "{}  {} of {}: {bound} numbers bound to a claim · {excused} left out with a reason · {unbound} unbound\n",
         found.post, found.source, found.file
     );
     // Writing to a string cannot fail.
@@ -74,7 +74,7 @@ fn render(found: &Coverage, verbose: bool) -> String {
             writeln!(text, "  unbound    {:>4}:{:<5} {}", number.line, number.column, number.text);
     }
     for misplaced in &found.misplaced {
-        let _ = writeln!(text, "  not there  {misplaced}: its quote or place is not in the text");
+        let _ = writeln!(text, "  not found  {misplaced}: its quote or place is not in the text");
     }
     for number in found.numbers.iter().filter(|number| !number.is_unbound()) {
         let by = match &number.reason {

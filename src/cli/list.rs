@@ -30,12 +30,13 @@ It is consistency, not honesty. Neither digests nor recomputation show
   - that these are all the runs that were made, or that the runs shown were not picked;
   - that the arms of a comparison were tuned with equal care;
   - that the training text excludes the validation text;
-  - what happened between the steps, files and documents that were looked at, or that a checkpoint from
-    which steps are executed again came from the steps before it.
-How strong a verdict is, its assurance says. Origin: transcribed (typed from a publication) < emitted (in an intact
-bundle of a trainer or importer) < signed. Method: compared (two statements of one fact) < recomputed (derived
-again from raw evidence) < replayed (produced again by re-execution). The weakest input decides.
-\"Inconclusive\" means that the evidence is there and cannot decide, \"unchecked\" that it is missing.
+  - what happened between the steps, files and documents that were checked, or that a checkpoint from which
+    steps are replayed came from the steps before it.
+The assurance says how strong a verdict is. Origin: transcribed (typed from a publication) < emitted (in an
+intact bundle of a trainer or importer) < signed. Method: compared (two statements of one fact) < recomputed
+(derived again from raw evidence) < replayed (produced again by re-execution). The weakest input decides.
+\"Inconclusive\" means that there is evidence and it does not decide; \"unchecked\" that evidence is missing or
+the check was not run.
 ";
 
 /// How the claims of a post file write the values that they depend on.
@@ -45,19 +46,19 @@ A value of a claim is a term:
   { bundle = \"B\", file = \"F\", pointer = \"/P\" }     a number in a file of a bundle
   { formula = \"NAME\", inputs = { ... } }           a formula over terms; `repro list formulas` names them
   { model = { bundle = \"B\", file = \"F\" }, parameters = \"total\" }
-                                                   a parameter count of the model of a config, or \"active\";
-                                                   `convention` names another way of counting
+                                                   a parameter count from a config, or \"active\";
+                                                   `convention` selects another way of counting
   { timestamp = { ... } }                          a moment, in seconds
-`bundle` may be left out where the post has a `default_bundle`. A term may carry a `label`, and a number its
-`nature`: \"exact\" where it is no rounded print, \"measured\" where it is one.
+`bundle` may be left out if the post has a `default_bundle`. A term may have a `label`, and a number a
+`precision`: \"exact\" if it is not rounded, \"measured\" if it is.
 
 A list of values is
   [TERM, ...]                                      terms one by one
   { bundles = \"run-s{1..6}\", file = \"F\", pointer = \"/P\" }
                                                    the same place in run-s1, run-s2 to run-s6
   { bundle = \"B\", file = \"F\", list = \"/P\" }        the numbers of a list
-  { bundle = \"B\", file = \"F\", column = \"C\" }       a column of records, labelled by the column `by`
-  { mean_of = [LIST, ...] }                        means place by place
+  { bundle = \"B\", file = \"F\", column = \"C\" }       a column of records, labeled by the column `by`
+  { mean_of = [LIST, ...] }                        means position by position
   { mean_of = { bundles = \"run-s{1..6}\", file = \"F\", list = \"/P\" } }
 
 A group of runs, such as `a` and `b` of a gap, is { label, values }; { label, mean, spread, n, reading } or
@@ -71,18 +72,18 @@ A slice is a stretch of training that others can execute again. After `k` steps 
   tokens                      U32 [steps, batch, length + 1]   what each step reads: inputs and the next token
   logged.loss                 F32 [steps]                      cross-entropy of the batch before the update
   logged.grad_norm            F32 [steps]                      norm of all gradients before clipping
-  logged.tensor_grad_norm     F32 [steps, tensors]             of each tensor; 0 where a rule moves it
+  logged.tensor_grad_norm     F32 [steps, tensors]             of each tensor; 0 if a rule updates it
   logged.tensor_update_norm   F32 [steps, tensors]             how far each step moves each tensor
   logged.tensor_norm          F32 [steps, tensors]             the norm of each tensor after the step
   logged.tensor_sha256        U32 [steps, tensors]             portable arithmetic: the first four bytes of each
                                                                tensor's digest after the step
-  logged.routed               U32 [steps, layers, experts]     tokens that each expert was chosen for
-and beside it `slice-<k>.tensors.jsonl`, a line for each tensor in that order: {\"name\", \"sha256_after\",
-\"update_norm\"}, the norm over the whole slice. Tokens and losses are required; what else is left out cannot show
-a fault. A slice starts from `data/checkpoints/step-<k>.safetensors`: weights by the names of Llama or Mixtral, and
-the moments of AdamW, `optimizer.m.<name>` and `optimizer.v.<name>`, which may be left out at k = 0. Runs in
-portable-f32/1 start from their seed at k = 0. The receipt lists `slices` and `checkpoints`.
-`scripts/python/repro_receipts.py` writes all of it; `scripts/reference/torch_trainer.py` is an example.
+  logged.routed               U32 [steps, layers, experts]     tokens routed to each expert
+and next to it `slice-<k>.tensors.jsonl`, one line per tensor in the same order: {\"name\", \"sha256_after\",
+\"update_norm\"}, the norm over the whole slice. Tokens and losses are required; fields that are left out
+cannot show a fault. A slice starts from `data/checkpoints/step-<k>.safetensors`: weights with the names of
+Llama or Mixtral, and the AdamW moments, `optimizer.m.<name>` and `optimizer.v.<name>`, which may be left out
+at k = 0. Runs in portable-f32/1 start from their seed at k = 0. The receipt lists `slices` and `checkpoints`.
+`scripts/python/repro_receipts.py` writes all of this; `scripts/reference/torch_trainer.py` is an example.
 ";
 
 /// Prints a list.
@@ -160,7 +161,7 @@ pub fn explain(own: &Explain, output: &Output) -> Answer {
 
 fn explain_kind(kind: &claims::ClaimKind) -> String {
     let mut text = format!(
-        "{}: {}\n\n{}\n\nFields, beside those of every claim:\n",
+        "{}: {}\n\n{}\n\nFields, in addition to those of every claim:\n",
         kind.id,
         kind.summary,
         wrapped(kind.explain)

@@ -36,11 +36,11 @@ use repro_receipt::source::{Error, Location, codes};
 use repro_report::outcome::ExitStatus;
 
 codes! {
-    NO_ROOT = "cli::no-root", "no project was found", "run it inside a project, a folder that holds `repro/`, or name one with `--root`";
-    BAD_USAGE = "cli::bad-usage", "the arguments do not go together", "see `repro help`";
-    BAD_NUMBER = "cli::bad-number", "an argument is not the number that is needed", "`repro stats --help` says what each option takes";
-    CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check the folder, its rights and the space left";
-    UNKNOWN_CODE = "cli::unknown-code", "there is nothing of this name to explain", "`repro list codes`, `kinds` and `formulas` name what there is";
+    NO_ROOT = "cli::no-root", "no project found", "run inside a project, a folder that holds `repro/`, or pass `--root`";
+    BAD_USAGE = "cli::bad-usage", "the arguments are invalid or do not go together", "see `repro help`";
+    BAD_NUMBER = "cli::bad-number", "an argument is not a valid number", "see `repro stats --help` for what each option takes";
+    CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check the folder, its permissions and the free space";
+    UNKNOWN_CODE = "cli::unknown-code", "nothing with this name can be explained", "names are listed by `repro list codes`, `kinds` and `formulas`";
 }
 
 /// What a command comes to: a status, or inputs that could not be used.

@@ -14,7 +14,7 @@ pub fn keygen(own: &args::Keygen, output: &Output) -> Answer {
     public.push(".pub");
     let key = PrivateKey::generate().map_err(|error| vec![error])?;
     signature::write_pair(&key, &own.out, public.as_ref()).map_err(|error| vec![error])?;
-    output.say(&format!("the private key is in {}: keep it to yourself", own.out.display()));
+    output.say(&format!("the private key is in {}: keep it secret", own.out.display()));
     output.print(&format!("{}\n{}", key.public().id().prefixed(), key.public().pem()));
     Ok(ExitStatus::Verified)
 }

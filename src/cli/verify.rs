@@ -25,7 +25,7 @@ pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
     let threads = own.threads.unwrap_or_else(super::cores);
     if own.replay != Replays::None && (own.locked || own.write_lock) {
         let expected =
-            "no `--replay` beside `--locked` or `--write-lock`: recorded verdicts execute nothing";
+            "no `--replay` with `--locked` or `--write-lock`: recorded verdicts do not use replay";
         return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "both")]);
     }
     let ids = posts(root, own)?;

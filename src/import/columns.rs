@@ -79,7 +79,7 @@ impl Mapping {
                 pairs.iter().find(|(one, other)| one == ours || other == theirs)
             {
                 let expected = "each name once";
-                return Err(BAD_MAP.at(place(), expected, format!("`{pair}` beside `{taken}`")));
+                return Err(BAD_MAP.at(place(), expected, format!("`{pair}` and `{taken}`")));
             }
             pairs.push((ours.to_owned(), theirs.to_owned()));
         }
@@ -252,8 +252,7 @@ impl Table {
         let mut rows = self.training.iter().chain(&self.evaluations);
         if !rows.any(|row| row.cells.iter().any(|(column, _)| !matches!(column, Column::Other(_))))
         {
-            let error =
-                NO_VALUES.at(place(), "columns that are known, or mapped", listed(&self.names));
+            let error = NO_VALUES.at(place(), "known or mapped columns", listed(&self.names));
             let maps: Vec<_> = self
                 .names
                 .iter()
@@ -289,7 +288,7 @@ impl Table {
         }
         let found = shown.join(", ");
         (!names.is_empty())
-            .then(|| UNMAPPED.at(Location::file(file), "columns that are known, or mapped", found))
+            .then(|| UNMAPPED.at(Location::file(file), "known or mapped columns", found))
     }
 }
 
@@ -322,7 +321,7 @@ fn whole(cell: Node<'_>, number: &Printed) -> Result<u64, Error> {
     let fits = text.len() <= 15 && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| fits).ok_or_else(|| {
         let found = format!("`{}`", number.text());
-        NOT_A_NUMBER.at(cell.place(), "a whole number from 0 up", found)
+        NOT_A_NUMBER.at(cell.place(), "a non-negative integer", found)
     })
 }
 
@@ -335,7 +334,7 @@ fn add(rows: &mut Vec<Row>, row: Row, hasher: &mut Hasher, node: Node<'_>) -> Re
     hasher.update(b"\n");
     match rows.last_mut() {
         Some(last) if row.step < last.step => {
-            let expected = format!("a step from {} up", last.step);
+            let expected = format!("a step of at least {}", last.step);
             Err(STEPS_GO_BACK.at(node.place(), expected, row.step.to_string()))
         }
         Some(last) if row.step == last.step => {

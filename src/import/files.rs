@@ -130,7 +130,7 @@ impl Walk {
             } else if about.is_dir() && depth < DEPTH_CAP {
                 self.folder(&path, depth + 1);
             } else if !about.is_file() {
-                self.skip(&path, "something that is no plain file");
+                self.skip(&path, "not a plain file");
             } else if self.format.is_log(&path) {
                 self.log(&path);
             } else if self.format != Format::Mlperf || !path.ends_with(SCALING) {

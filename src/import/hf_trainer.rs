@@ -43,7 +43,7 @@ pub fn parse<R: Read>(log: Log<R>) -> Result<Run, Error> {
     let reached = state.required("global_step")?;
     let (last, step) = (run.last_step().unwrap_or_default(), reached.integer()?);
     if last > step {
-        let found = format!("{step} beside a history up to {last}");
+        let found = format!("{step}, with a history up to {last}");
         run.exclude(STEPS_DIFFER.at(reached.place(), format!("{last}"), found));
     }
     run.reached = Some(step);

@@ -40,7 +40,7 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<Run, Error> 
         run.note(error);
     }
     if let Some(place) = torn {
-        run.note(TORN_LINE.at(place, "a whole last line", "a line without its end"));
+        run.note(TORN_LINE.at(place, "a complete last line", "a truncated line"));
     }
     Ok(run)
 }

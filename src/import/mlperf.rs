@@ -62,7 +62,7 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Error> {
     let mut run = Run::new(&name, identity, std::mem::take(&mut reader.hasher).finish());
     reader.finish(&mut run)?;
     if let Some(place) = torn {
-        run.note(TORN_LINE.at(place, "a whole last line", "a line without its end"));
+        run.note(TORN_LINE.at(place, "a complete last line", "a truncated line"));
     }
     Ok(run)
 }
@@ -179,7 +179,7 @@ impl Reader {
         let status = self.stopped.as_ref().map(|(_, status)| status.as_str());
         let stopped = self.stopped.as_ref().map(|(time, _)| *time);
         if let Some(stopped) = stopped.filter(|stopped| *stopped < started) {
-            let expected = format!("`run_stop` from `run_start` on, {started}");
+            let expected = format!("`run_stop` not before `run_start`, {started}");
             return Err(BAD_RECORD.at(place(), expected, stopped.to_string()));
         }
         let progress = self.evaluations.last().map_or(&[][..], |last| &last.progress);

@@ -253,7 +253,7 @@ impl Block {
         here: impl Fn() -> Location,
     ) -> Result<(), Error> {
         if metrics.dialect != self.dialect {
-            let expected = "one way to spell metric lines";
+            let expected = "one spelling of metric lines";
             return Err(MIXED_DIALECTS.at(here(), expected, "the other"));
         }
         if metrics.planned != self.planned {
@@ -303,11 +303,11 @@ impl Block {
     fn findings(&self, run: &mut Run) {
         if let Some((count, place)) = &self.alike {
             let found = format!("{} such", counted(*count, "line"));
-            run.note(NOT_A_METRIC_LINE.at(place.clone(), "whole metric lines", found));
+            run.note(NOT_A_METRIC_LINE.at(place.clone(), "complete metric lines", found));
         }
         if let Some(place) = &self.torn {
-            let found = "a line without its end";
-            run.note(TORN_LINE.at(place.clone(), "a whole last line", found));
+            let found = "a truncated line";
+            run.note(TORN_LINE.at(place.clone(), "a complete last line", found));
         }
     }
 }

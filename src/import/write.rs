@@ -105,7 +105,7 @@ impl<'a> Scratch<'a> {
         disk.make_folders(out).map_err(cannot)?;
         let lock = File::open(out).map_err(cannot)?;
         if lock.try_lock().is_err() {
-            return Err(BUSY.at(place(out), "a folder that nobody imports into", "another import"));
+            return Err(BUSY.at(place(out), "a folder with no import running", "another import"));
         }
         let scratch = Self { disk, out, made, _lock: lock };
         scratch.name_bundles()?;
@@ -180,7 +180,7 @@ fn write_one(
     let unwritable = |error: repro_receipt::digest::NotCanonical| {
         bundle::UNWRITABLE.at(
             Location::file(run.file.as_str()),
-            "numbers with canonical text",
+            "numbers that canonical JSON allows",
             error.to_string(),
         )
     };

@@ -11,9 +11,9 @@ use repro_receipt::source::{Error, Node, codes};
 use repro_report::outcome::{ClaimReport, Method, Origin, Verdict};
 
 codes! {
-    WEAKER = "depends_on::weaker", "a claim depends on another whose verdict is weaker", "see the claim that is named";
-    UNKNOWN_CLAIM = "depends_on::unknown-claim", "a claim depends on one that the post does not have", "correct the id in `depends_on`";
-    CIRCULAR = "depends_on::circular", "claims depend on each other in a circle", "take one of them out of `depends_on`";
+    WEAKER = "depends_on::weaker", "a claim depends on one with a weaker verdict", "see the named claim";
+    UNKNOWN_CLAIM = "depends_on::unknown-claim", "a claim depends on one that is not in the post", "correct the id in `depends_on`";
+    CIRCULAR = "depends_on::circular", "claims depend on each other in a cycle", "remove one of them from `depends_on`";
 }
 
 /// What each claim of a post depends on, by id.
@@ -120,7 +120,7 @@ fn order<'a>(
             let expected = format!("a claim that does not lead back to `{}`", claim.id);
             let found = match *below == claim.id {
                 true => "the claim itself".to_owned(),
-                false => format!("`{below}`, from which a circle is reached"),
+                false => format!("`{below}`, which leads to a cycle"),
             };
             refused.insert(claim.id, CIRCULAR.at(item.place(), expected, found));
         }

@@ -16,7 +16,7 @@ pub const FILE: &str = "repro/verdicts.lock";
 pub const SCHEMA: &str = "repro.lock/1";
 
 codes! {
-    WRONG_SCHEMA = "lock::wrong-schema", "the lock file is of another schema", "write it anew with `repro verify --post all --write-lock`";
+    WRONG_SCHEMA = "lock::wrong-schema", "the lock file has another schema", "rewrite it with `repro verify --post all --write-lock`";
 }
 
 /// Recorded verdicts: post, then claim, then "verified transcribed recomputed".

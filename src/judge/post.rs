@@ -15,16 +15,16 @@ use repro_signature::PublicKey;
 pub const SCHEMA: &str = "repro.post/1";
 
 codes! {
-    WRONG_SCHEMA = "post::wrong-schema", "the file is of another schema", "open it with `schema = \"repro.post/1\"`";
-    WRONG_NAME = "post::wrong-name", "the post's id is not the name of its file", "give both the same name";
-    REPEATED_ID = "post::repeated-id", "an id is given twice", "give each its own id";
-    BAD_ID = "post::bad-id", "an id has characters that ids may not have", "use lower-case letters, digits, `-`, `_` and `.`";
+    WRONG_SCHEMA = "post::wrong-schema", "the file has another schema", "start it with `schema = \"repro.post/1\"`";
+    WRONG_NAME = "post::wrong-name", "the post's id differs from its file name", "give both the same name";
+    REPEATED_ID = "post::repeated-id", "an id is used twice", "give each its own id";
+    BAD_ID = "post::bad-id", "an id has characters that are not allowed", "use lowercase letters, digits, `-`, `_` and `.`";
     UNKNOWN_SOURCE = "post::unknown-source", "a place names a source that the post does not list", "add a `[[source]]` with this id, or correct it";
     UNKNOWN_BUNDLE = "post::unknown-bundle", "evidence names a bundle that the post does not pin", "add a `[[bundle]]` with name and digest, or correct it";
     UNKNOWN_STUDY = "post::unknown-study", "evidence names a study that the post does not pin", "add a `[[study]]` with name and digest, or correct it";
-    BAD_DIGEST = "post::bad-digest", "a digest is not well formed", "write `sha256:` and 64 hexadecimal digits, as `repro list bundles` prints them";
-    NO_SUCH_SOURCE = "post::no-such-source", "the post has no source of this id", "name one that the post lists";
-    NO_SUCH_POST = "post::no-such-post", "there is no post of this name", "`repro list posts` names those that are there";
+    BAD_DIGEST = "post::bad-digest", "a digest is malformed", "write `sha256:` and 64 hexadecimal digits, as `repro list bundles` prints them";
+    NO_SUCH_SOURCE = "post::no-such-source", "the post has no source with this id", "name one that the post lists";
+    NO_SUCH_POST = "post::no-such-post", "no post has this name", "`repro list posts` lists them";
 }
 
 /// A published document whose statements are checked.

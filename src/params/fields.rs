@@ -338,7 +338,7 @@ impl<'a> Fields<'a> {
         let absent = key_value.map_or(count, Size::from);
         let key_value = self.size_or("num_key_value_heads", absent, count)?;
         if count.split(key_value).is_none() {
-            let expected = "a number of heads of keys and values that divides the heads of queries";
+            let expected = "a number of key-value heads that divides the number of query heads";
             return Err(self.impossible("num_key_value_heads", expected));
         }
         let named = match (self.find("head_dim")?, size) {
@@ -360,7 +360,7 @@ impl<'a> Fields<'a> {
     ) -> Result<Experts, Error> {
         let (count, per_token) = (self.size(all, all_default)?, self.size(used, used_default)?);
         if (count - per_token).value().is_none() {
-            return Err(self.impossible(used, "at most as many as there are experts"));
+            return Err(self.impossible(used, "at most the number of experts"));
         }
         Ok(Experts { count, per_token })
     }
@@ -377,7 +377,7 @@ impl<'a> Fields<'a> {
             // What is null or switched off adds nothing, whatever it would mean.
             let off = matches!(node.value().kind, Kind::Null | Kind::Bool(false));
             if !off && looks_like_a_shape(key) {
-                let expected = "fields whose meaning for the shape is known";
+                let expected = "fields whose effect on the shape is known";
                 return Err(UNKNOWN_SHAPE_FIELD.at(node.place(), expected, format!("`{key}`")));
             }
             ignored.push(key.to_owned());

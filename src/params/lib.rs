@@ -27,10 +27,10 @@ use tensors::Layers;
 pub use tensors::{Tensor, Tensors};
 
 codes! {
-    UNKNOWN_FAMILY = "params::unknown-family", "the architecture of a config is not known", "name one of the known families in `model_type`";
-    UNKNOWN_SHAPE_FIELD = "params::unknown-shape-field", "a field that looks like a shape is not known in this family", "remove it if it shapes nothing, or count this model elsewhere";
-    UNSUPPORTED = "params::unsupported", "a config asks for a layout that is not counted here", "count this model elsewhere";
-    IMPOSSIBLE_SHAPE = "params::impossible-shape", "a config describes no model", "correct the field";
+    UNKNOWN_FAMILY = "params::unknown-family", "the architecture of a config is unknown", "set `model_type` to a known family";
+    UNKNOWN_SHAPE_FIELD = "params::unknown-shape-field", "a field that looks like a shape is unknown in this family", "remove it if it does not affect shapes, or count this model elsewhere";
+    UNSUPPORTED = "params::unsupported", "a config has a layout that cannot be counted here", "count this model elsewhere";
+    IMPOSSIBLE_SHAPE = "params::impossible-shape", "a config describes an impossible model", "correct the field";
     OVERFLOW = "params::overflow", "a model has more parameters than can be counted", "correct the fields";
-    DISAGREE = "params::disagree", "closed form and tensor list differ, which is a defect of this program", "report the config";
+    DISAGREE = "params::disagree", "the closed form and the tensor list differ, which is a bug in this program", "report the config";
 }

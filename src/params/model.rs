@@ -127,8 +127,8 @@ fn stored(path: &Path, name: &str, seen: &Seen, mut notes: Vec<String>) -> Model
     let counts = match config.exists() {
         true => read_document(&config, &format!("{folder}config.json"))
             .and_then(|document| recompute(&document))
-            .map_err(|error| format!("the config beside the file is of no use: {error}")),
-        false => Err("no `config.json` beside the file says how many experts a token uses".into()),
+            .map_err(|error| format!("the config next to the file cannot be used: {error}")),
+        false => Err("no `config.json` next to the file gives the experts per token".into()),
     };
     let counts = counts.and_then(|counts| {
         if counts.tied && total.saturating_sub(seen.head()) == counts.total() {
@@ -137,7 +137,7 @@ fn stored(path: &Path, name: &str, seen: &Seen, mut notes: Vec<String>) -> Model
         match total == counts.total() {
             true => Ok(counts),
             false => Err(format!(
-                "the config beside the file describes {} parameters, not {total}",
+                "the config next to the file describes {} parameters, not {total}",
                 counts.total()
             )),
         }
@@ -149,7 +149,7 @@ fn stored(path: &Path, name: &str, seen: &Seen, mut notes: Vec<String>) -> Model
             model
         }
         Err(why) => {
-            notes.push(format!("the active count is not known: {why}"));
+            notes.push(format!("the active count is unknown: {why}"));
             Model { file: name.to_owned(), total, active: None, counts: None, notes }
         }
     }

@@ -24,7 +24,7 @@ fn blueprint(document: &Document) -> Result<(ParameterCounts, Tensors), Error> {
     fields.off("is_encoder_decoder")?;
     let blueprint = (family.read)(&fields)?;
     if root.get("quantization_config").is_some() {
-        fields.note("`quantization_config`: counted as the unquantised model");
+        fields.note("`quantization_config`: counted as the unquantized model");
     }
     let breakdown = agree(root, &blueprint)?;
     let (ignored, notes) = fields.finish(family.inert)?;

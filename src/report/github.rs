@@ -162,7 +162,7 @@ impl Annotation {
         ];
         let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
         let word = match verdict {
-            Verdict::Verified => "verified, but below the asked minimum",
+            Verdict::Verified => "verified, but below the required minimum",
             _ => verdict.word(),
         };
         Self {

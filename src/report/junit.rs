@@ -84,7 +84,8 @@ fn judged(claim: &ClaimReport, below_minimum: bool) -> TestCaseStatus {
     let mut status = match claim.outcome.verdict {
         Verdict::Verified if below_minimum => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message(format!("below the asked minimum: {}", wording::assurance(claim)));
+            status
+                .set_message(format!("below the required minimum: {}", wording::assurance(claim)));
             return status;
         }
         Verdict::Verified => return TestCaseStatus::success(),

@@ -27,7 +27,7 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
     );
     match &report.locked {
         Some(differences) => sheet.table(
-            "Verdicts that are not as recorded",
+            "Verdicts that differ from the recorded ones",
             &["claim", "recorded → found"],
             differences.iter().map(|difference| {
                 let name = format!("{}/{}", difference.post, difference.claim);
@@ -37,7 +37,7 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
         None => report.posts.iter().for_each(|post| section(report, post, &mut sheet)),
     }
     sheet.table(
-        "Below the asked minimum",
+        "Below the required minimum",
         &["claim"],
         report.below_minimum.iter().map(|claim| vec![code(claim)]),
     );
@@ -91,7 +91,7 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
     }
     let signatures = wording::signatures(post, |_| true).into_iter();
     let signatures = signatures.map(|words| vec![escaped(&words)]);
-    sheet.table(&format!("{owner}signatures"), &["what became of them"], signatures);
+    sheet.table(&format!("{owner}signatures"), &["result"], signatures);
     sheet.table(
         &format!("{owner}also"),
         &["code", "place", "what"],

@@ -386,8 +386,8 @@ impl Text<'_> {
     fn referee(&mut self, referee: &Referee) {
         let lists = [
             ("premises that the conclusions depend on", &referee.load_bearing_premises),
-            ("choices that were free", &referee.free_parameters),
-            ("facts that would settle what is open", &referee.missing_facts),
+            ("free choices", &referee.free_parameters),
+            ("facts that would settle open questions", &referee.missing_facts),
         ];
         if lists.iter().all(|(_, items)| items.is_empty()) {
             return;
@@ -438,7 +438,7 @@ impl Text<'_> {
             return;
         }
         self.page.blank();
-        self.page.paragraph(0, 2, mark(Verdict::Inconclusive).1, "below the asked minimum");
+        self.page.paragraph(0, 2, mark(Verdict::Inconclusive).1, "below the required minimum");
         for claim in claims {
             self.page.row(INDENT, &[Cell::at(2, PLAIN, visible(claim))]);
         }

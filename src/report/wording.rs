@@ -57,13 +57,12 @@ pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec
     let mut said = Vec::new();
     let held = post.bundles.iter().filter_map(|bundle| Some((bundle, bundle.signature.as_ref()?)));
     for (bundle, signature) in held.filter(|(_, signature)| of(signature.verdict)) {
-        let key = signature
-            .key
-            .as_deref()
-            .map_or("somebody".to_owned(), |key| clipped(&visible(key), "sha256:".len() + 17));
+        let key = signature.key.as_deref().map_or("an unknown key".to_owned(), |key| {
+            clipped(&visible(key), "sha256:".len() + 17)
+        });
         let reason = prose(&signature.reason);
         let words = match (signature.verdict, signature.pinned_by) {
-            (Verdict::Verified, Some(PinnedBy::Caller)) => format!("{key}, as asked"),
+            (Verdict::Verified, Some(PinnedBy::Caller)) => format!("{key}, given by the caller"),
             (Verdict::Verified, _) => format!("{key}, author-pinned"),
             (Verdict::Unchecked | Verdict::Inconclusive, _) => {
                 format!("{key}, unchecked: {reason}")

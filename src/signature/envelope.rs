@@ -83,7 +83,7 @@ fn material(node: Node<'_>) -> Result<Material, Error> {
         return Ok(Material::Key { hint });
     }
     if **kind == certificate && logged == 0 {
-        let expected = "an entry of a transparency log beside a certificate";
+        let expected = "a transparency-log entry with the certificate";
         return Err(OTHER_FORMAT.at(node.place(), expected, "none"));
     }
     said.members().map(drop)?;

@@ -23,20 +23,20 @@ pub use standing::judge;
 pub use statement::check as check_statement;
 
 codes! {
-    UNSIGNED = "signature::unsigned", "the bundle is not signed, and a key was asked for", "ask its author for `receipt.sig`, or verify it without a key";
-    OTHER_FORMAT = "signature::other-format", "the signature is not of the one format that is read, OMS v1.0", "sign the bundle again, with `repro sign` or `model_signing sign key`";
+    UNSIGNED = "signature::unsigned", "the bundle is not signed, but a key was given", "ask its author for `receipt.sig`, or verify it without a key";
+    OTHER_FORMAT = "signature::other-format", "the signature is not in the one supported format, OMS v1.0", "sign the bundle again, with `repro sign` or `model_signing sign key`";
     NOT_ONE = "signature::not-one", "the envelope does not hold exactly one signature", "sign the bundle again";
-    BAD_ENCODING = "signature::bad-encoding", "a part of the signature is not strictly encoded", "sign the bundle again";
+    BAD_ENCODING = "signature::bad-encoding", "part of the signature is not strictly encoded", "sign the bundle again";
     OTHER_MATERIAL = "signature::other-material", "the bundle was signed with a certificate, not with a key", "ask its author for a signature with a key";
     OTHER_KEY = "signature::other-key", "the bundle was signed with another key", "ask its author which key is theirs";
-    FORGED = "signature::forged", "the signature does not belong to what it is said to sign", "do not trust the bundle; ask its author";
-    OTHER_SERIALIZATION = "signature::other-serialization", "the signed files were listed in another way than the format needs", "sign with method `files`, SHA-256 and no symbolic links";
-    OTHER_FILES = "signature::other-files", "the signature is about other files than those of the bundle", "fetch bundle and signature again, together";
-    UNPINNED = "signature::unpinned", "nobody pinned the key that signed, so it says nothing about who signed", "name the author's key with `--pubkey`";
-    SIGNED_BEFORE = "signature::signed-before", "the bundle is signed already", "remove `receipt.sig` before signing with another key";
+    FORGED = "signature::forged", "the signature does not match what it claims to sign", "do not trust the bundle; ask its author";
+    OTHER_SERIALIZATION = "signature::other-serialization", "the signed files are not listed as the format requires", "sign with method `files`, SHA-256 and no symbolic links";
+    OTHER_FILES = "signature::other-files", "the signature covers other files than the bundle's", "fetch the bundle and its signature again, together";
+    UNPINNED = "signature::unpinned", "the signing key is not pinned, so the signature does not show who signed", "pass the author's key with `--pubkey`";
+    SIGNED_BEFORE = "signature::signed-before", "the bundle is already signed", "remove `receipt.sig` before signing with another key";
     BAD_KEY = "signature::bad-key", "the key cannot be used", "use a P-256 key in PEM, as `repro keygen` writes it";
-    KEY_EXISTS = "signature::key-exists", "a file of this name is there, and keys are never overwritten", "name another file";
-    NO_RANDOMNESS = "signature::no-randomness", "the system gives no random numbers", "make keys on another machine";
+    KEY_EXISTS = "signature::key-exists", "the file exists, and keys are never overwritten", "choose another file name";
+    NO_RANDOMNESS = "signature::no-randomness", "the system provides no random numbers", "make keys on another machine";
 }
 
 /// The signature of a bundle, structure checked, files and key not yet.
@@ -113,7 +113,7 @@ pub fn sign(bundle: &Bundle, key: &PrivateKey) -> Result<String, Error> {
     let unwritable = |error: repro_receipt::digest::NotCanonical| {
         repro_receipt::bundle::UNWRITABLE.at(
             place(),
-            "names with canonical text",
+            "names that canonical JSON allows",
             error.to_string(),
         )
     };

@@ -42,11 +42,11 @@ fn unpinned(found: Result<Option<Signature<'_>>, Error>) -> Option<SignatureRepo
     };
     let (verdict, key, code, reason) = match named {
         Ok(Material::Key { hint }) => {
-            let reason = "nobody pinned the key, so it says nothing about who signed";
+            let reason = "the key is not pinned, so the signature does not show who signed";
             (Verdict::Unchecked, hint, &UNPINNED, reason.to_owned())
         }
         Ok(Material::Certificate) => {
-            let reason = "with a certificate, and certificates are not judged";
+            let reason = "with a certificate; certificates are not checked";
             (Verdict::Unchecked, None, &OTHER_MATERIAL, reason.to_owned())
         }
         Err(error) => {

@@ -105,7 +105,7 @@ fn check_root(list: Node<'_>, files: &BTreeMap<&str, Digest>) -> Result<(), Erro
     if wanted == found {
         return Ok(());
     }
-    let expected = format!("{wanted}, the SHA-256 of the digests of all files in a row");
+    let expected = format!("{wanted}, the SHA-256 of the concatenated digests of all files");
     Err(OTHER_FILES.at(stated.place(), expected, found.to_string()))
 }
 

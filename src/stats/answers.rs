@@ -515,6 +515,6 @@ fn interquartile(asked: &Asked) -> Result<Answer, Why> {
     }
     let fewest = asked.scores.iter().map(Vec::len).min().unwrap_or(0);
     let doubt = (fewest < 3)
-        .then(|| "fewer than 3 runs of a task: drawing them anew hardly varies".to_owned());
+        .then(|| "fewer than 3 runs of a task: resampling them hardly varies".to_owned());
     Ok(Answer::of(fields).doubted(doubt))
 }

@@ -112,7 +112,7 @@ impl<T: Real> Learner<T> {
     pub fn check_gradients(&mut self) -> Result<Vec<String>, Error> {
         let unseen = self.model.check_gradients().map_err(failed)?;
         let note = format!(
-            "{} tensors belong to experts that none of the tokens went to with which gradients are checked",
+            "{} tensors belong to experts that received no token in the gradient check",
             unseen.len()
         );
         Ok(if unseen.is_empty() { Vec::new() } else { vec![note] })

@@ -32,17 +32,17 @@ pub use tasks::Suite;
 pub use tensor_file::{TensorData, TensorFile};
 
 codes! {
-    BAD_RECIPE = "train::bad-recipe", "a setting of a run is not one that can be trained with", "correct the study";
-    BAD_TENSORS = "train::bad-tensors", "a file of tensors is not what this run needs", "use the file that the run wrote";
-    MODEL_FAILED = "train::model-failed", "the model cannot be trained", "see what it says; report it where the study is sound";
-    DIVERGED = "train::diverged", "the run diverged, and is sealed as it stood", "it counts as it is; a lower learning rate is another plan";
-    OTHER_RUN = "train::other-run", "the folder holds a run of this name with another configuration", "train into another folder, or remove that run";
+    BAD_RECIPE = "train::bad-recipe", "a run has a setting that cannot be used for training", "correct the study";
+    BAD_TENSORS = "train::bad-tensors", "a tensor file is not the one that this run needs", "use the file that the run wrote";
+    MODEL_FAILED = "train::model-failed", "the model cannot be trained", "read the message; report it if the study is correct";
+    DIVERGED = "train::diverged", "the run diverged and is sealed as it was", "it counts as it is; a lower learning rate is another plan";
+    OTHER_RUN = "train::other-run", "the folder has a run of this name with another configuration", "train into another folder, or remove that run";
     UNKNOWN_RUN = "train::unknown-run", "no run has this name", "`--list` names the runs of a study";
-    NO_THREADS = "train::no-threads", "there are no threads to train with", "ask for fewer threads or jobs";
-    BUSY = "train::busy", "another process trains this run", "wait for it, or train into another folder";
-    DIFFERS = "train::differs", "a step that was executed again came out differently", "the program, the machine or the data has changed: restore what was, or train the run anew in another folder";
-    LOST_STATE = "train::lost-state", "the state of an unfinished run is not one that this command can go on from", "restore the folder, or train the run anew in another one";
-    LOST_RECORDS = "train::lost-records", "the records of an unfinished run are not those of its state", "restore the folder, or train the run anew in another one";
+    NO_THREADS = "train::no-threads", "there are no usable threads to train with", "ask for fewer threads or jobs";
+    BUSY = "train::busy", "another process is training this run", "wait for it, or train into another folder";
+    DIFFERS = "train::differs", "a step gave a different result when executed again", "the program, the machine or the data changed: restore it, or train the run again in another folder";
+    LOST_STATE = "train::lost-state", "this command cannot resume from the state of an unfinished run", "restore the folder, or train the run again in another one";
+    LOST_RECORDS = "train::lost-records", "the records of an unfinished run do not match its state", "restore the folder, or train the run again in another one";
 }
 
 /// The codes of this module and of those in it.

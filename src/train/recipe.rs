@@ -71,7 +71,7 @@ impl Regime {
         let per_step = batch.checked_mul(length).filter(|tokens| *tokens <= u64::from(u32::MAX));
         let Some(per_step) = per_step else {
             let place = config.required("batch_size")?.place();
-            return Err(BAD_RECIPE.at(place, "fewer than 2^32 tokens a step", "more"));
+            return Err(BAD_RECIPE.at(place, "fewer than 2^32 tokens per step", "more"));
         };
         Ok(Self {
             steps: count(config, "steps")?,
@@ -124,11 +124,11 @@ impl Optimizer {
         };
         let share = |value: f64| (0.0..1.0).contains(&value);
         Ok(Self {
-            decay: number("weight_decay", |value| value >= 0.0, "a number from 0 up")?,
-            beta1: number("adam_beta1", share, "a number from 0 up, below 1")?,
-            beta2: number("adam_beta2", share, "a number from 0 up, below 1")?,
+            decay: number("weight_decay", |value| value >= 0.0, "a number of at least 0")?,
+            beta1: number("adam_beta1", share, "a number from 0 to below 1")?,
+            beta2: number("adam_beta2", share, "a number from 0 to below 1")?,
             epsilon: number("adam_eps", |value| value > 0.0, "a number above 0")?,
-            clip: number("grad_clip", |value| value >= 0.0, "a number from 0 up")?,
+            clip: number("grad_clip", |value| value >= 0.0, "a number of at least 0")?,
         })
     }
 }
@@ -137,7 +137,7 @@ impl Optimizer {
 fn count(config: Node<'_>, field: &str) -> Result<u64, Error> {
     let node = config.required(field)?;
     match node.integer()? {
-        0 => Err(BAD_RECIPE.at(node.place(), "a whole number from 1 up", "0")),
+        0 => Err(BAD_RECIPE.at(node.place(), "a positive integer", "0")),
         number => Ok(number),
     }
 }
@@ -170,7 +170,7 @@ fn slices(config: Node<'_>, steps: u64, checkpoints: &[u64]) -> Result<Vec<Stret
         let ends = length > 0 && from_step.checked_add(length).is_some_and(|end| end <= steps);
         let new = slices.iter().all(|slice| slice.from_step != from_step);
         if !starts || !ends || !new {
-            let expected = "a stretch of the run from its seed or a checkpoint, once";
+            let expected = "steps of the run from its seed or a checkpoint, once per start";
             let found = format!("{length} steps from step {from_step}");
             return Err(BAD_RECIPE.at(node.place(), expected, found));
         }

@@ -43,7 +43,7 @@ impl Schedule {
         let warmup = config.required("warmup_steps")?.integer()? as f64;
         let floor = config.required("decay_floor")?;
         if !(0.0..=1.0).contains(&floor.float()?) {
-            return Err(BAD_RECIPE.at(floor.place(), "a share from 0 to 1", floor.printed()?));
+            return Err(BAD_RECIPE.at(floor.place(), "a fraction from 0 to 1", floor.printed()?));
         }
         let floor = floor.float()?;
         let kind = config.required("schedule")?;

@@ -93,7 +93,7 @@ fn a_step_that_is_not_named_is_the_last_one() {
     let phase = named(&document["held_fixed"], "learning-rate phase");
     assert_eq!(phase["value"], "at the end of the schedule");
     let late = parsed(&["dense.toml@201", "moe.toml"]);
-    let note = "step 201 lies beyond the 200 steps that are planned";
+    let note = "step 201 is past the 200 planned steps";
     assert_eq!(late["runs"][0]["notes"], json!([note]));
 }
 

@@ -296,7 +296,7 @@ fn unknown_fields_are_listed_and_quantisation_is_noted() {
         json!({"favourite_colour": "red", "gate_bias": false, "quantization_config": {"bits": 4}});
     let counts = recompute(&changed("llama.json", &extra)).unwrap();
     assert_eq!(counts.ignored, ["favourite_colour", "gate_bias"]);
-    assert_eq!(counts.notes, ["`quantization_config`: counted as the unquantised model"]);
+    assert_eq!(counts.notes, ["`quantization_config`: counted as the unquantized model"]);
 }
 
 #[test]

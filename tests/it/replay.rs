@@ -339,7 +339,7 @@ fn batches_are_drawn_again_where_the_data_are_at_hand() {
     let divergence = replay.divergence.unwrap();
     assert_eq!((replay.verdict, divergence.step), (Verdict::Refuted, 114));
     assert!(
-        matches!(replay.batches, repro_runs::replay::Batches::OnTrust(why) if why.contains("generated"))
+        matches!(replay.batches, repro_runs::replay::Batches::OnTrust(why) if why.contains("generate"))
     );
 }
 

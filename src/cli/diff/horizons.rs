@@ -125,7 +125,7 @@ impl Horizons {
             plan.rule.unit(),
             match self.rounding {
                 Some(rule) => format!("rounded {}, as declared", rule.word()),
-                None => "rounded in every way, as none is declared".to_owned(),
+                None => "rounded in all three ways, as none is declared".to_owned(),
             }
         );
         let object = match plan.rule {
@@ -137,7 +137,7 @@ impl Horizons {
             HorizonRule::EqualTokens | HorizonRule::Steps => None,
         };
         let words = self.roundings().iter().map(|rule| rule.word());
-        let reuse: &[&str] = if plan.rule.reuses() { &["different", "epochs"] } else { &[] };
+        let reuse: &[&str] = if plan.rule.reuses() { &["unique", "epochs"] } else { &[] };
         let before = object.into_iter().chain(["tokens"]).chain(reuse.iter().copied());
         let headings = before.chain(["per step", "steps"]).chain(words);
         let mut table = Columns::new(headings.map(str::to_owned).collect());

@@ -162,8 +162,8 @@ fn text(comparison: &Comparison, runs: &[Run], labels: &[String], output: &Outpu
     let count = |standing| comparison.with(standing).count();
     let differing = match count(Standing::Differs) {
         0 => "nothing differs".to_owned(),
-        1 => "1 thing differs".to_owned(),
-        more => format!("{more} things differ"),
+        1 => "1 difference".to_owned(),
+        more => format!("{more} differences"),
     };
     let mut text = format!(
         "{} runs: {differing} · {} held fixed · {} not stated by all\n",
@@ -214,9 +214,10 @@ fn text(comparison: &Comparison, runs: &[Run], labels: &[String], output: &Outpu
 /// What a reader needs to know about the table.
 fn reading() -> String {
     format!(
-        "Derived quantities are held fixed within {TOLERANCE_PERCENT}%, stated fields exactly; what is not \
-         stated is never counted as equal. A ratio is the largest over the smallest. Compute is approximated \
-         as 6 P_active FLOP a token; tokens per routed expert are those of an even load."
+        "Derived quantities are held fixed within {TOLERANCE_PERCENT}%, stated fields exactly; \
+         what is not stated is never counted as equal. A ratio is the largest over the smallest. \
+         Compute is approximated as 6 P_active FLOP per token; tokens per routed expert assume an \
+         even load."
     )
 }
 

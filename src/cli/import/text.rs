@@ -50,8 +50,8 @@ pub fn text(
         (Some(written), Some(out)) => {
             format!("written  {} in {}", counted(written.len(), "bundle"), out.display())
         }
-        _ if own.dry_run => "written  nothing, as asked".to_owned(),
-        _ => "written  nothing, because of what was refused".to_owned(),
+        _ if own.dry_run => "written  nothing (dry run)".to_owned(),
+        _ => "written  nothing, because of the errors".to_owned(),
     };
     text.push_str(&visible(&last));
     text.push('\n');

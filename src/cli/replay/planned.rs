@@ -51,8 +51,8 @@ impl<'a> Planned<'a> {
         let label = format!("replay of {}, {}", request.bundle.name(), request.extent);
         let seconds = took.as_secs_f64().ceil();
         if left.is_some_and(|left| took > left) {
-            self.tell(&format!("{label}: about {seconds:.0} s, more than is left of the budget"));
-            return Answer::NotRun("it does not fit into the budget".to_owned());
+            self.tell(&format!("{label}: about {seconds:.0} s, more than the remaining budget"));
+            return Answer::NotRun("it does not fit the budget".to_owned());
         }
         self.tell(&format!("{label}: about {seconds:.0} s"));
         let bar = Bar::new(self.output, &label, self.deadline);
@@ -62,11 +62,11 @@ impl<'a> Planned<'a> {
         bar.end();
         match replayed {
             Err(error) if error.code == &NO_DATA => {
-                Answer::NotRun(format!("the data are not at hand: {}", error.found))
+                Answer::NotRun(format!("the training data is not available: {}", error.found))
             }
             Err(error) => Answer::Refused(error),
             Ok(replay) if replay.code == Some(&STOPPED) => {
-                Answer::NotRun("it did not end within the budget".to_owned())
+                Answer::NotRun("it did not finish within the budget".to_owned())
             }
             Ok(replay) => {
                 self.speed = Some(cost / began.elapsed().as_secs_f64());

@@ -45,7 +45,7 @@ pub fn replay(replay: &Replay, width: usize, verbose: bool) -> String {
 /// The report of a calibration.
 pub fn calibration(bundle: &str, extent: Extent, found: &Tolerance, width: usize) -> String {
     let mut text =
-        paragraph(&format!("{bundle}  steps {extent}, what rounding explains"), 0, width);
+        paragraph(&format!("{bundle}  steps {extent}, tolerance for rounding"), 0, width);
     text.push('\n');
     let headings = ["loss", "grad norm", "largest update", "of"].map(str::to_owned).to_vec();
     let mut table = Columns::new(headings);
@@ -93,7 +93,7 @@ fn matching(replay: &Replay) -> String {
         (_, 0) => String::new(),
         (Comparison::Bitwise, count) => format!(", and all bits of {count} tensors after them"),
         (Comparison::Calibrated, count) => {
-            format!(", and how far each of {count} tensors moved, within what rounding explains")
+            format!(", and how far each of {count} tensors moved, within rounding")
         }
     };
     match replay.extent {
@@ -119,7 +119,7 @@ fn parting(divergence: &Divergence, width: usize) -> String {
             0.0 => "no difference is allowed".to_owned(),
             allowed => format!("{} is allowed", few(allowed)),
         };
-        line("apart", &format!("{} of its size; {allowed}", few(apart)));
+        line("off by", &format!("{} of its size; {allowed}", few(apart)));
     }
     let inputs = match divergence.inputs_matched {
         Some(true) => "matched",
@@ -140,7 +140,7 @@ fn facts(replay: &Replay, width: usize) -> String {
     line(
         "data",
         match &replay.batches {
-            Batches::Drawn => "batches drawn again from data, seed and step, and equal".to_owned(),
+            Batches::Drawn => "batches drawn again from data, seed and step: equal".to_owned(),
             Batches::OnTrust(why) => format!("batches taken on trust ({why})"),
         },
     );
@@ -173,7 +173,8 @@ fn facts(replay: &Replay, width: usize) -> String {
     }
     if let Some((step, router, tokens)) = replay.flips.first() {
         let tokens = many(*tokens as usize, "token");
-        let mut said = format!("at least {tokens} elsewhere in step {step}, by `{router}`");
+        let mut said =
+            format!("at least {tokens} routed differently in step {step}, by `{router}`");
         if replay.flips.len() > 1 {
             said.push_str(&format!("; and in {} more cases", replay.flips.len() - 1));
         }
@@ -198,16 +199,16 @@ fn tolerance(found: &Tolerance) -> String {
     let mut said = format!("8 times the largest spread of {} replays", found.replays);
     if found.flips > 0 {
         said.push_str(&format!(
-            ", in which up to {} tokens a step were routed elsewhere",
+            ", in which up to {} tokens per step were routed differently",
             found.flips
         ));
     }
     match found.coarse.first() {
         None => {
-            said.push_str("; for each tensor below half of what 1% of the learning rate changes")
+            said.push_str("; for each tensor, below half the effect of 1% of the learning rate")
         }
         Some(first) => said.push_str(&format!(
-            "; of {} it hides half of what 1% of the learning rate changes, the first `{first}`",
+            "; for {}, above half the effect of 1% of the learning rate, the first `{first}`",
             many(found.coarse.len(), "tensor")
         )),
     }
@@ -215,7 +216,7 @@ fn tolerance(found: &Tolerance) -> String {
 }
 
 fn steps(replay: &Replay, width: usize, verbose: bool) -> String {
-    let headings = ["loss logged", "replayed", "norm logged", "replayed", "routed elsewhere"];
+    let headings = ["loss logged", "replayed", "norm logged", "replayed", "rerouted"];
     let routes = replay.steps.iter().any(|step| step.flips.is_some());
     let headings = headings.into_iter().take(if routes { 5 } else { 4 }).map(str::to_owned);
     let mut table = Columns::new(headings.collect());
@@ -245,7 +246,7 @@ fn tensors(replay: &Replay, width: usize) -> String {
     let headings = ["moved, logged", "replayed", "bits", "allowed"].map(str::to_owned).to_vec();
     let mut table = Columns::new(headings);
     for tensor in &replay.tensors {
-        let bits = tensor.equal.map_or("", |equal| if equal { "equal" } else { "other" });
+        let bits = tensor.equal.map_or("", |equal| if equal { "equal" } else { "differ" });
         table.row(
             &tensor.name,
             vec![
@@ -261,18 +262,18 @@ fn tensors(replay: &Replay, width: usize) -> String {
 
 /// What the slice would show, and what it cannot.
 fn faults(faults: &[Seen], width: usize) -> String {
-    let mut text = paragraph("the smallest fault that this slice would show", 0, width);
+    let mut text = paragraph("the smallest fault that this slice would detect", 0, width);
     for seen in faults {
         let said = match (&seen.at, &seen.unseen) {
             (Some((step, what)), _) => {
                 let size = match seen.smallest {
-                    Some(size) => format!("a part in {}", part(size)),
+                    Some(size) => format!("1 part in {}", part(size)),
                     None => seen.planted.clone(),
                 };
                 format!("{size}: step {step}, {what}")
             }
-            (None, Some(why)) => format!("cannot show: {why}"),
-            (None, None) => format!("does not show: {}", seen.planted),
+            (None, Some(why)) => format!("cannot detect: {why}"),
+            (None, None) => format!("does not detect: {}", seen.planted),
         };
         text.push_str(&fault(seen.fault, &said, width));
     }

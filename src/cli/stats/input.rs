@@ -89,7 +89,11 @@ fn arms(own: &args::Stats) -> Result<[Option<Arm>; 2], Error> {
     let a = arm(("--a", &own.a), ("--summary-a", &own.summary_a))?;
     let b = arm(("--b", &own.b), ("--summary-b", &own.summary_b))?;
     if a.is_none() && b.is_some() {
-        return Err(BAD_USAGE.at(Location::file("--a"), "a first list beside the second", "none"));
+        return Err(BAD_USAGE.at(
+            Location::file("--a"),
+            "a first list to go with the second",
+            "none",
+        ));
     }
     Ok([a, b])
 }
@@ -116,7 +120,7 @@ fn list(place: &str, text: &str) -> Result<Vec<f64>, Error> {
     if decimal_commas(&items) {
         let error = bad(place, "decimal points, and commas between values", format!("`{text}`"));
         return Err(error.help(
-            "write `1.65` for a decimal; for whole numbers put a space behind each comma, as in `\"1, 65\"`",
+            "write `1.65` for a decimal; for whole numbers put a space after each comma, as in `\"1, 65\"`",
         ));
     }
     if let Some(sign) = text.chars().find(|sign| ";|\t".contains(*sign)) {
@@ -153,7 +157,8 @@ fn decimal_commas(items: &[&str]) -> bool {
 
 /// `MEAN,SD,N`.
 fn summary(place: &str, text: &str) -> Result<Summary, Error> {
-    let expected = "`MEAN,SD,N`: a mean, a standard deviation from 0 up, and a count from 2 up";
+    let expected =
+        "`MEAN,SD,N`: a mean, a standard deviation of at least 0, and a count of at least 2";
     let wrong = || bad(place, expected, format!("`{text}`"));
     let items: Vec<_> = text.split(',').map(str::trim).collect();
     let [mean, sd, n] = items.as_slice() else { return Err(wrong()) };
@@ -201,7 +206,7 @@ fn proportions(text: &str) -> Result<Vec<Proportion>, Error> {
 /// `B,C`.
 fn discordant(text: &str) -> Result<[u64; 2], Error> {
     let place = "--paired-counts";
-    let wrong = || bad(place, "`B,C`: two counts from 0 up", format!("`{text}`"));
+    let wrong = || bad(place, "`B,C`: two counts of at least 0", format!("`{text}`"));
     let (b, c) = text.split_once(',').ok_or_else(wrong)?;
     let count = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
     let (b, c) = (count(b)?, count(c)?);

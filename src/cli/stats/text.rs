@@ -83,8 +83,8 @@ fn tables(asked: &Asked) -> Vec<Table> {
             "runs_needed",
             &[
                 ("gap observed", "observed_gap"),
-                ("runs for it", "runs_needed"),
-                ("least detectable", "minimum_detectable_gap"),
+                ("runs needed", "runs_needed"),
+                ("minimum detectable", "minimum_detectable_gap"),
             ],
         ),
         table(
@@ -205,8 +205,8 @@ fn made(asked: &Asked, entries: &[Entry]) -> Vec<(&'static str, String)> {
     if computed().any(|(key, _)| key == "paired_t") {
         notes.push((
             "pairs",
-            "a paired result counts where the pairs were declared before the runs and share their data; \
-             else Welch's does"
+            "a paired result counts only if the pairs were declared before the runs and share \
+             their data; otherwise Welch's does"
                 .to_owned(),
         ));
     }

@@ -43,7 +43,9 @@ pub fn run(own: &args::Train, output: &Output) -> Answer {
     let watching = Watching::new(output, wants_json);
     let plan_commit = provenance::plan_commit(&own.study);
     if plan_commit.is_none() {
-        watching.say("the study file is not committed as it stands: receipts will name no commit");
+        watching.say(
+            "the study file is not committed in its current state: receipts will name no commit",
+        );
     }
     let campaign = Campaign {
         study: &study,
@@ -122,7 +124,7 @@ fn table(outcomes: &[Outcome], width: usize) -> String {
         let steps = grouped(&run.steps.to_string());
         let cells = match result {
             Ok(finished) => {
-                let state = if finished.anew { "trained" } else { "was there" };
+                let state = if finished.anew { "trained" } else { "already there" };
                 [steps, decimals(finished.loss), decimals(finished.bits_per_byte), state.to_owned()]
             }
             Err(error) => {

@@ -96,7 +96,7 @@ impl<'a> Watching<'a> {
                 write_line(&format!("{run}: {} steps", grouped(&steps.to_string())))
             }
             (0, _) => {}
-            (step, _) => self.say(&format!("{run}: goes on after step {step} of {steps}")),
+            (step, _) => self.say(&format!("{run}: resumes after step {step} of {steps}")),
         }
     }
 
@@ -105,7 +105,7 @@ impl<'a> Watching<'a> {
         let Some(seen) = runs.get_mut(run) else { return };
         let speed = grouped(&format!("{speed:.0}"));
         // A narrow terminal cuts the end off.
-        let held_out = seen.held_out.map_or(String::new(), |loss| format!(", held out {loss:.4}"));
+        let held_out = seen.held_out.map_or(String::new(), |loss| format!(", held-out {loss:.4}"));
         let left = clock(left);
         let text = format!("{left} left, loss {loss:.4}, {speed} tokens/s{held_out}");
         if let Some(bar) = &seen.bar {
@@ -153,7 +153,7 @@ impl Watcher for Watching<'_> {
             }
             News::Noted(text) => self.say(&format!("{run}: {text}")),
             News::Finished { digest, anew: true } => self.over(run, &digest.prefixed()),
-            News::Finished { anew: false, .. } => self.over(run, "was there"),
+            News::Finished { anew: false, .. } => self.over(run, "already there"),
             News::Stopped(error) => self.over(run, &format!("stopped: {}", error.code.meaning)),
         }
     }

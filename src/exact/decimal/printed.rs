@@ -209,12 +209,12 @@ pub enum Flaw {
     #[error("it has more than 400 digits or an exponent beyond 400")]
     TooLarge,
     /// Two words or signs say the same kind of thing.
-    #[error("two qualifiers of one kind stand before it")]
+    #[error("it has two qualifiers of one kind")]
     Repeated,
     /// The number after `±` is signed.
     #[error("the number after ± must not be negative")]
     NegativeSpread,
     /// Something follows that is no suffix or unit.
-    #[error("something that is no suffix, unit or ± follows the number")]
+    #[error("the number is followed by something other than a suffix, unit or ±")]
     Trailing,
 }

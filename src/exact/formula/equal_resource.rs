@@ -25,9 +25,9 @@ fn flops_of_layer(expansion: Expression, gamma: Expression) -> Expression {
 
 formulas! {
     ffn_expansion(
-        experts: Count "experts: K of a token for β, all E for µ",
+        experts: Count "experts: the K per token for β, all E for µ",
         expert_width: Count "inner width of one expert",
-        shared_width: Count "inner width of all shared experts together; 0 where there are none",
+        shared_width: Count "total inner width of the shared experts; 0 if there are none",
         width: Count "width D of the model",
     ) -> Plain = (experts * expert_width + shared_width) / width;
         what "Feed-forward width over model width: β for the experts that a token uses, µ for all.";
@@ -57,8 +57,8 @@ formulas! {
         what "Weights without embeddings, head, norms and router.";
         source "review of Mixture-of-Experts Can Surpass Dense LLMs, key design 1: \
             `N\\approx(4+3\\alpha)\\zeta^2 L^3`";
-        misleads "Grouped or latent attention has fewer weights than 4·D² a layer, blocks without \
-            gate have 2·e·D², and small models are mostly embeddings.";
+        misleads "Grouped or latent attention has fewer weights than 4·D² per layer, blocks \
+            without a gate have 2·e·D², and small models are mostly embeddings.";
         example ["128", "32", "2.6875"] => "6.48B";
 
     shape_params_by_layer(
@@ -79,8 +79,8 @@ formulas! {
         beta: Auto "expansion β that a token uses",
         mu: Auto "expansion µ that is stored",
     ) -> Plain = layer(beta) / layer(mu);
-        what "The share r_a of the weights that one token uses: attention in full, of the experts \
-            β of µ.";
+        what "The share r_a of the weights that one token uses: all of attention, and β of µ for \
+            the experts.";
         source "review of Mixture-of-Experts Can Surpass Dense LLMs, key design 1: \
             `r_a=N_a/N=(4+3\\beta)/(4+3\\mu)`";
         misleads "Without embeddings; and attention keeps it above 4/(4+3µ) however few experts a \
@@ -96,8 +96,8 @@ formulas! {
         let cube = zeta.clone() * zeta * layers.clone() * layers.clone() * layers;
         number(2) * (layer(expansion) * cube.clone()) + number(4) * cube * gamma
     };
-        what "M, the forward FLOPs of one token: two for each weight N and 4·T·D a layer for scores \
-            over a context of T = γ·D tokens.";
+        what "M, the forward FLOPs of one token: two for each weight N and 4·T·D per layer for \
+            scores over a context of T = γ·D tokens.";
         source "review of Mixture-of-Experts Can Surpass Dense LLMs, key design 1: \
             `M\\approx 2N+4\\zeta^2\\gamma L^3`";
         misleads "It counts the whole square of scores, though a causal mask needs half of it, and \
@@ -169,14 +169,14 @@ formulas! {
         what "How many times the tokens of a dense model a mixture trains on at equal N and C: as \
             C = 3·M·D, it is M_dense/M_mixture, the reciprocal of `relative_cost`.";
         source "derived from C = 3·M·D and `relative_cost`";
-        misleads "It is tokens trained, not different tokens: with the data fixed it is the number \
-            of epochs.";
+        misleads "It counts tokens trained, not unique tokens: with the data fixed it is the \
+            number of epochs.";
         example ["2.75", "3.3333", "22.0", "1.0000", "1.7500"] => "4.64";
 
     epochs_of_share(
-        share: Auto "different tokens over all tokens trained",
+        share: Auto "unique tokens over all tokens trained",
     ) -> Plain = number(1) / share;
-        what "How often each token is seen if the different tokens are this share of all.";
+        what "How often each token is seen if the unique tokens are this share of all.";
         source "`epochs`, for a share";
         misleads "Under strict reuse the share is the relative cost, which is the activation rate \
             only without context.";
@@ -190,7 +190,7 @@ formulas! {
         gamma_m: Auto "context over D of the mixture",
     ) -> Plain = (layer(beta.clone()) / layer(mu))
             * ((layer(alpha) + number(2) * gamma_d) / (layer(beta) + number(2) * gamma_m));
-        what "The relative cost as one review prints it, kept to be held against `relative_cost`.";
+        what "The relative cost as one review prints it, kept for comparison with `relative_cost`.";
         source "review of Mixture-of-Experts Can Surpass Dense LLMs, key design 1: \
             `R_c=r_a\\frac{4+3\\alpha+2\\gamma_d}{4+3\\beta+2\\gamma_m}`";
         misleads "It is not the cost at equal N: without context it is (4+3α)/(4+3µ), whatever a \

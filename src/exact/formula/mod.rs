@@ -105,13 +105,13 @@ pub enum FormulaError {
         found: usize,
     },
     /// An input that only limits a value.
-    #[error("the input `{text}` only limits a value, so nothing follows from it")]
+    #[error("the input `{text}` only bounds a value, so nothing follows from it")]
     OneSided {
         /// The input as printed.
         text: String,
     },
     /// A count that is no integer.
-    #[error("the input `{text}` is to be a count, but is no integer")]
+    #[error("the input `{text}` must be a count, but is not an integer")]
     NotACount {
         /// The input as printed.
         text: String,
@@ -131,7 +131,7 @@ pub enum FormulaError {
         argument: String,
     },
     /// An expression that mentions an input which its formula lacks.
-    #[error("the expression mentions an input that the formula lacks")]
+    #[error("the expression uses an input that the formula does not have")]
     NoSuchInput,
 }
 

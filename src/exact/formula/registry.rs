@@ -91,18 +91,18 @@ formulas! {
     ) -> Points = (a - b) * 100;
         what "The difference of two shares, in percentage points.";
         source "definition";
-        misleads "From 20% to 24% are 4 percentage points, and 20 percent.";
+        misleads "From 20% to 24% is 4 percentage points, but 20 percent.";
         example ["24.0%", "20.0%"] => "4.0 pp";
 
     sum(terms[many]: Auto "what is added") -> Plain = terms.total();
-        what "All terms together.";
+        what "The sum of all terms.";
         source "definition";
         misleads "Rounded parts need not add up to the rounded whole: the slack grows with every \
             part.";
         example ["0.10", "0.20", "0.30"] => "0.60";
 
     product(factors[many]: Auto "what is multiplied") -> Plain = factors.multiplied();
-        what "All factors together.";
+        what "The product of all factors.";
         source "definition";
         misleads "The relative slack of the factors adds up.";
         example ["8", "16", "1,024"] => "131,072";
@@ -135,7 +135,7 @@ formulas! {
         a: Count "the number divided",
         b: Count "the number it is divided by",
     ) -> Plain = a.clone() - (a / b.clone()).floor() * b;
-        what "What is left after taking b out of a as often as it fits.";
+        what "The remainder of a divided by b.";
         source "Euclidean division";
         misleads "It says whether a step lies on a grid only if the grid begins at 0.";
         example ["8,330", "128"] => "10";
@@ -145,17 +145,18 @@ formulas! {
         last: Count "the last step that counts",
         every: Count "the steps from one point to the next",
     ) -> Plain = (last - first) / every + 1;
-        what "How many points a grid of steps has, both ends counted.";
+        what "How many points a grid of steps has, including both ends.";
         source "definition";
-        misleads "It is whole only if the last step lies on the grid that begins at the first.";
+        misleads "It is a whole number only if the last step lies on the grid that begins at the \
+            first.";
         example ["1,000", "7,000", "100"] => "61";
 
     // Tokens, steps and schedules.
 
     tokens(
         steps: Auto "optimizer steps",
-        batch: Auto "sequences a step, over all devices and accumulation",
-        length: Auto "tokens a sequence",
+        batch: Auto "sequences per step, over all devices and accumulation steps",
+        length: Auto "tokens per sequence",
     ) -> Plain = steps * batch * length;
         what "Training tokens from steps, batch and length.";
         source "definition";
@@ -165,25 +166,25 @@ formulas! {
 
     tokens_from_step(
         steps: Auto "optimizer steps",
-        tokens_per_step: Auto "tokens of one step",
+        tokens_per_step: Auto "tokens per step",
     ) -> Plain = steps * tokens_per_step;
-        what "Training tokens from steps and tokens a step.";
+        what "Training tokens from steps and tokens per step.";
         source "definition";
         misleads "A batch size that was ramped up makes this an upper bound.";
         example ["2,000", "524,288"] => "1.049B";
 
     schedule_steps(
         tokens: Auto "training tokens",
-        tokens_per_step: Auto "tokens of one step",
+        tokens_per_step: Auto "tokens per step",
     ) -> Plain = tokens / tokens_per_step;
         what "How many steps a token budget lasts.";
         source "definition";
-        misleads "Steps are whole, so somebody rounded; `horizon_steps` checks the rule of that \
-            rounding.";
+        misleads "Step counts are whole, so this was rounded; `horizon_steps` checks the rounding \
+            rule.";
         example ["1,048,576,000", "524,288"] => "2,000";
 
     schedule_total(
-        parts[many]: Auto "the parts that follow one another, in steps or tokens",
+        parts[many]: Auto "the consecutive parts, in steps or tokens",
     ) -> Plain = parts.total();
         what "The length of a schedule from its parts.";
         source "definition";
@@ -192,7 +193,7 @@ formulas! {
 
     epochs(
         tokens: Auto "training tokens",
-        unique: Auto "different tokens in the data",
+        unique: Auto "unique tokens in the data",
     ) -> Plain = tokens / unique;
         what "How often each token of the data was seen.";
         source "definition";
@@ -201,7 +202,7 @@ formulas! {
 
     tokens_per_expert(
         tokens: Auto "training tokens",
-        k: Count "experts that a token is sent to",
+        k: Count "experts per token",
         experts: Count "routed experts",
     ) -> Plain = tokens * k / experts;
         what "Tokens that one routed expert sees if routing is even.";
@@ -210,9 +211,9 @@ formulas! {
         example ["64,000,000", "2", "16"] => "8,000,000";
 
     tokens_for_expert(
-        tokens_per_expert: Auto "tokens that each expert is to see",
+        tokens_per_expert: Auto "tokens that each expert should see",
         experts: Count "routed experts",
-        k: Count "experts that a token is sent to",
+        k: Count "experts per token",
     ) -> Plain = tokens_per_expert * experts / k;
         what "Training tokens needed for each expert to see the given number.";
         source "`tokens_per_expert`, solved for the tokens";
@@ -222,7 +223,7 @@ formulas! {
     // Shapes.
 
     active_ffn_width(
-        k: Count "routed experts that a token is sent to",
+        k: Count "routed experts per token",
         shared: Count "shared experts",
         d_expert: Count "inner width of one expert",
     ) -> Plain = (k + shared) * d_expert;
@@ -238,7 +239,7 @@ formulas! {
     ) -> Plain = number(3) * hidden * width;
         what "Weights of one gated feed-forward block: gate, up and down.";
         source "Shazeer, GLU Variants Improve Transformer, 2020";
-        misleads "A block without gate has 2·H·W, and biases are not counted.";
+        misleads "A block without a gate has 2·H·W, and biases are not counted.";
         example ["1,024", "2,816"] => "8,650,752";
 
     head_size(
@@ -251,8 +252,8 @@ formulas! {
         example ["1,024", "16"] => "64";
 
     padded_vocabulary(
-        vocabulary: Count "tokens of the tokenizer",
-        multiple: Count "what the size is rounded up to a multiple of",
+        vocabulary: Count "tokens in the tokenizer's vocabulary",
+        multiple: Count "the multiple that the size is rounded up to",
     ) -> Plain = (vocabulary / multiple.clone()).ceil() * multiple;
         what "Rows of an embedding that is padded to a multiple.";
         source "Shoeybi et al., Megatron-LM, 2019";
@@ -260,10 +261,10 @@ formulas! {
         example ["50,257", "128"] => "50,304";
 
     activation_rate(
-        active: Auto "parameters that one token touches",
+        active: Auto "active parameters",
         total: Auto "all parameters",
     ) -> Plain = active / total;
-        what "The share of the parameters that one token touches.";
+        what "Active parameters as a share of all parameters.";
         source "definition";
         misleads "With or without embeddings it differs much for small models.";
         example ["1.3B", "6.9B"] => "19%";
@@ -271,8 +272,8 @@ formulas! {
     // Time and compute.
 
     tokens_per_second(
-        tokens: Auto "tokens of one step",
-        milliseconds: Measured "time of one step in milliseconds",
+        tokens: Auto "tokens per step",
+        milliseconds: Measured "time per step in milliseconds",
     ) -> Plain = tokens / (milliseconds / 1000);
         what "Throughput from the time of one step.";
         source "definition";
@@ -281,8 +282,8 @@ formulas! {
         example ["524,288", "250.0"] => "2.10M";
 
     tokens_per_second_per_device(
-        tokens_per_step: Auto "tokens of one step, over all devices",
-        ms_per_step: Measured "time of one step in milliseconds",
+        tokens_per_step: Auto "tokens per step, over all devices",
+        ms_per_step: Measured "time per step in milliseconds",
         devices: Count "devices",
     ) -> Plain = tokens_per_step / (ms_per_step / 1000) / devices;
         what "Throughput of one device.";
@@ -310,9 +311,9 @@ formulas! {
 
     flops_per_token(
         tflops: Measured "achieved TFLOP/s of one device",
-        tokens_per_second: Measured "tokens a second of one device",
+        tokens_per_second: Measured "tokens per second of one device",
     ) -> Plain = tflops * 1_000_000_000_000 / tokens_per_second;
-        what "FLOPs that the source's own count gives to one token.";
+        what "FLOPs per token by the source's own count.";
         source "definition, solved from FLOP/s = FLOPs per token × tokens per second";
         misleads "It returns the formula that the source counted with, not what the hardware \
             executed.";
@@ -322,10 +323,10 @@ formulas! {
         params: Auto "parameters that one token is multiplied with, without the embedding table",
         layers: Count "layers with attention",
         heads: Count "attention heads of a layer",
-        length: Count "tokens a sequence",
+        length: Count "tokens per sequence",
         head_sizes[many]: Count "sizes of a head: of query and key, of value",
     ) -> Plain = (params + layers * heads * length * head_sizes.total()) * 6;
-        what "FLOPs of one token, forward and backward: six for each parameter and for each product \
+        what "FLOPs per token, forward and backward: six for each parameter and for each product \
             of the attention scores.";
         source "Chowdhery et al., PaLM, 2022, appendix B (12·L·H·Q·T for equal head sizes)";
         misleads "It counts the whole square of scores, though a causal mask needs half of it; and \
@@ -333,8 +334,8 @@ formulas! {
         example ["100", "2", "4", "8", "16", "16"] => "12,888";
 
     achieved_tflops(
-        tokens_per_second: Measured "tokens a second of one device",
-        flops_per_token: Auto "FLOPs that are counted for one token",
+        tokens_per_second: Measured "tokens per second of one device",
+        flops_per_token: Auto "FLOPs counted per token",
     ) -> Plain = tokens_per_second * flops_per_token / 1_000_000_000_000;
         what "TFLOP/s of one device.";
         source "definition";
@@ -343,7 +344,7 @@ formulas! {
 
     flops_difference(
         tflops_a: Measured "achieved TFLOP/s of a device in run a",
-        tps_a: Measured "tokens a second of a device in run a",
+        tps_a: Measured "tokens per second of a device in run a",
         tflops_b: Measured "the same of run b",
         tps_b: Measured "the same of run b",
     ) -> Plain = (tflops_a / tps_a - tflops_b / tps_b) * 1_000_000_000_000;
@@ -364,7 +365,7 @@ formulas! {
 
     flops_per_parameter(
         tflops_a: Measured "achieved TFLOP/s of a device in run a",
-        tps_a: Measured "tokens a second of a device in run a",
+        tps_a: Measured "tokens per second of a device in run a",
         tflops_b: Measured "the same of run b",
         tps_b: Measured "the same of run b",
         p_a: Auto "active parameters of model a",

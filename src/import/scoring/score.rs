@@ -137,7 +137,7 @@ fn converged(
         timed.converged.iter().find(|(other, _)| *other == measure).map(|(_, amount)| *amount)
     };
     let amounts: Option<Vec<f64>> = counting.iter().map(amount).collect();
-    let amounts = amounts.ok_or_else(|| format!("a run does not count {}", measure.word()))?;
+    let amounts = amounts.ok_or_else(|| format!("a run does not report {}", measure.word()))?;
     reference.check(of, &olympic_floats(amounts, dropped, failed)?, dropped)
 }
 
@@ -179,7 +179,7 @@ fn uniform(runs: &[Run]) -> Result<Timed, Error> {
             ("global batch size", first.batch.to_string(), timed.batch.to_string()),
         ] {
             if wanted != found {
-                let expected = format!("the {what} `{wanted}`, as in the runs before");
+                let expected = format!("the {what} `{wanted}`, as in the previous runs");
                 return Err(MIXED_RUNS.at(
                     Location::file(run.file.as_str()),
                     expected,

@@ -24,13 +24,14 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "all_runs_reported",
     summary: "one receipt per row; planned runs are the bundles; stated numbers are true",
-    explain: "Each row must name a receipt (a log, a config, a bundle) that the evidence holds; a claimed number \
-         must be the number of rows (exact_integer); values listed as `distinct` must differ from each other. With \
-         `plan` the rows are the runs that a pinned study planned: each must have a pinned bundle that ran \
-         to its end, names a commit of the plan, carries the digest of the study file (`plan_sha256`), and \
-         is configured as planned, at the learning rate that the tuning runs choose by the plan's rule; \
-         and no other bundle in the repository may say that it belongs to the study.\n\
-         How it can mislead: it cannot see runs that were made and not mentioned.\n\
+    explain: "Each row must name a receipt (a log, a config, a bundle) in the evidence; a claimed \
+         number must equal the number of rows (exact_integer); values listed as `distinct` must \
+         differ from each other. With `plan` the rows are the runs that a pinned study planned: \
+         each must have a pinned bundle that ran to its end, names a commit of the plan, carries \
+         the digest of the study file (`plan_sha256`), and is configured as planned, at the \
+         learning rate that the tuning runs choose by the plan's rule; and no other bundle in the \
+         repository may claim to belong to the study.\n\
+         How it can mislead: it cannot see runs that were made but not mentioned.\n\
          Reference: the machine learning reproducibility checklist (Pineau et al. 2021).",
     fields: &[
         Field::optional(

@@ -267,10 +267,9 @@ fn runs(node: Node, evidence: &Evidence) -> Result<usize, Error> {
     let declared = node.required("n")?;
     let n = count(declared, evidence)?;
     // Floats hold every count up to here; no post has more runs.
-    usize::try_from(n)
-        .ok()
-        .filter(|n| (1..=1 << 40).contains(n))
-        .ok_or_else(|| NO_RUNS.at(declared.place(), "a number of runs from 1 up", n.to_string()))
+    usize::try_from(n).ok().filter(|n| (1..=1 << 40).contains(n)).ok_or_else(|| {
+        NO_RUNS.at(declared.place(), "a number of runs of at least 1", n.to_string())
+    })
 }
 
 #[cfg(test)]

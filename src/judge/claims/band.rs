@@ -21,20 +21,21 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "band",
     summary: "every point lies inside declared bounds",
-    explain: "low <= x <= high for every point x (< with `strict`), where the bounds are declared as `low` and \
-         `high`, or as a `margin` on both sides of a `centre`, absolute or in percent of it. Points are the \
-         intervals of their digits (rounding_interval), bounds are exact. Without declared bounds nothing is checked: \
-         \"stable\" and \"similar\" are no numbers.\n\
-         How it can mislead: bounds that were chosen after the points were seen hold by construction, and \
-         points between those that were published may lie anywhere.\n\
-         Reference: Schuirmann 1987, on margins that are declared beforehand.",
+    explain: "low <= x <= high for every point x (< with `strict`), where the bounds are declared \
+         as `low` and `high`, or as a `margin` on both sides of a `centre`, absolute or in \
+         percent of it. Points are the intervals of their digits (rounding_interval), bounds are \
+         exact. Without declared bounds nothing is checked: \"stable\" and \"similar\" are not \
+         numbers.\n\
+         How it can mislead: bounds that were chosen after the points were seen hold by \
+         construction, and points between the published ones may lie anywhere.\n\
+         Reference: Schuirmann 1987, on margins that are declared in advance.",
     fields: &[
-        Field::required("values", "the points: labelled terms, or a `column` of a file"),
+        Field::required("values", "the points: labeled terms, or a `column` of a file"),
         Field::optional("low", "the lower bound, exact"),
         Field::optional("high", "the upper bound, exact"),
         Field::optional("centre", "the middle of the band, with `margin`"),
         Field::optional("margin", "how far from the centre: a term, or a text such as \"2%\""),
-        Field::optional("strict", "whether the bounds themselves are outside; false where absent"),
+        Field::optional("strict", "whether the bounds themselves are outside; false if absent"),
     ],
     codes: CODES,
     impact: Impact::Decision,

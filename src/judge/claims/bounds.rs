@@ -21,17 +21,19 @@ const LUCK: u64 = 20;
 pub static KIND: ClaimKind = ClaimKind {
     id: "bounds",
     summary: "a router statistic or score lies inside its mathematical bounds",
-    explain: "For E experts of which each token uses K: 0 <= entropy <= ln E, and at least ln K for hard top-K \
-         loads; effective experts between 1 and E; the largest load between 1/E and 1/K of all slots, at \
-         most 1 of the tokens, at most E/K of the mean; the coefficient of variation in percent at most \
-         100 sqrt(E/K - 1) over the population, times sqrt(E/(E - 1)) for a sample, the larger where it is \
-         not declared; centred scores at most 1; `nats` of a text at least the `source` nats that the process \
-         which drew the text gives it, less 20: a model that is better by n nats is that lucky once in e^n. Where the claim also gives the coefficient of \
-         variation of the same loads, (1 + CV^2)/E <= largest share is checked. A print that rounds past \
-         its bound still holds (rounding_interval).\n\
-         How it can mislead: inside the bounds nothing is shown; a mean over layers of e^H is not e to the \
-         mean of H.\n\
-         Reference: Cover and Thomas, Elements of Information Theory, on entropy of finite alphabets.",
+    explain: "For E experts of which each token uses K: 0 <= entropy <= ln E, and at least ln K \
+         for hard top-K loads; effective experts between 1 and E; the largest load between 1/E \
+         and 1/K of all slots, at most 1 of the tokens, at most E/K of the mean; the coefficient \
+         of variation in percent at most 100 sqrt(E/K - 1) over the population, times sqrt(E/(E - \
+         1)) for a sample, the larger if that is not declared; centered scores at most 1; `nats` \
+         of a text at least the `source` nats that the process which drew the text gives it, less \
+         20: a model beats it by n nats with a probability of at most e^-n. Where the claim also \
+         gives the coefficient of variation of the same loads, (1 + CV^2)/E <= largest share is \
+         checked. A print that rounds past its bound still holds (rounding_interval).\n\
+         How it can mislead: inside the bounds nothing is shown; a mean over layers of e^H is not \
+         e to the mean of H.\n\
+         Reference: Cover and Thomas, Elements of Information Theory, on entropy of finite \
+         alphabets.",
     fields: &[
         Field::required(
             "quantity",
@@ -39,7 +41,7 @@ pub static KIND: ClaimKind = ClaimKind {
         ),
         Field::optional("experts", "the number of routed experts, E"),
         Field::optional("active", "the routed experts that each token uses, K"),
-        Field::optional("hard_top_k", "true where loads count hard top-K choices"),
+        Field::optional("hard_top_k", "true if loads count hard top-K choices"),
         Field::optional("source", "the nats of the same text under its source, for nats"),
         Field::optional("variant", "population or sample, for cv_percent"),
         Field::optional(

@@ -26,29 +26,28 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "bpb",
     summary: "bits per byte follow from sums of nats and bytes",
-    explain: "bpb = sum of nats / (ln 2 x sum of bytes). A printed value is compared by rounding_interval, a value printed in full \
-         within 1e-6 of the sums. Where only a mean loss is published, loss x tokens stands for the nats, \
-         and only if the claim declares `masks = \"match\"`: the loss is the mean over exactly the tokens \
-         whose bytes are counted. A value that does not follow is tried against every other count at hand \
-         (tokens, characters, bytes of another split, with or without separators) and without the ln 2, and \
-         is reported as what it is. Each count is labelled in `counts`.\n\
-         How it can mislead: a wrong byte count is the most frequent error of this score; a byte count that \
-         includes what the model never predicts (a first token, separators, padding) flatters it.\n\
+    explain: "bpb = sum of nats / (ln 2 x sum of bytes). A printed value is compared by \
+         rounding_interval, a value printed in full within 1e-6 of the sums. Where only a mean \
+         loss is published, loss x tokens stands for the nats, and only if the claim declares \
+         `masks = \"match\"`: the loss is the mean over exactly the tokens whose bytes are \
+         counted. A value that does not follow is tried against every other available count \
+         (tokens, characters, bytes of another split, with or without separators) and without the \
+         ln 2, and a match is reported. Each count is labeled in `counts`.\n\
+         How it can mislead: a wrong byte count is the most frequent error of this score; a byte \
+         count that includes what the model never predicts (a first token, separators, padding) \
+         makes the score look better.\n\
          Reference: Gao et al. 2020, The Pile, section 3.1, bits per UTF-8 encoded byte.",
     fields: &[
         Field::optional("nats", "the sum of nats over the predicted tokens"),
         Field::optional("bytes", "the bytes of the text of those tokens"),
-        Field::optional("loss", "the mean loss in nats, where the sum is not published"),
+        Field::optional("loss", "the mean loss in nats, if the sum is not published"),
         Field::optional("tokens", "the tokens that the loss is the mean over"),
-        Field::optional(
-            "masks",
-            "match, where loss and bytes are over the same tokens; else differ",
-        ),
+        Field::optional("masks", "match, if loss and bytes are over the same tokens; else differ"),
         Field::optional(
             "counts",
-            "other counts at hand, labelled: tried where the value does not follow",
+            "other available counts, labeled: tried if the value does not follow",
         ),
-        Field::optional("missing", "where no sums are published: what would settle it"),
+        Field::optional("missing", "if no sums are published: what would settle it"),
     ],
     codes: CODES,
     impact: Impact::Digit,

@@ -22,28 +22,30 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "compute_identity",
     summary: "training compute, forward FLOPs or parameters, and tokens agree",
-    explain: "Three laws join the compute C of a training run, its tokens D and its model; all terms but one are \
-         given and the claimed number is the one left out.\n\
-         exact: C = 3·M·D, where M are the forward FLOPs of a token: one pass forward and two back (rounding_interval).\n\
-         floor: C >= 6·N·D, where N are the parameters that a token is multiplied with: two FLOPs each \
-         forward, four back. No input embedding, no head unless the source's C counts it; attention \
-         scores only add, so what is below the floor cannot be. Where it is unclear which N is meant, give \
-         several `params`: all must fail to refute, all must hold to verify.\n\
-         proportional: C / C' = D / D' for two runs of one shape and context (rounding_interval), inconclusive unless \
-         `same_shape` is declared.\n\
-         How it can mislead: a C that is estimated from 6·N·D satisfies the floor by construction; frozen \
-         parameters or skipped passes cost less, which is then unchecked; recomputed activations cost more \
-         FLOPs on the hardware than C counts.\n\
+    explain: "Three laws join the compute C of a training run, its tokens D and its model; all \
+         terms but one are given and the claimed number is the one left out.\n\
+         exact: C = 3·M·D, where M are the forward FLOPs per token: one forward pass, and a \
+         backward pass that costs two (rounding_interval).\n\
+         floor: C >= 6·N·D, where N are the parameters that a token is multiplied with: two FLOPs \
+         each forward, four back. No input embedding, no head unless the source's C counts it; \
+         attention scores only add to it, so a value below the floor is impossible. If it is \
+         unclear which N is meant, give several `params`: all must fail to refute, all must hold \
+         to verify.\n\
+         proportional: C / C' = D / D' for two runs with the same shape and context \
+         (rounding_interval), inconclusive unless `same_shape` is declared.\n\
+         How it can mislead: a C that is estimated from 6·N·D satisfies the floor by \
+         construction; frozen parameters or skipped passes cost less, which is then unchecked; \
+         recomputed activations cost more FLOPs on the hardware than C counts.\n\
          Reference: Kaplan et al. 2020, Scaling Laws for Neural Language Models, section 2.1.",
     fields: &[
         Field::required("law", "exact, floor or proportional"),
         Field::optional("compute", "the FLOPs of the whole training"),
-        Field::optional("tokens", "the tokens trained on, repetitions counted"),
-        Field::optional("forward", "exact: the forward FLOPs of one token"),
+        Field::optional("tokens", "the tokens trained on, including repetitions"),
+        Field::optional("forward", "exact: the forward FLOPs per token"),
         Field::optional("params", "floor: a term, or a list of the counts that may be meant"),
         Field::optional("training", "floor: full (default) or partial"),
         Field::optional("than", "proportional: `compute` and `tokens` of the other run"),
-        Field::optional("same_shape", "proportional: whether both have one shape and context"),
+        Field::optional("same_shape", "proportional: whether both have the same shape and context"),
         Field::optional("tolerance", "what the publication allows, such as \"2%\""),
     ],
     codes: CODES,

@@ -35,26 +35,26 @@ const REACH: f64 = 5.0;
 pub static KIND: ClaimKind = ClaimKind {
     id: "confidence_interval",
     summary: "a printed confidence interval follows from the runs",
-    explain: "Recomputes the interval of a mean (`a`) or of a difference of means (`a` less `b`): `t`, mean ± \
-         t·s/√n, or Welch's, or over pairs as for `gap`; `percentile`, the quantiles of the means of \
-         resamples; `bca`, those quantiles corrected for bias and acceleration. Up to ten values all \
-         resamples are enumerated; beyond, they are drawn, and each end may be off by five standard \
-         deviations of that end over several seeds. An enumerated end may be off by what drawing would \
-         make of it. A method that is not declared is searched among the three. `excludes` is an \
-         inference: a value that the interval is said to leave out; from a bootstrap of fewer than eight \
-         values it is inconclusive, because such an interval covers far less than its level: with three \
-         values the 95% interval is never wider than from the least to the greatest, which holds the mean \
-         of the population at most 75 times in a hundred.\n\
-         How it can mislead: an interval over seeds says nothing about other data, sizes or budgets; two \
-         intervals that overlap may still belong to a difference that is decided.\n\
+    explain: "Recomputes the interval of a mean (`a`) or of a difference of means (`a` less `b`): \
+         `t`, mean ± t·s/√n, or Welch's, or over pairs as for `gap`; `percentile`, the quantiles \
+         of the means of resamples; `bca`, those quantiles corrected for bias and acceleration. \
+         Up to ten values all resamples are enumerated; beyond, they are drawn, and each end may \
+         be off by five standard deviations of that end over several seeds. An enumerated end may \
+         be off by as much as drawing would change it. An undeclared method is searched among the \
+         three. `excludes` is an inference: a value that the interval is said to exclude; from a \
+         bootstrap of fewer than eight values it is inconclusive, because such an interval covers \
+         far less than its level: with three values the 95% interval is never wider than the \
+         range of the values, which contains the population mean at most 75% of the time.\n\
+         How it can mislead: an interval over seeds says nothing about other data, sizes or \
+         budgets; two intervals that overlap may still belong to a significant difference.\n\
          Reference: Efron 1987, Better Bootstrap Confidence Intervals; Student 1908.",
     fields: &[
         Field::required("a", "the group: `values`, or `mean`, `spread`, `n` and `reading`"),
         Field::optional("b", "the group that is subtracted"),
-        Field::optional("method", "`t`, `percentile` or `bca`; searched where absent"),
+        Field::optional("method", "`t`, `percentile` or `bca`; searched if absent"),
         LEVEL,
-        Field::optional("resamples", "how many resamples were drawn, 10,000 where absent"),
-        Field::optional("excludes", "a number, or a term, that the interval is said to leave out"),
+        Field::optional("resamples", "how many resamples were drawn, 10,000 if absent"),
+        Field::optional("excludes", "a number, or a term, that the interval is said to exclude"),
         PAIRED,
         PAIRED_BEFORE,
         SAME_DATA_ORDER,

@@ -37,35 +37,37 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "core",
     summary: "a CORE score follows from its per-task table and a named baseline file",
-    explain: "CORE = mean over tasks of (accuracy - b)/(1 - b), where b is what guessing scores. The 22 tasks are \
-         DCLM's; a table with others is scored over what it has where the claim says `tasks = \"given\"`. \
-         Several versions of the baselines are in use (commonsense_qa: 20% in one, 40.3% in another), so \
-         each file is known by its hash. Where the claim declares no `version`, every file given is tried and \
-         the fit is reported as inferred; if none fits, the score is refuted. The table's own centred \
-         column and aggregate are checked apart: where they follow different versions, the table is \
-         refuted as mixed. Accuracies are the intervals of their printed digits (rounding_interval); a score printed in \
-         full may differ by what summing floats can lose.\n\
-         How it can mislead: the wrong baseline file shifts every model alike and can reverse no ranking \
-         within one table, but moves a score across a published threshold; 22 tasks are few, so small \
-         differences are noise. A printed task-bootstrap interval is recomputed; that of few tasks says little.\n\
-         Reference: Li et al. 2024, DataComp-LM, section 3 and appendix on centred accuracy.",
+    explain: "CORE = mean over tasks of (accuracy - b)/(1 - b), where b is what guessing scores. \
+         The 22 tasks are DCLM's; a table with others is scored over its own tasks if the claim \
+         says `tasks = \"given\"`. Several versions of the baselines are in use (commonsense_qa: \
+         20% in one, 40.3% in another), so each file is known by its hash. If the claim declares \
+         no `version`, every given file is tried and the fit is reported as inferred; if none \
+         fits, the score is refuted. The table's own centered column and aggregate are checked \
+         separately: if they follow different versions, the table is refuted as mixed. Accuracies \
+         are the intervals of their printed digits (rounding_interval); a score printed in full \
+         may differ by the rounding of a float sum.\n\
+         How it can mislead: the wrong baseline file shifts every model alike and cannot reverse \
+         a ranking within one table, but moves a score across a published threshold; 22 tasks are \
+         few, so small differences are noise. A printed task-bootstrap interval is recomputed; \
+         with few tasks it says little.\n\
+         Reference: Li et al. 2024, DataComp-LM, section 3 and appendix on centered accuracy.",
     fields: &[
         Field::optional(
             "table",
-            "the per-task table: `bundle`, `file`, and `pointer` where it is a part",
+            "the per-task table: `bundle`, `file`, and `pointer` if it is a part",
         ),
         Field::optional("baselines", "references to the baseline files to try"),
         Field::optional("version", "the baseline file that the publication declares, by its name"),
         Field::optional(
             "unit",
-            "fraction or percent, for the accuracies; found by range where absent",
+            "fraction or percent, for the accuracies; inferred from the range if absent",
         ),
         Field::optional("tasks", "core22 (the default) or given"),
         Field::optional(
             "interval",
             "the printed task-bootstrap interval: `low`, `high`, and `method` (percentile or bca), `level`, `resamples`",
         ),
-        Field::optional("missing", "where no table is published: what would settle it"),
+        Field::optional("missing", "if no table is published: what would settle it"),
     ],
     codes: CODES,
     impact: Impact::Digit,

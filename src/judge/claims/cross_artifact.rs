@@ -17,14 +17,15 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "cross_artifact",
     summary: "one fact agrees in post, receipt, figure, command, config",
-    explain: "Holds the claimed value against the same fact in other documents: the print with more digits must \
-         round to the print with fewer (rounding_interval), prints of equal precision and words must be equal, and so must the \
-         numbers behind ± where both have one. Two sides typed from the same place prove nothing: the \
-         claim is then unchecked, single source.\n\
-         How it can mislead: one document may have been copied from the other, mistakes included; the \
-         method is therefore `compared`, the weakest.\n\
-         Reference: BagIt and in-toto bind files to digests; that two files state one fact is left to \
-         checks such as this one.",
+    explain: "Compares the claimed value with the same fact in other documents: the print with \
+         more digits must round to the print with fewer (rounding_interval), prints of equal \
+         precision and words must be equal, and so must the numbers behind ± where both have one. \
+         Two sides typed from the same place prove nothing: the claim is then unchecked, single \
+         source.\n\
+         How it can mislead: one document may have been copied from the other, mistakes included; \
+         the method is therefore `compared`, the weakest.\n\
+         Reference: BagIt and in-toto bind files to digests; whether two files state the same \
+         fact is left to checks such as this one.",
     fields: &[
         Field::required("with", "references to the same fact elsewhere"),
         Field::optional("tolerance", "what counts as equal, such as \"2%\""),

@@ -22,14 +22,15 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "decision",
     summary: "keep or discard follows from declared thresholds",
-    explain: "Each condition compares a value, or a value less its `baseline`, with an exact threshold: at_least, \
-         above, at_most or below. All conditions (or any, with `require`) decide for \"keep\"; otherwise it is \
-         \"discard\". Values are the intervals of their digits; on both sides of a threshold they decide \
-         nothing. With the `noise` of one run, as an sd or as the values of replicates, a threshold on a \
-         difference that is smaller than one sd is flagged, and so is a value closer than one sd to its \
-         threshold.\n\
-         How it can mislead: a rule can be followed to the letter and still keep noise: the difference of \
-         two single runs has an sd of √2 times that of one, and of many candidates some pass by chance.\n\
+    explain: "Each condition compares a value, or a value less its `baseline`, with an exact \
+         threshold: at_least, above, at_most or below. All conditions (or any, with `require`) \
+         decide for \"keep\"; otherwise it is \"discard\". Values are the intervals of their \
+         digits; if they straddle a threshold they decide nothing. With the `noise` of one run, \
+         as an sd or as the values of replicates, a threshold on a difference that is smaller \
+         than one sd is flagged, and so is a value closer than one sd to its threshold.\n\
+         How it can mislead: a rule can be followed to the letter and still keep noise: the \
+         difference of two single runs has an sd of √2 times that of one, and of many candidates \
+         some pass by chance.\n\
          Reference: the speedrun rule for new records (p < 0.01 over several runs).",
     fields: &[
         Field::required(

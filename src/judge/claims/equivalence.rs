@@ -29,14 +29,15 @@ const WRONG: Wrong = Wrong { digit: &OTHER_DIGITS, decision: &APART };
 pub static KIND: ClaimKind = ClaimKind {
     id: "equivalence",
     summary: "two groups differ by less than a margin",
-    explain: "Two one-sided tests (TOST): mean(a) - mean(b) is above the low end of the margin and below its \
-         high end, each at alpha. That is the same as: the interval at level 1 - 2·alpha (90% at 0.05), \
-         adjusted by Holm over the family, lies inside the margin. Inside verifies, wholly outside refutes, \
-         anything else is inconclusive: too few runs never show that two recipes are alike. The p of the \
-         test is the larger of the two. Without a margin the claim is unchecked: a difference that is not \
-         significant shows nothing. Pairs decide only as for `gap`.\n\
-         How it can mislead: a margin chosen after the runs, or wide enough for anything, makes all \
-         recipes equal.\n\
+    explain: "Two one-sided tests (TOST): mean(a) - mean(b) is above the low end of the margin \
+         and below its high end, each at alpha. That is the same as: the interval at level 1 - \
+         2·alpha (90% at 0.05), adjusted by Holm over the family, lies inside the margin. Inside \
+         verifies, wholly outside refutes, anything else is inconclusive: too few runs cannot \
+         show that two recipes are equivalent. The p of the test is the larger of the two. \
+         Without a margin the claim is unchecked: a difference that is not significant shows \
+         nothing. Pairs decide only as for `gap`.\n\
+         How it can mislead: a margin chosen after the runs, or wide enough for anything, makes \
+         all recipes equal.\n\
          Reference: Schuirmann 1987; Lakens 2017, Equivalence Tests.",
     fields: &[
         Field::required(

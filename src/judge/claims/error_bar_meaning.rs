@@ -27,15 +27,18 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "error_bar_meaning",
     summary: "a gap is significant under every reading of ±",
-    explain: "Tests the gap under each reading of ± (sd, population sd, se, t interval, 1.96 se, half-range): \
-         Welch's t = (m₁ - m₂)/√(s₁²/n₁ + s₂²/n₂) from the two arms, and t = gap/(s_d/√n) where the gap has its \
-         own ±. Every mean and spread is the whole interval of its digits; the range of p over that box is \
-         enclosed outward, and Holm's adjustment over the declared family is made at both its ends. Holds if \
-         all readings agree. \"Significant at α\" is arithmetic: it is refuted where no reading is. \"Better\" is \
-         not refuted by that. Where readings disagree they are named.\n\
-         How it can mislead: a handful of runs, chosen after looking, is not a sample; the best of many \
-         checkpoints has less spread and a lower mean than the recipe; paired t needs runs that were paired.\n\
-         Reference: Nuijten et al. 2016, statcheck: error against decision error; Welch 1947; Holm 1979.",
+    explain: "Tests the gap under each reading of ± (sd, population sd, se, t interval, 1.96 se, \
+         half-range): Welch's t = (m₁ - m₂)/√(s₁²/n₁ + s₂²/n₂) from the two arms, and t = \
+         gap/(s_d/√n) if the gap has its own ±. Every mean and spread is the whole interval of \
+         its digits; the range of p over that box is enclosed outward, and Holm's adjustment over \
+         the declared family is made at both its ends. Holds if all readings agree. \"Significant \
+         at α\" is arithmetic: it is refuted if the gap is significant under no reading. \
+         \"Better\" is not refuted by that. If readings disagree they are named.\n\
+         How it can mislead: a handful of runs, chosen after looking, is not a sample; the best \
+         of many checkpoints has less spread and a lower mean than the recipe; paired t needs \
+         runs that were paired.\n\
+         Reference: Nuijten et al. 2016, statcheck: error against decision error; Welch 1947; \
+         Holm 1979.",
     fields: &[
         Field::optional(
             "a",
@@ -48,13 +51,13 @@ pub static KIND: ClaimKind = ClaimKind {
             "states",
             "what the publication says: better (default), significant, not significant",
         ),
-        Field::optional("alpha", "the level, 0.05 where absent"),
+        Field::optional("alpha", "the level, 0.05 if absent"),
         Field::optional("sides", "of the test: 2 (default) or 1"),
         Field::optional(
             "family",
             "the other comparisons: tables of `a`, `b`, `gap`, `direction`, or `p`",
         ),
-        Field::optional("n", "how many values each mean is of, where it is one number for all"),
+        Field::optional("n", "how many values each mean is of, if it is the same for all"),
         Field::optional("reading", "sd, population_sd, se, ci95, 1.96se or half_range, for all"),
     ],
     codes: CODES,

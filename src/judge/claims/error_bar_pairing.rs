@@ -32,27 +32,30 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "error_bar_pairing",
     summary: "the ± of two arms and of their gap fit together",
-    explain: "The gap of pairs has the variance s_d² = s₁² + s₂² - 2·ρ·s₁·s₂, so ρ = (s₁² + s₂² - s_d²)/(2·s₁·s₂) \
-         must lie in [-1, 1] somewhere in the box of the printed digits (ρ = ±1 for two pairs). Each ± is read \
-         as sd, population sd (over n), se, t interval (ci95), 1.96 se or half-range; variances are exact \
-         rationals, so the box is decided exactly, and a half-range h of n values allows every \
-         variance from 2h²/(n-1) up to that of values at both ends. ρ = 0, propagation of independent errors, \
-         outside the box means \"paired only\"; no pairs but ρ = 0 means \"unpaired only\"; else \"either\". \
-         Only where one reading and one n are declared for all three is the claim verified or refuted; \
-         otherwise the readings are tried, one for both arms and each for the gap, and those that fit are named.\n\
-         How it can mislead: a fit does not show that the runs were paired, by seed or by anything else; \
-         a gap over other runs than those of the arms may fit by chance.\n\
-         Reference: Brown and Heathers 2017, The GRIM Test; R package scrutiny (DEBIT, for mean and sd).",
+    explain: "The gap of pairs has the variance s_d² = s₁² + s₂² - 2·ρ·s₁·s₂, so ρ = (s₁² + s₂² - \
+         s_d²)/(2·s₁·s₂) must lie in [-1, 1] somewhere in the box of the printed digits (ρ = ±1 \
+         for two pairs). Each ± is read as sd, population sd (over n), se, t interval (ci95), \
+         1.96 se or half-range; variances are exact rationals, so the box is decided exactly, and \
+         a half-range h of n values allows every variance from 2h²/(n-1) up to that of values at \
+         both ends. ρ = 0, propagation of independent errors, outside the box means \"paired \
+         only\"; no pairs but ρ = 0 means \"unpaired only\"; else \"either\". The claim is \
+         verified or refuted only if one reading and one n are declared for all three; otherwise \
+         the readings are tried, one for both arms and each for the gap, and those that fit are \
+         named.\n\
+         How it can mislead: a fit does not show that the runs were paired, by seed or by \
+         anything else; a gap over other runs than those of the arms may fit by chance.\n\
+         Reference: Brown and Heathers 2017, The GRIM Test; R package scrutiny (DEBIT, for mean \
+         and sd).",
     fields: &[
         Field::required(
             "a",
             "one arm: `label`, and `printed` or `mean` and `spread`, `n`, `reading`",
         ),
         Field::required("b", "the other arm"),
-        Field::optional("gap", "their gap, in the same form; the claimed value where absent"),
-        Field::optional("n", "how many values each mean is of, where it is one number for all"),
+        Field::optional("gap", "their gap, in the same form; the claimed value if absent"),
+        Field::optional("n", "how many values each mean is of, if it is the same for all"),
         Field::optional("reading", "sd, population sd, se, ci95, 1.96 se or half-range, for all"),
-        Field::optional("states", "what the publication says of the runs: paired or unpaired"),
+        Field::optional("states", "what the publication says about the runs: paired or unpaired"),
     ],
     codes: CODES,
     impact: Impact::Decision,

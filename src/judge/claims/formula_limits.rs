@@ -36,17 +36,20 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "formula_limits",
     summary: "a printed formula is what its derivation gives, and reduces correctly at its limits",
-    explain: "The printed formula is an entry of the registry (`as_printed`), whose source quotes it letter by \
-         letter; the formula that follows is another one (`derived`), built from its own premises. Both \
-         are computed exactly at random points (multiples of 1/64, counts whole) and \
-         must agree within 1e-9 of their size. Each of the `limits` puts numbers, or other inputs, in place \
-         of inputs and says what must be left; each of the `values` is a case whose result is known, such \
-         as the counted parameters of a model. `repro explain` of either entry shows its derivation.\n\
-         Two rational functions that agree at eight random points are the same but for an accident; one \
-         point at which they differ shows that they are not.\n\
-         How it can mislead: a formula printed for other models than `meant_for` names is not wrong; and a \
-         derivation can have a wrong premise, so `readings` names what else may have been meant.\n\
-         Reference: Schwartz 1980, Fast Probabilistic Algorithms for Verification of Polynomial Identities.",
+    explain: "The printed formula is an entry of the registry (`as_printed`), whose source quotes \
+         it letter by letter; the formula that follows is another one (`derived`), built from its \
+         own premises. Both are computed exactly at random points (multiples of 1/64, counts \
+         whole) and must agree within a relative 1e-9. Each of the `limits` replaces inputs by \
+         numbers, or by other inputs, and says what must remain; each of the `values` is a case \
+         whose result is known, such as the counted parameters of a model. `repro explain` of \
+         either entry shows its derivation.\n\
+         Two rational functions that agree at eight random points are almost certainly the same; \
+         one point at which they differ shows that they are not.\n\
+         How it can mislead: a formula printed for other models than `meant_for` names is not \
+         wrong; and a derivation can have a wrong premise, so `readings` names what else could \
+         have been meant.\n\
+         Reference: Schwartz 1980, Fast Probabilistic Algorithms for Verification of Polynomial \
+         Identities.",
     fields: &[
         Field::required("as_printed", "the formula of the registry that transcribes the print"),
         Field::required("meant_for", "the models that it is meant for, in words"),

@@ -28,21 +28,23 @@ const WRONG: Wrong = Wrong { digit: &OTHER_DIGITS, decision: &OTHER_DECISION };
 pub static KIND: ClaimKind = ClaimKind {
     id: "gap",
     summary: "a difference of two means, with its uncertainty",
-    explain: "gap = mean(a) - mean(b). As pairs: t = mean(d)/(sd(d)/√n) of the differences d, n - 1 degrees of \
-         freedom. Else Welch: t = gap/√(s₁²/n₁ + s₂²/n₂), degrees of freedom by Satterthwaite. Pairs \
-         decide only where pairing was declared before the runs (`paired_before`) and the seed fixes the \
-         data order in both arms (`same_data_order`); both tests and the correlation are shown. A \
-         direction is verified where the interval, adjusted by Holm over the family, lies wholly on the \
-         claimed side of zero, refuted where it lies wholly on the other, and inconclusive where it holds \
-         zero: a difference that is not significant is not shown to be none (`equivalence`). Printed \
-         statistics are recomputed: from values as recorded, or from everything that rounds to the printed \
-         means and spreads. Where `also` gives the same gap under other conditions, such as another learning \
-         rate, a direction is inconclusive if one of them has another sign. \"Significant\" is arithmetic: p at or above alpha refutes it. An error that \
-         turns the decision has its own code.\n\
-         How it can mislead: pairing chosen after looking makes noise look small; runs that share a seed \
-         but not a data order are no pairs; the runs that failed may not be in the list.\n\
-         Reference: Welch 1947; Student 1908; Holm 1979; Nuijten et al. 2016 (statcheck), on errors that \
-         turn decisions.",
+    explain: "gap = mean(a) - mean(b). As pairs: t = mean(d)/(sd(d)/√n) of the differences d, n - \
+         1 degrees of freedom. Else Welch: t = gap/√(s₁²/n₁ + s₂²/n₂), degrees of freedom by \
+         Satterthwaite. Pairs decide only if pairing was declared before the runs \
+         (`paired_before`) and the seed fixes the data order in both arms (`same_data_order`); \
+         both tests and the correlation are shown. A direction is verified if the interval, \
+         adjusted by Holm over the family, lies wholly on the claimed side of zero, refuted if it \
+         lies wholly on the other, and inconclusive if it contains zero: a difference that is not \
+         significant is not shown to be zero (`equivalence`). Printed statistics are recomputed: \
+         from values as recorded, or from everything that rounds to the printed means and \
+         spreads. Where `also` gives the same gap under other conditions, such as another \
+         learning rate, a direction is inconclusive if one of them has another sign. \
+         \"Significant\" is arithmetic: p at or above alpha refutes it. An error that changes the \
+         decision has its own code.\n\
+         How it can mislead: pairing chosen after looking makes noise look small; runs that share \
+         a seed but not a data order are not pairs; the runs that failed may not be in the list.\n\
+         Reference: Welch 1947; Student 1908; Holm 1979; Nuijten et al. 2016 (statcheck), on \
+         errors that change decisions.",
     fields: &[
         Field::required(
             "a",
@@ -61,7 +63,7 @@ pub static KIND: ClaimKind = ClaimKind {
         LEVEL,
         Field::optional(
             "test",
-            "the test that is printed, `paired` or `welch`; searched where absent",
+            "the test that is printed, `paired` or `welch`; searched if absent",
         ),
         CLAIMED_P,
         SIGNIFICANT,

@@ -23,21 +23,22 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "grim",
     summary: "a printed proportion is k/n for a whole number k",
-    explain: "With n items scored, an accuracy can only be k/n for a whole k. The claim holds where some k/n rounds \
-         to the print (rounding_interval; a value printed in full may be a single-precision float), and is refuted where \
-         none does. It needs n, the items actually scored, one run, and a micro-average (`average = \
-         \"micro\"`): a mean over subtasks or runs has another grid, and is unchecked. Where the last place \
-         is worth 1/n or more, every print is some k/n: uninformative, so inconclusive.\n\
-         How it can mislead: n in a benchmark's description is often not the number that was scored; a \
-         fit by chance is likely where the print is almost as coarse as 1/n.\n\
+    explain: "With n items scored, an accuracy can only be k/n for a whole k. The claim holds if \
+         some k/n rounds to the print (rounding_interval; a value printed in full may be a \
+         single-precision float), and is refuted if none does. It needs n, the items actually \
+         scored, one run, and a micro-average (`average = \"micro\"`): a mean over subtasks or \
+         runs has another grid, and is unchecked. If the last place is worth 1/n or more, every \
+         print is some k/n: uninformative, so inconclusive.\n\
+         How it can mislead: n in a benchmark's description is often not the number that was \
+         scored; a fit by chance is likely where the print is almost as coarse as 1/n.\n\
          Reference: Brown and Heathers 2017, The GRIM test.",
     fields: &[
         Field::optional("items", "how many items were scored"),
-        Field::optional("average", "micro, where each item counts once; else macro"),
-        Field::optional("runs", "how many runs the value is the mean of; one where absent"),
+        Field::optional("average", "micro, if each item counts once; else macro"),
+        Field::optional("runs", "how many runs the value is the mean of; one if absent"),
         Field::optional(
             "unit",
-            "fraction or percent; by the sign, else fraction up to one, where absent",
+            "fraction or percent; by the sign, else fraction up to one, if absent",
         ),
     ],
     codes: CODES,

@@ -28,19 +28,20 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "held_fixed",
     summary: "what is said to be held fixed is equal where the numbers were read",
-    explain: "Computes the quantity for each run at the step where its number was read, and reports largest over \
-         smallest. Equal means within the declared tolerance, else within 2%, the verifier's default. \
-         With `runs` (a config and a step each) the phase of the learning-rate schedule is compared too, \
-         and `also` adds further quantities; those are reported beside the verdict. A `claimed` number must \
-         be that of every run, by its printed digits. `relation` states \"grows\" (each value above the one \
-         before) or \"differs\" instead of \"equal\".\n\
-         How it can mislead: it sees only the quantities that it is given; a contract has many.\n\
-         Reference: Hägele et al. 2024, Scaling Laws and Compute-Optimal Training Beyond Fixed Training \
-         Durations, on reading losses inside and outside the cooldown.",
+    explain: "Computes the quantity for each run at the step where its number was read, and \
+         reports largest over smallest. Equal means within the declared tolerance, else within \
+         2%, the verifier's default. With `runs` (a config and a step each) the phase of the \
+         learning-rate schedule is compared too, and `also` adds further quantities; those are \
+         reported next to the verdict. A `claimed` number must match every run, by its printed \
+         digits. `relation` states \"grows\" (each value above the one before) or \"differs\" \
+         instead of \"equal\".\n\
+         How it can mislead: it sees only the given quantities; a contract has many.\n\
+         Reference: Hägele et al. 2024, Scaling Laws and Compute-Optimal Training Beyond Fixed \
+         Training Durations, on reading losses inside and outside the cooldown.",
     fields: &[
         Field::required("quantity", "what is said to be held fixed, in words"),
-        Field::required("values", "a labelled term for each run"),
-        Field::optional("tolerance", "what counts as equal; 2% where absent"),
+        Field::required("values", "a labeled term for each run"),
+        Field::optional("tolerance", "what counts as equal; 2% if absent"),
         Field::optional("relation", "equal (default), grows or differs"),
         Field::optional("also", "further quantities: tables of `quantity`, `values`, `tolerance`"),
         Field::optional(

@@ -21,18 +21,18 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "horizon_steps",
     summary: "step counts follow from tokens per parameter",
-    explain: "steps = fraction x coefficient x parameters / tokens per step, rounded to a whole step. The rounding \
-         rule is the declared one; where none is declared, down, nearest and up are tried, and the rules \
-         that give every printed count of the claim are named as inferred. Several horizons in one claim \
-         ask whether one rule fits them all.\n\
-         How it can mislead: with few counts several rules fit; a fraction may have been taken of the \
-         rounded full horizon instead of the exact one.\n\
+    explain: "steps = fraction x coefficient x parameters / tokens per step, rounded to a whole \
+         step. The rounding rule is the declared one; if none is declared, down, nearest and up \
+         are tried, and the rules that give every printed count of the claim are named as \
+         inferred. Several horizons in one claim ask whether one rule fits them all.\n\
+         How it can mislead: with few counts several rules fit; a fraction may have been computed \
+         from the rounded full horizon instead of the exact one.\n\
          Reference: Hoffmann et al. 2022, on horizons proportional to parameters.",
     fields: &[
         Field::required("coefficient", "tokens per parameter, exact"),
         Field::required("tokens_per_step", "tokens per optimizer step"),
-        Field::optional("params", "the parameter count, where the claim is of one horizon"),
-        Field::optional("fraction", "which part of the horizon; the whole where absent"),
+        Field::optional("params", "the parameter count, if the claim has one horizon"),
+        Field::optional("fraction", "which part of the horizon; the whole if absent"),
         Field::optional(
             "horizons",
             "tables of `label`, `params`, `fraction`, `printed`, for several",

@@ -16,16 +16,18 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "monotone",
     summary: "every consecutive pair goes in the stated direction",
-    explain: "x(k+1) >= x(k) for every pair of neighbours where the sentence says rising, <= where it says falling, \
-         and > or < with `strict`. Values are the intervals of their digits (rounding_interval): a pair whose intervals \
-         overlap is inconclusive, and so is one that only touches where the direction is strict.\n\
-         How it can mislead: it sees the published points only, in the order in which they are given; a \
-         steady direction over five points of one run may be the next seed's noise (`trend`).\n\
+    explain: "x(k+1) >= x(k) for every pair of neighbors if the sentence says rising, <= if it \
+         says falling, and > or < with `strict`. Values are the intervals of their digits \
+         (rounding_interval): a pair whose intervals overlap is inconclusive, and so is one that \
+         only touches if the direction is strict.\n\
+         How it can mislead: it sees the published points only, in the order in which they are \
+         given; a steady direction over five points of one run may be the next seed's noise \
+         (`trend`).\n\
          Reference: definition.",
     fields: &[
-        Field::required("values", "the values in order: labelled terms, or a `column` of a file"),
+        Field::required("values", "the values in order: labeled terms, or a `column` of a file"),
         Field::required("direction", "rising or falling"),
-        Field::optional("strict", "whether equal neighbours break it; false where absent"),
+        Field::optional("strict", "whether equal neighbors break it; false if absent"),
     ],
     codes: CODES,
     impact: Impact::Decision,

@@ -17,13 +17,14 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "param_count",
     summary: "a parameter count is that of the model's config",
-    explain: "Recomputes P_total (everything stored) or P_active (what one token touches) from the config, in two \
-         ways that must agree: a closed form, and the sum over the list of checkpoint tensors. By default \
-         ties count once, embeddings and router count, and the routed experts that a token does not touch \
-         do not. Where the claim declares no `convention` and the default does not fit, the others are \
-         tried and a fit is reported as inferred; if several fit, all are named; if none, refuted.\n\
-         How it can mislead: \"active\" has several meanings; a search among few conventions can hit by \
-         chance where the count is printed with few digits.\n\
+    explain: "Recomputes P_total (all stored parameters) or P_active (parameters active for one \
+         token) from the config, in two ways that must agree: a closed form, and the sum over the \
+         list of checkpoint tensors. By default tied weights count once, embeddings and router \
+         count, and P_active leaves out the routed experts that a token does not use. If the \
+         claim declares no `convention` and the default does not fit, the others are tried and a \
+         fit is reported as inferred; if several fit, all are named; if none, refuted.\n\
+         How it can mislead: \"active\" has several meanings; a search among few conventions can \
+         hit by chance if the count is printed with few digits.\n\
          Reference: `repro params`, which prints the breakdown; CLAIM_KINDS' closed form for nmoe.",
     fields: &[
         Field::required("model", "the config: `bundle` and `file`"),

@@ -30,41 +30,42 @@ const FEW: f64 = 5.0;
 pub static KIND: ClaimKind = ClaimKind {
     id: "proportion_test",
     summary: "two proportions differ by more than chance; Wilson's interval for one",
-    explain: "Of two groups of items: z = (p₁ - p₂)/√(p(1-p)(1/n₁ + 1/n₂)) with the pooled share p, or Fisher's \
-         exact test, which decides where fewer than five items are expected in a cell. Where both were \
-         asked the same items, McNemar's test of the items on which they differ: exact (the default), \
-         mid-p, or chi-squared. For one group, Wilson's score interval. Counts come from `correct` and \
-         `items`, or from a printed `share`: then every count that rounds to it is tried, and a decision \
-         stands only if all of them agree. Significant in the claimed direction verifies, significant in the \
-         other refutes, not significant is inconclusive. \"Significant\" is arithmetic: p at or above \
-         alpha refutes it. A printed p whose test is not named is searched among those that apply.\n\
-         How it can mislead: items are not independent where they share a passage; two models on the same \
-         items are not two independent groups; this sees the noise of the items, and not that between \
-         training runs.\n\
-         Reference: Wilson 1927; McNemar 1947; Fisher 1934; Dror et al. 2018, The Hitchhiker's Guide to \
-         Testing Statistical Significance in NLP.",
+    explain: "Of two groups of items: z = (p₁ - p₂)/√(p(1-p)(1/n₁ + 1/n₂)) with the pooled share \
+         p, or Fisher's exact test, which decides if fewer than five items are expected in a \
+         cell. If both were asked the same items, McNemar's test of the items on which they \
+         differ: exact (the default), mid-p, or chi-squared. For one group, Wilson's score \
+         interval. Counts come from `correct` and `items`, or from a printed `share`: then every \
+         count that rounds to it is tried, and a decision stands only if all of them agree. \
+         Significant in the claimed direction verifies, significant in the other refutes, not \
+         significant is inconclusive. \"Significant\" is arithmetic: p at or above alpha refutes \
+         it. A printed p whose test is not named is searched among those that apply.\n\
+         How it can mislead: items are not independent if they share a passage; two models on the \
+         same items are not two independent groups; this measures the noise of the items, not the \
+         noise between training runs.\n\
+         Reference: Wilson 1927; McNemar 1947; Fisher 1934; Dror et al. 2018, The Hitchhiker's \
+         Guide to Testing Statistical Significance in NLP.",
     fields: &[
         Field::optional(
             "a",
             "a group: `label`, `items`, and `correct` (a count) or `share` (as printed)",
         ),
-        Field::optional("b", "the group that is compared with; absent for an interval of one"),
+        Field::optional("b", "the other group; absent for an interval of one"),
         Field::optional(
             "discordant",
-            "`a_only` and `b_only`: on how many items only the one was right",
+            "`a_only` and `b_only`: how many items only one of them got right",
         ),
         Field::optional(
             "outcomes",
-            "`a` and `b`, references to lines of `task`, `n`, `bits`, and `task` where not all count",
+            "`a` and `b`, references to lines of `task`, `n`, `bits`, and `task` if not all count",
         ),
         Field::optional(
             "test",
-            "z, fisher, mcnemar, mid_p or chi_squared; by the inputs where absent",
+            "z, fisher, mcnemar, mid_p or chi_squared; chosen by the inputs if absent",
         ),
         Field::optional("same_items", "whether both groups are of the same items"),
         Field::optional(
             "statistic",
-            "what `claimed` is: difference (where absent), p, z, or the interval of one group; a ± is the standard error",
+            "what `claimed` is: difference (default), p, z, or the interval of one group; a ± is the standard error",
         ),
         DIRECTION,
         ALPHA,

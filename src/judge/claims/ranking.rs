@@ -19,22 +19,22 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "ranking",
     summary: "who leads on a named axis",
-    explain: "Compares the candidates on each axis given, on the intervals of their printed digits; overlapping \
-         intervals are a tie. Where the sentence names an `axis`, that axis decides and the others are \
-         reported beside it. Where it names none, the claim holds if all axes agree, fails if all \
-         contradict, and is inconclusive otherwise.\n\
-         How it can mislead: it ranks the printed numbers and not the recipes; with one run per cell the \
-         next seed may rank them differently. A sentence that claims superiority therefore rests \
-         (`depends_on`) on a claim of the kind `ranking_significance`, and comes to no more than that one \
-         does.\n\
+    explain: "Compares the candidates on each axis given, on the intervals of their printed \
+         digits; overlapping intervals are a tie. If the sentence names an `axis`, that axis \
+         decides and the others are reported next to it. If it names none, the claim holds if all \
+         axes agree, fails if all contradict, and is inconclusive otherwise.\n\
+         How it can mislead: it ranks the printed numbers, not the recipes; with one run per cell \
+         the next seed may rank them differently. A sentence that claims superiority therefore \
+         depends (`depends_on`) on a claim of the kind `ranking_significance`, and its verdict is \
+         no stronger than that one's.\n\
          Reference: Agarwal et al. 2021, Deep RL at the Edge of the Statistical Precipice.",
     fields: &[
         Field::required(
             "axes",
-            "tables of `name`, `better` (lower or higher) and labelled `values`",
+            "tables of `name`, `better` (lower or higher) and labeled `values`",
         ),
         Field::optional("winner", "the label, or labels, that the sentence puts ahead"),
-        Field::optional("loser", "whom they are ahead of; all others where absent"),
+        Field::optional("loser", "what they are ahead of; all others if absent"),
         Field::optional("order", "all labels from best to worst, instead of `winner`"),
         Field::optional("axis", "the axis that the sentence names"),
     ],

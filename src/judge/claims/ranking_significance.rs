@@ -33,26 +33,28 @@ const TOLD: usize = 3;
 pub static KIND: ClaimKind = ClaimKind {
     id: "ranking_significance",
     summary: "a lead exceeds the noise between runs",
-    explain: "For each pair (ahead, behind): t = difference/(s√(1/n₁ + 1/n₂)), s the pooled standard deviation \
-         of the replicates with their n₁ + n₂ - 2 degrees of freedom; as pairs where pairing was declared \
-         before the runs and the seed fixes the data order. Several pairs are one family (Holm). Verified \
-         where every adjusted interval lies wholly on the side of the one ahead; refuted where one lies \
-         wholly on the other; inconclusive where it holds zero, or where pooling and Welch decide \
-         differently. With one run per cell nothing measures the noise: inconclusive. `noise`, or the \
-         spread of one of the two, gives a t for such cells, but noise of another configuration decides \
-         nothing. A claim of superiority binds a `ranking` that depends on a claim of this kind.\n\
-         How it can mislead: replicates that share a seed, a machine or a checkpoint understate the noise; \
-         a lead may be real for these budgets and not for others; the axis may not be what matters.\n\
-         Reference: Student 1908; Holm 1979; Bouthillier et al. 2021, Accounting for Variance in Machine \
-         Learning Benchmarks.",
+    explain: "For each pair (ahead, behind): t = difference/(s√(1/n₁ + 1/n₂)), s the pooled \
+         standard deviation of the replicates with their n₁ + n₂ - 2 degrees of freedom; as pairs \
+         if pairing was declared before the runs and the seed fixes the data order. Several pairs \
+         are one family (Holm). Verified if every adjusted interval lies wholly on the side of \
+         the one ahead; refuted if one lies wholly on the other; inconclusive if it contains \
+         zero, or if pooling and Welch decide differently. With one run per cell nothing measures \
+         the noise: inconclusive. `noise`, or the spread of one of the two, gives a t for such \
+         cells, but noise of another configuration decides nothing. A claim of superiority needs \
+         a `ranking` that depends on a claim of this kind.\n\
+         How it can mislead: replicates that share a seed, a machine or a checkpoint understate \
+         the noise; a lead may be real for these budgets and not for others; the axis may not be \
+         what matters.\n\
+         Reference: Student 1908; Holm 1979; Bouthillier et al. 2021, Accounting for Variance in \
+         Machine Learning Benchmarks.",
     fields: &[
         Field::required(
             "axes",
-            "tables of `name`, `better` (lower or higher), labelled `values` (groups of runs, or terms: \
-                 one run each) and `noise` (replicates of another configuration)",
+            "tables of `name`, `better` (lower or higher), labeled `values` (groups of runs, or \
+                 terms: one run each) and `noise` (replicates of another configuration)",
         ),
         Field::optional("winner", "the label, or labels, that the sentence puts ahead"),
-        Field::optional("loser", "whom they are ahead of; all others where absent"),
+        Field::optional("loser", "what they are ahead of; all others if absent"),
         Field::optional("order", "all labels from best to worst, instead of `winner`"),
         Field::optional("axis", "the axis that the sentence names"),
         PAIRED,

@@ -18,13 +18,15 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "replicate",
     summary: "same config, seed and dtype, same outcome",
-    explain: "Runs that share config, seed and dtype must have the same outcome, or differ by no more than the \
-         noise that the publication declares. Without published seeds or dtypes equal outcomes are consistent, \
-         and different ones are inconclusive: the seed may differ, or something else that is not \
-         published. Without published configs nothing is known to be replicated.\n\
-         How it can mislead: a config file may have been overridden on the command line; equal outcomes \
-         may be one run, listed twice.\n\
-         Reference: MLPerf Training rules, on reference convergence points; the speedrun rules on noise.",
+    explain: "Runs that share config, seed and dtype must have the same outcome, or differ by no \
+         more than the noise that the publication declares. Without published seeds or dtypes \
+         equal outcomes are consistent, and different ones are inconclusive: the seed may differ, \
+         or something else that is not published. Without published configs it is unknown whether \
+         the runs are replicates.\n\
+         How it can mislead: a config file may have been overridden on the command line; equal \
+         outcomes may be one run listed twice.\n\
+         Reference: MLPerf Training rules, on reference convergence points; the speedrun rules on \
+         noise.",
     fields: &[
         Field::required(
             "runs",

@@ -20,24 +20,25 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "reversal",
     summary: "a ranking changes, or stays, when what is held fixed changes",
-    explain: "Under each of two contracts every pair of groups is tested, as in `gap`, and the p values of one \
-         contract are adjusted by Holm, together with those of `family`. A pair is reversed where it is \
-         significant under both contracts with opposite signs. \"The ranking changes\" is verified by one \
-         reversed pair, and refuted where every pair is significant under both with one sign; \"it stays\" \
-         the other way round. All else is inconclusive: a pair that is significant once and not twice has \
-         not changed its order, because the difference between significant and not significant is itself \
-         not significant.\n\
-         How it can mislead: the contracts differ in tokens and schedules too, so what reverses a pair may \
-         be their length.\n\
-         Reference: Gelman and Stern 2006, The difference between \"significant\" and \"not significant\"; \
-         Holm 1979.",
+    explain: "Under each of two contracts every pair of groups is tested, as in `gap`, and the p \
+         values of one contract are adjusted by Holm, together with those of `family`. A pair is \
+         reversed if it is significant under both contracts with opposite signs. \"The ranking \
+         changes\" is verified by one reversed pair, and refuted if every pair is significant \
+         under both with the same sign; \"it stays\" the other way round. Anything else is \
+         inconclusive: a pair that is significant under only one contract has not changed its \
+         order, because the difference between significant and not significant is itself not \
+         significant.\n\
+         How it can mislead: the contracts differ in tokens and schedules too, so a reversal may \
+         come from the training length.\n\
+         Reference: Gelman and Stern 2006, The difference between \"significant\" and \"not \
+         significant\"; Holm 1979.",
     fields: &[
         Field::required(
             "contracts",
-            "two tables of `label` and `arms`, the same labelled groups of runs in both",
+            "two tables of `label` and `arms`, the same labeled groups of runs in both",
         ),
         Field::required("changes", "whether the sentence says that the ranking changes"),
-        Field::optional("pair", "the two labels that the sentence is about, all where absent"),
+        Field::optional("pair", "the two labels that the sentence is about, all if absent"),
         PAIRED,
         PAIRED_BEFORE,
         SAME_DATA_ORDER,
@@ -113,7 +114,7 @@ impl Contract {
             list.items()?.map(|arm| Arm::read(arm, evidence)).collect::<Result<_, _>>()?;
         if arms.len() < 2 || arms.iter().any(|arm| arm.label.is_empty()) {
             let found = format!("{} groups", arms.len());
-            return Err(BAD_CHOICE.at(list.place(), "two labelled groups or more", found));
+            return Err(BAD_CHOICE.at(list.place(), "two labeled groups or more", found));
         }
         let pairing = Pairing::of(claim)?;
         let mut pairs = Vec::new();

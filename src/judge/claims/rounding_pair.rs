@@ -15,10 +15,10 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "rounding_pair",
     summary: "a rounded field follows from its exact field",
-    explain: "Holds a rounded value against the exact value it is said to come from, under half-up and half-even \
-         rounding to the last printed digit (rounding_interval). Cutting digits off counts only where the claim declares \
-         `rounding = \"truncated\"`; otherwise a mismatch that truncation would explain is refuted with \
-         that remark.\n\
+    explain: "Compares a rounded value with the exact value it is said to come from, under \
+         half-up and half-even rounding to the last printed digit (rounding_interval). Truncation \
+         counts only if the claim declares `rounding = \"truncated\"`; otherwise a mismatch that \
+         truncation would explain is refuted with that remark.\n\
          How it can mislead: both fields may come from the same wrong computation.\n\
          Reference: IEEE 754-2019, section 4.3, on rounding to nearest.",
     fields: &[

@@ -28,12 +28,12 @@ const POWER: f64 = 0.8;
 /// See [`Rule::direction`].
 pub const DIRECTION: Field = Field::optional(
     "direction",
-    "what is said of the first less the second: `less`, `greater` or `differs`",
+    "the claimed sign of the first minus the second: `less`, `greater` or `differs`",
 );
 /// See [`Rule::alpha`].
-pub const ALPHA: Field = Field::optional("alpha", "the level of the decision, 0.05 where absent");
+pub const ALPHA: Field = Field::optional("alpha", "the level of the decision, 0.05 if absent");
 /// Whether the decision has one side or two.
-pub const SIDES: Field = Field::optional("sides", "1 or 2 (where absent)");
+pub const SIDES: Field = Field::optional("sides", "1 or 2 (default)");
 /// The other tests of the family.
 pub const FAMILY: Field = Field::optional(
     "family",
@@ -41,16 +41,16 @@ pub const FAMILY: Field = Field::optional(
 );
 /// The level of printed intervals.
 pub const LEVEL: Field =
-    Field::optional("level", "the level of printed intervals, \"95%\" where absent");
+    Field::optional("level", "the level of printed intervals, \"95%\" if absent");
 /// What `claimed` is.
 pub const STATISTIC: Field = Field::optional(
     "statistic",
-    "what `claimed` is: `estimate` (where absent), `standard_error`, `t`, `df`, `p`, `sd`, `half_width`, `interval` or `detectable_gap`: the smallest that is found 4 times in 5, at `alpha` over the tests of the family",
+    "what `claimed` is: `estimate` (default), `standard_error`, `t`, `df`, `p`, `sd`, `half_width`, `interval` or `detectable_gap`: the smallest gap detected with 80% power, at `alpha` over the tests of the family",
 );
 /// What stands behind the ± of `claimed`.
 pub const READING: Field = Field::optional(
     "reading",
-    "what the ± in `claimed` is: `sd`, `population_sd`, `se`, `ci95`, `1.96se`; searched where absent",
+    "what the ± in `claimed` is: `sd`, `population_sd`, `se`, `ci95`, `1.96se`; searched if absent",
 );
 /// A p printed beside the claimed value.
 pub const CLAIMED_P: Field =

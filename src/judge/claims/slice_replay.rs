@@ -21,18 +21,19 @@ repro_receipt::source::codes! {
 /// The record of this kind.
 pub static KIND: ClaimKind = ClaimKind {
     id: "slice_replay",
-    summary: "training steps come out again when they are executed again",
-    explain: "Executes the steps of `slice` again, from the seed or from the checkpoint that they start from, and \
-         holds losses, gradient norms, routing and the update of each tensor against the log. Runs in \
-         portable-f32/1 must give the same bits; others must stay within eight times the spread that rounding \
-         makes here, which must be below half of what 1% of the learning rate changes. With `slice = \"full\"` \
-         the run is executed from its seed to its end with its evaluations, and a claimed number is its last \
-         held-out loss (rounding_interval). Nothing is executed unless the caller asks with `--replay`.\n\
-         How it can mislead: the slice was chosen by the author, and starts from a checkpoint that is taken as \
-         it stands; what happened between slices is not seen.\n\
+    summary: "training steps give the same results when they are executed again",
+    explain: "Executes the steps of `slice` again, from the seed or from the checkpoint that they \
+         start from, and compares losses, gradient norms, routing and the update of each tensor \
+         with the log. Runs in portable-f32/1 must give the same bits; others must stay within \
+         eight times the spread that rounding causes here, which must be below half the effect of \
+         1% of the learning rate. With `slice = \"full\"` the run is executed from its seed to \
+         its end with its evaluations, and a claimed number is its last held-out loss \
+         (rounding_interval). Nothing is executed unless the caller asks with `--replay`.\n\
+         How it can mislead: the slice was chosen by the author, and starts from a checkpoint \
+         that is taken as given; what happened between slices is not seen.\n\
          Reference: Jia et al. 2021, Proof-of-Learning.",
     fields: &[
-        Field::optional("bundle", "the bundle of the run; the post's default where absent"),
+        Field::optional("bundle", "the bundle of the run; the post's default if absent"),
         Field::required("slice", "the steps, as `\"FROM..TO\"`, or `\"full\"`"),
     ],
     codes: CODES,

@@ -16,17 +16,19 @@ repro_receipt::source::codes! {
 /// The record of this kind.
 pub static KIND: ClaimKind = ClaimKind {
     id: "target_rule",
-    summary: "a target is called reached exactly where the loss is at or below it",
-    explain: "reached if and only if loss <= target. The loss is the interval of its printed digits (rounding_interval), the \
-         target is exact. Where the interval lies on both sides the claim is inconclusive.\n\
-         How it can mislead: the stop step of such a run is a first passage on the evaluation grid, up to \
-         one evaluation later than the crossing, and one noisy evaluation below the target ends the run; a \
-         single run says nothing about how often the recipe reaches the target (`target_test`).\n\
+    summary: "a target is called reached exactly if the loss is at or below it",
+    explain: "reached if and only if loss <= target. The loss is the interval of its printed \
+         digits (rounding_interval), the target is exact. If the interval lies on both sides the \
+         claim is inconclusive.\n\
+         How it can mislead: the stop step of such a run is a first passage on the evaluation \
+         grid, up to one evaluation later than the crossing, and one noisy evaluation below the \
+         target ends the run; a single run says nothing about how often the recipe reaches the \
+         target (`target_test`).\n\
          Reference: MLPerf Training rules, run results as first passage of a quality target.",
     fields: &[
         Field::required("loss", "the loss at the stop"),
         Field::required("target", "the target, exact"),
-        Field::required("reached", "whether the publication says that it was reached"),
+        Field::required("reached", "whether the publication says it was reached"),
         Field::optional(
             "every",
             "the number of steps between evaluations: names the first-passage window",

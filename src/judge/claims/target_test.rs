@@ -29,24 +29,26 @@ const WRONG: Wrong = Wrong { digit: &OTHER_DIGITS, decision: &NOT_MET };
 pub static KIND: ClaimKind = ClaimKind {
     id: "target_test",
     summary: "the mean of n runs lies beyond a target, by a one-sided t test",
-    explain: "t = (mean - target)/(s/√n) with n - 1 degrees of freedom, one-sided: p is the probability of a \
-         mean at least so far beyond the target if the recipe's true mean is the target. p below alpha \
-         verifies. p at or above alpha refutes \"meets the rule\" (`states = \"meets_rule\"`), which is \
-         arithmetic, and leaves \"is below\" (`states = \"beyond\"`) inconclusive. A single run is \
-         inconclusive. The number of runs must have been fixed beforehand and dropped runs stated; where \
-         that is not said it is a finding.\n\
-         How it can mislead: adding runs until p falls below alpha, or dropping the runs that diverged, \
-         makes any recipe pass; values printed with few digits have a spread of their own.\n\
-         Reference: the rules of the modded-nanogpt speedrun, p < 0.01 that the mean is below 3.28; \
-         Student 1908.",
+    explain: "t = (mean - target)/(s/√n) with n - 1 degrees of freedom, one-sided: p is the \
+         probability of a mean at least this far beyond the target if the recipe's true mean is \
+         the target. p below alpha verifies. p at or above alpha refutes \"meets the rule\" \
+         (`states = \"meets_rule\"`), which is arithmetic, and leaves \"is below\" (`states = \
+         \"beyond\"`) inconclusive. A single run is inconclusive. The number of runs must have \
+         been fixed beforehand and dropped runs stated; if either is not stated, that is a \
+         finding.\n\
+         How it can mislead: adding runs until p falls below alpha, or dropping the runs that \
+         diverged, makes any recipe pass; values printed with few digits have a spread of their \
+         own.\n\
+         Reference: the rules of the modded-nanogpt speedrun, p < 0.01 that the mean is below \
+         3.28; Student 1908.",
     fields: &[
         Field::required("runs", "the group: `values`, or `mean`, `spread`, `n` and `reading`"),
         Field::required("target", "the target, exact"),
         Field::required(
             "states",
-            "`meets_rule` or `beyond`: the test is passed, or the mean is there",
+            "`meets_rule` or `beyond`: the test is passed, or the mean is beyond the target",
         ),
-        Field::optional("direction", "`less` (where absent) or `greater`: which side is better"),
+        Field::optional("direction", "`less` (default) or `greater`: which side is better"),
         ALPHA,
         FAMILY,
         Field::optional("n_fixed_beforehand", "whether the number of runs was fixed before them"),

@@ -19,13 +19,14 @@ repro_receipt::source::codes! {
 pub static KIND: ClaimKind = ClaimKind {
     id: "time_identity",
     summary: "time, steps and throughput of a run agree",
-    explain: "Either total = steps x time per step, which holds for a mean and for nothing else: a median or p50, \
-         or an undeclared statistic, can only be near (5%); or ended - started >= the sum of the parts, \
-         the rest being start-up, at most 5% of the whole. Whether validation is inside the times has to be \
-         declared where it matters. Without named hardware the claim is unchecked, with the arithmetic \
-         shown: a time on an unknown machine cannot be checked by anyone.\n\
-         How it can mislead: agreement among times of one clock says nothing about another machine; times \
-         from different machines must never be compared.\n\
+    explain: "Either total = steps x time per step, which holds only for a mean: a median or p50, \
+         or an undeclared statistic, need only be close (5%); or ended - started >= the sum of \
+         the parts, the rest being start-up, at most 5% of the whole. Whether the times include \
+         validation must be declared where it matters. Without named hardware the claim is \
+         unchecked, with the arithmetic shown: a time on an unknown machine cannot be checked by \
+         anyone.\n\
+         How it can mislead: agreement among times of one clock says nothing about another \
+         machine; times from different machines must never be compared.\n\
          Reference: MLPerf Training rules, on timing boundaries.",
     fields: &[
         Field::optional("total", "the whole time, in the unit of `per_step`"),
@@ -35,7 +36,7 @@ pub static KIND: ClaimKind = ClaimKind {
         Field::optional("ended", "a timestamp"),
         Field::optional("parts", "times in milliseconds that lie between them"),
         Field::optional("statistic", "what `per_step` is: mean, median or p50"),
-        Field::optional("validation", "whether validation is inside the times: inside or outside"),
+        Field::optional("validation", "whether the times include validation: inside or outside"),
         Field::optional("hardware", "a reference to the named hardware"),
     ],
     codes: CODES,

@@ -31,14 +31,15 @@ const WRONG: Wrong = Wrong { digit: &OTHER_DIGITS, decision: &OTHER_TREND };
 pub static KIND: ClaimKind = ClaimKind {
     id: "trend",
     summary: "a gap grows or shrinks with the logarithm of tokens",
-    explain: "For each seed the least-squares slope of its gap on ln(tokens): Σ(x - x̄)y/Σ(x - x̄)². The slopes \
-         are tested as one sample: t = mean/(s/√n), n - 1 degrees of freedom. Only points of one \
-         learning-rate `phase` count, because a gap read while the rate decays differs from one read at \
-         its peak for other reasons than tokens. Without phases, with fewer than two points in the phase, \
-         or with a point that is not published the claim is unchecked. A direction is judged as in `gap`; \
-         one seed is inconclusive. The logarithm is an enclosure that is the same on every machine.\n\
-         How it can mislead: points of one run are not independent, so the seeds and not the points are \
-         counted; a slope within the range seen says nothing beyond it.\n\
+    explain: "For each seed the least-squares slope of its gap on ln(tokens): Σ(x - x̄)y/Σ(x - \
+         x̄)². The slopes are tested as one sample: t = mean/(s/√n), n - 1 degrees of freedom. \
+         Only points of one learning-rate `phase` count, because a gap read while the rate decays \
+         differs from one read at its peak for other reasons than tokens. Without phases, with \
+         fewer than two points in the phase, or with an unpublished point the claim is unchecked. \
+         A direction is judged as in `gap`; one seed is inconclusive. The logarithm is an \
+         enclosure that is the same on every machine.\n\
+         How it can mislead: points of one run are not independent, so n counts seeds, not \
+         points; a slope says nothing beyond the observed range.\n\
          Reference: Student 1908; Kaplan et al. 2020, on losses as functions of ln(tokens).",
     fields: &[
         Field::required(

@@ -25,13 +25,13 @@ use repro_runs::replay::{Answer, Extent};
 use repro_runs::study::Study;
 
 codes! {
-    NO_BUNDLE = "evidence::no-bundle", "evidence names no bundle and the post has no default", "name the bundle, or give the post a `default_bundle`";
-    NO_FACT = "evidence::no-fact", "the bundle has no fact of this id", "correct the id; `data/facts.json` lists them";
-    NOT_A_NUMBER = "evidence::not-a-number", "a value is not the kind of number that is needed", "give such a number, as printed";
-    UNKNOWN_FORMULA = "evidence::unknown-formula", "there is no formula of this name", "`repro list formulas` names them; a new one is one entry in `src/exact/formula/registry.rs`";
-    WRONG_INPUTS = "evidence::wrong-inputs", "the inputs are not those of the formula", "give exactly the inputs that are named";
+    NO_BUNDLE = "evidence::no-bundle", "the evidence names no bundle, and the post has no default", "name the bundle, or give the post a `default_bundle`";
+    NO_FACT = "evidence::no-fact", "the bundle has no fact with this id", "correct the id; `data/facts.json` lists them";
+    NOT_A_NUMBER = "evidence::not-a-number", "a value is not the required kind of number", "give that kind of number, as printed";
+    UNKNOWN_FORMULA = "evidence::unknown-formula", "no formula has this name", "`repro list formulas` lists them; a new one is one entry in `src/exact/formula/registry.rs`";
+    WRONG_INPUTS = "evidence::wrong-inputs", "the inputs do not match the formula", "give exactly the named inputs";
     NOT_COMPUTABLE = "evidence::not-computable", "the formula has no value for these inputs", "check the inputs: a divisor may be zero";
-    BAD_CHOICE = "evidence::bad-choice", "a field holds nothing that it may hold", "write what is expected there";
+    BAD_CHOICE = "evidence::bad-choice", "a field has a value that is not allowed", "write what is expected";
 }
 
 /// The start of 1970, from which seconds are counted.

@@ -29,8 +29,8 @@ pub use store::BundleStore;
 
 codes! {
     UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
-    SLICES_REPLAYED = "verify::slices-replayed", "some steps of the runs behind a claim were executed again", "nothing to do: the claim keeps its own method";
-    OTHER_COUNT = "verify::other-count", "the receipt declares another parameter count than its config has", "correct the receipt's `model`";
+    SLICES_REPLAYED = "verify::slices-replayed", "some training steps of the runs behind a claim were replayed", "nothing to do: the claim keeps its own method";
+    OTHER_COUNT = "verify::other-count", "the receipt and its config give different parameter counts", "correct the receipt's `model`";
 }
 
 /// What a caller asks of evidence.
@@ -183,7 +183,7 @@ fn intact(bundle: &Bundle) -> ClaimReport {
     let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
     let spared = match bundle.spared() {
         0 => String::new(),
-        count => format!(", {count} of them read earlier"),
+        count => format!(", {count} of them from the cache"),
     };
     let recomputed = format!("{} files{spared}, {bytes} bytes", bundle.files().len());
     let outcome = Outcome::verified()
@@ -239,7 +239,7 @@ fn slices(bundle: &Bundle) -> Vec<Request<'_>> {
 fn replayed(bundle: &Bundle, extent: Extent, outcome: Outcome) -> ClaimReport {
     let id = format!("replay-{extent}");
     let claim =
-        own_claim(bundle, &id, "the steps of a slice come out again", String::new(), outcome);
+        own_claim(bundle, &id, "the steps of a slice can be replayed", String::new(), outcome);
     ClaimReport { impact: Impact::Decision, ..claim }
 }
 

@@ -161,7 +161,7 @@ fn read(fields: &Fields<'_>, defaults: Defaults, release: Release) -> Result<Blu
     let (s, bias) = (shared * d, release.mlp_bias);
     let (l, ld, lm) = (layers.all(), layers.dense(), layers.sparse());
     if bias && lm != Size::ZERO {
-        return Err(fields.unsupported("mlp_bias", "`mlp_bias` off where there are experts"));
+        return Err(fields.unsupported("mlp_bias", "`mlp_bias` off in a model with experts"));
     }
 
     let mut tensors = Tensors::new(&layers).with_experts(e, k);

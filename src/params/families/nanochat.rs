@@ -42,7 +42,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let key_value = fields.size_or("n_kv_head|num_key_value_heads", count, count)?;
     let size = fields.head_size("n_head|num_attention_heads", h, count)?;
     if count.split(key_value).is_none() {
-        let expected = "a number that divides the heads of queries";
+        let expected = "a divisor of the number of query heads";
         return Err(fields.impossible("n_kv_head|num_key_value_heads", expected));
     }
     let heads = Heads { count, key_value, size };

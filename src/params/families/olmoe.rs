@@ -23,7 +23,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| true)?;
     let heads = fields.heads(h, 16, None, HeadSize::Derived)?;
     if heads.queries() != h {
-        return Err(fields.impossible("head_dim", "the width over the number of heads"));
+        return Err(fields.impossible("head_dim", "the width divided by the number of heads"));
     }
     let experts =
         fields.experts(("num_experts|num_local_experts", 64), ("num_experts_per_tok", 8))?;

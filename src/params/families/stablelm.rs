@@ -24,7 +24,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(h, 32, Some(32), HeadSize::Derived)?;
     if heads.queries() != h {
-        return Err(fields.impossible("head_dim", "the width over the number of heads"));
+        return Err(fields.impossible("head_dim", "the width divided by the number of heads"));
     }
     let bias = fields.flag("use_qkv_bias", false)?;
     let head_norms = fields.flag("qk_layernorm", false)?;

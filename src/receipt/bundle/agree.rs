@@ -204,7 +204,7 @@ pub fn origins(
     let predicate = document.root().at("/predicate")?;
     if receipt.origin == Origin::Emitted {
         if files.contains_key(FACTS) {
-            let expected = format!("no `{FACTS}` beside an emitted receipt");
+            let expected = format!("no `{FACTS}` with an emitted receipt");
             let place = predicate.required("origin")?.place();
             return Err(WRONG_FIELD_FOR_ORIGIN.at(place, expected, "one"));
         }

@@ -107,7 +107,7 @@ impl Cache {
         }
         let folder = Folder::open(&path, &shown)?;
         if !folder.is_mine()? {
-            let expected = "a folder that is yours and that nobody else may write to";
+            let expected = "a folder that you own and only you can write to";
             return Err(UNSAFE_CACHE.at(place(), expected, "another owner, or other writers"));
         }
         let mut judges = Hasher::default();
@@ -130,16 +130,13 @@ impl Cache {
     pub(super) fn recall(&self, bundle: Digest, folder: &Folder) -> Result<Recalled<'_>, Error> {
         let name = format!("{bundle}-{}.json", folder.identity()?);
         let earlier = self.earlier(&name, bundle).unwrap_or_else(|error| {
-            self.note(format!("`{name}` in the cache is not used: {error}"));
+            self.note(format!("cache entry `{name}` is ignored: {error}"));
             BTreeMap::new()
         });
         let lasting = folder.keeps_times();
         if !lasting {
             let place = folder.own_place();
-            self.note(format!(
-                "`{}` is on a file system of which nothing is remembered",
-                place.file
-            ));
+            self.note(format!("`{}` is on a file system that is not cached", place.file));
         }
         Ok(Recalled {
             cache: self,
@@ -216,7 +213,7 @@ fn outside_bundles(path: &Path) -> Result<(), Error> {
     let parent = parent.unwrap_or(Path::new("."));
     let place = || Location::file(path.display().to_string());
     let real = parent.canonicalize().map_err(|error| {
-        NOT_A_FOLDER.at(place(), "a folder in a folder that exists", error.to_string())
+        NOT_A_FOLDER.at(place(), "a folder whose parent folder exists", error.to_string())
     })?;
     let inside = real.ancestors().any(|above| above.join(DECLARATION).exists());
     if inside || path.join(DECLARATION).exists() {
@@ -262,7 +259,7 @@ impl Recalled<'_> {
             let (schema, program) = (SCHEMA.to_owned(), self.cache.program.clone());
             let kept = Kept { schema, program, bundle: self.bundle, files };
             if let Err(error) = self.cache.keep(&self.name, &kept) {
-                self.cache.note(format!("nothing is remembered: {error}"));
+                self.cache.note(format!("nothing is cached: {error}"));
             }
         }
         self.spared.into_inner()

@@ -59,13 +59,13 @@ fn spelled(document: &Document, line: &str) -> Result<(), Error> {
             let found: String = String::from_utf8_lossy(start).chars().take(40).collect();
             Err(NOT_CANONICAL.at(
                 source.place(offset..offset + 1),
-                "keys in order, no spaces and the shortest numbers",
+                "sorted keys, no spaces and the shortest numbers",
                 format!("`{}`", found.escape_debug()),
             ))
         }
         Err(Fault::Unwritable(span, error)) => Err(NOT_CANONICAL.at(
             source.place(span),
-            "a value with canonical text",
+            "a value that canonical JSON allows",
             error.to_string(),
         )),
     }

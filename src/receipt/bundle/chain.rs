@@ -59,7 +59,7 @@ impl Chain {
             (Ok(link), stated) if link == stated => self.last = Some(link),
             (Ok(link), stated) => return refuse(link.to_string(), stated.to_string()),
             (Err(error), _) => {
-                return refuse("a line with canonical text".into(), error.to_string());
+                return refuse("a line that canonical JSON allows".into(), error.to_string());
             }
         }
         Ok(())

@@ -145,7 +145,7 @@ impl Folder {
         let descriptor = self.descriptor_of(name).map_err(|error| match error {
             Errno::LOOP => NOT_REGULAR.at(place(), "a plain file", "a symbolic link"),
             Errno::NOTDIR => {
-                let found = "a file or a link in place of a folder";
+                let found = "a file or a link, not a folder";
                 NOT_REGULAR.at(place(), "a plain file in plain folders", found)
             }
             Errno::XDEV => mounted(place()),
@@ -247,7 +247,7 @@ fn plain(stat: &Stat, place: impl Fn() -> Location) -> Result<(), Error> {
         FileType::RegularFile if stat.st_nlink == 1 => return Ok(()),
         FileType::RegularFile => {
             let found = format!("{} links", stat.st_nlink);
-            return Err(HARD_LINK.at(place(), "a file with one name", found));
+            return Err(HARD_LINK.at(place(), "a file with one hard link", found));
         }
         FileType::Symlink => "a symbolic link",
         FileType::Fifo => "a named pipe",

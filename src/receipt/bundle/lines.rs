@@ -65,7 +65,7 @@ impl LinesReader {
             return Ok(());
         }
         let place = self.place_of_line(self.line + 1);
-        Err(SYNTAX.at(place, "a line feed at the end of the last line", "a torn line"))
+        Err(SYNTAX.at(place, "a line feed at the end of the last line", "a truncated line"))
     }
 
     fn judge(&mut self, line: Vec<u8>) -> Result<(), Error> {

@@ -52,18 +52,18 @@ pub fn check(name: &str, place: impl Fn() -> Location) -> Result<(), Error> {
             return Err(bad("components that do not end in a dot"));
         }
         if is_device(component) {
-            return Err(bad("components that are no devices on Windows"));
+            return Err(bad("components that are not Windows device names"));
         }
     }
     let file = name.rsplit('/').next().unwrap_or(name);
     let Some((_, ending)) = file.rsplit_once('.') else { return Ok(()) };
     let is_ending = |known: &&str| known.eq_ignore_ascii_case(ending);
     if OPAQUE_ENDINGS.iter().any(is_ending) {
-        return Err(OPAQUE_FORMAT.at(place(), "no pickle and no archive", shown(name)));
+        return Err(OPAQUE_FORMAT.at(place(), "not a pickle or an archive", shown(name)));
     }
     match READ_ENDINGS.iter().copied().find(is_ending) {
         Some(small) if small != ending => {
-            Err(bad(&format!("the ending `.{small}` in small letters")))
+            Err(bad(&format!("the extension `.{small}` in lowercase")))
         }
         _ => Ok(()),
     }
@@ -137,8 +137,8 @@ pub fn check_set<'a>(
         if let [first, second] = pair
             && first.split('/').gt(second.split('/'))
         {
-            let expected = "one order for text and for components";
-            let found = format!("`{first}` beside `{second}`");
+            let expected = "names that sort the same as text and by component";
+            let found = format!("`{first}` and `{second}`");
             return Err(AMBIGUOUS_ORDER.at(place(first), expected, found));
         }
     }

@@ -52,7 +52,7 @@ pub fn refuse_start(place: impl Fn() -> Location, start: &[u8]) -> Result<(), Er
 }
 
 fn error(place: Location, what: &str) -> Error {
-    OPAQUE_FORMAT.at(place, "no pickle and no archive", what)
+    OPAQUE_FORMAT.at(place, "not a pickle or an archive", what)
 }
 
 fn is_bzip2(start: &[u8]) -> bool {

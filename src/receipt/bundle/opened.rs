@@ -141,7 +141,7 @@ impl<'a> OpenFile<'a> {
         if read == self.stamp.length && Stamp::of(&stat) == self.stamp {
             return Ok(());
         }
-        let expected = format!("{} bytes that stay as they are", self.stamp.length);
+        let expected = format!("{} bytes that do not change", self.stamp.length);
         Err(CHANGED_WHILE_READ.at(self.place(), expected, "a file that is being written"))
     }
 

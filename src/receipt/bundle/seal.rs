@@ -65,7 +65,7 @@ fn typed_receipt(folder: &Folder) -> Result<Receipt, Error> {
 fn rewritten(document: &Document, lines: bool, place: Location) -> Result<String, Error> {
     let line = |value| {
         canonical(&to_json(value)).map(|text| text + "\n").map_err(|error| {
-            UNWRITABLE.at(place.clone(), "values with canonical text", error.to_string())
+            UNWRITABLE.at(place.clone(), "values that canonical JSON allows", error.to_string())
         })
     };
     if lines {

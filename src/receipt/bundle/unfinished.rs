@@ -30,7 +30,7 @@ impl Unfinished {
         let folder = Folder::open(path, shown)?;
         if folder.holds(DECLARATION) {
             let place = folder.place(DECLARATION);
-            return Err(FINISHED.at(place, "a run that still trains", "a finished bundle"));
+            return Err(FINISHED.at(place, "a run that is still training", "a finished bundle"));
         }
         if !folder.holds("data") {
             return Err(NOT_A_BAG.at(folder.own_place(), "`data/` or a whole bundle", "neither"));

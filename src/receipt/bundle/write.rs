@@ -273,7 +273,7 @@ impl<'a> BundleWriter<'a> {
     }
 
     pub(super) fn unwritable(&self, name: &str, error: &NotCanonical) -> Error {
-        UNWRITABLE.at(self.place(name), "values with canonical text", error.to_string())
+        UNWRITABLE.at(self.place(name), "values that canonical JSON allows", error.to_string())
     }
 }
 

@@ -152,7 +152,7 @@ fn is_plain(name: &str) -> bool {
 fn digits(node: Node<'_>) -> Result<u64, Error> {
     match &node.value().kind {
         Kind::Number(text) if !text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Err(WRONG_TYPE.at(node.place(), "a whole number from 0 up", format!("{text}")))
+            Err(WRONG_TYPE.at(node.place(), "a non-negative integer", format!("{text}")))
         }
         _ => node.integer(),
     }
@@ -162,7 +162,7 @@ fn digits(node: Node<'_>) -> Result<u64, Error> {
 fn stored(name: &str, node: Node<'_>) -> Result<Stored, Error> {
     let refuse = |expected: &str, found: String| Err(TENSOR.at(node.place(), expected, found));
     if !is_plain(name) {
-        let expected = "a name of visible characters without a space at an end";
+        let expected = "a name of visible characters without leading or trailing spaces";
         return refuse(expected, format!("{name:?}"));
     }
     node.only(&["dtype", "shape", "data_offsets"])?;

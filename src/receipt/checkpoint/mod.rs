@@ -18,10 +18,10 @@ pub use role::{Role, Seen};
 pub use shards::Shards;
 
 codes! {
-    NOT_A_FILE = "checkpoint::not-a-file", "the path is no regular file", "name a regular file";
+    NOT_A_FILE = "checkpoint::not-a-file", "the path is not a regular file", "name a regular file";
     FOREIGN_FORMAT = "checkpoint::foreign-format", "pickles and archives are never opened", "convert the weights to `.safetensors`";
-    LENGTH = "checkpoint::length", "the length of a checkpoint does not fit its header", "fetch the file again: it is torn or was tampered with";
-    LAYOUT = "checkpoint::layout", "the tensors of a checkpoint do not lie side by side", "write the file again with a safetensors library";
-    TENSOR = "checkpoint::tensor", "a tensor of a checkpoint is described wrongly", "write the file again with a safetensors library";
+    LENGTH = "checkpoint::length", "the length of a checkpoint does not match its header", "fetch the file again: it is truncated or was tampered with";
+    LAYOUT = "checkpoint::layout", "the tensors of a checkpoint are not contiguous", "write the file again with a safetensors library";
+    TENSOR = "checkpoint::tensor", "the description of a tensor in a checkpoint is invalid", "write the file again with a safetensors library";
     SHARDS = "checkpoint::shards", "an index and its shards disagree", "fetch the shards that belong to this index";
 }

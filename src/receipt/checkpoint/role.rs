@@ -87,9 +87,9 @@ impl Role {
         match self {
             Role::Parameter => "counted",
             Role::Buffer => "not parameters (buffers)",
-            Role::Scale => "not parameters (scales of quantised tensors)",
+            Role::Scale => "not parameters (scales of quantized tensors)",
             Role::Packed => "packed, so the parameters in them cannot be seen and are not counted",
-            Role::Optimizer => "not parameters (state of an optimizer)",
+            Role::Optimizer => "not parameters (optimizer state)",
         }
     }
 }

@@ -115,7 +115,7 @@ impl std::fmt::Display for NotCanonical {
                 f,
                 "the number {number} prints as an integer beyond 2^53; write it as a string"
             ),
-            Self::Unwritable(why) => write!(f, "no canonical text: {why}"),
+            Self::Unwritable(why) => write!(f, "not allowed in canonical JSON: {why}"),
         }
     }
 }

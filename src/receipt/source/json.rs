@@ -40,7 +40,7 @@ pub fn parse_lines(source: &Source) -> Result<Value, Error> {
             return Err(SYNTAX.at(
                 source.place(start..end),
                 "a line feed at the end of the last line",
-                "a torn line",
+                "a truncated line",
             ));
         }
         lines.push(reader.document(start..end - 1)?);

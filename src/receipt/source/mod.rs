@@ -30,18 +30,18 @@ pub const DEPTH_CAP: usize = 64;
 
 codes! {
     NOT_UTF8 = "source::not-utf8", "the bytes are not plain UTF-8", "save the file as UTF-8 without a byte order mark";
-    TOO_LARGE = "source::too-large", "the document is larger than a document may be", "split it into smaller ones";
-    TOO_MANY_VALUES = "source::too-many-values", "the document holds more values than a document may", "split it into smaller ones";
+    TOO_LARGE = "source::too-large", "the document is too large", "split it into smaller ones";
+    TOO_MANY_VALUES = "source::too-many-values", "the document has too many values", "split it into smaller ones";
     TOO_DEEP = "source::too-deep", "the document nests deeper than 64 levels", "flatten it";
-    SYNTAX = "source::syntax", "the document does not follow its grammar", "mend the text at the place named";
-    DUPLICATE_KEY = "source::duplicate-key", "an object names one key twice", "keep one of the two";
+    SYNTAX = "source::syntax", "the document has a syntax error", "fix the text at the named place";
+    DUPLICATE_KEY = "source::duplicate-key", "an object has the same key twice", "keep one of the two";
     NOT_FINITE = "source::not-finite", "a number is not finite", "write a finite number, or record `\"nonfinite\"` instead";
-    INEXACT_INTEGER = "source::inexact-integer", "an integer beyond 2^53 is not the same in every reader", "write it as a string";
-    WRONG_TYPE = "source::wrong-type", "a value has another type than this field needs", "write the type that is named";
-    MISSING_FIELD = "source::missing-field", "a required field is absent", "add the field";
-    UNKNOWN_FIELD = "source::unknown-field", "a field is not known here", "remove it, or correct its spelling";
-    NO_SUCH_PLACE = "source::no-such-place", "a pointer leads nowhere", "correct the pointer";
-    BAD_POINTER = "source::bad-pointer", "a pointer is not well formed", "write `/key/0/name=value`";
+    INEXACT_INTEGER = "source::inexact-integer", "an integer beyond 2^53 does not read the same everywhere", "write it as a string";
+    WRONG_TYPE = "source::wrong-type", "a value has the wrong type", "write the expected type";
+    MISSING_FIELD = "source::missing-field", "a required field is missing", "add the field";
+    UNKNOWN_FIELD = "source::unknown-field", "a field is unknown", "remove it, or correct its spelling";
+    NO_SUCH_PLACE = "source::no-such-place", "a pointer points to nothing", "correct the pointer";
+    BAD_POINTER = "source::bad-pointer", "a pointer is malformed", "write `/key/0/name=value`";
     UNREADABLE = "source::unreadable", "a file cannot be read", "check that it exists and that you may read it";
 }
 
@@ -188,7 +188,7 @@ impl Kind {
     pub fn word(&self) -> &'static str {
         match self {
             Kind::Null => "null",
-            Kind::Bool(_) => "a truth value",
+            Kind::Bool(_) => "a boolean",
             Kind::Number(_) => "a number",
             Kind::Text(_) => "a string",
             Kind::Array(_) => "a list",

@@ -152,7 +152,7 @@ impl<'a> Node<'a> {
         };
         let plain = text.replace('_', "");
         let whole = plain.strip_suffix(".0").unwrap_or(&plain);
-        whole.parse().map_err(|_| self.wrong_type("a whole number from 0 up"))
+        whole.parse().map_err(|_| self.wrong_type("a non-negative integer"))
     }
 
     /// A number as the nearest binary float.

@@ -112,9 +112,9 @@ impl HorizonRule {
             Self::ActiveDn => "tokens per P_active",
             Self::EqualTokens => "tokens",
             Self::Steps => "steps",
-            Self::IsoFlop => "FLOP at 6 P_active a token",
+            Self::IsoFlop => "FLOP at 6 P_active per token",
             Self::StrictReuse => {
-                "different tokens for all, and the compute of the first model, which sees each once"
+                "unique tokens for all, and the compute of the first model, which sees each once"
             }
             Self::RelaxedReuse => {
                 "tokens for the first model, its compute for all, each token seen twice"
@@ -170,7 +170,11 @@ impl Plan {
         let place = || Location::file(run.file.as_str());
         let own = || run.tokens_per_step().cloned();
         let tokens_per_step = self.tokens_per_step.clone().or_else(own).ok_or_else(|| {
-            NO_STEP_SIZE.at(place(), "tokens per step", "a model without batch size and length")
+            NO_STEP_SIZE.at(
+                place(),
+                "tokens per step",
+                "a model without batch size and sequence length",
+            )
         })?;
         let params = match self.rule {
             HorizonRule::TotalDn => Some(run.total),

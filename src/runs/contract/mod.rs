@@ -22,8 +22,8 @@ pub use schedule::{Phase, Schedule};
 pub use value::Value;
 
 codes! {
-    BAD_STEP = "contract::bad-step", "the step behind `@` is not a step", "write `PATH@STEP` with a whole number, as in `run.toml@8320`";
+    BAD_STEP = "contract::bad-step", "the text after `@` is not a step", "write `PATH@STEP` with a whole number, as in `run.toml@8320`";
     NO_ONE_CONFIG = "contract::no-one-config", "a bundle does not hold exactly one config", "name the config itself, as in `BUNDLE/data/configs/run.toml`";
-    NO_STEP_SIZE = "contract::no-step-size", "it is not known how many tokens a step has", "name them with `--tokens-per-step`, or state batch size and sequence length";
-    NO_ACTIVE = "contract::no-active", "it is not known what one token touches", "name the config, or put `config.json` beside the weights";
+    NO_STEP_SIZE = "contract::no-step-size", "the number of tokens per step is unknown", "pass `--tokens-per-step`, or state batch size and sequence length";
+    NO_ACTIVE = "contract::no-active", "the number of active parameters is unknown", "name the config, or put `config.json` next to the weights";
 }

@@ -154,8 +154,7 @@ impl Run {
         if let (Some(step), Some(planned)) = (self.step, planned)
             && step > planned
         {
-            self.notes
-                .push(format!("step {step} lies beyond the {planned} steps that are planned"));
+            self.notes.push(format!("step {step} is past the {planned} planned steps"));
         }
         Ok(())
     }
@@ -204,7 +203,9 @@ fn split(argument: &str) -> Result<(&str, Option<u64>), Error> {
     let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     match digits.parse() {
         Ok(step) if whole => Ok((path, Some(step))),
-        _ => Err(BAD_STEP.at(Location::file(path), "a whole step behind `@`", format!("`{step}`"))),
+        _ => {
+            Err(BAD_STEP.at(Location::file(path), "a whole number after `@`", format!("`{step}`")))
+        }
     }
 }
 

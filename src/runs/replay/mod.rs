@@ -14,24 +14,24 @@ pub use report::{
 };
 
 codes! {
-    NO_SLICE = "replay::no-slice", "the bundle has no such stretch to replay", "name one of the slices that the receipt lists";
-    BAD_EXTENT = "replay::bad-extent", "a stretch of steps is not well formed", "write `FROM..TO`, at least three steps";
-    BAD_SLICE = "replay::bad-slice", "a slice is not what its run says", "write the slice with the run's own config; `repro explain slices` says what it holds";
-    BEYOND_VOCABULARY = "replay::beyond-vocabulary", "a token of a slice is not in the vocabulary of the model", "write the slice with the run's own tokenizer and config";
-    OTHER_BATCHES = "replay::other-batches", "the batches of a slice are not those of its run", "write the batches that the data, the seed and the step give";
+    NO_SLICE = "replay::no-slice", "the bundle has no such steps to replay", "name a slice that the receipt lists";
+    BAD_EXTENT = "replay::bad-extent", "a range of steps is malformed", "write `FROM..TO`, with at least three steps";
+    BAD_SLICE = "replay::bad-slice", "a slice does not match its run", "write the slice with the run's own config; `repro explain slices` describes the format";
+    BEYOND_VOCABULARY = "replay::beyond-vocabulary", "a token of a slice is outside the model's vocabulary", "write the slice with the run's own tokenizer and config";
+    OTHER_BATCHES = "replay::other-batches", "the batches of a slice are not those of its run", "write the batches that follow from data, seed and step";
     OTHER_RUN = "replay::other-run", "a slice belongs to another run", "put the run's own slice into the bundle";
-    NO_START = "replay::no-start", "there is nothing to start from", "keep the checkpoint, with the moments of the optimizer, that the slice starts from";
-    MISSING_MOMENTS = "replay::missing-moments", "the checkpoint lacks the moments of the optimizer", "keep the moments, as `optimizer.m.NAME` and `optimizer.v.NAME`";
-    OTHER_CHECKPOINT = "replay::other-checkpoint", "the checkpoint is not the one that the receipt describes", "put the run's own checkpoint into the bundle";
+    NO_START = "replay::no-start", "there is no checkpoint to start from", "keep the checkpoint that the slice starts from, with its optimizer moments";
+    MISSING_MOMENTS = "replay::missing-moments", "the checkpoint lacks the optimizer moments", "keep them, as `optimizer.m.NAME` and `optimizer.v.NAME`";
+    OTHER_CHECKPOINT = "replay::other-checkpoint", "the checkpoint does not match the receipt", "put the run's own checkpoint into the bundle";
     TWO_ARITHMETICS = "replay::two-arithmetics", "receipt and config name different arithmetics", "correct the one that is wrong";
-    TOO_LARGE = "replay::too-large", "a run is larger than is executed here", "replay it with the trainer that made it";
-    NO_DATA = "replay::no-data", "the data that the run read is not at hand", "fetch it, and say with `--data` where the paths of the config begin";
-    DIVERGED = "replay::diverged", "a step came out differently", "the run was not trained as it says: look at the first divergence";
+    TOO_LARGE = "replay::too-large", "the run is too large to be executed here", "replay it with the trainer that made it";
+    NO_DATA = "replay::no-data", "the training data of the run is not available", "fetch it, and pass `--data` with the folder that the config's paths are relative to";
+    DIVERGED = "replay::diverged", "a replayed step gave a different result", "the run was not trained as stated: look at the first divergence";
     AGAINST_RECORDS = "replay::against-records", "a slice contradicts the records of its own run", "one of the two was changed after training";
-    OTHER_MACHINE = "replay::other-machine", "this machine does not compute the arithmetic of the run", "replay on another machine";
-    OTHER_DTYPE = "replay::other-dtype", "the run was not computed in float32", "a tolerance for its rounding is not known here";
-    TOO_COARSE = "replay::too-coarse", "rounding hides what a replay should see", "log the slice earlier, or with more of what each step gives";
-    UNTRAINED = "replay::untrained", "a tensor was not trained by the steps", "see why no gradient reaches it";
-    NOTHING_LOGGED = "replay::nothing-logged", "nothing was logged that the steps could be held against", "log losses, and hash checkpoints";
-    STOPPED = "replay::stopped", "the replay did not fit into its time", "give it more time with `--budget`";
+    OTHER_MACHINE = "replay::other-machine", "this machine does not compute the run's arithmetic", "replay on another machine";
+    OTHER_DTYPE = "replay::other-dtype", "the run was not computed in float32", "no tolerance for its rounding is known";
+    TOO_COARSE = "replay::too-coarse", "rounding hides what a replay should detect", "log the slice earlier, or log more values per step";
+    UNTRAINED = "replay::untrained", "the steps did not train a tensor", "check why no gradient reaches it";
+    NOTHING_LOGGED = "replay::nothing-logged", "nothing was logged to compare the steps with", "log losses, and hash checkpoints";
+    STOPPED = "replay::stopped", "the replay ran out of time", "give it more with `--budget`";
 }

@@ -221,7 +221,7 @@ fn complete(
     for field in DECODER.iter().chain(MIXTURE.iter().filter(|_| sparse)) {
         let value = match stated.remove(*field) {
             Some(_) if *field == "intermediate_size" && matches!(mode, Mode::FfnWidth(_)) => {
-                let expected = "no `intermediate_size` where the match solves it";
+                let expected = "no `intermediate_size`, which the match solves for";
                 return Err(BAD_VALUE.at(at.place(), expected, "one"));
             }
             Some(value) => value,

@@ -100,8 +100,10 @@ impl Tuning {
             let loss = losses.get(at).copied().unwrap_or(f64::INFINITY);
             if at == 0 || at + 1 == losses.len() || !loss.is_finite() {
                 let tried: Vec<_> = self.rates.iter().map(|rate| rate.text.as_str()).collect();
-                let expected =
-                    format!("for `{arm}` a best one between two of {}", tried.join(", "));
+                let expected = format!(
+                    "for `{arm}` a best rate between the lowest and the highest of {}",
+                    tried.join(", ")
+                );
                 let found = match loss.is_finite() {
                     true => format!("{} with loss {loss}", tried.get(at).unwrap_or(&"")),
                     false => "only diverged runs".to_owned(),

@@ -58,7 +58,7 @@ pub fn positive(node: Node<'_>) -> Result<BigRational, Error> {
 pub fn part(node: Node<'_>) -> Result<BigRational, Error> {
     let value = positive(node)?;
     if value > BigRational::one() {
-        return Err(BAD_VALUE.at(node.place(), "a part of a whole, up to 1", "more"));
+        return Err(BAD_VALUE.at(node.place(), "a fraction above 0, up to 1", "more"));
     }
     Ok(value)
 }
@@ -66,7 +66,7 @@ pub fn part(node: Node<'_>) -> Result<BigRational, Error> {
 /// A whole number from 1 up.
 pub fn count(node: Node<'_>) -> Result<u64, Error> {
     match node.integer()? {
-        0 => Err(BAD_VALUE.at(node.place(), "a whole number from 1 up", "0")),
+        0 => Err(BAD_VALUE.at(node.place(), "a positive integer", "0")),
         number => Ok(number),
     }
 }

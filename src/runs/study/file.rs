@@ -235,7 +235,7 @@ fn named_like_its_file<'a>(root: Node<'a>, file: &str) -> Result<&'a str, Error>
 fn stated_rate(recipe: Node<'_>, tuned: bool) -> Result<Option<BigRational>, Error> {
     match (recipe.get("lr"), tuned) {
         (Some(rate), true) => {
-            Err(BAD_VALUE.at(rate.place(), "no `lr` beside `[tuning]`, which finds it", "one"))
+            Err(BAD_VALUE.at(rate.place(), "no `lr` with `[tuning]`, which finds it", "one"))
         }
         (None, true) => Ok(None),
         (Some(rate), false) => positive(rate).map(Some),

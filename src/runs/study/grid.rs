@@ -199,7 +199,7 @@ fn named(ids: &[&str]) -> String {
     const SHOWN: usize = 4;
     let shown: Vec<_> = ids.iter().take(SHOWN).map(|id| format!("`{id}`")).collect();
     match ids.len() {
-        0 => "none more".to_owned(),
+        0 => "no others".to_owned(),
         count if count > SHOWN => format!("{} and {} more", shown.join(", "), count - SHOWN),
         _ => shown.join(", "),
     }

@@ -111,7 +111,7 @@ fn inner_width(
         model.insert("intermediate_size".to_owned(), json!(width));
         Ok(model)
     };
-    nearest(object, target, place, with, "a dense feed-forward block whose width counts")
+    nearest(object, target, place, with, "a dense feed-forward block whose width changes the count")
 }
 
 /// The width of the model whose count comes nearest, the inner width staying in proportion.
@@ -140,7 +140,7 @@ fn model_width(
         model.insert("intermediate_size".to_owned(), json!(scaled));
         Ok(model)
     };
-    nearest(object, target, place, with, "a model whose width counts")
+    nearest(object, target, place, with, "a model whose width changes the count")
 }
 
 /// The model among `with(1)`, `with(2)`, … whose count comes nearest to the target's; the counts rise.

@@ -31,19 +31,19 @@ pub use present::{Present, present};
 pub use run::{PlannedRun, RunKind};
 
 codes! {
-    WRONG_SCHEMA = "study::wrong-schema", "the file is of another schema", "open it with `schema = \"repro.study/1\"`";
-    WRONG_NAME = "study::wrong-name", "the study's id is not the name of its file", "give both the same name";
-    BAD_ID = "study::bad-id", "an id has characters that ids may not have", "use lower-case letters, digits, `-`, `_` and `.`";
+    WRONG_SCHEMA = "study::wrong-schema", "the file has another schema", "start it with `schema = \"repro.study/1\"`";
+    WRONG_NAME = "study::wrong-name", "the study's id differs from its file name", "give both the same name";
+    BAD_ID = "study::bad-id", "an id has characters that are not allowed", "use lowercase letters, digits, `-`, `_` and `.`";
     REPEATED = "study::repeated", "something is listed twice", "list each once";
-    UNKNOWN_NAME = "study::unknown-name", "a name leads to nothing in the study", "correct the name";
-    BAD_VALUE = "study::bad-value", "a field holds nothing that it may hold", "write what is expected there";
-    NO_MATCH = "study::no-match", "an arm cannot be brought to its match", "choose another size for the arm or its target, or another match";
-    BAD_LENGTH = "study::bad-length", "a run has no sensible length", "change the coefficient, the fraction or the size of a step";
-    RATE_AT_EDGE = "study::rate-at-edge", "the best learning rate is the lowest or the highest that was tried", "widen `rates` and tune again";
-    NO_TUNING_RESULT = "study::no-tuning-result", "a tuning run has no result", "let every tuning run end first";
-    OTHER_RUNS = "study::other-runs", "the list of runs is not what the grid gives", "put the list that is printed here into the file, or correct the grid";
-    WRONG_STUDY = "study::wrong-study", "the study file is not the one that was pinned", "restore the plan that the runs were made under, or review this one and pin its digest";
-    NO_SUCH_STUDY = "study::no-such-study", "there is no study of this name", "the files of `repro/studies` are the studies";
+    UNKNOWN_NAME = "study::unknown-name", "a name is not defined in the study", "correct the name";
+    BAD_VALUE = "study::bad-value", "a field has a value that is not allowed", "write what is expected";
+    NO_MATCH = "study::no-match", "an arm cannot be matched", "choose another size for the arm or its target, or another match";
+    BAD_LENGTH = "study::bad-length", "the length of a run is out of range", "change the coefficient, the fraction or the tokens per step";
+    RATE_AT_EDGE = "study::rate-at-edge", "the best learning rate is the lowest or highest one tried", "widen `rates` and tune again";
+    NO_TUNING_RESULT = "study::no-tuning-result", "a tuning run has no result", "let every tuning run finish first";
+    OTHER_RUNS = "study::other-runs", "the list of runs does not match the grid", "put the list printed here into the file, or correct the grid";
+    WRONG_STUDY = "study::wrong-study", "the study file is not the pinned one", "restore the plan that the runs were made under, or review this one and pin its digest";
+    NO_SUCH_STUDY = "study::no-such-study", "no study has this name", "studies are the files in `repro/studies`";
 }
 
 #[cfg(test)]

@@ -217,7 +217,7 @@ fn what_cannot_be_matched_is_refused_with_the_nearest() {
     );
     assert_eq!(
         (error.code.id, error.expected.as_str()),
-        ("study::no-match", "a dense feed-forward block whose width counts",)
+        ("study::no-match", "a dense feed-forward block whose width changes the count",)
     );
     let error = refused(
         r#"{ mode = "active", target = "moe" }"#,

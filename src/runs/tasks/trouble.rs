@@ -64,7 +64,7 @@ impl<'a> TableReading<'a> {
             && let Some((column, aggregate)) = self.mixed(followed)
         {
             let message = format!(
-                "the centred column follows {}, {name} {text} follows {}",
+                "the centered column follows {}, {name} {text} follows {}",
                 self.names(&column),
                 self.names(&aggregate)
             );
@@ -89,8 +89,8 @@ impl<'a> TableReading<'a> {
             None => "nothing".to_owned(),
         };
         let own = match (followed.own_column, &self.column) {
-            (true, _) => "; it is the mean of the table's own centred column",
-            (false, Some(_)) => "; nor is it the mean of the table's own centred column",
+            (true, _) => "; it is the mean of the table's own centered column",
+            (false, Some(_)) => "; nor is it the mean of the table's own centered column",
             (false, None) => "",
         };
         let version = match name.rsplit_once("_v") {
@@ -98,7 +98,7 @@ impl<'a> TableReading<'a> {
             None => String::new(),
         };
         let message = format!(
-            "{name} {text} follows from no baselines given: {}{own}{version}",
+            "{name} {text} follows from none of the given baselines: {}{own}{version}",
             self.each(would)
         );
         vec![(Trouble::Aggregate, message)]
@@ -113,7 +113,7 @@ impl<'a> TableReading<'a> {
                 .iter()
                 .map(|(scores, count)| format!("{count} cells follow {}", scores.baselines.name))
                 .collect();
-            let message = format!("of {} centred values {}", column.cells, each.join(", "));
+            let message = format!("of {} centered values {}", column.cells, each.join(", "));
             troubles.push((Trouble::MixedColumn, message));
         }
         if !column.stray.is_empty() {
@@ -128,7 +128,7 @@ impl<'a> TableReading<'a> {
                 format!("{} {stated} (would be {})", row.task, self.each(would))
             };
             let message = format!(
-                "centred values that follow from no baselines given: {}",
+                "centered values that follow from none of the given baselines: {}",
                 listed(&column.stray, one)
             );
             troubles.push((Trouble::StrayCell, message));

@@ -41,15 +41,15 @@ pub use tokens::Tokens;
 use repro_receipt::source::codes;
 
 codes! {
-    UNKNOWN_VALUE = "data::unknown-value", "a field of the data has a value that is not known", "write one of the values that are named";
+    UNKNOWN_VALUE = "data::unknown-value", "a field of the data has an unknown value", "write one of the expected values";
     OTHER_TEXT = "data::other-text", "the text is not the one that the study names", "fetch the text again, or correct `sha256`";
-    TOO_LARGE = "data::too-large", "a file is larger than is read", "use a smaller file";
-    TOO_LITTLE_TEXT = "data::too-little-text", "the text does not fill the three parts of the split", "use a longer text, smaller documents, or ask for smaller parts";
-    CONTEXT_TOO_LONG = "data::context-too-long", "the context is longer than the data", "shorten `seq_len` or use a longer text";
-    TOO_FEW_TOKENS = "data::too-few-tokens", "the training text has fewer tokens than the run asks for", "use a longer text, a shorter run, or another form of reuse";
-    BAD_TOKENIZER = "data::bad-tokenizer", "a tokenizer cannot be used", "check that the file is a whole `tokenizer.json`";
-    NO_FILES = "data::no-tokenizer-files", "this program was built without `tokenizer.json` files", "build it with `--features tokenizers`, or write `bytes`";
-    UNKNOWN_BYTES = "data::unknown-bytes", "it is not known which bytes the tokens of a tokenizer stand for", "use a byte-level tokenizer, one with byte fallback, or `bytes`";
-    NOT_ROUND_TRIP = "data::not-round-trip", "the tokens of a text do not spell the text", "use a tokenizer that changes nothing, or `bytes`";
-    VOCABULARY = "data::vocabulary", "the model has fewer token numbers than the tokenizer", "set `vocab_size` to the tokenizer's";
+    TOO_LARGE = "data::too-large", "a file is too large", "use a smaller file";
+    TOO_LITTLE_TEXT = "data::too-little-text", "the text is too short for the three parts of the split", "use a longer text, smaller documents, or smaller parts";
+    CONTEXT_TOO_LONG = "data::context-too-long", "the context is longer than the data", "shorten `seq_len`, or use a longer text";
+    TOO_FEW_TOKENS = "data::too-few-tokens", "the training text has fewer tokens than the run needs", "use a longer text, a shorter run, or another form of reuse";
+    BAD_TOKENIZER = "data::bad-tokenizer", "a tokenizer cannot be used", "check that the file is a complete `tokenizer.json`";
+    NO_FILES = "data::no-tokenizer-files", "this program was built without support for `tokenizer.json` files", "build it with `--features tokenizers`, or write `bytes`";
+    UNKNOWN_BYTES = "data::unknown-bytes", "the bytes that the tokens of a tokenizer stand for are unknown", "use a byte-level tokenizer, one with byte fallback, or `bytes`";
+    NOT_ROUND_TRIP = "data::not-round-trip", "decoding the tokens of a text does not give the text", "use a tokenizer that changes nothing, or `bytes`";
+    VOCABULARY = "data::vocabulary", "the model's vocabulary is smaller than the tokenizer's", "set `vocab_size` to the tokenizer's";
 }

@@ -30,7 +30,7 @@ impl Least {
             value if (0.0..1.0).contains(&value) => Ok(Self { share: value, bytes }),
             value => Err(super::UNKNOWN_VALUE.at(
                 share.place(),
-                "a share from 0 up to, not including, 1",
+                "a fraction from 0 to below 1",
                 format!("{value}"),
             )),
         }
@@ -83,7 +83,7 @@ impl Split {
         if split.train.is_empty() || split.validation.is_empty() {
             return Err(TOO_LITTLE_TEXT.at(
                 data.place(),
-                format!("{validation} bytes to validate on, {development} to develop on, and more to train on"),
+                format!("{validation} bytes for validation, {development} for development, and more for training"),
                 format!("{count} documents of {total} bytes"),
             ));
         }

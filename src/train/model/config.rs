@@ -4,8 +4,8 @@ use repro_portable::router::Gate;
 use repro_receipt::source::{Error, Node, codes};
 
 codes! {
-    UNSUPPORTED = "model::unsupported", "a model's config asks for what the trainer does not have", "change the field that is named";
-    IMPOSSIBLE = "model::impossible", "a model's config contradicts itself", "change one of the fields that are named";
+    UNSUPPORTED = "model::unsupported", "the trainer does not support what a model's config asks for", "change the named field";
+    IMPOSSIBLE = "model::impossible", "a model's config contradicts itself", "change one of the named fields";
 }
 
 /// Everything that shapes a model.
@@ -182,7 +182,7 @@ impl Fields<'_> {
 
     fn at_least_one(self, key: &str, node: Node<'_>) -> Result<usize, Error> {
         match self.bounded(key, node)? {
-            0 => Err(self.refuse(&UNSUPPORTED, key, "a whole number from 1 up")),
+            0 => Err(self.refuse(&UNSUPPORTED, key, "a positive integer")),
             size => Ok(size),
         }
     }
@@ -219,7 +219,7 @@ impl Fields<'_> {
         if value >= 0.0 && value.is_finite() {
             return Ok(value);
         }
-        Err(self.refuse(&UNSUPPORTED, key, "a finite number from 0 up"))
+        Err(self.refuse(&UNSUPPORTED, key, "a finite number of at least 0"))
     }
 
     /// What a word stands for.

@@ -118,7 +118,7 @@ fn fits(bundle: &Bundle, model: &Config, regime: &Regime) -> Result<(), Error> {
     let kept = regime.tokens_per_step().saturating_mul(widest);
     for (what, found, most) in [
         ("parameters", total, PARAMETERS),
-        ("numbers for each layer and step", kept, ACTIVATIONS),
+        ("values per layer and step", kept, ACTIVATIONS),
         ("steps", regime.steps, STEPS),
     ] {
         if found > most {
@@ -198,7 +198,7 @@ impl<'a> Subject<'a> {
         let other = on_threads(threads, || golden::differing(isa))?;
         Ok(other.first().map(|first| {
             let reason =
-                format!("this machine does not compute {ARITHMETIC}: `{first}` has other bits");
+                format!("this machine does not compute {ARITHMETIC}: `{first}` gives other bits");
             self.undecided(extent, &OTHER_MACHINE, reason)
         }))
     }

@@ -112,15 +112,15 @@ impl Garden<'_> {
     fn schedule(&self) -> Plants {
         let rate = |step| self.course.rate(step);
         if self.steps().all(|step| rate(step) == rate(step + 1)) {
-            return Err("the learning rate is the same one step later".to_owned());
+            return Err("the next step has the same learning rate".to_owned());
         }
-        self.one("each step at the learning rate of the next", |course| course.ahead = 1)
+        self.one("each step with the learning rate of the next", |course| course.ahead = 1)
     }
 
     fn swapped(&self) -> Plants {
         match &self.course.rows {
             Rows::Kept(rows) if rows.first() != rows.get(1) => {
-                self.one("the first two batches in the other order", |course| {
+                self.one("the first two batches swapped", |course| {
                     if let Rows::Kept(rows) = &mut course.rows {
                         rows.swap(0, 1);
                     }
@@ -136,7 +136,7 @@ impl Garden<'_> {
         if vocabulary < 2 {
             return Err("the vocabulary has one token".to_owned());
         }
-        self.one("one token of the first batch is another", |course| {
+        self.one("one token of the first batch changed", |course| {
             if let Rows::Kept(rows) = &mut course.rows
                 && let Some(first) = rows.first_mut()
             {
@@ -160,7 +160,7 @@ impl Garden<'_> {
         if self.course.start.step == 0 {
             return Err("the moments are zero before the first step".to_owned());
         }
-        self.one("the moments of the optimizer begin at zero", |course| {
+        self.one("the optimizer moments start at zero", |course| {
             for (name, data) in &mut course.start.tensors.tensors {
                 if MOMENTS.iter().any(|prefix| name.starts_with(prefix)) {
                     let zeros = vec![0.0; data.shape().iter().product()];
@@ -176,7 +176,7 @@ impl Garden<'_> {
         if betas.iter().all(|beta| corrections(*beta, from, steps)) {
             return Err("the bias corrections no longer change from step to step".to_owned());
         }
-        self.one("the optimizer counts one step more", |course| course.counted += 1)
+        self.one("the optimizer's step count is one too high", |course| course.counted += 1)
     }
 
     fn decay(&self) -> Plants {
@@ -199,7 +199,7 @@ impl Garden<'_> {
         let by_loss = field("balancing").and_then(|word| word.as_str()) == Some("loss");
         let coefficient = field("aux_loss_alpha").and_then(serde_json::Value::as_f64);
         let Some(coefficient) = coefficient.filter(|_| by_loss) else {
-            return Err("no loss balances the experts".to_owned());
+            return Err("no loss term balances the experts".to_owned());
         };
         self.sized(MILLIONTH, PERCENT, |size, course| {
             let changed = json!(coefficient * (1.0 + size));
@@ -216,7 +216,7 @@ impl Garden<'_> {
         let own = self.course.config.get("seed_init").and_then(serde_json::Value::as_u64);
         let other = self.course.weights_of(own.map_or(1, |own| own.wrapping_add(1)))?;
         let mut weights: BTreeMap<_, _> = other.into_iter().map(|v| (v.name.clone(), v)).collect();
-        Ok(self.one("the weights of another seed", |course| {
+        Ok(self.one("weights from another seed", |course| {
             for (name, data) in &mut course.start.tensors.tensors {
                 if let Some(values) = weights.remove(name) {
                     *data = TensorData::floats(&values.shape, &values.values);

@@ -241,7 +241,8 @@ impl<'a> Session<'a> {
             replayed: "another digest".to_owned(),
             difference: None,
             inputs_matched: None,
-            hint: "the digests at the end of the slice are not those of the tensors that its steps leave".to_owned(),
+            hint: "the digests at the end of the slice do not match the tensors after its steps"
+                .to_owned(),
         })
     }
 
@@ -343,13 +344,13 @@ impl<'a> Session<'a> {
             verdict(replay, Verdict::Refuted, &AGAINST_RECORDS, reason);
         } else if coarse > 0 {
             let reason = format!(
-                "{coarse} of {} tensors: rounding moves their updates by more than half of what 1% of the \
-                 learning rate would",
+                "{coarse} of {} tensors: rounding changes their updates by more than half the \
+                 effect of 1% of the learning rate",
                 self.layout.names.len()
             );
             verdict(replay, Verdict::Inconclusive, &TOO_COARSE, reason);
         } else if let Some(tensor) = untrained {
-            let reason = format!("everything matches, and `{tensor}` was not trained");
+            let reason = format!("everything matches, but `{tensor}` was not trained");
             verdict(replay, Verdict::Inconclusive, &UNTRAINED, reason);
         } else {
             (replay.verdict, replay.code) = (Verdict::Verified, None);
@@ -387,7 +388,7 @@ fn batches(subject: &Subject<'_>, slice: &mut Slice, corpora: &Corpora) -> Resul
             let width = subject.regime.seq_len + 1;
             let token = |rows: &[u32]| rows.get(at).copied().unwrap_or_default();
             let expected = format!(
-                "token {} in step {step}, row {}, place {}, as data and seed give it",
+                "token {} in step {step}, row {}, place {}, from data and seed",
                 token(&drawn),
                 at / width,
                 at % width

@@ -28,7 +28,7 @@ pub fn from_checkpoint(bundle: &Bundle, step: u64, arithmetic: &str) -> Result<S
     let checkpoint = bundle.receipt().checkpoints.iter().find(|kept| kept.step == step);
     let Some(checkpoint) = checkpoint else { return Err(NO_START.at(place, expected, "none")) };
     let Some(file) = checkpoint.weights.as_deref() else {
-        return Err(NO_START.at(place, expected, "its digests alone"));
+        return Err(NO_START.at(place, expected, "only its digests"));
     };
     if !bundle.files().contains_key(file) {
         return Err(NO_START.at(place, expected, format!("`{file}`, which is not in the bundle")));
@@ -41,7 +41,7 @@ pub fn from_checkpoint(bundle: &Bundle, step: u64, arithmetic: &str) -> Result<S
         .map(|(name, data)| (names::ours(&name), data))
         .collect();
     moments(&mut tensors, step, &place)?;
-    let shown = format!("checkpoint {step} of the bundle, taken as it stands");
+    let shown = format!("checkpoint {step} of the bundle, taken as given");
     Ok(Start { step, tensors, name: place.file, shown })
 }
 

@@ -263,11 +263,11 @@ impl Layout {
 fn hint(quantity: Quantity, first: bool) -> &'static str {
     match quantity {
         Quantity::Routing(_) | Quantity::Loss if first => {
-            "the step was made on another batch or from other weights than the slice holds, or by another model"
+            "the step used another batch or other weights than the slice holds, or another model"
         }
         Quantity::Routing(_) | Quantity::Loss => {
-            "the step was made on another batch than the slice holds, or what its routing and loss are computed \
-             from changed between the steps"
+            "the step used another batch than the slice holds, or the inputs of its routing and \
+             loss changed between the steps"
         }
         Quantity::Gradient(_) => {
             "the loss matches, and so do the gradients nearer to it: look at what adds to the loss (coefficients of \
@@ -280,7 +280,7 @@ fn hint(quantity: Quantity, first: bool) -> &'static str {
             "the gradients match: look at the optimizer (learning rate, weight decay, betas, step count, moments)"
         }
         Quantity::Moved(_) => {
-            "each step's update matches: the sum over the slice was written from something else"
+            "each step's update matches: the sum over the slice was computed from something else"
         }
     }
 }

@@ -226,7 +226,7 @@ impl Account<'_> {
         };
         let routers =
             record.get("router").and_then(routers).filter(|(logged, made)| logged != made);
-        let hint = "the record was not written by the step that it speaks of";
+        let hint = "the record was not written by the step that it names";
         if let Some((logged, made)) = rates {
             self.differs(number, "learning rate", (logged.to_string(), made.to_string()), hint);
         }
@@ -252,7 +252,7 @@ impl Account<'_> {
             let found = walker.learner.checkpoint(step, 0)?.tensors_digest();
             self.counts[1] += 1;
             if stated != found {
-                let hint = "weights or moments parted between this checkpoint and the step before that was compared";
+                let hint = "weights or moments diverged between this checkpoint and the last compared step before it";
                 self.differs(step, "checkpoint", (stated.to_string(), found.to_string()), hint);
             }
         }
@@ -264,7 +264,8 @@ impl Account<'_> {
             }
             self.counts[2] += 1;
             if bundle.bytes(&name)? != text.as_bytes() {
-                let hint = "the weights match: the evaluation was made of other text, or changed afterwards";
+                let hint =
+                    "the weights match: the evaluation used other text, or was changed afterwards";
                 let shown = (format!("`{name}`"), "another text".to_owned());
                 self.differs(step, "evaluation", shown, hint);
             }
@@ -298,7 +299,7 @@ impl Account<'_> {
         let compared = [
             format!("{records} records"),
             format!("{checkpoints} checkpoints by digest"),
-            format!("{files} files of evaluations"),
+            format!("{files} evaluation files"),
         ];
         replay.also.extend(compared);
         let untrained = replay.trained.untrained().next();
@@ -308,10 +309,10 @@ impl Account<'_> {
         } else if replay.code.is_some() {
             None
         } else if records == 0 || (replay.extent == Extent::Whole && files == 0) {
-            let reason = "no loss that was recorded lies within the steps, or no evaluation";
+            let reason = "no recorded loss, or no evaluation, lies within the steps";
             Some((Verdict::Inconclusive, &NOTHING_LOGGED, reason.to_owned()))
         } else if let Some(tensor) = untrained {
-            let reason = format!("everything matches, and `{tensor}` was not trained");
+            let reason = format!("everything matches, but `{tensor}` was not trained");
             Some((Verdict::Inconclusive, &UNTRAINED, reason))
         } else {
             replay.verdict = Verdict::Verified;

@@ -112,7 +112,7 @@ fn unwritable(error: NotCanonical) -> Error {
     let place = Location::file("data/evaluation");
     repro_receipt::bundle::UNWRITABLE.at(
         place,
-        "an evaluation with canonical text",
+        "an evaluation that canonical JSON allows",
         error.to_string(),
     )
 }

@@ -150,7 +150,7 @@ fn same_config(plan: &PlannedRun, found: &[u8], path: &Path) -> Result<(), Error
         let place = Location::file(path.display().to_string());
         repro_receipt::bundle::UNWRITABLE.at(
             place,
-            "a configuration with canonical text",
+            "a configuration that canonical JSON allows",
             error.to_string(),
         )
     })?;

@@ -71,7 +71,7 @@ impl Records {
         let before = reached.lines as usize;
         let last = before.checked_sub(1).and_then(|last| lines.nth(last));
         if before > seen.lines || chain_of(last, &path)? != reached.chain {
-            let expected = format!("the {before} lines that `state.json` speaks of");
+            let expected = format!("the {before} lines that `state.json` refers to");
             let place =
                 Location { line: before.max(1), ..Location::file(path.display().to_string()) };
             return Err(LOST_RECORDS.at(place, expected, format!("{} other lines", seen.lines)));
@@ -101,7 +101,7 @@ impl Records {
             let place = Location::file(self.path.display().to_string());
             repro_receipt::bundle::UNWRITABLE.at(
                 place,
-                "a record with canonical text",
+                "a record that canonical JSON allows",
                 error.to_string(),
             )
         };
@@ -167,7 +167,7 @@ pub fn lock(folder: &Path) -> Result<File, Error> {
     })?;
     if file.try_lock().is_err() {
         let place = Location::file(folder.display().to_string());
-        return Err(BUSY.at(place, "a run that nobody trains", "a process that does"));
+        return Err(BUSY.at(place, "a run that no process is training", "another process"));
     }
     Ok(file)
 }

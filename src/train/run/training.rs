@@ -55,11 +55,11 @@ impl<'a> Training<'a> {
         let (state, tensors) = State::load(&writer, context.corpus.sha256)?;
         let (records, found) = Records::open(&mut writer, folder, &state.records)?;
         if found.torn > 0 {
-            note(&format!("{} bytes of a torn last record were dropped", found.torn));
+            note(&format!("{} bytes of a truncated last record were dropped", found.torn));
         }
         if found.again > 0 {
             note(&format!(
-                "{} records of steps after the saved state must come out again",
+                "{} records of steps after the saved state must be reproduced",
                 found.again
             ));
         }

@@ -200,7 +200,7 @@ fn data(uri: Node, folder: &Path) -> Result<PathBuf, Error> {
     let name = uri.text()?;
     let candidates = [folder.join(name), folder.join(DATA).join(name)];
     candidates.into_iter().find(|path| path.is_file()).ok_or_else(|| {
-        let expected = format!("a file there or in `{DATA}`, from the folder of the list");
+        let expected = format!("a file at this path or in `{DATA}`, relative to the list's folder");
         NO_DATA.at(uri.place(), expected, format!("no `{name}`"))
     })
 }

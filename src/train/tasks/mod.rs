@@ -22,12 +22,12 @@ pub use prompt::{Vocabulary, questions};
 pub use results::{TaskScore, TaskScores};
 
 codes! {
-    NO_TASK_LIST = "task-list::no-list", "the file is no list of evaluation tasks", "give `icl_tasks`, a list of tasks";
-    UNSUPPORTED = "task-list::unsupported", "a task cannot be evaluated as its list says", "leave the task out, or write it as one of the known kinds";
+    NO_TASK_LIST = "task-list::no-list", "the file is not a list of evaluation tasks", "give `icl_tasks`, a list of tasks";
+    UNSUPPORTED = "task-list::unsupported", "a task cannot be evaluated as listed", "leave the task out, or use one of the known kinds";
     REPEATED_LABEL = "task-list::repeated-label", "a task is listed twice", "keep one of the two";
-    NO_DATA = "task-list::no-data", "the items of a task are not there", "put the file where the list says, or leave the task out";
-    BAD_ITEM = "task-list::bad-item", "an item of a task is not well formed", "correct the item";
-    BAD_GOLD = "task-list::bad-gold", "an item names a right choice that it does not have", "count choices from 0";
+    NO_DATA = "task-list::no-data", "the items of a task are missing", "put the file where the list says, or leave the task out";
+    BAD_ITEM = "task-list::bad-item", "an item of a task is malformed", "correct the item";
+    BAD_GOLD = "task-list::bad-gold", "the correct choice of an item is not among its choices", "count choices from 0";
     TOO_FEW_ITEMS = "task-list::too-few-items", "a task has too few items for its few-shot prompts", "lower `num_fewshot`, or add items";
 }
 
