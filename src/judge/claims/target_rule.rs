@@ -1,6 +1,6 @@
 //! "Reached the target" is said exactly where the loss is at or below it.
 
-use super::{ClaimKind, Field};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::Evidence;
 use crate::post::Claim;
 use repro_exact::decimal::{Bound, format_significant};
@@ -24,10 +24,10 @@ pub static KIND: ClaimKind = ClaimKind {
          single run says nothing about how often the recipe reaches the target (`target_test`).\n\
          Reference: MLPerf Training rules, run results as first passage of a quality target.",
     fields: &[
-        Field::required("loss", "the loss at the stop"),
-        Field::required("target", "the target, exact"),
-        Field::required("reached", "whether the publication says that it was reached"),
-        Field::optional(
+        FieldSpec::required("loss", "the loss at the stop"),
+        FieldSpec::required("target", "the target, exact"),
+        FieldSpec::required("reached", "whether the publication says that it was reached"),
+        FieldSpec::optional(
             "every",
             "the number of steps between evaluations: names the first-passage window",
         ),
