@@ -102,7 +102,7 @@ impl Mapping {
 }
 
 fn known(name: &str) -> Option<Metric> {
-    Metric::KNOWN.into_iter().find(|column| column.name() == name)
+    Metric::KNOWN.into_iter().find(|metric| metric.name() == name)
 }
 
 fn our_names() -> impl Iterator<Item = &'static str> {
@@ -192,8 +192,8 @@ impl LogTable {
                     whole(cell, &number)?;
                     shared.push((Metric::Tokens, number));
                 }
-                Some((_, Some(column))) if column.is_time() => others.push((column, number)),
-                Some((_, Some(column))) => training.push((column, number)),
+                Some((_, Some(metric))) if metric.is_time() => others.push((metric, number)),
+                Some((_, Some(metric))) => training.push((metric, number)),
                 _ => others.push((Metric::Other(Cow::Owned(theirs.to_owned())), number)),
             }
         }
@@ -255,7 +255,7 @@ impl LogTable {
             });
         }
         let mut rows = self.training.iter().chain(&self.evaluations);
-        if !rows.any(|row| row.cells.iter().any(|(column, _)| !matches!(column, Metric::Other(_))))
+        if !rows.any(|row| row.cells.iter().any(|(metric, _)| !matches!(metric, Metric::Other(_))))
         {
             let error =
                 NO_VALUES.at(place(), "columns that are known, or mapped", listed(&self.names));
@@ -339,8 +339,8 @@ fn add(
     node: Node<'_>,
 ) -> Result<(), Error> {
     hasher.update(row.step.to_string().as_bytes());
-    for (column, number) in &row.cells {
-        hasher.update(format!(" {}={}", column.name(), number.text()).as_bytes());
+    for (metric, number) in &row.cells {
+        hasher.update(format!(" {}={}", metric.name(), number.text()).as_bytes());
     }
     hasher.update(b"\n");
     match rows.last_mut() {
@@ -349,17 +349,17 @@ fn add(
             Err(STEPS_GO_BACK.at(node.place(), expected, row.step.to_string()))
         }
         Some(last) if row.step == last.step => {
-            let repeats = |(column, number): &&(Metric, LogNumber)| {
-                last.get(column).is_some_and(|told| told != number)
+            let repeats = |(metric, number): &&(Metric, LogNumber)| {
+                last.get(metric).is_some_and(|told| told != number)
             };
-            if let Some((column, number)) = row.cells.iter().find(repeats) {
-                let told = last.get(column).map_or("", LogNumber::text);
+            if let Some((metric, number)) = row.cells.iter().find(repeats) {
+                let told = last.get(metric).map_or("", LogNumber::text);
                 let expected =
-                    format!("`{}` = {told}, as before, for step {}", column.name(), row.step);
+                    format!("`{}` = {told}, as before, for step {}", metric.name(), row.step);
                 return Err(TOLD_TWICE.at(node.place(), expected, number.text()));
             }
             let new: Vec<_> =
-                row.cells.into_iter().filter(|(column, _)| last.get(column).is_none()).collect();
+                row.cells.into_iter().filter(|(metric, _)| last.get(metric).is_none()).collect();
             last.cells.extend(new);
             Ok(())
         }
@@ -431,9 +431,9 @@ mod tests {
     #[test]
     fn every_known_column_has_a_name() {
         let names: Vec<_> = our_names().collect();
-        for column in Metric::KNOWN {
-            assert!(names.contains(&column.name()), "{column:?}");
-            assert_eq!(known(column.name()), Some(column));
+        for metric in Metric::KNOWN {
+            assert!(names.contains(&metric.name()), "{metric:?}");
+            assert_eq!(known(metric.name()), Some(metric));
         }
         assert!(ALIASES.iter().all(|(ours, _)| names.contains(ours)));
     }

@@ -42,7 +42,7 @@ mod tests {
             rows[row]
                 .cells
                 .iter()
-                .map(|(column, number)| format!("{}={}", column.name(), number.text()))
+                .map(|(metric, number)| format!("{}={}", metric.name(), number.text()))
                 .collect()
         };
         assert_eq!(cells(&run.training, 0), ["loss=4.50", "tokens=5120"]);

@@ -116,7 +116,7 @@ mod tests {
         let steps =
             |rows: &[super::super::LogRow]| rows.iter().map(|row| row.step).collect::<Vec<_>>();
         assert_eq!((steps(&run.training), steps(&run.evaluations)), (vec![10], vec![0, 10, 20]));
-        let told = |row: usize, column| run.evaluations[row].get(&column).unwrap().text();
+        let told = |row: usize, metric| run.evaluations[row].get(&metric).unwrap().text();
         assert_eq!(
             (told(0, Metric::ValidationLoss), told(1, Metric::ValidationLoss)),
             ("10.80", "NaN")

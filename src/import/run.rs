@@ -149,9 +149,9 @@ pub struct LogRow {
 }
 
 impl LogRow {
-    /// The number in a column.
-    pub fn get(&self, column: &Metric) -> Option<&LogNumber> {
-        self.cells.iter().find(|(name, _)| name == column).map(|(_, number)| number)
+    /// The number of a metric.
+    pub fn get(&self, metric: &Metric) -> Option<&LogNumber> {
+        self.cells.iter().find(|(name, _)| name == metric).map(|(_, number)| number)
     }
 }
 
@@ -221,8 +221,8 @@ impl LoggedRun {
     /// Every loss as printed, by step; none for so few that they may be equal by chance.
     pub fn curve(&self) -> Option<String> {
         let losses = self.training.iter().chain(&self.evaluations).flat_map(|row| {
-            let losses = row.cells.iter().filter(|(column, _)| column.is_loss());
-            losses.map(|(column, loss)| (row.step, column.name(), loss.text()))
+            let losses = row.cells.iter().filter(|(metric, _)| metric.is_loss());
+            losses.map(|(metric, loss)| (row.step, metric.name(), loss.text()))
         });
         let losses: Vec<_> = losses.collect();
         let texts = losses.iter().map(|(step, name, loss)| format!("{step} {name}={loss}\n"));

@@ -122,7 +122,7 @@ fn short(bytes: &[u8]) -> Option<Metrics> {
     let mut fields = bytes.split(|&byte| byte == b' ');
     let step = integer(fields.next()?.strip_prefix(b"s:")?)?;
     let (tag, number) = halves(fields.next()?)?;
-    let column = match tag {
+    let metric = match tag {
         b"tel" => Metric::ValidationLoss,
         b"trl" => Metric::Loss,
         b"hel" => Metric::Other(Cow::Borrowed("hel")),
@@ -132,8 +132,8 @@ fn short(bytes: &[u8]) -> Option<Metrics> {
     if fields.next().is_some() {
         return None;
     }
-    let evaluation = column != Metric::Loss;
-    let row = LogRow { step, cells: vec![(column, number)] };
+    let evaluation = metric != Metric::Loss;
+    let row = LogRow { step, cells: vec![(metric, number)] };
     Some(Metrics { dialect: Dialect::Short, planned: None, evaluation, row })
 }
 
@@ -147,14 +147,14 @@ fn long(bytes: &[u8]) -> Option<Metrics> {
     let mut row = LogRow { step, cells: Vec::with_capacity(3) };
     for field in fields {
         let (name, number) = halves(field)?;
-        let (column, number) = cell(name, number)?;
-        if row.get(&column).is_some() {
+        let (metric, number) = cell(name, number)?;
+        if row.get(&metric).is_some() {
             return None;
         }
-        row.cells.push((column, number));
+        row.cells.push((metric, number));
     }
     let evaluation = row.get(&Metric::ValidationLoss).is_some();
-    let told = |column: &Metric| row.get(column).is_some();
+    let told = |metric: &Metric| row.get(metric).is_some();
     if !evaluation && !told(&Metric::Loss) && !told(&Metric::TrainTime) && !told(&Metric::Seconds) {
         return None;
     }
@@ -240,7 +240,7 @@ impl Block {
     fn goes_on(&self, metrics: &Metrics) -> bool {
         let row = &metrics.row;
         let repeats = |last: &LogRow| {
-            last.step == row.step && last.cells.iter().any(|(column, _)| row.get(column).is_some())
+            last.step == row.step && last.cells.iter().any(|(metric, _)| row.get(metric).is_some())
         };
         row.step >= self.last_step() && !self.rows(metrics).last().is_some_and(repeats)
     }
@@ -467,7 +467,7 @@ mod tests {
         let cells: Vec<_> = run.training[0]
             .cells
             .iter()
-            .map(|(column, number)| (column.name(), number.text()))
+            .map(|(metric, number)| (metric.name(), number.text()))
             .collect();
         assert_eq!(
             cells,

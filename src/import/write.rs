@@ -307,9 +307,9 @@ fn put(record: &mut Map<String, Json>, key: &str, printed: &LogNumber) {
 /// The training record of a row, where it has one.
 fn metrics_record(row: &LogRow) -> Option<Map<String, Json>> {
     let mut record = Map::new();
-    for column in [Metric::Loss, Metric::GradNorm, Metric::LearningRate, Metric::Tokens] {
-        if let Some(printed) = row.get(&column) {
-            put(&mut record, column.name(), printed);
+    for metric in [Metric::Loss, Metric::GradNorm, Metric::LearningRate, Metric::Tokens] {
+        if let Some(printed) = row.get(&metric) {
+            put(&mut record, metric.name(), printed);
         }
     }
     let told = !record.is_empty();
@@ -324,8 +324,8 @@ fn timing_records(run: &LoggedRun) -> Vec<Map<String, Json>> {
     let mut records = Vec::new();
     for row in rows {
         let mut record = Map::new();
-        for (column, printed) in row.cells.iter().filter(|(column, _)| column.is_time()) {
-            put(&mut record, column.name(), printed);
+        for (metric, printed) in row.cells.iter().filter(|(metric, _)| metric.is_time()) {
+            put(&mut record, metric.name(), printed);
         }
         if !record.is_empty() {
             record.insert("step".to_owned(), row.step.into());
@@ -338,8 +338,8 @@ fn timing_records(run: &LoggedRun) -> Vec<Map<String, Json>> {
 /// The evaluation of a row.
 fn evaluation(row: &LogRow) -> Map<String, Json> {
     let mut record = Map::new();
-    for (column, printed) in &row.cells {
-        match column {
+    for (metric, printed) in &row.cells {
+        match metric {
             Metric::ValidationLoss => put(&mut record, "loss", printed),
             Metric::Tokens => put(&mut record, "tokens_seen", printed),
             Metric::Other(name) if !RESERVED.contains(&&**name) => put(&mut record, name, printed),
@@ -353,21 +353,21 @@ fn evaluation(row: &LogRow) -> Map<String, Json> {
 /// Rows as a table of printed numbers; nothing where there are none.
 fn table(rows: &[LogRow]) -> String {
     let told: BTreeSet<&Metric> =
-        rows.iter().flat_map(|row| row.cells.iter().map(|(column, _)| column)).collect();
+        rows.iter().flat_map(|row| row.cells.iter().map(|(metric, _)| metric)).collect();
     if told.is_empty() {
         return String::new();
     }
     let mut text = String::from("step");
-    for column in &told {
+    for metric in &told {
         text.push(',');
-        text.push_str(&quoted(&heading(column)));
+        text.push_str(&quoted(&heading(metric)));
     }
     text.push('\n');
     for row in rows {
         text.push_str(&row.step.to_string());
-        for column in &told {
+        for metric in &told {
             text.push(',');
-            text.push_str(row.get(column).map_or("", LogNumber::text));
+            text.push_str(row.get(metric).map_or("", LogNumber::text));
         }
         text.push('\n');
     }
@@ -375,8 +375,8 @@ fn table(rows: &[LogRow]) -> String {
 }
 
 /// The name of a column; those of others may not be taken for ours.
-fn heading(column: &Metric) -> String {
-    match column {
+fn heading(metric: &Metric) -> String {
+    match metric {
         Metric::Other(name) => {
             let ours = name.is_empty()
                 || name == "step"
@@ -427,7 +427,7 @@ mod tests {
         let other = |name: &str| Metric::Other(name.to_owned().into());
         let row = |step, cells: Vec<(Metric, &str)>| LogRow {
             step,
-            cells: cells.into_iter().map(|(column, text)| (column, printed(text))).collect(),
+            cells: cells.into_iter().map(|(metric, text)| (metric, printed(text))).collect(),
         };
         let rows = [
             row(0, vec![(Metric::ValidationLoss, "3.2790"), (other("a,b"), "1")]),

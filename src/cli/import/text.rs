@@ -145,7 +145,7 @@ fn cells(run: &LoggedRun, timed: bool) -> Vec<String> {
     };
     let rows = run.training.iter().chain(&run.evaluations);
     let time = rows.max_by_key(|row| row.step).and_then(|row| {
-        let seconds = |column| row.get(column).and_then(LogNumber::value);
+        let seconds = |metric| row.get(metric).and_then(LogNumber::value);
         seconds(&Metric::TrainTime).map(|time| time / 1000.0).or_else(|| seconds(&Metric::Seconds))
     });
     vec![
