@@ -32,7 +32,7 @@ corpus=tests/corpus/$name
 cat >"$file" <<RUST
 //! One sentence: the statement that a claim of this kind makes.
 
-use super::{ClaimKind, Field};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::Evidence;
 use crate::post::Claim;
 use repro_receipt::source::{Error, codes};
@@ -49,7 +49,7 @@ pub static KIND: ClaimKind = ClaimKind {
     explain: "What is checked, and the formula.\\n\\
               How it can mislead: what agreement does not show.\\n\\
               Reference: where the rule comes from.",
-    fields: &[Field::optional("value", "what the evidence gives, as a term")],
+    fields: &[FieldSpec::optional("value", "what the evidence gives, as a term")],
     codes: CODES,
     impact: Impact::Digit,
     // Whether \`check\` compares the claimed number; where it does not, the number must be one that the claim

@@ -11,19 +11,19 @@ use super::{exit, help};
 #[command(name = "repro", version, after_help = exit::TABLE, arg_required_else_help = true)]
 pub struct Arguments {
     #[command(flatten)]
-    pub common: Common,
+    pub common: CommonArgs,
     #[command(subcommand)]
     pub command: Command,
 }
 
 #[derive(Debug, Args)]
-pub struct Common {
+pub struct CommonArgs {
     /// The project folder [default: the nearest parent that holds `repro/`]
     #[arg(long, global = true, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Output format
-    #[arg(long, global = true, value_enum, default_value_t = Shape::Text)]
-    pub format: Shape,
+    #[arg(long, global = true, value_enum, default_value_t = FormatArg::Text)]
+    pub format: FormatArg,
     /// Also write the report to a file; may be repeated
     #[arg(long, global = true, value_name = "FORMAT=PATH")]
     pub output: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Common {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Shape {
+pub enum FormatArg {
     Text,
     Json,
     Junit,
@@ -58,28 +58,28 @@ pub enum Colour {
 pub enum Command {
     /// Check posts, or bundles on their own (the main job)
     #[command(after_help = exit::TABLE)]
-    Verify(Verify),
+    Verify(VerifyArgs),
     /// Recompute CORE from a per-task table and find the baselines it uses
-    Core(Core),
+    Core(CoreArgs),
     /// List every number in a post's text with the claims that check it
-    Coverage(Coverage),
+    Coverage(CoverageArgs),
     /// Change each number in turn and list the changes that no claim notices
-    Mutate(Mutate),
+    Mutate(MutateArgs),
     /// Count total and active parameters of a config or a checkpoint
-    Params(Params),
+    Params(ParamsArgs),
     /// Show what runs hold fixed at the compared step, and what they do not
-    Diff(Diff),
+    Diff(DiffArgs),
     /// Print every test and interval on one or two lists of numbers
     #[command(after_help = STATS_NOTE)]
-    Stats(Box<Stats>),
+    Stats(Box<StatsArgs>),
     /// Train the runs of a study and write them as receipt bundles
     #[cfg(feature = "train")]
     #[command(after_help = help::TRAIN)]
-    Train(Train),
+    Train(TrainArgs),
     /// Run some training steps of a bundle again and show where they differ
     #[cfg(feature = "train")]
     #[command(after_help = help::REPLAY)]
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// Show what can compute here, and whether its bits are those of `portable-f32/1`
     #[cfg(feature = "train")]
     #[command(after_help = help::DEVICES)]
@@ -87,24 +87,24 @@ pub enum Command {
     /// Measure how far rounding moves those steps: the tolerance of `replay`
     #[cfg(feature = "train")]
     #[command(after_help = help::CALIBRATE)]
-    Calibrate(Calibrate),
+    Calibrate(CalibrateArgs),
     /// Read logs of other trainers and write them as receipt bundles
     #[command(after_help = help::IMPORT)]
-    Import(Import),
+    Import(ImportArgs),
     /// List claim kinds, formulas, posts, bundles or codes
-    List(List),
+    List(ListArgs),
     /// Explain a code, a claim kind, a formula, `values`, `slices` or `scope`
-    Explain(Explain),
+    Explain(ExplainArgs),
     /// Write the receipt and manifests of a folder of transcribed evidence
-    Seal(Seal),
+    Seal(SealArgs),
     /// Make a key pair for signing
-    Keygen(Keygen),
+    Keygen(KeygenArgs),
     /// Sign bundles: write `receipt.sig`
-    Sign(Sign),
+    Sign(SignArgs),
 }
 
 #[derive(Debug, Args)]
-pub struct Verify {
+pub struct VerifyArgs {
     /// Post id, or `all`; may be repeated [default: all, unless bundles are named]
     #[arg(long, value_name = "ID")]
     pub post: Vec<String>,
@@ -128,8 +128,8 @@ pub struct Verify {
     pub pubkey: Vec<PathBuf>,
     /// Which slices to run again: none, those that fit into the budget, or all that claims and bundles
     /// name
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Replays::None)]
-    pub replay: Replays,
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReplaysArg::None)]
+    pub replay: ReplaysArg,
     /// How long `--replay auto` may take: `60s`, `5m`
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub budget: String,
@@ -149,7 +149,7 @@ pub struct Verify {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Replays {
+pub enum ReplaysArg {
     None,
     Auto,
     All,
@@ -170,7 +170,7 @@ pub enum MinMethod {
 }
 
 #[derive(Debug, Args)]
-pub struct Core {
+pub struct CoreArgs {
     /// The table: a DCLM evaluation, a CSV with `task` and `accuracy`, or JSON
     pub table: PathBuf,
     /// Random baselines of the tasks; give several files to find the version that fits
@@ -200,7 +200,7 @@ pub enum ScoreUnit {
 }
 
 #[derive(Debug, Args)]
-pub struct Coverage {
+pub struct CoverageArgs {
     /// The post
     #[arg(long, value_name = "ID")]
     pub post: String,
@@ -212,21 +212,21 @@ pub struct Coverage {
 }
 
 #[derive(Debug, Args)]
-pub struct Mutate {
+pub struct MutateArgs {
     /// Post id, or `all`; may be repeated [default: all]
     #[arg(long, value_name = "ID")]
     pub post: Vec<String>,
 }
 
 #[derive(Debug, Args)]
-pub struct Params {
+pub struct ParamsArgs {
     /// `config.json`, `.toml`, `.safetensors` or `*.safetensors.index.json`
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub struct Diff {
+pub struct DiffArgs {
     /// Configs, checkpoints or receipt bundles, each with the step at which its number was read
     /// [default: the last step of the config]
     #[arg(required = true, value_name = "PATH[@STEP]")]
@@ -245,7 +245,7 @@ pub struct Diff {
     pub tokens_per_step: Option<String>,
     /// How step counts are rounded [default: show all three ways]
     #[arg(long, value_enum, value_name = "RULE", requires = "horizon")]
-    pub rounding: Option<Rounding>,
+    pub rounding: Option<RoundingArg>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -269,7 +269,7 @@ pub enum HorizonName {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Rounding {
+pub enum RoundingArg {
     Down,
     Nearest,
     Up,
@@ -284,7 +284,7 @@ A number that cannot be computed is refused with the reason. One that can be com
 nothing is marked, in JSON by `\"evidence\": false`. Exit codes: 0, or 2 for numbers that cannot be read.";
 
 #[derive(Debug, Args)]
-pub struct Stats {
+pub struct StatsArgs {
     /// Lists in a file, instead of `--a` and `--b`
     #[arg(conflicts_with_all = ["a", "b", "summary_a", "summary_b"])]
     pub file: Option<PathBuf>,
@@ -337,7 +337,7 @@ pub struct Stats {
 
 #[cfg(feature = "train")]
 #[derive(Debug, Args)]
-pub struct Train {
+pub struct TrainArgs {
     /// The study file, `repro/studies/<id>.toml`
     pub study: PathBuf,
     /// The folder for the bundles, one per run
@@ -362,7 +362,7 @@ pub struct Train {
 
 /// What steps are executed on.
 #[derive(Debug, Args)]
-pub struct OnMachine {
+pub struct MachineArgs {
     /// Device: `cpu` or `cuda:N`
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
@@ -378,7 +378,7 @@ pub struct OnMachine {
 }
 
 #[derive(Debug, Args)]
-pub struct Replay {
+pub struct ReplayArgs {
     /// The folder of the bundle
     pub bundle: PathBuf,
     /// Steps to run: `FROM..TO`, or `random:SEED` [default: the last slice]
@@ -388,22 +388,22 @@ pub struct Replay {
     #[arg(long, conflicts_with = "slice")]
     pub full: bool,
     #[command(flatten)]
-    pub machine: OnMachine,
+    pub machine: MachineArgs,
 }
 
 #[derive(Debug, Args)]
-pub struct Calibrate {
+pub struct CalibrateArgs {
     /// The folder of the bundle
     pub bundle: PathBuf,
     /// The steps, as in `replay`
     #[arg(long, value_name = "STEPS")]
     pub slice: Option<String>,
     #[command(flatten)]
-    pub machine: OnMachine,
+    pub machine: MachineArgs,
 }
 
 #[derive(Debug, Args)]
-pub struct Import {
+pub struct ImportArgs {
     /// Format of the logs
     #[arg(value_enum)]
     pub logs: Logs,
@@ -455,14 +455,14 @@ pub enum Logs {
 }
 
 #[derive(Debug, Args)]
-pub struct List {
+pub struct ListArgs {
     /// What to list
     #[arg(value_enum)]
-    pub what: Listing,
+    pub what: ListingArg,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Listing {
+pub enum ListingArg {
     Kinds,
     Formulas,
     Posts,
@@ -471,20 +471,20 @@ pub enum Listing {
 }
 
 #[derive(Debug, Args)]
-pub struct Explain {
+pub struct ExplainArgs {
     /// A code such as `identity::differs`, a kind, a formula, `values`, `slices` or `scope`
     pub name: String,
 }
 
 #[derive(Debug, Args)]
-pub struct Keygen {
+pub struct KeygenArgs {
     /// File for the private key; the public key is written to the same name with `.pub` added
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 }
 
 #[derive(Debug, Args)]
-pub struct Sign {
+pub struct SignArgs {
     /// The private key, in PEM
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
@@ -494,7 +494,7 @@ pub struct Sign {
 }
 
 #[derive(Debug, Args)]
-pub struct Seal {
+pub struct SealArgs {
     /// The folder to seal, with `data/` in it
     pub folder: PathBuf,
 }

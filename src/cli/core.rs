@@ -17,7 +17,7 @@ use repro_report::visible;
 use repro_report::{Columns, paragraph};
 use repro_runs::tasks::bootstrap::{Settings, TaskBootstrap};
 use repro_runs::tasks::{
-    Baselines, Followed, Measure, Scale, Scored, Scores, Table, TableReading, TaskSet,
+    Baselines, Followed, Measure, Scale, ScoredTask, TableReading, TableScores, TaskSet, TaskTable,
 };
 
 /// The schema of all that this command prints as JSON.
@@ -26,7 +26,7 @@ const SCHEMA: &str = "repro.core/1";
 const DIGITS: usize = 10;
 
 /// Runs the command.
-pub fn run(own: &args::Core, output: &Output) -> Answer {
+pub fn run(own: &args::CoreArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let baselines = baselines(&own.baselines)?;
     let declared = own.unit.map(|unit| match unit {
@@ -34,13 +34,13 @@ pub fn run(own: &args::Core, output: &Output) -> Answer {
         args::ScoreUnit::Percent => Scale::Percent,
     });
     let document = load(&own.table).map_err(one)?;
-    let table = Table::read(document.root()).map_err(one)?;
+    let table = TaskTable::read(document.root()).map_err(one)?;
     let reading = TableReading::of(&table, declared, &baselines).map_err(one)?;
     let settings = core_bootstrap::settings(own).map_err(one)?;
     let mut score = Score::of(&document, &reading, declared.is_some(), settings);
     if let Some(path) = &own.against {
         let document = load(path).map_err(one)?;
-        let table = Table::read(document.root()).map_err(one)?;
+        let table = TaskTable::read(document.root()).map_err(one)?;
         // Both under one version: what differs is then the accuracies.
         let version = std::slice::from_ref(score.scores.baselines);
         let other = TableReading::of(&table, declared, version).map_err(one)?;
@@ -112,7 +112,7 @@ struct Score<'a> {
     reading: &'a TableReading<'a>,
     declared: bool,
     set: TaskSet<'static>,
-    scores: &'a Scores<'a>,
+    scores: &'a TableScores<'a>,
     bootstrap: TaskBootstrap,
     against: Option<Against>,
 }
@@ -153,7 +153,7 @@ impl<'a> Score<'a> {
 
     fn json(&self) -> Json {
         let reading = self.reading;
-        let task = |task: &Scored| {
+        let task = |task: &ScoredTask| {
             json!({"task": task.row.task, "accuracy": number(&task.accuracy.middle()),
                    "baseline": number(&task.baseline), "centered": number(&task.centered.middle())})
         };
@@ -161,7 +161,7 @@ impl<'a> Score<'a> {
         let listed = |counts: bool| -> Vec<Json> {
             self.scores.tasks.iter().filter(|t| t.is_in(self.set) == counts).map(task).collect()
         };
-        let version = |(at, scores): (usize, &Scores)| {
+        let version = |(at, scores): (usize, &TableScores)| {
             let agreeing = reading.column.as_ref().and_then(|column| column.agreeing.get(at));
             json!({"name": scores.baselines.name, "sha256": scores.baselines.sha256.to_string(),
                    "core": number(&scores.core(self.set).middle()),
@@ -176,7 +176,7 @@ impl<'a> Score<'a> {
             "schema": SCHEMA,
             "table": self.document.source.name(),
             "table_sha256": Digest::of(self.document.source.text().as_bytes()).to_string(),
-            "shape": reading.table.shape.word(),
+            "shape": reading.table.kind.word(),
             "unit": reading.scale.word(),
             "unit_from": if self.declared { "declared" } else { "range of the table" },
             "core": number(&core.middle()),
@@ -232,7 +232,7 @@ impl<'a> Score<'a> {
             _ => format!("the {counted} tasks given, which are not the 22 of CORE"),
         };
         let mut say = |word: &str, words: String| text.push_str(&paragraph(word, &words, width));
-        say("", format!("{}s ({unit}); {}", reading.scale.word(), reading.table.shape.word()));
+        say("", format!("{}s ({unit}); {}", reading.scale.word(), reading.table.kind.word()));
         say("score", format!("{} over {over}", shown(&self.scores.core(self.set))));
         say("under", format!("{} ({})", self.scores.baselines.name, self.chosen()));
         say("interval", core_bootstrap::text(&self.bootstrap));

@@ -9,7 +9,7 @@ use repro_runs::tasks::bootstrap::{Settings, TaskBootstrap};
 use repro_stats::bootstrap::Resampled;
 
 /// The settings that the arguments ask for.
-pub fn settings(own: &args::Core) -> Result<Settings, Error> {
+pub fn settings(own: &args::CoreArgs) -> Result<Settings, Error> {
     if !(own.level > 0.0 && own.level < 1.0) {
         let found = own.level.to_string();
         return Err(BAD_USAGE.at(Location::file("--level"), "a fraction between 0 and 1", found));

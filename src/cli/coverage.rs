@@ -26,7 +26,7 @@ struct Document<'a> {
 }
 
 /// Runs the command: 0 where every number has a claim or a reason, else 3.
-pub fn run(root: &Path, own: &args::Coverage, output: &Output) -> Answer {
+pub fn run(root: &Path, own: &args::CoverageArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let one = |error: Error| vec![error];
     let post = Post::load(root, &own.post).map_err(one)?;

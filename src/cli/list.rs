@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::args::{Common, Explain, List, Listing};
+use super::args::{CommonArgs, ExplainArgs, ListArgs, ListingArg};
 use super::output::Output;
 use super::{Answer, UNKNOWN_CODE};
 use repro_exact::formula::{Formula, formulas};
@@ -87,16 +87,16 @@ at k = 0. Runs in portable-f32/1 start from their seed at k = 0. The receipt lis
 ";
 
 /// Prints a list.
-pub fn list(common: &Common, own: &List, output: &Output) -> Answer {
+pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let rows = match own.what {
-        Listing::Kinds => KINDS.iter().map(|kind| row(kind.id, kind.summary)).collect(),
-        Listing::Formulas => {
+        ListingArg::Kinds => KINDS.iter().map(|kind| row(kind.id, kind.summary)).collect(),
+        ListingArg::Formulas => {
             formulas().map(|formula| row(formula.name, &formula.definition())).collect()
         }
-        Listing::Codes => codes().into_iter().map(|code| row(code.id, code.meaning)).collect(),
-        Listing::Posts => posts(&super::root(common)?)?,
-        Listing::Bundles => bundles(&super::root(common)?)?,
+        ListingArg::Codes => codes().into_iter().map(|code| row(code.id, code.meaning)).collect(),
+        ListingArg::Posts => posts(&super::root(common)?)?,
+        ListingArg::Bundles => bundles(&super::root(common)?)?,
     };
     if json {
         let list: Vec<_> = rows
@@ -116,7 +116,7 @@ pub fn list(common: &Common, own: &List, output: &Output) -> Answer {
 }
 
 /// Explains a code, a kind, a formula, how values are written, what slices hold, or the scope of a pass.
-pub fn explain(own: &Explain, output: &Output) -> Answer {
+pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
     let name = own.name.as_str();
     let text = if name == "scope" {
         SCOPE.to_owned()

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Arguments, Command, Common};
+use args::{Arguments, Command, CommonArgs};
 use output::Output;
 use repro_receipt::source::{Error, Location, codes};
 use repro_report::outcome::ExitStatus;
@@ -112,7 +112,7 @@ fn refuse(output: &Output, errors: &[Error]) -> ExitCode {
 }
 
 /// The project: as named, else the nearest folder upward that holds `repro/`.
-fn root(common: &Common) -> Result<PathBuf, Vec<Error>> {
+fn root(common: &CommonArgs) -> Result<PathBuf, Vec<Error>> {
     let holds = |folder: &Path| folder.join("repro").is_dir();
     if let Some(named) = &common.root {
         let shown = named.display().to_string();

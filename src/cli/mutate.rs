@@ -24,7 +24,7 @@ struct Document<'a> {
 }
 
 /// Runs the command: 0 where no first digit can change unnoticed, else 3.
-pub fn run(root: &Path, own: &args::Mutate, output: &Output) -> Answer {
+pub fn run(root: &Path, own: &args::MutateArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let one = |error: Error| vec![error];
     let all = own.post.is_empty() || own.post.iter().any(|id| id == "all");

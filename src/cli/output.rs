@@ -3,10 +3,10 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-use super::args::{Colour, Common, Shape};
+use super::args::{Colour, CommonArgs, FormatArg};
 use super::{BAD_USAGE, CANNOT_WRITE};
 use repro_receipt::source::{Error, Location};
-use repro_report::{self as report, Format, Options};
+use repro_report::{self as report, Format, ReportOptions};
 
 /// Reports outside a terminal are this wide.
 const PAGE_WIDTH: usize = 100;
@@ -16,16 +16,16 @@ const PAGE_WIDTH: usize = 100;
 pub struct Output {
     format: Format,
     files: Vec<(Format, PathBuf)>,
-    stdout: Options,
-    stderr: Options,
+    stdout: ReportOptions,
+    stderr: ReportOptions,
 }
 
 impl Output {
     /// The output that the arguments and the terminal ask for.
-    pub fn new(common: &Common) -> Result<Self, Error> {
+    pub fn new(common: &CommonArgs) -> Result<Self, Error> {
         let files = common.output.iter().map(|text| file(text)).collect::<Result<_, _>>()?;
         let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        let options = |terminal: bool| Options {
+        let options = |terminal: bool| ReportOptions {
             width: width.filter(|_| terminal).unwrap_or(PAGE_WIDTH),
             colour: match common.color {
                 Colour::Always => true,
@@ -47,7 +47,7 @@ impl Output {
 
     /// The output before the arguments are understood.
     pub fn plain() -> Self {
-        let options = Options::default();
+        let options = ReportOptions::default();
         Self { format: Format::Text, files: Vec::new(), stdout: options, stderr: options }
     }
 
@@ -82,7 +82,7 @@ impl Output {
     /// Prints a report to standard output and to the files asked for.
     pub fn report(&self, report: &repro_report::outcome::Report) -> Result<(), Vec<Error>> {
         for (format, path) in &self.files {
-            let options = Options { width: PAGE_WIDTH, colour: false, ..self.stdout };
+            let options = ReportOptions { width: PAGE_WIDTH, colour: false, ..self.stdout };
             let text = report::render(report, *format, &options);
             std::fs::write(path, text).map_err(|error| vec![cannot_write(path, &error)])?;
         }
@@ -145,13 +145,13 @@ fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Error {
     )
 }
 
-fn format(shape: Shape) -> Format {
+fn format(shape: FormatArg) -> Format {
     match shape {
-        Shape::Text => Format::Text,
-        Shape::Json => Format::Json,
-        Shape::Junit => Format::Junit,
-        Shape::Github => Format::Github,
-        Shape::Markdown => Format::Markdown,
+        FormatArg::Text => Format::Text,
+        FormatArg::Json => Format::Json,
+        FormatArg::Junit => Format::Junit,
+        FormatArg::Github => Format::Github,
+        FormatArg::Markdown => Format::Markdown,
     }
 }
 

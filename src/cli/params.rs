@@ -8,7 +8,7 @@ use super::Answer;
 use super::args;
 use super::output::Output;
 use repro_exact::decimal::grouped;
-use repro_params::{self as params, Convention, Model, ParameterCount};
+use repro_params::{self as params, Convention, ModelCounts, ParameterCount};
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
 
@@ -16,11 +16,11 @@ use repro_report::{visible, wrap};
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
-    models: Vec<Model>,
+    models: Vec<ModelCounts>,
 }
 
 /// Runs the command: every file that can be counted is, the others are refused.
-pub fn run(own: &args::Params, output: &Output) -> Answer {
+pub fn run(own: &args::ParamsArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let mut models = Vec::new();
     let mut errors = Vec::new();
@@ -40,7 +40,7 @@ pub fn run(own: &args::Params, output: &Output) -> Answer {
 }
 
 /// One model for people: both objects, their parts, and the counts under other conventions.
-fn render(model: &Model) -> String {
+fn render(model: &ModelCounts) -> String {
     let number = |count: u64| grouped(&count.to_string());
     let mut text = format!("{}\n", visible(&model.file));
     // Writing to a string cannot fail.

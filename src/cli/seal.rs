@@ -8,7 +8,7 @@ use repro_report::outcome::{ExitStatus, Verdict};
 use repro_signature as signature;
 
 /// Runs the command: prints the digest to pin.
-pub fn run(own: &args::Seal, output: &Output) -> Answer {
+pub fn run(own: &args::SealArgs, output: &Output) -> Answer {
     let shown = own.folder.display().to_string();
     let shown = shown.trim_end_matches('/');
     let sealed = bundle::seal(&own.folder, shown, None).map_err(|error| vec![error])?;

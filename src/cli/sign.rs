@@ -9,7 +9,7 @@ use repro_report::outcome::ExitStatus;
 use repro_signature::{self as signature, PrivateKey, SIGNED_BEFORE};
 
 /// Makes a key, and prints the public one with its identity.
-pub fn keygen(own: &args::Keygen, output: &Output) -> Answer {
+pub fn keygen(own: &args::KeygenArgs, output: &Output) -> Answer {
     let mut public = own.out.clone().into_os_string();
     public.push(".pub");
     let key = PrivateKey::generate().map_err(|error| vec![error])?;
@@ -20,7 +20,7 @@ pub fn keygen(own: &args::Keygen, output: &Output) -> Answer {
 }
 
 /// Signs each bundle, and prints its digest and its name.
-pub fn run(own: &args::Sign, output: &Output) -> Answer {
+pub fn run(own: &args::SignArgs, output: &Output) -> Answer {
     let key = PrivateKey::load(&own.key).map_err(|error| vec![error])?;
     output.say(&format!("signing as {}", key.public().id().prefixed()));
     let mut errors = Vec::new();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::args::{MinMethod, MinOrigin, Replays, Verify};
+use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::output::Output;
 use super::{Answer, BAD_USAGE, CANNOT_WRITE};
 use repro_judge::lock;
@@ -12,18 +12,18 @@ use repro_judge::verify::{self, Demands, Replayer};
 use repro_receipt::bundle::{Cache, ReadOptions};
 use repro_receipt::disk::{Disk, LocalDisk};
 use repro_receipt::source::{Document, Error, Location, Source};
-use repro_report::outcome::{ExitStatus, Method, Origin, Report};
+use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, Report};
 use repro_signature::PublicKey;
 
 /// Whether only bundles are to be checked, which can lie outside of any project.
-pub fn is_of_bundles_alone(own: &Verify) -> bool {
+pub fn is_of_bundles_alone(own: &VerifyArgs) -> bool {
     !own.bundles.is_empty() && own.post.is_empty() && !own.locked && !own.write_lock
 }
 
 /// Runs the command.
-pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
+pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     let threads = own.threads.unwrap_or_else(super::cores);
-    if own.replay != Replays::None && (own.locked || own.write_lock) {
+    if own.replay != ReplaysArg::None && (own.locked || own.write_lock) {
         let expected =
             "no `--replay` with `--locked` or `--write-lock`: recorded verdicts do not use replay";
         return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "both")]);
@@ -35,8 +35,8 @@ pub fn run(root: &Path, own: &Verify, output: &Output) -> Answer {
     let reading = ReadOptions { threads: threads.max(1), cache: cache.as_ref() };
     let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
     let mut report = match own.replay {
-        Replays::None => asked.judged(root, None),
-        Replays::Auto | Replays::All => match replaying(root, &asked, own, output)? {
+        ReplaysArg::None => asked.judged(root, None),
+        ReplaysArg::Auto | ReplaysArg::All => match replaying(root, &asked, own, output)? {
             Ok(report) => report,
             Err(status) => return Ok(status),
         },
@@ -82,10 +82,10 @@ impl Asked<'_> {
 fn replaying(
     root: &Path,
     asked: &Asked<'_>,
-    own: &Verify,
+    own: &VerifyArgs,
     output: &Output,
 ) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
-    use super::replay::{Planned, device};
+    use super::replay::{PlannedReplays, device};
     use repro_portable::Isa;
     use repro_train::replay::{Corpora, Machine};
 
@@ -93,11 +93,11 @@ fn replaying(
         return Ok(Err(status));
     }
     let budget = budget(&own.budget).map_err(|error| vec![error])?;
-    let budget = (own.replay == Replays::Auto).then_some(budget);
+    let budget = (own.replay == ReplaysArg::Auto).then_some(budget);
     let machine = Machine { isa: Isa::best(), threads: asked.reading.threads };
     let studies = || root.join("repro").join("studies");
     let corpora = Corpora::new(own.data.clone().unwrap_or_else(studies));
-    let mut planned = Planned::new(output, machine, corpora, budget);
+    let mut planned = PlannedReplays::new(output, machine, corpora, budget);
     Ok(Ok(asked.judged(root, Some(&mut planned))))
 }
 
@@ -106,7 +106,7 @@ fn replaying(
 fn replaying(
     _: &Path,
     _: &Asked<'_>,
-    _: &Verify,
+    _: &VerifyArgs,
     output: &Output,
 ) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
     output.say("this program was built without the trainer, and cannot replay");
@@ -125,7 +125,7 @@ fn budget(text: &str) -> Result<std::time::Duration, Error> {
 }
 
 /// The posts asked for: as named, `all`, or all where nothing at all is named.
-fn posts(root: &Path, own: &Verify) -> Result<Vec<String>, Vec<Error>> {
+fn posts(root: &Path, own: &VerifyArgs) -> Result<Vec<String>, Vec<Error>> {
     let all =
         own.post.iter().any(|id| id == "all") || (own.post.is_empty() && own.bundles.is_empty());
     let mut ids =
@@ -135,13 +135,13 @@ fn posts(root: &Path, own: &Verify) -> Result<Vec<String>, Vec<Error>> {
     Ok(ids)
 }
 
-fn demands(own: &Verify) -> Result<Demands, Error> {
+fn demands(own: &VerifyArgs) -> Result<Demands, Error> {
     Ok(Demands {
         keys: own.pubkey.iter().map(|path| PublicKey::load(path)).collect::<Result<_, _>>()?,
         origin: own.min_origin.map(|origin| match origin {
-            MinOrigin::Transcribed => Origin::Transcribed,
-            MinOrigin::Emitted => Origin::Emitted,
-            MinOrigin::Signed => Origin::Signed,
+            MinOrigin::Transcribed => EvidenceOrigin::Transcribed,
+            MinOrigin::Emitted => EvidenceOrigin::Emitted,
+            MinOrigin::Signed => EvidenceOrigin::Signed,
         }),
         method: own.min_method.map(|method| match method {
             MinMethod::Compared => Method::Compared,

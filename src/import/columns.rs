@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::log::Identity;
-use super::run::{Column, Printed, Row, Run};
+use super::run::{LogNumber, LogRow, LoggedRun, Metric};
 use super::{
     BAD_MAP, NO_STEP, NO_VALUES, NOT_A_NUMBER, STEPS_GO_BACK, TOLD_TWICE, UNKNOWN_NAME, UNMAPPED,
 };
@@ -101,8 +101,8 @@ impl Mapping {
     }
 }
 
-fn known(name: &str) -> Option<Column> {
-    Column::KNOWN.into_iter().find(|column| column.name() == name)
+fn known(name: &str) -> Option<Metric> {
+    Metric::KNOWN.into_iter().find(|metric| metric.name() == name)
 }
 
 fn our_names() -> impl Iterator<Item = &'static str> {
@@ -163,15 +163,15 @@ fn likely(theirs: &str) -> Option<&'static str> {
 
 /// A table on its way to a run.
 #[derive(Default)]
-pub struct Table {
-    training: Vec<Row>,
-    evaluations: Vec<Row>,
+pub struct LogTable {
+    training: Vec<LogRow>,
+    evaluations: Vec<LogRow>,
     /// Their names, in alphabetical order.
     names: BTreeSet<String>,
     hasher: Hasher,
 }
 
-impl Table {
+impl LogTable {
     /// Takes one row, a table of cells by name.
     pub fn row(&mut self, node: Node<'_>, mapping: &Mapping) -> Result<(), Error> {
         let mut step = None;
@@ -185,16 +185,16 @@ impl Table {
             let Some(number) = number(cell, ours.is_some())? else { continue };
             match ours.map(|name| (name, known(name))) {
                 Some((STEP, _)) => step = Some(whole(cell, &number)?),
-                Some((_, Some(Column::ValidationLoss))) => {
-                    evaluation.push((Column::ValidationLoss, number))
+                Some((_, Some(Metric::ValidationLoss))) => {
+                    evaluation.push((Metric::ValidationLoss, number))
                 }
-                Some((_, Some(Column::Tokens))) => {
+                Some((_, Some(Metric::Tokens))) => {
                     whole(cell, &number)?;
-                    shared.push((Column::Tokens, number));
+                    shared.push((Metric::Tokens, number));
                 }
-                Some((_, Some(column))) if column.is_time() => others.push((column, number)),
-                Some((_, Some(column))) => training.push((column, number)),
-                _ => others.push((Column::Other(Cow::Owned(theirs.to_owned())), number)),
+                Some((_, Some(metric))) if metric.is_time() => others.push((metric, number)),
+                Some((_, Some(metric))) => training.push((metric, number)),
+                _ => others.push((Metric::Other(Cow::Owned(theirs.to_owned())), number)),
             }
         }
         if training.is_empty() && evaluation.is_empty() && others.is_empty() && shared.is_empty() {
@@ -213,7 +213,7 @@ impl Table {
         }
         for (rows, cells) in [(&mut self.training, training), (&mut self.evaluations, evaluation)] {
             if !cells.is_empty() {
-                add(rows, Row { step, cells }, &mut self.hasher, node)?;
+                add(rows, LogRow { step, cells }, &mut self.hasher, node)?;
             }
         }
         Ok(())
@@ -237,7 +237,12 @@ impl Table {
     }
 
     /// The run that the rows are; `file` is its log.
-    pub fn into_run(self, file: &str, identity: Identity, mapping: &Mapping) -> Result<Run, Error> {
+    pub fn into_run(
+        self,
+        file: &str,
+        identity: Identity,
+        mapping: &Mapping,
+    ) -> Result<LoggedRun, Error> {
         let place = || Location::file(file);
         if let Some((ours, theirs)) =
             mapping.0.iter().find(|(_, theirs)| !self.names.contains(theirs))
@@ -250,7 +255,7 @@ impl Table {
             });
         }
         let mut rows = self.training.iter().chain(&self.evaluations);
-        if !rows.any(|row| row.cells.iter().any(|(column, _)| !matches!(column, Column::Other(_))))
+        if !rows.any(|row| row.cells.iter().any(|(metric, _)| !matches!(metric, Metric::Other(_))))
         {
             let error = NO_VALUES.at(place(), "known or mapped columns", listed(&self.names));
             let maps: Vec<_> = self
@@ -264,7 +269,7 @@ impl Table {
                 error.help(format!("perhaps `--map {}`", maps.join(",")))
             });
         }
-        let mut run = Run::new(file, identity, self.hasher.finish());
+        let mut run = LoggedRun::new(file, identity, self.hasher.finish());
         run.training = self.training;
         run.evaluations = self.evaluations;
         Ok(run)
@@ -299,7 +304,7 @@ fn listed(names: &BTreeSet<String>) -> String {
 }
 
 /// The number in a cell; nothing where it is empty, or where nobody asked for it and it is none.
-fn number(cell: Node<'_>, wanted: bool) -> Result<Option<Printed>, Error> {
+fn number(cell: Node<'_>, wanted: bool) -> Result<Option<LogNumber>, Error> {
     let text = match &cell.value().kind {
         Kind::Null => return Ok(None),
         Kind::Text(text) if text.trim().is_empty() => return Ok(None),
@@ -307,7 +312,7 @@ fn number(cell: Node<'_>, wanted: bool) -> Result<Option<Printed>, Error> {
         _ if !wanted => return Ok(None),
         other => return Err(NOT_A_NUMBER.at(cell.place(), "a number", other.word())),
     };
-    let number = Printed::parse(text.as_bytes());
+    let number = LogNumber::parse(text.as_bytes());
     if number.is_none() && wanted {
         let found: String = text.chars().take(60).collect();
         return Err(NOT_A_NUMBER.at(cell.place(), "a number", format!("`{found}`")));
@@ -316,7 +321,7 @@ fn number(cell: Node<'_>, wanted: bool) -> Result<Option<Printed>, Error> {
 }
 
 /// A whole number; tables that were floats print `100.0`.
-fn whole(cell: Node<'_>, number: &Printed) -> Result<u64, Error> {
+fn whole(cell: Node<'_>, number: &LogNumber) -> Result<u64, Error> {
     let text = number.text().strip_suffix(".0").unwrap_or(number.text());
     let fits = text.len() <= 15 && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| fits).ok_or_else(|| {
@@ -326,10 +331,15 @@ fn whole(cell: Node<'_>, number: &Printed) -> Result<u64, Error> {
 }
 
 /// Adds a row behind the others, or to the last one where both are about one step.
-fn add(rows: &mut Vec<Row>, row: Row, hasher: &mut Hasher, node: Node<'_>) -> Result<(), Error> {
+fn add(
+    rows: &mut Vec<LogRow>,
+    row: LogRow,
+    hasher: &mut Hasher,
+    node: Node<'_>,
+) -> Result<(), Error> {
     hasher.update(row.step.to_string().as_bytes());
-    for (column, number) in &row.cells {
-        hasher.update(format!(" {}={}", column.name(), number.text()).as_bytes());
+    for (metric, number) in &row.cells {
+        hasher.update(format!(" {}={}", metric.name(), number.text()).as_bytes());
     }
     hasher.update(b"\n");
     match rows.last_mut() {
@@ -338,17 +348,17 @@ fn add(rows: &mut Vec<Row>, row: Row, hasher: &mut Hasher, node: Node<'_>) -> Re
             Err(STEPS_GO_BACK.at(node.place(), expected, row.step.to_string()))
         }
         Some(last) if row.step == last.step => {
-            let repeats = |(column, number): &&(Column, Printed)| {
-                last.get(column).is_some_and(|told| told != number)
+            let repeats = |(metric, number): &&(Metric, LogNumber)| {
+                last.get(metric).is_some_and(|told| told != number)
             };
-            if let Some((column, number)) = row.cells.iter().find(repeats) {
-                let told = last.get(column).map_or("", Printed::text);
+            if let Some((metric, number)) = row.cells.iter().find(repeats) {
+                let told = last.get(metric).map_or("", LogNumber::text);
                 let expected =
-                    format!("`{}` = {told}, as before, for step {}", column.name(), row.step);
+                    format!("`{}` = {told}, as before, for step {}", metric.name(), row.step);
                 return Err(TOLD_TWICE.at(node.place(), expected, number.text()));
             }
             let new: Vec<_> =
-                row.cells.into_iter().filter(|(column, _)| last.get(column).is_none()).collect();
+                row.cells.into_iter().filter(|(metric, _)| last.get(metric).is_none()).collect();
             last.cells.extend(new);
             Ok(())
         }
@@ -420,9 +430,9 @@ mod tests {
     #[test]
     fn every_known_column_has_a_name() {
         let names: Vec<_> = our_names().collect();
-        for column in Column::KNOWN {
-            assert!(names.contains(&column.name()), "{column:?}");
-            assert_eq!(known(column.name()), Some(column));
+        for metric in Metric::KNOWN {
+            assert!(names.contains(&metric.name()), "{metric:?}");
+            assert_eq!(known(metric.name()), Some(metric));
         }
         assert!(ALIASES.iter().all(|(ours, _)| names.contains(ours)));
     }

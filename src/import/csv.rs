@@ -2,17 +2,17 @@
 
 use std::io::Read;
 
-use super::columns::{Mapping, Table};
+use super::columns::{LogTable, Mapping};
 use super::log::Log;
-use super::run::Run;
+use super::run::LoggedRun;
 use repro_receipt::source::{Document, Error};
 
 /// Reads one table.
-pub fn parse<R: Read>(log: Log<R>, mapping: &Mapping) -> Result<Run, Error> {
+pub fn parse<R: Read>(log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, Error> {
     let name = log.name().to_owned();
     let (source, identity) = log.into_source()?;
     let document = Document::parse_csv(source)?;
-    let mut table = Table::default();
+    let mut table = LogTable::default();
     for row in document.root().items()? {
         table.row(row, mapping)?;
     }
@@ -27,9 +27,9 @@ pub fn parse<R: Read>(log: Log<R>, mapping: &Mapping) -> Result<Run, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Column;
+    use crate::run::Metric;
 
-    fn read(text: &str, map: &str) -> Result<Run, Error> {
+    fn read(text: &str, map: &str) -> Result<LoggedRun, Error> {
         let map: Vec<_> = (!map.is_empty()).then(|| map.to_owned()).into_iter().collect();
         parse(Log::new(text.as_bytes(), "l.csv", true), &Mapping::parse(&map).unwrap())
     }
@@ -38,17 +38,17 @@ mod tests {
     fn empty_cells_are_absent() {
         let text = "step,train/loss,val_loss,tokens\r\n0,,10.80,0\r\n10.0,4.50,,5120\r\n20,4.25,3.50,10240\r\n";
         let run = read(text, "loss=train/loss").unwrap();
-        let cells = |rows: &[super::super::Row], row: usize| -> Vec<String> {
+        let cells = |rows: &[super::super::LogRow], row: usize| -> Vec<String> {
             rows[row]
                 .cells
                 .iter()
-                .map(|(column, number)| format!("{}={}", column.name(), number.text()))
+                .map(|(metric, number)| format!("{}={}", metric.name(), number.text()))
                 .collect()
         };
         assert_eq!(cells(&run.training, 0), ["loss=4.50", "tokens=5120"]);
         assert_eq!(cells(&run.evaluations, 1), ["val_loss=3.50", "tokens=10240"]);
         assert_eq!((run.training.len(), run.evaluations.len()), (2, 2));
-        assert_eq!(run.evaluations[0].get(&Column::ValidationLoss).unwrap().text(), "10.80");
+        assert_eq!(run.evaluations[0].get(&Metric::ValidationLoss).unwrap().text(), "10.80");
         assert!(run.findings.is_empty());
     }
 

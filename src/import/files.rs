@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::scoring::SCALING;
-use super::{Format, NO_LOGS, SKIPPED, TOO_MANY_FILES};
+use super::{LogFormat, NO_LOGS, SKIPPED, TOO_MANY_FILES};
 use repro_receipt::source::{Error, Location, UNREADABLE};
 
 /// The most logs of one import.
@@ -20,7 +20,7 @@ const NAME_CAP: usize = 120;
 
 /// One log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundLog {
     /// Its path.
     pub path: PathBuf,
     /// Its path as it was named.
@@ -35,7 +35,7 @@ pub struct Found {
 #[derive(Debug, Default)]
 pub struct Finds {
     /// The logs, by group and path.
-    pub logs: Vec<Found>,
+    pub logs: Vec<FoundLog>,
     /// What was passed over, and why.
     pub skipped: Vec<Error>,
     /// What was named and cannot be read.
@@ -43,7 +43,7 @@ pub struct Finds {
 }
 
 /// Looks for logs of `format` at `paths`, which are files and folders.
-pub fn find(format: Format, paths: &[PathBuf], group: Option<&str>) -> Finds {
+pub fn find(format: LogFormat, paths: &[PathBuf], group: Option<&str>) -> Finds {
     let mut walk = Walk { format, ..Walk::default() };
     for path in paths {
         let before = walk.logs.len();
@@ -70,7 +70,7 @@ fn place(path: &Path) -> Location {
 }
 
 struct Walk {
-    format: Format,
+    format: LogFormat,
     logs: Vec<PathBuf>,
     seen: HashSet<PathBuf>,
     finds: Finds,
@@ -78,7 +78,7 @@ struct Walk {
 
 impl Default for Walk {
     fn default() -> Self {
-        let format = Format::Speedrun;
+        let format = LogFormat::Speedrun;
         Self { format, logs: Vec::new(), seen: HashSet::new(), finds: Finds::default() }
     }
 }
@@ -118,7 +118,7 @@ impl Walk {
             }
         };
         entries.sort();
-        if self.format == Format::HfTrainer {
+        if self.format == LogFormat::HfTrainer {
             self.without_earlier_states(&mut entries);
         }
         for path in entries {
@@ -133,7 +133,7 @@ impl Walk {
                 self.skip(&path, "not a plain file");
             } else if self.format.is_log(&path) {
                 self.log(&path);
-            } else if self.format != Format::Mlperf || !path.ends_with(SCALING) {
+            } else if self.format != LogFormat::Mlperf || !path.ends_with(SCALING) {
                 self.skip(&path, "a file with another name");
             }
         }
@@ -168,17 +168,17 @@ impl Walk {
         for (path, group) in logs {
             let bundle = bundle_name(self.format, &group, &path, &mut taken);
             let shown = path.display().to_string();
-            self.finds.logs.push(Found { path, shown, group, bundle });
+            self.finds.logs.push(FoundLog { path, shown, group, bundle });
         }
         self.finds
     }
 }
 
 /// The folder whose logs are a group with this one.
-fn group_folder(format: Format, log: &Path) -> PathBuf {
+fn group_folder(format: LogFormat, log: &Path) -> PathBuf {
     let real = std::fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
     let folder = real.parent().unwrap_or(Path::new("")).to_owned();
-    if format != Format::HfTrainer {
+    if format != LogFormat::HfTrainer {
         return folder;
     }
     run_folder(&folder).parent().unwrap_or(Path::new("")).to_owned()
@@ -228,9 +228,9 @@ fn group_names(folders: &[PathBuf]) -> Vec<String> {
 }
 
 /// The name of a log's bundle: its group and its own name, numbered where two are alike.
-fn bundle_name(format: Format, group: &str, log: &Path, taken: &mut HashSet<String>) -> String {
+fn bundle_name(format: LogFormat, group: &str, log: &Path, taken: &mut HashSet<String>) -> String {
     let own = match format {
-        Format::HfTrainer => {
+        LogFormat::HfTrainer => {
             let folder = log.parent().unwrap_or(log);
             let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
             run_folder(&real).file_name().map(|name| name.to_string_lossy().into_owned())
@@ -274,7 +274,7 @@ mod tests {
     fn files_of_a_folder_are_a_group() {
         let folder =
             tree(&["a/x.txt", "a/x.log", "a/README.md", "b/y z.txt", "c/b/y z.txt", ".git/z.txt"]);
-        let finds = find(Format::Speedrun, &[folder.path().to_owned()], None);
+        let finds = find(LogFormat::Speedrun, &[folder.path().to_owned()], None);
         let wanted = [("a", "a-x"), ("a", "a-x-2"), ("c-b", "c-b-y-z")];
         let found = names(&finds);
         assert_eq!([found[0], found[1], found[2]], wanted);
@@ -282,7 +282,7 @@ mod tests {
         let skipped: Vec<_> = finds.skipped.iter().map(|skip| skip.found.as_str()).collect();
         assert_eq!(skipped, ["a hidden file", "a file with another name"]);
         let twice = [folder.path().join("a/x.txt"), folder.path().join("a/../a/x.txt")];
-        let finds = find(Format::Speedrun, &twice, Some("my runs"));
+        let finds = find(LogFormat::Speedrun, &twice, Some("my runs"));
         assert_eq!(names(&finds), [("my-runs", "my-runs-x")]);
         assert_eq!(finds.skipped.len(), 1);
     }
@@ -294,7 +294,7 @@ mod tests {
             ["s/one/", "s/one/checkpoint-5/", "s/two/checkpoint-90/", "s/two/checkpoint-100/"];
         let files: Vec<_> = files.iter().map(|folder| format!("{folder}{state}")).collect();
         let folder = tree(&files.iter().map(String::as_str).collect::<Vec<_>>());
-        let finds = find(Format::HfTrainer, &[folder.path().to_owned()], None);
+        let finds = find(LogFormat::HfTrainer, &[folder.path().to_owned()], None);
         assert_eq!(names(&finds), [("s", "s-one"), ("s", "s-two")]);
         assert!(finds.logs[1].shown.contains("checkpoint-100"));
         assert_eq!(finds.skipped.len(), 2);
@@ -304,7 +304,7 @@ mod tests {
     fn what_is_not_there_is_said() {
         let folder = tree(&["a/notes.md"]);
         for (path, code) in [("a", "import::no-logs"), ("b", "source::unreadable")] {
-            let finds = find(Format::Speedrun, &[folder.path().join(path)], None);
+            let finds = find(LogFormat::Speedrun, &[folder.path().join(path)], None);
             assert_eq!(finds.failures[0].code.id, code);
         }
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::run::{Column, Run};
+use super::run::{LoggedRun, Metric};
 use super::{
-    ALSO_ELSEWHERE, EARLY_STOP, Format, NO_FINAL_VALIDATION, NOT_FINITE, Options, SAME_BYTES,
-    SAME_LOSSES, SAME_METRICS, SAME_SEED, counted, scoring,
+    ALSO_ELSEWHERE, EARLY_STOP, ImportOptions, LogFormat, NO_FINAL_VALIDATION, NOT_FINITE,
+    SAME_BYTES, SAME_LOSSES, SAME_METRICS, SAME_SEED, counted, scoring,
 };
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
@@ -13,11 +13,11 @@ use repro_stats::{self as stats, Refused, Summary, T};
 
 /// Runs that were given together.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct LogGroup {
     /// Its name.
     pub name: String,
     /// Its runs, by file.
-    pub runs: Vec<Run>,
+    pub runs: Vec<LoggedRun>,
     /// What they say together.
     pub figures: Figures,
 }
@@ -28,7 +28,7 @@ pub enum Figures {
     /// Final validation losses.
     Losses(Losses),
     /// Times to a target.
-    Score(Box<scoring::Score>),
+    Score(Box<scoring::MlperfScore>),
 }
 
 /// The final validation losses of the runs that count.
@@ -55,17 +55,17 @@ pub enum NoFigure {
     Refused(#[from] Refused),
 }
 
-impl Group {
+impl LogGroup {
     /// Judges which runs count, and computes the figures.
     pub fn new(
-        format: Format,
+        format: LogFormat,
         name: String,
-        mut runs: Vec<Run>,
-        options: &Options,
+        mut runs: Vec<LoggedRun>,
+        options: &ImportOptions,
     ) -> Result<Self, Error> {
-        if format == Format::Mlperf {
+        if format == LogFormat::Mlperf {
             duplicates(&mut runs);
-            let figures = Figures::Score(Box::new(scoring::Score::of(&mut runs, options)?));
+            let figures = Figures::Score(Box::new(scoring::MlperfScore::of(&mut runs, options)?));
             return Ok(Self { name, runs, figures });
         }
         for run in &mut runs {
@@ -84,7 +84,7 @@ impl Group {
 
 /// Takes copies out of the figures: of runs with one file, one log, one course of the loss or one seed
 /// the first counts. A seed may be used again after a run that does not count.
-fn duplicates(runs: &mut [Run]) {
+fn duplicates(runs: &mut [LoggedRun]) {
     let mut logs: BTreeMap<Digest, usize> = BTreeMap::new();
     let mut curves: BTreeMap<String, usize> = BTreeMap::new();
     let mut seeds: BTreeMap<String, usize> = BTreeMap::new();
@@ -125,7 +125,7 @@ fn duplicates(runs: &mut [Run]) {
 }
 
 /// Notes runs that stand in several groups; they stay in the figures of each.
-pub fn across(groups: &mut [Group]) {
+pub fn across(groups: &mut [LogGroup]) {
     let mut first: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for (at, group) in groups.iter_mut().enumerate() {
         let name = group.name.clone();
@@ -148,7 +148,7 @@ pub fn across(groups: &mut [Group]) {
 }
 
 /// Takes a run out of the figures that has no final validation loss.
-fn ending(run: &mut Run) {
+fn ending(run: &mut LoggedRun) {
     let place = || Location::file(run.file.as_str());
     let Some(last) = run.last_step() else { return };
     let error: Option<Error> = match (run.planned, run.final_loss()) {
@@ -160,7 +160,7 @@ fn ending(run: &mut Run) {
             let found = match run
                 .evaluations
                 .iter()
-                .rfind(|row| row.get(&Column::ValidationLoss).is_some())
+                .rfind(|row| row.get(&Metric::ValidationLoss).is_some())
             {
                 Some(row) => format!("the last one at step {}", row.step),
                 None => "none".to_owned(),
@@ -177,7 +177,7 @@ fn ending(run: &mut Run) {
     }
 }
 
-fn losses(runs: &[Run], target: Option<f64>) -> Losses {
+fn losses(runs: &[LoggedRun], target: Option<f64>) -> Losses {
     let counting: Vec<_> = runs.iter().filter(|run| run.counts()).collect();
     let values: Vec<f64> = counting.iter().filter_map(|run| run.final_loss()?.value()).collect();
     let mut lengths: BTreeMap<u64, usize> = BTreeMap::new();
@@ -204,35 +204,36 @@ fn losses(runs: &[Run], target: Option<f64>) -> Losses {
 #[cfg(test)]
 mod tests {
     use super::super::log::Identity;
-    use super::super::run::{Printed, Row};
+    use super::super::run::{LogNumber, LogRow};
     use super::*;
 
-    fn row(step: u64, loss: &str) -> Row {
-        Row {
+    fn row(step: u64, loss: &str) -> LogRow {
+        LogRow {
             step,
-            cells: vec![(Column::ValidationLoss, Printed::parse(loss.as_bytes()).unwrap())],
+            cells: vec![(Metric::ValidationLoss, LogNumber::parse(loss.as_bytes()).unwrap())],
         }
     }
 
-    fn run(file: &str, steps: u64, loss: &str) -> Run {
+    fn run(file: &str, steps: u64, loss: &str) -> LoggedRun {
         let digest = Digest::of(file.as_bytes());
-        let mut run = Run::new(file, Identity { sha256: Some(digest), bytes: 1 }, digest);
+        let mut run = LoggedRun::new(file, Identity { sha256: Some(digest), bytes: 1 }, digest);
         run.planned = Some(50);
         run.evaluations = vec![row(0, "10.8"), row(steps, loss)];
         run
     }
 
-    fn group(runs: Vec<Run>, target: Option<f64>) -> Group {
-        let options = Options { target, ..Options::default() };
-        Group::new(Format::Speedrun, "g".to_owned(), runs, &options).unwrap()
+    fn group(runs: Vec<LoggedRun>, target: Option<f64>) -> LogGroup {
+        let options = ImportOptions { target, ..ImportOptions::default() };
+        LogGroup::new(LogFormat::Speedrun, "g".to_owned(), runs, &options).unwrap()
     }
 
-    fn codes(group: &Group) -> Vec<Vec<&str>> {
-        let codes = |run: &Run| run.findings.iter().map(|finding| finding.error.code.id).collect();
+    fn codes(group: &LogGroup) -> Vec<Vec<&str>> {
+        let codes =
+            |run: &LoggedRun| run.findings.iter().map(|finding| finding.error.code.id).collect();
         group.runs.iter().map(codes).collect()
     }
 
-    fn losses(group: &Group) -> &Losses {
+    fn losses(group: &LogGroup) -> &Losses {
         match &group.figures {
             Figures::Losses(losses) => losses,
             Figures::Score(_) => panic!("a score"),
@@ -243,7 +244,7 @@ mod tests {
     fn equal_losses_alone_make_no_copy() {
         let mut renamed = run("c", 50, "3.25");
         renamed.metrics_sha256 = Digest::of(b"a");
-        let copy = Run { file: "d".into(), ..run("a", 50, "3.25") };
+        let copy = LoggedRun { file: "d".into(), ..run("a", 50, "3.25") };
         let group =
             group(vec![run("a", 50, "3.25"), run("b", 50, "3.25"), renamed, copy], Some(3.5));
         assert_eq!(
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn one_course_of_the_loss_is_one_run() {
-        let course = |file: &str, losses: [&str; 4]| Run {
+        let course = |file: &str, losses: [&str; 4]| LoggedRun {
             evaluations: (1_u64..).zip(losses).map(|(step, loss)| row(step * 10, loss)).collect(),
             planned: Some(40),
             ..run(file, 40, "3.0")
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn seeds_count_once_unless_the_first_run_did_not() {
-        let seeded = |file: &str, steps, seed: &str| Run {
+        let seeded = |file: &str, steps, seed: &str| LoggedRun {
             seed: Some(seed.to_owned()),
             ..run(file, steps, "3.25")
         };
@@ -317,7 +318,7 @@ mod tests {
 
     #[test]
     fn runs_of_different_lengths_have_no_mean() {
-        let longer = Run { planned: Some(60), ..run("b", 60, "3.0") };
+        let longer = LoggedRun { planned: Some(60), ..run("b", 60, "3.0") };
         let group = group(vec![run("a", 50, "3.25"), longer], Some(3.5));
         let why = losses(&group).mean.as_ref().unwrap_err().to_string();
         assert_eq!(why, "the runs have different lengths: 1 run of 50 steps, 1 run of 60 steps");

@@ -6,10 +6,10 @@ use std::io::Read;
 
 use serde_json::{Number, Value as Json};
 
-use super::columns::{Mapping, Table};
+use super::columns::{LogTable, Mapping};
 use super::jsonl::parse_python;
 use super::log::Log;
-use super::run::Run;
+use super::run::LoggedRun;
 use super::{BEST_DIFFERS, STEPS_DIFFER};
 use repro_receipt::source::{Error, Kind, Node};
 
@@ -27,14 +27,14 @@ const CONFIG: &[&str] = &[
 ];
 
 /// Reads one state.
-pub fn parse<R: Read>(log: Log<R>) -> Result<Run, Error> {
+pub fn parse<R: Read>(log: Log<R>) -> Result<LoggedRun, Error> {
     let (source, identity) = log.into_source()?;
     let name = source.name().to_owned();
     let document = parse_python(source)?;
     let state = document.root();
     let history = state.required("log_history")?;
     let mapping = Mapping::fixed(NAMES);
-    let mut table = Table::default();
+    let mut table = LogTable::default();
     for entry in history.items()? {
         table.row(entry, &mapping)?;
     }
@@ -67,7 +67,7 @@ fn scalar(node: Node<'_>) -> Option<Json> {
 }
 
 /// The best metric is one that some evaluation printed.
-fn check_best(best: Node<'_>, run: &mut Run) -> Result<(), Error> {
+fn check_best(best: Node<'_>, run: &mut LoggedRun) -> Result<(), Error> {
     let value = best.float()?;
     let mut told = run
         .evaluations
@@ -88,9 +88,9 @@ fn check_best(best: Node<'_>, run: &mut Run) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Column;
+    use crate::run::Metric;
 
-    fn read(text: &str) -> Result<Run, Error> {
+    fn read(text: &str) -> Result<LoggedRun, Error> {
         parse(Log::new(text.as_bytes(), "trainer_state.json", true))
     }
 
@@ -109,7 +109,7 @@ mod tests {
     fn a_history_is_rows_by_step() {
         let run = read(&state(HISTORY, "\"train_batch_size\": 8, ")).unwrap();
         assert_eq!((run.training.len(), run.evaluations.len(), run.planned), (2, 1, Some(20)));
-        assert_eq!(run.training[1].get(&Column::GradNorm).unwrap().nonfinite(), Some("nan"));
+        assert_eq!(run.training[1].get(&Metric::GradNorm).unwrap().nonfinite(), Some("nan"));
         assert_eq!(run.final_loss().unwrap().text(), "2.5");
         assert_eq!(run.config["train_batch_size"], 8);
         assert!(run.findings.is_empty(), "{:?}", run.findings);

@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use super::columns::{Mapping, Table};
-use super::log::{Line, Log};
-use super::run::Run;
+use super::columns::{LogTable, Mapping};
+use super::log::{Log, LogLine};
+use super::run::LoggedRun;
 use super::{LONG_LINE, TORN_LINE};
 use repro_receipt::source::{Document, Error, Location, Source};
 
 /// Reads one log. A last line without a line feed counts if it is whole.
-pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<Run, Error> {
+pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, Error> {
     let name = log.name().to_owned();
-    let mut table = Table::default();
+    let mut table = LogTable::default();
     let mut torn = None;
     while let Some(line) = log.next_line()? {
         if line.cut {
@@ -46,7 +46,7 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<Run, Error> 
 }
 
 /// The document that a line is; its places are those of the file.
-pub fn document(name: &str, line: Line<'_>) -> Result<Document, Error> {
+pub fn document(name: &str, line: LogLine<'_>) -> Result<Document, Error> {
     let at = |error: Error| in_line(line.number, error);
     let source = Source::new(name, line.bytes.to_vec()).map_err(at)?;
     parse_python(source).map_err(at)
@@ -101,9 +101,9 @@ fn quote_nonfinite(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Column;
+    use crate::run::Metric;
 
-    fn read(text: &str, map: &str) -> Result<Run, Error> {
+    fn read(text: &str, map: &str) -> Result<LoggedRun, Error> {
         let map: Vec<_> = (!map.is_empty()).then(|| map.to_owned()).into_iter().collect();
         parse(Log::new(text.as_bytes(), "l.jsonl", true), &Mapping::parse(&map).unwrap())
     }
@@ -114,14 +114,14 @@ mod tests {
                     {\"iter\":10,\"val_loss\":NaN,\"t\":3}\n{\"iter\":20,\"loss\":null,\"val_loss\":3.5000}";
         let run = read(text, "step=iter,time=t").unwrap();
         let steps =
-            |rows: &[super::super::Row]| rows.iter().map(|row| row.step).collect::<Vec<_>>();
+            |rows: &[super::super::LogRow]| rows.iter().map(|row| row.step).collect::<Vec<_>>();
         assert_eq!((steps(&run.training), steps(&run.evaluations)), (vec![10], vec![0, 10, 20]));
-        let told = |row: usize, column| run.evaluations[row].get(&column).unwrap().text();
+        let told = |row: usize, metric| run.evaluations[row].get(&metric).unwrap().text();
         assert_eq!(
-            (told(0, Column::ValidationLoss), told(1, Column::ValidationLoss)),
+            (told(0, Metric::ValidationLoss), told(1, Metric::ValidationLoss)),
             ("10.80", "NaN")
         );
-        assert_eq!(told(1, Column::Seconds), "3");
+        assert_eq!(told(1, Metric::Seconds), "3");
         assert_eq!(run.final_loss().unwrap().text(), "3.5000");
         assert_eq!(run.findings.len(), 1, "{:?}", run.findings);
         assert_eq!(run.findings[0].error.found, "`note`");
@@ -198,7 +198,7 @@ mod tests {
                 losses.iter().enumerate().map(|(step, loss)| format!("{{\"step\":{step},\"val_loss\":{loss}}}\n")).collect();
             let run = read(&text, "").unwrap();
             let read: Vec<_> =
-                run.evaluations.iter().map(|row| row.get(&Column::ValidationLoss).unwrap().text()).collect();
+                run.evaluations.iter().map(|row| row.get(&Metric::ValidationLoss).unwrap().text()).collect();
             proptest::prop_assert_eq!(read, losses);
         }
     }

@@ -1,7 +1,7 @@
 //! Logs of other trainers, read strictly and written as receipt bundles.
 //!
-//! A format's file owns the reading of one sort of log into a [`Run`]; runs given together are a
-//! [`Group`], which says which of them count and what they say together; [`write()`] makes a bundle of
+//! A format's file owns the reading of one sort of log into a [`LoggedRun`]; runs given together are a
+//! [`LogGroup`], which says which of them count and what they say together; [`write()`] makes a bundle of
 //! each. What a log does not say is not made up: there are no seeds, machines or token counts in a
 //! bundle that the log does not name. Whether a post's numbers follow from the bundles is left to the
 //! claims.
@@ -28,10 +28,10 @@ use repro_receipt::parallel;
 use repro_receipt::source::{Error, codes};
 
 pub use columns::Mapping;
-pub use group::{Figures, Group, Losses, NoFigure};
+pub use group::{Figures, LogGroup, Losses, NoFigure};
 pub use log::Identity;
-pub use run::{Column, Finding, Printed, Row, Run};
-pub use timed::{Measure, Timed};
+pub use run::{LogNumber, LogRow, LoggedRun, Metric, Oddity};
+pub use timed::{ProgressUnit, Timed};
 pub use write::write;
 
 codes! {
@@ -84,7 +84,7 @@ codes! {
 
 /// A sort of log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum LogFormat {
     /// Speedrun leaderboards.
     Speedrun,
     /// MLPerf Training results.
@@ -97,7 +97,7 @@ pub enum Format {
     HfTrainer,
 }
 
-impl Format {
+impl LogFormat {
     /// The word of the command line.
     pub fn word(self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ impl Format {
 
 /// What an import shall do beside reading.
 #[derive(Debug, Default)]
-pub struct Options {
+pub struct ImportOptions {
     /// One group for everything, under this name.
     pub group: Option<String>,
     /// The loss against which each group is tested.
@@ -157,9 +157,9 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Import {
     /// The format.
-    pub format: Format,
+    pub format: LogFormat,
     /// The groups, by name.
-    pub groups: Vec<Group>,
+    pub groups: Vec<LogGroup>,
     /// The files of the folders that are no logs.
     pub skipped: Vec<Error>,
     /// What could not be used.
@@ -168,21 +168,21 @@ pub struct Import {
 
 impl Import {
     /// Every run.
-    pub fn runs(&self) -> impl Iterator<Item = (&Group, &Run)> {
+    pub fn runs(&self) -> impl Iterator<Item = (&LogGroup, &LoggedRun)> {
         self.groups.iter().flat_map(|group| group.runs.iter().map(move |run| (group, run)))
     }
 }
 
 /// Reads the logs of `format` at `paths`. A log that cannot be used is among the failures; the others
 /// are read all the same.
-pub fn read(format: Format, paths: &[PathBuf], options: &Options) -> Import {
+pub fn read(format: LogFormat, paths: &[PathBuf], options: &ImportOptions) -> Import {
     let finds = files::find(format, paths, options.group.as_deref());
     let mut failures = finds.failures;
-    let mut groups: Vec<(String, Vec<Run>)> = Vec::new();
+    let mut groups: Vec<(String, Vec<LoggedRun>)> = Vec::new();
     for (found, run) in finds.logs.iter().zip(parse_all(format, &finds.logs, options)) {
         match run {
             Ok(run) => {
-                let run = Run { name: found.bundle.clone(), ..run };
+                let run = LoggedRun { name: found.bundle.clone(), ..run };
                 match groups.last_mut().filter(|(name, _)| *name == found.group) {
                     Some((_, runs)) => runs.push(run),
                     None => groups.push((found.group.clone(), vec![run])),
@@ -193,7 +193,7 @@ pub fn read(format: Format, paths: &[PathBuf], options: &Options) -> Import {
     }
     let mut judged = Vec::new();
     for (name, runs) in groups {
-        match Group::new(format, name, runs, options) {
+        match LogGroup::new(format, name, runs, options) {
             Ok(group) => judged.push(group),
             Err(error) => failures.push(error),
         }
@@ -203,18 +203,26 @@ pub fn read(format: Format, paths: &[PathBuf], options: &Options) -> Import {
 }
 
 /// Reads all logs, several at a time; the answers come in the order of the logs.
-fn parse_all(format: Format, logs: &[files::Found], options: &Options) -> Vec<Result<Run, Error>> {
+fn parse_all(
+    format: LogFormat,
+    logs: &[files::FoundLog],
+    options: &ImportOptions,
+) -> Vec<Result<LoggedRun, Error>> {
     parallel::map(logs, options.threads, |found| parse(format, found, options))
 }
 
-fn parse(format: Format, found: &files::Found, options: &Options) -> Result<Run, Error> {
+fn parse(
+    format: LogFormat,
+    found: &files::FoundLog,
+    options: &ImportOptions,
+) -> Result<LoggedRun, Error> {
     let log = log::Log::open(&found.path, &found.shown, options.hashed)?;
     match format {
-        Format::Speedrun => speedrun::parse(log),
-        Format::Mlperf => mlperf::parse(log),
-        Format::Jsonl => jsonl::parse(log, &options.mapping),
-        Format::Csv => csv::parse(log, &options.mapping),
-        Format::HfTrainer => hf_trainer::parse(log),
+        LogFormat::Speedrun => speedrun::parse(log),
+        LogFormat::Mlperf => mlperf::parse(log),
+        LogFormat::Jsonl => jsonl::parse(log, &options.mapping),
+        LogFormat::Csv => csv::parse(log, &options.mapping),
+        LogFormat::HfTrainer => hf_trainer::parse(log),
     }
 }
 

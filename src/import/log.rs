@@ -31,7 +31,7 @@ pub struct Identity {
 
 /// One line, without its end.
 #[derive(Debug, Clone, Copy)]
-pub struct Line<'a> {
+pub struct LogLine<'a> {
     /// Its bytes, or the first [`LINE_CAP`] of them.
     pub bytes: &'a [u8],
     /// Its number, from 1.
@@ -42,7 +42,7 @@ pub struct Line<'a> {
     pub cut: bool,
 }
 
-impl Line<'_> {
+impl LogLine<'_> {
     /// The place of the whole line in the log called `name`.
     pub fn place(&self, name: &str) -> Location {
         let shown = self.bytes.get(..EXCERPT_CAP).unwrap_or(self.bytes);
@@ -100,7 +100,7 @@ impl<R: Read> Log<R> {
     }
 
     /// The next line, or nothing at the end.
-    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, Error> {
+    pub fn next_line(&mut self) -> Result<Option<LogLine<'_>>, Error> {
         let mut searched = self.start;
         loop {
             let unread = self.buffer.get(searched..).unwrap_or_default();
@@ -122,7 +122,7 @@ impl<R: Read> Log<R> {
     }
 
     /// The next line that begins with one of two bytes; the others are only counted.
-    pub fn next_line_from(&mut self, starts: &Starts) -> Result<Option<Line<'_>>, Error> {
+    pub fn next_line_from(&mut self, starts: &LineStarts) -> Result<Option<LogLine<'_>>, Error> {
         loop {
             match self.buffer.get(self.start) {
                 Some(first) if starts.bytes.contains(first) => return self.next_line(),
@@ -176,16 +176,16 @@ impl<R: Read> Log<R> {
     }
 
     /// The bytes up to `end` as a line; the next one begins at `next`.
-    fn take(&mut self, end: usize, next: usize, ended: bool) -> Line<'_> {
+    fn take(&mut self, end: usize, next: usize, ended: bool) -> LogLine<'_> {
         let bytes = self.buffer.get(self.start..end).unwrap_or_default();
         self.start = next;
         self.line += 1;
         let cut = bytes.len() > LINE_CAP;
-        Line { bytes: bytes.get(..LINE_CAP).unwrap_or(bytes), number: self.line, ended, cut }
+        LogLine { bytes: bytes.get(..LINE_CAP).unwrap_or(bytes), number: self.line, ended, cut }
     }
 
     /// Passes over the rest of a line that is too long, of which the first bytes are kept.
-    fn long_line(&mut self) -> Result<Line<'_>, Error> {
+    fn long_line(&mut self) -> Result<LogLine<'_>, Error> {
         let mut kept = self.buffer.get(self.start..).unwrap_or_default().to_vec();
         kept.truncate(LINE_CAP);
         let ended = loop {
@@ -205,7 +205,7 @@ impl<R: Read> Log<R> {
         self.start = LINE_CAP;
         self.line += 1;
         let bytes = self.buffer.get(..LINE_CAP).unwrap_or_default();
-        Ok(Line { bytes, number: self.line, ended, cut: true })
+        Ok(LogLine { bytes, number: self.line, ended, cut: true })
     }
 
     /// Lets go of what was taken and reads on.
@@ -229,12 +229,12 @@ impl<R: Read> Log<R> {
 }
 
 /// The bytes with which the lines begin that a format looks at.
-pub struct Starts {
+pub struct LineStarts {
     bytes: [u8; 2],
     finders: [memmem::Finder<'static>; 2],
 }
 
-impl Starts {
+impl LineStarts {
     /// Lines that begin with one of two bytes.
     pub fn new(bytes: [u8; 2]) -> Self {
         let finder = |byte| memmem::Finder::new(&[b'\n', byte]).into_owned();
@@ -325,7 +325,7 @@ mod tests {
         /// Lines that begin otherwise are passed over, and the numbers of the others stay.
         #[test]
         fn lines_are_found_by_their_first_byte(text in "[s=x\n]{0,60}", step in 1..9_usize) {
-            let starts = Starts::new([b's', b'=']);
+            let starts = LineStarts::new([b's', b'=']);
             let mut log = Log::new(Slow(text.as_bytes(), step), "l", true);
             let mut found = Vec::new();
             while let Some(line) = log.next_line_from(&starts).unwrap() {

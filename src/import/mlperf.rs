@@ -7,10 +7,10 @@ use memchr::memmem;
 use serde_json::{Map, Value as Json, json};
 
 use super::jsonl::document;
-use super::log::{Line, Log};
-use super::run::{Column, Printed, Row, Run};
+use super::log::{Log, LogLine};
+use super::run::{LogNumber, LogRow, LoggedRun, Metric};
 use super::scoring::rule;
-use super::timed::{Measure, Timed};
+use super::timed::{ProgressUnit, Timed};
 use super::{
     BAD_RECORD, LONG_LINE, NO_METRICS, NO_RECORD, NOT_CONVERGED, STEPS_GO_BACK, TARGET_MISSED,
     TORN_LINE, TWO_RECORDS,
@@ -21,14 +21,14 @@ use repro_receipt::source::{Document, Error, Kind, Location, Node};
 /// What stands before each record.
 const TOKEN: &[u8] = b":::MLLOG ";
 /// What tells one evaluation from another, best first: the log's units of progress.
-const PROGRESS: [(&str, Measure); 3] = [
-    ("samples_count", Measure::Samples),
-    ("epoch_num", Measure::Epochs),
-    ("step_num", Measure::Steps),
+const PROGRESS: [(&str, ProgressUnit); 3] = [
+    ("samples_count", ProgressUnit::Samples),
+    ("epoch_num", ProgressUnit::Epochs),
+    ("step_num", ProgressUnit::Steps),
 ];
 
 /// Reads one log.
-pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Error> {
+pub fn parse<R: Read>(mut log: Log<R>) -> Result<LoggedRun, Error> {
     let name = log.name().to_owned();
     let finder = memmem::Finder::new(TOKEN);
     let mut reader = Reader::default();
@@ -43,7 +43,7 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Error> {
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         let column =
             String::from_utf8_lossy(line.bytes.get(..start).unwrap_or_default()).chars().count();
-        let record = document(&name, Line { bytes, ..line });
+        let record = document(&name, LogLine { bytes, ..line });
         // The place is one of the line, not of the record alone.
         let shift = |error: Error| {
             let inside = error.place.clone();
@@ -59,7 +59,7 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Error> {
         }
     }
     let identity = log.finish()?;
-    let mut run = Run::new(&name, identity, std::mem::take(&mut reader.hasher).finish());
+    let mut run = LoggedRun::new(&name, identity, std::mem::take(&mut reader.hasher).finish());
     reader.finish(&mut run)?;
     if let Some(place) = torn {
         run.note(TORN_LINE.at(place, "a complete last line", "a truncated line"));
@@ -70,8 +70,8 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Error> {
 /// An evaluation.
 struct Evaluation {
     time: u64,
-    value: Printed,
-    progress: Vec<(&'static str, Measure, Printed)>,
+    value: LogNumber,
+    progress: Vec<(&'static str, ProgressUnit, LogNumber)>,
     place: Location,
 }
 
@@ -137,9 +137,9 @@ impl Reader {
     }
 
     fn evaluation(&mut self, root: Node<'_>, time: u64, place: Location) -> Result<(), Error> {
-        let told = |node: Node<'_>| -> Result<Printed, Error> {
+        let told = |node: Node<'_>| -> Result<LogNumber, Error> {
             let text = node.printed()?;
-            Printed::parse(text.as_bytes())
+            LogNumber::parse(text.as_bytes())
                 .ok_or_else(|| BAD_RECORD.at(node.place(), "a number", format!("`{text}`")))
         };
         let value = told(root.required("value")?)?;
@@ -158,7 +158,7 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(self, run: &mut Run) -> Result<(), Error> {
+    fn finish(self, run: &mut LoggedRun) -> Result<(), Error> {
         let file = run.file.clone();
         let place = || Location::file(file.as_str());
         if self.records == 0 {
@@ -183,8 +183,9 @@ impl Reader {
             return Err(BAD_RECORD.at(place(), expected, stopped.to_string()));
         }
         let progress = self.evaluations.last().map_or(&[][..], |last| &last.progress);
-        let amount =
-            |(_, measure, number): &(&str, Measure, Printed)| Some((*measure, number.value()?));
+        let amount = |(_, measure, number): &(&str, ProgressUnit, LogNumber)| {
+            Some((*measure, number.value()?))
+        };
         let converged: Vec<_> = progress.iter().filter_map(amount).collect();
         let success = status == Some("success");
         run.timed = Some(Timed {
@@ -222,7 +223,7 @@ impl Reader {
     }
 
     /// The last evaluation of a success meets the target of its benchmark.
-    fn target(&self, benchmark: &str, run: &mut Run) {
+    fn target(&self, benchmark: &str, run: &mut LoggedRun) {
         let Some(target) = rule(benchmark).and_then(|rule| rule.target) else { return };
         let last = self.evaluations.last();
         let met =
@@ -237,16 +238,16 @@ impl Reader {
     }
 
     /// The evaluations as rows by step, where the log tells steps.
-    fn rows(&self, batch: u64, started: u64, run: &mut Run) -> Result<(), Error> {
+    fn rows(&self, batch: u64, started: u64, run: &mut LoggedRun) -> Result<(), Error> {
         for evaluation in &self.evaluations {
-            let whole = |measure: Measure| {
+            let whole = |measure: ProgressUnit| {
                 let (_, _, number) =
                     evaluation.progress.iter().find(|(_, other, _)| *other == measure)?;
                 number.text().parse::<u64>().ok()
             };
-            let from_samples = whole(Measure::Samples).filter(|samples| samples % batch == 0);
+            let from_samples = whole(ProgressUnit::Samples).filter(|samples| samples % batch == 0);
             let Some(step) =
-                from_samples.map(|samples| samples / batch).or_else(|| whole(Measure::Steps))
+                from_samples.map(|samples| samples / batch).or_else(|| whole(ProgressUnit::Steps))
             else {
                 continue;
             };
@@ -259,16 +260,16 @@ impl Reader {
                 ));
             }
             let mut cells =
-                vec![(Column::Other(Cow::Borrowed("eval_accuracy")), evaluation.value.clone())];
+                vec![(Metric::Other(Cow::Borrowed("eval_accuracy")), evaluation.value.clone())];
             for (name, _, number) in &evaluation.progress {
-                cells.push((Column::Other(Cow::Borrowed(name)), number.clone()));
+                cells.push((Metric::Other(Cow::Borrowed(name)), number.clone()));
             }
             let passed = evaluation.time.saturating_sub(started);
             let seconds = format!("{}.{:03}", passed / 1000, passed % 1000);
             cells.extend(
-                Printed::parse(seconds.as_bytes()).map(|seconds| (Column::Seconds, seconds)),
+                LogNumber::parse(seconds.as_bytes()).map(|seconds| (Metric::Seconds, seconds)),
             );
-            run.evaluations.push(Row { step, cells });
+            run.evaluations.push(LogRow { step, cells });
         }
         Ok(())
     }
@@ -278,7 +279,7 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Run, Error> {
+    fn read(text: &str) -> Result<LoggedRun, Error> {
         parse(Log::new(text.as_bytes(), "result_0.txt", true))
     }
 
@@ -307,12 +308,12 @@ mod tests {
         let run = read(&log("success", "0.9250").concat()).unwrap();
         let timed = run.timed.as_ref().unwrap();
         assert_eq!((timed.milliseconds, timed.success, timed.batch), (Some(60_001), true, 8));
-        assert_eq!(timed.converged, [(Measure::Samples, 1920.0)]);
+        assert_eq!(timed.converged, [(ProgressUnit::Samples, 1920.0)]);
         let steps: Vec<_> = run.evaluations.iter().map(|row| row.step).collect();
         assert_eq!(steps, [192, 240]);
-        let accuracy = Column::Other("eval_accuracy".into());
+        let accuracy = Metric::Other("eval_accuracy".into());
         assert_eq!(run.evaluations[1].get(&accuracy).unwrap().text(), "0.9250");
-        assert_eq!(run.evaluations[1].get(&Column::Seconds).unwrap().text(), "60.000");
+        assert_eq!(run.evaluations[1].get(&Metric::Seconds).unwrap().text(), "60.000");
         assert_eq!(
             (run.seed.as_deref(), &run.config["opt_base_learning_rate"]),
             (Some("17"), &json!(0.0004))

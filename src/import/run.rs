@@ -13,9 +13,9 @@ use repro_receipt::source::{Error, Location};
 
 /// A number as it is printed in a log, finite or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Printed(Box<str>);
+pub struct LogNumber(Box<str>);
 
-impl Printed {
+impl LogNumber {
     /// The longest text that is read as a number.
     const CAP: usize = 40;
 
@@ -77,9 +77,9 @@ fn nonfinite(bytes: &[u8]) -> Option<&'static str> {
         .map(|(_, name)| *name)
 }
 
-/// What a number of a row is.
+/// What a number of a row measures.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Column {
+pub enum Metric {
     /// Tokens seen so far.
     Tokens,
     /// The loss of a training step.
@@ -100,8 +100,8 @@ pub enum Column {
     Other(Cow<'static, str>),
 }
 
-impl Column {
-    /// The columns with a meaning of their own.
+impl Metric {
+    /// The metrics with a meaning of their own.
     pub const KNOWN: [Self; 8] = [
         Self::Tokens,
         Self::Loss,
@@ -141,23 +141,23 @@ impl Column {
 
 /// The numbers that a log prints for one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct LogRow {
     /// The step.
     pub step: u64,
     /// The numbers, in the order of the log.
-    pub cells: Vec<(Column, Printed)>,
+    pub cells: Vec<(Metric, LogNumber)>,
 }
 
-impl Row {
-    /// The number in a column.
-    pub fn get(&self, column: &Column) -> Option<&Printed> {
-        self.cells.iter().find(|(name, _)| name == column).map(|(_, number)| number)
+impl LogRow {
+    /// The number of a metric.
+    pub fn get(&self, metric: &Metric) -> Option<&LogNumber> {
+        self.cells.iter().find(|(name, _)| name == metric).map(|(_, number)| number)
     }
 }
 
 /// Something odd about a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub struct Oddity {
     /// What, where, and what to do.
     pub error: Error,
     /// Whether the run is left out of the figures of its group.
@@ -169,7 +169,7 @@ const CURVE_FROM: usize = 4;
 
 /// One run of a log.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct LoggedRun {
     /// The name of its bundle.
     pub name: String,
     /// The file that it was read from, as it was named.
@@ -179,9 +179,9 @@ pub struct Run {
     /// The digest of the metric lines alone, which a renamed or re-wrapped copy shares.
     pub metrics_sha256: Digest,
     /// Training records, by rising step.
-    pub training: Vec<Row>,
+    pub training: Vec<LogRow>,
     /// Evaluations, by rising step.
-    pub evaluations: Vec<Row>,
+    pub evaluations: Vec<LogRow>,
     /// The last step that the run was meant to reach.
     pub planned: Option<u64>,
     /// The last step that the log says was reached, beside its rows.
@@ -195,10 +195,10 @@ pub struct Run {
     /// What else the receipt shall say about the run.
     pub extra: Map<String, Json>,
     /// What is odd about it.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Oddity>,
 }
 
-impl Run {
+impl LoggedRun {
     /// A run of which nothing is known but its bytes.
     pub fn new(file: &str, identity: Identity, metrics_sha256: Digest) -> Self {
         Self {
@@ -221,8 +221,8 @@ impl Run {
     /// Every loss as printed, by step; none for so few that they may be equal by chance.
     pub fn curve(&self) -> Option<String> {
         let losses = self.training.iter().chain(&self.evaluations).flat_map(|row| {
-            let losses = row.cells.iter().filter(|(column, _)| column.is_loss());
-            losses.map(|(column, loss)| (row.step, column.name(), loss.text()))
+            let losses = row.cells.iter().filter(|(metric, _)| metric.is_loss());
+            losses.map(|(metric, loss)| (row.step, metric.name(), loss.text()))
         });
         let losses: Vec<_> = losses.collect();
         let texts = losses.iter().map(|(step, name, loss)| format!("{step} {name}={loss}\n"));
@@ -246,18 +246,18 @@ impl Run {
 
     /// The last step of which the log says anything.
     pub fn last_step(&self) -> Option<u64> {
-        let last = |rows: &[Row]| rows.last().map(|row| row.step);
+        let last = |rows: &[LogRow]| rows.last().map(|row| row.step);
         last(&self.training).max(last(&self.evaluations)).max(self.reached)
     }
 
     /// The validation loss at the last step.
-    pub fn final_loss(&self) -> Option<&Printed> {
+    pub fn final_loss(&self) -> Option<&LogNumber> {
         let last = self.last_step()?;
         self.evaluations
             .iter()
             .rev()
             .take_while(|row| row.step == last)
-            .find_map(|row| row.get(&Column::ValidationLoss))
+            .find_map(|row| row.get(&Metric::ValidationLoss))
     }
 
     /// Whether it ran to its planned end, where a plan is known.
@@ -272,12 +272,12 @@ impl Run {
 
     /// Notes something odd that leaves the run in the figures.
     pub fn note(&mut self, error: Error) {
-        self.findings.push(Finding { error, excludes: false });
+        self.findings.push(Oddity { error, excludes: false });
     }
 
     /// Notes something that takes the run out of the figures.
     pub fn exclude(&mut self, error: Error) {
-        self.findings.push(Finding { error, excludes: true });
+        self.findings.push(Oddity { error, excludes: true });
     }
 }
 
@@ -288,15 +288,15 @@ mod tests {
     #[test]
     fn numbers_are_read_as_printed() {
         for text in ["3.2790", "-1.5", "0", "2e-05", "1E+3", "nan", "NaN", "-inf", "Infinity"] {
-            assert_eq!(Printed::parse(text.as_bytes()).unwrap().text(), text);
+            assert_eq!(LogNumber::parse(text.as_bytes()).unwrap().text(), text);
         }
         let long = "1".repeat(41);
         for text in
             ["", ".", ".5", "1.", "+1", "1e", "0x1", "1_0", "1.2.3", "--1", " 1", "é", &long]
         {
-            assert_eq!(Printed::parse(text.as_bytes()), None, "{text}");
+            assert_eq!(LogNumber::parse(text.as_bytes()), None, "{text}");
         }
-        let number = |text: &str| Printed::parse(text.as_bytes()).unwrap();
+        let number = |text: &str| LogNumber::parse(text.as_bytes()).unwrap();
         assert_eq!((number("nan").value(), number("nan").nonfinite()), (None, Some("nan")));
         assert_eq!((number("-1e999").value(), number("-1e999").nonfinite()), (None, Some("-inf")));
         assert_eq!((number("3.2790").value(), number("3.2790").nonfinite()), (Some(3.279), None));

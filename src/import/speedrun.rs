@@ -11,8 +11,8 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use super::log::{Identity, Line, Log, Starts};
-use super::run::{Column, Printed, Row, Run};
+use super::log::{Identity, LineStarts, Log, LogLine};
+use super::run::{LogNumber, LogRow, LoggedRun, Metric};
 use super::{
     BEYOND_PLAN, EMBEDDED_TEXT, MIXED_DIALECTS, NO_METRICS, NO_START, NOT_A_METRIC_LINE,
     PLAN_CHANGES, TOO_MANY_LINES, TORN_LINE, TWO_RUNS, counted,
@@ -53,15 +53,15 @@ struct Metrics {
     dialect: Dialect,
     planned: Option<u64>,
     evaluation: bool,
-    row: Row,
+    row: LogRow,
 }
 
 /// Reads one log.
-pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Error> {
+pub fn parse<R: Read>(mut log: Log<R>) -> Result<LoggedRun, Error> {
     let mut reader = Reader::default();
     let name = log.name().to_owned();
     // Metric lines and seeds begin with an s.
-    let starts = Starts::new([b's', b'=']);
+    let starts = LineStarts::new([b's', b'=']);
     while let Some(line) = log.next_line_from(&starts)? {
         let said = said(line);
         if said != Said::Nothing {
@@ -73,7 +73,7 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<Run, Error> {
 }
 
 /// What `line` is, on its own.
-fn said(line: Line<'_>) -> Said {
+fn said(line: LogLine<'_>) -> Said {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(line.bytes);
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let alike = |metrics: Option<Metrics>| match metrics {
@@ -122,18 +122,18 @@ fn short(bytes: &[u8]) -> Option<Metrics> {
     let mut fields = bytes.split(|&byte| byte == b' ');
     let step = integer(fields.next()?.strip_prefix(b"s:")?)?;
     let (tag, number) = halves(fields.next()?)?;
-    let column = match tag {
-        b"tel" => Column::ValidationLoss,
-        b"trl" => Column::Loss,
-        b"hel" => Column::Other(Cow::Borrowed("hel")),
+    let metric = match tag {
+        b"tel" => Metric::ValidationLoss,
+        b"trl" => Metric::Loss,
+        b"hel" => Metric::Other(Cow::Borrowed("hel")),
         _ => return None,
     };
-    let number = Printed::parse(number)?;
+    let number = LogNumber::parse(number)?;
     if fields.next().is_some() {
         return None;
     }
-    let evaluation = column != Column::Loss;
-    let row = Row { step, cells: vec![(column, number)] };
+    let evaluation = metric != Metric::Loss;
+    let row = LogRow { step, cells: vec![(metric, number)] };
     Some(Metrics { dialect: Dialect::Short, planned: None, evaluation, row })
 }
 
@@ -144,18 +144,18 @@ fn long(bytes: &[u8]) -> Option<Metrics> {
     let slash = steps.iter().position(|&byte| byte == b'/')?;
     let step = integer(steps.get(..slash)?)?;
     let planned = integer(steps.get(slash + 1..)?)?;
-    let mut row = Row { step, cells: Vec::with_capacity(3) };
+    let mut row = LogRow { step, cells: Vec::with_capacity(3) };
     for field in fields {
         let (name, number) = halves(field)?;
-        let (column, number) = cell(name, number)?;
-        if row.get(&column).is_some() {
+        let (metric, number) = cell(name, number)?;
+        if row.get(&metric).is_some() {
             return None;
         }
-        row.cells.push((column, number));
+        row.cells.push((metric, number));
     }
-    let evaluation = row.get(&Column::ValidationLoss).is_some();
-    let told = |column: &Column| row.get(column).is_some();
-    if !evaluation && !told(&Column::Loss) && !told(&Column::TrainTime) && !told(&Column::Seconds) {
+    let evaluation = row.get(&Metric::ValidationLoss).is_some();
+    let told = |metric: &Metric| row.get(metric).is_some();
+    if !evaluation && !told(&Metric::Loss) && !told(&Metric::TrainTime) && !told(&Metric::Seconds) {
         return None;
     }
     Some(Metrics { dialect: Dialect::Long, planned: Some(planned), evaluation, row })
@@ -168,23 +168,23 @@ fn halves(field: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The column that a field of the long dialect fills; times have units, other numbers may not.
-fn cell(name: &[u8], number: &[u8]) -> Option<(Column, Printed)> {
-    let without = |unit: &[u8]| Printed::parse(number.strip_suffix(unit)?);
+fn cell(name: &[u8], number: &[u8]) -> Option<(Metric, LogNumber)> {
+    let without = |unit: &[u8]| LogNumber::parse(number.strip_suffix(unit)?);
     Some(match name {
-        b"val_loss" => (Column::ValidationLoss, Printed::parse(number)?),
-        b"train_loss" | b"loss" => (Column::Loss, Printed::parse(number)?),
+        b"val_loss" => (Metric::ValidationLoss, LogNumber::parse(number)?),
+        b"train_loss" | b"loss" => (Metric::Loss, LogNumber::parse(number)?),
         b"train_time" => match without(b"ms") {
-            Some(number) => (Column::TrainTime, number),
-            None => (Column::Seconds, without(b"s")?),
+            Some(number) => (Metric::TrainTime, number),
+            None => (Metric::Seconds, without(b"s")?),
         },
-        b"step_avg" => (Column::StepAverage, without(b"ms")?),
-        b"grad_norm" => (Column::GradNorm, Printed::parse(number)?),
-        b"lr" => (Column::LearningRate, Printed::parse(number)?),
+        b"step_avg" => (Metric::StepAverage, without(b"ms")?),
+        b"grad_norm" => (Metric::GradNorm, LogNumber::parse(number)?),
+        b"lr" => (Metric::LearningRate, LogNumber::parse(number)?),
         b"tokens" => (
-            Column::Tokens,
-            Printed::parse(number).filter(|n| integer(n.text().as_bytes()).is_some())?,
+            Metric::Tokens,
+            LogNumber::parse(number).filter(|n| integer(n.text().as_bytes()).is_some())?,
         ),
-        _ => (Column::Other(other(name)?), Printed::parse(number)?),
+        _ => (Metric::Other(other(name)?), LogNumber::parse(number)?),
     })
 }
 
@@ -203,8 +203,8 @@ struct Block {
     planned: Option<u64>,
     first: Location,
     lines: usize,
-    training: Vec<Row>,
-    evaluations: Vec<Row>,
+    training: Vec<LogRow>,
+    evaluations: Vec<LogRow>,
     hasher: Hasher,
     /// Lines behind the first that begin as metric lines do and are none: how many, and the first.
     alike: Option<(usize, Location)>,
@@ -227,20 +227,20 @@ impl Block {
         }
     }
 
-    fn rows(&self, metrics: &Metrics) -> &Vec<Row> {
+    fn rows(&self, metrics: &Metrics) -> &Vec<LogRow> {
         if metrics.evaluation { &self.evaluations } else { &self.training }
     }
 
     fn last_step(&self) -> u64 {
-        let last = |rows: &[Row]| rows.last().map_or(0, |row| row.step);
+        let last = |rows: &[LogRow]| rows.last().map_or(0, |row| row.step);
         last(&self.training).max(last(&self.evaluations))
     }
 
     /// Whether `metrics` can stand behind the lines so far: no step goes back, and nothing is said twice.
     fn goes_on(&self, metrics: &Metrics) -> bool {
         let row = &metrics.row;
-        let repeats = |last: &Row| {
-            last.step == row.step && last.cells.iter().any(|(column, _)| row.get(column).is_some())
+        let repeats = |last: &LogRow| {
+            last.step == row.step && last.cells.iter().any(|(metric, _)| row.get(metric).is_some())
         };
         row.step >= self.last_step() && !self.rows(metrics).last().is_some_and(repeats)
     }
@@ -249,7 +249,7 @@ impl Block {
     fn add(
         &mut self,
         metrics: Metrics,
-        line: Line<'_>,
+        line: LogLine<'_>,
         here: impl Fn() -> Location,
     ) -> Result<(), Error> {
         if metrics.dialect != self.dialect {
@@ -290,7 +290,7 @@ impl Block {
     }
 
     /// Notes a line that begins as a metric line does and is none.
-    fn alike(&mut self, line: Line<'_>, here: Location) {
+    fn alike(&mut self, line: LogLine<'_>, here: Location) {
         if line.ended {
             let (count, first) = self.alike.take().unwrap_or((0, here));
             self.alike = Some((count + 1, first));
@@ -300,7 +300,7 @@ impl Block {
     }
 
     /// Tells what is odd about the lines.
-    fn findings(&self, run: &mut Run) {
+    fn findings(&self, run: &mut LoggedRun) {
         if let Some((count, place)) = &self.alike {
             let found = format!("{} such", counted(*count, "line"));
             run.note(NOT_A_METRIC_LINE.at(place.clone(), "complete metric lines", found));
@@ -313,10 +313,10 @@ impl Block {
 }
 
 /// Whether a line without a line feed says as much as the line before it, to the same decimals.
-fn as_whole(row: &Row, before: &Row) -> bool {
+fn as_whole(row: &LogRow, before: &LogRow) -> bool {
     let decimals =
-        |number: &Printed| number.text().split_once('.').map_or(0, |(_, part)| part.len());
-    let same = |(one, other): (&(Column, Printed), &(Column, Printed))| {
+        |number: &LogNumber| number.text().split_once('.').map_or(0, |(_, part)| part.len());
+    let same = |(one, other): (&(Metric, LogNumber), &(Metric, LogNumber))| {
         one.0 == other.0 && (one.0.is_time() || decimals(&one.1) == decimals(&other.1))
     };
     row.cells.len() == before.cells.len() && row.cells.iter().zip(&before.cells).all(same)
@@ -337,7 +337,7 @@ struct Reader {
 
 impl Reader {
     /// Takes a line that says something; `here` is its place.
-    fn take(&mut self, said: Said, line: Line<'_>, here: impl Fn() -> Location) {
+    fn take(&mut self, said: Said, line: LogLine<'_>, here: impl Fn() -> Location) {
         match said {
             Said::Metrics(metrics) => {
                 if self.fault.is_none() {
@@ -365,7 +365,7 @@ impl Reader {
     fn metrics(
         &mut self,
         metrics: Metrics,
-        line: Line<'_>,
+        line: LogLine<'_>,
         here: impl Fn() -> Location,
     ) -> Result<(), Error> {
         if self.block.is_none() {
@@ -387,7 +387,7 @@ impl Reader {
         block.add(metrics, line, here)
     }
 
-    fn finish(mut self, file: &str, identity: Identity) -> Result<Run, Error> {
+    fn finish(mut self, file: &str, identity: Identity) -> Result<LoggedRun, Error> {
         let embedded = if self.block.is_some() { self.source.take() } else { None };
         let (block, fault) = match self.source.take() {
             Some((block, fault)) => (Some(block), fault),
@@ -410,7 +410,7 @@ impl Reader {
             let found = format!("step {step}");
             return Err(NO_START.at(block.first, "step 0 or 1 in the first metric line", found));
         }
-        let mut run = Run::new(file, identity, std::mem::take(&mut block.hasher).finish());
+        let mut run = LoggedRun::new(file, identity, std::mem::take(&mut block.hasher).finish());
         block.findings(&mut run);
         if let Some((block, _)) = embedded {
             let found =
@@ -439,7 +439,7 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Run, Error> {
+    fn read(text: &str) -> Result<LoggedRun, Error> {
         parse(Log::new(text.as_bytes(), "a.txt", true))
     }
 
@@ -456,7 +456,7 @@ mod tests {
         let run = read(LOG).unwrap();
         assert_eq!((run.planned, run.last_step(), run.training.len()), (Some(50), Some(50), 1));
         assert_eq!(run.final_loss().unwrap().text(), "3.2790");
-        assert_eq!(run.evaluations[0].get(&Column::StepAverage).unwrap().text(), "nan");
+        assert_eq!(run.evaluations[0].get(&Metric::StepAverage).unwrap().text(), "nan");
         assert_eq!(run.config["planned_steps"], 50);
         let run = read("s:0 tel:10.968871\ns:24 trl:8.127998\ns:30 trl:7.5\ns:30 hel:0.25\ns:30 tel:7.250000\n").unwrap();
         assert_eq!((run.planned, run.training.len(), run.evaluations.len()), (None, 2, 2));
@@ -467,7 +467,7 @@ mod tests {
         let cells: Vec<_> = run.training[0]
             .cells
             .iter()
-            .map(|(column, number)| (column.name(), number.text()))
+            .map(|(metric, number)| (metric.name(), number.text()))
             .collect();
         assert_eq!(
             cells,
@@ -516,7 +516,7 @@ mod tests {
             "s:x tel:3.0",
         ] {
             let bytes = line.as_bytes();
-            let said = said(Line { bytes, number: 1, ended: true, cut: false });
+            let said = said(LogLine { bytes, number: 1, ended: true, cut: false });
             assert!(matches!(said, Said::Alike | Said::Nothing), "{line}: {said:?}");
         }
     }
@@ -623,7 +623,7 @@ mod tests {
                 .map(|(step, loss)| format!("step:{step}/{last} val_loss:{loss} train_time:{}ms step_avg:0.5ms{end}", step * 9))
                 .collect();
             let run = read(&format!("{prefix}\n{}{lines}", rule())).unwrap();
-            let read: Vec<_> = run.evaluations.iter().map(|row| row.get(&Column::ValidationLoss).unwrap().text()).collect();
+            let read: Vec<_> = run.evaluations.iter().map(|row| row.get(&Metric::ValidationLoss).unwrap().text()).collect();
             proptest::prop_assert_eq!(read, losses);
             proptest::prop_assert_eq!((run.finished(), run.planned), (Some(true), Some(last as u64)));
         }

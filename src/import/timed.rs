@@ -2,7 +2,7 @@
 
 /// What progress is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum ProgressUnit {
     /// Samples.
     Samples,
     /// Passes over the data.
@@ -11,7 +11,7 @@ pub enum Measure {
     Steps,
 }
 
-impl Measure {
+impl ProgressUnit {
     /// The word, in the plural.
     pub fn word(self) -> &'static str {
         match self {
@@ -38,5 +38,5 @@ pub struct Timed {
     /// Whether the log calls the run a success.
     pub success: bool,
     /// How far it had come at its last evaluation, in each unit that the log counts.
-    pub converged: Vec<(Measure, f64)>,
+    pub converged: Vec<(ProgressUnit, f64)>,
 }

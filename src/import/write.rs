@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Number, Value as Json, json};
 
-use super::run::{Column, Printed, Row, Run};
-use super::{BUSY, CHANGED, EXISTS, Group, Import};
+use super::run::{LogNumber, LogRow, LoggedRun, Metric};
+use super::{BUSY, CHANGED, EXISTS, Import, LogGroup};
 use repro_receipt::bundle::{
     self, Bundle, BundleWriter, CANNOT_WRITE, Chain, Checkpoint, METRICS, Origin, Receipt,
 };
@@ -169,8 +169,8 @@ impl Drop for Scratch<'_> {
 fn write_one(
     mut writer: BundleWriter<'_>,
     import: &Import,
-    group: &Group,
-    run: &Run,
+    group: &LogGroup,
+    run: &LoggedRun,
     path: &Path,
     keep_source: bool,
 ) -> Result<Digest, Error> {
@@ -209,7 +209,7 @@ fn write_one(
     for row in &run.evaluations {
         let name = format!("data/evaluation/step-{:06}.json", row.step);
         writer.json(&name, &Json::Object(evaluation(row)))?;
-        let tokens_seen = row.get(&Column::Tokens).and_then(|tokens| tokens.text().parse().ok());
+        let tokens_seen = row.get(&Metric::Tokens).and_then(|tokens| tokens.text().parse().ok());
         checkpoints.push(Checkpoint {
             step: row.step,
             tokens_seen,
@@ -228,7 +228,7 @@ fn write_one(
 }
 
 /// The bytes of the log, if they are still those that were read.
-fn source(run: &Run) -> Result<Vec<u8>, Error> {
+fn source(run: &LoggedRun) -> Result<Vec<u8>, Error> {
     let bytes = fs::read(&run.file).map_err(|error| cannot_write(Path::new(&run.file), &error))?;
     let wanted = run.sha256()?;
     if Digest::of(&bytes) == wanted {
@@ -240,8 +240,8 @@ fn source(run: &Run) -> Result<Vec<u8>, Error> {
 
 fn receipt(
     import: &Import,
-    group: &Group,
-    run: &Run,
+    group: &LogGroup,
+    run: &LoggedRun,
     sha256: Digest,
     checkpoints: Vec<Checkpoint>,
 ) -> Receipt {
@@ -279,7 +279,7 @@ fn receipt(
 }
 
 /// A number of a log in JSON: integers that JSON readers disagree on are strings.
-fn number(printed: &Printed) -> Option<Json> {
+fn number(printed: &LogNumber) -> Option<Json> {
     let whole = printed.text().parse::<i64>().ok();
     if let Some(whole) = whole.filter(|whole| whole.unsigned_abs() <= 1 << 53) {
         return Some(whole.into());
@@ -292,7 +292,7 @@ fn number(printed: &Printed) -> Option<Json> {
 }
 
 /// Puts a number into a record, or says in its place that it is none.
-fn put(record: &mut Map<String, Json>, key: &str, printed: &Printed) {
+fn put(record: &mut Map<String, Json>, key: &str, printed: &LogNumber) {
     match (number(printed), printed.nonfinite()) {
         (Some(number), _) => {
             record.insert(key.to_owned(), number);
@@ -305,11 +305,11 @@ fn put(record: &mut Map<String, Json>, key: &str, printed: &Printed) {
 }
 
 /// The training record of a row, where it has one.
-fn metrics_record(row: &Row) -> Option<Map<String, Json>> {
+fn metrics_record(row: &LogRow) -> Option<Map<String, Json>> {
     let mut record = Map::new();
-    for column in [Column::Loss, Column::GradNorm, Column::LearningRate, Column::Tokens] {
-        if let Some(printed) = row.get(&column) {
-            put(&mut record, column.name(), printed);
+    for metric in [Metric::Loss, Metric::GradNorm, Metric::LearningRate, Metric::Tokens] {
+        if let Some(printed) = row.get(&metric) {
+            put(&mut record, metric.name(), printed);
         }
     }
     let told = !record.is_empty();
@@ -318,14 +318,14 @@ fn metrics_record(row: &Row) -> Option<Map<String, Json>> {
 }
 
 /// What rows say about time, by step.
-fn timing_records(run: &Run) -> Vec<Map<String, Json>> {
+fn timing_records(run: &LoggedRun) -> Vec<Map<String, Json>> {
     let mut rows: Vec<_> = run.training.iter().chain(&run.evaluations).collect();
     rows.sort_by_key(|row| row.step);
     let mut records = Vec::new();
     for row in rows {
         let mut record = Map::new();
-        for (column, printed) in row.cells.iter().filter(|(column, _)| column.is_time()) {
-            put(&mut record, column.name(), printed);
+        for (metric, printed) in row.cells.iter().filter(|(metric, _)| metric.is_time()) {
+            put(&mut record, metric.name(), printed);
         }
         if !record.is_empty() {
             record.insert("step".to_owned(), row.step.into());
@@ -336,13 +336,13 @@ fn timing_records(run: &Run) -> Vec<Map<String, Json>> {
 }
 
 /// The evaluation of a row.
-fn evaluation(row: &Row) -> Map<String, Json> {
+fn evaluation(row: &LogRow) -> Map<String, Json> {
     let mut record = Map::new();
-    for (column, printed) in &row.cells {
-        match column {
-            Column::ValidationLoss => put(&mut record, "loss", printed),
-            Column::Tokens => put(&mut record, "tokens_seen", printed),
-            Column::Other(name) if !RESERVED.contains(&&**name) => put(&mut record, name, printed),
+    for (metric, printed) in &row.cells {
+        match metric {
+            Metric::ValidationLoss => put(&mut record, "loss", printed),
+            Metric::Tokens => put(&mut record, "tokens_seen", printed),
+            Metric::Other(name) if !RESERVED.contains(&&**name) => put(&mut record, name, printed),
             _ => {}
         }
     }
@@ -351,23 +351,23 @@ fn evaluation(row: &Row) -> Map<String, Json> {
 }
 
 /// Rows as a table of printed numbers; nothing where there are none.
-fn table(rows: &[Row]) -> String {
-    let told: BTreeSet<&Column> =
-        rows.iter().flat_map(|row| row.cells.iter().map(|(column, _)| column)).collect();
+fn table(rows: &[LogRow]) -> String {
+    let told: BTreeSet<&Metric> =
+        rows.iter().flat_map(|row| row.cells.iter().map(|(metric, _)| metric)).collect();
     if told.is_empty() {
         return String::new();
     }
     let mut text = String::from("step");
-    for column in &told {
+    for metric in &told {
         text.push(',');
-        text.push_str(&quoted(&heading(column)));
+        text.push_str(&quoted(&heading(metric)));
     }
     text.push('\n');
     for row in rows {
         text.push_str(&row.step.to_string());
-        for column in &told {
+        for metric in &told {
             text.push(',');
-            text.push_str(row.get(column).map_or("", Printed::text));
+            text.push_str(row.get(metric).map_or("", LogNumber::text));
         }
         text.push('\n');
     }
@@ -375,12 +375,12 @@ fn table(rows: &[Row]) -> String {
 }
 
 /// The name of a column; those of others may not be taken for ours.
-fn heading(column: &Column) -> String {
-    match column {
-        Column::Other(name) => {
+fn heading(metric: &Metric) -> String {
+    match metric {
+        Metric::Other(name) => {
             let ours = name.is_empty()
                 || name == "step"
-                || Column::KNOWN.iter().any(|known| known.name() == name);
+                || Metric::KNOWN.iter().any(|known| known.name() == name);
             if ours { format!("their {name}") } else { name.to_string() }
         }
         known => known.name().to_owned(),
@@ -396,11 +396,11 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Format, Mapping, Options, read};
-    use repro_receipt::disk::trial::{Fault, Trial, tree};
+    use crate::{ImportOptions, LogFormat, Mapping, read};
+    use repro_receipt::disk::trial::{DiskFault, Trial, tree};
 
-    fn printed(text: &str) -> Printed {
-        Printed::parse(text.as_bytes()).unwrap()
+    fn printed(text: &str) -> LogNumber {
+        LogNumber::parse(text.as_bytes()).unwrap()
     }
 
     #[test]
@@ -424,13 +424,13 @@ mod tests {
 
     #[test]
     fn tables_keep_what_is_printed() {
-        let other = |name: &str| Column::Other(name.to_owned().into());
-        let row = |step, cells: Vec<(Column, &str)>| Row {
+        let other = |name: &str| Metric::Other(name.to_owned().into());
+        let row = |step, cells: Vec<(Metric, &str)>| LogRow {
             step,
-            cells: cells.into_iter().map(|(column, text)| (column, printed(text))).collect(),
+            cells: cells.into_iter().map(|(metric, text)| (metric, printed(text))).collect(),
         };
         let rows = [
-            row(0, vec![(Column::ValidationLoss, "3.2790"), (other("a,b"), "1")]),
+            row(0, vec![(Metric::ValidationLoss, "3.2790"), (other("a,b"), "1")]),
             row(5, vec![(other("loss"), "nan"), (other(""), "2.0")]),
         ];
         assert_eq!(
@@ -448,7 +448,7 @@ mod tests {
             let text = format!("{{\"step\":1,\"loss\":{loss},\"val_loss\":{loss}}}\n");
             fs::write(logs.path().join(name).with_extension("jsonl"), text).unwrap();
         }
-        let options = Options {
+        let options = ImportOptions {
             group: None,
             target: None,
             mapping: Mapping::parse(&[]).unwrap(),
@@ -457,7 +457,7 @@ mod tests {
             hashed: true,
             threads: 1,
         };
-        let import = read(Format::Jsonl, &[logs.path().to_owned()], &options);
+        let import = read(LogFormat::Jsonl, &[logs.path().to_owned()], &options);
         let names: Vec<_> = import.runs().map(|(_, run)| run.name.clone()).collect();
         assert_eq!((names.len(), &*import.failures), (2, &[][..]));
         let load = |root: &Path, name: &str| {
@@ -465,7 +465,7 @@ mod tests {
             path.exists().then(|| Bundle::load_folder(&path, name, None, 1).unwrap())
         };
         let trial = Trial {
-            faults: &Fault::ALL,
+            faults: &DiskFault::ALL,
             prepare: &|_| {},
             work: &|disk, root| match write_on(disk, &import, &root.join("out"), false, 1) {
                 // The one before was stopped when all bundles were whole: this one named them.

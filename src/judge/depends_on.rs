@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::post::{Claim, Post};
 use repro_receipt::source::{Error, Node, codes};
-use repro_report::outcome::{ClaimReport, Method, Origin, Verdict};
+use repro_report::outcome::{ClaimReport, EvidenceOrigin, Method, Verdict};
 
 codes! {
     WEAKER = "depends_on::weaker", "a claim depends on one with a weaker verdict", "see the named claim";
@@ -135,7 +135,7 @@ struct Base {
     /// The claim whose own verdict this is.
     decided_by: String,
     reason: String,
-    origin: Option<Origin>,
+    origin: Option<EvidenceOrigin>,
     method: Option<Method>,
 }
 
@@ -212,7 +212,7 @@ mod tests {
             at: None,
             note: String::new(),
             place: Location::default(),
-            origin: Some(Origin::Emitted),
+            origin: Some(EvidenceOrigin::Emitted),
             impact: Impact::Decision,
             outcome,
             evidence: Vec::new(),
@@ -258,12 +258,12 @@ mod tests {
     #[test]
     fn the_basis_is_that_of_the_weakest() {
         let mut reports = vec![report("a", Verdict::Verified), report("b", Verdict::Verified)];
-        reports[1].origin = Some(Origin::Transcribed);
+        reports[1].origin = Some(EvidenceOrigin::Transcribed);
         reports[1].outcome.method = Some(Method::Compared);
         let claims = [("a".to_owned(), vec!["b".to_owned()]), ("b".to_owned(), Vec::new())];
         assert_eq!(settle(&post(&claims), &mut reports), []);
         assert_eq!(reports[0].outcome.verdict, Verdict::Verified);
-        assert_eq!(reports[0].origin, Some(Origin::Transcribed));
+        assert_eq!(reports[0].origin, Some(EvidenceOrigin::Transcribed));
         assert_eq!(reports[0].outcome.method, Some(Method::Compared));
     }
 

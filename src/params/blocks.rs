@@ -4,7 +4,7 @@
 //! Only names and shapes are shared. Each family writes its own closed form, so that the two ways
 //! of counting stay independent.
 
-use super::{Part, Size, Tensors};
+use super::{Part, Size, TensorList};
 
 /// Attention heads.
 #[derive(Debug, Clone, Copy)]
@@ -31,14 +31,14 @@ impl Heads {
 
 /// Routed experts of a layer.
 #[derive(Debug, Clone, Copy)]
-pub struct Experts {
+pub struct ExpertCounts {
     /// How many there are (E).
     pub count: Size,
     /// How many a token uses (K).
     pub per_token: Size,
 }
 
-impl Tensors {
+impl TensorList {
     /// The embedding, the last norm and, unless tied, the head.
     pub fn ends(&mut self, vocabulary: Size, hidden: Size, tied: bool, norm_bias: bool) {
         self.tensor(Part::Embedding, "model.embed_tokens.weight", &[vocabulary, hidden]);
@@ -87,7 +87,7 @@ impl Tensors {
         &mut self,
         hidden: Size,
         width: Size,
-        experts: Experts,
+        experts: ExpertCounts,
         router: &str,
         (below, names): (&str, [&str; 3]),
     ) {

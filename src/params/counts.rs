@@ -202,7 +202,7 @@ impl Sums {
 
 /// The numbers of a model's shape that other modules ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Shape {
+pub struct ModelShape {
     /// Width of the residual stream.
     pub hidden: u64,
     /// Decoder layers.
@@ -235,7 +235,7 @@ pub struct ParameterCounts {
     /// Whether the head is the embedding matrix.
     pub tied: bool,
     /// The shape.
-    pub shape: Shape,
+    pub shape: ModelShape,
     /// Width of the feed-forward block that one token passes: `K·d_expert` plus the shared experts
     /// in a mixture, else the dense inner width.
     pub active_ffn_width: u64,
@@ -291,7 +291,7 @@ mod tests {
             family: "test",
             breakdown: sums.finish().unwrap(),
             tied,
-            shape: Shape::default(),
+            shape: ModelShape::default(),
             active_ffn_width: 0,
             ignored: Vec::new(),
             notes: Vec::new(),

@@ -2,9 +2,9 @@
 
 use repro_receipt::source::{Error, Node};
 
-use super::blocks::Experts;
-use super::fields::Fields;
-use super::{Layers, Size, Sums, Tensors};
+use super::blocks::ExpertCounts;
+use super::fields::ConfigFields;
+use super::{Layers, Size, Sums, TensorList};
 
 /// One architecture: how it is recognised and what its config says.
 pub struct Family {
@@ -19,14 +19,14 @@ pub struct Family {
     /// Recognises a config that names no model type.
     pub looks_like: fn(Node<'_>) -> bool,
     /// Reads the config.
-    pub read: fn(&Fields<'_>) -> Result<Blueprint, Error>,
+    pub read: fn(&ConfigFields<'_>) -> Result<Blueprint, Error>,
 }
 
 /// The routed and shared experts of a model.
 #[derive(Debug, Clone, Copy)]
-pub struct Mixture {
+pub struct MixtureShape {
     /// E and K.
-    pub experts: Experts,
+    pub experts: ExpertCounts,
     /// Inner width of one expert.
     pub width: Size,
     /// Shared experts (S).
@@ -48,9 +48,9 @@ pub struct Blueprint {
     /// Inner width of a dense feed-forward block.
     pub dense_width: Size,
     /// Experts, if there are any.
-    pub mixture: Option<Mixture>,
+    pub mixture: Option<MixtureShape>,
     /// The named list.
-    pub tensors: Tensors,
+    pub tensors: TensorList,
     /// The closed form.
     pub closed: Sums,
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use repro_receipt::source::{Error, Kind, Location, Node, WRONG_TYPE};
 
-use super::blocks::{Experts, Heads};
+use super::blocks::{ExpertCounts, Heads};
 use super::{IMPOSSIBLE_SHAPE, Layers, Size, UNKNOWN_SHAPE_FIELD, UNSUPPORTED};
 
 /// The most layers that are read: beyond every model, and small enough to list.
@@ -74,7 +74,7 @@ const INERT: &[&str] = &[
 ];
 
 /// The root of a config and which of its fields were asked for.
-pub struct Fields<'a> {
+pub struct ConfigFields<'a> {
     root: Node<'a>,
     read: RefCell<BTreeSet<String>>,
     notes: RefCell<Vec<String>>,
@@ -117,7 +117,7 @@ pub enum HeadSize {
     Fixed(u64),
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ConfigFields<'a> {
     /// The fields of the table `root`.
     pub fn new(root: Node<'a>) -> Self {
         Self { root, read: RefCell::default(), notes: RefCell::default() }
@@ -357,12 +357,12 @@ impl<'a> Fields<'a> {
         &self,
         (all, all_default): (&str, u64),
         (used, used_default): (&str, u64),
-    ) -> Result<Experts, Error> {
+    ) -> Result<ExpertCounts, Error> {
         let (count, per_token) = (self.size(all, all_default)?, self.size(used, used_default)?);
         if (count - per_token).value().is_none() {
             return Err(self.impossible(used, "at most the number of experts"));
         }
-        Ok(Experts { count, per_token })
+        Ok(ExpertCounts { count, per_token })
     }
 
     /// Judges every field that was not read: refused, harmless or ignored. Returns the ignored

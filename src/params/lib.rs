@@ -19,12 +19,12 @@ mod tensors;
 use repro_receipt::source::codes;
 
 use counts::Sums;
-pub use counts::{Breakdown, Convention, Count, ParameterCount, ParameterCounts, Part, Shape};
-pub use model::{Model, load};
+pub use counts::{Breakdown, Convention, Count, ModelShape, ParameterCount, ParameterCounts, Part};
+pub use model::{ModelCounts, load};
 pub use recompute::{recompute, tensors};
 use size::Size;
 use tensors::Layers;
-pub use tensors::{Tensor, Tensors};
+pub use tensors::{Tensor, TensorList};
 
 codes! {
     UNKNOWN_FAMILY = "params::unknown-family", "the architecture of a config is unknown", "set `model_type` to a known family";

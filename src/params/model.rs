@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::{Convention, ParameterCounts, recompute};
-use repro_receipt::checkpoint::{FOREIGN_FORMAT, Header, Seen, Shards, read_document};
+use repro_receipt::checkpoint::{FOREIGN_FORMAT, Header, HeaderSummary, Shards, read_document};
 use repro_receipt::source::{Document, Error, Location};
 
 /// One entry of `models` in `repro.params/1`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Model {
+pub struct ModelCounts {
     /// The file, by the name the caller gave it.
     pub file: String,
     /// Everything stored, under the default convention.
@@ -24,7 +24,7 @@ pub struct Model {
     pub notes: Vec<String>,
 }
 
-impl Model {
+impl ModelCounts {
     fn of(file: &str, mut counts: ParameterCounts) -> Self {
         Self {
             file: file.to_owned(),
@@ -36,7 +36,7 @@ impl Model {
     }
 }
 
-impl Serialize for Model {
+impl Serialize for ModelCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let counts = self.counts.as_ref();
         let mut map = serializer.serialize_map(None)?;
@@ -78,12 +78,12 @@ impl Serialize for Conventions<'_> {
 }
 
 /// Counts the model in the file at `path`, called `name` in every message.
-pub fn load(path: &Path, name: &str) -> Result<Model, Error> {
+pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
     let ending = name.rsplit('.').next().unwrap_or_default();
     match ending {
         "safetensors" => {
             let header = Header::load(path, name)?;
-            let mut seen = Seen::default();
+            let mut seen = HeaderSummary::default();
             header.tensors.iter().for_each(|tensor| seen.add(tensor));
             let mut notes = Vec::new();
             if let Some(count) = shard_count(name) {
@@ -98,7 +98,7 @@ pub fn load(path: &Path, name: &str) -> Result<Model, Error> {
         _ => {
             let document = read_document(path, name)?;
             if document.root().get("weight_map").is_none() {
-                return recompute(&document).map(|counts| Model::of(name, counts));
+                return recompute(&document).map(|counts| ModelCounts::of(name, counts));
             }
             index(path, name, &document)
         }
@@ -106,7 +106,7 @@ pub fn load(path: &Path, name: &str) -> Result<Model, Error> {
 }
 
 /// Counts the shards that lie beside an index.
-fn index(path: &Path, name: &str, document: &Document) -> Result<Model, Error> {
+fn index(path: &Path, name: &str, document: &Document) -> Result<ModelCounts, Error> {
     let beside = path.parent().unwrap_or(Path::new(""));
     let folder = name.rfind('/').map_or("", |at| &name[..=at]);
     let shards = Shards::load(document, beside, folder)?;
@@ -119,7 +119,7 @@ fn index(path: &Path, name: &str, document: &Document) -> Result<Model, Error> {
 }
 
 /// The report on what headers show, joined with the config beside them if there is one.
-fn stored(path: &Path, name: &str, seen: &Seen, mut notes: Vec<String>) -> Model {
+fn stored(path: &Path, name: &str, seen: &HeaderSummary, mut notes: Vec<String>) -> ModelCounts {
     notes.extend(seen.notes());
     let mut total = seen.parameters();
     let config = path.with_file_name("config.json");
@@ -144,13 +144,13 @@ fn stored(path: &Path, name: &str, seen: &Seen, mut notes: Vec<String>) -> Model
     });
     match counts {
         Ok(counts) => {
-            let mut model = Model::of(name, counts);
+            let mut model = ModelCounts::of(name, counts);
             model.notes.extend(notes);
             model
         }
         Err(why) => {
             notes.push(format!("the active count is unknown: {why}"));
-            Model { file: name.to_owned(), total, active: None, counts: None, notes }
+            ModelCounts { file: name.to_owned(), total, active: None, counts: None, notes }
         }
     }
 }

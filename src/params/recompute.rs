@@ -4,8 +4,8 @@ use repro_receipt::source::{Document, Error, Node};
 
 use super::families::find;
 use super::family::Blueprint;
-use super::fields::{Fields, table};
-use super::{Breakdown, DISAGREE, OVERFLOW, ParameterCounts, Part, Shape, Tensors};
+use super::fields::{ConfigFields, table};
+use super::{Breakdown, DISAGREE, ModelShape, OVERFLOW, ParameterCounts, Part, TensorList};
 
 /// The parameter counts of a parsed config, JSON or TOML.
 pub fn recompute(document: &Document) -> Result<ParameterCounts, Error> {
@@ -13,14 +13,14 @@ pub fn recompute(document: &Document) -> Result<ParameterCounts, Error> {
 }
 
 /// The named list of tensors of a parsed config.
-pub fn tensors(document: &Document) -> Result<Tensors, Error> {
+pub fn tensors(document: &Document) -> Result<TensorList, Error> {
     blueprint(document).map(|(_, tensors)| tensors)
 }
 
-fn blueprint(document: &Document) -> Result<(ParameterCounts, Tensors), Error> {
+fn blueprint(document: &Document) -> Result<(ParameterCounts, TensorList), Error> {
     let root = table(document.root())?;
     let family = find(root)?;
-    let fields = Fields::new(nested(root));
+    let fields = ConfigFields::new(nested(root));
     fields.off("is_encoder_decoder")?;
     let blueprint = (family.read)(&fields)?;
     if root.get("quantization_config").is_some() {
@@ -71,13 +71,13 @@ fn overflow(root: Node<'_>) -> Error {
 }
 
 /// The numbers of the shape and the active width of the feed-forward block.
-fn shape(blueprint: &Blueprint) -> Option<(Shape, u64)> {
+fn shape(blueprint: &Blueprint) -> Option<(ModelShape, u64)> {
     let moe_layers = blueprint.layers.sparse().value()?;
-    let mut shape = Shape {
+    let mut shape = ModelShape {
         hidden: blueprint.hidden.value()?,
         layers: blueprint.layers.all().value()?,
         vocabulary: blueprint.vocabulary.value()?,
-        ..Shape::default()
+        ..ModelShape::default()
     };
     if moe_layers < shape.layers {
         shape.dense_width = blueprint.dense_width.value()?;
@@ -108,7 +108,7 @@ mod tests {
         let source = Source::new("config.json", b"{}".to_vec()).unwrap();
         let document = Document::parse_json(source).unwrap();
         let layers = Layers::new(2, |_| false);
-        let mut tensors = Tensors::new(&layers);
+        let mut tensors = TensorList::new(&layers);
         tensors.linear(Part::DenseFfn, "l.{layer}.up", 3.into(), 5.into(), true);
         let mut blueprint = Blueprint {
             vocabulary: 1.into(),

@@ -62,14 +62,14 @@ struct Row {
 
 /// The tensors of one model.
 #[derive(Debug, Clone)]
-pub struct Tensors {
+pub struct TensorList {
     layers: Layers,
     /// E and K of the routed experts.
     experts: (Size, Size),
     rows: Vec<Row>,
 }
 
-impl Tensors {
+impl TensorList {
     /// An empty list for a model with these layers and no experts.
     pub fn new(layers: &Layers) -> Self {
         Self { layers: layers.clone(), experts: (1.into(), 1.into()), rows: Vec::new() }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn rows_unfold_into_the_names_of_a_checkpoint() {
         let layers = Layers::new(3, |layer| layer > 0);
-        let mut tensors = Tensors::new(&layers).with_experts(4.into(), 1.into());
+        let mut tensors = TensorList::new(&layers).with_experts(4.into(), 1.into());
         tensors.linear(Part::DenseFfn, "l.{layer}.up", 2.into(), 3.into(), true);
         tensors.copied_linear(
             Part::RoutedExperts,

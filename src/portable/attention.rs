@@ -19,14 +19,14 @@ const LINE: usize = 16;
 
 /// The shape of attention, and its angles.
 #[derive(Debug, Clone)]
-pub struct Attention<T> {
+pub struct AttentionShape<T> {
     heads: usize,
     key_value_heads: usize,
     head_dim: usize,
     rope: Rope<T>,
 }
 
-impl<T: Real> Attention<T> {
+impl<T: Real> AttentionShape<T> {
     /// Attention over at most `positions` tokens.
     ///
     /// # Panics
@@ -75,7 +75,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// The gradient of queries, keys and values (before they were rotated), from that of the output and
-    /// the rows that [`Attention::forward`] left.
+    /// the rows that [`AttentionShape::forward`] left.
     ///
     /// # Panics
     /// Where the shapes do not fit.
@@ -258,7 +258,7 @@ mod tests {
     }
 
     /// The definition, in float64, with no tiles.
-    fn plain(attention: &Attention<f64>, length: usize, rows: &[f64]) -> Vec<f64> {
+    fn plain(attention: &AttentionShape<f64>, length: usize, rows: &[f64]) -> Vec<f64> {
         let (width, dim, heads) = (attention.width(), attention.head_dim, attention.heads);
         let mut output = vec![0.0; rows.len() / width * heads * dim];
         for (rows, output) in
@@ -288,11 +288,11 @@ mod tests {
         output
     }
 
-    fn shapes() -> Vec<(Attention<f64>, usize, usize)> {
+    fn shapes() -> Vec<(AttentionShape<f64>, usize, usize)> {
         [(2, 2, 4, 5, 3), (4, 2, 6, 70, 1), (3, 1, 2, 33, 2), (1, 1, 300, 7, 1), (2, 1, 4, 290, 1)]
             .into_iter()
             .map(|(heads, shared, dim, length, batch)| {
-                (Attention::new(heads, shared, dim, length + 3, 100.0), length, batch)
+                (AttentionShape::new(heads, shared, dim, length + 3, 100.0), length, batch)
             })
             .collect()
     }
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn all_instructions_and_threads_give_the_same_bits() {
-        let attention = Attention::<f32>::new(4, 2, 16, 70, 10_000.0);
+        let attention = AttentionShape::<f32>::new(4, 2, 16, 70, 10_000.0);
         let of =
             |count, seed| numbers(count, seed).into_iter().map(|x| x as f32).collect::<Vec<_>>();
         let (rows, gradient) = (of(3 * 70 * attention.width(), 1), of(3 * 70 * 64, 2));

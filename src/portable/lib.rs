@@ -22,7 +22,7 @@ pub mod rope;
 pub mod router;
 pub mod swiglu;
 
-pub use attention::Attention;
+pub use attention::AttentionShape;
 pub use buffer::{Buffer, buffer};
 pub use isa::Isa;
 pub use product::{Matrix, Packed, product};

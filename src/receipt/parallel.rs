@@ -126,7 +126,7 @@ struct Held {
 }
 
 /// A part of an [`Allowance`], given back when it is dropped.
-pub struct Part<'a> {
+pub struct Allotment<'a> {
     allowance: &'a Allowance,
     amount: usize,
 }
@@ -140,10 +140,10 @@ impl Allowance {
 
     /// Takes `amount`, or all there is where it is more: such a part is held alone. Who holds a part takes
     /// no second one.
-    pub fn take(&self, amount: usize) -> Part<'_> {
+    pub fn take(&self, amount: usize) -> Allotment<'_> {
         let amount = amount.min(self.whole);
         if amount == 0 {
-            return Part { allowance: self, amount };
+            return Allotment { allowance: self, amount };
         }
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.left < amount {
@@ -153,11 +153,11 @@ impl Allowance {
             held.waiting -= 1;
         }
         held.left -= amount;
-        Part { allowance: self, amount }
+        Allotment { allowance: self, amount }
     }
 }
 
-impl Drop for Part<'_> {
+impl Drop for Allotment<'_> {
     fn drop(&mut self) {
         // Nothing was taken, so nobody waits for it.
         if self.amount == 0 {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::outcome::{
-    BundleReport, ClaimReport, EvidenceRef, Finding, Impact, LockDifference, Method, Origin,
-    PostReport, Referee, Report, Severity, Summary, Verdict,
+    BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Finding, Impact, LockDifference,
+    Method, PostReport, Referee, Report, Severity, Verdict, VerdictCounts,
 };
 use repro_receipt::source::{Error, Location};
 
@@ -20,7 +20,7 @@ struct ReportJson<'a> {
     /// What replay does not show, where it was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay_scope: Option<&'static str>,
-    summary: Summary,
+    summary: VerdictCounts,
     exit_code: u8,
 }
 
@@ -35,7 +35,7 @@ struct PostJson<'a> {
     coverage: Option<()>,
     bundles: &'a [BundleReport],
     referee: Option<&'a Referee>,
-    summary: Summary,
+    summary: VerdictCounts,
 }
 
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ struct ClaimJson<'a> {
     id: &'a str,
     kind: &'a str,
     verdict: Verdict,
-    origin: Option<Origin>,
+    origin: Option<EvidenceOrigin>,
     method: Option<Method>,
     claimed: &'a str,
     recomputed: &'a str,
@@ -110,7 +110,7 @@ fn post(post: &PostReport) -> PostJson<'_> {
         coverage: None,
         bundles: &post.bundles,
         referee: post.referee.as_ref(),
-        summary: Summary::of(&post.claims),
+        summary: VerdictCounts::of(&post.claims),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A page of text of a given width: lines of cells that stand at tab stops, and wrapped paragraphs.
+//! A page of text of a given width: lines of pieces that stand at tab stops, and wrapped paragraphs.
 //! Widths are those of a terminal; no line ends in spaces.
 
 use anstyle::Style;
@@ -19,13 +19,13 @@ pub(super) fn readable(width: usize) -> usize {
 
 /// A piece of a line.
 #[derive(Debug, Clone)]
-pub(super) struct Cell {
+pub(super) struct Piece {
     text: String,
     style: Style,
     stop: usize,
 }
 
-impl Cell {
+impl Piece {
     /// A piece that would like to stand at column `stop`.
     pub(super) fn at(stop: usize, style: Style, text: impl Into<String>) -> Self {
         Self { text: text.into().trim().to_owned(), style, stop }
@@ -77,19 +77,19 @@ impl Page {
 
     /// A row: each cell at its stop, or two columns on where that is taken, or on the next line at
     /// column `indent` where the line is full.
-    pub(super) fn row(&mut self, indent: usize, cells: &[Cell]) {
+    pub(super) fn row(&mut self, indent: usize, pieces: &[Piece]) {
         let mut line = Line::new(self.colour);
-        for cell in cells.iter().filter(|cell| !cell.text.is_empty()) {
-            let next = if line.is_empty() { cell.stop.min(indent) } else { line.used + 2 };
-            let wide = columns(&cell.text);
-            match [cell.stop.max(next), next].into_iter().find(|at| at + wide <= self.width) {
-                Some(at) => line.push(at, cell.style, &cell.text),
+        for piece in pieces.iter().filter(|piece| !piece.text.is_empty()) {
+            let next = if line.is_empty() { piece.stop.min(indent) } else { line.used + 2 };
+            let wide = columns(&piece.text);
+            match [piece.stop.max(next), next].into_iter().find(|at| at + wide <= self.width) {
+                Some(at) => line.push(at, piece.style, &piece.text),
                 None => {
                     self.flush(&mut line);
                     let width = self.width.saturating_sub(indent);
-                    for part in wrap(&cell.text, width, width) {
+                    for part in wrap(&piece.text, width, width) {
                         self.flush(&mut line);
-                        line.push(indent, cell.style, &part);
+                        line.push(indent, piece.style, &part);
                     }
                 }
             }
@@ -98,10 +98,10 @@ impl Page {
     }
 
     /// `left` at the start and `right` at the end of one line, or of two.
-    pub(super) fn ends(&mut self, left: Cell, right: Cell) {
+    pub(super) fn ends(&mut self, left: Piece, right: Piece) {
         let stop = self.width.saturating_sub(columns(&right.text));
         if left.stop + columns(&left.text) + 2 <= stop {
-            self.row(0, &[left, Cell { stop, ..right }]);
+            self.row(0, &[left, Piece { stop, ..right }]);
         } else {
             self.paragraph(left.stop, left.stop + 2, left.style, &left.text);
             self.paragraph(left.stop + 2, left.stop + 2, right.style, &right.text);
@@ -190,8 +190,8 @@ pub fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn plain(stop: usize, text: &str) -> Cell {
-        Cell::at(stop, Style::new(), text)
+    fn plain(stop: usize, text: &str) -> Piece {
+        Piece::at(stop, Style::new(), text)
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Format {
 
 /// What the caller knows about the reader; only the text format looks at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct ReportOptions {
     /// Columns of the terminal; kept within what reads well, 40 to 140.
     pub width: usize,
     /// Whether to add terminal colours; they never carry meaning alone.
@@ -78,14 +78,14 @@ pub struct Options {
     pub quiet: bool,
 }
 
-impl Default for Options {
+impl Default for ReportOptions {
     fn default() -> Self {
         Self { width: 100, colour: false, verbose: false, quiet: false }
     }
 }
 
 /// The whole report in `format`, ending in a line feed.
-pub fn render(report: &Report, format: Format, options: &Options) -> String {
+pub fn render(report: &Report, format: Format, options: &ReportOptions) -> String {
     match format {
         Format::Text => text::render(report, options),
         Format::Json => json::render(report),
@@ -96,6 +96,6 @@ pub fn render(report: &Report, format: Format, options: &Options) -> String {
 }
 
 /// One refused input as a terminal shows it, for commands that have no report.
-pub fn render_failure(error: &Error, options: &Options) -> String {
+pub fn render_failure(error: &Error, options: &ReportOptions) -> String {
     drawing::Drawing::of_refusal(error).render(layout::readable(options.width), options.colour)
 }

@@ -1,7 +1,7 @@
 //! The report as Markdown for a comment, an issue or a job summary. Text of inputs can open no
 //! markup, link nowhere and call nobody; rows beyond the limit of the place are counted, not cut.
 
-use crate::outcome::{ClaimReport, PostReport, Report, Summary, Verdict};
+use crate::outcome::{ClaimReport, PostReport, Report, Verdict, VerdictCounts};
 use repro_receipt::source::Error;
 
 use super::visible::{clipped, prose, visible};
@@ -65,7 +65,7 @@ fn heading(report: &Report, sheet: &mut Sheet) {
         None => wording::counts(&report.summary()),
     };
     sheet.line(&format!("## repro: {result}\n\n"));
-    let row = |name: String, summary: Summary| {
+    let row = |name: String, summary: VerdictCounts| {
         let mut cells = vec![name];
         let order =
             [Verdict::Verified, Verdict::Refuted, Verdict::Inconclusive, Verdict::Unchecked];
@@ -73,7 +73,7 @@ fn heading(report: &Report, sheet: &mut Sheet) {
         cells
     };
     let posts = report.posts.iter().map(|post| {
-        row(format!("{} {}", code(&post.id), escaped(&post.title)), Summary::of(&post.claims))
+        row(format!("{} {}", code(&post.id), escaped(&post.title)), VerdictCounts::of(&post.claims))
     });
     sheet.rows(&["post", "verified", "refuted", "inconclusive", "unchecked"], posts);
 }

@@ -11,7 +11,7 @@ pub use repro_signature::{PinnedBy, SignatureReport};
 /// Where the evidence comes from, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum EvidenceOrigin {
     /// Typed from a publication.
     Transcribed,
     /// In an intact bundle written by a trainer or an importer.
@@ -20,7 +20,7 @@ pub enum Origin {
     Signed,
 }
 
-impl Origin {
+impl EvidenceOrigin {
     /// The word in reports and lock files.
     pub fn word(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Origin {
     }
 }
 
-impl From<bundle::Origin> for Origin {
+impl From<bundle::Origin> for EvidenceOrigin {
     fn from(origin: bundle::Origin) -> Self {
         match origin {
             bundle::Origin::Transcribed => Self::Transcribed,
@@ -235,7 +235,7 @@ pub struct ClaimReport {
     /// Where the claim stands in the post file.
     pub place: Location,
     /// The weakest origin of the evidence used.
-    pub origin: Option<Origin>,
+    pub origin: Option<EvidenceOrigin>,
     /// What being wrong here would change.
     pub impact: Impact,
     /// The outcome.
@@ -263,7 +263,7 @@ pub struct BundleReport {
     /// Its digest, `sha256:…`.
     pub digest: String,
     /// Its origin.
-    pub origin: Origin,
+    pub origin: EvidenceOrigin,
     /// Its signature, where it has one.
     pub signature: Option<SignatureReport>,
 }
@@ -289,7 +289,7 @@ pub struct PostReport {
 
 /// How many claims came to which verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Summary {
+pub struct VerdictCounts {
     /// Follow from the evidence.
     pub verified: usize,
     /// Contradicted.
@@ -300,7 +300,7 @@ pub struct Summary {
     pub unchecked: usize,
 }
 
-impl Summary {
+impl VerdictCounts {
     /// Counts `claims`.
     pub fn of<'a>(claims: impl IntoIterator<Item = &'a ClaimReport>) -> Self {
         let mut summary = Self::default();
@@ -361,8 +361,8 @@ pub struct Report {
 
 impl Report {
     /// Counts over all posts.
-    pub fn summary(&self) -> Summary {
-        Summary::of(self.posts.iter().flat_map(|post| &post.claims))
+    pub fn summary(&self) -> VerdictCounts {
+        VerdictCounts::of(self.posts.iter().flat_map(|post| &post.claims))
     }
 
     /// The exit status that this report stands for; the format never changes it.

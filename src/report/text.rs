@@ -6,14 +6,14 @@ use anstyle::{AnsiColor, Effects, Style};
 
 use crate::outcome::{
     BundleReport, ClaimReport, Finding, Impact, LockDifference, PostReport, Referee, Report,
-    Severity, SignatureReport, Summary, Verdict,
+    Severity, SignatureReport, Verdict, VerdictCounts,
 };
 
 use super::drawing::Drawing;
-use super::layout::{Cell, GLUE, Page, columns, readable};
+use super::layout::{GLUE, Page, Piece, columns, readable};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
-use super::{Options, REPLAY_SCOPE, SCOPE, wording};
+use super::{REPLAY_SCOPE, ReportOptions, SCOPE, wording};
 
 /// Where the parts of an entry begin after its mark.
 const INDENT: usize = 4;
@@ -23,7 +23,7 @@ const BOLD: Style = Style::new().effects(Effects::BOLD);
 const FAINT: Style = Style::new().effects(Effects::DIMMED);
 
 /// The report as text.
-pub(super) fn render(report: &Report, options: &Options) -> String {
+pub(super) fn render(report: &Report, options: &ReportOptions) -> String {
     let mut text = Text {
         page: Page::new(options.width, options.colour),
         stops: Stops::of(report, readable(options.width)),
@@ -96,7 +96,7 @@ impl Stops {
 struct Text<'a> {
     page: Page,
     stops: Stops,
-    options: &'a Options,
+    options: &'a ReportOptions,
 }
 
 impl Text<'_> {
@@ -129,8 +129,8 @@ impl Text<'_> {
             self.page.row(
                 INDENT,
                 &[
-                    Cell::at(2, PLAIN, name(difference)),
-                    Cell::at(stop, PLAIN, wording::change(difference)),
+                    Piece::at(2, PLAIN, name(difference)),
+                    Piece::at(stop, PLAIN, wording::change(difference)),
                 ],
             );
         }
@@ -139,8 +139,10 @@ impl Text<'_> {
     fn post(&mut self, post: &PostReport) {
         self.page.blank();
         let name = format!("{}  {}", visible(&post.id), prose(&post.title));
-        self.page
-            .ends(Cell::at(0, BOLD, name), Cell::at(0, PLAIN, counts(Summary::of(&post.claims))));
+        self.page.ends(
+            Piece::at(0, BOLD, name),
+            Piece::at(0, PLAIN, counts(VerdictCounts::of(&post.claims))),
+        );
         let remarks = Remarks::of(post);
         let refuted = wording::ranked(post, Verdict::Refuted);
         let decisive = refuted.partition_point(|claim| claim.impact == Impact::Decision);
@@ -237,16 +239,16 @@ impl Text<'_> {
         let limit = derived.saturating_sub(claimed + 2).max(24);
         let name = format!("{sign} {}", visible(&claim.id));
         let first = [
-            Cell::at(2, style, name),
-            Cell::at(kind, PLAIN, claim.kind),
-            Cell::at(claimed, PLAIN, wording::claimed(claim, limit)),
-            Cell::at(derived, BOLD, beside),
+            Piece::at(2, style, name),
+            Piece::at(kind, PLAIN, claim.kind),
+            Piece::at(claimed, PLAIN, wording::claimed(claim, limit)),
+            Piece::at(derived, BOLD, beside),
         ];
         let second = [
-            Cell::at(INDENT, FAINT, wording::line_of(&claim.place)),
-            Cell::at(kind, FAINT, wording::impact(claim.impact)),
-            Cell::at(claimed, FAINT, wording::assurance(claim)),
-            Cell::at(derived, FAINT, code),
+            Piece::at(INDENT, FAINT, wording::line_of(&claim.place)),
+            Piece::at(kind, FAINT, wording::impact(claim.impact)),
+            Piece::at(claimed, FAINT, wording::assurance(claim)),
+            Piece::at(derived, FAINT, code),
         ];
         self.page.row(INDENT, &first);
         self.page.row(INDENT, &second);
@@ -259,19 +261,19 @@ impl Text<'_> {
         for claim in cluster {
             let (sign, style) = mark(claim.outcome.verdict);
             let line = [
-                Cell::at(2, style, format!("{sign} {}", visible(&claim.id))),
-                Cell::at(kind, PLAIN, claim.kind),
-                Cell::at(claimed, PLAIN, wording::claimed(claim, limit)),
-                Cell::at(derived, FAINT, wording::line_of(&claim.place)),
+                Piece::at(2, style, format!("{sign} {}", visible(&claim.id))),
+                Piece::at(kind, PLAIN, claim.kind),
+                Piece::at(claimed, PLAIN, wording::claimed(claim, limit)),
+                Piece::at(derived, FAINT, wording::line_of(&claim.place)),
             ];
             self.page.row(INDENT, &line);
         }
         if let [claim, ..] = cluster {
             let shared = [
-                Cell::at(INDENT, FAINT, format!("all {}", cluster.len())),
-                Cell::at(kind, FAINT, wording::impact(claim.impact)),
-                Cell::at(claimed, FAINT, wording::assurance(claim)),
-                Cell::at(derived, FAINT, code),
+                Piece::at(INDENT, FAINT, format!("all {}", cluster.len())),
+                Piece::at(kind, FAINT, wording::impact(claim.impact)),
+                Piece::at(claimed, FAINT, wording::assurance(claim)),
+                Piece::at(derived, FAINT, code),
             ];
             self.page.row(INDENT, &shared);
         }
@@ -344,9 +346,9 @@ impl Text<'_> {
             self.page.row(
                 stop,
                 &[
-                    Cell::at(0, style, heading),
-                    Cell::at(stop, PLAIN, words),
-                    Cell::at(self.page.width() - columns(hint), FAINT, hint),
+                    Piece::at(0, style, heading),
+                    Piece::at(stop, PLAIN, words),
+                    Piece::at(self.page.width() - columns(hint), FAINT, hint),
                 ],
             );
         } else {
@@ -379,7 +381,7 @@ impl Text<'_> {
             let owner = finding.claim.as_deref().map(|claim| format!("{}: ", visible(claim)));
             let words = owner.unwrap_or_default() + &remark(finding);
             self.page.paragraph(2, INDENT, PLAIN, &format!("! {words}"));
-            self.page.row(INDENT, &[Cell::at(INDENT, FAINT, wording::line_of(&finding.place))]);
+            self.page.row(INDENT, &[Piece::at(INDENT, FAINT, wording::line_of(&finding.place))]);
         }
     }
 
@@ -413,9 +415,9 @@ impl Text<'_> {
             self.page.row(
                 INDENT,
                 &[
-                    Cell::at(2, PLAIN, visible(&bundle.name)),
-                    Cell::at(self.stops.kind, FAINT, digest),
-                    Cell::at(self.stops.claimed, FAINT, bundle.origin.word()),
+                    Piece::at(2, PLAIN, visible(&bundle.name)),
+                    Piece::at(self.stops.kind, FAINT, digest),
+                    Piece::at(self.stops.claimed, FAINT, bundle.origin.word()),
                 ],
             );
         }
@@ -428,8 +430,8 @@ impl Text<'_> {
         } else if report.posts.len() > 1 {
             self.page.blank();
             let posts = wording::many(report.posts.len(), "post");
-            let counted = Cell::at(0, BOLD, counts(report.summary()));
-            self.page.ends(Cell::at(0, BOLD, posts), counted);
+            let counted = Piece::at(0, BOLD, counts(report.summary()));
+            self.page.ends(Piece::at(0, BOLD, posts), counted);
         }
     }
 
@@ -440,13 +442,13 @@ impl Text<'_> {
         self.page.blank();
         self.page.paragraph(0, 2, mark(Verdict::Inconclusive).1, "below the required minimum");
         for claim in claims {
-            self.page.row(INDENT, &[Cell::at(2, PLAIN, visible(claim))]);
+            self.page.row(INDENT, &[Piece::at(2, PLAIN, visible(claim))]);
         }
     }
 }
 
 /// The counts, broken between verdicts only.
-fn counts(summary: Summary) -> String {
+fn counts(summary: VerdictCounts) -> String {
     let glued = wording::counts(&summary).replace(' ', &GLUE.to_string());
     glued.replace(&format!("{GLUE}·{GLUE}"), &format!("{GLUE}· "))
 }

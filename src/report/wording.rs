@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::outcome::{
-    ClaimReport, Finding, Impact, LockDifference, Method, Origin, PinnedBy, PostReport, Summary,
-    Verdict,
+    ClaimReport, EvidenceOrigin, Finding, Impact, LockDifference, Method, PinnedBy, PostReport,
+    Verdict, VerdictCounts,
 };
 
 use super::visible::{clipped, prose, visible};
 
 /// "5 claims: 3 verified · 2 refuted".
-pub(super) fn counts(summary: &Summary) -> String {
+pub(super) fn counts(summary: &VerdictCounts) -> String {
     let order = [Verdict::Verified, Verdict::Refuted, Verdict::Inconclusive, Verdict::Unchecked];
     let parts: Vec<String> = order
         .into_iter()
@@ -40,9 +40,9 @@ pub(super) fn assurance(claim: &ClaimReport) -> String {
 
 /// What `count` claims verified on this assurance have in common.
 pub(super) fn verified_as(count: usize, claim: &ClaimReport) -> String {
-    let origin = claim.origin.map_or("no", Origin::word);
+    let origin = claim.origin.map_or("no", EvidenceOrigin::word);
     match claim.outcome.method {
-        Some(Method::Compared) if claim.origin == Some(Origin::Transcribed) => {
+        Some(Method::Compared) if claim.origin == Some(EvidenceOrigin::Transcribed) => {
             format!("{count} compared across documents")
         }
         Some(Method::Compared) => format!("{count} compared across {origin} evidence"),

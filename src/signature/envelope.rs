@@ -5,7 +5,7 @@ use base64ct::{Base64, Encoding};
 use serde_json::json;
 
 use super::{BAD_ENCODING, NOT_ONE, OTHER_FORMAT};
-use repro_receipt::bundle::record::Field;
+use repro_receipt::bundle::record::RecordValue;
 use repro_receipt::digest::{Digest, NotCanonical, canonical};
 use repro_receipt::source::{Document, Error, Node, Source};
 

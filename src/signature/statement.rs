@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::{OTHER_FILES, OTHER_FORMAT, OTHER_SERIALIZATION};
-use repro_receipt::bundle::record::Field;
+use repro_receipt::bundle::record::RecordValue;
 use repro_receipt::bundle::{SIGNATURE, STATEMENT, shown};
 use repro_receipt::digest::{Digest, Hasher, NotCanonical, canonical};
 use repro_receipt::source::{Document, Error, Node, Source};

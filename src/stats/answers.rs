@@ -3,62 +3,62 @@
 
 use repro_exact::decimal::format_float;
 
-use crate::bootstrap::{INFERENCE_FROM, Interval, Resampled};
-use crate::interquartile::Scores;
+use crate::bootstrap::{BootstrapInterval, INFERENCE_FROM, Resampled};
+use crate::interquartile::ScoresByTask;
 use crate::power::{Design, Goal};
 use crate::proportion::{Proportion, fisher, mcnemar, two_proportions};
 use crate::{self as stats, Refused, Summary, T, mean};
 
 /// What is known of one arm.
 #[derive(Debug)]
-pub enum Arm {
+pub enum ArmValues {
     /// Its values.
     Values(Vec<f64>),
     /// Only their summary.
     Summary(Summary),
 }
 
-impl Arm {
+impl ArmValues {
     /// The values, where they are known.
     pub fn values(&self) -> Option<&[f64]> {
         match self {
-            Arm::Values(values) => Some(values),
-            Arm::Summary(_) => None,
+            ArmValues::Values(values) => Some(values),
+            ArmValues::Summary(_) => None,
         }
     }
 
     /// The summary, where there is one.
     pub fn summary(&self) -> Result<Summary, Refused> {
         match self {
-            Arm::Values(values) => Summary::of(values),
-            Arm::Summary(summary) => Ok(*summary),
+            ArmValues::Values(values) => Summary::of(values),
+            ArmValues::Summary(summary) => Ok(*summary),
         }
     }
 
     /// How many values there are.
     pub fn count(&self) -> usize {
         match self {
-            Arm::Values(values) => values.len(),
-            Arm::Summary(summary) => summary.n,
+            ArmValues::Values(values) => values.len(),
+            ArmValues::Summary(summary) => summary.n,
         }
     }
 
     /// The mean, which one value has too.
     pub fn mean(&self) -> Result<f64, Refused> {
         match self {
-            Arm::Values(values) => mean(values),
-            Arm::Summary(summary) => Ok(summary.mean),
+            ArmValues::Values(values) => mean(values),
+            ArmValues::Summary(summary) => Ok(summary.mean),
         }
     }
 }
 
 /// All that was asked.
 #[derive(Debug)]
-pub struct Asked {
+pub struct StatsRequest {
     /// The first arm.
-    pub a: Option<Arm>,
+    pub a: Option<ArmValues>,
     /// The second arm.
-    pub b: Option<Arm>,
+    pub b: Option<ArmValues>,
     /// One or two proportions.
     pub proportions: Vec<Proportion>,
     /// Discordant pairs: only the first succeeded, only the second.
@@ -115,14 +115,14 @@ pub struct Entry {
 #[derive(Debug, Default)]
 pub struct Answer {
     /// The fields in order.
-    pub fields: Vec<(&'static str, Field)>,
+    pub fields: Vec<(&'static str, AnswerField)>,
     /// Why it decides nothing.
     pub doubt: Option<String>,
 }
 
 /// One field of an answer.
 #[derive(Debug, Clone)]
-pub enum Field {
+pub enum AnswerField {
     /// A number that is rounded when it is printed.
     Number(f64),
     /// A whole number.
@@ -140,7 +140,7 @@ pub enum Field {
 }
 
 impl Answer {
-    fn of(fields: Vec<(&'static str, Field)>) -> Self {
+    fn of(fields: Vec<(&'static str, AnswerField)>) -> Self {
         Self { fields, doubt: None }
     }
 
@@ -150,13 +150,13 @@ impl Answer {
     }
 
     /// The field of this name.
-    pub fn field(&self, name: &str) -> Option<&Field> {
+    pub fn field(&self, name: &str) -> Option<&AnswerField> {
         self.fields.iter().find(|(key, _)| *key == name).map(|(_, field)| field)
     }
 }
 
 /// Everything that the numbers allow.
-pub fn answers(asked: &Asked) -> Vec<Entry> {
+pub fn answers(asked: &StatsRequest) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut add = |key, label, answer| entries.push(Entry { key, label, answer });
     match (&asked.a, &asked.b) {
@@ -169,8 +169,8 @@ pub fn answers(asked: &Asked) -> Vec<Entry> {
         paired_counts(b, c, &mut add);
     }
     if !asked.p_values.is_empty() {
-        let adjusted = Field::Numbers(stats::holm(&asked.p_values));
-        let given = Field::Numbers(asked.p_values.clone());
+        let adjusted = AnswerField::Numbers(stats::holm(&asked.p_values));
+        let given = AnswerField::Numbers(asked.p_values.clone());
         add("holm", "Holm", Ok(Answer::of(vec![("p", given), ("adjusted", adjusted)])));
     }
     if !asked.scores.is_empty() {
@@ -183,11 +183,11 @@ pub fn answers(asked: &Asked) -> Vec<Entry> {
 type Add<'a> = dyn FnMut(&'static str, &'static str, Result<Answer, Why>) + 'a;
 
 /// The values of an arm.
-fn known(arm: &Arm) -> Result<&[f64], Why> {
+fn known(arm: &ArmValues) -> Result<&[f64], Why> {
     arm.values().ok_or_else(|| Why("only a summary is known, not the values themselves".to_owned()))
 }
 
-fn one_arm(asked: &Asked, a: &Arm, add: &mut Add<'_>) {
+fn one_arm(asked: &StatsRequest, a: &ArmValues, add: &mut Add<'_>) {
     let target = asked.target.unwrap_or(0.0);
     add("a", "a", described(a));
     let test = one_sample(a, target);
@@ -207,16 +207,16 @@ fn one_arm(asked: &Asked, a: &Arm, add: &mut Add<'_>) {
     add("power", "one-sample t", power(asked, &test, design));
 }
 
-fn two_arms(asked: &Asked, a: &Arm, b: &Arm, add: &mut Add<'_>) {
+fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_>) {
     add("a", "a", described(a));
     add("b", "b", described(b));
     let both = summaries(a, b);
     let fewest = a.count().min(b.count());
     let welch = both.clone().and_then(|(a, b)| Ok(stats::welch(&a, &b)?));
-    let counts = Field::Counts(vec![a.count() as u64, b.count() as u64]);
+    let counts = AnswerField::Counts(vec![a.count() as u64, b.count() as u64]);
     let compared = |test: &Result<T, Why>| {
         let test = test.clone()?;
-        let mut fields = vec![("n", counts.clone()), ("diff", Field::Number(test.estimate))];
+        let mut fields = vec![("n", counts.clone()), ("diff", AnswerField::Number(test.estimate))];
         fields.extend(test_fields(&test, asked.level));
         Ok(Answer::of(fields).doubted(few_values(fewest)))
     };
@@ -243,7 +243,7 @@ fn two_arms(asked: &Asked, a: &Arm, b: &Arm, add: &mut Add<'_>) {
         "correlation",
         correlation.map(|r| {
             let doubt = (fewest < 3).then(|| "two pairs always lie on a line".to_owned());
-            Answer::of(vec![("r", Field::Number(r))]).doubted(doubt)
+            Answer::of(vec![("r", AnswerField::Number(r))]).doubted(doubt)
         }),
     );
     let resampled = pairs.and_then(|pairs| Ok(Resampled::of(&pairs, asked.resamples, asked.seed)?));
@@ -263,7 +263,7 @@ fn two_arms(asked: &Asked, a: &Arm, b: &Arm, add: &mut Add<'_>) {
 }
 
 /// Each of two arms against the target, where there is one.
-fn against_targets(asked: &Asked, a: &Arm, b: &Arm, add: &mut Add<'_>) {
+fn against_targets(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_>) {
     for (key, label, arm) in
         [("one_sample_t", "a against target", a), ("one_sample_t_b", "b against target", b)]
     {
@@ -274,47 +274,47 @@ fn against_targets(asked: &Asked, a: &Arm, b: &Arm, add: &mut Add<'_>) {
     }
 }
 
-fn one_sample(arm: &Arm, target: f64) -> Result<T, Why> {
+fn one_sample(arm: &ArmValues, target: f64) -> Result<T, Why> {
     Ok(stats::one_sample(&arm.summary()?, target)?)
 }
 
-fn summaries(a: &Arm, b: &Arm) -> Result<(Summary, Summary), Why> {
+fn summaries(a: &ArmValues, b: &ArmValues) -> Result<(Summary, Summary), Why> {
     Ok((a.summary()?, b.summary()?))
 }
 
-fn summary_fields(summary: &Summary) -> Vec<(&'static str, Field)> {
+fn summary_fields(summary: &Summary) -> Vec<(&'static str, AnswerField)> {
     vec![
-        ("n", Field::Count(summary.n as u64)),
-        ("mean", Field::Number(summary.mean)),
-        ("sd", Field::Number(summary.sd)),
-        ("se", Field::Number(summary.standard_error())),
+        ("n", AnswerField::Count(summary.n as u64)),
+        ("mean", AnswerField::Number(summary.mean)),
+        ("sd", AnswerField::Number(summary.sd)),
+        ("se", AnswerField::Number(summary.standard_error())),
     ]
 }
 
 /// One list; a single value has a mean and nothing else.
-fn described(arm: &Arm) -> Result<Answer, Why> {
+fn described(arm: &ArmValues) -> Result<Answer, Why> {
     match arm.summary() {
         Ok(summary) => Ok(Answer::of(summary_fields(&summary))),
         Err(refused @ Refused::TooFew { .. }) => Ok(Answer::of(vec![
-            ("n", Field::Count(arm.count() as u64)),
-            ("mean", Field::Number(arm.mean()?)),
-            ("sd", Field::Refused(refused.clone().into())),
-            ("se", Field::Refused(refused.into())),
+            ("n", AnswerField::Count(arm.count() as u64)),
+            ("mean", AnswerField::Number(arm.mean()?)),
+            ("sd", AnswerField::Refused(refused.clone().into())),
+            ("se", AnswerField::Refused(refused.into())),
         ])),
         Err(refused) => Err(refused.into()),
     }
 }
 
-fn test_fields(test: &T, level: f64) -> Vec<(&'static str, Field)> {
+fn test_fields(test: &T, level: f64) -> Vec<(&'static str, AnswerField)> {
     let mut fields = vec![
-        ("t", Field::Number(test.t)),
-        ("df", Field::Number(test.df)),
-        ("p_two_sided", Field::Number(test.p_two_sided())),
-        ("p_less", Field::Number(test.p_less())),
-        ("p_greater", Field::Number(test.p_greater())),
-        ("ci", Field::Numbers(test.interval(level).to_vec())),
+        ("t", AnswerField::Number(test.t)),
+        ("df", AnswerField::Number(test.df)),
+        ("p_two_sided", AnswerField::Number(test.p_two_sided())),
+        ("p_less", AnswerField::Number(test.p_less())),
+        ("p_greater", AnswerField::Number(test.p_greater())),
+        ("ci", AnswerField::Numbers(test.interval(level).to_vec())),
     ];
-    fields.insert(0, ("se", Field::Number(test.standard_error)));
+    fields.insert(0, ("se", AnswerField::Number(test.standard_error)));
     fields
 }
 
@@ -324,7 +324,7 @@ fn few_values(n: usize) -> Option<String> {
 }
 
 fn against_target(
-    arm: &Arm,
+    arm: &ArmValues,
     target: f64,
     test: &Result<T, Why>,
     level: f64,
@@ -332,12 +332,12 @@ fn against_target(
     let test = test.clone()?;
     let mut fields = summary_fields(&arm.summary()?);
     fields.retain(|(key, _)| *key != "se");
-    fields.push(("target", Field::Number(target)));
+    fields.push(("target", AnswerField::Number(target)));
     fields.extend(test_fields(&test, level));
     Ok(Answer::of(fields).doubted(few_values(arm.count())))
 }
 
-fn sign_flip(differences: &[f64], asked: &Asked) -> Result<Answer, Why> {
+fn sign_flip(differences: &[f64], asked: &StatsRequest) -> Result<Answer, Why> {
     let test = stats::sign_flip(differences, asked.resamples, asked.seed)?;
     let alpha = 1.0 - asked.level;
     let unreachable = test.least_two_sided > alpha * (1.0 + 1e-9);
@@ -347,23 +347,23 @@ fn sign_flip(differences: &[f64], asked: &Asked) -> Result<Answer, Why> {
         format!("with n = {n} no two-sided p is below {least}, and that is above 1 - level")
     });
     let mut fields = vec![
-        ("n", Field::Count(differences.len() as u64)),
-        ("p_two_sided", Field::Number(test.p_two_sided)),
-        ("p_less", Field::Number(test.p_less)),
-        ("p_greater", Field::Number(test.p_greater)),
-        ("least_p_two_sided", Field::Number(test.least_two_sided)),
-        ("exact", Field::Truth(test.drawn.is_none())),
+        ("n", AnswerField::Count(differences.len() as u64)),
+        ("p_two_sided", AnswerField::Number(test.p_two_sided)),
+        ("p_less", AnswerField::Number(test.p_less)),
+        ("p_greater", AnswerField::Number(test.p_greater)),
+        ("least_p_two_sided", AnswerField::Number(test.least_two_sided)),
+        ("exact", AnswerField::Truth(test.drawn.is_none())),
     ];
     if let Some(drawn) = test.drawn {
-        fields.push(("flips", Field::Count(drawn as u64)));
-        fields.push(("seed", Field::Count(asked.seed)));
+        fields.push(("flips", AnswerField::Count(drawn as u64)));
+        fields.push(("seed", AnswerField::Count(asked.seed)));
     }
     Ok(Answer::of(fields).doubted(doubt))
 }
 
 /// Percentile and BCa intervals of one distribution.
 fn intervals(
-    asked: &Asked,
+    asked: &StatsRequest,
     resampled: &Result<Resampled, Why>,
     n: usize,
     keys: [&'static str; 2],
@@ -378,21 +378,21 @@ fn intervals(
     let doubt = (n < INFERENCE_FROM).then(|| {
         format!("a bootstrap of fewer than {INFERENCE_FROM} values covers far less than its level")
     });
-    let answer = |interval: &dyn Fn(&Resampled) -> Result<Interval, Refused>| {
+    let answer = |interval: &dyn Fn(&Resampled) -> Result<BootstrapInterval, Refused>| {
         let resampled = resampled.as_ref().map_err(Clone::clone)?;
         let ends = interval(resampled)?;
         let enumerated = resampled.support().is_some();
         let mut fields = vec![
-            ("estimate", Field::Number(resampled.estimate)),
-            ("se", Field::Number(resampled.standard_error())),
-            ("ci", Field::Numbers(vec![ends.low, ends.high])),
-            ("resamples", Field::Count(resampled.resamples())),
-            ("seed", Field::Count(asked.seed)),
-            ("enumerated", Field::Truth(enumerated)),
-            ("quantile_rule", Field::Word(if enumerated { "inverse-cdf" } else { "linear" })),
+            ("estimate", AnswerField::Number(resampled.estimate)),
+            ("se", AnswerField::Number(resampled.standard_error())),
+            ("ci", AnswerField::Numbers(vec![ends.low, ends.high])),
+            ("resamples", AnswerField::Count(resampled.resamples())),
+            ("seed", AnswerField::Count(asked.seed)),
+            ("enumerated", AnswerField::Truth(enumerated)),
+            ("quantile_rule", AnswerField::Word(if enumerated { "inverse-cdf" } else { "linear" })),
         ];
         if let Some(support) = resampled.support() {
-            fields.push(("support", Field::Count(support as u64)));
+            fields.push(("support", AnswerField::Count(support as u64)));
         }
         Ok(Answer::of(fields).doubted(doubt.clone()))
     };
@@ -403,37 +403,41 @@ fn intervals(
 fn equivalence(test: &Result<T, Why>, margin: [f64; 2], n: usize) -> Result<Answer, Why> {
     let tost = stats::equivalence(&test.clone()?, margin[0], margin[1])?;
     let fields = vec![
-        ("low", Field::Number(margin[0])),
-        ("high", Field::Number(margin[1])),
-        ("p", Field::Number(tost.p())),
-        ("t_lower", Field::Number(tost.lower.t)),
-        ("p_lower", Field::Number(tost.lower.p_greater())),
-        ("t_upper", Field::Number(tost.upper.t)),
-        ("p_upper", Field::Number(tost.upper.p_less())),
+        ("low", AnswerField::Number(margin[0])),
+        ("high", AnswerField::Number(margin[1])),
+        ("p", AnswerField::Number(tost.p())),
+        ("t_lower", AnswerField::Number(tost.lower.t)),
+        ("p_lower", AnswerField::Number(tost.lower.p_greater())),
+        ("t_upper", AnswerField::Number(tost.upper.t)),
+        ("p_upper", AnswerField::Number(tost.upper.p_less())),
     ];
     Ok(Answer::of(fields).doubted(few_values(n)))
 }
 
 /// What the design detects, and how many runs the observed gap would need.
-fn power(asked: &Asked, test: &Result<T, Why>, design: Result<Design, Why>) -> Result<Answer, Why> {
+fn power(
+    asked: &StatsRequest,
+    test: &Result<T, Why>,
+    design: Result<Design, Why>,
+) -> Result<Answer, Why> {
     let (test, design) = (test.clone()?, design?);
     let gap = test.t * test.standard_error;
     let smallest = asked.goal.minimum_detectable_gap(test.standard_error, test.df)?;
     let runs = match asked.goal.runs_needed(gap, design) {
-        Ok(runs) => Field::Count(runs as u64),
-        Err(refused) => Field::Refused(refused.into()),
+        Ok(runs) => AnswerField::Count(runs as u64),
+        Err(refused) => AnswerField::Refused(refused.into()),
     };
     Ok(Answer::of(vec![
-        ("observed_gap", Field::Number(gap)),
-        ("minimum_detectable_gap", Field::Number(smallest)),
+        ("observed_gap", AnswerField::Number(gap)),
+        ("minimum_detectable_gap", AnswerField::Number(smallest)),
         ("runs_needed", runs),
-        ("power", Field::Number(asked.power)),
-        ("alpha", Field::Number(1.0 - asked.level)),
-        ("method", Field::Word(POWER_METHOD)),
+        ("power", AnswerField::Number(asked.power)),
+        ("alpha", AnswerField::Number(1.0 - asked.level)),
+        ("method", AnswerField::Word(POWER_METHOD)),
     ]))
 }
 
-fn proportions(asked: &Asked, add: &mut Add<'_>) {
+fn proportions(asked: &StatsRequest, add: &mut Add<'_>) {
     let keys = [("proportion_a", "first"), ("proportion_b", "second")];
     for ((key, label), one) in keys.into_iter().zip(&asked.proportions) {
         add(key, label, proportion(one, asked.level));
@@ -449,11 +453,11 @@ fn proportions(asked: &Asked, add: &mut Add<'_>) {
                     .to_owned()
             });
             Answer::of(vec![
-                ("diff", Field::Number(test.difference)),
-                ("z", Field::Number(test.z)),
-                ("p_two_sided", Field::Number(test.p_two_sided())),
-                ("p_less", Field::Number(test.p_less())),
-                ("p_greater", Field::Number(test.p_greater())),
+                ("diff", AnswerField::Number(test.difference)),
+                ("z", AnswerField::Number(test.z)),
+                ("p_two_sided", AnswerField::Number(test.p_two_sided())),
+                ("p_less", AnswerField::Number(test.p_less())),
+                ("p_greater", AnswerField::Number(test.p_greater())),
             ])
             .doubted(doubt)
         }),
@@ -461,21 +465,21 @@ fn proportions(asked: &Asked, add: &mut Add<'_>) {
     add(
         "fisher",
         "Fisher's exact",
-        Ok(Answer::of(vec![("p_two_sided", Field::Number(fisher(a, b)))])),
+        Ok(Answer::of(vec![("p_two_sided", AnswerField::Number(fisher(a, b)))])),
     );
 }
 
 fn proportion(one: &Proportion, level: f64) -> Result<Answer, Why> {
     let error = match one.standard_error() {
-        Ok(error) => Field::Number(error),
-        Err(refused) => Field::Refused(refused.into()),
+        Ok(error) => AnswerField::Number(error),
+        Err(refused) => AnswerField::Refused(refused.into()),
     };
     Ok(Answer::of(vec![
-        ("k", Field::Count(one.successes())),
-        ("n", Field::Count(one.trials())),
-        ("mean", Field::Number(one.share())),
+        ("k", AnswerField::Count(one.successes())),
+        ("n", AnswerField::Count(one.trials())),
+        ("mean", AnswerField::Number(one.share())),
         ("se", error),
-        ("wilson", Field::Numbers(one.wilson(level)?.to_vec())),
+        ("wilson", AnswerField::Numbers(one.wilson(level)?.to_vec())),
     ]))
 }
 
@@ -484,9 +488,9 @@ fn paired_counts(b: u64, c: u64, add: &mut Add<'_>) {
     let answer = |p: &dyn Fn(&stats::proportion::Paired) -> f64, doubt: Option<String>| {
         let tests = tests.clone()?;
         let fields = vec![
-            ("b", Field::Count(b)),
-            ("c", Field::Count(c)),
-            ("p_two_sided", Field::Number(p(&tests))),
+            ("b", AnswerField::Count(b)),
+            ("c", AnswerField::Count(c)),
+            ("p_two_sided", AnswerField::Number(p(&tests))),
         ];
         Ok(Answer::of(fields).doubted(doubt))
     };
@@ -498,20 +502,20 @@ fn paired_counts(b: u64, c: u64, add: &mut Add<'_>) {
     add("mcnemar_chi_squared", "McNemar chi2", answer(&|tests| tests.chi_squared, few));
 }
 
-fn interquartile(asked: &Asked) -> Result<Answer, Why> {
-    let scores = Scores::new(&asked.scores)?;
+fn interquartile(asked: &StatsRequest) -> Result<Answer, Why> {
+    let scores = ScoresByTask::new(&asked.scores)?;
     let mut fields = vec![
-        ("tasks", Field::Count(asked.scores.len() as u64)),
-        ("scores", Field::Count(asked.scores.iter().map(Vec::len).sum::<usize>() as u64)),
-        ("estimate", Field::Number(scores.interquartile_mean())),
+        ("tasks", AnswerField::Count(asked.scores.len() as u64)),
+        ("scores", AnswerField::Count(asked.scores.iter().map(Vec::len).sum::<usize>() as u64)),
+        ("estimate", AnswerField::Number(scores.interquartile_mean())),
     ];
     match scores.interval(asked.level, asked.resamples, asked.seed) {
         Ok(ends) => fields.extend([
-            ("ci", Field::Numbers(vec![ends.low, ends.high])),
-            ("resamples", Field::Count(asked.resamples as u64)),
-            ("seed", Field::Count(asked.seed)),
+            ("ci", AnswerField::Numbers(vec![ends.low, ends.high])),
+            ("resamples", AnswerField::Count(asked.resamples as u64)),
+            ("seed", AnswerField::Count(asked.seed)),
         ]),
-        Err(refused) => fields.push(("ci", Field::Refused(refused.into()))),
+        Err(refused) => fields.push(("ci", AnswerField::Refused(refused.into()))),
     }
     let fewest = asked.scores.iter().map(Vec::len).min().unwrap_or(0);
     let doubt = (fewest < 3)

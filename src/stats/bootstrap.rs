@@ -46,7 +46,7 @@ enum Distribution {
 
 /// A bootstrap interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
+pub struct BootstrapInterval {
     /// The lower end.
     pub low: f64,
     /// The upper end.
@@ -108,13 +108,13 @@ impl Resampled {
     }
 
     /// The interval between quantiles of the distribution, at a level strictly between 0 and 1.
-    pub fn percentile(&self, level: f64) -> Result<Interval, Refused> {
+    pub fn percentile(&self, level: f64) -> Result<BootstrapInterval, Refused> {
         let tail = tail(level)?;
         Ok(self.between(tail, 1.0 - tail))
     }
 
     /// The bias-corrected and accelerated interval at a level strictly between 0 and 1.
-    pub fn bca(&self, level: f64) -> Result<Interval, Refused> {
+    pub fn bca(&self, level: f64) -> Result<BootstrapInterval, Refused> {
         let tail = tail(level)?;
         let bias = Normal.quantile(self.share_below());
         let corrected = |z: f64| {
@@ -197,11 +197,11 @@ impl Resampled {
     }
 
     /// The quantiles at two probabilities in order.
-    fn between(&self, low: f64, high: f64) -> Interval {
+    fn between(&self, low: f64, high: f64) -> BootstrapInterval {
         match &self.distribution {
             Distribution::Enumerated(support, total) => {
                 let at = |p: f64| inverse(support, *total, p);
-                Interval { low: at(low), high: at(high) }
+                BootstrapInterval { low: at(low), high: at(high) }
             }
             Distribution::Sampled(values) => interpolated(values.clone(), low, high),
         }
@@ -339,14 +339,14 @@ fn inverse(support: &[(f64, u64)], total: u64, p: f64) -> f64 {
 }
 
 /// Two quantiles in order, each interpolated between the values beside its place among all.
-pub(super) fn interpolated(mut values: Vec<f64>, low: f64, high: f64) -> Interval {
+pub(super) fn interpolated(mut values: Vec<f64>, low: f64, high: f64) -> BootstrapInterval {
     let last = values.len().saturating_sub(1) as f64;
     let (low, high) = (low * last, high * last);
     let lower = at_place(&mut values, low);
     // After the first search, larger values stand behind its place: there the second goes on.
     let searched = (low as usize + 1).min(high as usize);
     let rest = values.get_mut(searched..).unwrap_or_default();
-    Interval { low: lower, high: at_place(rest, high - searched as f64) }
+    BootstrapInterval { low: lower, high: at_place(rest, high - searched as f64) }
 }
 
 /// The value at a place among all in order, or between two of them.

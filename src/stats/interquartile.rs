@@ -2,19 +2,19 @@
 //! in rliable (R. Agarwal and others, 2021).
 
 use super::Refused;
-use super::bootstrap::{Interval, check_resamples, interpolated, tail};
+use super::bootstrap::{BootstrapInterval, check_resamples, interpolated, tail};
 use crate::rng::{Draws, Rng};
 
 /// The scores of some tasks, a list of runs for each.
 #[derive(Debug, Clone)]
-pub struct Scores<'a> {
+pub struct ScoresByTask<'a> {
     tasks: &'a [Vec<f64>],
     /// How many scores are cut off at each end.
     cut: usize,
     count: usize,
 }
 
-impl<'a> Scores<'a> {
+impl<'a> ScoresByTask<'a> {
     /// The scores of at least one task, with at least one run each.
     pub fn new(tasks: &'a [Vec<f64>]) -> Result<Self, Refused> {
         if tasks.is_empty() || tasks.iter().any(Vec::is_empty) {
@@ -40,7 +40,12 @@ impl<'a> Scores<'a> {
 
     /// The percentile interval of the interquartile mean when the runs of each task are drawn anew,
     /// each as often as there are runs.
-    pub fn interval(&self, level: f64, resamples: usize, seed: u64) -> Result<Interval, Refused> {
+    pub fn interval(
+        &self,
+        level: f64,
+        resamples: usize,
+        seed: u64,
+    ) -> Result<BootstrapInterval, Refused> {
         let tail = tail(level)?;
         check_resamples(resamples, self.count)?;
         if self.tasks.iter().any(|runs| runs.len() < 2) {
@@ -70,24 +75,24 @@ mod tests {
     #[test]
     fn the_middle_half() {
         let scores = [vec![1.0, 2.0, 3.0, 100.0], vec![4.0, 5.0, -50.0, 6.0], vec![7.0]];
-        let scores = Scores::new(&scores).unwrap();
+        let scores = ScoresByTask::new(&scores).unwrap();
         // Nine scores: two are cut at each end, 2 to 6... of -50, 1, 2, 3, 4, 5, 6, 7, 100.
         assert_eq!(scores.interquartile_mean(), 4.0);
-        assert_eq!(Scores::new(&[vec![3.0]]).unwrap().interquartile_mean(), 3.0);
+        assert_eq!(ScoresByTask::new(&[vec![3.0]]).unwrap().interquartile_mean(), 3.0);
         assert!(matches!(scores.interval(0.95, 1000, 1), Err(Refused::TooFew { needed: 2, .. })));
-        assert!(matches!(Scores::new(&[vec![]]), Err(Refused::TooFew { .. })));
-        assert!(matches!(Scores::new(&[vec![f64::NAN]]), Err(Refused::NotFinite)));
+        assert!(matches!(ScoresByTask::new(&[vec![]]), Err(Refused::TooFew { .. })));
+        assert!(matches!(ScoresByTask::new(&[vec![f64::NAN]]), Err(Refused::NotFinite)));
     }
 
     #[test]
     fn runs_are_drawn_within_their_task() {
         // No task varies, so that drawing within tasks always gives the same scores.
         let flat = [vec![1.0; 3], vec![5.0; 3], vec![9.0; 3]];
-        let flat = Scores::new(&flat).unwrap();
+        let flat = ScoresByTask::new(&flat).unwrap();
         let interval = flat.interval(0.9, 200, 1).unwrap();
         assert_eq!((interval.low, interval.high), (5.0, 5.0));
         let varied = [vec![1.0, 1.53, 2.0], vec![5.01, 5.5, 4.47], vec![9.0, 8.0, 8.5]];
-        let varied = Scores::new(&varied).unwrap();
+        let varied = ScoresByTask::new(&varied).unwrap();
         let interval = varied.interval(0.95, 2000, 1).unwrap();
         let mean = varied.interquartile_mean();
         assert!(interval.low < mean && mean < interval.high);

@@ -28,7 +28,7 @@ mod t_test;
 
 pub use equivalence::{Equivalence, equivalence};
 pub use holm::holm;
-pub use line::{Line, line, slope};
+pub use line::{FittedLine, line, slope};
 pub use noncentral_t::noncentral_t_upper;
 pub use refused::Refused;
 pub use sign_flip::{EXACT_TO, SignFlip, sign_flip};

@@ -4,7 +4,7 @@ use super::{Refused, Summary, T, mean};
 
 /// A line with the test of its slope against zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct FittedLine {
     /// The slope, its standard error and t, with n - 2 degrees of freedom.
     pub slope: T,
     /// The height at zero.
@@ -33,7 +33,7 @@ pub fn slope(x: &[f64], y: &[f64]) -> Result<f64, Refused> {
 }
 
 /// The least-squares line through at least three points that do not lie on one.
-pub fn line(x: &[f64], y: &[f64]) -> Result<Line, Refused> {
+pub fn line(x: &[f64], y: &[f64]) -> Result<FittedLine, Refused> {
     let slope = slope(x, y)?;
     let n = x.len();
     if n < 3 {
@@ -51,7 +51,7 @@ pub fn line(x: &[f64], y: &[f64]) -> Result<Line, Refused> {
     }
     let error = spread / (across.sd * ((n - 1) as f64).sqrt());
     let test = T::new(slope, 0.0, error, df)?;
-    Ok(Line { slope: test, intercept: up - slope * across.mean })
+    Ok(FittedLine { slope: test, intercept: up - slope * across.mean })
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub struct Campaign<'a> {
 
 /// What became of one run.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The run.
     pub run: PlannedRun,
     /// Its bundle, or why there is none.
@@ -56,7 +56,7 @@ pub struct Outcome {
 impl Campaign<'_> {
     /// Trains what was asked for. Where the rates of the final runs cannot be chosen, the outcomes of the
     /// runs before them come with the reason.
-    pub fn train(&self) -> Result<(Vec<Outcome>, Option<Error>), Error> {
+    pub fn train(&self) -> Result<(Vec<RunOutcome>, Option<Error>), Error> {
         self.check_names()?;
         let Some(first) = self.study.runs().first() else { return Ok((Vec::new(), None)) };
         let config = first.document()?;
@@ -112,7 +112,7 @@ impl Campaign<'_> {
         suite(run.document()?.root(), corpus, self.base)
     }
 
-    fn side_by_side(&self, runs: Vec<PlannedRun>, context: &Context<'_>) -> Vec<Outcome> {
+    fn side_by_side(&self, runs: Vec<PlannedRun>, context: &Context<'_>) -> Vec<RunOutcome> {
         let results = parallel::map(&runs, self.jobs, |run| {
             let result = self.on_own_threads(|| run::run(run, self.out, context));
             if let Err(error) = &result {
@@ -120,7 +120,7 @@ impl Campaign<'_> {
             }
             result
         });
-        std::iter::zip(runs, results).map(|(run, result)| Outcome { run, result }).collect()
+        std::iter::zip(runs, results).map(|(run, result)| RunOutcome { run, result }).collect()
     }
 
     fn on_own_threads(

@@ -8,8 +8,8 @@
 
 use std::collections::HashMap;
 
-use super::data::{Document, TOO_LITTLE_TEXT};
-use super::tasks::{Form, Item, Task};
+use super::data::{HeldOutDocument, TOO_LITTLE_TEXT};
+use super::tasks::{Item, ItemForm, Task};
 use repro_receipt::source::{Error, Location};
 use repro_stats::rng::Rng;
 
@@ -25,7 +25,7 @@ const CHOICES: usize = 4;
 
 /// A passage: `text[start..end]` of a document, of which the words begin at `word`.
 #[derive(Debug, Clone, Copy)]
-struct Passage<'t> {
+struct DocumentPassage<'t> {
     document: usize,
     text: &'t str,
     start: usize,
@@ -33,7 +33,7 @@ struct Passage<'t> {
     end: usize,
 }
 
-impl<'t> Passage<'t> {
+impl<'t> DocumentPassage<'t> {
     fn written(&self) -> &'t str {
         self.text.get(self.start..self.end).unwrap_or_default()
     }
@@ -69,17 +69,17 @@ impl<'t> Passage<'t> {
 }
 
 /// The task of `count` items from held-out documents; refused where they do not give as many.
-pub fn task(documents: &[Document], count: usize, seed: u64) -> Result<Task, Error> {
+pub fn task(documents: &[HeldOutDocument], count: usize, seed: u64) -> Result<Task, Error> {
     let passages: Vec<_> =
         documents.iter().enumerate().flat_map(|(n, d)| passages(n, &d.text)).collect();
-    let mut pools: HashMap<_, Vec<Passage>> = HashMap::new();
+    let mut pools: HashMap<_, Vec<DocumentPassage>> = HashMap::new();
     for passage in &passages {
         pools.entry(passage.pool()).or_default().push(*passage);
     }
     let mut rng = Rng::new(seed, "cloze");
     let mut items = Vec::with_capacity(count.min(passages.len()));
     // Where the passages asked for so far end: no two of them share text.
-    let mut asked: HashMap<usize, Vec<Passage>> = HashMap::new();
+    let mut asked: HashMap<usize, Vec<DocumentPassage>> = HashMap::new();
     let mut left = passages;
     while items.len() < count && !left.is_empty() {
         let right = left.swap_remove(rng.below(left.len() as u64) as usize);
@@ -100,11 +100,11 @@ pub fn task(documents: &[Document], count: usize, seed: u64) -> Result<Task, Err
             format!("text for {}", items.len()),
         ));
     }
-    Ok(Task::plain(NAME, Form::MultipleChoice, items))
+    Ok(Task::plain(NAME, ItemForm::MultipleChoice, items))
 }
 
 /// The item whose right passage is `right`, unless the pool has too few others.
-fn item(right: &Passage, pool: &[Passage], rng: &mut Rng) -> Option<Item> {
+fn item(right: &DocumentPassage, pool: &[DocumentPassage], rng: &mut Rng) -> Option<Item> {
     let mut choices = vec![right.written()];
     for _ in 0..DRAWS {
         let other = pool.get(rng.below(pool.len() as u64) as usize)?;
@@ -121,7 +121,7 @@ fn item(right: &Passage, pool: &[Passage], rng: &mut Rng) -> Option<Item> {
 }
 
 /// Every passage of a document that has enough context before it.
-fn passages(document: usize, text: &str) -> Vec<Passage<'_>> {
+fn passages(document: usize, text: &str) -> Vec<DocumentPassage<'_>> {
     let mut words = Vec::new();
     let mut at = 0;
     for piece in text.split_inclusive(char::is_whitespace) {
@@ -137,7 +137,7 @@ fn passages(document: usize, text: &str) -> Vec<Passage<'_>> {
         let (word, _) = *words.get(first)?;
         let &(_, end) = following.find(|(_, end)| end - word >= SPAN.0)?;
         let fits = end - word <= SPAN.1 && start >= CONTEXT.0;
-        fits.then_some(Passage { document, text, start, word, end })
+        fits.then_some(DocumentPassage { document, text, start, word, end })
     };
     (1..words.len()).filter_map(passage).collect()
 }
@@ -147,10 +147,10 @@ mod tests {
     use super::*;
 
     /// Sentences that differ, from the embedded language.
-    fn held_out() -> Vec<Document> {
+    fn held_out() -> Vec<HeldOutDocument> {
         let language = crate::language::Language::new(5);
         let texts = language.documents("validation").take(60);
-        texts.map(|text| Document { tokens: Vec::new(), text }).collect()
+        texts.map(|text| HeldOutDocument { tokens: Vec::new(), text }).collect()
     }
 
     #[test]
@@ -208,7 +208,8 @@ mod tests {
         assert_eq!(error.code.id, "data::too-little-text");
         assert!(task(&[], 1, 1).is_err());
         assert!(
-            task(&[Document { text: "short\n".to_owned(), tokens: Vec::new() }], 1, 1).is_err()
+            task(&[HeldOutDocument { text: "short\n".to_owned(), tokens: Vec::new() }], 1, 1)
+                .is_err()
         );
     }
 
@@ -216,7 +217,7 @@ mod tests {
     fn passages_begin_and_end_at_words() {
         let text = format!("{}\n\nété naïve, and then so on and on\n", "x".repeat(80));
         let found = passages(0, &text);
-        let written: Vec<_> = found.iter().map(Passage::written).collect();
+        let written: Vec<_> = found.iter().map(DocumentPassage::written).collect();
         assert_eq!(written, ["\n\nété naïve, and then so", " naïve, and then so on and"]);
         assert_eq!(found[0].pool(), ("\n\n", 25));
         assert_eq!(found[1].context_start(), 0);

@@ -9,7 +9,7 @@ use std::f64::consts::LN_2;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::data::{Document, Tokenizer};
+use super::data::{HeldOutDocument, Tokenizer};
 use super::load::{self, RouterLoad};
 use super::scorer::Scorer;
 use repro_receipt::source::Error;
@@ -29,7 +29,7 @@ pub struct HeldOut {
 
 impl HeldOut {
     /// The text of held-out documents.
-    pub fn of(documents: &[Document], tokenizer: &Tokenizer) -> Result<Self, Error> {
+    pub fn of(documents: &[HeldOutDocument], tokenizer: &Tokenizer) -> Result<Self, Error> {
         let tokens = documents.iter().flat_map(|document| &document.tokens).copied().collect();
         let bytes = documents.iter().flat_map(|document| tokenizer.lengths(&document.tokens));
         Ok(Self { tokens, bytes: bytes.collect(), start: tokenizer.start()? })
@@ -147,7 +147,7 @@ mod tests {
         let mut source = Bigrams::of(&text, 48);
         let tokens = |text: &str| text.bytes().map(u32::from).collect();
         let (first, rest) = text.split_at(text.find('\n').unwrap() + 1);
-        let document = |text: &str| Document { text: text.to_owned(), tokens: tokens(text) };
+        let document = |text: &str| HeldOutDocument { text: text.to_owned(), tokens: tokens(text) };
         let held = HeldOut::of(&[first, rest].map(document), &Tokenizer::bytes()).unwrap();
         let found = evaluate(&mut source, &held).unwrap();
         let before = std::iter::once(b'\n').chain(text.bytes());

@@ -4,9 +4,9 @@
 use serde_json::{Value as Json, json};
 
 use super::load::RouterLoad;
-use super::model::{Config, Failure, Forward, Load, Model, Named};
+use super::model::{Config, Failure, Forward, Load, Model, NamedTensor};
 use super::optimizer::{self, AdamW, Moments};
-use super::scorer::{Rows, Scorer};
+use super::scorer::{RowScores, Scorer};
 use super::{MODEL_FAILED, Regime};
 use repro_portable::{Isa, Real, adamw};
 use repro_receipt::digest::{Digest, Hasher};
@@ -165,7 +165,7 @@ impl<T: Real> Learner<T> {
     }
 
     /// The tensors that are trained, in the order of their names.
-    pub fn tensors(&self) -> &[Named] {
+    pub fn tensors(&self) -> &[NamedTensor] {
         self.model.tensors()
     }
 
@@ -177,7 +177,7 @@ impl<T: Real> Learner<T> {
     /// The values of all tensors in the order of their names: those that are trained, and the biases of
     /// routers, which belong to the state as well.
     pub fn values(&self) -> Result<Vec<Values<T>>, Error> {
-        let of = |named: &Named| {
+        let of = |named: &NamedTensor| {
             let values = self.model.read(&named.name).map_err(failed)?.to_vec();
             Ok(Values { name: named.name.clone(), shape: named.shape.clone(), values })
         };
@@ -234,10 +234,10 @@ impl Scorer for Learner {
         self.batch
     }
 
-    fn rows(&mut self, inputs: &[u32], targets: &[u32], rows: usize) -> Result<Rows, Error> {
+    fn rows(&mut self, inputs: &[u32], targets: &[u32], rows: usize) -> Result<RowScores, Error> {
         let scored = self.model.nats(inputs, targets, rows).map_err(failed)?;
         let loads = scored.layers.into_iter().map(|load| load.counts).collect();
-        Ok(Rows { nats: scored.nats, greedy: scored.greedy, loads })
+        Ok(RowScores { nats: scored.nats, greedy: scored.greedy, loads })
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Moments<T> {
 
 /// The numbers of one step.
 #[derive(Debug, Clone, Copy)]
-pub struct Step<T> {
+pub struct StepNumbers<T> {
     decaying: Update<T>,
     plain: Update<T>,
 }
@@ -66,7 +66,7 @@ impl<T: Real> AdamW<T> {
     }
 
     /// Begins a step at this rate, with gradients of this norm.
-    pub fn begin(&mut self, rate: f32, norm: f64) -> Step<T> {
+    pub fn begin(&mut self, rate: f32, norm: f64) -> StepNumbers<T> {
         self.count();
         let Optimizer { decay, beta1, beta2, epsilon, clip } = self.settings;
         let rate = f64::from(rate);
@@ -82,14 +82,14 @@ impl<T: Real> AdamW<T> {
             c2: round(1.0 / (1.0 - self.powers[1])),
             epsilon: round(epsilon),
         };
-        Step { decaying: Update { decay: round(1.0 - rate * decay), ..plain }, plain }
+        StepNumbers { decaying: Update { decay: round(1.0 - rate * decay), ..plain }, plain }
     }
 
     /// Makes the step for tensor number `at`, whose weights and gradient these are.
     pub fn update(
         &mut self,
         isa: Isa,
-        step: &Step<T>,
+        step: &StepNumbers<T>,
         at: usize,
         decays: bool,
         weights: &mut [T],

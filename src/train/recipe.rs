@@ -2,7 +2,7 @@
 //!
 //! The model, the data and the evaluation are other parts of the same table, read by those who own them.
 
-use super::{BAD_RECIPE, Schedule};
+use super::{BAD_RECIPE, LearningRateSchedule};
 use repro_receipt::source::{Error, Node};
 
 /// The arithmetic that this trainer computes in, as receipts name it.
@@ -42,7 +42,7 @@ pub struct Regime {
     /// Tokens a sequence.
     pub seq_len: usize,
     /// The learning rate of each step.
-    pub schedule: Schedule,
+    pub schedule: LearningRateSchedule,
     /// The optimizer.
     pub optimizer: Optimizer,
 }
@@ -77,7 +77,7 @@ impl Regime {
             steps: count(config, "steps")?,
             batch_size: batch as usize,
             seq_len: length as usize,
-            schedule: Schedule::read(config, per_step)?,
+            schedule: LearningRateSchedule::read(config, per_step)?,
             optimizer: Optimizer::read(config)?,
         })
     }

@@ -20,7 +20,7 @@ pub struct Record {
 }
 
 /// A payload file: its name and its text.
-pub type Named = (String, String);
+pub type NamedText = (String, String);
 
 impl Record {
     /// The name of the record of the checkpoint at `step`, which its receipt gives.
@@ -29,7 +29,7 @@ impl Record {
     }
 
     /// The files: the record, and of tasks the table, and the outcomes where `with_outcomes`.
-    pub fn files(&self, with_outcomes: bool) -> Result<Vec<Named>, NotCanonical> {
+    pub fn files(&self, with_outcomes: bool) -> Result<Vec<NamedText>, NotCanonical> {
         let beside = |ending: &str| format!("data/evaluation/step-{:06}.{ending}", self.step);
         let (table, outcomes) = (beside("tasks.csv"), beside("outcomes.jsonl"));
         let mut record = self.text.record(self.step, self.tokens_seen);

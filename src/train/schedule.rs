@@ -11,7 +11,7 @@ use repro_receipt::source::{Error, Node};
 
 /// The learning rate as a function of the step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Schedule {
+pub struct LearningRateSchedule {
     peak: f64,
     warmup: f64,
     /// The rate at the end, as a share of the peak.
@@ -28,7 +28,7 @@ enum Shape {
     Cosine { steps: f64 },
 }
 
-impl Schedule {
+impl LearningRateSchedule {
     /// Reads `schedule`, `lr`, `warmup_steps`, `decay_floor`, and `hold_tokens` and `decay_tokens`
     /// (`wsd`) or `schedule_steps` (`cosine`) of a run's config, whose steps take `tokens_per_step`.
     pub fn read(config: Node<'_>, tokens_per_step: u64) -> Result<Self, Error> {
@@ -87,7 +87,7 @@ impl Schedule {
 mod tests {
     use super::*;
     use repro_receipt::source::{Document, Source};
-    use repro_runs::contract::{Phase, Schedule as Read};
+    use repro_runs::contract::{Phase, Schedule};
 
     const WSD: &str = "schedule = 'wsd'\nlr = 0.004\nwarmup_steps = 4\nhold_tokens = 800\n\
                        decay_tokens = 200\ndecay_floor = 0.1\nbatch_size = 2\nseq_len = 5\n";
@@ -96,8 +96,8 @@ mod tests {
         Document::parse_toml(Source::new("c.toml", text.into()).unwrap()).unwrap()
     }
 
-    fn schedule(text: &str) -> Result<Schedule, Error> {
-        Schedule::read(document(text).root(), 10)
+    fn schedule(text: &str) -> Result<LearningRateSchedule, Error> {
+        LearningRateSchedule::read(document(text).root(), 10)
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn its_phases_are_those_that_claims_read() {
-        let (ours, theirs) = (schedule(WSD).unwrap(), Read::of_config(&document(WSD)).unwrap());
+        let (ours, theirs) = (schedule(WSD).unwrap(), Schedule::of_config(&document(WSD)).unwrap());
         for step in 0..120 {
             let peak = ours.rate(step) == 0.004_f32;
             match theirs.phase(step) {

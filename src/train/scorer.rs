@@ -25,18 +25,25 @@ pub trait Scorer {
 
     /// The nats of each target after its row's inputs up to the same position, for `rows` rows of
     /// equal length. What a row gives depends on that row alone, and a position on nothing after it.
-    fn rows(&mut self, inputs: &[u32], targets: &[u32], rows: usize)
-    -> Result<Rows, Self::Failure>;
+    fn rows(
+        &mut self,
+        inputs: &[u32],
+        targets: &[u32],
+        rows: usize,
+    ) -> Result<RowScores, Self::Failure>;
 
     /// The nats of each continuation after its context.
-    fn score(&mut self, requests: &[Request]) -> Result<Vec<Score>, Self::Failure> {
+    fn score(
+        &mut self,
+        requests: &[ScoreRequest],
+    ) -> Result<Vec<ContinuationScore>, Self::Failure> {
         let mut windows = Vec::new();
         for (at, request) in requests.iter().enumerate() {
             windows.extend(Window::of(at, request, self.length()));
         }
         let mut order: Vec<usize> = (0..windows.len()).collect();
         order.sort_by_key(|at| windows.get(*at).map_or(0, |window| window.inputs.len()));
-        let mut scores = vec![Score { nats: 0.0, greedy: true }; windows.len()];
+        let mut scores = vec![ContinuationScore { nats: 0.0, greedy: true }; windows.len()];
         let mut rest = order.as_slice();
         while let Some((together, after)) = split(rest, &windows, self.batch(), self.length()) {
             let chosen: Vec<&Window> = together.iter().filter_map(|at| windows.get(*at)).collect();
@@ -54,7 +61,7 @@ pub trait Scorer {
 
 /// What a scorer says of rows of tokens.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Rows {
+pub struct RowScores {
     /// The nats of each target.
     pub nats: Vec<f32>,
     /// Whether each target was the most likely token.
@@ -65,7 +72,7 @@ pub struct Rows {
 
 /// A continuation to be scored after a context, which has at least one token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct ScoreRequest {
     /// What precedes; of a longer one than fits, the end counts.
     pub context: Vec<u32>,
     /// What is scored.
@@ -74,14 +81,14 @@ pub struct Request {
 
 /// What a continuation costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Score {
+pub struct ContinuationScore {
     /// The sum of its nats.
     pub nats: f64,
     /// Whether each of its tokens was the most likely one.
     pub greedy: bool,
 }
 
-impl Request {
+impl ScoreRequest {
     /// Whether tokens of the context are left out by a scorer that takes rows of `length` tokens.
     pub fn is_cut(&self, length: usize) -> bool {
         self.tokens() > length + 1
@@ -118,7 +125,7 @@ struct Window {
 impl Window {
     /// The windows of a request, in order: one that ends with it where the continuation fits, else
     /// several, so that at least half of each precedes what it counts, as far as there is so much.
-    fn of(at: usize, request: &Request, length: usize) -> Vec<Self> {
+    fn of(at: usize, request: &ScoreRequest, length: usize) -> Vec<Self> {
         let (length, end) = (length.max(1), request.tokens().saturating_sub(1));
         let mut counted = request.context.len().saturating_sub(1);
         let stride = if end - counted.min(end) <= length { length } else { length.div_ceil(2) };
@@ -153,9 +160,9 @@ fn padded(longest: usize, length: usize) -> usize {
 /// Scores windows that go in together, padded at the end, where nothing that counts looks.
 fn batch<S: Scorer + ?Sized>(
     scorer: &mut S,
-    requests: &[Request],
+    requests: &[ScoreRequest],
     windows: &[&Window],
-) -> Result<Vec<Score>, S::Failure> {
+) -> Result<Vec<ContinuationScore>, S::Failure> {
     let longest = windows.iter().map(|window| window.inputs.len()).max().unwrap_or(0);
     let width = padded(longest, scorer.length());
     let mut inputs = Vec::with_capacity(width * windows.len());
@@ -171,17 +178,20 @@ fn batch<S: Scorer + ?Sized>(
     let answers = rows.nats.chunks(width).zip(rows.greedy.chunks(width));
     let scored = windows.iter().zip(answers).map(|(window, (nats, greedy))| {
         let of_row = nats.iter().zip(greedy).take(window.inputs.len()).skip(window.counted);
-        of_row.fold(Score { nats: 0.0, greedy: true }, |sum, (nats, greedy)| Score {
-            nats: sum.nats + f64::from(*nats),
-            greedy: sum.greedy && *greedy,
+        of_row.fold(ContinuationScore { nats: 0.0, greedy: true }, |sum, (nats, greedy)| {
+            ContinuationScore { nats: sum.nats + f64::from(*nats), greedy: sum.greedy && *greedy }
         })
     });
     Ok(scored.collect())
 }
 
 /// Adds the windows of each request, in their order.
-fn sums(requests: usize, windows: &[Window], scores: &[Score]) -> Vec<Score> {
-    let mut sums = vec![Score { nats: 0.0, greedy: true }; requests];
+fn sums(
+    requests: usize,
+    windows: &[Window],
+    scores: &[ContinuationScore],
+) -> Vec<ContinuationScore> {
+    let mut sums = vec![ContinuationScore { nats: 0.0, greedy: true }; requests];
     for (window, score) in windows.iter().zip(scores) {
         if let Some(sum) = sums.get_mut(window.request) {
             sum.nats += score.nats;
@@ -194,7 +204,7 @@ fn sums(requests: usize, windows: &[Window], scores: &[Score]) -> Vec<Score> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::model::{Balancing, Config, Mixture, Model};
+    use crate::model::{Balancing, Config, MixtureConfig, Model};
     use proptest::prelude::*;
     use repro_portable::Isa;
     use repro_portable::router::Gate;
@@ -231,7 +241,12 @@ pub(super) mod tests {
             self.batch
         }
 
-        fn rows(&mut self, inputs: &[u32], targets: &[u32], rows: usize) -> Result<Rows, String> {
+        fn rows(
+            &mut self,
+            inputs: &[u32],
+            targets: &[u32],
+            rows: usize,
+        ) -> Result<RowScores, String> {
             let width = inputs.len() / rows.max(1);
             self.widths.push((rows, width));
             if width > self.length || width * rows != inputs.len() || targets.len() != inputs.len()
@@ -240,7 +255,7 @@ pub(super) mod tests {
             }
             let each = |at: usize| (at % width, inputs[at], targets[at]);
             let nats = |(seen, last, target)| Self::nats(seen, last, target);
-            Ok(Rows {
+            Ok(RowScores {
                 nats: (0..inputs.len()).map(each).map(nats).collect(),
                 greedy: (0..inputs.len())
                     .map(each)
@@ -282,11 +297,11 @@ pub(super) mod tests {
             self.length
         }
 
-        fn rows(&mut self, inputs: &[u32], targets: &[u32], _: usize) -> Result<Rows, Error> {
+        fn rows(&mut self, inputs: &[u32], targets: &[u32], _: usize) -> Result<RowScores, Error> {
             let pairs = || inputs.iter().zip(targets).map(|(a, b)| (*a as u8, *b as u8));
             let most = |before: u8| *self.counts[usize::from(before)].iter().max().unwrap();
             let greedy = |(a, b): (u8, u8)| self.counts[usize::from(a)][usize::from(b)] == most(a);
-            Ok(Rows {
+            Ok(RowScores {
                 nats: pairs().map(|(a, b)| -self.probability(a, b).ln() as f32).collect(),
                 greedy: pairs().map(greedy).collect(),
                 loads: vec![vec![inputs.len() as u64, 0]],
@@ -294,8 +309,8 @@ pub(super) mod tests {
         }
     }
 
-    fn request(context: &[u32], continuation: &[u32]) -> Request {
-        Request { context: context.to_vec(), continuation: continuation.to_vec() }
+    fn request(context: &[u32], continuation: &[u32]) -> ScoreRequest {
+        ScoreRequest { context: context.to_vec(), continuation: continuation.to_vec() }
     }
 
     #[test]
@@ -305,12 +320,12 @@ pub(super) mod tests {
             [request(&[5, 6], &[7, 9]), request(&[1], &[2, 3, 4]), request(&[4, 4, 4], &[])];
         let scores = source.score(&requests).unwrap();
         let nats = f64::from(Counting::nats(1, 6, 7) + Counting::nats(2, 7, 9));
-        assert_eq!(scores[0], Score { nats, greedy: false });
+        assert_eq!(scores[0], ContinuationScore { nats, greedy: false });
         assert_eq!(
             (scores[1].nats, scores[1].greedy),
             (0.375 + 1.0 + 0.625 + 2.0 + 1.125 + 3.0 - 0.25, true)
         );
-        assert_eq!(scores[2], Score { nats: 0.0, greedy: true });
+        assert_eq!(scores[2], ContinuationScore { nats: 0.0, greedy: true });
         assert_eq!(source.widths, [(2, 8)]);
     }
 
@@ -337,7 +352,7 @@ pub(super) mod tests {
     }
 
     impl Fresh {
-        fn new(mixture: Option<Mixture>, batch: usize) -> Self {
+        fn new(mixture: Option<MixtureConfig>, batch: usize) -> Self {
             let config = Config {
                 vocab_size: 37,
                 hidden_size: 24,
@@ -372,17 +387,17 @@ pub(super) mod tests {
             inputs: &[u32],
             targets: &[u32],
             rows: usize,
-        ) -> Result<Rows, Self::Failure> {
+        ) -> Result<RowScores, Self::Failure> {
             let scored = self.model.nats(inputs, targets, rows)?;
             let loads = scored.layers.into_iter().map(|load| load.counts).collect();
-            Ok(Rows { nats: scored.nats, greedy: scored.greedy, loads })
+            Ok(RowScores { nats: scored.nats, greedy: scored.greedy, loads })
         }
     }
 
     /// What stands beside or after a row of a model does not reach into it: to the last bit.
     #[test]
     fn a_model_gives_the_same_bits_however_rows_are_packed() {
-        let sparse = Mixture {
+        let sparse = MixtureConfig {
             num_experts: 6,
             num_experts_per_tok: 2,
             moe_intermediate_size: 10,
@@ -395,7 +410,7 @@ pub(super) mod tests {
         };
         let token = |at: usize| ((at * at + at / 3) % 37) as u32;
         let requests: Vec<_> = (0..23_usize)
-            .map(|at| Request {
+            .map(|at| ScoreRequest {
                 context: (at..at + 1 + at * 5 % 60).map(token).collect(),
                 continuation: (at * 3..at * 3 + 1 + at * 11 % 70).map(token).collect(),
             })
@@ -423,7 +438,7 @@ pub(super) mod tests {
             length in 1_usize..40,
             batch in 1_usize..200,
         ) {
-            let requests: Vec<Request> = sizes.iter().enumerate().map(|(at, (before, after))| {
+            let requests: Vec<ScoreRequest> = sizes.iter().enumerate().map(|(at, (before, after))| {
                 let token = |i: usize| ((i * 7 + at) % 50) as u32;
                 request(&(0..*before).map(token).collect::<Vec<_>>(), &(0..*after).map(token).collect::<Vec<_>>())
             }).collect();

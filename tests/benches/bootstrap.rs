@@ -5,11 +5,11 @@ use std::hint::black_box;
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
-use repro_stats::bootstrap::{Interval, Resampled};
+use repro_stats::bootstrap::{BootstrapInterval, Resampled};
 
 const RESAMPLES: usize = 10_000;
 
-fn bca(values: &[f64], seed: u64) -> Interval {
+fn bca(values: &[f64], seed: u64) -> BootstrapInterval {
     let resampled = Resampled::of(values, RESAMPLES, seed).expect("values that vary");
     resampled.bca(0.95).expect("values that are not degenerate")
 }
@@ -24,7 +24,7 @@ fn main() {
     for line in lines {
         let calls: u64 = line.trim().parse().expect("a number of calls");
         let start = Instant::now();
-        let mut last = Interval { low: 0.0, high: 0.0 };
+        let mut last = BootstrapInterval { low: 0.0, high: 0.0 };
         for seed in 0..calls {
             last = black_box(bca(black_box(&values), black_box(seed)));
         }

@@ -13,7 +13,7 @@ use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_runs::replay::{Choice, Extent};
 use repro_train::learner::Learner;
-use repro_train::replay::{Corpora, Machine, Phase, Progress, replay};
+use repro_train::replay::{Corpora, Machine, Progress, ReplayPhase, replay};
 use repro_train::{Regime, TensorData, TensorFile};
 
 #[global_allocator]
@@ -27,10 +27,10 @@ struct Watch {
 }
 
 impl Progress for Watch {
-    fn begins(&self, phase: Phase) -> ControlFlow<()> {
+    fn begins(&self, phase: ReplayPhase) -> ControlFlow<()> {
         let (moment, flow) = match phase {
-            Phase::Executing => (&self.began, ControlFlow::Continue(())),
-            Phase::Planting => (&self.ended, ControlFlow::Break(())),
+            ReplayPhase::Executing => (&self.began, ControlFlow::Continue(())),
+            ReplayPhase::Planting => (&self.ended, ControlFlow::Break(())),
             _ => return ControlFlow::Continue(()),
         };
         if let Ok(mut moment) = moment.lock() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use repro_exact::decimal::{Printed, format_significant};
 use repro_receipt::source::{Document, Source};
-use repro_runs::tasks::{Baselines, Measure, Scale, Table, TableReading, TaskSet};
+use repro_runs::tasks::{Baselines, Measure, Scale, TableReading, TaskSet, TaskTable};
 
 use crate::shared;
 
@@ -30,7 +30,7 @@ fn published_evaluations_reproduce_their_own_aggregates() {
     for entry in std::fs::read_dir(folder.join("evals")).unwrap() {
         let document = document(&entry.unwrap().path());
         let name = document.source.name();
-        let table = Table::read(document.root()).unwrap();
+        let table = TaskTable::read(document.root()).unwrap();
         let reading = TableReading::of(&table, None, &versions).unwrap();
         assert_eq!(reading.scale, Scale::Fraction, "{name}");
         assert_eq!(table.lacks(), [""; 0], "{name}");
@@ -77,7 +77,7 @@ fn a_changed_accuracy_is_noticed() {
         assert_eq!(text.matches(from).count(), 1, "{from}");
         let source = Source::new("t.json", text.replace(from, to).into_bytes()).unwrap();
         let document = Document::parse(source).unwrap();
-        let table = Table::read(document.root()).unwrap();
+        let table = TaskTable::read(document.root()).unwrap();
         let reading = TableReading::of(&table, None, &versions).unwrap();
         let none = reading.stated.iter().filter(|followed| followed.follows().is_empty()).count();
         assert_eq!(none, broken, "{to}");
@@ -91,7 +91,7 @@ fn the_published_table_follows_the_first_version() {
     let folder = folder.join("core");
     let versions = versions(&folder);
     let document = document(&folder.join("nanochat_aurora_step5075.csv"));
-    let table = Table::read(document.root()).unwrap();
+    let table = TaskTable::read(document.root()).unwrap();
     let reading = TableReading::of(&table, None, &versions).unwrap();
     let column = reading.column.as_ref().unwrap();
     assert_eq!((column.cells, &column.agreeing[..]), (22, &[22, 19][..]));
@@ -111,7 +111,7 @@ fn mixed_versions_are_caught_in_every_combination() {
     let folder = folder.join("core");
     let versions = versions(&folder);
     let document = document(&folder.join("nanochat_aurora_step5075.csv"));
-    let table = Table::read(document.root()).unwrap();
+    let table = TaskTable::read(document.root()).unwrap();
     let reading = TableReading::of(&table, None, &versions).unwrap();
     for percent in [false, true] {
         let shown = |value: &num_rational::BigRational| {
@@ -130,7 +130,7 @@ fn mixed_versions_are_caught_in_every_combination() {
             text.push_str(&format!("CORE,, {core}\n"));
             let source = Source::new("mixed.csv", text.into_bytes()).unwrap();
             let document = Document::parse(source).unwrap();
-            let table = Table::read(document.root()).unwrap();
+            let table = TaskTable::read(document.root()).unwrap();
             let declared = percent.then_some(Scale::Percent);
             let read = TableReading::of(&table, declared, &versions).unwrap();
             let found = read.stated_core().unwrap();

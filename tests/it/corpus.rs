@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use repro_judge::claims::{KINDS, SHARED_CODES};
 use repro_judge::verify::{Demands, Replayer, verify_with};
 use repro_report::outcome::{ExitStatus, Report, Severity, Verdict};
-use repro_report::{Format, Options, render};
+use repro_report::{Format, ReportOptions, render};
 use serde_json::Value as Json;
 
 use crate::replay::Executing;
@@ -65,10 +65,10 @@ fn snapshot(name: &str, drawn: &str) {
 #[test]
 fn reports_are_as_recorded() {
     for (kind, root, report) in all() {
-        let options = Options { verbose: true, ..Options::default() };
+        let options = ReportOptions { verbose: true, ..ReportOptions::default() };
         let text = render(report, Format::Text, &options);
         snapshot(&format!("{kind}_{root}"), &text);
-        let json = render(report, Format::Json, &Options::default());
+        let json = render(report, Format::Json, &ReportOptions::default());
         let json = if (*kind, *root) == WHOLE { json } else { beside(&text, &json) };
         snapshot(&format!("{kind}_{root}_json"), &json);
     }

@@ -6,10 +6,10 @@ use repro_judge::verify::{Demands, verify};
 use repro_receipt::bundle::{BundleWriter, Checkpoint, Origin, Receipt, Run};
 use repro_receipt::source::Error;
 use repro_report::outcome::Verdict;
-use repro_train::data::{Document, Tokenizer};
+use repro_train::data::{HeldOutDocument, Tokenizer};
 use repro_train::evaluate::{Evaluation, HeldOut, evaluate};
 use repro_train::record::Record;
-use repro_train::scorer::{Rows, Scorer};
+use repro_train::scorer::{RowScores, Scorer};
 use repro_train::tasks::Suite;
 
 /// A source that has seen a text: a token costs less, the more often it followed the one before.
@@ -32,7 +32,7 @@ impl Scorer for Bigrams {
         48
     }
 
-    fn rows(&mut self, inputs: &[u32], targets: &[u32], _: usize) -> Result<Rows, Error> {
+    fn rows(&mut self, inputs: &[u32], targets: &[u32], _: usize) -> Result<RowScores, Error> {
         let of = |(before, next): (&u32, &u32)| {
             let counts = &self.0[*before as usize];
             let (count, all) = (counts[*next as usize], counts.iter().sum::<u32>());
@@ -40,7 +40,11 @@ impl Scorer for Bigrams {
             ((f64::from(all) / f64::from(count)).ln() as f32, most)
         };
         let (nats, greedy) = inputs.iter().zip(targets).map(of).unzip();
-        Ok(Rows { nats, greedy, loads: vec![vec![inputs.len() as u64, targets.len() as u64 / 2]] })
+        Ok(RowScores {
+            nats,
+            greedy,
+            loads: vec![vec![inputs.len() as u64, targets.len() as u64 / 2]],
+        })
     }
 }
 
@@ -86,7 +90,7 @@ fn suite(folder: &Path) -> Suite {
 
 /// Evaluates what has seen `seen`, and seals what it writes as the bundle of the run `id`.
 fn run(root: &Path, suite: &Suite, id: &str, seen: &str) -> (Evaluation, String) {
-    let document = |text: &str| Document {
+    let document = |text: &str| HeldOutDocument {
         text: text.to_owned(),
         tokens: text.bytes().map(u32::from).collect(),
     };

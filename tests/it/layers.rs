@@ -1,5 +1,6 @@
 //! The layers of the source tree, executable: which crate depends on which, in which rows the modules of a
-//! crate stand, that files form no circles, that each claim kind stands alone, and that only `cli` prints.
+//! crate stand, that files form no circles, that each claim kind stands alone, that a type name has one meaning,
+//! and that only `cli` prints.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -191,6 +192,12 @@ const PLATFORM: &[&str] = &[
     "ln", "ln_1p", "log", "log2", "log10", "exp", "exp2", "exp_m1", "powf", "powi", "mul_add",
     "cbrt", "hypot", "sin", "cos", "tan", "sinh", "cosh", "tanh", "atan", "atan2", "gamma",
     "ln_gamma",
+];
+
+/// Type names that more than one file defines, and why each still has one meaning.
+const SHARED_NAMES: &[(&str, &str)] = &[
+    ("Pieces", "two files for one type: with the feature `tokenizers`, and without it"),
+    ("Saved", "what a sublayer's forward pass keeps for its backward pass, in the file of each"),
 ];
 
 fn root() -> PathBuf {
@@ -660,6 +667,82 @@ fn numbers_are_the_same_bits_everywhere() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Every type that is public to more than its own module: its name and the file that defines it. `record!`
+/// makes its structures public.
+fn public_types(sources: &[(String, String)]) -> BTreeMap<String, BTreeSet<&str>> {
+    let mut types: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for (file, text) in sources {
+        let tokens = tokens(text);
+        let token = |i: usize| tokens.get(i).map_or("", String::as_str);
+        // The place behind what stands in brackets at `i`, or `i`.
+        let behind = |open: &str, close: &str, i: usize| {
+            let length = tokens[i.min(tokens.len())..].iter().position(|sign| sign == close);
+            length.filter(|_| token(i) == open).map_or(i, |length| i + length + 1)
+        };
+        for i in 0..tokens.len() {
+            let name = match token(i) {
+                "pub" => {
+                    let word = behind("(", ")", i + 1);
+                    ["struct", "enum", "union", "trait", "type"]
+                        .contains(&token(word))
+                        .then_some(word + 1)
+                }
+                "record" if token(i + 1) == "!" => {
+                    let mut name = i + 3;
+                    while token(name) == "#" {
+                        name = behind("[", "]", name + 1);
+                    }
+                    Some(name)
+                }
+                _ => None,
+            };
+            // In a macro the name may be a variable.
+            if let Some(name) = name.map(token).filter(|name| *name != "$") {
+                types.entry(name.to_owned()).or_default().insert(file);
+            }
+        }
+    }
+    types
+}
+
+/// What is wrong with the names of public types, a line for each.
+fn shared_names(sources: &[(String, String)]) -> Vec<String> {
+    let types = public_types(sources);
+    let is_shared = |name: &str| types.get(name).is_some_and(|files| files.len() > 1);
+    let is_listed = |name: &str| SHARED_NAMES.iter().any(|(listed, _)| *listed == name);
+    let unlisted = types.iter().filter(|(name, files)| files.len() > 1 && !is_listed(name));
+    let unlisted = unlisted.map(|(name, files)| format!("`{name}` is defined in {files:?}"));
+    let needless = SHARED_NAMES.iter().filter(|(name, _)| !is_shared(name));
+    let needless = needless.map(|(name, _)| format!("`{name}` is listed and defined once"));
+    unlisted.chain(needless).collect()
+}
+
+#[test]
+fn a_type_name_has_one_meaning() {
+    let mut all = sources();
+    let found = shared_names(&all);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(SHARED_NAMES.iter().all(|(_, reason)| !reason.is_empty()));
+    // Each way to define a type is seen.
+    for text in [
+        "pub struct Margin(u8);",
+        "pub(super) enum Margin {}",
+        "pub(in crate::claims) trait Margin {}",
+        "mod a { pub(crate) type Margin<T> = Vec<T>; }",
+        "record! { /// A comment.\n #[derive(Copy)] Margin { a: u8, } }",
+    ] {
+        all.push(("judge/a.rs".to_owned(), "pub struct Margin;".to_owned()));
+        all.push(("judge/b.rs".to_owned(), text.to_owned()));
+        let line = r#"`Margin` is defined in {"judge/a.rs", "judge/b.rs"}"#;
+        assert_eq!(shared_names(&all), [line], "{text}");
+        all.truncate(all.len() - 2);
+    }
+    for text in ["struct Margin;", "// pub struct Margin;", "pub fn f() { struct Margin; }"] {
+        let own = [("judge/b.rs".to_owned(), text.to_owned())];
+        assert!(public_types(&own).is_empty(), "{text}");
+    }
 }
 
 /// Only kernels may be unsafe, those of the arithmetic and that of SHA-256; the compiler refuses it everywhere

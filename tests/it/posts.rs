@@ -7,8 +7,8 @@ use repro_judge::coverage::{Number, coverage, publication};
 use repro_judge::post::{self, Post};
 use repro_judge::verify::{BundleStore, Demands, judge, verify};
 use repro_receipt::source::Source;
-use repro_report::outcome::{ExitStatus, Method, Origin, Report, Verdict};
-use repro_report::{Format, Options, render};
+use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, Report, Verdict};
+use repro_report::{Format, ReportOptions, render};
 
 use crate::shared;
 
@@ -47,7 +47,7 @@ fn the_reports_are_as_read() {
         let consistent = id == "tiny-dense-vs-sparse" || OWN.contains(&id);
         let wanted = if consistent { ExitStatus::Undecided } else { ExitStatus::Refuted };
         assert_eq!(report.exit_status(), wanted, "{id}");
-        let text = render(report, Format::Text, &Options::default());
+        let text = render(report, Format::Text, &ReportOptions::default());
         insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
             insta::assert_snapshot!(format!("post_{id}"), text);
         });
@@ -61,7 +61,7 @@ fn reports_are_the_same_bytes_on_every_run_and_thread_count() {
         let again = judged(&IDS, threads);
         for format in Format::ALL {
             let [first, again] =
-                [whole(), &again].map(|report| render(report, format, &Options::default()));
+                [whole(), &again].map(|report| render(report, format, &ReportOptions::default()));
             assert!(again == first, "{format:?} with {threads} threads");
         }
     }
@@ -100,7 +100,7 @@ fn every_number_of_our_own_reports_is_recomputed() {
         let report = report(id);
         for claim in &report.posts[0].claims {
             let outcome = &claim.outcome;
-            assert_eq!(claim.origin, Some(Origin::Emitted), "{id} {}", claim.id);
+            assert_eq!(claim.origin, Some(EvidenceOrigin::Emitted), "{id} {}", claim.id);
             // What has to be executed waits for a caller who asks for it.
             if claim.kind == "slice_replay" {
                 assert_eq!(outcome.verdict, Verdict::Unchecked, "{id} {}", claim.id);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use repro_judge::verify::{Demands, verify};
-use repro_report::{Format, Options, render};
+use repro_report::{Format, ReportOptions, render};
 
 fn readme() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
@@ -20,7 +20,7 @@ fn block<'a>(text: &'a str, from: &str, to: &str) -> Vec<&'a str> {
 fn the_excerpt_is_of_the_report() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let report = verify(root, &["0004".to_owned()], &Demands::default(), 1);
-    let drawn = render(&report, Format::Text, &Options::default());
+    let drawn = render(&report, Format::Text, &ReportOptions::default());
     let readme = readme();
     let excerpt =
         block(&readme, "<!-- excerpt of verify --post 0004 -->", "<!-- end of excerpt -->");

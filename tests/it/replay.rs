@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use repro_judge::verify::{Demands, Replayer, Request, verify_with};
+use repro_judge::verify::{Demands, Replayer, SliceRequest, verify_with};
 use repro_portable::Isa;
 use repro_receipt::bundle::{Bundle, seal};
 use repro_receipt::source::Error;
 use repro_report::outcome::Verdict;
-use repro_report::{Format, Options, render};
-use repro_runs::replay::{Answer, Choice, Extent, Replay, Replays};
+use repro_report::{Format, ReportOptions, render};
+use repro_runs::replay::{Choice, Extent, Replay, ReplayOutcome, Replays};
 use repro_train::replay::{self, Corpora, Machine, Progress};
 use repro_train::{TensorData, TensorFile};
 use serde_json::Value as Json;
@@ -23,15 +23,15 @@ pub struct Executing {
 }
 
 impl Replayer for Executing {
-    fn replay(&mut self, requests: &[Request<'_>]) -> Replays {
-        let asked = |request: &&Request<'_>| {
+    fn replay(&mut self, requests: &[SliceRequest<'_>]) -> Replays {
+        let asked = |request: &&SliceRequest<'_>| {
             !self.leaving_out.contains(&request.extent.to_string().as_str())
         };
-        let one = |request: &Request<'_>| {
+        let one = |request: &SliceRequest<'_>| {
             let key = (request.bundle.name().to_owned(), request.extent);
             let answer = match replayed(request.bundle, Choice::This(request.extent), 2) {
-                Ok(replay) => Answer::Done(Box::new(replay)),
-                Err(error) => Answer::Refused(error),
+                Ok(replay) => ReplayOutcome::Done(Box::new(replay)),
+                Err(error) => ReplayOutcome::Refused(error),
             };
             (key, answer)
         };
@@ -713,7 +713,7 @@ fn every_format_says_what_replay_does_not_show() {
         (Format::Junit, "</testsuites>\n"),
     ] {
         let [with, without] =
-            [&with, &without].map(|report| render(report, format, &Options::default()));
+            [&with, &without].map(|report| render(report, format, &ReportOptions::default()));
         let says = |text: &str| text.replace('\n', " ").contains("What a replay does not show");
         assert!(says(&with) && !says(&without), "{format:?}\n{with}");
         assert!(with.ends_with(ending), "{format:?}\n{with}");
@@ -727,7 +727,7 @@ fn every_format_says_what_replay_does_not_show() {
         "--replay",
         "all",
     ]);
-    assert_eq!(ran.stdout, render(&with, Format::Text, &Options::default()));
+    assert_eq!(ran.stdout, render(&with, Format::Text, &ReportOptions::default()));
     let replay = repro(&["replay", "replay/smoke-moe-short-s1", "--format", "json"]);
     let replay: Json = serde_json::from_str(&replay.stdout).unwrap();
     assert!(replay["scope"].as_str().unwrap().starts_with("What a replay does not show"));

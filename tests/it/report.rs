@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 use repro_receipt::source::{Code, Document, Error, Location, Source};
 use repro_report::outcome::{
-    BundleReport, ClaimReport, EvidenceRef, Finding, Impact, LockDifference, Method, Origin,
-    Outcome, PinnedBy, PostReport, Referee, Report, Severity, SignatureReport, Verdict,
+    BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Finding, Impact, LockDifference,
+    Method, Outcome, PinnedBy, PostReport, Referee, Report, Severity, SignatureReport, Verdict,
 };
-use repro_report::{Format, Options, SCOPE, github_summary, render, render_failure};
+use repro_report::{Format, ReportOptions, SCOPE, github_summary, render, render_failure};
 
 static DIFFERS: Code = Code {
     id: "identity::differs",
@@ -75,7 +75,7 @@ fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimRep
         at: Some(("post".to_owned(), "section 3, table 1".to_owned())),
         note: String::new(),
         place: place(number),
-        origin: Some(Origin::Transcribed),
+        origin: Some(EvidenceOrigin::Transcribed),
         impact: Impact::Digit,
         outcome: Outcome {
             verdict: Verdict::Verified,
@@ -143,7 +143,7 @@ fn claims() -> Vec<ClaimReport> {
         "the claimed gap is outside the 95% interval [0.0211, 0.0383] of a paired t test over n = 3 seeds",
     );
     gap.impact = Impact::Decision;
-    gap.origin = Some(Origin::Emitted);
+    gap.origin = Some(EvidenceOrigin::Emitted);
     let mut score = judged(
         claim(2, "score-best", "ranking_significance", ""),
         Verdict::Inconclusive,
@@ -170,7 +170,7 @@ fn claims() -> Vec<ClaimReport> {
         "23.4% to 25.1%, depending on which of the two printed baselines is meant by the text",
         "both readings are possible; the text names neither of them, and the two tables print different baselines",
     );
-    long.origin = Some(Origin::Signed);
+    long.origin = Some(EvidenceOrigin::Signed);
     let mut steps = claim(6, "steps", "cross_artifact", "8,320");
     steps.outcome.method = Some(Method::Compared);
     vec![width, gap, score, loss, total, long, steps]
@@ -193,7 +193,7 @@ fn post() -> PostReport {
         bundles: vec![BundleReport {
             name: "nmoe-0003".to_owned(),
             digest: format!("sha256:{}", "0123456789abcdef".repeat(4)),
-            origin: Origin::Transcribed,
+            origin: EvidenceOrigin::Transcribed,
             signature: Some(SignatureReport {
                 verdict: Verdict::Verified,
                 key: Some(format!("sha256:{}", "fedcba9876543210".repeat(4))),
@@ -302,11 +302,15 @@ fn hostile() -> Report {
 }
 
 fn text(report: &Report, width: usize) -> String {
-    render(report, Format::Text, &Options { width, ..Options::default() })
+    render(report, Format::Text, &ReportOptions { width, ..ReportOptions::default() })
 }
 
 fn verbose(report: &Report, width: usize) -> String {
-    render(report, Format::Text, &Options { width, verbose: true, ..Options::default() })
+    render(
+        report,
+        Format::Text,
+        &ReportOptions { width, verbose: true, ..ReportOptions::default() },
+    )
 }
 
 /// Keeps the snapshots beside those of the other tests.
@@ -323,7 +327,7 @@ fn text_says_the_worst_first() {
     snapshot("text", &text(&report(), 100));
     snapshot("text_narrow", &text(&report(), 60));
     snapshot("text_wide", &text(&report(), 140));
-    let quiet = Options { quiet: true, ..Options::default() };
+    let quiet = ReportOptions { quiet: true, ..ReportOptions::default() };
     snapshot("text_quiet", &render(&report(), Format::Text, &quiet));
 }
 
@@ -338,7 +342,7 @@ fn a_locked_run_reports_the_differences() {
     snapshot("text_locked", &text(&locked(), 100));
     let same = Report { locked: Some(Vec::new()), ..report() };
     assert_eq!(text(&same, 100), format!("all 7 verdicts are as recorded\n\n{SCOPE}\n"));
-    let github = render(&same, Format::Github, &Options::default());
+    let github = render(&same, Format::Github, &ReportOptions::default());
     assert!(!github.contains("::error") && github.contains("all 7 verdicts are as recorded"));
 }
 
@@ -347,7 +351,7 @@ fn one_refused_input_is_drawn_at_its_place() {
     let drawn: Vec<String> = [100, 60]
         .into_iter()
         .flat_map(|width| {
-            let options = Options { width, ..Options::default() };
+            let options = ReportOptions { width, ..ReportOptions::default() };
             failures().iter().map(|f| render_failure(f, &options)).collect::<Vec<_>>()
         })
         .collect();
@@ -361,7 +365,7 @@ fn an_empty_report_says_so() {
 
 #[test]
 fn json_has_every_field() {
-    let drawn = render(&everything(), Format::Json, &Options::default());
+    let drawn = render(&everything(), Format::Json, &ReportOptions::default());
     snapshot("json", &drawn);
     let json: serde_json::Value = serde_json::from_str(&drawn).unwrap();
     assert_eq!(json["schema"], "repro.report/1");
@@ -394,7 +398,7 @@ fn json_has_every_field() {
     }
     let gap = &json["posts"][1]["claims"][1];
     assert_eq!((&gap["verdict"], &gap["impact"]), (&"refuted".into(), &"decision".into()));
-    let lock = render(&locked(), Format::Json, &Options::default());
+    let lock = render(&locked(), Format::Json, &ReportOptions::default());
     let lock: serde_json::Value = serde_json::from_str(&lock).unwrap();
     assert_eq!(lock["exit_code"], 1);
     assert_eq!(lock["locked"][1]["recorded"], serde_json::Value::Null);
@@ -405,32 +409,32 @@ fn findings_are_sorted_by_place() {
     let mut shuffled = report();
     shuffled.posts[0].findings.reverse();
     for format in Format::ALL {
-        let options = Options { verbose: true, ..Options::default() };
+        let options = ReportOptions { verbose: true, ..ReportOptions::default() };
         assert_eq!(render(&shuffled, format, &options), render(&report(), format, &options));
     }
 }
 
 #[test]
 fn junit_counts_what_the_report_counts() {
-    let drawn = render(&everything(), Format::Junit, &Options::default());
+    let drawn = render(&everything(), Format::Junit, &ReportOptions::default());
     snapshot("junit", &drawn);
     let parsed = quick_junit::Report::deserialize_from_str(&drawn).unwrap();
     assert_eq!((parsed.tests, parsed.failures, parsed.errors), (13, 2, 2));
     let names: Vec<_> = parsed.test_suites.iter().map(|suite| suite.name.as_str()).collect();
     assert_eq!(names, ["0001", "9999", "inputs"]);
-    let drawn = render(&locked(), Format::Junit, &Options::default());
+    let drawn = render(&locked(), Format::Junit, &ReportOptions::default());
     let parsed = quick_junit::Report::deserialize_from_str(&drawn).unwrap();
     assert_eq!((parsed.tests, parsed.failures, parsed.errors), (9, 3, 0));
 }
 
 #[test]
 fn github_shows_ten_and_counts_the_rest() {
-    snapshot("github", &render(&everything(), Format::Github, &Options::default()));
-    snapshot("github_locked", &render(&locked(), Format::Github, &Options::default()));
+    snapshot("github", &render(&everything(), Format::Github, &ReportOptions::default()));
+    snapshot("github_locked", &render(&locked(), Format::Github, &ReportOptions::default()));
     let mut many = report();
     let refuted = many.posts[0].claims[0].clone();
     many.posts[0].claims.extend(std::iter::repeat_n(refuted, 20));
-    let drawn = render(&many, Format::Github, &Options::default());
+    let drawn = render(&many, Format::Github, &ReportOptions::default());
     let errors: Vec<_> = drawn.lines().filter(|line| line.starts_with("::error ")).collect();
     assert_eq!(errors.len(), 10);
     assert!(errors[0].contains("gap-muon"), "{}", errors[0]);
@@ -442,15 +446,15 @@ fn github_shows_ten_and_counts_the_rest() {
 
 #[test]
 fn markdown_keeps_within_a_comment() {
-    snapshot("markdown", &render(&everything(), Format::Markdown, &Options::default()));
+    snapshot("markdown", &render(&everything(), Format::Markdown, &ReportOptions::default()));
     assert_eq!(
         github_summary(&everything()),
-        render(&everything(), Format::Markdown, &Options::default())
+        render(&everything(), Format::Markdown, &ReportOptions::default())
     );
     let mut many = report();
     let refuted = many.posts[0].claims[0].clone();
     many.posts[0].claims.extend(std::iter::repeat_n(refuted, 2_000));
-    let drawn = render(&many, Format::Markdown, &Options::default());
+    let drawn = render(&many, Format::Markdown, &ReportOptions::default());
     assert!(drawn.len() <= 65_536 && drawn.contains("more rows did not fit here"));
     assert!(drawn.ends_with(&format!("{SCOPE}\n")));
     assert!(github_summary(&many).len() > drawn.len());
@@ -464,20 +468,24 @@ fn obeyed(c: char) -> bool {
 #[test]
 fn hostile_strings_are_shown_and_not_obeyed() {
     for format in [Format::Text, Format::Github, Format::Markdown, Format::Junit] {
-        let drawn = render(&hostile(), format, &Options { verbose: true, ..Options::default() });
+        let drawn = render(
+            &hostile(),
+            format,
+            &ReportOptions { verbose: true, ..ReportOptions::default() },
+        );
         assert!(!drawn.contains(obeyed), "{format:?}");
         assert!(drawn.contains("u{1b}") || drawn.contains("u{202e}"), "{format:?}");
     }
     snapshot("text_hostile", &verbose(&hostile(), 100));
-    let github = render(&hostile(), Format::Github, &Options::default());
+    let github = render(&hostile(), Format::Github, &ReportOptions::default());
     snapshot("github_hostile", &github);
-    let markdown = render(&hostile(), Format::Markdown, &Options::default());
+    let markdown = render(&hostile(), Format::Markdown, &ReportOptions::default());
     snapshot("markdown_hostile", &markdown);
     assert!(!markdown.contains("<img") && !markdown.contains("@all"));
-    let junit = render(&hostile(), Format::Junit, &Options::default());
+    let junit = render(&hostile(), Format::Junit, &ReportOptions::default());
     let parsed = quick_junit::Report::deserialize_from_str(&junit).unwrap();
     assert!(parsed.test_suites[0].name.as_str().contains("u{fffe}"));
-    let json = render(&hostile(), Format::Json, &Options::default());
+    let json = render(&hostile(), Format::Json, &ReportOptions::default());
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["posts"][0]["id"], HOSTILE);
 }
@@ -485,7 +493,7 @@ fn hostile_strings_are_shown_and_not_obeyed() {
 #[test]
 fn colour_adds_nothing_but_colour() {
     let plain = verbose(&everything(), 100);
-    let options = Options { verbose: true, colour: true, ..Options::default() };
+    let options = ReportOptions { verbose: true, colour: true, ..ReportOptions::default() };
     let coloured = render(&everything(), Format::Text, &options);
     assert!(coloured.contains("\u{1b}["));
     let mut bare = String::new();
@@ -545,7 +553,7 @@ proptest! {
         verbose: bool,
     ) {
         let report = any_report(&strings, lines);
-        let options = Options { width, verbose, ..Options::default() };
+        let options = ReportOptions { width, verbose, ..ReportOptions::default() };
         for format in Format::ALL {
             let drawn = render(&report, format, &options);
             prop_assert_eq!(&drawn, &render(&report, format, &options));
@@ -575,7 +583,7 @@ proptest! {
         verbose: bool,
     ) {
         let report = any_report(&strings, lines);
-        let drawn = render(&report, Format::Text, &Options { width, verbose, ..Options::default() });
+        let drawn = render(&report, Format::Text, &ReportOptions { width, verbose, ..ReportOptions::default() });
         for line in drawn.lines() {
             prop_assert!(!too_wide(line, width), "{} columns: {:?}", width, line);
             prop_assert!(!line.ends_with(char::is_whitespace), "{:?}", line);

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use repro_receipt::bundle::record::Field;
+use repro_receipt::bundle::record::RecordValue;
 use repro_receipt::bundle::{
-    Checkpoint, Citation, Contract, Data, Environment, Fact, Listed, Model, Open, Origin, Receipt,
-    Run, SCHEMA, Seeds, Slice, Statement, Trainer,
+    Checkpoint, Citation, Contract, Data, DeclaredModel, DeclaredSlice, Environment, Fact,
+    ListedFile, Open, Origin, Receipt, Run, SCHEMA, Seeds, Statement, Trainer,
 };
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Source};
@@ -226,7 +226,7 @@ fn everything() -> Statement {
             finished: Some(true),
         }),
         origin: Origin::Emitted,
-        files: vec![Listed {
+        files: vec![ListedFile {
             name: "x".to_owned(),
             bytes: 1,
             sha256: Some(digest),
@@ -240,7 +240,7 @@ fn everything() -> Statement {
             lockfile_sha256: Some(digest),
             arithmetic: text(),
         }),
-        model: Some(Model {
+        model: Some(DeclaredModel {
             family: text(),
             params_total: count,
             params_active: count,
@@ -285,7 +285,7 @@ fn everything() -> Statement {
             weights_sha256: Some(digest),
             tensors_sha256: Some(digest),
         }],
-        slices: vec![Slice {
+        slices: vec![DeclaredSlice {
             from_step: 0,
             steps: 1,
             checkpoint_step: count,

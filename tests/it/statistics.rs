@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use repro_stats::bootstrap::{Interval, Resampled};
+use repro_stats::bootstrap::{BootstrapInterval, Resampled};
 use repro_stats::distribution::{Normal, StudentT, Symmetric};
 use repro_stats::proportion::{Proportion, fisher, two_proportions};
 use repro_stats::{self as stats, Refused, Summary, T};
@@ -153,7 +153,7 @@ fn enumerated(it: &mut Comparison, place: &str, resampled: &Resampled, wanted: &
 fn bootstrap(
     it: &mut Comparison,
     place: &str,
-    found: Interval,
+    found: BootstrapInterval,
     resampled: &Resampled,
     wanted: &Value,
 ) {
@@ -220,7 +220,7 @@ fn data_set(it: &mut Comparison, set: &Value) {
     }
 }
 
-fn interval(resampled: &Resampled, key: &str) -> Interval {
+fn interval(resampled: &Resampled, key: &str) -> BootstrapInterval {
     let found = if key.ends_with("bca") { resampled.bca(0.95) } else { resampled.percentile(0.95) };
     found.unwrap()
 }

@@ -6,12 +6,12 @@ use serde_json::{Value as Json, json};
 
 use super::{SCHEMA, described, exact};
 use crate::cli::BAD_USAGE;
-use crate::cli::args::{self, HorizonName, Rounding};
+use crate::cli::args::{self, HorizonName, RoundingArg};
 use repro_exact::decimal::{Printed, Unit, format_significant, grouped};
 use repro_receipt::source::{Error, Location};
 use repro_report::{Columns, paragraph};
 use repro_runs::contract::{
-    HorizonRule, Plan, Planned, Run, StepRounding, TOLERANCE_PERCENT, Value,
+    HorizonRule, ModelHorizon, Plan, RunAtStep, StatedValue, StepRounding, TOLERANCE_PERCENT,
 };
 
 /// The significant digits that people see of tokens, and of steps before rounding.
@@ -23,14 +23,18 @@ const EPOCH_DIGITS: usize = 4;
 pub struct Horizons {
     plan: Plan,
     rounding: Option<StepRounding>,
-    planned: Vec<Planned>,
+    planned: Vec<ModelHorizon>,
     /// Largest over smallest P_total.
     sizes: Option<BigRational>,
 }
 
 impl Horizons {
     /// Computes the horizon that the arguments describe.
-    pub fn compute(name: HorizonName, own: &args::Diff, runs: &[Run]) -> Result<Self, Vec<Error>> {
+    pub fn compute(
+        name: HorizonName,
+        own: &args::DiffArgs,
+        runs: &[RunAtStep],
+    ) -> Result<Self, Vec<Error>> {
         let one = |error: Error| vec![error];
         let positive = |option: &'static str, text: &Option<String>| {
             text.as_deref().map(|text| positive(option, text)).transpose()
@@ -55,9 +59,9 @@ impl Horizons {
             tokens_per_step: positive("--tokens-per-step", &own.tokens_per_step).map_err(one)?,
         };
         let rounding = own.rounding.map(|rounding| match rounding {
-            Rounding::Down => StepRounding::Down,
-            Rounding::Nearest => StepRounding::Nearest,
-            Rounding::Up => StepRounding::Up,
+            RoundingArg::Down => StepRounding::Down,
+            RoundingArg::Nearest => StepRounding::Nearest,
+            RoundingArg::Up => StepRounding::Up,
         });
         let each = runs.iter().flat_map(|run| Some(plan.apply(run, runs.first()?)));
         let (planned, errors): (Vec<_>, Vec<_>) = each.partition(Result::is_ok);
@@ -78,14 +82,14 @@ impl Horizons {
     }
 
     /// The answer as JSON.
-    pub fn json(&self, runs: &[Run], labels: &[String]) -> Json {
-        let steps = |planned: &Planned| -> serde_json::Map<String, Json> {
+    pub fn json(&self, runs: &[RunAtStep], labels: &[String]) -> Json {
+        let steps = |planned: &ModelHorizon| -> serde_json::Map<String, Json> {
             let rounded = |rule: &StepRounding| {
                 (rule.word().to_owned(), rule.round(&planned.steps).to_string().into())
             };
             self.roundings().iter().map(rounded).collect()
         };
-        let model = |(planned, label): (&Planned, &String)| {
+        let model = |(planned, label): (&ModelHorizon, &String)| {
             json!({
                 "label": label,
                 "params": planned.params.map(|params| params.to_string()),
@@ -143,11 +147,13 @@ impl Horizons {
         let mut table = Columns::new(headings.map(str::to_owned).collect());
         for (planned, label) in self.planned.iter().zip(labels) {
             let params = planned.params.map(|params| grouped(&params.to_string()));
-            let tokens = Value::Number(planned.tokens.clone()).shown(TOKEN_DIGITS);
+            let tokens = StatedValue::Number(planned.tokens.clone()).shown(TOKEN_DIGITS);
             let per_step = grouped(&exact(&planned.tokens_per_step));
             let steps = grouped(&format_significant(&planned.steps, STEP_DIGITS));
-            let unique =
-                planned.unique.clone().map(|unique| Value::Number(unique).shown(TOKEN_DIGITS));
+            let unique = planned
+                .unique
+                .clone()
+                .map(|unique| StatedValue::Number(unique).shown(TOKEN_DIGITS));
             let epochs = planned.epochs().map(|epochs| format_significant(&epochs, EPOCH_DIGITS));
             let numbers = [tokens].into_iter().chain(unique).chain(epochs).chain([per_step, steps]);
             let rounded = self

@@ -16,7 +16,9 @@ use repro_exact::decimal::{format_significant, grouped};
 use repro_receipt::source::Location;
 use repro_report::outcome::ExitStatus;
 use repro_report::{Columns, columns, paragraph, visible};
-use repro_runs::contract::{Comparison, Group, Row, Run, Standing, TOLERANCE_PERCENT, Value};
+use repro_runs::contract::{
+    ContractDiff, DiffRow, FieldGroup, RunAtStep, Standing, StatedValue, TOLERANCE_PERCENT,
+};
 
 /// The schema of all that this command prints as JSON.
 pub const SCHEMA: &str = "repro.diff/1";
@@ -26,10 +28,10 @@ const NAME_CAP: usize = 18;
 const DERIVED_DIGITS: usize = 4;
 const STATED_DIGITS: usize = 10;
 /// Runs the command: every run is read, or nothing is compared.
-pub fn run(own: &args::Diff, output: &Output) -> Answer {
+pub fn run(own: &args::DiffArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let (runs, errors): (Vec<_>, Vec<_>) =
-        own.runs.iter().map(|argument| Run::load(argument)).partition(Result::is_ok);
+        own.runs.iter().map(|argument| RunAtStep::load(argument)).partition(Result::is_ok);
     let errors: Vec<_> = errors.into_iter().filter_map(Result::err).collect();
     if !errors.is_empty() {
         return Err(errors);
@@ -50,7 +52,7 @@ pub fn run(own: &args::Diff, output: &Output) -> Answer {
             return Err(vec![BAD_USAGE.at(Location::file("diff"), expected, "one run")]);
         }
         None => {
-            let comparison = Comparison::of(&runs);
+            let comparison = ContractDiff::of(&runs);
             if json {
                 output.print_json(&document(&comparison, &runs, &labels));
             } else {
@@ -62,8 +64,8 @@ pub fn run(own: &args::Diff, output: &Output) -> Answer {
 }
 
 /// Short names for the columns: the names of the files where they tell the runs apart, else letters.
-fn labels(runs: &[Run]) -> Vec<String> {
-    let stem = |run: &Run| {
+fn labels(runs: &[RunAtStep]) -> Vec<String> {
+    let stem = |run: &RunAtStep| {
         let stem = Path::new(&run.file).file_stem().unwrap_or_default();
         visible(&stem.to_string_lossy())
     };
@@ -86,7 +88,7 @@ fn letters(number: usize) -> String {
     format!("{before}{last}")
 }
 
-fn document(comparison: &Comparison, runs: &[Run], labels: &[String]) -> Json {
+fn document(comparison: &ContractDiff, runs: &[RunAtStep], labels: &[String]) -> Json {
     let contract = |group| -> Vec<Json> {
         let rows = comparison.contract(group);
         rows.map(|(name, row)| {
@@ -103,8 +105,8 @@ fn document(comparison: &Comparison, runs: &[Run], labels: &[String]) -> Json {
         "tolerance": format!("{TOLERANCE_PERCENT}%"),
         "flop_per_token": "6 P_active",
         "runs": described(runs, labels),
-        "match": contract(Group::Match),
-        "horizon": contract(Group::Horizon),
+        "match": contract(FieldGroup::Match),
+        "horizon": contract(FieldGroup::Horizon),
         "differs": rows(Standing::Differs),
         "not_stated": rows(Standing::NotStated),
         "held_fixed": rows(Standing::HeldFixed),
@@ -112,8 +114,8 @@ fn document(comparison: &Comparison, runs: &[Run], labels: &[String]) -> Json {
 }
 
 /// `runs` of a document.
-pub fn described(runs: &[Run], labels: &[String]) -> Vec<Json> {
-    let run = |(run, label): (&Run, &String)| {
+pub fn described(runs: &[RunAtStep], labels: &[String]) -> Vec<Json> {
+    let run = |(run, label): (&RunAtStep, &String)| {
         json!({
             "label": label,
             "file": run.file,
@@ -129,25 +131,25 @@ pub fn described(runs: &[Run], labels: &[String]) -> Vec<Json> {
     runs.iter().zip(labels).map(run).collect()
 }
 
-fn entry(row: &Row, labels: &[String]) -> Json {
+fn entry(row: &DiffRow, labels: &[String]) -> Json {
     let missing = row.values.iter().zip(labels).filter(|(value, _)| value.is_none());
     let missing: Vec<_> = missing.map(|(_, label)| label).collect();
     json!({
         "group": row.group.word(),
         "name": row.name,
         "derived": row.derived,
-        "value": row.shared().map(Value::plain),
+        "value": row.shared().map(StatedValue::plain),
         "values": values(row),
         "ratio": ratio(row),
         "missing": missing,
     })
 }
 
-fn values(row: &Row) -> Vec<Option<String>> {
-    row.values.iter().map(|value| value.as_ref().map(Value::plain)).collect()
+fn values(row: &DiffRow) -> Vec<Option<String>> {
+    row.values.iter().map(|value| value.as_ref().map(StatedValue::plain)).collect()
 }
 
-fn ratio(row: &Row) -> Option<String> {
+fn ratio(row: &DiffRow) -> Option<String> {
     row.ratio.as_ref().map(exact)
 }
 
@@ -157,7 +159,12 @@ pub fn exact(number: &BigRational) -> String {
 }
 
 /// The comparison for people: what differs before what is equal.
-fn text(comparison: &Comparison, runs: &[Run], labels: &[String], output: &Output) -> String {
+fn text(
+    comparison: &ContractDiff,
+    runs: &[RunAtStep],
+    labels: &[String],
+    output: &Output,
+) -> String {
     let width = output.width();
     let count = |standing| comparison.with(standing).count();
     let differing = match count(Standing::Differs) {
@@ -173,8 +180,12 @@ fn text(comparison: &Comparison, runs: &[Run], labels: &[String], output: &Outpu
     );
     text.push_str(&legend(runs, labels));
     text.push('\n');
-    text.push_str(&paragraph("match", &contract_sentence(comparison, Group::Match), width));
-    text.push_str(&paragraph("horizon", &contract_sentence(comparison, Group::Horizon), width));
+    text.push_str(&paragraph("match", &contract_sentence(comparison, FieldGroup::Match), width));
+    text.push_str(&paragraph(
+        "horizon",
+        &contract_sentence(comparison, FieldGroup::Horizon),
+        width,
+    ));
     let table = |title, standing| {
         table(comparison, standing, labels).render(title, width, output.verbose())
     };
@@ -222,7 +233,7 @@ fn reading() -> String {
 }
 
 /// Which run is which, read where, and what to know about it.
-fn legend(runs: &[Run], labels: &[String]) -> String {
+fn legend(runs: &[RunAtStep], labels: &[String]) -> String {
     let wide = labels.iter().map(|label| columns(label)).max().unwrap_or(0);
     let mut text = String::new();
     for (run, label) in runs.iter().zip(labels) {
@@ -252,7 +263,7 @@ fn legend(runs: &[Run], labels: &[String]) -> String {
 }
 
 /// Which matches or horizons hold, and by how much the others are missed.
-fn contract_sentence(comparison: &Comparison, group: Group) -> String {
+fn contract_sentence(comparison: &ContractDiff, group: FieldGroup) -> String {
     let said = |holds: Option<bool>| -> Vec<String> {
         let rows = comparison.contract(group).filter(|(_, row)| row.holds() == holds);
         rows.map(|(name, row)| match &row.ratio {
@@ -278,7 +289,7 @@ fn contract_sentence(comparison: &Comparison, group: Group) -> String {
 }
 
 /// The rows of one standing by group: a column for each run, or one for what all share.
-fn table(comparison: &Comparison, standing: Standing, labels: &[String]) -> Columns {
+fn table(comparison: &ContractDiff, standing: Standing, labels: &[String]) -> Columns {
     let mut headings = match standing {
         Standing::HeldFixed => vec!["value".to_owned()],
         Standing::Differs | Standing::NotStated => labels.to_vec(),
@@ -287,7 +298,7 @@ fn table(comparison: &Comparison, standing: Standing, labels: &[String]) -> Colu
         headings.push("ratio".to_owned());
     }
     let mut table = Columns::new(headings);
-    for group in Group::ALL {
+    for group in FieldGroup::ALL {
         let mut rows = comparison.with(standing).filter(|row| row.group == group).peekable();
         if rows.peek().is_some() {
             table.title(group.word());
@@ -307,7 +318,7 @@ fn table(comparison: &Comparison, standing: Standing, labels: &[String]) -> Colu
 }
 
 /// The value that all runs share, or all values where they are only close.
-fn one_cell(row: &Row, mut each: Vec<String>) -> String {
+fn one_cell(row: &DiffRow, mut each: Vec<String>) -> String {
     match &row.ratio {
         _ if row.shared().is_some() => each.swap_remove(0),
         Some(ratio) => format!("{} ({})", each.join(" / "), times(ratio)),
@@ -319,13 +330,13 @@ fn times(ratio: &BigRational) -> String {
     format!("{}×", grouped(&format_significant(ratio, DERIVED_DIGITS)))
 }
 
-fn cell(row: &Row, value: Option<&Value>) -> String {
+fn cell(row: &DiffRow, value: Option<&StatedValue>) -> String {
     let digits = if row.derived { DERIVED_DIGITS } else { STATED_DIGITS };
     value.map_or_else(|| "not stated".to_owned(), |value| value.shown(digits))
 }
 
 /// What is not stated, one sentence for each set of runs that do not state it.
-fn missing(comparison: &Comparison, labels: &[String]) -> Vec<String> {
+fn missing(comparison: &ContractDiff, labels: &[String]) -> Vec<String> {
     let mut by_runs: Vec<(Vec<bool>, Vec<&str>)> = Vec::new();
     for row in comparison.with(Standing::NotStated) {
         let absent: Vec<_> = row.values.iter().map(Option::is_none).collect();

@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 
 use super::{against, exact, fixed, minutes};
-use repro_import::scoring::{Convergence, Score};
-use repro_import::{Figures, Finding, Group, Import, Losses, NoFigure, Printed, Run};
+use repro_import::scoring::{Convergence, MlperfScore};
+use repro_import::{Figures, Import, LogGroup, LogNumber, LoggedRun, Losses, NoFigure, Oddity};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::Error;
 use repro_stats::T;
@@ -43,7 +43,7 @@ pub fn document(import: &Import, digests: Option<&[Digest]>, failures: &[Error])
     })
 }
 
-fn group_json<'a>(group: &Group, digests: &mut impl Iterator<Item = &'a Digest>) -> Json {
+fn group_json<'a>(group: &LogGroup, digests: &mut impl Iterator<Item = &'a Digest>) -> Json {
     let runs: Vec<_> = group.runs.iter().map(|run| run_json(run, digests.next())).collect();
     let (figures, findings) = match &group.figures {
         Figures::Losses(losses) => (losses_json(losses), Vec::new()),
@@ -60,8 +60,8 @@ fn group_json<'a>(group: &Group, digests: &mut impl Iterator<Item = &'a Digest>)
     })
 }
 
-fn run_json(run: &Run, digest: Option<&Digest>) -> Json {
-    let finding = |finding: &Finding| {
+fn run_json(run: &LoggedRun, digest: Option<&Digest>) -> Json {
+    let finding = |finding: &Oddity| {
         let mut json = refusal_json(&finding.error);
         if let Some(members) = json.as_object_mut() {
             members.insert("excludes".to_owned(), finding.excludes.into());
@@ -80,7 +80,7 @@ fn run_json(run: &Run, digest: Option<&Digest>) -> Json {
         "seed": run.seed,
         "training_records": run.training.len(),
         "evaluations": run.evaluations.len(),
-        "final_loss": run.final_loss().map(Printed::text),
+        "final_loss": run.final_loss().map(LogNumber::text),
         "findings": run.findings.iter().map(finding).collect::<Vec<_>>(),
     });
     if let (Some(timed), Some(members)) = (&run.timed, json.as_object_mut()) {
@@ -124,7 +124,7 @@ fn losses_json(losses: &Losses) -> Json {
     })
 }
 
-fn score_json(score: &Score) -> Json {
+fn score_json(score: &MlperfScore) -> Json {
     let convergence = |found: &Convergence| {
         let (least, population) = (significant(found.least), significant(found.least_population));
         json!({

@@ -11,7 +11,7 @@ use super::output::Output;
 use super::{Answer, BAD_USAGE};
 use repro_exact::decimal::Printed;
 use repro_import::scoring::{Against, Reference, Scaling};
-use repro_import::{Format, Mapping, Options, read, write};
+use repro_import::{ImportOptions, LogFormat, Mapping, read, write};
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 
@@ -19,18 +19,18 @@ use repro_report::outcome::ExitStatus;
 const DECIMALS: u32 = 10;
 
 /// Runs the command.
-pub fn run(own: &args::Import, output: &Output) -> Answer {
+pub fn run(own: &args::ImportArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
     let one = |error: Error| vec![error];
     let format = match own.logs {
-        Logs::Speedrun => Format::Speedrun,
-        Logs::Mlperf => Format::Mlperf,
-        Logs::Jsonl => Format::Jsonl,
-        Logs::Csv => Format::Csv,
-        Logs::HfTrainer => Format::HfTrainer,
+        Logs::Speedrun => LogFormat::Speedrun,
+        Logs::Mlperf => LogFormat::Mlperf,
+        Logs::Jsonl => LogFormat::Jsonl,
+        Logs::Csv => LogFormat::Csv,
+        Logs::HfTrainer => LogFormat::HfTrainer,
     };
     let hashed = wants_json || !own.dry_run;
-    let options = Options { hashed, ..options(format, own).map_err(one)? };
+    let options = ImportOptions { hashed, ..options(format, own).map_err(one)? };
     let import = read(format, &own.paths, &options);
     let mut failures = import.failures.clone();
     let mut digests = None;
@@ -51,9 +51,9 @@ pub fn run(own: &args::Import, output: &Output) -> Answer {
     Ok(if failures.is_empty() { ExitStatus::Verified } else { ExitStatus::Refused })
 }
 
-fn options(format: Format, own: &args::Import) -> Result<Options, Error> {
-    let table = matches!(format, Format::Jsonl | Format::Csv);
-    let score = format == Format::Mlperf;
+fn options(format: LogFormat, own: &args::ImportArgs) -> Result<ImportOptions, Error> {
+    let table = matches!(format, LogFormat::Jsonl | LogFormat::Csv);
+    let score = format == LogFormat::Mlperf;
     for (option, given, suits) in [
         ("--map", !own.map.is_empty(), table),
         ("--rcp", own.rcp.is_some(), score),
@@ -71,7 +71,7 @@ fn options(format: Format, own: &args::Import) -> Result<Options, Error> {
             BAD_USAGE.at(Location::file("--target"), "a number", format!("`{text}`"))
         })
     });
-    Ok(Options {
+    Ok(ImportOptions {
         group: own.group.clone(),
         target: target.transpose()?,
         mapping: Mapping::parse(&own.map)?,

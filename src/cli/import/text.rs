@@ -6,8 +6,8 @@ use super::super::args;
 use super::super::output::Output;
 use super::{against, exact, fixed, minutes};
 use repro_exact::decimal::grouped;
-use repro_import::scoring::{Convergence, Score, Verdict};
-use repro_import::{Column, Figures, Group, Import, Losses, Printed, Run, counted};
+use repro_import::scoring::{Convergence, ConvergenceVerdict, MlperfScore};
+use repro_import::{Figures, Import, LogGroup, LogNumber, LoggedRun, Losses, Metric, counted};
 use repro_receipt::digest::Digest;
 use repro_report::{Columns, clipped, paragraph, visible};
 
@@ -22,7 +22,7 @@ const LABEL: usize = 26;
 pub fn text(
     import: &Import,
     digests: Option<&[Digest]>,
-    own: &args::Import,
+    own: &args::ImportArgs,
     output: &Output,
 ) -> String {
     let runs = import.runs().count();
@@ -58,7 +58,7 @@ pub fn text(
     text
 }
 
-fn group_text(group: &Group, output: &Output) -> String {
+fn group_text(group: &LogGroup, output: &Output) -> String {
     let timed = matches!(group.figures, Figures::Score(_));
     let headings: &[&str] =
         if timed { &["minutes", "to target", "status"] } else { &["steps", "final loss", "time"] };
@@ -96,7 +96,7 @@ fn group_text(group: &Group, output: &Output) -> String {
 }
 
 /// What is odd about the runs; where many share one oddity, how many.
-fn notes_text(group: &Group, output: &Output, text: &mut String) {
+fn notes_text(group: &LogGroup, output: &Output, text: &mut String) {
     let of_runs = group.runs.iter().flat_map(|run| &run.findings).map(|finding| &finding.error);
     let of_group = match &group.figures {
         Figures::Score(score) => score.findings.as_slice(),
@@ -125,7 +125,7 @@ fn notes_text(group: &Group, output: &Output, text: &mut String) {
     }
 }
 
-fn cells(run: &Run, timed: bool) -> Vec<String> {
+fn cells(run: &LoggedRun, timed: bool) -> Vec<String> {
     if let Some(time) = run.timed.as_ref().filter(|_| timed) {
         return vec![
             time.milliseconds.map_or_else(|| "—".to_owned(), |time| exact(&minutes(time))),
@@ -145,12 +145,12 @@ fn cells(run: &Run, timed: bool) -> Vec<String> {
     };
     let rows = run.training.iter().chain(&run.evaluations);
     let time = rows.max_by_key(|row| row.step).and_then(|row| {
-        let seconds = |column| row.get(column).and_then(Printed::value);
-        seconds(&Column::TrainTime).map(|time| time / 1000.0).or_else(|| seconds(&Column::Seconds))
+        let seconds = |metric| row.get(metric).and_then(LogNumber::value);
+        seconds(&Metric::TrainTime).map(|time| time / 1000.0).or_else(|| seconds(&Metric::Seconds))
     });
     vec![
         steps,
-        run.final_loss().map_or("—", Printed::text).to_owned(),
+        run.final_loss().map_or("—", LogNumber::text).to_owned(),
         time.map_or_else(String::new, |time| format!("{time:.1} s")),
     ]
 }
@@ -185,7 +185,7 @@ fn probability(p: f64) -> String {
     if p < 1e-4 { format!("{p:.2e}") } else { format!("{p:.6}") }
 }
 
-fn score_text(score: &Score, width: usize, text: &mut String) {
+fn score_text(score: &MlperfScore, width: usize, text: &mut String) {
     let of = &score.of;
     let told = format!(
         "{} on {} · batch {}",
@@ -233,7 +233,7 @@ fn convergence_text(found: &Convergence) -> String {
         against(found.against),
         found.least,
     );
-    if found.verdict == Verdict::Scaled {
+    if found.verdict == ConvergenceVerdict::Scaled {
         let _ = write!(text, "; to be scaled by {:.10}", found.factor);
     }
     let passes = found.submission >= found.least;

@@ -6,7 +6,7 @@ use repro_exact::decimal::format_float;
 use repro_receipt::bundle::Bundle;
 use repro_report::REPLAY_SCOPE;
 use repro_runs::replay::{
-    Allowed, Batches, Divergence, Extent, Replay, Seen, StepReport, Tolerance,
+    Allowed, Batches, Divergence, Extent, PlantedFault, Replay, StepReport, Tolerance,
 };
 
 /// The schema of a replay.
@@ -121,8 +121,8 @@ fn divergence(divergence: &Divergence) -> Json {
 }
 
 /// The faults by their names.
-fn faults(faults: &[Seen]) -> Json {
-    let fault = |seen: &Seen| {
+fn faults(faults: &[PlantedFault]) -> Json {
+    let fault = |seen: &PlantedFault| {
         let answer = json!({
             "caught": seen.at.is_some(),
             "planted": seen.planted,

@@ -17,11 +17,11 @@ use repro_runs::replay::BAD_EXTENT;
 use repro_runs::replay::{Choice, Extent};
 use repro_train::replay::{self, Corpora, Machine};
 
-pub use planned::Planned;
+pub use planned::PlannedReplays;
 use shown::Bar;
 
 /// Runs `repro replay`.
-pub fn run(own: &args::Replay, output: &Output) -> Answer {
+pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
     if let Some(status) = device(own.machine.device.as_deref(), output).map_err(one)? {
         return Ok(status);
@@ -50,7 +50,7 @@ pub fn run(own: &args::Replay, output: &Output) -> Answer {
 }
 
 /// Runs `repro calibrate`.
-pub fn calibrate(own: &args::Calibrate, output: &Output) -> Answer {
+pub fn calibrate(own: &args::CalibrateArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
     let machine = machine(&own.machine).map_err(one)?;
     if let Some(status) = device(own.machine.device.as_deref(), output).map_err(one)? {
@@ -101,7 +101,7 @@ pub fn device(name: Option<&str>, output: &Output) -> Result<Option<ExitStatus>,
 }
 
 /// The instructions and threads asked for, or all of this machine.
-pub fn machine(own: &args::OnMachine) -> Result<Machine, Error> {
+pub fn machine(own: &args::MachineArgs) -> Result<Machine, Error> {
     let threads = own.threads.unwrap_or_else(super::cores).max(1);
     Ok(Machine { isa: instructions(own.instructions.as_deref())?, threads })
 }

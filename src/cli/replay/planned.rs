@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::shown::Bar;
 use crate::cli::output::Output;
-use repro_judge::verify::{Replayer, Request};
+use repro_judge::verify::{Replayer, SliceRequest};
 use repro_portable::{Matrix, product};
-use repro_runs::replay::{Answer, Choice, NO_DATA, Replays, STOPPED};
+use repro_runs::replay::{Choice, NO_DATA, ReplayOutcome, Replays, STOPPED};
 use repro_train::replay::{self, Corpora, Machine};
 
 /// The width of the products that this machine's speed is measured with, and how many there are.
@@ -17,7 +17,7 @@ const PRODUCTS: usize = 8;
 const REACHED: f64 = 0.4;
 
 /// A verification's replays.
-pub struct Planned<'a> {
+pub struct PlannedReplays<'a> {
     output: &'a Output,
     machine: Machine,
     corpora: Corpora,
@@ -27,7 +27,7 @@ pub struct Planned<'a> {
     speed: Option<f64>,
 }
 
-impl<'a> Planned<'a> {
+impl<'a> PlannedReplays<'a> {
     /// Replays on a machine; a budget begins now.
     pub fn new(
         output: &'a Output,
@@ -45,14 +45,14 @@ impl<'a> Planned<'a> {
         Duration::try_from_secs_f64(cost / speed).unwrap_or(Duration::MAX)
     }
 
-    fn one(&mut self, request: &Request<'_>, cost: f64) -> Answer {
+    fn one(&mut self, request: &SliceRequest<'_>, cost: f64) -> ReplayOutcome {
         let took = self.estimate(cost);
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let label = format!("replay of {}, {}", request.bundle.name(), request.extent);
         let seconds = took.as_secs_f64().ceil();
         if left.is_some_and(|left| took > left) {
             self.tell(&format!("{label}: about {seconds:.0} s, more than the remaining budget"));
-            return Answer::NotRun("it does not fit the budget".to_owned());
+            return ReplayOutcome::NotRun("it does not fit the budget".to_owned());
         }
         self.tell(&format!("{label}: about {seconds:.0} s"));
         let bar = Bar::new(self.output, &label, self.deadline);
@@ -61,16 +61,17 @@ impl<'a> Planned<'a> {
         let replayed = replay::replay(request.bundle, choice, &self.machine, &self.corpora, &bar);
         bar.end();
         match replayed {
-            Err(error) if error.code == &NO_DATA => {
-                Answer::NotRun(format!("the training data is not available: {}", error.found))
-            }
-            Err(error) => Answer::Refused(error),
+            Err(error) if error.code == &NO_DATA => ReplayOutcome::NotRun(format!(
+                "the training data is not available: {}",
+                error.found
+            )),
+            Err(error) => ReplayOutcome::Refused(error),
             Ok(replay) if replay.code == Some(&STOPPED) => {
-                Answer::NotRun("it did not finish within the budget".to_owned())
+                ReplayOutcome::NotRun("it did not finish within the budget".to_owned())
             }
             Ok(replay) => {
                 self.speed = Some(cost / began.elapsed().as_secs_f64());
-                Answer::Done(Box::new(replay))
+                ReplayOutcome::Done(Box::new(replay))
             }
         }
     }
@@ -82,15 +83,15 @@ impl<'a> Planned<'a> {
     }
 }
 
-impl Replayer for Planned<'_> {
-    fn replay(&mut self, requests: &[Request<'_>]) -> Replays {
+impl Replayer for PlannedReplays<'_> {
+    fn replay(&mut self, requests: &[SliceRequest<'_>]) -> Replays {
         let mut answers = Replays::new();
         let mut costed = Vec::new();
         for request in requests {
             let key = (request.bundle.name().to_owned(), request.extent);
             match replay::cost(request.bundle, request.extent) {
                 Ok(cost) => costed.push((cost, key, request)),
-                Err(error) => drop(answers.insert(key, Answer::Refused(error))),
+                Err(error) => drop(answers.insert(key, ReplayOutcome::Refused(error))),
             }
         }
         costed.sort_by(|(a, left, _), (b, right, _)| a.total_cmp(b).then_with(|| left.cmp(right)));

@@ -8,7 +8,7 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::output::Output;
-use repro_train::replay::{Phase, Progress};
+use repro_train::replay::{Progress, ReplayPhase};
 
 /// A bar of steps on a terminal; with `--verbose`, what each part of the replay took.
 pub struct Bar<'a> {
@@ -16,7 +16,7 @@ pub struct Bar<'a> {
     bar: Option<ProgressBar>,
     deadline: Option<Instant>,
     /// The part that runs, and since when.
-    phase: Mutex<Option<(Phase, Instant)>>,
+    phase: Mutex<Option<(ReplayPhase, Instant)>>,
 }
 
 impl<'a> Bar<'a> {
@@ -41,7 +41,7 @@ impl<'a> Bar<'a> {
         }
     }
 
-    fn next(&self, phase: Option<Phase>) {
+    fn next(&self, phase: Option<ReplayPhase>) {
         // Whoever panicked left a whole value.
         let mut known = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *known, phase.map(|phase| (phase, Instant::now())));
@@ -67,14 +67,14 @@ impl<'a> Bar<'a> {
 }
 
 impl Progress for Bar<'_> {
-    fn begins(&self, phase: Phase) -> ControlFlow<()> {
+    fn begins(&self, phase: ReplayPhase) -> ControlFlow<()> {
         self.next(Some(phase));
         self.flow()
     }
 
     fn step(&self, done: u64, of: u64) -> ControlFlow<()> {
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("{} {done} of {of}", Phase::Executing.word()));
+            bar.set_message(format!("{} {done} of {of}", ReplayPhase::Executing.word()));
         }
         self.flow()
     }

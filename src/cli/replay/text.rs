@@ -5,7 +5,7 @@ use repro_report::Columns;
 use repro_report::outcome::Verdict;
 use repro_report::{REPLAY_SCOPE, visible, wrap};
 use repro_runs::replay::{
-    Allowed, Batches, Comparison, Divergence, Extent, Replay, Seen, Tolerance,
+    Allowed, Batches, Divergence, Extent, PlantedFault, Replay, ReplayComparison, Tolerance,
 };
 
 /// The significant digits of computed numbers.
@@ -70,8 +70,8 @@ fn what(replay: &Replay) -> String {
         extent => format!("steps {extent} of {}", grouped(&replay.of_steps.to_string())),
     };
     match replay.comparison {
-        Comparison::Bitwise => format!("{steps}, bit for bit in {}", replay.arithmetic),
-        Comparison::Calibrated => {
+        ReplayComparison::Bitwise => format!("{steps}, bit for bit in {}", replay.arithmetic),
+        ReplayComparison::Calibrated => {
             format!("{steps}, in our arithmetic against `{}`", replay.arithmetic)
         }
     }
@@ -91,8 +91,10 @@ fn verdict(replay: &Replay) -> String {
 fn matching(replay: &Replay) -> String {
     let tensors = match (replay.comparison, replay.compared_tensors()) {
         (_, 0) => String::new(),
-        (Comparison::Bitwise, count) => format!(", and all bits of {count} tensors after them"),
-        (Comparison::Calibrated, count) => {
+        (ReplayComparison::Bitwise, count) => {
+            format!(", and all bits of {count} tensors after them")
+        }
+        (ReplayComparison::Calibrated, count) => {
             format!(", and how far each of {count} tensors moved, within rounding")
         }
     };
@@ -261,7 +263,7 @@ fn tensors(replay: &Replay, width: usize) -> String {
 }
 
 /// What the slice would show, and what it cannot.
-fn faults(faults: &[Seen], width: usize) -> String {
+fn faults(faults: &[PlantedFault], width: usize) -> String {
     let mut text = paragraph("the smallest fault that this slice would detect", 0, width);
     for seen in faults {
         let said = match (&seen.at, &seen.unseen) {

@@ -6,7 +6,7 @@ use super::super::{BAD_NUMBER, BAD_USAGE, args};
 use repro_receipt::source::{
     Document, Error, Kind, Location, Node, Source, UNKNOWN_FIELD, WRONG_TYPE,
 };
-use repro_stats::answers::{Arm, Asked};
+use repro_stats::answers::{ArmValues, StatsRequest};
 use repro_stats::bootstrap::RESAMPLES;
 use repro_stats::power::{Goal, Sides};
 use repro_stats::proportion::{Proportion, mcnemar};
@@ -16,7 +16,7 @@ use repro_stats::{Refused, Summary};
 const NUMBER: &str = "a number such as `1.65`, `-0.02` or `3e-4`";
 
 /// Reads the arguments and the files they name.
-pub fn read(own: &args::Stats) -> Result<Asked, Error> {
+pub fn read(own: &args::StatsArgs) -> Result<StatsRequest, Error> {
     let [a, b] = arms(own)?;
     let level = share("--level", &own.level)?;
     let power = share("--power", &own.power)?;
@@ -30,7 +30,7 @@ pub fn read(own: &args::Stats) -> Result<Asked, Error> {
         return Err(bad("--resamples", expected, own.resamples.to_string()));
     }
     let read = |name, text: &Option<String>| text.as_ref().map(|text| number(name, text));
-    let asked = Asked {
+    let asked = StatsRequest {
         a,
         b,
         proportions: own.counts.as_deref().map_or(Ok(Vec::new()), proportions)?,
@@ -49,7 +49,7 @@ pub fn read(own: &args::Stats) -> Result<Asked, Error> {
 }
 
 /// Refuses options that nothing would answer to.
-fn checked(asked: Asked) -> Result<Asked, Error> {
+fn checked(asked: StatsRequest) -> Result<StatsRequest, Error> {
     let alone = asked.proportions.is_empty()
         && asked.discordant.is_none()
         && asked.p_values.is_empty()
@@ -74,15 +74,15 @@ fn bad(place: &str, expected: impl Into<String>, found: impl Into<String>) -> Er
 }
 
 /// Both arms from a file, lists or summaries; a second one needs a first.
-fn arms(own: &args::Stats) -> Result<[Option<Arm>; 2], Error> {
+fn arms(own: &args::StatsArgs) -> Result<[Option<ArmValues>; 2], Error> {
     if let Some(file) = &own.file {
         let lists = columns(file, &own.column)?;
-        return Ok(lists.map(|list| list.map(Arm::Values)));
+        return Ok(lists.map(|list| list.map(ArmValues::Values)));
     }
     let arm = |values: (&str, &Option<String>), summary: (&str, &Option<String>)| {
         Ok(match (values.1, summary.1) {
-            (Some(text), _) => Some(Arm::Values(list(values.0, text)?)),
-            (None, Some(text)) => Some(Arm::Summary(self::summary(summary.0, text)?)),
+            (Some(text), _) => Some(ArmValues::Values(list(values.0, text)?)),
+            (None, Some(text)) => Some(ArmValues::Summary(self::summary(summary.0, text)?)),
             (None, None) => None,
         })
     };

@@ -9,7 +9,7 @@ use super::output::Output;
 use super::{Answer as Status, args};
 use repro_exact::decimal::format_float;
 use repro_report::outcome::ExitStatus;
-use repro_stats::answers::{Answer, Asked, Entry, Field, answers};
+use repro_stats::answers::{Answer, AnswerField, Entry, StatsRequest, answers};
 
 /// The schema of all that this command prints as JSON.
 pub const SCHEMA: &str = "repro.stats/1";
@@ -17,7 +17,7 @@ pub const SCHEMA: &str = "repro.stats/1";
 const DIGITS: usize = 10;
 
 /// Runs the command: all numbers are read, or nothing is computed.
-pub fn run(own: &args::Stats, output: &Output) -> Status {
+pub fn run(own: &args::StatsArgs, output: &Output) -> Status {
     let json = output.wants_json()?;
     let asked = input::read(own).map_err(|error| vec![error])?;
     let entries = answers(&asked);
@@ -29,7 +29,7 @@ pub fn run(own: &args::Stats, output: &Output) -> Status {
     Ok(ExitStatus::Verified)
 }
 
-fn document(asked: &Asked, entries: &[Entry]) -> Json {
+fn document(asked: &StatsRequest, entries: &[Entry]) -> Json {
     let results: Map<String, Json> =
         entries.iter().map(|entry| (entry.key.to_owned(), result(entry))).collect();
     json!({
@@ -56,15 +56,15 @@ fn result(entry: &Entry) -> Json {
     members.into()
 }
 
-fn value(field: &Field) -> Json {
+fn value(field: &AnswerField) -> Json {
     match field {
-        Field::Number(one) => number(*one),
-        Field::Count(count) => (*count).into(),
-        Field::Numbers(all) => all.iter().map(|one| number(*one)).collect(),
-        Field::Counts(all) => all.as_slice().into(),
-        Field::Word(word) => (*word).into(),
-        Field::Truth(truth) => (*truth).into(),
-        Field::Refused(why) => json!({"refused": why.0}),
+        AnswerField::Number(one) => number(*one),
+        AnswerField::Count(count) => (*count).into(),
+        AnswerField::Numbers(all) => all.iter().map(|one| number(*one)).collect(),
+        AnswerField::Counts(all) => all.as_slice().into(),
+        AnswerField::Word(word) => (*word).into(),
+        AnswerField::Truth(truth) => (*truth).into(),
+        AnswerField::Refused(why) => json!({"refused": why.0}),
     }
 }
 

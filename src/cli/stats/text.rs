@@ -3,7 +3,7 @@
 use repro_exact::decimal::format_float;
 use repro_report::wrap;
 use repro_report::{Columns, paragraph};
-use repro_stats::answers::{Answer, Asked, Entry, Field, NO_TARGET, POWER_METHOD};
+use repro_stats::answers::{Answer, AnswerField, Entry, NO_TARGET, POWER_METHOD, StatsRequest};
 
 /// The significant digits that people see.
 const DIGITS: usize = 6;
@@ -18,7 +18,7 @@ struct Table {
 }
 
 /// The whole answer on a page of `width` columns.
-pub fn render(asked: &Asked, entries: &[Entry], width: usize) -> String {
+pub fn render(asked: &StatsRequest, entries: &[Entry], width: usize) -> String {
     let mut parts = vec![headline(asked, entries, width)];
     parts.extend(tables(asked).iter().map(|table| draw(table, entries, width)));
     parts.push(adjusted(entries, width));
@@ -28,7 +28,7 @@ pub fn render(asked: &Asked, entries: &[Entry], width: usize) -> String {
 }
 
 /// The answer that most people look for, in one sentence.
-fn headline(asked: &Asked, entries: &[Entry], width: usize) -> String {
+fn headline(asked: &StatsRequest, entries: &[Entry], width: usize) -> String {
     let find = |key: &str| entries.iter().find(|entry| entry.key == key);
     let main = find("welch").or_else(|| find("one_sample_t"));
     let Some(Entry { answer: Ok(answer), .. }) = main else { return String::new() };
@@ -49,7 +49,7 @@ fn headline(asked: &Asked, entries: &[Entry], width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-fn tables(asked: &Asked) -> Vec<Table> {
+fn tables(asked: &StatsRequest) -> Vec<Table> {
     let percent = format_float(100.0 * asked.level, DIGITS);
     let [low, high] = asked.margin.unwrap_or_default().map(|end| format_float(end, DIGITS));
     let (power, alpha) =
@@ -127,12 +127,12 @@ fn cell(answer: &Answer, names: &str) -> String {
         Some((answer.field(name)?, place.parse::<usize>().ok()?))
     });
     match found {
-        Some((Field::Number(one), _)) => format_float(*one, DIGITS),
-        Some((Field::Count(count), _)) => count.to_string(),
-        Some((Field::Numbers(all), place)) => {
+        Some((AnswerField::Number(one), _)) => format_float(*one, DIGITS),
+        Some((AnswerField::Count(count), _)) => count.to_string(),
+        Some((AnswerField::Numbers(all), place)) => {
             all.get(place).map_or_else(String::new, |one| format_float(*one, DIGITS))
         }
-        Some((Field::Refused(_), _)) => "refused".to_owned(),
+        Some((AnswerField::Refused(_), _)) => "refused".to_owned(),
         _ => String::new(),
     }
 }
@@ -143,7 +143,7 @@ fn adjusted(entries: &[Entry], width: usize) -> String {
     let lists = answers.filter_map(|entry| {
         let answer = entry.answer.as_ref().ok()?;
         match (answer.field("p")?, answer.field("adjusted")?) {
-            (Field::Numbers(p), Field::Numbers(adjusted)) => Some((p, adjusted)),
+            (AnswerField::Numbers(p), AnswerField::Numbers(adjusted)) => Some((p, adjusted)),
             _ => None,
         }
     });
@@ -162,7 +162,7 @@ fn adjusted(entries: &[Entry], width: usize) -> String {
 }
 
 /// What is refused, what decides nothing, and how the numbers were made.
-fn notes(asked: &Asked, entries: &[Entry], width: usize) -> String {
+fn notes(asked: &StatsRequest, entries: &[Entry], width: usize) -> String {
     let (mut refused, mut doubted) = (Reasons::default(), Reasons::default());
     for Entry { label, answer, .. } in entries {
         match answer {
@@ -173,7 +173,7 @@ fn notes(asked: &Asked, entries: &[Entry], width: usize) -> String {
                     doubted.add(doubt, label);
                 }
                 for (_, field) in &answer.fields {
-                    if let Field::Refused(why) = field {
+                    if let AnswerField::Refused(why) = field {
                         refused.add(&why.0, label);
                     }
                 }
@@ -195,11 +195,11 @@ fn notes(asked: &Asked, entries: &[Entry], width: usize) -> String {
 }
 
 /// How the numbers were made.
-fn made(asked: &Asked, entries: &[Entry]) -> Vec<(&'static str, String)> {
+fn made(asked: &StatsRequest, entries: &[Entry]) -> Vec<(&'static str, String)> {
     let computed =
         || entries.iter().filter_map(|entry| Some((entry.key, entry.answer.as_ref().ok()?)));
     let truth = |name, wanted| {
-        computed().any(|(_, answer)| matches!(answer.field(name), Some(Field::Truth(truth)) if *truth == wanted))
+        computed().any(|(_, answer)| matches!(answer.field(name), Some(AnswerField::Truth(truth)) if *truth == wanted))
     };
     let mut notes = Vec::new();
     if computed().any(|(key, _)| key == "paired_t") {

@@ -17,7 +17,7 @@ use repro_receipt::source::{Document, Error, Source};
 use repro_report::Columns;
 use repro_report::outcome::ExitStatus;
 use repro_runs::study::{PlannedRun, Study};
-use repro_train::campaign::{Campaign, Outcome};
+use repro_train::campaign::{Campaign, RunOutcome};
 use watching::Watching;
 
 /// The schema of the lines on standard output.
@@ -28,7 +28,7 @@ const SAVE_EVERY: Duration = Duration::from_secs(30);
 const DECIMALS: usize = 4;
 
 /// Runs the command.
-pub fn run(own: &args::Train, output: &Output) -> Answer {
+pub fn run(own: &args::TrainArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
     let one = |error: Error| vec![error];
     let shown = own.study.display().to_string();
@@ -74,7 +74,7 @@ pub fn run(own: &args::Train, output: &Output) -> Answer {
 }
 
 /// Runs side by side, and threads of each: single threads use cores best.
-fn sharing(own: &args::Train, runs: usize) -> (usize, usize) {
+fn sharing(own: &args::TrainArgs, runs: usize) -> (usize, usize) {
     let cores = super::cores();
     let jobs = own.jobs.unwrap_or_else(|| cores.div_ceil(own.threads.unwrap_or(1).max(1)));
     let jobs = jobs.clamp(1, runs.max(1));
@@ -116,11 +116,11 @@ fn list(study: &Study, wants_json: bool, width: usize) -> String {
 }
 
 /// What became of each run.
-fn table(outcomes: &[Outcome], width: usize) -> String {
+fn table(outcomes: &[RunOutcome], width: usize) -> String {
     let headings = ["steps", "loss", "bits/byte", "bundle"];
     let mut table = Columns::new(headings.map(str::to_owned).to_vec());
     let decimals = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.DECIMALS$}"));
-    for Outcome { run, result } in outcomes {
+    for RunOutcome { run, result } in outcomes {
         let steps = grouped(&run.steps.to_string());
         let cells = match result {
             Ok(finished) => {

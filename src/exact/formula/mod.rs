@@ -80,7 +80,7 @@ pub struct Operand {
 
 /// What a formula gives.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Evaluation {
+pub struct FormulaValue {
     /// Every value that the operands allow.
     pub interval: Interval,
     /// The value in binary floating point.
@@ -209,7 +209,7 @@ impl Formula {
     }
 
     /// Computes the formula in all three readings; an input given many times takes what is left over.
-    pub fn evaluate(&self, operands: &[Operand]) -> Result<Evaluation, FormulaError> {
+    pub fn evaluate(&self, operands: &[Operand]) -> Result<FormulaValue, FormulaError> {
         self.check_count(operands.len())?;
         let once = self.inputs.iter().filter(|input| !input.many).count();
         let (single, many) = operands.split_at(once.min(operands.len()));
@@ -224,7 +224,7 @@ impl Formula {
             many: many.iter().map(String::as_str).collect(),
         };
         let text = text::render(&expression, &words);
-        Ok(Evaluation {
+        Ok(FormulaValue {
             interval,
             float,
             text,

@@ -7,7 +7,7 @@ fn print(text: &str) -> Printed {
     Printed::parse(text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn evaluate(name: &str, inputs: &[&str]) -> Result<Evaluation, FormulaError> {
+fn evaluate(name: &str, inputs: &[&str]) -> Result<FormulaValue, FormulaError> {
     let formula = Formula::find(name).unwrap();
     let printed: Vec<_> = inputs.iter().map(|text| print(text)).collect();
     formula.evaluate(&formula.operands(&printed)?)

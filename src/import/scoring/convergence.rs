@@ -18,7 +18,7 @@
 
 use std::path::Path;
 
-use crate::timed::{Measure, Timed};
+use crate::timed::{ProgressUnit, Timed};
 use crate::{BAD_REFERENCE, counted};
 use repro_receipt::source::{Document, Error, Node, Source};
 use repro_stats::distribution::{StudentT, Symmetric};
@@ -44,7 +44,7 @@ pub struct Reference {
     /// The benchmark.
     pub benchmark: String,
     /// What is counted.
-    pub measure: Measure,
+    pub measure: ProgressUnit,
     /// The points, by batch size.
     pub points: Vec<Point>,
 }
@@ -62,7 +62,7 @@ pub enum Against {
 
 /// What a check comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ConvergenceVerdict {
     /// As slow as the reference, or slower.
     Passes,
     /// Faster than the reference, by what chance gives; the score is scaled.
@@ -73,7 +73,7 @@ pub enum Verdict {
     Undecided,
 }
 
-impl Verdict {
+impl ConvergenceVerdict {
     /// The word.
     pub fn word(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Convergence {
     /// What is counted.
-    pub measure: Measure,
+    pub measure: ProgressUnit,
     /// The point.
     pub against: Against,
     /// The mean of the reference.
@@ -107,7 +107,7 @@ pub struct Convergence {
     /// The least mean that the checker of the rules lets pass.
     pub least_population: f64,
     /// What it comes to.
-    pub verdict: Verdict,
+    pub verdict: ConvergenceVerdict,
     /// The factor that makes up for fast convergence.
     pub factor: f64,
 }
@@ -170,11 +170,11 @@ impl Reference {
         let least = curve.least(curve.sd, kept.len())?;
         let least_population = curve.least(curve.population_sd, kept.len())?;
         let verdict = match against {
-            _ if submission >= curve.mean => Verdict::Passes,
-            _ if submission >= least => Verdict::Scaled,
+            _ if submission >= curve.mean => ConvergenceVerdict::Passes,
+            _ if submission >= least => ConvergenceVerdict::Scaled,
             // A smaller batch may converge faster than the smallest point does.
-            Against::Smallest(_) => Verdict::Undecided,
-            _ => Verdict::TooFast,
+            Against::Smallest(_) => ConvergenceVerdict::Undecided,
+            _ => ConvergenceVerdict::TooFast,
         };
         Ok(Convergence {
             measure: self.measure,
@@ -192,11 +192,13 @@ impl Reference {
     }
 }
 
-fn point(entry: Node<'_>) -> Result<(&str, Measure, Point), Error> {
+fn point(entry: Node<'_>) -> Result<(&str, ProgressUnit, Point), Error> {
     let benchmark = entry.required("Benchmark")?.text()?;
     let batch = entry.required("BS")?;
-    let known =
-        [("samples to converge", Measure::Samples), ("Epochs to converge", Measure::Epochs)];
+    let known = [
+        ("samples to converge", ProgressUnit::Samples),
+        ("Epochs to converge", ProgressUnit::Epochs),
+    ];
     let found = known.iter().find_map(|(key, measure)| Some((entry.get(key)?, *measure)));
     let Some((list, measure)) = found else {
         return Err(BAD_REFERENCE.at(
@@ -322,7 +324,7 @@ mod tests {
         Reference {
             file: "r.json".into(),
             benchmark: "b".into(),
-            measure: Measure::Samples,
+            measure: ProgressUnit::Samples,
             points,
         }
     }
@@ -351,12 +353,12 @@ mod tests {
         assert!((found.least_population - 91.519_266).abs() < 1e-5, "{}", found.least_population);
         assert_eq!(
             (found.reference, found.submission, found.verdict),
-            (100.0, 98.0, Verdict::Scaled)
+            (100.0, 98.0, ConvergenceVerdict::Scaled)
         );
         assert!((found.factor - 100.0 / 98.0).abs() < 1e-15);
-        assert_eq!(check(&[101.0, 100.0, 99.0]).verdict, Verdict::Passes);
+        assert_eq!(check(&[101.0, 100.0, 99.0]).verdict, ConvergenceVerdict::Passes);
         assert_eq!(check(&[101.0, 100.0, 99.0]).factor, 1.0);
-        assert_eq!(check(&[90.0, 91.0, 90.0]).verdict, Verdict::TooFast);
+        assert_eq!(check(&[90.0, 91.0, 90.0]).verdict, ConvergenceVerdict::TooFast);
     }
 
     #[test]
@@ -370,7 +372,7 @@ mod tests {
         assert_eq!(check(4).unwrap().against, Against::Smallest(8));
         assert_eq!(check(32).unwrap_err(), "the reference has no point at batch size 32 or above");
         let fast = reference.check(&timed(4), &[50.0, 50.0, 50.0], 1).unwrap();
-        assert_eq!(fast.verdict, Verdict::Undecided);
+        assert_eq!(fast.verdict, ConvergenceVerdict::Undecided);
     }
 
     #[test]
@@ -399,7 +401,7 @@ mod tests {
         };
         let point = |bench: &str, batch: u64| json!({"Benchmark": bench, "BS": batch, "Epochs to converge": [3, 2.5, 3], "When": "x"});
         let good = parse(json!({"b": point("a", 16), "a": point("a", 8)})).unwrap();
-        assert_eq!((good.measure, good.points[0].batch), (Measure::Epochs, 8));
+        assert_eq!((good.measure, good.points[0].batch), (ProgressUnit::Epochs, 8));
         for (value, code, pointer) in [
             (json!({}), "import::bad-reference", ""),
             (json!({"a": point("a", 8), "b": point("b", 16)}), "import::bad-reference", "/b"),

@@ -6,6 +6,6 @@ mod convergence;
 mod rules;
 mod score;
 
-pub use convergence::{Against, Convergence, Point, Reference, Verdict};
-pub use rules::{Rule, Target, rule};
-pub use score::{SCALING, Scaling, Score};
+pub use convergence::{Against, Convergence, ConvergenceVerdict, Point, Reference};
+pub use rules::{BenchmarkRule, Target, rule};
+pub use score::{MlperfScore, SCALING, Scaling};

@@ -30,7 +30,7 @@ impl std::fmt::Display for Target {
 
 /// What the rules ask of one benchmark.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rule {
+pub struct BenchmarkRule {
     /// Its name.
     pub benchmark: &'static str,
     /// How many runs a submission has.
@@ -42,7 +42,7 @@ pub struct Rule {
 }
 
 /// The benchmarks of MLPerf Training 1.0 to 5.1.
-const RULES: &[Rule] = &[
+const RULES: &[BenchmarkRule] = &[
     benchmark("bert", 10, Some(Target::AtLeast(0.72))),
     benchmark("dlrm_dcnv2", 10, Some(Target::AtLeast(0.80275))),
     benchmark("flux1", 10, Some(Target::AtMost(0.586))),
@@ -58,15 +58,15 @@ const RULES: &[Rule] = &[
     benchmark("rnnt", 10, Some(Target::AtMost(0.058))),
     benchmark("ssd", 5, Some(Target::AtLeast(0.34))),
     benchmark("stable_diffusion", 10, None),
-    Rule { dropped: 4, ..benchmark("unet3d", 40, Some(Target::AtLeast(0.908))) },
+    BenchmarkRule { dropped: 4, ..benchmark("unet3d", 40, Some(Target::AtLeast(0.908))) },
 ];
 
-const fn benchmark(benchmark: &'static str, runs: usize, target: Option<Target>) -> Rule {
-    Rule { benchmark, runs, dropped: 1, target }
+const fn benchmark(benchmark: &'static str, runs: usize, target: Option<Target>) -> BenchmarkRule {
+    BenchmarkRule { benchmark, runs, dropped: 1, target }
 }
 
 /// The rule of a benchmark that is known here.
-pub fn rule(benchmark: &str) -> Option<Rule> {
+pub fn rule(benchmark: &str) -> Option<BenchmarkRule> {
     RULES.iter().find(|rule| rule.benchmark == benchmark).copied()
 }
 

@@ -10,11 +10,11 @@ use std::path::Path;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-use super::convergence::{Convergence, Reference, Verdict};
+use super::convergence::{Convergence, ConvergenceVerdict, Reference};
 use super::rules::rule;
-use crate::run::Run;
+use crate::run::LoggedRun;
 use crate::timed::Timed;
-use crate::{BAD_REFERENCE, FEW_RUNS, MIXED_RUNS, Options, SCALING_DIFFERS, counted};
+use crate::{BAD_REFERENCE, FEW_RUNS, ImportOptions, MIXED_RUNS, SCALING_DIFFERS, counted};
 use repro_exact::decimal;
 use repro_receipt::source::{Document, Error, Location, Source};
 
@@ -49,7 +49,7 @@ impl Scaling {
     }
 
     /// The one beside the logs, if there is one.
-    fn beside(run: &Run) -> Result<Option<Self>, Error> {
+    fn beside(run: &LoggedRun) -> Result<Option<Self>, Error> {
         let path = Path::new(&run.file).with_file_name(SCALING);
         if path.is_file() { Self::load(&path).map(Some) } else { Ok(None) }
     }
@@ -57,7 +57,7 @@ impl Scaling {
 
 /// The score of a group.
 #[derive(Debug, Clone)]
-pub struct Score {
+pub struct MlperfScore {
     /// What all runs of the group are of.
     pub of: Timed,
     /// How many of the fastest and of the slowest runs are dropped.
@@ -76,9 +76,9 @@ pub struct Score {
     pub findings: Vec<Error>,
 }
 
-impl Score {
+impl MlperfScore {
     /// The score of runs that must be of one system, one benchmark and one batch size.
-    pub fn of(runs: &mut [Run], options: &Options) -> Result<Self, Error> {
+    pub fn of(runs: &mut [LoggedRun], options: &ImportOptions) -> Result<Self, Error> {
         let of = uniform(runs)?;
         let rule = rule(&of.benchmark);
         let dropped = rule.map_or(1, |rule| rule.dropped);
@@ -149,21 +149,21 @@ fn scaling_differs(
 ) -> Option<Error> {
     let factor = scaling.map_or(1.0, |scaling| decimal::nearest_f64(&scaling.factor));
     let agrees = (factor - found.factor).abs() <= FACTOR_NOISE * found.factor;
-    let decided = matches!(found.verdict, Verdict::Passes | Verdict::Scaled);
+    let decided = matches!(found.verdict, ConvergenceVerdict::Passes | ConvergenceVerdict::Scaled);
     let place = scaling.map_or(place, |scaling| Location::file(scaling.file.as_str()));
     let expected = format!("the factor {:.9}", found.factor);
     (decided && !agrees).then(|| SCALING_DIFFERS.at(place, expected, format!("{factor:.9}")))
 }
 
 /// Whether a run did not converge: it takes a place among the slowest.
-fn is_failed(run: &Run) -> bool {
+fn is_failed(run: &LoggedRun) -> bool {
     run.findings
         .iter()
         .any(|finding| [&crate::NOT_CONVERGED, &crate::TARGET_MISSED].contains(&finding.error.code))
 }
 
 /// What all runs are of, or the first that is of something else.
-fn uniform(runs: &[Run]) -> Result<Timed, Error> {
+fn uniform(runs: &[LoggedRun]) -> Result<Timed, Error> {
     let mut first: Option<&Timed> = None;
     for run in runs {
         let Some(timed) = &run.timed else { continue };

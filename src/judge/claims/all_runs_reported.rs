@@ -3,8 +3,8 @@
 
 use super::planned::{self, Departure};
 use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field};
-use crate::evidence::{Evidence, Quantity};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{Evidence, EvidenceQuantity};
 use crate::post::Claim;
 use repro_receipt::source::{Code, Error, Node};
 use repro_report::outcome::{Impact, Method, Outcome, Verdict};
@@ -34,12 +34,12 @@ pub static KIND: ClaimKind = ClaimKind {
          How it can mislead: it cannot see runs that were made but not mentioned.\n\
          Reference: the machine learning reproducibility checklist (Pineau et al. 2021).",
     fields: &[
-        Field::optional(
+        FieldSpec::optional(
             "rows",
             "tables of `label` and `receipt`; a row without `receipt` has none",
         ),
-        Field::optional("distinct", "references to values that must all differ"),
-        Field::optional(
+        FieldSpec::optional("distinct", "references to values that must all differ"),
+        FieldSpec::optional(
             "plan",
             "a table of `study`, a pinned study whose planned runs must be the bundles",
         ),
@@ -143,7 +143,7 @@ fn code_of(departure: Departure) -> &'static Code {
 /// What is wrong with the stated number of things that are `listed`, if one is stated and is wrong.
 fn other_number(claim: &Claim, number: usize, listed: &str) -> Result<Option<Outcome>, Error> {
     let Some(claimed) = claim.claimed else { return Ok(None) };
-    let counted = Quantity::count(number as u64);
+    let counted = EvidenceQuantity::count(number as u64);
     let outcome = judge(&printed(claimed)?, &counted, &Declared::default(), &OTHER_NUMBER);
     if outcome.verdict == Verdict::Verified {
         return Ok(None);

@@ -8,8 +8,8 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero;
 
-use super::plus_minus::{Stated, count};
-use crate::evidence::{Evidence, Quantity, precision_of};
+use super::plus_minus::{StatedMean, count};
+use crate::evidence::{Evidence, EvidenceQuantity, precision_of};
 use repro_exact::decimal::{Interval, Unit, format_float, format_significant, nearest_f64};
 use repro_exact::formula::Precision;
 use repro_receipt::source::{Error, Node, codes};
@@ -39,7 +39,7 @@ pub fn number(value: f64, digits: usize) -> String {
 
 /// A group of runs.
 #[derive(Debug)]
-pub struct Arm {
+pub struct ArmRuns {
     /// The name it goes by.
     pub label: String,
     runs: Runs,
@@ -48,12 +48,12 @@ pub struct Arm {
 #[derive(Debug)]
 enum Runs {
     /// What each run came to.
-    Values(Vec<Quantity>),
+    Values(Vec<EvidenceQuantity>),
     /// The mean of `n` runs, and the statement that prints their spread, where one does.
-    Printed { mean: Interval, spread: Option<Box<Stated>>, n: usize },
+    Printed { mean: Interval, spread: Option<Box<StatedMean>>, n: usize },
 }
 
-impl Arm {
+impl ArmRuns {
     /// Reads a group: a table of `values`, of `mean`, `spread`, `n` and `reading`, of `printed`, `n` and
     /// `reading`, or a term, which is one run.
     pub fn read(node: Node, evidence: &Evidence) -> Result<Self, Error> {
@@ -76,7 +76,7 @@ impl Arm {
                 Runs::Printed { mean, spread: None, n: runs(node, evidence)? }
             }
             ["mean" | "printed"] => {
-                let stated = Stated::read(node, node, evidence)?;
+                let stated = StatedMean::read(node, node, evidence)?;
                 let (mean, n) = (stated.mean.clone(), runs(node, evidence)?);
                 Runs::Printed { mean, spread: Some(Box::new(stated)), n }
             }
@@ -95,12 +95,12 @@ impl Arm {
     }
 
     /// A group of values that were computed, one for each run.
-    pub fn computed(label: impl Into<String>, values: Vec<Quantity>) -> Self {
+    pub fn computed(label: impl Into<String>, values: Vec<EvidenceQuantity>) -> Self {
         Self { label: label.into(), runs: Runs::Values(values) }
     }
 
     /// What each run came to; empty where only a mean is printed.
-    pub fn into_values(self) -> Vec<Quantity> {
+    pub fn into_values(self) -> Vec<EvidenceQuantity> {
         match self.runs {
             Runs::Values(values) => values,
             Runs::Printed { .. } => Vec::new(),
@@ -184,7 +184,7 @@ impl Arm {
     }
 
     /// The standard deviation for a spread as printed, and the ends of what its digits allow.
-    fn sds(&self, stated: &Stated) -> Result<[f64; 3], String> {
+    fn sds(&self, stated: &StatedMean) -> Result<[f64; 3], String> {
         let reading = stated.reading;
         let reading =
             reading.ok_or_else(|| format!("what the ± of {} is, is not declared", self.name()))?;
@@ -221,7 +221,7 @@ impl Arm {
     }
 
     /// The differences a - b run by run; groups that do not pair are refused at `asked`.
-    pub fn minus(&self, other: &Arm, asked: Node) -> Result<Arm, Error> {
+    pub fn minus(&self, other: &ArmRuns, asked: Node) -> Result<ArmRuns, Error> {
         let (Runs::Values(a), Runs::Values(b)) = (&self.runs, &other.runs) else {
             let found = "a printed mean, in which runs cannot be told apart";
             return Err(UNPAIRED.at(asked.place(), "two groups given run by run", found));
@@ -234,9 +234,9 @@ impl Arm {
                 found,
             ));
         }
-        let difference = |(a, b): (&Quantity, &Quantity)| {
+        let difference = |(a, b): (&EvidenceQuantity, &EvidenceQuantity)| {
             let value = a.value() - b.value();
-            Quantity {
+            EvidenceQuantity {
                 label: String::new(),
                 interval: &a.interval - &b.interval,
                 float: nearest_f64(&value),
@@ -247,14 +247,14 @@ impl Arm {
             }
         };
         let label = format!("{} - {}", self.name(), other.name());
-        Ok(Arm { label, runs: Runs::Values(a.iter().zip(b).map(difference).collect()) })
+        Ok(ArmRuns { label, runs: Runs::Values(a.iter().zip(b).map(difference).collect()) })
     }
 }
 
 /// The same number as a plain fraction, which is what other evidence in percent comes as.
-fn plain(quantity: Quantity) -> Quantity {
+fn plain(quantity: EvidenceQuantity) -> EvidenceQuantity {
     let per_one = quantity.unit.per_one();
-    Quantity {
+    EvidenceQuantity {
         interval: quantity.interval.scaled(&per_one.recip()),
         float: quantity.float / nearest_f64(&per_one),
         unit: Unit::Plain,
@@ -273,12 +273,12 @@ fn runs(node: Node, evidence: &Evidence) -> Result<usize, Error> {
 }
 
 #[cfg(test)]
-impl Arm {
+impl ArmRuns {
     /// A group of runs typed in full.
     pub fn typed(label: &str, values: &[&str]) -> Self {
         let value = |text: &&str| {
             let printed = repro_exact::decimal::Printed::parse(text).unwrap();
-            Quantity {
+            EvidenceQuantity {
                 label: String::new(),
                 interval: printed.interval(),
                 float: printed.as_f64(),
@@ -296,8 +296,8 @@ impl Arm {
         let document = r#"{"at":0}"#.as_bytes().to_vec();
         let source = repro_receipt::source::Source::new("t.json", document).unwrap();
         let document = repro_receipt::source::Document::parse_json(source).unwrap();
-        let stated = Stated::printed(text, document.root()).unwrap();
-        let stated = Stated { n: Some(n), reading: Some(reading), ..stated };
+        let stated = StatedMean::printed(text, document.root()).unwrap();
+        let stated = StatedMean { n: Some(n), reading: Some(reading), ..stated };
         let (mean, n) = (stated.mean.clone(), n as usize);
         Self {
             label: label.to_owned(),
@@ -311,13 +311,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sds(arm: &Arm) -> Vec<f64> {
+    fn sds(arm: &ArmRuns) -> Vec<f64> {
         arm.summaries().unwrap().iter().map(|summary| summary.sd).collect()
     }
 
     #[test]
     fn a_mean_is_exact_and_its_box_holds_what_rounds_to_it() {
-        let arm = Arm::typed("a", &["0.1", "0.2", "0.4"]);
+        let arm = ArmRuns::typed("a", &["0.1", "0.2", "0.4"]);
         let (mean, all) = arm.mean();
         assert_eq!(mean, BigRational::new(7.into(), 30.into()));
         assert_eq!(all.width(), BigRational::new(1.into(), 10.into()));
@@ -327,31 +327,31 @@ mod tests {
 
     #[test]
     fn one_run_and_unknown_spreads_are_said() {
-        assert_eq!(Arm::typed("a", &["1.5"]).summaries().unwrap_err(), "a is one run");
-        let bare = Arm {
+        assert_eq!(ArmRuns::typed("a", &["1.5"]).summaries().unwrap_err(), "a is one run");
+        let bare = ArmRuns {
             label: "b".to_owned(),
             runs: Runs::Printed { mean: Interval::integer(1), spread: None, n: 3 },
         };
         assert_eq!(bare.summaries().unwrap_err(), "no spread is published for b");
         let Runs::Printed { mean, spread, n } =
-            Arm::summarised("c", "1.5 ± 0.1", 3, ErrorBarMeaning::Sd).runs
+            ArmRuns::summarised("c", "1.5 ± 0.1", 3, ErrorBarMeaning::Sd).runs
         else {
             panic!()
         };
-        let spread = spread.map(|stated| Box::new(Stated { reading: None, ..*stated }));
-        let undeclared = Arm { label: "c".to_owned(), runs: Runs::Printed { mean, spread, n } };
+        let spread = spread.map(|stated| Box::new(StatedMean { reading: None, ..*stated }));
+        let undeclared = ArmRuns { label: "c".to_owned(), runs: Runs::Printed { mean, spread, n } };
         assert_eq!(undeclared.summaries().unwrap_err(), "what the ± of c is, is not declared");
     }
 
     #[test]
     fn readings_of_a_printed_spread() {
-        let sd = |reading| sds(&Arm::summarised("a", "1.5 ± 0.3", 4, reading))[0];
+        let sd = |reading| sds(&ArmRuns::summarised("a", "1.5 ± 0.3", 4, reading))[0];
         assert_eq!(sd(ErrorBarMeaning::Sd), 0.3);
         assert!((sd(ErrorBarMeaning::PopulationSd) - 0.3 * (4.0_f64 / 3.0).sqrt()).abs() < 1e-15);
         assert_eq!(sd(ErrorBarMeaning::StandardError), 0.6);
         // t of three degrees of freedom at 95%: 3.182446305.
         assert!((sd(ErrorBarMeaning::Confidence(950)) - 0.6 / 3.182446305284263).abs() < 1e-9);
-        let ends = sds(&Arm::summarised("a", "1.5 ± 0.3", 4, ErrorBarMeaning::Sd));
+        let ends = sds(&ArmRuns::summarised("a", "1.5 ± 0.3", 4, ErrorBarMeaning::Sd));
         assert_eq!(ends[..3], [0.3, 0.25, 0.35]);
     }
 
@@ -366,7 +366,7 @@ mod tests {
             let typed: Vec<_> = texts.iter().map(String::as_str).collect();
             let exact: Vec<_> = values.iter().map(|v| f64::from(*v) / 10_000.0).collect();
             let behind = Summary::of(&exact).unwrap();
-            let arm = Arm::typed("a", &typed);
+            let arm = ArmRuns::typed("a", &typed);
             let mean = BigRational::from_float(behind.mean).unwrap();
             let (_, all) = arm.mean();
             let slack = BigRational::new(1.into(), 1_000_000_000.into());

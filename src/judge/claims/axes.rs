@@ -1,7 +1,7 @@
 //! Who is put ahead of whom, on which axes: what the kinds that rank candidates have in common.
 
-use super::arms::Arm;
-use crate::evidence::{BAD_CHOICE, Quantity};
+use super::arms::ArmRuns;
+use crate::evidence::{BAD_CHOICE, EvidenceQuantity};
 use repro_receipt::source::{Error, Node};
 
 /// What stands under a label on an axis.
@@ -10,13 +10,13 @@ pub trait Labelled {
     fn label(&self) -> &str;
 }
 
-impl Labelled for Quantity {
+impl Labelled for EvidenceQuantity {
     fn label(&self) -> &str {
         &self.label
     }
 }
 
-impl Labelled for Arm {
+impl Labelled for ArmRuns {
     fn label(&self) -> &str {
         &self.label
     }

@@ -3,8 +3,8 @@
 use num_rational::BigRational;
 
 use super::tolerance::{DIGITS, fraction};
-use super::{ClaimKind, Field};
-use crate::evidence::{BAD_CHOICE, Evidence, Quantity};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{BAD_CHOICE, Evidence, EvidenceQuantity};
 use crate::post::Claim;
 use num_traits::Signed;
 use repro_exact::decimal::{Bound, format_significant};
@@ -30,12 +30,12 @@ pub static KIND: ClaimKind = ClaimKind {
          construction, and points between the published ones may lie anywhere.\n\
          Reference: Schuirmann 1987, on margins that are declared in advance.",
     fields: &[
-        Field::required("values", "the points: labeled terms, or a `column` of a file"),
-        Field::optional("low", "the lower bound, exact"),
-        Field::optional("high", "the upper bound, exact"),
-        Field::optional("centre", "the middle of the band, with `margin`"),
-        Field::optional("margin", "how far from the centre: a term, or a text such as \"2%\""),
-        Field::optional("strict", "whether the bounds themselves are outside; false if absent"),
+        FieldSpec::required("values", "the points: labeled terms, or a `column` of a file"),
+        FieldSpec::optional("low", "the lower bound, exact"),
+        FieldSpec::optional("high", "the upper bound, exact"),
+        FieldSpec::optional("centre", "the middle of the band, with `margin`"),
+        FieldSpec::optional("margin", "how far from the centre: a term, or a text such as \"2%\""),
+        FieldSpec::optional("strict", "whether the bounds themselves are outside; false if absent"),
     ],
     codes: CODES,
     impact: Impact::Decision,
@@ -104,7 +104,7 @@ impl Band {
     }
 
     /// Whether a point is inside (true), outside (false), or partly either (none).
-    fn holds(&self, point: &Quantity) -> Option<bool> {
+    fn holds(&self, point: &EvidenceQuantity) -> Option<bool> {
         let (from, to) = match self.strict {
             true => (Bound::Above, Bound::Below),
             false => (Bound::AtLeast, Bound::AtMost),
@@ -120,12 +120,12 @@ impl Band {
         }
     }
 
-    fn judge(&self, points: &[Quantity]) -> Outcome {
+    fn judge(&self, points: &[EvidenceQuantity]) -> Outcome {
         let those = |answer: Option<bool>| {
             points.iter().filter(|point| self.holds(point) == answer).collect::<Vec<_>>()
         };
         let (outside, open) = (those(Some(false)), those(None));
-        let few = |found: &[&Quantity]| {
+        let few = |found: &[&EvidenceQuantity]| {
             let shown: Vec<_> = found.iter().take(5).map(|point| named(point)).collect();
             let more = if found.len() > 5 { ", …" } else { "" };
             format!("{} of {} points: {}{more}", found.len(), points.len(), shown.join(", "))
@@ -142,12 +142,12 @@ impl Band {
 }
 
 /// "step 128 3.41".
-fn named(point: &Quantity) -> String {
+fn named(point: &EvidenceQuantity) -> String {
     format!("{} {}", point.label, point.text).trim().to_owned()
 }
 
 /// "3.2 to 3.4 over 5 points".
-fn extent(points: &[Quantity]) -> String {
+fn extent(points: &[EvidenceQuantity]) -> String {
     let least = points.iter().min_by_key(|point| point.value());
     let most = points.iter().max_by_key(|point| point.value());
     match (least, most) {

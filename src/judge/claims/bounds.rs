@@ -1,8 +1,8 @@
 //! A router or score statistic lies inside what its definition allows.
 
 use super::tolerance::printed;
-use super::{ClaimKind, Field};
-use crate::evidence::{BAD_CHOICE, Evidence, NOT_COMPUTABLE, Quantity, whole};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{BAD_CHOICE, Evidence, EvidenceQuantity, NOT_COMPUTABLE, whole};
 use crate::post::Claim;
 use num_rational::BigRational;
 use num_traits::Signed;
@@ -35,16 +35,16 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: Cover and Thomas, Elements of Information Theory, on entropy of finite \
          alphabets.",
     fields: &[
-        Field::required(
+        FieldSpec::required(
             "quantity",
             "entropy, effective_experts, cv_percent, max_share_of_slots, max_share_of_tokens, max_over_mean, centered or nats",
         ),
-        Field::optional("experts", "the number of routed experts, E"),
-        Field::optional("active", "the routed experts that each token uses, K"),
-        Field::optional("hard_top_k", "true if loads count hard top-K choices"),
-        Field::optional("source", "the nats of the same text under its source, for nats"),
-        Field::optional("variant", "population or sample, for cv_percent"),
-        Field::optional(
+        FieldSpec::optional("experts", "the number of routed experts, E"),
+        FieldSpec::optional("active", "the routed experts that each token uses, K"),
+        FieldSpec::optional("hard_top_k", "true if loads count hard top-K choices"),
+        FieldSpec::optional("source", "the nats of the same text under its source, for nats"),
+        FieldSpec::optional("variant", "population or sample, for cv_percent"),
+        FieldSpec::optional(
             "cv_percent",
             "the coefficient of variation of the same loads, for max_share_of_slots",
         ),
@@ -188,7 +188,7 @@ impl Limits {
 }
 
 /// A number of percent, printed with the sign or without.
-fn percent_of(quantity: &Quantity) -> Interval {
+fn percent_of(quantity: &EvidenceQuantity) -> Interval {
     let sign = Printed::parse(&quantity.text).is_ok_and(|printed| printed.unit() == Unit::Percent);
     let hundred = BigRational::from_integer(100.into());
     if sign { quantity.interval.scaled(&hundred) } else { quantity.interval.clone() }
@@ -220,10 +220,10 @@ mod tests {
 
     #[test]
     fn a_variation_is_a_number_of_percent_with_or_without_the_sign() {
-        let quantity = |text: &str, numerator: i32, denominator: i32| Quantity {
+        let quantity = |text: &str, numerator: i32, denominator: i32| EvidenceQuantity {
             text: text.to_owned(),
             interval: Interval::point(BigRational::new(numerator.into(), denominator.into())),
-            ..Quantity::count(0)
+            ..EvidenceQuantity::count(0)
         };
         let seventy = Interval::integer(70);
         assert_eq!(percent_of(&quantity("70%", 7, 10)), seventy);

@@ -5,8 +5,8 @@ use num_rational::BigRational;
 use num_traits::Signed;
 
 use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field, choice};
-use crate::evidence::{Evidence, NOT_COMPUTABLE, Quantity};
+use super::{ClaimKind, FieldSpec, choice};
+use crate::evidence::{Evidence, EvidenceQuantity, NOT_COMPUTABLE};
 use crate::post::Claim;
 use repro_exact::decimal::{Interval, Printed, format_significant, nearest_f64};
 use repro_receipt::source::{Error, Node};
@@ -38,16 +38,19 @@ pub static KIND: ClaimKind = ClaimKind {
          makes the score look better.\n\
          Reference: Gao et al. 2020, The Pile, section 3.1, bits per UTF-8 encoded byte.",
     fields: &[
-        Field::optional("nats", "the sum of nats over the predicted tokens"),
-        Field::optional("bytes", "the bytes of the text of those tokens"),
-        Field::optional("loss", "the mean loss in nats, if the sum is not published"),
-        Field::optional("tokens", "the tokens that the loss is the mean over"),
-        Field::optional("masks", "match, if loss and bytes are over the same tokens; else differ"),
-        Field::optional(
+        FieldSpec::optional("nats", "the sum of nats over the predicted tokens"),
+        FieldSpec::optional("bytes", "the bytes of the text of those tokens"),
+        FieldSpec::optional("loss", "the mean loss in nats, if the sum is not published"),
+        FieldSpec::optional("tokens", "the tokens that the loss is the mean over"),
+        FieldSpec::optional(
+            "masks",
+            "match, if loss and bytes are over the same tokens; else differ",
+        ),
+        FieldSpec::optional(
             "counts",
             "other available counts, labeled: tried if the value does not follow",
         ),
-        Field::optional("missing", "if no sums are published: what would settle it"),
+        FieldSpec::optional("missing", "if no sums are published: what would settle it"),
     ],
     codes: CODES,
     impact: Impact::Digit,
@@ -103,18 +106,18 @@ fn no_sums(node: Node) -> Result<Outcome, Error> {
 
 /// What the claim gives to compute with.
 struct Inputs {
-    nats: Option<Quantity>,
-    bytes: Option<Quantity>,
-    loss: Option<Quantity>,
-    tokens: Option<Quantity>,
-    counts: Vec<Quantity>,
+    nats: Option<EvidenceQuantity>,
+    bytes: Option<EvidenceQuantity>,
+    loss: Option<EvidenceQuantity>,
+    tokens: Option<EvidenceQuantity>,
+    counts: Vec<EvidenceQuantity>,
     masks_match: bool,
     masks_differ: bool,
 }
 
 impl Inputs {
     fn read(node: Node, evidence: &Evidence) -> Result<Self, Error> {
-        let quantity = |field: &str| -> Result<Option<Quantity>, Error> {
+        let quantity = |field: &str| -> Result<Option<EvidenceQuantity>, Error> {
             let Some(term) = node.get(field) else { return Ok(None) };
             let quantity = evidence.quantity(term)?;
             if quantity.interval.low().is_negative() {
@@ -204,7 +207,7 @@ fn verdict(claimed: &Printed, value: &Interval, claim: &Claim) -> Result<Outcome
         return Ok(outcome.within("rel", "1e-6 of the value"));
     }
     let float = nearest_f64(&value.middle());
-    let given = Quantity { interval: value.clone(), float, ..Quantity::count(0) };
+    let given = EvidenceQuantity { interval: value.clone(), float, ..EvidenceQuantity::count(0) };
     Ok(judge(claimed, &given, &Declared::of(claim)?, &DIFFERS))
 }
 
@@ -246,8 +249,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn quantity(label: &str, count: u64) -> Quantity {
-        Quantity { label: label.to_owned(), ..Quantity::count(count) }
+    fn quantity(label: &str, count: u64) -> EvidenceQuantity {
+        EvidenceQuantity { label: label.to_owned(), ..EvidenceQuantity::count(count) }
     }
 
     fn inputs(bytes: u64, tokens: u64, characters: u64) -> Inputs {

@@ -6,10 +6,10 @@
 use num_rational::BigRational;
 use num_traits::One;
 
-use super::Field;
-use super::arms::{Arm, number, percent};
+use super::FieldSpec;
+use super::arms::{ArmRuns, number, percent};
 use super::tolerance::{self, Declared};
-use crate::evidence::Quantity;
+use crate::evidence::EvidenceQuantity;
 use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
 use repro_receipt::source::{Code, Error, Node};
 use repro_report::outcome::{Outcome, Verdict};
@@ -37,24 +37,24 @@ pub struct Test {
 
 impl Test {
     /// A mean against an exact value.
-    pub fn one_sample(name: &'static str, arm: &Arm, null: f64) -> Result<Self, String> {
+    pub fn one_sample(name: &'static str, arm: &ArmRuns, null: f64) -> Result<Self, String> {
         let all = arm.summaries()?;
         let all = all.iter().map(|summary| stats::one_sample(summary, null)).collect();
         Self::new(name, arm.name().to_owned(), vec![arm.n()], arm.mean(), all, arm.is_recorded())
     }
 
     /// Two means, each with its own spread.
-    pub fn welch(a: &Arm, b: &Arm) -> Result<Self, String> {
+    pub fn welch(a: &ArmRuns, b: &ArmRuns) -> Result<Self, String> {
         Self::of_two("Welch", a, b, stats::welch)
     }
 
     /// Two means, one spread for both.
-    pub fn pooled(a: &Arm, b: &Arm) -> Result<Self, String> {
+    pub fn pooled(a: &ArmRuns, b: &ArmRuns) -> Result<Self, String> {
         Self::of_two("pooled t", a, b, stats::pooled)
     }
 
     /// The difference of two means in units of a spread that was measured elsewhere.
-    pub fn external(a: &Arm, b: &Arm, noise: &Arm) -> Result<Self, String> {
+    pub fn external(a: &ArmRuns, b: &ArmRuns, noise: &ArmRuns) -> Result<Self, String> {
         let scale = (1.0 / a.n() as f64 + 1.0 / b.n() as f64).sqrt();
         let difference = difference(a, b);
         let estimates = [&difference.0, difference.1.low(), difference.1.high()];
@@ -72,8 +72,8 @@ impl Test {
 
     fn of_two(
         name: &'static str,
-        a: &Arm,
-        b: &Arm,
+        a: &ArmRuns,
+        b: &ArmRuns,
         test: impl Fn(&Summary, &Summary) -> Result<T, Refused>,
     ) -> Result<Self, String> {
         let (left, right) = match (a.summaries(), b.summaries()) {
@@ -155,12 +155,12 @@ impl Test {
 }
 
 /// A difference of means: as recorded, exactly, and all that the digits allow.
-pub fn difference(a: &Arm, b: &Arm) -> (BigRational, Interval) {
+pub fn difference(a: &ArmRuns, b: &ArmRuns) -> (BigRational, Interval) {
     let ((left, lefts), (right, rights)) = (a.mean(), b.mean());
     (left - right, &lefts - &rights)
 }
 
-fn named(a: &Arm, b: &Arm) -> String {
+fn named(a: &ArmRuns, b: &ArmRuns) -> String {
     format!("{} - {}", a.name(), b.name())
 }
 
@@ -174,14 +174,14 @@ pub struct Pairing {
 }
 
 /// Whether the runs are pairs.
-pub const PAIRED: Field =
-    Field::optional("paired", "whether the groups are compared run by run, in the order given");
+pub const PAIRED: FieldSpec =
+    FieldSpec::optional("paired", "whether the groups are compared run by run, in the order given");
 /// When they were declared to be.
-pub const PAIRED_BEFORE: Field =
-    Field::optional("paired_before", "whether pairing was declared before the runs");
+pub const PAIRED_BEFORE: FieldSpec =
+    FieldSpec::optional("paired_before", "whether pairing was declared before the runs");
 /// What makes them pairs.
-pub const SAME_DATA_ORDER: Field =
-    Field::optional("same_data_order", "whether the seed fixes the data order in both groups");
+pub const SAME_DATA_ORDER: FieldSpec =
+    FieldSpec::optional("same_data_order", "whether the seed fixes the data order in both groups");
 
 impl Pairing {
     /// Reads `paired`, `paired_before` and `same_data_order`.
@@ -207,7 +207,7 @@ pub struct Pair {
 impl Pair {
     /// Compares two groups; groups that cannot be the pairs that they are said to be are refused at
     /// `asked`.
-    pub fn of(a: &Arm, b: &Arm, pairing: Pairing, asked: Node) -> Result<Self, Error> {
+    pub fn of(a: &ArmRuns, b: &ArmRuns, pairing: Pairing, asked: Node) -> Result<Self, Error> {
         let differences = match (pairing.claimed, a.minus(b, asked)) {
             (true, Err(error)) => return Err(error),
             (_, differences) => differences.ok(),
@@ -238,7 +238,7 @@ impl Pair {
 
 /// Which p a test has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tail {
+pub enum PValueTail {
     /// Far from the null value on either side.
     Both,
     /// Below it.
@@ -247,7 +247,7 @@ pub enum Tail {
     Greater,
 }
 
-impl Tail {
+impl PValueTail {
     /// The p of a test.
     pub fn p(self, t: &T) -> f64 {
         match self {
@@ -268,7 +268,7 @@ pub enum Statistic {
     /// The degrees of freedom.
     Df,
     /// The p.
-    P(Tail),
+    P(PValueTail),
     /// An end of the interval at this level, the high one where true.
     End(f64, bool),
     /// Half the width of the interval at this level.
@@ -319,7 +319,7 @@ impl Statistic {
             Self::Estimate => "estimate".to_owned(),
             Self::T => "t".to_owned(),
             Self::Df => "degrees of freedom".to_owned(),
-            Self::P(Tail::Both) => "two-sided p".to_owned(),
+            Self::P(PValueTail::Both) => "two-sided p".to_owned(),
             Self::P(_) => "one-sided p".to_owned(),
             Self::End(level, false) => format!("low end of the {} interval", percent(level)),
             Self::End(level, true) => format!("high end of the {} interval", percent(level)),
@@ -411,7 +411,7 @@ impl Computed {
     }
 
     fn judge(&self, claimed: &Printed, interval: &Interval, differs: &'static Code) -> Outcome {
-        let quantity = Quantity {
+        let quantity = EvidenceQuantity {
             label: String::new(),
             interval: interval.clone(),
             float: nearest_f64(&self.point),
@@ -439,8 +439,10 @@ mod tests {
 
     #[test]
     fn recorded_values_count_before_what_rounds_to_them() {
-        let (a, b) =
-            (Arm::typed("a", &["1.1", "1.2", "1.4"]), Arm::typed("b", &["1.0", "1.0", "1.1"]));
+        let (a, b) = (
+            ArmRuns::typed("a", &["1.1", "1.2", "1.4"]),
+            ArmRuns::typed("b", &["1.0", "1.0", "1.1"]),
+        );
         let gap = Computed::exact(difference(&a, &b), true);
         for (claimed, expected) in [
             ("0.2", Verdict::Verified),
@@ -458,7 +460,7 @@ mod tests {
 
     #[test]
     fn a_spread_that_may_be_zero_has_no_test() {
-        let near = |text| Arm::summarised("a", text, 3, ErrorBarMeaning::Sd);
+        let near = |text| ArmRuns::summarised("a", text, 3, ErrorBarMeaning::Sd);
         let test = Test::welch(&near("1.5 ± 0.00"), &near("1.7 ± 0.00"));
         assert_eq!(
             test.unwrap_err(),
@@ -466,14 +468,14 @@ mod tests {
         );
         let test = Test::one_sample("t", &near("1.5 ± 0.0"), 1.0);
         assert!(test.is_err());
-        let test = Test::welch(&Arm::typed("a", &["1"]), &Arm::typed("b", &["2"]));
+        let test = Test::welch(&ArmRuns::typed("a", &["1"]), &ArmRuns::typed("b", &["2"]));
         assert_eq!(test.unwrap_err(), "a is one run, b is one run");
     }
 
     #[test]
     fn external_variance_has_the_degrees_of_its_own() {
-        let one = |label, value| Arm::typed(label, &[value]);
-        let noise = Arm::typed("noise", &["0.050", "0.054"]);
+        let one = |label, value| ArmRuns::typed(label, &[value]);
+        let noise = ArmRuns::typed("noise", &["0.050", "0.054"]);
         let test = Test::external(&one("a", "0.061"), &one("b", "0.052"), &noise).unwrap();
         let t = test.as_printed();
         // 0.009/(0.0028284 √2)
@@ -495,7 +497,7 @@ mod tests {
                     f64::from(means[at]) / 3000.0,
                     f64::from(sds[at]) / 3000.0
                 );
-                Arm::summarised("a", &text, runs[at], ErrorBarMeaning::Sd)
+                ArmRuns::summarised("a", &text, runs[at], ErrorBarMeaning::Sd)
             });
             let exact = [0, 1].map(|at| Summary {
                 n: runs[at] as usize,
@@ -508,8 +510,8 @@ mod tests {
             for (statistic, value) in [
                 (Statistic::Estimate, truth.estimate),
                 (Statistic::T, truth.t),
-                (Statistic::P(Tail::Both), truth.p_two_sided()),
-                (Statistic::P(Tail::Less), truth.p_less()),
+                (Statistic::P(PValueTail::Both), truth.p_two_sided()),
+                (Statistic::P(PValueTail::Less), truth.p_less()),
                 (Statistic::End(0.95, false), low),
                 (Statistic::End(0.95, true), high),
                 (Statistic::Spread(ErrorBarMeaning::StandardError), truth.standard_error),
@@ -526,7 +528,7 @@ mod tests {
             values in prop::collection::vec(1000i32..2000, 3..8),
         ) {
             let texts: Vec<_> = values.iter().map(|v| format!("{v}.0000000000")).collect();
-            let arm = Arm::typed("a", &texts.iter().map(String::as_str).collect::<Vec<_>>());
+            let arm = ArmRuns::typed("a", &texts.iter().map(String::as_str).collect::<Vec<_>>());
             let Ok(test) = Test::one_sample("t", &arm, 1500.25) else { return Ok(()) };
             let t = test.as_printed().t;
             let computed = test.statistic(Statistic::T).unwrap();

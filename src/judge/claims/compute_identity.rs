@@ -1,8 +1,8 @@
 //! Training compute, model and tokens agree.
 
 use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field};
-use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, Quantity};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{BAD_CHOICE, Evidence, EvidenceQuantity, NOT_A_NUMBER};
 use crate::post::Claim;
 use repro_exact::decimal::{Interval, format_significant};
 use repro_exact::formula::{Operand, Precision};
@@ -38,15 +38,18 @@ pub static KIND: ClaimKind = ClaimKind {
          recomputed activations cost more FLOPs on the hardware than C counts.\n\
          Reference: Kaplan et al. 2020, Scaling Laws for Neural Language Models, section 2.1.",
     fields: &[
-        Field::required("law", "exact, floor or proportional"),
-        Field::optional("compute", "the FLOPs of the whole training"),
-        Field::optional("tokens", "the tokens trained on, including repetitions"),
-        Field::optional("forward", "exact: the forward FLOPs per token"),
-        Field::optional("params", "floor: a term, or a list of the counts that may be meant"),
-        Field::optional("training", "floor: full (default) or partial"),
-        Field::optional("than", "proportional: `compute` and `tokens` of the other run"),
-        Field::optional("same_shape", "proportional: whether both have the same shape and context"),
-        Field::optional("tolerance", "what the publication allows, such as \"2%\""),
+        FieldSpec::required("law", "exact, floor or proportional"),
+        FieldSpec::optional("compute", "the FLOPs of the whole training"),
+        FieldSpec::optional("tokens", "the tokens trained on, including repetitions"),
+        FieldSpec::optional("forward", "exact: the forward FLOPs per token"),
+        FieldSpec::optional("params", "floor: a term, or a list of the counts that may be meant"),
+        FieldSpec::optional("training", "floor: full (default) or partial"),
+        FieldSpec::optional("than", "proportional: `compute` and `tokens` of the other run"),
+        FieldSpec::optional(
+            "same_shape",
+            "proportional: whether both have the same shape and context",
+        ),
+        FieldSpec::optional("tolerance", "what the publication allows, such as \"2%\""),
     ],
     codes: CODES,
     impact: Impact::Digit,
@@ -74,7 +77,7 @@ fn terms<const N: usize>(
     claim: &Claim,
     names: [&str; N],
     evidence: &Evidence,
-) -> Result<[Vec<Quantity>; N], Error> {
+) -> Result<[Vec<EvidenceQuantity>; N], Error> {
     let mut given = [const { Vec::new() }; N];
     for (slot, name) in given.iter_mut().zip(names) {
         *slot = match claim.node.get(name) {
@@ -95,7 +98,7 @@ fn not_one_left(claim: &Claim, names: &str) -> Error {
 /// C = 3·M·D, solved for what is claimed.
 fn exact(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let given = terms(claim, ["compute", "forward", "tokens"], evidence)?;
-    let three = Quantity::count(3);
+    let three = EvidenceQuantity::count(3);
     let solved = match given.each_ref().map(Vec::as_slice) {
         [[], [forward], [tokens]] => times(&times(&three, forward), tokens),
         [[compute], [other], []] | [[compute], [], [other]] => {
@@ -131,7 +134,7 @@ fn proportional(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
         .within("rounding_interval", outcome.tolerance))
 }
 
-fn against_claimed(claim: &Claim, solved: &Quantity) -> Result<Outcome, Error> {
+fn against_claimed(claim: &Claim, solved: &EvidenceQuantity) -> Result<Outcome, Error> {
     let (_, node) = super::claimed(claim)?;
     Ok(judge(&printed(node)?, solved, &Declared::of(claim)?, &DIFFERS))
 }
@@ -149,7 +152,7 @@ fn floor(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
         return Err(not_one_left(claim, "compute, params (several may be meant), tokens"));
     }
     let share = |count| -> Result<Share, Error> {
-        let cost = times(&times(&Quantity::count(6), count), tokens);
+        let cost = times(&times(&EvidenceQuantity::count(6), count), tokens);
         Ok(Share { count, of: over(claim, &cost, compute)? })
     };
     let shares: Vec<_> = counts.iter().map(share).collect::<Result<_, _>>()?;
@@ -162,19 +165,19 @@ fn floor(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
 }
 
 /// The claimed number as a term of its law.
-fn claimed_quantity(claim: &Claim) -> Result<Quantity, Error> {
+fn claimed_quantity(claim: &Claim) -> Result<EvidenceQuantity, Error> {
     let (_, node) = super::claimed(claim)?;
     let Operand { text, interval, float, approximate } =
         Operand::read(&printed(node)?, Precision::Auto).map_err(|error| {
             NOT_A_NUMBER.at(node.place(), "a number that is not a limit", error.to_string())
         })?;
-    Ok(Quantity { text, interval, float, approximate, ..Quantity::count(0) })
+    Ok(EvidenceQuantity { text, interval, float, approximate, ..EvidenceQuantity::count(0) })
 }
 
 /// What share of the stated compute 6·N·D takes for one N.
 struct Share<'a> {
-    count: &'a Quantity,
-    of: Quantity,
+    count: &'a EvidenceQuantity,
+    of: EvidenceQuantity,
 }
 
 impl Share<'_> {
@@ -239,25 +242,35 @@ fn judged(node: Node, shares: &[Share]) -> Result<Outcome, Error> {
     Ok(outcome.giving(format!("6·N·D / C = {text}")))
 }
 
-fn times(a: &Quantity, b: &Quantity) -> Quantity {
+fn times(a: &EvidenceQuantity, b: &EvidenceQuantity) -> EvidenceQuantity {
     joined(a, b, "×", &a.interval * &b.interval, a.float * b.float)
 }
 
-fn over(claim: &Claim, a: &Quantity, b: &Quantity) -> Result<Quantity, Error> {
+fn over(
+    claim: &Claim,
+    a: &EvidenceQuantity,
+    b: &EvidenceQuantity,
+) -> Result<EvidenceQuantity, Error> {
     let interval = a.interval.div(&b.interval).ok_or_else(|| {
         NOT_A_NUMBER.at(claim.place(), "terms that are not zero", format!("`{}`", b.text))
     })?;
     Ok(joined(a, b, "/", interval, a.float / b.float))
 }
 
-fn joined(a: &Quantity, b: &Quantity, sign: &str, interval: Interval, float: f64) -> Quantity {
+fn joined(
+    a: &EvidenceQuantity,
+    b: &EvidenceQuantity,
+    sign: &str,
+    interval: Interval,
+    float: f64,
+) -> EvidenceQuantity {
     let derivation = format!("{} {sign} {}", part(a), part(b));
     let approximate = a.approximate || b.approximate;
-    Quantity { interval, float, derivation, approximate, ..Quantity::count(0) }
+    EvidenceQuantity { interval, float, derivation, approximate, ..EvidenceQuantity::count(0) }
 }
 
 /// A term inside a derivation.
-fn part(of: &Quantity) -> String {
+fn part(of: &EvidenceQuantity) -> String {
     match of.derivation.as_str() {
         "" => of.text.clone(),
         derivation => format!("({derivation})"),

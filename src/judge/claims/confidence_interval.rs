@@ -1,18 +1,18 @@
 //! A printed confidence interval follows from the runs, and may be used for what is read off it.
 
-use super::arms::{Arm, number, percent};
+use super::arms::{ArmRuns, number, percent};
 use super::comparison::{
     Computed, PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, Statistic, Test, difference,
 };
-use super::significance::{LEVEL, ROUNDING, Rule, TOO_FEW, Wrong};
-use super::statement::{Candidate, Numbers, Shape, printed, worst};
-use super::{ClaimKind, Field};
+use super::significance::{DecisionRule, LEVEL, ROUNDING, TOO_FEW, Wrong};
+use super::statement::{Candidate, Numbers, TextShape, printed, worst};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::post::Claim;
 use repro_exact::decimal::{Printed, nearest_f64};
 use repro_receipt::source::{Error, Kind as Value, Node};
 use repro_report::outcome::{Impact, Method, Outcome};
-use repro_stats::bootstrap::{Interval, RESAMPLES, Resampled};
+use repro_stats::bootstrap::{BootstrapInterval, RESAMPLES, Resampled};
 
 repro_receipt::source::codes! {
     OTHER_INTERVAL = "confidence_interval::other-interval", "the printed interval does not follow from the runs", "correct it, or name the method that it was computed by";
@@ -49,12 +49,15 @@ pub static KIND: ClaimKind = ClaimKind {
          budgets; two intervals that overlap may still belong to a significant difference.\n\
          Reference: Efron 1987, Better Bootstrap Confidence Intervals; Student 1908.",
     fields: &[
-        Field::required("a", "the group: `values`, or `mean`, `spread`, `n` and `reading`"),
-        Field::optional("b", "the group that is subtracted"),
-        Field::optional("method", "`t`, `percentile` or `bca`; searched if absent"),
+        FieldSpec::required("a", "the group: `values`, or `mean`, `spread`, `n` and `reading`"),
+        FieldSpec::optional("b", "the group that is subtracted"),
+        FieldSpec::optional("method", "`t`, `percentile` or `bca`; searched if absent"),
         LEVEL,
-        Field::optional("resamples", "how many resamples were drawn, 10,000 if absent"),
-        Field::optional("excludes", "a number, or a term, that the interval is said to exclude"),
+        FieldSpec::optional("resamples", "how many resamples were drawn, 10,000 if absent"),
+        FieldSpec::optional(
+            "excludes",
+            "a number, or a term, that the interval is said to exclude",
+        ),
         PAIRED,
         PAIRED_BEFORE,
         SAME_DATA_ORDER,
@@ -67,7 +70,7 @@ pub static KIND: ClaimKind = ClaimKind {
 
 fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let node = claim.node;
-    let rule = Rule::of(claim, evidence)?;
+    let rule = DecisionRule::of(claim, evidence)?;
     let sample = Sample::read(node, evidence, rule.level)?;
     let declared = node.get("method").map(Way::of).transpose()?;
     let ways = declared.map_or_else(|| Way::ALL.to_vec(), |way| vec![way]);
@@ -131,10 +134,10 @@ impl Way {
 
 /// What the interval is of.
 struct Sample {
-    a: Arm,
-    b: Option<Arm>,
+    a: ArmRuns,
+    b: Option<ArmRuns>,
     /// The pairs' differences, where pairs decide.
-    pairs: Option<Arm>,
+    pairs: Option<ArmRuns>,
     estimate: Computed,
     tests: Result<Vec<Test>, String>,
     level: f64,
@@ -143,8 +146,8 @@ struct Sample {
 
 impl Sample {
     fn read(node: Node, evidence: &Evidence, level: f64) -> Result<Self, Error> {
-        let a = Arm::read(node.required("a")?, evidence)?;
-        let b = node.get("b").map(|b| Arm::read(b, evidence)).transpose()?;
+        let a = ArmRuns::read(node.required("a")?, evidence)?;
+        let b = node.get("b").map(|b| ArmRuns::read(b, evidence)).transpose()?;
         let pairing = Pairing::of(node)?;
         let resamples = node.get("resamples").map(resamples).transpose()?;
         let resamples = resamples.unwrap_or(DEFAULT_RESAMPLES);
@@ -216,12 +219,16 @@ impl Sample {
 
     /// By how much unprinted digits may move a mean of resamples.
     fn rounding(&self) -> f64 {
-        self.a.rounding() + self.b.as_ref().map_or(0.0, Arm::rounding)
+        self.a.rounding() + self.b.as_ref().map_or(0.0, ArmRuns::rounding)
     }
 
     /// The enumerated interval, and where a publication that drew its resamples would put its ends.
-    fn enumerated(&self, way: Way, interval: &dyn Fn(f64) -> Option<Interval>) -> Option<Drawn> {
-        let Interval { low, high } = interval(self.level)?;
+    fn enumerated(
+        &self,
+        way: Way,
+        interval: &dyn Fn(f64) -> Option<BootstrapInterval>,
+    ) -> Option<Drawn> {
+        let BootstrapInterval { low, high } = interval(self.level)?;
         let tail = (1.0 - self.level) / 2.0;
         let draws = self.resamples as f64;
         // A share p of the draws has the standard deviation √(p(1 - p)/draws). The bias correction of
@@ -267,7 +274,7 @@ struct Drawn {
 
 impl Drawn {
     /// The mean of each end over seeds, with five of its standard deviations to either side.
-    fn over_seeds(intervals: &[Interval]) -> Self {
+    fn over_seeds(intervals: &[BootstrapInterval]) -> Self {
         let end = |ends: Vec<f64>| {
             let n = ends.len() as f64;
             let mean = ends.iter().sum::<f64>() / n;
@@ -305,12 +312,12 @@ impl Ends {
         let level = sample.level;
         let half = || (Statistic::HalfWidth(level), self.half.clone());
         let values = match stated.shape {
-            Shape::Ends => vec![
+            TextShape::Ends => vec![
                 (Statistic::End(level, false), self.low.clone()),
                 (Statistic::End(level, true), self.high.clone()),
             ],
-            Shape::WithSpread => vec![(Statistic::Estimate, sample.estimate.clone()), half()],
-            Shape::One => vec![half()],
+            TextShape::WithSpread => vec![(Statistic::Estimate, sample.estimate.clone()), half()],
+            TextShape::One => vec![half()],
         };
         Candidate { name: way.word().to_owned(), values, df: None }
     }

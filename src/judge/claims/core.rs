@@ -3,20 +3,20 @@
 use super::comparison::Computed;
 use super::significance::share;
 use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field, choice};
+use super::{ClaimKind, FieldSpec, choice};
 use num_rational::BigRational;
 
-use crate::evidence::{BAD_CHOICE, Evidence, Quantity};
+use crate::evidence::{BAD_CHOICE, Evidence, EvidenceQuantity};
 use crate::post::Claim;
 use repro_exact::decimal::{Unit, format_significant, nearest_f64};
 use repro_receipt::source::{Error, Node};
 use repro_report::outcome::{Impact, Method, Outcome, Verdict};
 use repro_runs::tasks::{
-    Baselines, Cell, Fit, Followed, Measure, Scale, Scores, Stated, Table, TableReading, TaskSet,
-    Trouble,
+    Baselines, Cell, CellAgreement, Followed, Measure, Scale, StatedAggregate, TableReading,
+    TableScores, TaskSet, TaskTable, Trouble,
 };
 use repro_stats::Refused;
-use repro_stats::bootstrap::{Interval, Resampled};
+use repro_stats::bootstrap::{BootstrapInterval, Resampled};
 
 repro_receipt::source::codes! {
     DIFFERS = "core::differs", "the score does not follow from its table", "correct the score, or publish the table that it was computed from";
@@ -52,22 +52,25 @@ pub static KIND: ClaimKind = ClaimKind {
          with few tasks it says little.\n\
          Reference: Li et al. 2024, DataComp-LM, section 3 and appendix on centered accuracy.",
     fields: &[
-        Field::optional(
+        FieldSpec::optional(
             "table",
             "the per-task table: `bundle`, `file`, and `pointer` if it is a part",
         ),
-        Field::optional("baselines", "references to the baseline files to try"),
-        Field::optional("version", "the baseline file that the publication declares, by its name"),
-        Field::optional(
+        FieldSpec::optional("baselines", "references to the baseline files to try"),
+        FieldSpec::optional(
+            "version",
+            "the baseline file that the publication declares, by its name",
+        ),
+        FieldSpec::optional(
             "unit",
             "fraction or percent, for the accuracies; inferred from the range if absent",
         ),
-        Field::optional("tasks", "core22 (the default) or given"),
-        Field::optional(
+        FieldSpec::optional("tasks", "core22 (the default) or given"),
+        FieldSpec::optional(
             "interval",
             "the printed task-bootstrap interval: `low`, `high`, and `method` (percentile or bca), `level`, `resamples`",
         ),
-        Field::optional("missing", "if no table is published: what would settle it"),
+        FieldSpec::optional("missing", "if no table is published: what would settle it"),
     ],
     codes: CODES,
     impact: Impact::Digit,
@@ -84,7 +87,7 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let (_, node) = super::claimed(claim)?;
     let document = evidence.document(reference)?;
     let pointer = reference.get("pointer").map(Node::text).transpose()?.unwrap_or_default();
-    let table = Table::read(document.root().at(pointer)?)?;
+    let table = TaskTable::read(document.root().at(pointer)?)?;
     let mut versions = Vec::new();
     if let Some(list) = claim.node.get("baselines") {
         for file in list.items()? {
@@ -140,7 +143,8 @@ fn follow<'a>(
     let plain = claimed.bound().is_none() && !claimed.approximate() && claimed.spread().is_none();
     let cell = if plain { Cell::read(node)? } else { Cell { node, printed: claimed.clone() } };
     let name = "the score".to_owned();
-    let mut followed = reading.follow(Stated { name, set, measure: Measure::Centered, cell });
+    let mut followed =
+        reading.follow(StatedAggregate { name, set, measure: Measure::Centered, cell });
     if !plain {
         let declared = Declared::of(claim)?;
         followed.fits = reading
@@ -149,11 +153,11 @@ fn follow<'a>(
             .map(|scores| {
                 let interval = scores.core(set);
                 let float = nearest_f64(&interval.middle());
-                let given = Quantity { interval, float, ..Quantity::count(0) };
+                let given = EvidenceQuantity { interval, float, ..EvidenceQuantity::count(0) };
                 match judge(&claimed, &given, &declared, &DIFFERS).verdict {
-                    Verdict::Verified => Fit::Follows,
-                    Verdict::Refuted => Fit::Differs,
-                    Verdict::Inconclusive | Verdict::Unchecked => Fit::TooCoarse,
+                    Verdict::Verified => CellAgreement::Follows,
+                    Verdict::Refuted => CellAgreement::Differs,
+                    Verdict::Inconclusive | Verdict::Unchecked => CellAgreement::TooCoarse,
                 }
             })
             .collect();
@@ -264,7 +268,7 @@ const REACH: f64 = 5.0;
 const RESAMPLES: u64 = 10_000;
 
 /// Judges a printed interval of the score against the bootstrap over its tasks.
-fn judge_interval(node: Node, scores: &Scores, set: TaskSet) -> Result<Outcome, Error> {
+fn judge_interval(node: Node, scores: &TableScores, set: TaskSet) -> Result<Outcome, Error> {
     node.only(&["low", "high", "method", "level", "resamples"])?;
     let method = choice(node, "method", &["percentile", "bca"])?;
     let level = node.get("level").map(|level| share(level, 1.0)).transpose()?.unwrap_or(0.95);
@@ -285,7 +289,7 @@ fn judge_interval(node: Node, scores: &Scores, set: TaskSet) -> Result<Outcome, 
     let ways = ways.into_iter().filter(|way| method.is_none_or(|method| method == *way));
     let (mut found, mut fits): (Option<Outcome>, Vec<&str>) = (None, Vec::new());
     for way in ways {
-        let ends: Result<Vec<Interval>, Refused> = drawn
+        let ends: Result<Vec<BootstrapInterval>, Refused> = drawn
             .iter()
             .map(|of| if way == "bca" { of.bca(level) } else { of.percentile(level) })
             .collect();

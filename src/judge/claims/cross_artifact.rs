@@ -1,8 +1,8 @@
 //! One fact is stated alike in two published documents.
 
 use super::tolerance::{Declared, judge};
-use super::{ClaimKind, Field};
-use crate::evidence::{Datum, Evidence, Quantity};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{Datum, Evidence, EvidenceQuantity};
 use crate::post::Claim;
 use repro_exact::decimal::{Printed, Unit, nearest_f64};
 use repro_receipt::source::Error;
@@ -27,9 +27,9 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: BagIt and in-toto bind files to digests; whether two files state the same \
          fact is left to checks such as this one.",
     fields: &[
-        Field::required("with", "references to the same fact elsewhere"),
-        Field::optional("tolerance", "what counts as equal, such as \"2%\""),
-        Field::optional("rounding", "how the publication rounds: nearest, truncated, up"),
+        FieldSpec::required("with", "references to the same fact elsewhere"),
+        FieldSpec::optional("tolerance", "what counts as equal, such as \"2%\""),
+        FieldSpec::optional("rounding", "how the publication rounds: nearest, truncated, up"),
     ],
     codes: CODES,
     impact: Impact::Digit,
@@ -61,13 +61,13 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
 }
 
 /// Evidence gives shares as fractions; where both sides print a unit, the two units are compared too.
-fn in_printed_unit(quantity: Quantity, claimed: Unit) -> Quantity {
+fn in_printed_unit(quantity: EvidenceQuantity, claimed: Unit) -> EvidenceQuantity {
     let printed = Printed::parse(&quantity.text).map_or(Unit::Plain, |printed| printed.unit());
     if claimed == Unit::Plain || printed == Unit::Plain {
         return quantity;
     }
     let per_one = printed.per_one();
-    Quantity {
+    EvidenceQuantity {
         interval: quantity.interval.scaled(&per_one),
         float: quantity.float * nearest_f64(&per_one),
         unit: printed,
@@ -75,7 +75,11 @@ fn in_printed_unit(quantity: Quantity, claimed: Unit) -> Quantity {
     }
 }
 
-fn compare(claim: &Claim, datum: &Datum, quantity: Option<Quantity>) -> Result<Outcome, Error> {
+fn compare(
+    claim: &Claim,
+    datum: &Datum,
+    quantity: Option<EvidenceQuantity>,
+) -> Result<Outcome, Error> {
     let (text, _) = super::claimed(claim)?;
     let other = datum.printed()?;
     let declared = Declared::of(claim)?;

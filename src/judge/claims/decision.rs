@@ -4,7 +4,7 @@ use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 
 use super::tolerance::DIGITS;
-use super::{ClaimKind, Field};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::post::Claim;
 use repro_exact::decimal::{Bound, Interval, format_significant, nearest_f64};
@@ -33,13 +33,13 @@ pub static KIND: ClaimKind = ClaimKind {
          some pass by chance.\n\
          Reference: the speedrun rule for new records (p < 0.01 over several runs).",
     fields: &[
-        Field::required(
+        FieldSpec::required(
             "conditions",
             "tables of `value`, `baseline`, `rule` (at_least, above, at_most, below), `threshold`, `label`",
         ),
-        Field::required("decided", "what the publication decided: keep or discard"),
-        Field::optional("require", "all (default) or any of the conditions"),
-        Field::optional(
+        FieldSpec::required("decided", "what the publication decided: keep or discard"),
+        FieldSpec::optional("require", "all (default) or any of the conditions"),
+        FieldSpec::optional(
             "noise",
             "of one run: a table of `sd` (a term) or `values` (of replicates)",
         ),

@@ -1,14 +1,14 @@
 //! Two groups differ by less than a margin.
 
-use super::arms::{Arm, number, percent};
+use super::arms::{ArmRuns, number, percent};
 use super::comparison::{
-    Computed, PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, Statistic, Tail, Test,
+    Computed, PAIRED, PAIRED_BEFORE, PValueTail, Pair, Pairing, SAME_DATA_ORDER, Statistic, Test,
 };
 use super::significance::{
-    ALPHA, BOUNDARY, FAMILY, LEVEL, READING, ROUNDING, Rule, STATISTIC, TOO_FEW, Wrong,
+    ALPHA, BOUNDARY, DecisionRule, FAMILY, LEVEL, READING, ROUNDING, STATISTIC, TOO_FEW, Wrong,
 };
-use super::statement::{Candidate, Numbers, Statement, printed, worst};
-use super::{ClaimKind, Field};
+use super::statement::{Candidate, Numbers, TestStatement, printed, worst};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::post::Claim;
 use repro_exact::decimal::nearest_f64;
@@ -40,12 +40,12 @@ pub static KIND: ClaimKind = ClaimKind {
          all recipes equal.\n\
          Reference: Schuirmann 1987; Lakens 2017, Equivalence Tests.",
     fields: &[
-        Field::required(
+        FieldSpec::required(
             "a",
             "a group: `values`, or `mean`, `spread`, `n` and `reading`, or `printed`",
         ),
-        Field::required("b", "the group that is subtracted"),
-        Field::optional(
+        FieldSpec::required("b", "the group that is subtracted"),
+        FieldSpec::optional(
             "margin",
             "a term for both sides, or `low` and `high`; without it: unchecked",
         ),
@@ -66,9 +66,9 @@ pub static KIND: ClaimKind = ClaimKind {
 
 fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let node = claim.node;
-    let a = Arm::read(node.required("a")?, evidence)?;
-    let b = Arm::read(node.required("b")?, evidence)?;
-    let rule = Rule::of(claim, evidence)?;
+    let a = ArmRuns::read(node.required("a")?, evidence)?;
+    let b = ArmRuns::read(node.required("b")?, evidence)?;
+    let rule = DecisionRule::of(claim, evidence)?;
     let pair = Pair::of(&a, &b, Pairing::of(node)?, node)?;
     let level = if node.get("level").is_some() { rule.level } else { 1.0 - 2.0 * rule.alpha };
     let rule = rule.with_level(level);
@@ -96,24 +96,29 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
 }
 
 /// "alpha 0.05 on each side".
-fn tost(rule: &Rule) -> String {
+fn tost(rule: &DecisionRule) -> String {
     format!("alpha {} on each side", number(rule.alpha, 6))
 }
 
 /// Judges the printed number, which may be the p of the two tests.
-fn stated(claim: &Claim, pair: &Pair, margin: &Margin, rule: &Rule) -> Result<Vec<Outcome>, Error> {
+fn stated(
+    claim: &Claim,
+    pair: &Pair,
+    margin: &Margin,
+    rule: &DecisionRule,
+) -> Result<Vec<Outcome>, Error> {
     let tests = pair.tests.as_deref().map_err(String::as_str);
     let of_p = claim.node.get("statistic").map(Node::text).transpose()? == Some("p");
     match claim.claimed.filter(|_| of_p) {
         None => {
             let (estimate, boundary) = (&pair.estimate, margin.high);
-            Statement { rule, tests, printed_test: None, estimate, boundary, wrong: WRONG }
+            TestStatement { rule, tests, printed_test: None, estimate, boundary, wrong: WRONG }
                 .numbers(claim)
         }
         Some(claimed) => {
             let of = |test: &Test| {
                 let p: Option<Computed> = test.computed(|t| Some(margin.p(t)));
-                let values = vec![(Statistic::P(Tail::Both), p?)];
+                let values = vec![(Statistic::P(PValueTail::Both), p?)];
                 Some(Candidate { name: format!("{} TOST", test.name), values, df: None })
             };
             let candidates: Vec<_> = tests.unwrap_or_default().iter().filter_map(of).collect();
@@ -154,7 +159,7 @@ impl Margin {
         stats::equivalence(t, self.low, self.high).map_or(1.0, |tests| tests.p())
     }
 
-    fn decide(&self, test: &Test, rule: &Rule) -> Outcome {
+    fn decide(&self, test: &Test, rule: &DecisionRule) -> Outcome {
         let level = |t: &T| 1.0 - 2.0 * rule.adjusted_alpha(self.p(t));
         let inside = |t: &T| {
             let [low, high] = t.interval(level(t));

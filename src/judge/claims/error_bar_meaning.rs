@@ -2,8 +2,9 @@
 
 use num_rational::BigRational;
 
-use super::plus_minus::Stated;
-use super::{ClaimKind, Field};
+use super::plus_minus::StatedMean;
+use super::significance::Direction;
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER};
 use crate::post::Claim;
 use repro_exact::decimal::{Printed, format_float, nearest_f64};
@@ -40,25 +41,28 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: Nuijten et al. 2016, statcheck: error against decision error; Welch 1947; \
          Holm 1979.",
     fields: &[
-        Field::optional(
+        FieldSpec::optional(
             "a",
             "one arm: `label`, and `printed` or `mean` and `spread`, `n`, `reading`",
         ),
-        Field::optional("b", "the other arm"),
-        Field::optional("gap", "their gap with its own ±, in the same form"),
-        Field::optional("direction", "a is less, greater, or differs (default)"),
-        Field::optional(
+        FieldSpec::optional("b", "the other arm"),
+        FieldSpec::optional("gap", "their gap with its own ±, in the same form"),
+        FieldSpec::optional("direction", "a is less, greater, or differs (default)"),
+        FieldSpec::optional(
             "states",
             "what the publication says: better (default), significant, not significant",
         ),
-        Field::optional("alpha", "the level, 0.05 if absent"),
-        Field::optional("sides", "of the test: 2 (default) or 1"),
-        Field::optional(
+        FieldSpec::optional("alpha", "the level, 0.05 if absent"),
+        FieldSpec::optional("sides", "of the test: 2 (default) or 1"),
+        FieldSpec::optional(
             "family",
             "the other comparisons: tables of `a`, `b`, `gap`, `direction`, or `p`",
         ),
-        Field::optional("n", "how many values each mean is of, if it is the same for all"),
-        Field::optional("reading", "sd, population_sd, se, ci95, 1.96se or half_range, for all"),
+        FieldSpec::optional("n", "how many values each mean is of, if it is the same for all"),
+        FieldSpec::optional(
+            "reading",
+            "sd, population_sd, se, ci95, 1.96se or half_range, for all",
+        ),
     ],
     codes: CODES,
     impact: Impact::Decision,
@@ -90,21 +94,16 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
 }
 
 /// Which side of zero a difference is said to be on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Less,
-    Greater,
-    Differs,
-}
-
-impl Direction {
-    fn read(node: Node) -> Result<Self, Error> {
-        let Some(direction) = node.get("direction") else { return Ok(Self::Differs) };
-        choice(
-            direction,
-            &[("less", Self::Less), ("greater", Self::Greater), ("differs", Self::Differs)],
-        )
-    }
+fn direction(node: Node) -> Result<Direction, Error> {
+    let Some(direction) = node.get("direction") else { return Ok(Direction::Differs) };
+    choice(
+        direction,
+        &[
+            ("less", Direction::Less),
+            ("greater", Direction::Greater),
+            ("differs", Direction::Differs),
+        ],
+    )
 }
 
 /// What the publication says of the gap.
@@ -134,14 +133,14 @@ fn probability(node: Node) -> Result<f64, Error> {
 
 /// Two arms, or a gap, or both.
 struct Comparison {
-    arms: Option<[Stated; 2]>,
-    gap: Option<Stated>,
+    arms: Option<[StatedMean; 2]>,
+    gap: Option<StatedMean>,
     direction: Direction,
 }
 
 /// The two ways to test one comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Test {
+enum TestKind {
     Welch,
     Paired,
 }
@@ -149,7 +148,7 @@ enum Test {
 impl Comparison {
     fn read(node: Node, claim: &Claim, evidence: &Evidence) -> Result<Self, Error> {
         let stated = |field: &str| {
-            node.get(field).map(|node| Stated::read(node, claim.node, evidence)).transpose()
+            node.get(field).map(|node| StatedMean::read(node, claim.node, evidence)).transpose()
         };
         let arms = match (stated("a")?, stated("b")?) {
             (Some(a), Some(b)) => Some([a, b]),
@@ -159,44 +158,44 @@ impl Comparison {
                 return Err(BAD_CHOICE.at(node.place(), expected, "neither"));
             }
         };
-        Ok(Self { arms, gap: stated("gap")?, direction: Direction::read(node)? })
+        Ok(Self { arms, gap: stated("gap")?, direction: direction(node)? })
     }
 
-    fn stated(&self) -> impl Iterator<Item = &Stated> {
+    fn stated(&self) -> impl Iterator<Item = &StatedMean> {
         self.arms.iter().flatten().chain(&self.gap)
     }
 
     /// The tests that are possible: pairs only where all means are of equally many values.
-    fn tests(&self) -> Vec<Test> {
+    fn tests(&self) -> Vec<TestKind> {
         let mut sizes = self.stated().map(|stated| stated.n);
         let first = sizes.next();
         let equal = sizes.all(|n| Some(n) == first);
-        let welch = self.arms.as_ref().map(|_| Test::Welch);
-        let paired = self.gap.as_ref().filter(|_| equal).map(|_| Test::Paired);
+        let welch = self.arms.as_ref().map(|_| TestKind::Welch);
+        let paired = self.gap.as_ref().filter(|_| equal).map(|_| TestKind::Paired);
         welch.into_iter().chain(paired).collect()
     }
 
     /// What a test is made from.
-    fn used(&self, test: Test) -> Box<dyn Iterator<Item = &Stated> + '_> {
+    fn used(&self, test: TestKind) -> Box<dyn Iterator<Item = &StatedMean> + '_> {
         match test {
-            Test::Welch => Box::new(self.arms.iter().flatten()),
-            Test::Paired => Box::new(self.gap.iter()),
+            TestKind::Welch => Box::new(self.arms.iter().flatten()),
+            TestKind::Paired => Box::new(self.gap.iter()),
         }
     }
 
     /// The statistic of a - b under one reading; `None` where the test is not possible.
-    fn tested(&self, test: Test, reading: ErrorBarMeaning) -> Option<Tested> {
-        let of = |stated: &Stated| stated.reading.unwrap_or(reading);
+    fn tested(&self, test: TestKind, reading: ErrorBarMeaning) -> Option<Tested> {
+        let of = |stated: &StatedMean| stated.reading.unwrap_or(reading);
         match test {
-            Test::Welch => {
+            TestKind::Welch => {
                 let [a, b] = self.arms.as_ref()?;
                 Some(Tested::welch(&a.estimate()?, &b.estimate()?, [of(a), of(b)]))
             }
-            Test::Paired => {
+            TestKind::Paired => {
                 let gap = self.gap.as_ref()?;
                 let tested = Tested::paired(&gap.estimate()?, of(gap));
                 // A gap is printed as a size; its side is that of the means.
-                let below = |[a, b]: &[Stated; 2]| a.mean.middle() < b.mean.middle();
+                let below = |[a, b]: &[StatedMean; 2]| a.mean.middle() < b.mean.middle();
                 let positive = gap.mean.middle() > BigRational::default();
                 let turned = self.arms.as_ref().is_some_and(|arms| below(arms) == positive);
                 Some(if turned { tested.reversed() } else { tested })
@@ -227,7 +226,7 @@ impl Member {
         }
     }
 
-    fn stated(&self) -> impl Iterator<Item = &Stated> {
+    fn stated(&self) -> impl Iterator<Item = &StatedMean> {
         let comparison = match self {
             Self::Comparison(comparison) => Some(comparison),
             Self::P(_) => None,
@@ -236,7 +235,7 @@ impl Member {
     }
 
     /// The range of its p under the test and reading at hand, or under the one test that it allows.
-    fn p(&self, rule: &Rule, test: Test, reading: ErrorBarMeaning) -> [f64; 2] {
+    fn p(&self, rule: &Rule, test: TestKind, reading: ErrorBarMeaning) -> [f64; 2] {
         match self {
             Self::P(p) => *p,
             Self::Comparison(comparison) => {
@@ -329,8 +328,8 @@ impl Rule {
                 };
                 let word = if declared { "as declared".to_owned() } else { reading.word() };
                 let name = match test {
-                    Test::Welch => format!("Welch, {word}"),
-                    Test::Paired => format!("paired, {word}"),
+                    TestKind::Welch => format!("Welch, {word}"),
+                    TestKind::Paired => format!("paired, {word}"),
                 };
                 let direction = comparison.direction;
                 replies.push(Reply { name, p: p(direction), answer: self.answer(p, direction) });

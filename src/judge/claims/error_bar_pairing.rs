@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use num_traits::Signed;
 
-use super::plus_minus::{Stated, difference, is_the_difference};
-use super::{ClaimKind, Field};
+use super::plus_minus::{StatedMean, difference, is_the_difference};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::post::Claim;
 use repro_exact::decimal::{format_float, format_significant};
 use repro_receipt::source::{Error, Node};
 use repro_report::outcome::{Impact, Method, Outcome};
-use repro_stats::spread::{ErrorBarMeaning, Fit, Triple};
+use repro_stats::spread::{ErrorBarMeaning, PairingFit, Triple};
 
 /// The numbers of values that are tried where the publication names none.
 const TRIED_N: std::ops::RangeInclusive<u64> = 2..=10;
@@ -47,15 +47,21 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: Brown and Heathers 2017, The GRIM Test; R package scrutiny (DEBIT, for mean \
          and sd).",
     fields: &[
-        Field::required(
+        FieldSpec::required(
             "a",
             "one arm: `label`, and `printed` or `mean` and `spread`, `n`, `reading`",
         ),
-        Field::required("b", "the other arm"),
-        Field::optional("gap", "their gap, in the same form; the claimed value if absent"),
-        Field::optional("n", "how many values each mean is of, if it is the same for all"),
-        Field::optional("reading", "sd, population sd, se, ci95, 1.96 se or half-range, for all"),
-        Field::optional("states", "what the publication says about the runs: paired or unpaired"),
+        FieldSpec::required("b", "the other arm"),
+        FieldSpec::optional("gap", "their gap, in the same form; the claimed value if absent"),
+        FieldSpec::optional("n", "how many values each mean is of, if it is the same for all"),
+        FieldSpec::optional(
+            "reading",
+            "sd, population sd, se, ci95, 1.96 se or half-range, for all",
+        ),
+        FieldSpec::optional(
+            "states",
+            "what the publication says about the runs: paired or unpaired",
+        ),
     ],
     codes: CODES,
     impact: Impact::Decision,
@@ -66,8 +72,8 @@ pub static KIND: ClaimKind = ClaimKind {
 fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let node = claim.node;
     let three = Three {
-        a: Stated::read(node.required("a")?, claim.node, evidence)?,
-        b: Stated::read(node.required("b")?, claim.node, evidence)?,
+        a: StatedMean::read(node.required("a")?, claim.node, evidence)?,
+        b: StatedMean::read(node.required("b")?, claim.node, evidence)?,
         gap: gap(claim, evidence)?,
     };
     let states = node.get("states").map(says).transpose()?;
@@ -83,12 +89,12 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
 }
 
 /// The gap's own statement, else the claimed one; it is of as many values as the claim says.
-fn gap(claim: &Claim, evidence: &Evidence) -> Result<Stated, Error> {
+fn gap(claim: &Claim, evidence: &Evidence) -> Result<StatedMean, Error> {
     if let Some(gap) = claim.node.get("gap") {
-        return Stated::read(gap, claim.node, evidence);
+        return StatedMean::read(gap, claim.node, evidence);
     }
     let (text, node) = super::claimed(claim)?;
-    Stated::printed(text, node)?.declared(claim.node, claim.node, evidence)
+    StatedMean::printed(text, node)?.declared(claim.node, claim.node, evidence)
 }
 
 /// What a publication says about its runs.
@@ -108,9 +114,9 @@ fn says(node: Node) -> Result<Says, Error> {
 
 /// Two arms and their gap.
 struct Three {
-    a: Stated,
-    b: Stated,
-    gap: Stated,
+    a: StatedMean,
+    b: StatedMean,
+    gap: StatedMean,
 }
 
 impl Three {
@@ -153,13 +159,13 @@ impl Three {
         };
         let found = standing(&fit);
         let outcome = match (states, &fit) {
-            (Some(Says::Paired), Fit { paired: None, .. }) => {
+            (Some(Says::Paired), PairingFit { paired: None, .. }) => {
                 Outcome::refuted(&NOT_PAIRED, format!("said to be paired, but {found}"))
             }
-            (Some(Says::Unpaired), Fit { independent: false, .. }) => {
+            (Some(Says::Unpaired), PairingFit { independent: false, .. }) => {
                 Outcome::refuted(&NOT_INDEPENDENT, format!("said to be unpaired, but {found}"))
             }
-            (Some(Says::Paired), Fit { independent: true, .. }) => {
+            (Some(Says::Paired), PairingFit { independent: true, .. }) => {
                 let why = "said to be paired, but independent arms give the same spread";
                 Outcome::inconclusive(&EITHER, why)
             }
@@ -233,7 +239,7 @@ impl Three {
 }
 
 /// "paired only, ρ from 0.1 to 0.4".
-fn standing(fit: &Fit) -> String {
+fn standing(fit: &PairingFit) -> String {
     match (fit.paired, fit.independent) {
         (Some(rho), false) => format!("paired only, {}", correlation(rho)),
         (Some(rho), true) => format!("paired or unpaired, {}", correlation(rho)),
@@ -274,7 +280,7 @@ impl Search {
         }
     }
 
-    fn add(&mut self, readings: [ErrorBarMeaning; 3], n: u64, fit: &Fit) {
+    fn add(&mut self, readings: [ErrorBarMeaning; 3], n: u64, fit: &PairingFit) {
         let bare = || Fitting { sizes: Vec::new(), paired: None, independent: false };
         let fitting = self.fitting.entry(readings).or_insert_with(bare);
         fitting.sizes.push(n);
@@ -353,8 +359,8 @@ impl Search {
 }
 
 impl Fitting {
-    fn fit(&self) -> Fit {
-        Fit { paired: self.paired, independent: self.independent }
+    fn fit(&self) -> PairingFit {
+        PairingFit { paired: self.paired, independent: self.independent }
     }
 
     /// " (n 2 to 5, 8)", where several numbers of values were tried.

@@ -1,7 +1,7 @@
 //! A stop step lies on the evaluation grid or is the last step.
 
 use super::tolerance::printed_steps;
-use super::{ClaimKind, Field};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{Evidence, NOT_A_NUMBER, whole};
 use crate::post::Claim;
 use num_bigint::BigInt;
@@ -24,8 +24,8 @@ pub static KIND: ClaimKind = ClaimKind {
          grid that begins elsewhere); the published configuration then does not describe it.\n\
          Reference: none needed; it is divisibility.",
     fields: &[
-        Field::required("every", "the number of steps between evaluations"),
-        Field::optional("last", "the last step of the run"),
+        FieldSpec::required("every", "the number of steps between evaluations"),
+        FieldSpec::optional("last", "the last step of the run"),
     ],
     codes: CODES,
     impact: Impact::Digit,

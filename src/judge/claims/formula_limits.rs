@@ -1,8 +1,8 @@
 //! A printed formula is what its derivation gives, and reduces correctly at its limits.
 
 use super::tolerance::{DIGITS, fraction};
-use super::{ClaimKind, Field};
-use crate::evidence::{BAD_CHOICE, Evidence, Quantity, UNKNOWN_FORMULA, WRONG_INPUTS};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{BAD_CHOICE, Evidence, EvidenceQuantity, UNKNOWN_FORMULA, WRONG_INPUTS};
 use crate::post::Claim;
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -51,21 +51,24 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: Schwartz 1980, Fast Probabilistic Algorithms for Verification of Polynomial \
          Identities.",
     fields: &[
-        Field::required("as_printed", "the formula of the registry that transcribes the print"),
-        Field::required("meant_for", "the models that it is meant for, in words"),
-        Field::optional(
+        FieldSpec::required("as_printed", "the formula of the registry that transcribes the print"),
+        FieldSpec::required("meant_for", "the models that it is meant for, in words"),
+        FieldSpec::optional(
             "derived",
             "what it should be: a formula, or `formula` and `inputs` by name or number",
         ),
-        Field::optional("limits", "tables of `label`, `where` (input = number or input), `gives`"),
-        Field::optional(
+        FieldSpec::optional(
+            "limits",
+            "tables of `label`, `where` (input = number or input), `gives`",
+        ),
+        FieldSpec::optional(
             "values",
             "tables of `label`, `at` (input = term), `gives` (a term), `tolerance`",
         ),
-        Field::optional("increases_in", "an input with which it is said to grow"),
-        Field::optional("readings", "other formulas that may have been meant, as `derived`"),
-        Field::optional("points", "how many random points: 8, at least 3"),
-        Field::optional("seed", "the seed of the random points: 1"),
+        FieldSpec::optional("increases_in", "an input with which it is said to grow"),
+        FieldSpec::optional("readings", "other formulas that may have been meant, as `derived`"),
+        FieldSpec::optional("points", "how many random points: 8, at least 3"),
+        FieldSpec::optional("seed", "the seed of the random points: 1"),
     ],
     codes: CODES,
     impact: Impact::Decision,
@@ -435,7 +438,7 @@ fn known_value(
     let at = value.required("at")?;
     let mut operands = Vec::new();
     for input in printed.inputs {
-        let Quantity { interval, float, text, .. } =
+        let EvidenceQuantity { interval, float, text, .. } =
             evidence.quantity_as(at.required(input.name)?, input.precision)?;
         operands.push(Operand::computed(text, interval, float));
     }

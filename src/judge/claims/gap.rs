@@ -1,12 +1,13 @@
 //! A difference of two means, its uncertainty, and whether it lies on the claimed side of zero.
 
-use super::arms::Arm;
+use super::arms::ArmRuns;
 use super::comparison::{PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, difference};
 use super::significance::{
-    ALPHA, CLAIMED_P, DIRECTION, FAMILY, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC, Wrong,
+    ALPHA, CLAIMED_P, DIRECTION, DecisionRule, FAMILY, LEVEL, READING, SIDES, SIGNIFICANT,
+    STATISTIC, Wrong,
 };
-use super::statement::Statement;
-use super::{ClaimKind, Field};
+use super::statement::TestStatement;
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::post::Claim;
 use num_traits::Signed;
@@ -46,11 +47,11 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: Welch 1947; Student 1908; Holm 1979; Nuijten et al. 2016 (statcheck), on \
          errors that change decisions.",
     fields: &[
-        Field::required(
+        FieldSpec::required(
             "a",
             "a group: `values`, or `mean`, `spread`, `n` and `reading`, or `printed`",
         ),
-        Field::required("b", "the group that is subtracted"),
+        FieldSpec::required("b", "the group that is subtracted"),
         PAIRED,
         PAIRED_BEFORE,
         SAME_DATA_ORDER,
@@ -61,13 +62,13 @@ pub static KIND: ClaimKind = ClaimKind {
         STATISTIC,
         READING,
         LEVEL,
-        Field::optional(
+        FieldSpec::optional(
             "test",
             "the test that is printed, `paired` or `welch`; searched if absent",
         ),
         CLAIMED_P,
         SIGNIFICANT,
-        Field::optional(
+        FieldSpec::optional(
             "also",
             "tables of `label`, `a` and `b`: the same gap under other conditions, whose sign must agree",
         ),
@@ -80,12 +81,12 @@ pub static KIND: ClaimKind = ClaimKind {
 
 fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let node = claim.node;
-    let a = Arm::read(node.required("a")?, evidence)?;
-    let b = Arm::read(node.required("b")?, evidence)?;
-    let (pairing, rule) = (Pairing::of(node)?, Rule::of(claim, evidence)?);
+    let a = ArmRuns::read(node.required("a")?, evidence)?;
+    let b = ArmRuns::read(node.required("b")?, evidence)?;
+    let (pairing, rule) = (Pairing::of(node)?, DecisionRule::of(claim, evidence)?);
     let pair = Pair::of(&a, &b, pairing, node)?;
     let only = node.get("test").map(printed_test).transpose()?;
-    let outcome = Statement {
+    let outcome = TestStatement {
         rule: &rule,
         tests: pair.tests.as_deref().map_err(String::as_str),
         printed_test: only,
@@ -116,7 +117,7 @@ fn same_signs(
     let own = pair.estimate.point.signum();
     for also in node.get("also").map(Node::items).transpose()?.into_iter().flatten() {
         also.only(&["label", "a", "b"])?;
-        let arm = |field| Arm::read(also.required(field)?, evidence);
+        let arm = |field| ArmRuns::read(also.required(field)?, evidence);
         let (other, _) = difference(&arm("a")?, &arm("b")?);
         if other.signum() != own && outcome.verdict != Verdict::Refuted {
             let label = also.required("label")?.text()?;

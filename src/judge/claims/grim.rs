@@ -5,7 +5,7 @@ use num_rational::BigRational;
 use num_traits::Signed;
 
 use super::tolerance::printed;
-use super::{ClaimKind, Field, choice};
+use super::{ClaimKind, FieldSpec, choice};
 use crate::evidence::{Evidence, NOT_A_NUMBER, whole};
 use crate::post::Claim;
 use repro_exact::decimal::{Interval, Printed, Unit, format_significant};
@@ -33,10 +33,10 @@ pub static KIND: ClaimKind = ClaimKind {
          scored; a fit by chance is likely where the print is almost as coarse as 1/n.\n\
          Reference: Brown and Heathers 2017, The GRIM test.",
     fields: &[
-        Field::optional("items", "how many items were scored"),
-        Field::optional("average", "micro, if each item counts once; else macro"),
-        Field::optional("runs", "how many runs the value is the mean of; one if absent"),
-        Field::optional(
+        FieldSpec::optional("items", "how many items were scored"),
+        FieldSpec::optional("average", "micro, if each item counts once; else macro"),
+        FieldSpec::optional("runs", "how many runs the value is the mean of; one if absent"),
+        FieldSpec::optional(
             "unit",
             "fraction or percent; by the sign, else fraction up to one, if absent",
         ),

@@ -2,8 +2,8 @@
 
 use super::statement::worst;
 use super::tolerance::{Declared, fraction, judge, percent, printed};
-use super::{ClaimKind, Field, choice};
-use crate::evidence::{BAD_CHOICE, Evidence, Quantity, whole};
+use super::{ClaimKind, FieldSpec, choice};
+use crate::evidence::{BAD_CHOICE, Evidence, EvidenceQuantity, whole};
 use crate::post::Claim;
 use num_rational::BigRational;
 use num_traits::{One, Signed};
@@ -39,12 +39,15 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: Hägele et al. 2024, Scaling Laws and Compute-Optimal Training Beyond Fixed \
          Training Durations, on reading losses inside and outside the cooldown.",
     fields: &[
-        Field::required("quantity", "what is said to be held fixed, in words"),
-        Field::required("values", "a labeled term for each run"),
-        Field::optional("tolerance", "what counts as equal; 2% if absent"),
-        Field::optional("relation", "equal (default), grows or differs"),
-        Field::optional("also", "further quantities: tables of `quantity`, `values`, `tolerance`"),
-        Field::optional(
+        FieldSpec::required("quantity", "what is said to be held fixed, in words"),
+        FieldSpec::required("values", "a labeled term for each run"),
+        FieldSpec::optional("tolerance", "what counts as equal; 2% if absent"),
+        FieldSpec::optional("relation", "equal (default), grows or differs"),
+        FieldSpec::optional(
+            "also",
+            "further quantities: tables of `quantity`, `values`, `tolerance`",
+        ),
+        FieldSpec::optional(
             "runs",
             "tables of `label`, `config` and `step`: compares the schedule's phase",
         ),
@@ -104,7 +107,7 @@ struct Ratio {
 /// One quantity over all runs.
 struct Comparison<'a> {
     quantity: &'a str,
-    values: Vec<Quantity>,
+    values: Vec<EvidenceQuantity>,
     tolerance: BigRational,
     whose: &'static str,
 }
@@ -136,10 +139,11 @@ impl<'a> Comparison<'a> {
 
     fn text(&self) -> String {
         // Computed values are cut to what a comparison needs; printed ones stay as printed.
-        let short = |v: &Quantity| match v.derivation.is_empty() || whole(&v.interval).is_some() {
-            true => v.text.clone(),
-            false => format_significant(&v.value(), 5),
-        };
+        let short =
+            |v: &EvidenceQuantity| match v.derivation.is_empty() || whole(&v.interval).is_some() {
+                true => v.text.clone(),
+                false => format_significant(&v.value(), 5),
+            };
         let values: Vec<_> =
             self.values.iter().map(|v| format!("{} {}", v.label, short(v))).collect();
         values.join(", ")
@@ -162,7 +166,7 @@ impl<'a> Comparison<'a> {
     /// Whether the values are equal within the tolerance; `None` where the printed digits allow both.
     fn are_equal(&self) -> Option<bool> {
         let within = BigRational::from_integer(1.into()) + &self.tolerance;
-        let first = self.values.first().map(Quantity::value);
+        let first = self.values.first().map(EvidenceQuantity::value);
         if self.values.iter().all(|v| Some(v.value()) == first) {
             return Some(true);
         }
@@ -171,8 +175,9 @@ impl<'a> Comparison<'a> {
             Some(ratio) if ratio.least > within => Some(false),
             Some(_) => None,
             None => {
-                let meets =
-                    |a: &Quantity| self.values.iter().all(|b| a.interval.meets(&b.interval));
+                let meets = |a: &EvidenceQuantity| {
+                    self.values.iter().all(|b| a.interval.meets(&b.interval))
+                };
                 if self.values.iter().all(meets) { None } else { Some(false) }
             }
         }

@@ -1,7 +1,7 @@
 //! Printed step counts follow from a token horizon.
 
 use super::tolerance::{TOO_COARSE, printed_steps};
-use super::{ClaimKind, Field};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, whole};
 use crate::post::Claim;
 use num_bigint::BigInt;
@@ -29,15 +29,15 @@ pub static KIND: ClaimKind = ClaimKind {
          from the rounded full horizon instead of the exact one.\n\
          Reference: Hoffmann et al. 2022, on horizons proportional to parameters.",
     fields: &[
-        Field::required("coefficient", "tokens per parameter, exact"),
-        Field::required("tokens_per_step", "tokens per optimizer step"),
-        Field::optional("params", "the parameter count, if the claim has one horizon"),
-        Field::optional("fraction", "which part of the horizon; the whole if absent"),
-        Field::optional(
+        FieldSpec::required("coefficient", "tokens per parameter, exact"),
+        FieldSpec::required("tokens_per_step", "tokens per optimizer step"),
+        FieldSpec::optional("params", "the parameter count, if the claim has one horizon"),
+        FieldSpec::optional("fraction", "which part of the horizon; the whole if absent"),
+        FieldSpec::optional(
             "horizons",
             "tables of `label`, `params`, `fraction`, `printed`, for several",
         ),
-        Field::optional("rounding", "the declared rule: down, nearest or up"),
+        FieldSpec::optional("rounding", "the declared rule: down, nearest or up"),
     ],
     codes: CODES,
     impact: Impact::Digit,

@@ -1,7 +1,7 @@
 //! A printed number follows from other numbers by a named formula.
 
 use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::Evidence;
 use crate::post::Claim;
 use repro_receipt::source::Error;
@@ -25,10 +25,10 @@ pub static KIND: ClaimKind = ClaimKind {
          results, which is reported as inconclusive.\n\
          Reference: statcheck (Nuijten et al. 2016), which recomputes printed statistics in the same way.",
     fields: &[
-        Field::required("formula", "a formula of the registry"),
-        Field::required("inputs", "a term for each input of the formula"),
-        Field::optional("tolerance", "what the publication allows, such as \"2%\""),
-        Field::optional("rounding", "how the publication rounds: nearest, truncated, up"),
+        FieldSpec::required("formula", "a formula of the registry"),
+        FieldSpec::required("inputs", "a term for each input of the formula"),
+        FieldSpec::optional("tolerance", "what the publication allows, such as \"2%\""),
+        FieldSpec::optional("rounding", "how the publication rounds: nearest, truncated, up"),
     ],
     codes: CODES,
     impact: Impact::Digit,

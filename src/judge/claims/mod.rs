@@ -60,7 +60,7 @@ codes! {
 
 /// A field that a kind reads beside those that every claim has.
 #[derive(Debug)]
-pub struct Field {
+pub struct FieldSpec {
     /// Its name.
     pub name: &'static str,
     /// Whether a claim must have it.
@@ -69,7 +69,7 @@ pub struct Field {
     pub doc: &'static str,
 }
 
-impl Field {
+impl FieldSpec {
     /// A field that a claim must have.
     pub const fn required(name: &'static str, doc: &'static str) -> Self {
         Self { name, required: true, doc }
@@ -91,7 +91,7 @@ pub struct ClaimKind {
     /// What is checked, the formula, how it can mislead, one reference.
     pub explain: &'static str,
     /// The fields it reads.
-    pub fields: &'static [Field],
+    pub fields: &'static [FieldSpec],
     /// The codes it raises.
     pub codes: &'static [&'static Code],
     /// Whether being wrong turns a conclusion or only a digit.

@@ -1,7 +1,7 @@
 //! Every value is above, or below, the one before it.
 
-use super::{ClaimKind, Field};
-use crate::evidence::{BAD_CHOICE, Evidence, Quantity};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{BAD_CHOICE, Evidence, EvidenceQuantity};
 use crate::post::Claim;
 use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, Node};
@@ -25,9 +25,12 @@ pub static KIND: ClaimKind = ClaimKind {
          (`trend`).\n\
          Reference: definition.",
     fields: &[
-        Field::required("values", "the values in order: labeled terms, or a `column` of a file"),
-        Field::required("direction", "rising or falling"),
-        Field::optional("strict", "whether equal neighbors break it; false if absent"),
+        FieldSpec::required(
+            "values",
+            "the values in order: labeled terms, or a `column` of a file",
+        ),
+        FieldSpec::required("direction", "rising or falling"),
+        FieldSpec::optional("strict", "whether equal neighbors break it; false if absent"),
     ],
     codes: CODES,
     impact: Impact::Decision,
@@ -62,7 +65,7 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
             (false, false) => "at or below",
         }
     );
-    let step = |pair: &[Quantity]| match pair {
+    let step = |pair: &[EvidenceQuantity]| match pair {
         [before, after] if rising => rises(&before.interval, &after.interval, strict),
         [before, after] => rises(&after.interval, &before.interval, strict),
         _ => Some(true),
@@ -83,7 +86,10 @@ fn rises(low: &Interval, high: &Interval, strict: bool) -> Option<bool> {
     }
 }
 
-fn judge(values: &[Quantity], step: impl Fn(&[Quantity]) -> Option<bool>) -> Outcome {
+fn judge(
+    values: &[EvidenceQuantity],
+    step: impl Fn(&[EvidenceQuantity]) -> Option<bool>,
+) -> Outcome {
     let those = |answer: Option<bool>| {
         let pairs = values.windows(2).filter(|pair| step(pair) == answer);
         pairs.map(neighbours).collect::<Vec<_>>()
@@ -106,8 +112,9 @@ fn judge(values: &[Quantity], step: impl Fn(&[Quantity]) -> Option<bool>) -> Out
 }
 
 /// "step 128 3.41 then step 256 3.44".
-fn neighbours(pair: &[Quantity]) -> String {
-    let shown = |value: &Quantity| format!("{} {}", value.label, value.text).trim().to_owned();
+fn neighbours(pair: &[EvidenceQuantity]) -> String {
+    let shown =
+        |value: &EvidenceQuantity| format!("{} {}", value.label, value.text).trim().to_owned();
     pair.iter().map(shown).collect::<Vec<_>>().join(" then ")
 }
 

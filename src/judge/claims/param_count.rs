@@ -1,8 +1,8 @@
 //! A printed parameter count is that of the model's config.
 
 use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field};
-use crate::evidence::{Evidence, Quantity, convention_of, parameters_of};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{Evidence, EvidenceQuantity, convention_of, parameters_of};
 use crate::post::Claim;
 use repro_params::Convention;
 use repro_receipt::source::Error;
@@ -27,11 +27,11 @@ pub static KIND: ClaimKind = ClaimKind {
          hit by chance if the count is printed with few digits.\n\
          Reference: `repro params`, which prints the breakdown; CLAIM_KINDS' closed form for nmoe.",
     fields: &[
-        Field::required("model", "the config: `bundle` and `file`"),
-        Field::required("parameters", "total or active"),
-        Field::optional("convention", "the counting convention that the publication declares"),
-        Field::optional("tolerance", "what the publication allows, such as \"2%\""),
-        Field::optional("rounding", "how the publication rounds: nearest, truncated, up"),
+        FieldSpec::required("model", "the config: `bundle` and `file`"),
+        FieldSpec::required("parameters", "total or active"),
+        FieldSpec::optional("convention", "the counting convention that the publication declares"),
+        FieldSpec::optional("tolerance", "what the publication allows, such as \"2%\""),
+        FieldSpec::optional("rounding", "how the publication rounds: nearest, truncated, up"),
     ],
     codes: CODES,
     impact: Impact::Digit,
@@ -46,7 +46,7 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let object = parameters_of(claim.node)?;
     let declared = Declared::of(claim)?;
     let under = |convention: Convention| {
-        let given = Quantity::count(objects.count(object, convention));
+        let given = EvidenceQuantity::count(objects.count(object, convention));
         judge(&claimed, &given, &declared, &DIFFERS).by(Method::Recomputed)
     };
     let convention = convention_of(claim.node)?;

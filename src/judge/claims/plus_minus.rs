@@ -12,7 +12,7 @@ use repro_stats::spread::{ErrorBarMeaning, Estimate, Spread};
 
 /// One mean with the number after ±, and what is declared about the two.
 #[derive(Debug)]
-pub struct Stated {
+pub struct StatedMean {
     /// Its name in the report.
     pub label: String,
     /// As printed, for people.
@@ -27,7 +27,7 @@ pub struct Stated {
     pub reading: Option<ErrorBarMeaning>,
 }
 
-impl Stated {
+impl StatedMean {
     /// Reads the statement at `node`; `defaults` declares what it does not.
     pub fn read(node: Node, defaults: Node, evidence: &Evidence) -> Result<Self, Error> {
         node.only(&["label", "printed", "mean", "spread", "n", "reading"])?;
@@ -121,13 +121,13 @@ pub fn count(node: Node, evidence: &Evidence) -> Result<u64, Error> {
 }
 
 /// Whether `gap` is the difference of the two means, whichever is subtracted, within the digits.
-pub fn is_the_difference(a: &Stated, b: &Stated, gap: &Stated) -> bool {
+pub fn is_the_difference(a: &StatedMean, b: &StatedMean, gap: &StatedMean) -> bool {
     let difference = &a.mean - &b.mean;
     difference.meets(&gap.mean) || (-&difference).meets(&gap.mean)
 }
 
 /// The middle of the difference of two means.
-pub fn difference(a: &Stated, b: &Stated) -> BigRational {
+pub fn difference(a: &StatedMean, b: &StatedMean) -> BigRational {
     (&a.mean - &b.mean).middle()
 }
 
@@ -136,10 +136,10 @@ mod tests {
     use super::*;
     use repro_receipt::source::{Document, Source};
 
-    fn printed(text: &str) -> Result<Stated, Error> {
+    fn printed(text: &str) -> Result<StatedMean, Error> {
         let quoted = serde_json::Value::from(text).to_string();
         let document = Document::parse_json(Source::new("t.json", quoted.into_bytes()).unwrap());
-        Stated::printed(text, document.unwrap().root())
+        StatedMean::printed(text, document.unwrap().root())
     }
 
     #[test]

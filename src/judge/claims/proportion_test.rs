@@ -1,13 +1,13 @@
 //! Two proportions differ by more than chance: z, Fisher or McNemar; Wilson's interval for one.
 
-use super::comparison::{Computed, Statistic, Tail};
-use super::proportions::{Share, discordant, number_of_items};
+use super::comparison::{Computed, PValueTail, Statistic};
+use super::proportions::{GroupShare, discordant, number_of_items};
 use super::significance::{
-    ALPHA, BOUNDARY, CLAIMED_P, DIRECTION, Direction, FAMILY, LEVEL, ROUNDING, Rule, SIDES,
+    ALPHA, BOUNDARY, CLAIMED_P, DIRECTION, DecisionRule, Direction, FAMILY, LEVEL, ROUNDING, SIDES,
     SIGNIFICANT, TOO_FEW, Wrong,
 };
 use super::statement::{Candidate, Numbers, printed, worst};
-use super::{ClaimKind, Field, choice};
+use super::{ClaimKind, FieldSpec, choice};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::post::Claim;
 use repro_receipt::source::{Error, MISSING_FIELD, Node};
@@ -45,25 +45,25 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: Wilson 1927; McNemar 1947; Fisher 1934; Dror et al. 2018, The Hitchhiker's \
          Guide to Testing Statistical Significance in NLP.",
     fields: &[
-        Field::optional(
+        FieldSpec::optional(
             "a",
             "a group: `label`, `items`, and `correct` (a count) or `share` (as printed)",
         ),
-        Field::optional("b", "the other group; absent for an interval of one"),
-        Field::optional(
+        FieldSpec::optional("b", "the other group; absent for an interval of one"),
+        FieldSpec::optional(
             "discordant",
             "`a_only` and `b_only`: how many items only one of them got right",
         ),
-        Field::optional(
+        FieldSpec::optional(
             "outcomes",
             "`a` and `b`, references to lines of `task`, `n`, `bits`, and `task` if not all count",
         ),
-        Field::optional(
+        FieldSpec::optional(
             "test",
             "z, fisher, mcnemar, mid_p or chi_squared; chosen by the inputs if absent",
         ),
-        Field::optional("same_items", "whether both groups are of the same items"),
-        Field::optional(
+        FieldSpec::optional("same_items", "whether both groups are of the same items"),
+        FieldSpec::optional(
             "statistic",
             "what `claimed` is: difference (default), p, z, or the interval of one group; a ± is the standard error",
         ),
@@ -83,7 +83,7 @@ pub static KIND: ClaimKind = ClaimKind {
 
 fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let node = claim.node;
-    let rule = Rule::of(claim, evidence)?;
+    let rule = DecisionRule::of(claim, evidence)?;
     let statistic = choice(node, "statistic", &["difference", "p", "z", "interval"])?;
     let groups = Groups::read(node, evidence)?;
     if let Some(share) = groups.impossible() {
@@ -137,9 +137,9 @@ const TESTS: &[&str] = &["z", "fisher", "mcnemar", "mid_p", "chi_squared"];
 /// What is compared.
 enum Groups {
     /// One group.
-    One(Share),
+    One(GroupShare),
     /// Two groups of different items, as far as is known.
-    Two(Share, Share),
+    Two(GroupShare, GroupShare),
     /// Items on which only the one, or only the other, was right.
     Paired(u64, u64),
 }
@@ -157,7 +157,8 @@ impl Groups {
             let (b, c) = discordant(outcomes, evidence)?;
             return Ok(Self::Paired(b, c));
         }
-        let share = |field: &str| node.get(field).map(|arm| Share::read(arm, evidence)).transpose();
+        let share =
+            |field: &str| node.get(field).map(|arm| GroupShare::read(arm, evidence)).transpose();
         match (share("a")?, share("b")?) {
             (Some(a), Some(b)) => Ok(Self::Two(a, b)),
             (Some(a), None) => Ok(Self::One(a)),
@@ -173,7 +174,7 @@ impl Groups {
     }
 
     /// A group whose printed share no count gives.
-    fn impossible(&self) -> Option<&Share> {
+    fn impossible(&self) -> Option<&GroupShare> {
         let shares = match self {
             Self::One(a) => vec![a],
             Self::Two(a, b) => vec![a, b],
@@ -212,7 +213,12 @@ impl Groups {
     }
 
     /// Judges a printed interval of one proportion.
-    fn wilson(&self, stated: &Numbers, rule: &Rule, claimed: Node) -> Result<Outcome, Error> {
+    fn wilson(
+        &self,
+        stated: &Numbers,
+        rule: &DecisionRule,
+        claimed: Node,
+    ) -> Result<Outcome, Error> {
         let (Self::One(share), [low, high]) = (self, stated.numbers.as_slice()) else {
             let expected = "an interval `[low, high]` of the one group `a`";
             return Err(BAD_CHOICE.at(claimed.place(), expected, "another"));
@@ -254,9 +260,9 @@ impl Groups {
     }
 
     /// The tests that apply, the one that decides first.
-    fn tests(&self, named: Option<&str>, rule: &Rule, node: Node) -> Result<Tests, Error> {
-        let two_sided = rule.tail() == Tail::Both;
-        let named_of = |tests: Vec<Test>| {
+    fn tests(&self, named: Option<&str>, rule: &DecisionRule, node: Node) -> Result<Tests, Error> {
+        let two_sided = rule.tail() == PValueTail::Both;
+        let named_of = |tests: Vec<TestOverCounts>| {
             let chosen = named.and_then(|name| tests.iter().position(|test| test.id == name));
             match (named, chosen) {
                 (None, _) => Ok(Tests { all: tests, declared: false }),
@@ -276,16 +282,16 @@ impl Groups {
             Self::One(_) => Ok(Tests { all: Vec::new(), declared: false }),
             Self::Two(..) => {
                 let pairs = self.pairs();
-                let mut tests = vec![Test::z(&pairs, rule.tail())];
+                let mut tests = vec![TestOverCounts::z(&pairs, rule.tail())];
                 if two_sided {
-                    tests.push(Test::fisher(&pairs));
+                    tests.push(TestOverCounts::fisher(&pairs));
                 }
                 if two_sided && pairs.iter().any(|(a, b)| a.least_expected(b) < FEW) {
                     tests.reverse();
                 }
                 named_of(tests)
             }
-            Self::Paired(b, c) if two_sided => named_of(Test::mcnemar(*b, *c)),
+            Self::Paired(b, c) if two_sided => named_of(TestOverCounts::mcnemar(*b, *c)),
             Self::Paired(..) => {
                 let place = node.get("sides").unwrap_or(node).place();
                 Err(BAD_CHOICE.at(place, "2 sides for paired items", "1"))
@@ -295,21 +301,21 @@ impl Groups {
 }
 
 /// One test under every count that is possible: p and which side is ahead, the published counts first.
-struct Test {
+struct TestOverCounts {
     id: &'static str,
     name: &'static str,
     found: Vec<(f64, f64)>,
     counted: bool,
 }
 
-impl Test {
-    fn z(pairs: &[(&Proportion, &Proportion)], tail: Tail) -> Self {
+impl TestOverCounts {
+    fn z(pairs: &[(&Proportion, &Proportion)], tail: PValueTail) -> Self {
         let one = |(a, b): &(&Proportion, &Proportion)| {
             let test = two_proportions(a, b).ok()?;
             let p = match tail {
-                Tail::Both => test.p_two_sided(),
-                Tail::Less => test.p_less(),
-                Tail::Greater => test.p_greater(),
+                PValueTail::Both => test.p_two_sided(),
+                PValueTail::Less => test.p_less(),
+                PValueTail::Greater => test.p_greater(),
             };
             Some((p, test.difference))
         };
@@ -335,24 +341,24 @@ impl Test {
     }
 
     /// Its p within the family, under each possible count.
-    fn adjusted(&self, rule: &Rule) -> Vec<f64> {
+    fn adjusted(&self, rule: &DecisionRule) -> Vec<f64> {
         self.found.iter().map(|(p, _)| rule.adjusted_p(*p)).collect()
     }
 }
 
 /// The tests of a claim, the one that decides first.
 struct Tests {
-    all: Vec<Test>,
+    all: Vec<TestOverCounts>,
     declared: bool,
 }
 
 impl Tests {
     /// The test that decides, where there is one that has a value.
-    fn first(&self) -> Option<&Test> {
+    fn first(&self) -> Option<&TestOverCounts> {
         self.all.first().filter(|test| !test.found.is_empty())
     }
 
-    fn decide(&self, direction: Direction, rule: &Rule) -> Outcome {
+    fn decide(&self, direction: Direction, rule: &DecisionRule) -> Outcome {
         let Some(test) = self.first() else { return untested() };
         let adjusted = test.adjusted(rule);
         let claimed = |ahead: f64| match direction {
@@ -361,7 +367,7 @@ impl Tests {
             Direction::Differs => ahead != 0.0,
         };
         // One-sided, the other side shows in a p near one.
-        let opposite = |p: f64| rule.tail() != Tail::Both && p > 1.0 - rule.alpha;
+        let opposite = |p: f64| rule.tail() != PValueTail::Both && p > 1.0 - rule.alpha;
         let sides: Vec<Option<bool>> = adjusted
             .iter()
             .zip(&test.found)
@@ -386,7 +392,7 @@ impl Tests {
         }
     }
 
-    fn significant(&self, stated: bool, rule: &Rule) -> Outcome {
+    fn significant(&self, stated: bool, rule: &DecisionRule) -> Outcome {
         let Some(test) = self.first() else { return untested() };
         let adjusted = test.adjusted(rule);
         let below = |p: &f64| (*p < rule.alpha) == stated;
@@ -404,7 +410,7 @@ impl Tests {
     }
 
     /// The p values of all counts that the printed shares allow.
-    fn range(&self, test: &Test, rule: &Rule) -> String {
+    fn range(&self, test: &TestOverCounts, rule: &DecisionRule) -> String {
         let mut adjusted = test.adjusted(rule);
         adjusted.sort_by(f64::total_cmp);
         format!(
@@ -440,8 +446,8 @@ fn untested() -> Outcome {
 }
 
 /// A printed p against each test that applies.
-fn p_values(stated: &Numbers, tests: &Tests, rule: &Rule) -> Outcome {
-    let candidate = |test: &Test| {
+fn p_values(stated: &Numbers, tests: &Tests, rule: &DecisionRule) -> Outcome {
+    let candidate = |test: &TestOverCounts| {
         let values: Vec<f64> = test.found.iter().map(|(p, _)| *p).collect();
         let computed = Computed::of(&values, test.counted)?;
         let values = vec![(Statistic::P(rule.tail()), computed)];

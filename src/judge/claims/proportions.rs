@@ -12,7 +12,7 @@ use repro_stats::proportion::Proportion;
 
 /// The items of one group.
 #[derive(Debug, Clone)]
-pub struct Share {
+pub struct GroupShare {
     /// The name it goes by.
     pub label: String,
     /// The count that is published, or that lies nearest to the printed share, first; then the least
@@ -24,7 +24,7 @@ pub struct Share {
     pub counted: bool,
 }
 
-impl Share {
+impl GroupShare {
     /// Reads `{ label, correct, items }` or `{ label, share, items }`.
     pub fn read(node: Node, evidence: &Evidence) -> Result<Self, Error> {
         node.only(&["label", "correct", "share", "items"])?;

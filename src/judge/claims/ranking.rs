@@ -1,8 +1,8 @@
 //! Who is best on a named axis.
 
 use super::axes::{self, Ranked};
-use super::{ClaimKind, Field};
-use crate::evidence::{Evidence, Quantity};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{Evidence, EvidenceQuantity};
 use crate::post::Claim;
 use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Method, Outcome};
@@ -29,14 +29,14 @@ pub static KIND: ClaimKind = ClaimKind {
          no stronger than that one's.\n\
          Reference: Agarwal et al. 2021, Deep RL at the Edge of the Statistical Precipice.",
     fields: &[
-        Field::required(
+        FieldSpec::required(
             "axes",
             "tables of `name`, `better` (lower or higher) and labeled `values`",
         ),
-        Field::optional("winner", "the label, or labels, that the sentence puts ahead"),
-        Field::optional("loser", "what they are ahead of; all others if absent"),
-        Field::optional("order", "all labels from best to worst, instead of `winner`"),
-        Field::optional("axis", "the axis that the sentence names"),
+        FieldSpec::optional("winner", "the label, or labels, that the sentence puts ahead"),
+        FieldSpec::optional("loser", "what they are ahead of; all others if absent"),
+        FieldSpec::optional("order", "all labels from best to worst, instead of `winner`"),
+        FieldSpec::optional("axis", "the axis that the sentence names"),
     ],
     codes: CODES,
     impact: Impact::Decision,
@@ -76,11 +76,11 @@ enum Standing {
     Contradicts,
 }
 
-type Axis<'a> = axes::Axis<'a, Quantity>;
+type Axis<'a> = axes::Axis<'a, EvidenceQuantity>;
 
 /// The worst answer over all pairs (ahead, behind).
-fn standing(axis: &Axis, pairs: &[(&Quantity, &Quantity)]) -> Standing {
-    let one = |(ahead, behind): &(&Quantity, &Quantity)| {
+fn standing(axis: &Axis, pairs: &[(&EvidenceQuantity, &EvidenceQuantity)]) -> Standing {
+    let one = |(ahead, behind): &(&EvidenceQuantity, &EvidenceQuantity)| {
         let (ahead, behind) = (&ahead.interval, &behind.interval);
         if ahead.meets(behind) {
             Standing::Ties
@@ -98,7 +98,7 @@ fn standing(axis: &Axis, pairs: &[(&Quantity, &Quantity)]) -> Standing {
 }
 
 /// Best first.
-fn sorted<'q>(axis: &'q Axis) -> Vec<&'q Quantity> {
+fn sorted<'q>(axis: &'q Axis) -> Vec<&'q EvidenceQuantity> {
     let mut sorted: Vec<_> = axis.values.iter().collect();
     sorted.sort_by_key(|quantity| quantity.value());
     if !axis.lower_is_better {
@@ -120,7 +120,7 @@ fn text(axis: &Axis) -> String {
     format!("{}: {}", axis.name, values.join(", "))
 }
 
-fn decide(standings: &[(&Axis, Standing)], ranked: &Ranked<Quantity>) -> Outcome {
+fn decide(standings: &[(&Axis, Standing)], ranked: &Ranked<EvidenceQuantity>) -> Outcome {
     let texts_of = |wanted: &dyn Fn(Standing) -> bool| -> String {
         let chosen: Vec<_> =
             standings.iter().filter(|(_, s)| wanted(*s)).map(|(axis, _)| text(axis)).collect();

@@ -1,15 +1,15 @@
 //! Whether a lead exceeds the noise between runs.
 
-use super::arms::{Arm, number};
+use super::arms::{ArmRuns, number};
 use super::axes::{Axis, Ranked};
 use super::comparison::{
     Computed, PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, Test, difference,
 };
 use super::significance::{
-    ALPHA, CLAIMED_P, Direction, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC, Wrong,
+    ALPHA, CLAIMED_P, DecisionRule, Direction, LEVEL, READING, SIDES, SIGNIFICANT, STATISTIC, Wrong,
 };
-use super::statement::{Statement, worst};
-use super::{ClaimKind, Field};
+use super::statement::{TestStatement, worst};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::post::Claim;
 use repro_receipt::source::{Error, Node};
@@ -48,15 +48,15 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: Student 1908; Holm 1979; Bouthillier et al. 2021, Accounting for Variance in \
          Machine Learning Benchmarks.",
     fields: &[
-        Field::required(
+        FieldSpec::required(
             "axes",
             "tables of `name`, `better` (lower or higher), labeled `values` (groups of runs, or \
                  terms: one run each) and `noise` (replicates of another configuration)",
         ),
-        Field::optional("winner", "the label, or labels, that the sentence puts ahead"),
-        Field::optional("loser", "what they are ahead of; all others if absent"),
-        Field::optional("order", "all labels from best to worst, instead of `winner`"),
-        Field::optional("axis", "the axis that the sentence names"),
+        FieldSpec::optional("winner", "the label, or labels, that the sentence puts ahead"),
+        FieldSpec::optional("loser", "what they are ahead of; all others if absent"),
+        FieldSpec::optional("order", "all labels from best to worst, instead of `winner`"),
+        FieldSpec::optional("axis", "the axis that the sentence names"),
         PAIRED,
         PAIRED_BEFORE,
         SAME_DATA_ORDER,
@@ -76,9 +76,9 @@ pub static KIND: ClaimKind = ClaimKind {
 
 fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let node = claim.node;
-    let rule = Rule::of(claim, evidence)?;
+    let rule = DecisionRule::of(claim, evidence)?;
     let pairing = Pairing::of(node)?;
-    let ranked = Ranked::read(node, &["noise"], |value| Arm::read(value, evidence))?;
+    let ranked = Ranked::read(node, &["noise"], |value| ArmRuns::read(value, evidence))?;
     let noises = noises(node, evidence)?;
     let mut duels = Vec::new();
     for (axis, noise) in ranked.axes.iter().zip(&noises).filter(|(axis, _)| ranked.decides(axis)) {
@@ -112,16 +112,17 @@ fn states_numbers(claim: &Claim) -> bool {
 }
 
 /// The noise that each axis names, in the order of the axes.
-fn noises(node: Node, evidence: &Evidence) -> Result<Vec<Option<Arm>>, Error> {
+fn noises(node: Node, evidence: &Evidence) -> Result<Vec<Option<ArmRuns>>, Error> {
     let axes = node.required("axes")?.items()?;
-    axes.map(|axis| axis.get("noise").map(|noise| Arm::read(noise, evidence)).transpose()).collect()
+    axes.map(|axis| axis.get("noise").map(|noise| ArmRuns::read(noise, evidence)).transpose())
+        .collect()
 }
 
 /// One candidate against another on one axis.
 struct Duel<'a> {
-    axis: &'a Axis<'a, Arm>,
-    ahead: &'a Arm,
-    behind: &'a Arm,
+    axis: &'a Axis<'a, ArmRuns>,
+    ahead: &'a ArmRuns,
+    behind: &'a ArmRuns,
     estimate: Computed,
     noise_source: NoiseSource,
 }
@@ -138,9 +139,9 @@ enum NoiseSource {
 
 impl<'a> Duel<'a> {
     fn of(
-        axis: &'a Axis<'a, Arm>,
-        (ahead, behind): (&'a Arm, &'a Arm),
-        noise: Option<&Arm>,
+        axis: &'a Axis<'a, ArmRuns>,
+        (ahead, behind): (&'a ArmRuns, &'a ArmRuns),
+        noise: Option<&ArmRuns>,
         pairing: Pairing,
         node: Node,
     ) -> Result<Self, Error> {
@@ -178,7 +179,7 @@ impl<'a> Duel<'a> {
     }
 
     /// The p that counts in the family.
-    fn p(&self, rule: &Rule) -> Option<f64> {
+    fn p(&self, rule: &DecisionRule) -> Option<f64> {
         let NoiseSource::Own(tests) = &self.noise_source else { return None };
         Some(rule.towards(self.direction()).tail().p(&tests.first()?.as_printed()))
     }
@@ -202,7 +203,7 @@ impl<'a> Duel<'a> {
     }
 
     /// The decision, in the family of all pairs.
-    fn judge(&self, rule: &Rule) -> Outcome {
+    fn judge(&self, rule: &DecisionRule) -> Outcome {
         let rule = rule.towards(self.direction());
         match &self.noise_source {
             NoiseSource::Own(tests) => match tests.as_slice() {
@@ -225,21 +226,27 @@ impl<'a> Duel<'a> {
     }
 
     /// The printed statistic of this pair.
-    fn printed(&self, claim: &Claim, rule: &Rule) -> Result<Outcome, Error> {
+    fn printed(&self, claim: &Claim, rule: &DecisionRule) -> Result<Outcome, Error> {
         let tests = match &self.noise_source {
             NoiseSource::Own(tests) => Ok(tests.as_slice()),
             NoiseSource::External(test, _) => Ok(std::slice::from_ref(&**test)),
             NoiseSource::Nothing(why) => Err(why.as_str()),
         };
         let estimate = &self.estimate;
-        let statement =
-            Statement { rule, tests, printed_test: None, estimate, boundary: 0.0, wrong: WRONG };
+        let statement = TestStatement {
+            rule,
+            tests,
+            printed_test: None,
+            estimate,
+            boundary: 0.0,
+            wrong: WRONG,
+        };
         Ok(worst(statement.numbers(claim)?))
     }
 }
 
 /// All pairs of an axis must be decided for the claim; where no axis is named, on all axes.
-fn decide(duels: &[Duel], rule: &Rule) -> Outcome {
+fn decide(duels: &[Duel], rule: &DecisionRule) -> Outcome {
     let mut judged = Vec::with_capacity(duels.len());
     for (at, duel) in duels.iter().enumerate() {
         let others = duels.iter().enumerate().filter(|(other, _)| *other != at);

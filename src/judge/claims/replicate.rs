@@ -1,7 +1,7 @@
 //! The same config, seed and dtype give the same outcome, or the difference is declared noise.
 
-use super::{ClaimKind, Field};
-use crate::evidence::{Evidence, Quantity};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{Evidence, EvidenceQuantity};
 use crate::post::Claim;
 use num_traits::Signed;
 use repro_exact::decimal::format_significant;
@@ -28,11 +28,11 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: MLPerf Training rules, on reference convergence points; the speedrun rules on \
          noise.",
     fields: &[
-        Field::required(
+        FieldSpec::required(
             "runs",
             "tables of `label`, `config`, `seed`, `dtype` (references) and `outcome` (a term)",
         ),
-        Field::optional("noise", "the run-to-run difference that the publication declares"),
+        FieldSpec::optional("noise", "the run-to-run difference that the publication declares"),
     ],
     codes: CODES,
     impact: Impact::Decision,
@@ -57,7 +57,7 @@ struct Run {
     label: String,
     /// What replicates have in common, in the order of [`Run::SHARED`], where it is published.
     shared: [Option<String>; 3],
-    outcome: Quantity,
+    outcome: EvidenceQuantity,
 }
 
 impl Run {
@@ -79,7 +79,7 @@ impl Run {
     }
 }
 
-fn judge(runs: &[Run], noise: Option<Quantity>) -> Outcome {
+fn judge(runs: &[Run], noise: Option<EvidenceQuantity>) -> Outcome {
     let outcomes: Vec<_> =
         runs.iter().map(|run| format!("{} {}", run.label, run.outcome.text)).collect();
     let text = outcomes.join(", ");

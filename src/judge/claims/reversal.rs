@@ -1,9 +1,9 @@
 //! A ranking changes, or stays, when what is held fixed changes.
 
-use super::arms::{Arm, number};
+use super::arms::{ArmRuns, number};
 use super::comparison::{PAIRED, PAIRED_BEFORE, Pair, Pairing, SAME_DATA_ORDER, Test};
-use super::significance::{ALPHA, Direction, FAMILY, Rule};
-use super::{ClaimKind, Field};
+use super::significance::{ALPHA, DecisionRule, Direction, FAMILY};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::post::Claim;
 use repro_receipt::source::{Error, Node};
@@ -33,12 +33,12 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: Gelman and Stern 2006, The difference between \"significant\" and \"not \
          significant\"; Holm 1979.",
     fields: &[
-        Field::required(
+        FieldSpec::required(
             "contracts",
             "two tables of `label` and `arms`, the same labeled groups of runs in both",
         ),
-        Field::required("changes", "whether the sentence says that the ranking changes"),
-        Field::optional("pair", "the two labels that the sentence is about, all if absent"),
+        FieldSpec::required("changes", "whether the sentence says that the ranking changes"),
+        FieldSpec::optional("pair", "the two labels that the sentence is about, all if absent"),
         PAIRED,
         PAIRED_BEFORE,
         SAME_DATA_ORDER,
@@ -53,7 +53,7 @@ pub static KIND: ClaimKind = ClaimKind {
 
 fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let node = claim.node;
-    let rule = Rule::of(claim, evidence)?.towards(Direction::Differs);
+    let rule = DecisionRule::of(claim, evidence)?.towards(Direction::Differs);
     let changes = node.required("changes")?.truth()?;
     let list = node.required("contracts")?;
     let contracts: Vec<_> =
@@ -83,7 +83,7 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
 }
 
 /// "alpha 0.05, two-sided, Holm over the pairs of each contract".
-fn tolerance(rule: &Rule) -> String {
+fn tolerance(rule: &DecisionRule) -> String {
     format!("alpha {}, two-sided, Holm over the pairs of each contract", number(rule.alpha, 6))
 }
 
@@ -111,7 +111,7 @@ impl Contract {
         node.only(&["label", "arms"])?;
         let list = node.required("arms")?;
         let arms: Vec<_> =
-            list.items()?.map(|arm| Arm::read(arm, evidence)).collect::<Result<_, _>>()?;
+            list.items()?.map(|arm| ArmRuns::read(arm, evidence)).collect::<Result<_, _>>()?;
         if arms.len() < 2 || arms.iter().any(|arm| arm.label.is_empty()) {
             let found = format!("{} groups", arms.len());
             return Err(BAD_CHOICE.at(list.place(), "two labeled groups or more", found));
@@ -131,14 +131,14 @@ impl Contract {
     }
 
     /// The p values of all pairs but one.
-    fn others(&self, at: usize, rule: &Rule) -> Vec<f64> {
+    fn others(&self, at: usize, rule: &DecisionRule) -> Vec<f64> {
         let tests = self.pairs.iter().enumerate().filter(|(other, _)| *other != at);
         let p = |test: &Test| rule.tail().p(&test.as_printed());
         tests.filter_map(|(_, (_, test))| test.as_ref().ok().map(p)).collect()
     }
 
     /// Every pair with its sign.
-    fn signs(&self, rule: &Rule) -> Vec<([&str; 2], Sign)> {
+    fn signs(&self, rule: &DecisionRule) -> Vec<([&str; 2], Sign)> {
         let pairs = self.pairs.iter().enumerate();
         pairs
             .map(|(at, (names, test))| {
@@ -148,7 +148,7 @@ impl Contract {
     }
 
     /// The sign of one pair; a p that unprinted digits put on both sides of alpha gives none.
-    fn sign(&self, at: usize, test: &Result<Test, String>, rule: &Rule) -> Sign {
+    fn sign(&self, at: usize, test: &Result<Test, String>, rule: &DecisionRule) -> Sign {
         let test = test.as_ref().map_err(Clone::clone)?;
         let rule = rule.among(self.others(at, rule));
         let significant = |t: &T| {
@@ -161,7 +161,7 @@ impl Contract {
     }
 
     /// "active_dn: dense - moe = 0.0211, adjusted p = 0.003".
-    fn text(&self, rule: &Rule) -> String {
+    fn text(&self, rule: &DecisionRule) -> String {
         let one = |(at, ([a, b], test)): (usize, &([String; 2], Result<Test, String>))| match test {
             Err(why) => format!("{a} - {b}: {why}"),
             Ok(test) => {

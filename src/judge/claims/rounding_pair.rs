@@ -1,7 +1,7 @@
 //! A rounded field follows from the exact field beside it.
 
 use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::Evidence;
 use crate::post::Claim;
 use repro_receipt::source::Error;
@@ -22,9 +22,9 @@ pub static KIND: ClaimKind = ClaimKind {
          How it can mislead: both fields may come from the same wrong computation.\n\
          Reference: IEEE 754-2019, section 4.3, on rounding to nearest.",
     fields: &[
-        Field::required("exact", "the term that is rounded"),
-        Field::optional("rounding", "how the publication rounds: nearest, truncated, up"),
-        Field::optional("tolerance", "what the publication allows, such as \"2%\""),
+        FieldSpec::required("exact", "the term that is rounded"),
+        FieldSpec::optional("rounding", "how the publication rounds: nearest, truncated, up"),
+        FieldSpec::optional("tolerance", "what the publication allows, such as \"2%\""),
     ],
     codes: CODES,
     impact: Impact::Digit,

@@ -4,9 +4,9 @@
 //! interval lies wholly on the other side, or whose printed statistic does not follow from its inputs.
 //! An interval that holds the boundary decides nothing, either way.
 
-use super::Field;
+use super::FieldSpec;
 use super::arms::{number, percent};
-use super::comparison::{Tail, Test};
+use super::comparison::{PValueTail, Test};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::post::Claim;
 use repro_exact::decimal::{Printed, nearest_f64};
@@ -25,38 +25,39 @@ codes! {
 /// How often a gap of the size that is called detectable is found.
 const POWER: f64 = 0.8;
 
-/// See [`Rule::direction`].
-pub const DIRECTION: Field = Field::optional(
+/// See [`DecisionRule::direction`].
+pub const DIRECTION: FieldSpec = FieldSpec::optional(
     "direction",
     "the claimed sign of the first minus the second: `less`, `greater` or `differs`",
 );
-/// See [`Rule::alpha`].
-pub const ALPHA: Field = Field::optional("alpha", "the level of the decision, 0.05 if absent");
+/// See [`DecisionRule::alpha`].
+pub const ALPHA: FieldSpec =
+    FieldSpec::optional("alpha", "the level of the decision, 0.05 if absent");
 /// Whether the decision has one side or two.
-pub const SIDES: Field = Field::optional("sides", "1 or 2 (default)");
+pub const SIDES: FieldSpec = FieldSpec::optional("sides", "1 or 2 (default)");
 /// The other tests of the family.
-pub const FAMILY: Field = Field::optional(
+pub const FAMILY: FieldSpec = FieldSpec::optional(
     "family",
     "the p values of the other tests of the family, for Holm's adjustment",
 );
 /// The level of printed intervals.
-pub const LEVEL: Field =
-    Field::optional("level", "the level of printed intervals, \"95%\" if absent");
+pub const LEVEL: FieldSpec =
+    FieldSpec::optional("level", "the level of printed intervals, \"95%\" if absent");
 /// What `claimed` is.
-pub const STATISTIC: Field = Field::optional(
+pub const STATISTIC: FieldSpec = FieldSpec::optional(
     "statistic",
     "what `claimed` is: `estimate` (default), `standard_error`, `t`, `df`, `p`, `sd`, `half_width`, `interval` or `detectable_gap`: the smallest gap detected with 80% power, at `alpha` over the tests of the family",
 );
 /// What stands behind the ± of `claimed`.
-pub const READING: Field = Field::optional(
+pub const READING: FieldSpec = FieldSpec::optional(
     "reading",
     "what the ± in `claimed` is: `sd`, `population_sd`, `se`, `ci95`, `1.96se`; searched if absent",
 );
 /// A p printed beside the claimed value.
-pub const CLAIMED_P: Field =
-    Field::optional("claimed_p", "the p that the sentence prints, such as \"p < 0.01\"");
+pub const CLAIMED_P: FieldSpec =
+    FieldSpec::optional("claimed_p", "the p that the sentence prints, such as \"p < 0.01\"");
 /// Whether the sentence says so.
-pub const SIGNIFICANT: Field = Field::optional(
+pub const SIGNIFICANT: FieldSpec = FieldSpec::optional(
     "significant",
     "whether the sentence calls the difference significant at `alpha`",
 );
@@ -96,7 +97,7 @@ pub enum Side {
 
 /// What a claim declares about its decision.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct DecisionRule {
     /// Which side of the boundary is claimed, where a side is.
     pub direction: Option<Direction>,
     /// The share of false decisions that is accepted.
@@ -107,7 +108,7 @@ pub struct Rule {
     pub level: f64,
 }
 
-impl Rule {
+impl DecisionRule {
     /// Reads `direction`, `alpha`, `sides`, `family` and `level`.
     pub fn of(claim: &Claim, evidence: &Evidence) -> Result<Self, Error> {
         let node = claim.node;
@@ -156,11 +157,11 @@ impl Rule {
     }
 
     /// The p that this rule decides on.
-    pub fn tail(&self) -> Tail {
+    pub fn tail(&self) -> PValueTail {
         match (self.one_sided, self.direction) {
-            (true, Some(Direction::Less)) => Tail::Less,
-            (true, Some(Direction::Greater)) => Tail::Greater,
-            _ => Tail::Both,
+            (true, Some(Direction::Less)) => PValueTail::Less,
+            (true, Some(Direction::Greater)) => PValueTail::Greater,
+            _ => PValueTail::Both,
         }
     }
 
@@ -341,21 +342,21 @@ fn probability(node: Node, evidence: &Evidence) -> Result<f64, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::arms::Arm;
+    use crate::claims::arms::ArmRuns;
     use proptest::prelude::*;
     use repro_report::outcome::Verdict;
 
-    fn rule(direction: Direction, one_sided: bool, family: &[f64]) -> Rule {
+    fn rule(direction: Direction, one_sided: bool, family: &[f64]) -> DecisionRule {
         let family = family.to_vec();
-        Rule { direction: Some(direction), alpha: 0.05, one_sided, family, level: 0.95 }
+        DecisionRule { direction: Some(direction), alpha: 0.05, one_sided, family, level: 0.95 }
     }
 
     const WRONG: Wrong = Wrong { digit: &ROUNDING, decision: &INFERRED };
 
-    fn arm(values: &[i32]) -> Arm {
+    fn arm(values: &[i32]) -> ArmRuns {
         let texts: Vec<_> =
             values.iter().map(|v| format!("{:.3}", f64::from(*v) / 1000.0)).collect();
-        Arm::typed("a", &texts.iter().map(String::as_str).collect::<Vec<_>>())
+        ArmRuns::typed("a", &texts.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     #[test]

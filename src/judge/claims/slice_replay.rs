@@ -3,13 +3,13 @@
 use num_rational::BigRational;
 
 use super::tolerance::{Declared, judge, printed};
-use super::{ClaimKind, Field};
-use crate::evidence::{BAD_CHOICE, Evidence, Quantity};
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{BAD_CHOICE, Evidence, EvidenceQuantity};
 use crate::post::Claim;
 use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, Node};
 use repro_report::outcome::{Impact, Method, Outcome, Verdict};
-use repro_runs::replay::{Answer, Comparison, Extent, Replay};
+use repro_runs::replay::{Extent, Replay, ReplayComparison, ReplayOutcome};
 
 repro_receipt::source::codes! {
     DIFFERS = "slice_replay::differs", "executed again, the steps come out differently", "see `repro replay` for the first divergence: the run was not trained as it says";
@@ -33,8 +33,8 @@ pub static KIND: ClaimKind = ClaimKind {
          that is taken as given; what happened between slices is not seen.\n\
          Reference: Jia et al. 2021, Proof-of-Learning.",
     fields: &[
-        Field::optional("bundle", "the bundle of the run; the post's default if absent"),
-        Field::required("slice", "the steps, as `\"FROM..TO\"`, or `\"full\"`"),
+        FieldSpec::optional("bundle", "the bundle of the run; the post's default if absent"),
+        FieldSpec::required("slice", "the steps, as `\"FROM..TO\"`, or `\"full\"`"),
     ],
     codes: CODES,
     impact: Impact::Decision,
@@ -52,13 +52,17 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
         return Ok(Outcome::unchecked(&NOT_RUN, "no replay was asked for"));
     };
     let outcome = outcome(answer)?;
-    let (Some(claimed), Answer::Done(replay)) = (claim.claimed, answer) else {
+    let (Some(claimed), ReplayOutcome::Done(replay)) = (claim.claimed, answer) else {
         return Ok(outcome);
     };
     match (outcome.verdict, replay.final_loss.and_then(BigRational::from_float)) {
         (Verdict::Verified, Some(loss)) => {
             let float = replay.final_loss.unwrap_or_default();
-            let given = Quantity { interval: Interval::point(loss), float, ..Quantity::count(0) };
+            let given = EvidenceQuantity {
+                interval: Interval::point(loss),
+                float,
+                ..EvidenceQuantity::count(0)
+            };
             let judged = judge(&printed(claimed)?, &given, &Declared::default(), &OTHER_LOSS);
             Ok(judged.by(Method::Replayed))
         }
@@ -77,11 +81,11 @@ pub fn extent(node: Node<'_>) -> Result<Extent, Error> {
 }
 
 /// What a replay comes to as a claim. A bundle that cannot be replayed is refused.
-pub fn outcome(answer: &Answer) -> Result<Outcome, Error> {
+pub fn outcome(answer: &ReplayOutcome) -> Result<Outcome, Error> {
     let replay = match answer {
-        Answer::Done(replay) => replay,
-        Answer::Refused(error) => return Err(error.clone()),
-        Answer::NotRun(why) => return Ok(Outcome::unchecked(&NOT_RUN, why.clone())),
+        ReplayOutcome::Done(replay) => replay,
+        ReplayOutcome::Refused(error) => return Err(error.clone()),
+        ReplayOutcome::NotRun(why) => return Ok(Outcome::unchecked(&NOT_RUN, why.clone())),
     };
     let outcome = match replay.verdict {
         Verdict::Verified => Outcome::verified(),
@@ -90,8 +94,10 @@ pub fn outcome(answer: &Answer) -> Result<Outcome, Error> {
         Verdict::Unchecked => Outcome::unchecked(&NOT_RUN, replay.reason.clone()),
     };
     let outcome = match replay.comparison {
-        Comparison::Bitwise => outcome.within("bitwise", "equal bits"),
-        Comparison::Calibrated => outcome.within("calibrated", "8 times the spread of rounding"),
+        ReplayComparison::Bitwise => outcome.within("bitwise", "equal bits"),
+        ReplayComparison::Calibrated => {
+            outcome.within("calibrated", "8 times the spread of rounding")
+        }
     };
     // Where no step was made nothing came out.
     if replay.executed == 0 {

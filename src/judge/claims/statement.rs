@@ -4,7 +4,7 @@
 //! which they can be meant, and how the parts of a claim come to one verdict.
 
 use super::comparison::{Computed, Statistic, Test};
-use super::significance::{INFERRED, Rule, TOO_FEW, Wrong};
+use super::significance::{DecisionRule, INFERRED, TOO_FEW, Wrong};
 use super::{plus_minus, tolerance};
 use crate::evidence::BAD_CHOICE;
 use crate::post::Claim;
@@ -20,12 +20,12 @@ pub struct Numbers {
     /// In the order of the text.
     pub numbers: Vec<Printed>,
     /// How they are written.
-    pub shape: Shape,
+    pub shape: TextShape,
 }
 
 /// How the numbers of a claimed text are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum TextShape {
     /// One number.
     One,
     /// `[low, high]`
@@ -42,7 +42,7 @@ impl Numbers {
         if let Some((low, high)) = ends.and_then(split_ends) {
             let numbers = [low, high].map(|end| tolerance::printed_as(node, end.trim()));
             let [low, high] = numbers;
-            return Ok(Self { numbers: vec![low?, high?], shape: Shape::Ends });
+            return Ok(Self { numbers: vec![low?, high?], shape: TextShape::Ends });
         }
         // "p < 0.01": the name of the statistic is not part of its number.
         let named = text.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
@@ -53,8 +53,10 @@ impl Numbers {
         };
         let printed = tolerance::printed_as(node, text)?;
         match printed.spread().cloned() {
-            Some(spread) => Ok(Self { numbers: vec![printed, spread], shape: Shape::WithSpread }),
-            None => Ok(Self { numbers: vec![printed], shape: Shape::One }),
+            Some(spread) => {
+                Ok(Self { numbers: vec![printed, spread], shape: TextShape::WithSpread })
+            }
+            None => Ok(Self { numbers: vec![printed], shape: TextShape::One }),
         }
     }
 }
@@ -106,7 +108,7 @@ impl Candidate {
     }
 
     /// Whether a wrong number turns a decision: another side of the boundary, another side of alpha.
-    fn turns(&self, stated: &Numbers, rule: &Rule, boundary: f64) -> bool {
+    fn turns(&self, stated: &Numbers, rule: &DecisionRule, boundary: f64) -> bool {
         let number = |printed: &Printed| nearest_f64(&(printed.value() / printed.unit().per_one()));
         stated.numbers.iter().zip(&self.values).any(|(printed, (statistic, computed))| {
             let (claimed, found) = (number(printed), nearest_f64(&computed.point));
@@ -142,7 +144,7 @@ pub fn printed(
     stated: &Numbers,
     candidates: &[Candidate],
     inferred: bool,
-    (rule, boundary, wrong): (&Rule, f64, Wrong),
+    (rule, boundary, wrong): (&DecisionRule, f64, Wrong),
 ) -> Outcome {
     let outcomes: Vec<Outcome> =
         candidates.iter().map(|candidate| candidate.follows(stated, wrong.digit)).collect();
@@ -205,9 +207,9 @@ pub fn worst(parts: Vec<Outcome>) -> Outcome {
 }
 
 /// What a claim states about one test and how it comes out.
-pub struct Statement<'a> {
+pub struct TestStatement<'a> {
     /// What is declared.
-    pub rule: &'a Rule,
+    pub rule: &'a DecisionRule,
     /// The tests that may be printed, the one that decides first; where there is none, why.
     pub tests: Result<&'a [Test], &'a str>,
     /// The name of the one that is printed, where the claim says.
@@ -220,7 +222,7 @@ pub struct Statement<'a> {
     pub wrong: Wrong,
 }
 
-impl Statement<'_> {
+impl TestStatement<'_> {
     /// Judges `claimed`, `claimed_p`, `significant` and `direction`, whichever are stated.
     pub fn judge(&self, claim: &Claim) -> Result<Outcome, Error> {
         let mut parts = self.numbers(claim)?;
@@ -273,14 +275,14 @@ impl Statement<'_> {
         let readings =
             reading.map_or_else(|| ErrorBarMeaning::ALL.to_vec(), |reading| vec![reading]);
         let sets: Vec<Vec<Statistic>> = match stated.shape {
-            Shape::Ends => {
+            TextShape::Ends => {
                 vec![vec![Statistic::End(rule.level, false), Statistic::End(rule.level, true)]]
             }
-            Shape::WithSpread => readings
+            TextShape::WithSpread => readings
                 .iter()
                 .map(|reading| vec![Statistic::Estimate, Statistic::Spread(*reading)])
                 .collect(),
-            Shape::One => vec![vec![self.named(statistic)?]],
+            TextShape::One => vec![vec![self.named(statistic)?]],
         };
         if sets == [[Statistic::Estimate]] {
             let name = String::new();
@@ -289,12 +291,12 @@ impl Statement<'_> {
             return Ok(printed(stated, &only, false, self.against()));
         }
         let sets: Vec<&[Statistic]> = sets.iter().map(Vec::as_slice).collect();
-        let inferred = stated.shape == Shape::WithSpread && reading.is_none();
+        let inferred = stated.shape == TextShape::WithSpread && reading.is_none();
         Ok(printed(stated, &self.candidates(&sets), inferred, self.against()))
     }
 
     /// What turns a wrong digit into a wrong decision.
-    fn against(&self) -> (&Rule, f64, Wrong) {
+    fn against(&self) -> (&DecisionRule, f64, Wrong) {
         (self.rule, self.boundary, self.wrong)
     }
 
@@ -341,7 +343,7 @@ mod tests {
     use super::*;
     use repro_receipt::source::{Document, Source};
 
-    fn read(text: &str) -> Result<(Shape, Vec<String>), &'static str> {
+    fn read(text: &str) -> Result<(TextShape, Vec<String>), &'static str> {
         let quoted = serde_json::Value::from(text).to_string();
         let source = Source::new("t.json", quoted.into_bytes()).unwrap();
         let document = Document::parse_json(source).unwrap();
@@ -352,22 +354,22 @@ mod tests {
     #[test]
     fn claimed_texts_are_read() {
         for (text, shape, numbers) in [
-            ("0.0297", Shape::One, &["0.0297"][..]),
-            ("-0.0297", Shape::One, &["-0.0297"]),
-            ("p < 0.01", Shape::One, &["< 0.01"]),
-            ("p=0.003", Shape::One, &["0.003"]),
-            ("t = -6.9", Shape::One, &["-6.9"]),
-            ("at least 0.5", Shape::One, &["at least 0.5"]),
-            ("[0.021, 0.038]", Shape::Ends, &["0.021", "0.038"]),
-            ("(-0.021,0.038)", Shape::Ends, &["-0.021", "0.038"]),
-            ("[1,000, 2,000]", Shape::Ends, &["1,000", "2,000"]),
-            ("[0.1 to 0.2]", Shape::Ends, &["0.1", "0.2"]),
+            ("0.0297", TextShape::One, &["0.0297"][..]),
+            ("-0.0297", TextShape::One, &["-0.0297"]),
+            ("p < 0.01", TextShape::One, &["< 0.01"]),
+            ("p=0.003", TextShape::One, &["0.003"]),
+            ("t = -6.9", TextShape::One, &["-6.9"]),
+            ("at least 0.5", TextShape::One, &["at least 0.5"]),
+            ("[0.021, 0.038]", TextShape::Ends, &["0.021", "0.038"]),
+            ("(-0.021,0.038)", TextShape::Ends, &["-0.021", "0.038"]),
+            ("[1,000, 2,000]", TextShape::Ends, &["1,000", "2,000"]),
+            ("[0.1 to 0.2]", TextShape::Ends, &["0.1", "0.2"]),
         ] {
             let numbers = numbers.iter().map(|n| (*n).to_owned()).collect();
             assert_eq!(read(text), Ok((shape, numbers)), "{text}");
         }
         let (shape, numbers) = read("0.0758 ± 0.0021").unwrap();
-        assert_eq!((shape, numbers.len()), (Shape::WithSpread, 2));
+        assert_eq!((shape, numbers.len()), (TextShape::WithSpread, 2));
         for text in ["", "[]", "[0.1]", "p", "± 0.1", "0.1 ±", "0.1 ± -0.2", "[a, b]", "p < q"] {
             assert_eq!(read(text), Err("claims::not-printed"), "{text}");
         }

@@ -1,6 +1,6 @@
 //! "Reached the target" is said exactly where the loss is at or below it.
 
-use super::{ClaimKind, Field};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::Evidence;
 use crate::post::Claim;
 use repro_exact::decimal::{Bound, format_significant};
@@ -26,10 +26,10 @@ pub static KIND: ClaimKind = ClaimKind {
          target (`target_test`).\n\
          Reference: MLPerf Training rules, run results as first passage of a quality target.",
     fields: &[
-        Field::required("loss", "the loss at the stop"),
-        Field::required("target", "the target, exact"),
-        Field::required("reached", "whether the publication says it was reached"),
-        Field::optional(
+        FieldSpec::required("loss", "the loss at the stop"),
+        FieldSpec::required("target", "the target, exact"),
+        FieldSpec::required("reached", "whether the publication says it was reached"),
+        FieldSpec::optional(
             "every",
             "the number of steps between evaluations: names the first-passage window",
         ),

@@ -1,14 +1,14 @@
 //! A recipe's losses over several runs lie below a target.
 
-use super::arms::{Arm, number};
+use super::arms::{ArmRuns, number};
 use super::comparison::{Computed, Test};
 use super::plus_minus::count;
 use super::significance::{
-    ALPHA, BOUNDARY, CLAIMED_P, Direction, FAMILY, LEVEL, READING, ROUNDING, Rule, SIGNIFICANT,
-    STATISTIC, Side, TOO_FEW, Wrong, direction,
+    ALPHA, BOUNDARY, CLAIMED_P, DecisionRule, Direction, FAMILY, LEVEL, READING, ROUNDING,
+    SIGNIFICANT, STATISTIC, Side, TOO_FEW, Wrong, direction,
 };
-use super::statement::{Statement, worst};
-use super::{ClaimKind, Field};
+use super::statement::{TestStatement, worst};
+use super::{ClaimKind, FieldSpec};
 use crate::evidence::{BAD_CHOICE, Evidence};
 use crate::post::Claim;
 use repro_exact::decimal::nearest_f64;
@@ -42,17 +42,20 @@ pub static KIND: ClaimKind = ClaimKind {
          Reference: the rules of the modded-nanogpt speedrun, p < 0.01 that the mean is below \
          3.28; Student 1908.",
     fields: &[
-        Field::required("runs", "the group: `values`, or `mean`, `spread`, `n` and `reading`"),
-        Field::required("target", "the target, exact"),
-        Field::required(
+        FieldSpec::required("runs", "the group: `values`, or `mean`, `spread`, `n` and `reading`"),
+        FieldSpec::required("target", "the target, exact"),
+        FieldSpec::required(
             "states",
             "`meets_rule` or `beyond`: the test is passed, or the mean is beyond the target",
         ),
-        Field::optional("direction", "`less` (default) or `greater`: which side is better"),
+        FieldSpec::optional("direction", "`less` (default) or `greater`: which side is better"),
         ALPHA,
         FAMILY,
-        Field::optional("n_fixed_beforehand", "whether the number of runs was fixed before them"),
-        Field::optional("dropped", "how many runs were left out: a number, or a term"),
+        FieldSpec::optional(
+            "n_fixed_beforehand",
+            "whether the number of runs was fixed before them",
+        ),
+        FieldSpec::optional("dropped", "how many runs were left out: a number, or a term"),
         STATISTIC,
         READING,
         LEVEL,
@@ -67,10 +70,10 @@ pub static KIND: ClaimKind = ClaimKind {
 
 fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let node = claim.node;
-    let runs = Arm::read(node.required("runs")?, evidence)?;
+    let runs = ArmRuns::read(node.required("runs")?, evidence)?;
     let target = nearest_f64(&evidence.quantity(node.required("target")?)?.value());
     let meets_rule = meets_rule(node.required("states")?)?;
-    let rule = Rule::of(claim, evidence)?;
+    let rule = DecisionRule::of(claim, evidence)?;
     let rule = rule.towards(side(node)?).one_sided();
     let test = Test::one_sample("one-sample t", &runs, target);
     let estimate = Computed::exact(runs.mean(), runs.is_recorded());
@@ -78,7 +81,7 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
         Ok(test) => Ok(std::slice::from_ref(test)),
         Err(why) => Err(why),
     };
-    let printed = Statement {
+    let printed = TestStatement {
         rule: &rule,
         tests,
         printed_test: None,
@@ -118,7 +121,7 @@ fn side(node: Node) -> Result<Direction, Error> {
     }
 }
 
-fn decide(test: &Test, rule: &Rule, target: f64, meets_rule: bool) -> Outcome {
+fn decide(test: &Test, rule: &DecisionRule, target: f64, meets_rule: bool) -> Outcome {
     let p = number(rule.adjusted_p(rule.tail().p(&test.as_printed())), 4);
     let (alpha, at) = (number(rule.alpha, 6), number(target, 10));
     let missed = format!("one-sided p = {p} is not below {alpha}");
@@ -139,7 +142,7 @@ fn decide(test: &Test, rule: &Rule, target: f64, meets_rule: bool) -> Outcome {
 }
 
 /// "mean 3.27837, t = -4.153, df 12, one-sided p = 0.000669".
-fn text(test: &Test, rule: &Rule, mean: &Computed) -> String {
+fn text(test: &Test, rule: &DecisionRule, mean: &Computed) -> String {
     let t = test.as_printed();
     let (value, df, p) = (number(t.t, 4), number(t.df, 4), number(rule.tail().p(&t), 4));
     format!("mean {}, t = {value}, df {df}, one-sided p = {p}", mean.text())

@@ -1,6 +1,6 @@
 //! Times, steps and throughput of one run agree.
 
-use super::{ClaimKind, Field, choice};
+use super::{ClaimKind, FieldSpec, choice};
 use crate::evidence::Evidence;
 use crate::post::Claim;
 use num_rational::BigRational;
@@ -29,15 +29,18 @@ pub static KIND: ClaimKind = ClaimKind {
          machine; times from different machines must never be compared.\n\
          Reference: MLPerf Training rules, on timing boundaries.",
     fields: &[
-        Field::optional("total", "the whole time, in the unit of `per_step`"),
-        Field::optional("steps", "the number of steps"),
-        Field::optional("per_step", "the time of one step"),
-        Field::optional("started", "a timestamp, `YYYY-MM-DD hh:mm:ss`"),
-        Field::optional("ended", "a timestamp"),
-        Field::optional("parts", "times in milliseconds that lie between them"),
-        Field::optional("statistic", "what `per_step` is: mean, median or p50"),
-        Field::optional("validation", "whether the times include validation: inside or outside"),
-        Field::optional("hardware", "a reference to the named hardware"),
+        FieldSpec::optional("total", "the whole time, in the unit of `per_step`"),
+        FieldSpec::optional("steps", "the number of steps"),
+        FieldSpec::optional("per_step", "the time of one step"),
+        FieldSpec::optional("started", "a timestamp, `YYYY-MM-DD hh:mm:ss`"),
+        FieldSpec::optional("ended", "a timestamp"),
+        FieldSpec::optional("parts", "times in milliseconds that lie between them"),
+        FieldSpec::optional("statistic", "what `per_step` is: mean, median or p50"),
+        FieldSpec::optional(
+            "validation",
+            "whether the times include validation: inside or outside",
+        ),
+        FieldSpec::optional("hardware", "a reference to the named hardware"),
     ],
     codes: CODES,
     impact: Impact::Digit,

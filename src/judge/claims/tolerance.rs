@@ -5,7 +5,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 
-use crate::evidence::{BAD_CHOICE, NOT_A_NUMBER, Quantity, whole};
+use crate::evidence::{BAD_CHOICE, EvidenceQuantity, NOT_A_NUMBER, whole};
 use crate::post::Claim;
 use repro_exact::decimal::{
     Agreement, Interval, Printed, Unit, about_tolerance, ceils_to, compare, format_significant,
@@ -106,7 +106,7 @@ pub fn printed_steps(node: Node) -> Result<BigInt, Error> {
 /// Judges a claimed number against a recomputed one; `differs` is the kind's code for a refutation.
 pub fn judge(
     claimed: &Printed,
-    given: &Quantity,
+    given: &EvidenceQuantity,
     declared: &Declared,
     differs: &'static Code,
 ) -> Outcome {
@@ -168,7 +168,12 @@ pub fn percent(n: i32) -> BigRational {
 }
 
 /// The recomputed value for people, with its derivation.
-fn shown(claimed: &Printed, given: &Quantity, float: f64, recomputed: &Recomputed) -> String {
+fn shown(
+    claimed: &Printed,
+    given: &EvidenceQuantity,
+    float: f64,
+    recomputed: &Recomputed,
+) -> String {
     let value = if claimed.is_full_float() && claimed.bound().is_none() {
         float.to_string()
     } else {
@@ -351,12 +356,12 @@ mod tests {
 
     static DIFFERS: Code = Code { id: "test::differs", meaning: "it differs", help: "correct it" };
 
-    fn exact(number: i64, denominator: i64) -> Quantity {
+    fn exact(number: i64, denominator: i64) -> EvidenceQuantity {
         let value = BigRational::new(number.into(), denominator.into());
-        Quantity {
+        EvidenceQuantity {
             float: nearest_f64(&value),
             interval: Interval::point(value),
-            ..Quantity::count(0)
+            ..EvidenceQuantity::count(0)
         }
     }
 
@@ -364,7 +369,7 @@ mod tests {
         Printed::parse(text).unwrap()
     }
 
-    fn verdict(claimed: &str, given: &Quantity) -> (Verdict, &'static str) {
+    fn verdict(claimed: &str, given: &EvidenceQuantity) -> (Verdict, &'static str) {
         let outcome = judge(&read(claimed), given, &Declared::default(), &DIFFERS);
         assert_eq!(outcome.verdict != Verdict::Verified, outcome.code.is_some());
         (outcome.verdict, outcome.rule)
@@ -412,7 +417,7 @@ mod tests {
 
     #[test]
     fn differences_are_worded_with_their_direction() {
-        let words = |claimed: &str, given: Quantity| {
+        let words = |claimed: &str, given: EvidenceQuantity| {
             judge(&read(claimed), &given, &Declared::default(), &DIFFERS).reason
         };
         assert_eq!(words("2.6", exact(5, 2)), "0.1 too high (4%)");
@@ -423,7 +428,7 @@ mod tests {
 
     #[test]
     fn points_are_not_percent() {
-        let share = Quantity { unit: Unit::Points, ..exact(5, 1) };
+        let share = EvidenceQuantity { unit: Unit::Points, ..exact(5, 1) };
         assert_eq!(verdict("5 pp", &share).0, Verdict::Verified);
         let other = judge(&read("5%"), &share, &Declared::default(), &DIFFERS);
         assert_eq!((other.verdict, other.code), (Verdict::Refuted, Some(&OTHER_UNIT)));

@@ -3,14 +3,15 @@
 use num_rational::BigRational;
 use num_traits::Signed;
 
-use super::arms::Arm;
+use super::arms::ArmRuns;
 use super::comparison::{Computed, Test};
 use super::significance::{
-    ALPHA, CLAIMED_P, DIRECTION, FAMILY, LEVEL, READING, Rule, SIDES, SIGNIFICANT, STATISTIC, Wrong,
+    ALPHA, CLAIMED_P, DIRECTION, DecisionRule, FAMILY, LEVEL, READING, SIDES, SIGNIFICANT,
+    STATISTIC, Wrong,
 };
-use super::statement::Statement;
-use super::{ClaimKind, Field};
-use crate::evidence::{BAD_CHOICE, Evidence, NOT_A_NUMBER, Quantity};
+use super::statement::TestStatement;
+use super::{ClaimKind, FieldSpec};
+use crate::evidence::{BAD_CHOICE, Evidence, EvidenceQuantity, NOT_A_NUMBER};
 use crate::post::Claim;
 use repro_exact::decimal::{Interval, Unit, format_significant, nearest_f64};
 use repro_receipt::source::{Error, Node};
@@ -42,11 +43,11 @@ pub static KIND: ClaimKind = ClaimKind {
          points; a slope says nothing beyond the observed range.\n\
          Reference: Student 1908; Kaplan et al. 2020, on losses as functions of ln(tokens).",
     fields: &[
-        Field::required(
+        FieldSpec::required(
             "points",
             "tables of `tokens` (a term), `phase`, and per seed, in one order, `gaps` or `a` and `b` (terms)",
         ),
-        Field::optional("phase", "the learning-rate phase that the sentence is about"),
+        FieldSpec::optional("phase", "the learning-rate phase that the sentence is about"),
         DIRECTION,
         ALPHA,
         SIDES,
@@ -65,7 +66,7 @@ pub static KIND: ClaimKind = ClaimKind {
 
 fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     let node = claim.node;
-    let rule = Rule::of(claim, evidence)?;
+    let rule = DecisionRule::of(claim, evidence)?;
     let list = node.required("points")?;
     let points: Vec<Point> =
         list.items()?.map(|point| Point::read(point, evidence)).collect::<Result<_, _>>()?;
@@ -86,7 +87,8 @@ fn check(claim: &Claim, evidence: &Evidence) -> Result<Outcome, Error> {
     };
     let (boundary, wrong) = (0.0, WRONG);
     let estimate = &estimate;
-    let statement = Statement { rule: &rule, tests, printed_test: None, estimate, boundary, wrong };
+    let statement =
+        TestStatement { rule: &rule, tests, printed_test: None, estimate, boundary, wrong };
     let outcome = rule.within(statement.judge(claim)?);
     let test = test.map(|test| format!(", {}", test.text(rule.level))).unwrap_or_default();
     let seeds = if slopes.n() == 1 { "seed" } else { "seeds" };
@@ -101,7 +103,7 @@ struct Point<'a> {
     tokens: String,
     phase: Option<&'a str>,
     /// Empty where they are not published.
-    gaps: Vec<Quantity>,
+    gaps: Vec<EvidenceQuantity>,
 }
 
 impl<'a> Point<'a> {
@@ -117,7 +119,7 @@ impl<'a> Point<'a> {
             (Some(gaps), None, None) => evidence.quantities(gaps)?,
             (None, Some(a), Some(b)) => {
                 let arm = |label: &str, list: Node| {
-                    Ok::<_, Error>(Arm::computed(label, evidence.quantities(list)?))
+                    Ok::<_, Error>(ArmRuns::computed(label, evidence.quantities(list)?))
                 };
                 arm("a", a)?.minus(&arm("b", b)?, node)?.into_values()
             }
@@ -170,7 +172,7 @@ fn choose<'p, 'a>(
 }
 
 /// The slope of each seed, with what unprinted digits of its gaps may do to it.
-fn slopes(points: &[&Point], list: Node) -> Result<Arm, Error> {
+fn slopes(points: &[&Point], list: Node) -> Result<ArmRuns, Error> {
     let seeds = points.first().map_or(0, |point| point.gaps.len());
     let odd = points.iter().find(|point| point.gaps.len() != seeds);
     if let Some(odd) = odd {
@@ -179,7 +181,8 @@ fn slopes(points: &[&Point], list: Node) -> Result<Arm, Error> {
     }
     let x: Vec<f64> = points.iter().map(|point| point.x).collect();
     let one = |seed: usize| {
-        let gaps: Vec<&Quantity> = points.iter().filter_map(|point| point.gaps.get(seed)).collect();
+        let gaps: Vec<&EvidenceQuantity> =
+            points.iter().filter_map(|point| point.gaps.get(seed)).collect();
         let y: Vec<f64> = gaps.iter().map(|gap| nearest_f64(&gap.value())).collect();
         let slope = stats::slope(&x, &y).map_err(|refused| {
             BAD_CHOICE.at(
@@ -192,7 +195,7 @@ fn slopes(points: &[&Point], list: Node) -> Result<Arm, Error> {
         let widest = gaps.iter().map(|gap| gap.interval.width()).max().unwrap_or_default();
         let reach = nearest_f64(&widest) / 2.0 * leverage(&x);
         let exact = |value: f64| BigRational::from_float(value).unwrap_or_default();
-        Ok(Quantity {
+        Ok(EvidenceQuantity {
             label: String::new(),
             interval: Interval::around(&exact(slope), &exact(reach)),
             float: slope,
@@ -203,7 +206,7 @@ fn slopes(points: &[&Point], list: Node) -> Result<Arm, Error> {
         })
     };
     let slopes: Result<Vec<_>, Error> = (0..seeds).map(one).collect();
-    Ok(Arm::computed("slope", slopes?))
+    Ok(ArmRuns::computed("slope", slopes?))
 }
 
 /// Σ|x - x̄|/Σ(x - x̄)².

@@ -5,7 +5,7 @@
 
 use num_rational::BigRational;
 
-use super::{BAD_CHOICE, Evidence, Quantity, WRONG_INPUTS, number, precision_of};
+use super::{BAD_CHOICE, Evidence, EvidenceQuantity, WRONG_INPUTS, number, precision_of};
 use repro_exact::decimal::{Interval, format_significant, nearest_f64};
 use repro_exact::formula::{Operand, Precision};
 use repro_receipt::bundle::Bundle;
@@ -18,12 +18,16 @@ impl<'a> Evidence<'a> {
     /// A labelled list of terms; or one `column` of a table of records, each labelled by its `by`; or
     /// the value at one `pointer` of each of several `bundles`, labelled by its name; or the numbers of
     /// the `list` of a document; or the means of several such lists (`mean_of`).
-    pub fn quantities(&self, list: Node) -> Result<Vec<Quantity>, Error> {
+    pub fn quantities(&self, list: Node) -> Result<Vec<EvidenceQuantity>, Error> {
         self.quantities_as(list, Precision::Auto)
     }
 
     /// The same, where plain values are as exact as `nature` says, unless they say otherwise.
-    pub fn quantities_as(&self, list: Node, precision: Precision) -> Result<Vec<Quantity>, Error> {
+    pub fn quantities_as(
+        &self,
+        list: Node,
+        precision: Precision,
+    ) -> Result<Vec<EvidenceQuantity>, Error> {
         if let Some(column) = list.get("column") {
             self.column(list, column.text()?, precision)
         } else if let Some(pointer) = list.get("list") {
@@ -39,7 +43,7 @@ impl<'a> Evidence<'a> {
             let one = |bundle: &Bundle| {
                 let datum = self.datum_in(bundle, self.file_of(list)?, pointer.to_owned(), list)?;
                 let number = number(datum.printed()?, datum.node, list, precision)?;
-                Ok(Quantity { label: bundle.name().to_owned(), ..number })
+                Ok(EvidenceQuantity { label: bundle.name().to_owned(), ..number })
             };
             self.each_of(bundles)?.into_iter().map(one).collect()
         } else {
@@ -49,7 +53,7 @@ impl<'a> Evidence<'a> {
 
     /// The first numbers' mean, the second numbers' mean and so on, of lists of one length: lists one
     /// by one, or the `list` of the same `file` of each of several `bundles`.
-    fn means(&self, lists: Node, precision: Precision) -> Result<Vec<Quantity>, Error> {
+    fn means(&self, lists: Node, precision: Precision) -> Result<Vec<EvidenceQuantity>, Error> {
         let read: Vec<_> = if let Some(bundles) = lists.get("bundles") {
             lists.only(&["bundles", "file", "list"])?;
             let (file, pointer) = (self.file_of(lists)?, lists.required("list")?.text()?);
@@ -73,7 +77,7 @@ impl<'a> Evidence<'a> {
             let interval = sum.scaled(&part);
             let float = nearest_f64(&interval.middle());
             let text = format_significant(&interval.middle(), 10);
-            Quantity::plain(Operand::computed(text, interval, float))
+            EvidenceQuantity::plain(Operand::computed(text, interval, float))
         };
         Ok((0..length).map(mean).collect())
     }
@@ -84,7 +88,7 @@ impl<'a> Evidence<'a> {
         list: Node,
         column: &str,
         precision: Precision,
-    ) -> Result<Vec<Quantity>, Error> {
+    ) -> Result<Vec<EvidenceQuantity>, Error> {
         list.only(&["bundle", "file", "column", "by", "precision"])?;
         let by = list.get("by").map(Node::text).transpose()?;
         let mut numbers = Vec::new();
@@ -93,7 +97,8 @@ impl<'a> Evidence<'a> {
             let Some(text) = cell(column)?.filter(|text| !text.is_empty()) else { continue };
             let number = number(text, record, list, precision)?;
             let label = by.map(|by| Ok(format!("{by} {}", cell(by)?.unwrap_or_default())));
-            numbers.push(Quantity { label: label.transpose()?.unwrap_or_default(), ..number });
+            numbers
+                .push(EvidenceQuantity { label: label.transpose()?.unwrap_or_default(), ..number });
         }
         Ok(numbers)
     }
@@ -121,7 +126,7 @@ fn numbers(
     pointer: &str,
     asked: Node,
     precision: Precision,
-) -> Result<Vec<Quantity>, Error> {
+) -> Result<Vec<EvidenceQuantity>, Error> {
     let list = document.root().at(pointer)?;
     list.items()?.map(|node| number(node.printed()?, node, asked, precision)).collect()
 }

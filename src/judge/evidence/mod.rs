@@ -16,12 +16,12 @@ use num_rational::BigRational;
 use crate::post::Post;
 pub use library::Library;
 use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
-use repro_exact::formula::{Evaluation, Formula, Operand, Precision};
+use repro_exact::formula::{Formula, FormulaValue, Operand, Precision};
 use repro_params::{self as params, Convention, ParameterCount, ParameterCounts};
 use repro_receipt::bundle::{Bundle, FACTS, RECEIPT};
 use repro_receipt::source::{Document, Error, Node, codes};
-use repro_report::outcome::{EvidenceRef, Origin};
-use repro_runs::replay::{Answer, Extent};
+use repro_report::outcome::{EvidenceOrigin, EvidenceRef};
+use repro_runs::replay::{Extent, ReplayOutcome};
 use repro_runs::study::Study;
 
 codes! {
@@ -42,7 +42,7 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 pub struct Evidence<'a> {
     library: &'a Library,
     post: &'a Post,
-    shown: RefCell<Vec<(EvidenceRef, Origin)>>,
+    shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
     printed: RefCell<Vec<&'a str>>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Datum<'a> {
 
 /// A number and how it came about.
 #[derive(Debug, Clone)]
-pub struct Quantity {
+pub struct EvidenceQuantity {
     /// The label it carries in a list.
     pub label: String,
     /// Where it lies, in `unit`.
@@ -93,7 +93,7 @@ pub struct Quantity {
     pub approximate: bool,
 }
 
-impl Quantity {
+impl EvidenceQuantity {
     /// An exact whole number.
     pub fn count(number: u64) -> Self {
         Self::plain(Operand::computed(number.to_string(), Interval::integer(number), number as f64))
@@ -123,8 +123,8 @@ impl Quantity {
         }
     }
 
-    fn computed(evaluation: Evaluation, unit: Unit) -> Self {
-        let Evaluation { interval, float, text: derivation, approximate } = evaluation;
+    fn computed(value: FormulaValue, unit: Unit) -> Self {
+        let FormulaValue { interval, float, text: derivation, approximate } = value;
         let (label, text) = (String::new(), String::new());
         let bare = Self { label, interval, float, unit, text, derivation, approximate };
         Self { text: format_significant(&bare.value(), 10), ..bare }
@@ -147,7 +147,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Everything shown so far, sorted, and the weakest origin among it.
-    pub fn shown(&self) -> (Vec<EvidenceRef>, Option<Origin>) {
+    pub fn shown(&self) -> (Vec<EvidenceRef>, Option<EvidenceOrigin>) {
         let shown = self.shown.borrow();
         let weakest = shown.iter().map(|(_, origin)| *origin).min();
         let mut evidence_refs: Vec<_> =
@@ -199,26 +199,28 @@ impl<'a> Evidence<'a> {
     }
 
     /// Evaluates a term: a reference, a formula over terms, or a parameter count of a model.
-    pub fn quantity(&self, term: Node) -> Result<Quantity, Error> {
+    pub fn quantity(&self, term: Node) -> Result<EvidenceQuantity, Error> {
         self.quantity_as(term, Precision::Auto)
     }
 
     /// Evaluates a term; a plain value is as exact as `nature` says, unless the term says otherwise.
-    pub fn quantity_as(&self, term: Node, precision: Precision) -> Result<Quantity, Error> {
+    pub fn quantity_as(&self, term: Node, precision: Precision) -> Result<EvidenceQuantity, Error> {
         let label = term.get("label").map(Node::text).transpose()?.unwrap_or_default().to_owned();
         let quantity = if term.get("formula").is_some() {
             term.only(&["formula", "inputs", "label"])?;
             self.formula(term)?
         } else if let Some(model) = term.get("model") {
             term.only(&["model", "parameters", "convention", "label"])?;
-            Quantity::count(self.objects(model)?.count(parameters_of(term)?, convention_of(term)?))
+            EvidenceQuantity::count(
+                self.objects(model)?.count(parameters_of(term)?, convention_of(term)?),
+            )
         } else if let Some(reference) = term.get("timestamp") {
             term.only(&["timestamp", "label"])?;
             self.seconds(reference)?
         } else {
             self.value(term, precision)?
         };
-        Ok(Quantity { label, ..quantity })
+        Ok(EvidenceQuantity { label, ..quantity })
     }
 
     /// The moment that a reference leads to, `YYYY-MM-DD hh:mm:ss`.
@@ -231,21 +233,21 @@ impl<'a> Evidence<'a> {
     }
 
     /// The seconds since the start of 1970 that the timestamp at a reference stands for in UTC.
-    fn seconds(&self, reference: Node) -> Result<Quantity, Error> {
+    fn seconds(&self, reference: Node) -> Result<EvidenceQuantity, Error> {
         let seconds = self.moment(reference)?.duration_since(EPOCH).as_secs();
         let (text, value) = (seconds.to_string(), Interval::integer(seconds));
-        Ok(Quantity::plain(Operand::computed(text, value, seconds as f64)))
+        Ok(EvidenceQuantity::plain(Operand::computed(text, value, seconds as f64)))
     }
 
     /// The number that a reference leads to.
-    fn value(&self, term: Node, precision: Precision) -> Result<Quantity, Error> {
+    fn value(&self, term: Node, precision: Precision) -> Result<EvidenceQuantity, Error> {
         term.only(&["bundle", "file", "pointer", "fact", "label", "precision"])?;
         let datum = self.datum(term)?;
         number(datum.printed()?, datum.node, term, precision)
     }
 
     /// Evaluates the `formula` of `node` over its `inputs`.
-    pub fn formula(&self, node: Node) -> Result<Quantity, Error> {
+    pub fn formula(&self, node: Node) -> Result<EvidenceQuantity, Error> {
         let name = node.required("formula")?;
         let text = name.text()?;
         let formula = Formula::find(text).ok_or_else(|| {
@@ -270,16 +272,16 @@ impl<'a> Evidence<'a> {
                 true => self.quantities_as(input, spec.precision)?,
                 false => vec![self.quantity_as(input, spec.precision)?],
             };
-            operands.extend(quantities.into_iter().map(Quantity::into_operand));
+            operands.extend(quantities.into_iter().map(EvidenceQuantity::into_operand));
         }
-        let evaluation = formula.evaluate(&operands).map_err(|error| {
+        let value = formula.evaluate(&operands).map_err(|error| {
             NOT_COMPUTABLE.at(
                 inputs.place(),
                 "inputs for which the formula has a value",
                 error.to_string(),
             )
         })?;
-        Ok(Quantity::computed(evaluation, formula.unit))
+        Ok(EvidenceQuantity::computed(value, formula.unit))
     }
 
     /// The parameter counts of the model whose config stands at `reference` (`bundle`, `file`).
@@ -328,7 +330,11 @@ impl<'a> Evidence<'a> {
     }
 
     /// What became of replaying steps of the bundle that `reference` names, where that was asked for.
-    pub fn replay(&self, reference: Node, extent: Extent) -> Result<Option<&'a Answer>, Error> {
+    pub fn replay(
+        &self,
+        reference: Node,
+        extent: Extent,
+    ) -> Result<Option<&'a ReplayOutcome>, Error> {
         let bundle = self.bundle_of(reference)?;
         let slice = bundle.receipt().slices.iter().find(|slice| extent.lies_in(slice));
         let file = slice.map_or(RECEIPT, |slice| slice.file.as_str());
@@ -345,7 +351,7 @@ impl<'a> Evidence<'a> {
     /// Notes a piece of evidence with the origin of its bundle.
     fn show(&self, bundle: &Bundle, evidence_ref: EvidenceRef) {
         let signature = self.library.signature(&self.post.id, bundle.name());
-        let origin = Origin::from(bundle.origin()).vouched_for(signature);
+        let origin = EvidenceOrigin::from(bundle.origin()).vouched_for(signature);
         self.shown.borrow_mut().push((evidence_ref, origin));
     }
 
@@ -445,7 +451,12 @@ fn evidence_ref(bundle: &Bundle, file: &str, pointer: &str) -> EvidenceRef {
 }
 
 /// The number that `text`, standing at `node`, prints; the term `asked` may say how exact it is.
-fn number(text: &str, node: Node, asked: Node, precision: Precision) -> Result<Quantity, Error> {
+fn number(
+    text: &str,
+    node: Node,
+    asked: Node,
+    precision: Precision,
+) -> Result<EvidenceQuantity, Error> {
     let precision = precision_of(asked)?.unwrap_or(precision);
     let not_a_number = |why: String| {
         let found = format!("\"{text}\" at {}: {why}", node.place());
@@ -453,7 +464,7 @@ fn number(text: &str, node: Node, asked: Node, precision: Precision) -> Result<Q
     };
     let printed = Printed::parse(text).map_err(|error| not_a_number(error.to_string()))?;
     Operand::read(&printed, precision)
-        .map(Quantity::plain)
+        .map(EvidenceQuantity::plain)
         .map_err(|error| not_a_number(error.to_string()))
 }
 

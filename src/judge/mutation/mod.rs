@@ -17,8 +17,8 @@ use crate::evidence::Library;
 use crate::post::{Claim, Post};
 use crate::verify::{judge, judge_claim};
 use repro_receipt::source::{Document, Error, Node, Source};
-use repro_report::outcome::{ClaimReport, Method, Origin, Verdict};
-pub use units::{Digit, Typing, Unit};
+use repro_report::outcome::{ClaimReport, EvidenceOrigin, Method, Verdict};
+pub use units::{Digit, MutationUnit, Typing};
 
 /// How the change of one number came to light, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -46,7 +46,7 @@ impl Catch {
 pub struct Mutant {
     /// The number.
     #[serde(flatten)]
-    pub unit: Unit,
+    pub unit: MutationUnit,
     /// With its first digit changed.
     pub first_digit: Catch,
     /// With its last digit changed.
@@ -117,7 +117,12 @@ impl<'a> Bench<'a> {
     }
 
     /// Changes one digit of a number wherever it was typed; the strongest catch wins.
-    fn change(&self, unit: &Unit, digit: Digit, library: &mut Library) -> Result<Catch, Error> {
+    fn change(
+        &self,
+        unit: &MutationUnit,
+        digit: Digit,
+        library: &mut Library,
+    ) -> Result<Catch, Error> {
         let to = digit.change(&unit.text);
         let files = unit.files();
         for (bundle, file) in &files {
@@ -168,7 +173,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The claims that state the number.
-    fn own_seats(&self, unit: &Unit) -> BTreeSet<Seat> {
+    fn own_seats(&self, unit: &MutationUnit) -> BTreeSet<Seat> {
         let seat = |typing: &Typing| match typing {
             Typing::Claim { post, id } => {
                 let at = self.posts.iter().position(|known| known.id == *post)?;
@@ -180,7 +185,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The claims that state the number or read it.
-    fn concerned(&self, unit: &Unit, own: &BTreeSet<Seat>) -> BTreeSet<Seat> {
+    fn concerned(&self, unit: &MutationUnit, own: &BTreeSet<Seat>) -> BTreeSet<Seat> {
         let mut seats = own.clone();
         for typing in &unit.typings {
             let Typing::Value { bundle, file, shown, pointer } = typing else { continue };
@@ -202,7 +207,12 @@ fn claimed_as(text: &str) -> Result<Document, Error> {
 
 /// Whether a claim notices: its verdict is another, it is refuted before and after, or it refuses.
 /// `stated` says that the claim itself states the number that was changed.
-fn catch_of(before: &ClaimReport, after: Option<&ClaimReport>, unit: &Unit, stated: bool) -> Catch {
+fn catch_of(
+    before: &ClaimReport,
+    after: Option<&ClaimReport>,
+    unit: &MutationUnit,
+    stated: bool,
+) -> Catch {
     let noticed = after.is_none_or(|after| {
         after.outcome.verdict != before.outcome.verdict || after.outcome.verdict == Verdict::Refuted
     });
@@ -247,9 +257,9 @@ pub fn table(mutants: &[Mutant]) -> String {
 }
 
 /// The rows of the table: how the number was typed, and the origin of its evidence.
-const GROUPS: [(&str, Option<Origin>); 4] = [
+const GROUPS: [(&str, Option<EvidenceOrigin>); 4] = [
     ("a claim only", None),
-    ("evidence, transcribed", Some(Origin::Transcribed)),
-    ("evidence, emitted", Some(Origin::Emitted)),
-    ("evidence, signed", Some(Origin::Signed)),
+    ("evidence, transcribed", Some(EvidenceOrigin::Transcribed)),
+    ("evidence, emitted", Some(EvidenceOrigin::Emitted)),
+    ("evidence, signed", Some(EvidenceOrigin::Signed)),
 ];

@@ -10,7 +10,7 @@ use crate::post::Post;
 use repro_exact::decimal::Printed;
 use repro_receipt::bundle::{self, Bundle, FACTS};
 use repro_receipt::source::{Document, Error, Kind, Source, Value, escape};
-use repro_report::outcome::Origin;
+use repro_report::outcome::EvidenceOrigin;
 
 /// Which digit is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ fn last_digit(text: &str) -> Option<usize> {
 
 /// A number of a publication.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unit {
+pub struct MutationUnit {
     /// The document that it is printed in, where one is named.
     pub document: Option<String>,
     /// Its place there, or the place of its only typing.
@@ -56,7 +56,7 @@ pub struct Unit {
     /// As printed.
     pub text: String,
     /// The origin of the evidence that holds it; `None` where only claims do.
-    pub origin: Option<Origin>,
+    pub origin: Option<EvidenceOrigin>,
     /// Everywhere that it was typed.
     pub typings: Vec<Typing>,
 }
@@ -85,7 +85,7 @@ pub enum Typing {
     },
 }
 
-impl Unit {
+impl MutationUnit {
     /// The files that hold it.
     pub fn files(&self) -> BTreeSet<(String, String)> {
         let file = |typing: &Typing| match typing {
@@ -132,8 +132,12 @@ type Key = (Option<String>, String, String);
 
 /// Every number that `posts` claim, and every number of the bundles that they pin, in order. What a trainer
 /// or importer wrote, nobody typed and nobody published as a whole: of that, the values that claims read.
-pub fn collect(posts: &[Post], library: &Library, readers: &Readers) -> Result<Vec<Unit>, Error> {
-    let mut units: BTreeMap<Key, (Option<Origin>, Vec<Typing>)> = BTreeMap::new();
+pub fn collect(
+    posts: &[Post],
+    library: &Library,
+    readers: &Readers,
+) -> Result<Vec<MutationUnit>, Error> {
+    let mut units: BTreeMap<Key, (Option<EvidenceOrigin>, Vec<Typing>)> = BTreeMap::new();
     for post in posts {
         for claim in post.claims().filter_map(Result::ok) {
             let Some(text) = claim.claimed.map(|node| node.text()).transpose()? else { continue };
@@ -177,14 +181,10 @@ pub fn collect(posts: &[Post], library: &Library, readers: &Readers) -> Result<V
             }
         }
     }
-    let unit =
-        |((document, place, text), (origin, typings)): (Key, (Option<Origin>, Vec<Typing>))| Unit {
-            document,
-            place,
-            text,
-            origin,
-            typings,
-        };
+    let unit = |((document, place, text), (origin, typings)): (
+        Key,
+        (Option<EvidenceOrigin>, Vec<Typing>),
+    )| MutationUnit { document, place, text, origin, typings };
     Ok(units.into_iter().map(unit).collect())
 }
 

@@ -16,10 +16,10 @@ use repro_receipt::bundle::{Bundle, RECEIPT, ReadOptions, SIGNATURE};
 use repro_receipt::parallel;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
-    BundleReport, ClaimReport, EvidenceRef, Finding, Impact, Method, Origin, Outcome, PostReport,
-    Report, Severity, SignatureReport, Verdict,
+    BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Finding, Impact, Method, Outcome,
+    PostReport, Report, Severity, SignatureReport, Verdict,
 };
-use repro_runs::replay::{Answer, Extent, Replays};
+use repro_runs::replay::{Extent, ReplayOutcome, Replays};
 use repro_signature::{self as signature, PublicKey};
 
 /// The file of an emitted bundle that holds the run's configuration.
@@ -37,7 +37,7 @@ codes! {
 #[derive(Debug, Clone, Default)]
 pub struct Demands {
     /// The weakest origin.
-    pub origin: Option<Origin>,
+    pub origin: Option<EvidenceOrigin>,
     /// The weakest method.
     pub method: Option<Method>,
     /// The keys of which one must have signed each bundle; where there are none, nothing need be signed.
@@ -46,7 +46,7 @@ pub struct Demands {
 
 /// Steps of a bundle that are to be executed again.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct SliceRequest<'a> {
     /// The bundle.
     pub bundle: &'a Bundle,
     /// The steps.
@@ -56,7 +56,7 @@ pub struct Request<'a> {
 /// Somebody who executes training steps again.
 pub trait Replayer {
     /// What becomes of each of these replays; the order is the replayer's own.
-    fn replay(&mut self, requests: &[Request<'_>]) -> Replays;
+    fn replay(&mut self, requests: &[SliceRequest<'_>]) -> Replays;
 }
 
 /// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time, and
@@ -105,8 +105,11 @@ pub fn verify_with<'r>(
 
 /// The steps that claims of these posts ask to execute again, each once. A claim that does not say them
 /// well is refused when it is judged.
-fn requests<'a>(posts: impl Iterator<Item = &'a Post>, library: &'a Library) -> Vec<Request<'a>> {
-    let mut all: Vec<Request<'a>> = Vec::new();
+fn requests<'a>(
+    posts: impl Iterator<Item = &'a Post>,
+    library: &'a Library,
+) -> Vec<SliceRequest<'a>> {
+    let mut all: Vec<SliceRequest<'a>> = Vec::new();
     for post in posts {
         let replays = |claim: &Claim<'_>| claim.kind == claims::slice_replay::KIND.id;
         for claim in post.claims().flatten().filter(replays) {
@@ -115,11 +118,11 @@ fn requests<'a>(posts: impl Iterator<Item = &'a Post>, library: &'a Library) -> 
             let bundle = name.and_then(|name| library.bundle(name));
             let extent = claims::slice_replay::extent(claim.node).ok();
             let Some((bundle, extent)) = bundle.zip(extent) else { continue };
-            let same = |known: &Request<'_>| {
+            let same = |known: &SliceRequest<'_>| {
                 known.extent == extent && known.bundle.name() == bundle.name()
             };
             if !all.iter().any(same) {
-                all.push(Request { bundle, extent });
+                all.push(SliceRequest { bundle, extent });
             }
         }
     }
@@ -128,7 +131,7 @@ fn requests<'a>(posts: impl Iterator<Item = &'a Post>, library: &'a Library) -> 
 
 /// How many replays were executed.
 fn executed(replays: &Replays) -> usize {
-    replays.values().filter(|answer| matches!(answer, Answer::Done(_))).count()
+    replays.values().filter(|answer| matches!(answer, ReplayOutcome::Done(_))).count()
 }
 
 /// Checks the bundle in the folder `path` on its own, with a replay of each of its slices where there is
@@ -230,9 +233,9 @@ fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
 }
 
 /// The slices of a bundle.
-fn slices(bundle: &Bundle) -> Vec<Request<'_>> {
+fn slices(bundle: &Bundle) -> Vec<SliceRequest<'_>> {
     let slices = bundle.receipt().slices.iter();
-    slices.map(|slice| Request { bundle, extent: Extent::of(slice) }).collect()
+    slices.map(|slice| SliceRequest { bundle, extent: Extent::of(slice) }).collect()
 }
 
 /// What came of replaying a slice.
@@ -347,9 +350,9 @@ fn with_share(outcome: Outcome, evidence_refs: &[EvidenceRef], library: &Library
     let mut names: Vec<&str> =
         evidence_refs.iter().map(|evidence_ref| evidence_ref.bundle.as_str()).collect();
     names.dedup();
-    let done = |answer: &Answer| match answer {
-        Answer::Done(replay) => Some(replay.share()),
-        Answer::Refused(_) | Answer::NotRun(_) => None,
+    let done = |answer: &ReplayOutcome| match answer {
+        ReplayOutcome::Done(replay) => Some(replay.share()),
+        ReplayOutcome::Refused(_) | ReplayOutcome::NotRun(_) => None,
     };
     let of = |name: &&str| {
         let own = library.replays().iter().filter(|((bundle, _), _)| bundle == name);
@@ -373,7 +376,7 @@ fn describe(bundle: &Bundle, signature: Option<SignatureReport>) -> BundleReport
     BundleReport {
         name: bundle.name().to_owned(),
         digest: bundle.digest().prefixed(),
-        origin: Origin::from(bundle.origin()).vouched_for(signature.as_ref()),
+        origin: EvidenceOrigin::from(bundle.origin()).vouched_for(signature.as_ref()),
         signature,
     }
 }

@@ -8,9 +8,9 @@
 use repro_receipt::source::Error;
 
 use crate::blocks::{MLP_EXPERTS, PRE_NORMS};
-use crate::family::{Blueprint, Family, Mixture, never};
-use crate::fields::{Defaults, Dims, Fields};
-use crate::{Part, Size, Sums, Tensors};
+use crate::family::{Blueprint, Family, MixtureShape, never};
+use crate::fields::{ConfigFields, Defaults, Dims};
+use crate::{Part, Size, Sums, TensorList};
 
 const INERT: &[&str] = &[
     "aux_loss_alpha",
@@ -96,7 +96,7 @@ struct Latent {
 }
 
 impl Latent {
-    fn read(fields: &Fields<'_>, heads: u64) -> Result<Self, Error> {
+    fn read(fields: &ConfigFields<'_>, heads: u64) -> Result<Self, Error> {
         Ok(Self {
             heads: fields.size("num_attention_heads", heads)?,
             query_rank: fields.size_unless_null("q_lora_rank", 1536)?,
@@ -108,7 +108,7 @@ impl Latent {
         })
     }
 
-    fn list(&self, tensors: &mut Tensors, hidden: Size) {
+    fn list(&self, tensors: &mut TensorList, hidden: Size) {
         let name = |name: &str| format!("model.layers.{{layer}}.self_attn.{name}");
         let queries = self.heads * (self.plain + self.rotary);
         let mut linear = |part: &str, output, input, bias| {
@@ -146,7 +146,11 @@ impl Latent {
     }
 }
 
-fn read(fields: &Fields<'_>, defaults: Defaults, release: Release) -> Result<Blueprint, Error> {
+fn read(
+    fields: &ConfigFields<'_>,
+    defaults: Defaults,
+    release: Release,
+) -> Result<Blueprint, Error> {
     fields.exactly("moe_layer_freq", 1)?;
     let first = fields.count("first_k_dense_replace", release.first)?.value().unwrap_or(0);
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |layer| layer >= first)?;
@@ -164,7 +168,7 @@ fn read(fields: &Fields<'_>, defaults: Defaults, release: Release) -> Result<Blu
         return Err(fields.unsupported("mlp_bias", "`mlp_bias` off in a model with experts"));
     }
 
-    let mut tensors = Tensors::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(&layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     latent.list(&mut tensors, h);
     tensors.gated(Part::DenseFfn, "mlp", h, i, bias);
@@ -183,7 +187,7 @@ fn read(fields: &Fields<'_>, defaults: Defaults, release: Release) -> Result<Blu
         (Part::Head, v * h * !tied),
     ])
     .routed(lm * h * d * 3, e, k);
-    let mixture = Mixture { experts, width: d, shared, shared_width: s };
+    let mixture = MixtureShape { experts, width: d, shared, shared_width: s };
     Ok(Blueprint {
         vocabulary: v,
         hidden: h,

@@ -4,8 +4,8 @@ use repro_receipt::source::Error;
 
 use crate::blocks::PRE_NORMS;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{Defaults, Dims, Fields, HeadSize};
-use crate::{Part, Sums, Tensors};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
+use crate::{Part, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -23,7 +23,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 256_000, hidden: 2304, width: 9216, layers: 26, tied: true };
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
@@ -31,7 +31,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let bias = fields.flag("attention_bias", false)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = Tensors::new(&layers);
+    let mut tensors = TensorList::new(&layers);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, bias);
     tensors.gated(Part::DenseFfn, "mlp", h, i, false);

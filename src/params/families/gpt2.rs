@@ -3,8 +3,8 @@
 use repro_receipt::source::Error;
 
 use crate::family::{Blueprint, Family, never};
-use crate::fields::Fields;
-use crate::{Part, Sums, Tensors};
+use crate::fields::ConfigFields;
+use crate::{Part, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -16,7 +16,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     fields.off("add_cross_attention")?;
     let v = fields.size("vocab_size", 50_257)?;
     let h = fields.size("n_embd|hidden_size", 768)?;
@@ -28,7 +28,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let tied = fields.flag("tie_word_embeddings", true)?;
     let l = layers.all();
 
-    let mut tensors = Tensors::new(&layers);
+    let mut tensors = TensorList::new(&layers);
     tensors.tensor(Part::Embedding, "transformer.wte.weight", &[v, h]);
     tensors.tensor(Part::Positions, "transformer.wpe.weight", &[p, h]);
     for (part, name, input, output) in [

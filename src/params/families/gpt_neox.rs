@@ -4,8 +4,8 @@
 use repro_receipt::source::Error;
 
 use crate::family::{Blueprint, Family, never};
-use crate::fields::Fields;
-use crate::{Part, Sums, Tensors};
+use crate::fields::ConfigFields;
+use crate::{Part, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -17,7 +17,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let v = fields.size("vocab_size", 50_432)?;
     let h = fields.size("hidden_size", 6144)?;
     let i = fields.size("intermediate_size", 24_576)?;
@@ -27,7 +27,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let tied = fields.flag("tie_word_embeddings", false)?;
     let l = layers.all();
 
-    let mut tensors = Tensors::new(&layers);
+    let mut tensors = TensorList::new(&layers);
     let layer = "gpt_neox.layers.{layer}";
     tensors.tensor(Part::Embedding, "gpt_neox.embed_in.weight", &[v, h]);
     let name = format!("{layer}.attention.query_key_value");

@@ -4,9 +4,9 @@
 use repro_receipt::source::Error;
 
 use crate::blocks::PRE_NORMS;
-use crate::family::{Blueprint, Family, Mixture, never};
-use crate::fields::{Defaults, Dims, Fields, HeadSize};
-use crate::{Part, Size, Sums, Tensors};
+use crate::family::{Blueprint, Family, MixtureShape, never};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
+use crate::{Part, Size, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -18,7 +18,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 201_088, hidden: 2880, width: 2880, layers: 36, tied: false };
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| true)?;
@@ -31,7 +31,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let bias = fields.flag("attention_bias", true)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = Tensors::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(&layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, bias);
     let layer = "model.layers.{layer}";
@@ -51,7 +51,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
         (Part::Head, v * h * !tied),
     ])
     .routed(l * (h * i * 3 + i * 2 + h), e, k);
-    let mixture = Mixture { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
+    let mixture = MixtureShape { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
     Ok(Blueprint {
         vocabulary: v,
         hidden: h,

@@ -4,8 +4,8 @@
 use repro_receipt::source::Error;
 
 use crate::family::{Blueprint, Family, never};
-use crate::fields::Fields;
-use crate::{Part, Sums, Tensors};
+use crate::fields::ConfigFields;
+use crate::{Part, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -17,7 +17,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let v = fields.size("vocab_size", 50_400)?;
     let h = fields.size("n_embd|hidden_size", 4096)?;
     let layers = fields.layers("n_layer|num_hidden_layers", 28, |_| false)?;
@@ -27,7 +27,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let tied = fields.flag("tie_word_embeddings", false)?;
     let l = layers.all();
 
-    let mut tensors = Tensors::new(&layers);
+    let mut tensors = TensorList::new(&layers);
     tensors.tensor(Part::Embedding, "transformer.wte.weight", &[v, h]);
     for name in ["q_proj", "k_proj", "v_proj", "out_proj"] {
         let name = format!("transformer.h.{{layer}}.attn.{name}");

@@ -4,8 +4,8 @@ use repro_receipt::source::Error;
 
 use crate::blocks::PRE_NORMS;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{Defaults, Dims, Fields, HeadSize};
-use crate::{Part, Sums, Tensors};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
+use crate::{Part, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -17,14 +17,14 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 32_000, hidden: 4096, width: 14_336, layers: 32, tied: false };
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(h, 32, Some(8), HeadSize::Derived)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = Tensors::new(&layers);
+    let mut tensors = TensorList::new(&layers);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, false, false);
     tensors.gated(Part::DenseFfn, "mlp", h, i, false);

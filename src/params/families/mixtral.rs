@@ -3,9 +3,9 @@
 use repro_receipt::source::Error;
 
 use crate::blocks::PRE_NORMS;
-use crate::family::{Blueprint, Family, Mixture, never};
-use crate::fields::{Defaults, Dims, Fields, HeadSize};
-use crate::{Part, Size, Sums, Tensors};
+use crate::family::{Blueprint, Family, MixtureShape, never};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
+use crate::{Part, Size, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -17,7 +17,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 32_000, hidden: 4096, width: 14_336, layers: 32, tied: false };
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| true)?;
@@ -27,7 +27,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let (e, k) = (experts.count, experts.per_token);
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = Tensors::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(&layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, false, false);
     let below = ("block_sparse_moe.experts", ["w1", "w3", "w2"]);
@@ -41,7 +41,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
         (Part::Head, v * h * !tied),
     ])
     .routed(l * h * i * 3, e, k);
-    let mixture = Mixture { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
+    let mixture = MixtureShape { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
     Ok(Blueprint {
         vocabulary: v,
         hidden: h,

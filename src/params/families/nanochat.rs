@@ -8,8 +8,8 @@ use repro_receipt::source::Error;
 
 use crate::blocks::Heads;
 use crate::family::{Blueprint, Family};
-use crate::fields::Fields;
-use crate::{Part, Sums, Tensors, UNSUPPORTED};
+use crate::fields::ConfigFields;
+use crate::{Part, Sums, TensorList, UNSUPPORTED};
 
 /// The family, as the `model_config` of a checkpoint's metadata.
 pub static FAMILY: Family = Family {
@@ -24,7 +24,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     if fields.given("window_pattern")? {
         return Err(UNSUPPORTED.at(
             fields.place("window_pattern"),
@@ -49,7 +49,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let i = fields.size_or("intermediate_size", h * 4, h * 4)?;
     let (l, g) = (layers.all(), heads.keys());
 
-    let mut tensors = Tensors::new(&layers);
+    let mut tensors = TensorList::new(&layers);
     tensors.tensor(Part::Embedding, "transformer.wte.weight", &[v, h]);
     for (name, width) in [("c_q", h), ("c_k", g), ("c_v", g), ("c_proj", h)] {
         let name = format!("transformer.h.{{layer}}.attn.{name}");

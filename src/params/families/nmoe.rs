@@ -3,10 +3,10 @@
 
 use repro_receipt::source::Error;
 
-use crate::blocks::Experts;
-use crate::family::{Blueprint, Family, Mixture};
-use crate::fields::Fields;
-use crate::{Part, Size, Sums, Tensors};
+use crate::blocks::ExpertCounts;
+use crate::family::{Blueprint, Family, MixtureShape};
+use crate::fields::ConfigFields;
+use crate::{Part, Size, Sums, TensorList};
 
 /// The family; its other kinds of attention are refused by name.
 pub static FAMILY: Family = Family {
@@ -29,7 +29,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     fields.word("attn", "mla", "sdpa")?;
     fields.word("activation", "swiglu", "swiglu")?;
     fields.exactly("attn_global_every", 1)?;
@@ -49,7 +49,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
         false => fields.required("inter_dim")?,
     };
 
-    let mut tensors = Tensors::new(&layers);
+    let mut tensors = TensorList::new(&layers);
     tensors.tensor(Part::Embedding, "embedding.weight", &[v, h]);
     for name in ["wq", "wk", "wv", "wo"] {
         let name = format!("blocks.{{layer}}.attn.{name}");
@@ -65,7 +65,10 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l * 2 + 1) * h),
         (Part::Head, v * h),
     ]);
-    if let Some(Mixture { experts: Experts { count: e, per_token: k }, width: d, .. }) = mixture {
+    if let Some(MixtureShape {
+        experts: ExpertCounts { count: e, per_token: k }, width: d, ..
+    }) = mixture
+    {
         tensors = tensors.with_experts(e, k);
         tensors.linear(Part::Router, "blocks.{layer}.ffn.router.gate", e, h, false);
         for (name, shape) in [("W1", [e, h, d]), ("W3", [e, h, d]), ("W2", [e, d, h])] {
@@ -95,7 +98,11 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
 }
 
 /// The experts, which a config must name only if some layer has them.
-fn mixture(fields: &Fields<'_>, needed: bool, shared: Size) -> Result<Option<Mixture>, Error> {
+fn mixture(
+    fields: &ConfigFields<'_>,
+    needed: bool,
+    shared: Size,
+) -> Result<Option<MixtureShape>, Error> {
     let names = ["n_routed_experts", "n_activated_experts", "moe_inter_dim"];
     if !needed {
         for name in names {
@@ -108,10 +115,10 @@ fn mixture(fields: &Fields<'_>, needed: bool, shared: Size) -> Result<Option<Mix
     }
     let width = fields.required("moe_inter_dim")?;
     let experts = fields.experts(("n_routed_experts", 0), ("n_activated_experts", 0))?;
-    Ok(Some(Mixture { experts, width, shared, shared_width: shared * width }))
+    Ok(Some(MixtureShape { experts, width, shared, shared_width: shared * width }))
 }
 
-fn gated(tensors: &mut Tensors, part: Part, below: &str, hidden: Size, width: Size) {
+fn gated(tensors: &mut TensorList, part: Part, below: &str, hidden: Size, width: Size) {
     tensors.linear(part, &format!("{below}.w1"), width, hidden, false);
     tensors.linear(part, &format!("{below}.w3"), width, hidden, false);
     tensors.linear(part, &format!("{below}.w2"), hidden, width, false);

@@ -3,9 +3,9 @@
 use repro_receipt::source::Error;
 
 use crate::blocks::{MLP_EXPERTS, PRE_NORMS};
-use crate::family::{Blueprint, Family, Mixture, never};
-use crate::fields::{Defaults, Dims, Fields, HeadSize};
-use crate::{Part, Size, Sums, Tensors};
+use crate::family::{Blueprint, Family, MixtureShape, never};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
+use crate::{Part, Size, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -17,7 +17,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 50_304, hidden: 2048, width: 2048, layers: 16, tied: false };
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| true)?;
@@ -31,7 +31,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let bias = fields.flag("attention_bias", false)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = Tensors::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(&layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, bias);
     tensors.head_norms(a, g);
@@ -45,7 +45,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
         (Part::Head, v * h * !tied),
     ])
     .routed(l * h * i * 3, e, k);
-    let mixture = Mixture { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
+    let mixture = MixtureShape { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
     Ok(Blueprint {
         vocabulary: v,
         hidden: h,

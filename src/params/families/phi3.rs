@@ -4,8 +4,8 @@ use repro_receipt::source::Error;
 
 use crate::blocks::PRE_NORMS;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{Defaults, Dims, Fields, HeadSize};
-use crate::{Part, Sums, Tensors};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
+use crate::{Part, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -17,7 +17,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 32_064, hidden: 3072, width: 8192, layers: 32, tied: false };
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
@@ -25,7 +25,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     fields.off("attention_bias")?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = Tensors::new(&layers);
+    let mut tensors = TensorList::new(&layers);
     tensors.ends(v, h, tied, false);
     let layer = "model.layers.{layer}";
     tensors.linear(Part::Attention, &format!("{layer}.self_attn.qkv_proj"), a + g * 2, h, false);

@@ -4,9 +4,9 @@
 use repro_receipt::source::Error;
 
 use crate::blocks::{MLP_EXPERTS, PRE_NORMS};
-use crate::family::{Blueprint, Family, Mixture, never};
-use crate::fields::{Defaults, Dims, Fields, HeadSize};
-use crate::{Part, Sums, Tensors};
+use crate::family::{Blueprint, Family, MixtureShape, never};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
+use crate::{Part, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -18,7 +18,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let sparse = sparse_layers(fields)?;
     let defaults =
         Defaults { vocabulary: 151_936, hidden: 2048, width: 5632, layers: 24, tied: false };
@@ -32,7 +32,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
     let (ld, lm) = (layers.dense(), layers.sparse());
 
-    let mut tensors = Tensors::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(&layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, false);
     tensors.gated(Part::DenseFfn, "mlp", h, i, false);
@@ -51,7 +51,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
         (Part::Head, v * h * !tied),
     ])
     .routed(lm * h * d * 3, e, k);
-    let mixture = Mixture { experts, width: d, shared: 1.into(), shared_width: s };
+    let mixture = MixtureShape { experts, width: d, shared: 1.into(), shared_width: s };
     Ok(Blueprint {
         vocabulary: v,
         hidden: h,
@@ -65,7 +65,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
 }
 
 /// Which layers have experts: every `decoder_sparse_step`-th but those in `mlp_only_layers`.
-pub fn sparse_layers(fields: &Fields<'_>) -> Result<impl Fn(u64) -> bool, Error> {
+pub fn sparse_layers(fields: &ConfigFields<'_>) -> Result<impl Fn(u64) -> bool, Error> {
     let step = fields.size("decoder_sparse_step", 1)?.value().unwrap_or(1);
     let dense = fields.list("mlp_only_layers")?;
     Ok(move |layer: u64| !dense.contains(&layer) && (layer + 1).is_multiple_of(step))

@@ -4,9 +4,9 @@ use repro_receipt::source::Error;
 
 use super::qwen2_moe::sparse_layers;
 use crate::blocks::{MLP_EXPERTS, PRE_NORMS};
-use crate::family::{Blueprint, Family, Mixture, never};
-use crate::fields::{Defaults, Dims, Fields, HeadSize};
-use crate::{Part, Size, Sums, Tensors};
+use crate::family::{Blueprint, Family, MixtureShape, never};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
+use crate::{Part, Size, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -18,7 +18,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let sparse = sparse_layers(fields)?;
     let defaults =
         Defaults { vocabulary: 151_936, hidden: 2048, width: 6144, layers: 24, tied: false };
@@ -32,7 +32,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
     let (ld, lm) = (layers.dense(), layers.sparse());
 
-    let mut tensors = Tensors::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(&layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, bias);
     tensors.head_norms(heads.size, heads.size);
@@ -48,7 +48,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
         (Part::Head, v * h * !tied),
     ])
     .routed(lm * h * d * 3, e, k);
-    let mixture = Mixture { experts, width: d, shared: Size::ZERO, shared_width: Size::ZERO };
+    let mixture = MixtureShape { experts, width: d, shared: Size::ZERO, shared_width: Size::ZERO };
     Ok(Blueprint {
         vocabulary: v,
         hidden: h,

@@ -14,9 +14,9 @@
 use repro_receipt::source::Error;
 
 use crate::blocks::{Heads, MLP_EXPERTS, PRE_NORMS};
-use crate::family::{Blueprint, Family, Mixture, never};
-use crate::fields::{Fields, HeadSize};
-use crate::{Layers, Part, Size, Sums, Tensors};
+use crate::family::{Blueprint, Family, MixtureShape, never};
+use crate::fields::{ConfigFields, HeadSize};
+use crate::{Layers, Part, Size, Sums, TensorList};
 
 /// The dense kind.
 pub static DENSE: Family = Family {
@@ -28,7 +28,7 @@ pub static DENSE: Family = Family {
     read: |fields| {
         let common = Common::read(fields, |_| false)?;
         let i = fields.required("intermediate_size")?;
-        let tensors = common.tensors(Tensors::new(&common.layers), i);
+        let tensors = common.tensors(TensorList::new(&common.layers), i);
         let closed = common.closed(i);
         Ok(common.blueprint(i, None, tensors, closed))
     },
@@ -60,7 +60,7 @@ struct Common {
 }
 
 impl Common {
-    fn read(fields: &Fields<'_>, sparse: impl Fn(u64) -> bool) -> Result<Self, Error> {
+    fn read(fields: &ConfigFields<'_>, sparse: impl Fn(u64) -> bool) -> Result<Self, Error> {
         let h = fields.required("hidden_size")?;
         fields.required("num_attention_heads")?;
         Ok(Self {
@@ -72,7 +72,7 @@ impl Common {
         })
     }
 
-    fn tensors(&self, mut tensors: Tensors, width: Size) -> Tensors {
+    fn tensors(&self, mut tensors: TensorList, width: Size) -> TensorList {
         tensors.ends(self.v, self.h, self.tied, false);
         tensors.attention(self.h, self.heads, false, false);
         tensors.gated(Part::DenseFfn, "mlp", self.h, width, false);
@@ -95,8 +95,8 @@ impl Common {
     fn blueprint(
         self,
         dense_width: Size,
-        mixture: Option<Mixture>,
-        tensors: Tensors,
+        mixture: Option<MixtureShape>,
+        tensors: TensorList,
         closed: Sums,
     ) -> Blueprint {
         Blueprint {
@@ -112,7 +112,7 @@ impl Common {
     }
 }
 
-fn read_mixture(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read_mixture(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let first = fields.count("num_dense_layers", 0)?;
     let common = Common::read(fields, |layer| first.value().is_some_and(|first| layer >= first))?;
     let (h, lm) = (common.h, common.layers.sparse());
@@ -130,7 +130,7 @@ fn read_mixture(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let d = fields.required("moe_intermediate_size")?;
     let shared = fields.count("num_shared_experts", 0)?;
 
-    let mut tensors = common.tensors(Tensors::new(&common.layers).with_experts(e, k), i);
+    let mut tensors = common.tensors(TensorList::new(&common.layers).with_experts(e, k), i);
     tensors.expert_layer(h, d, experts, "mlp.gate", MLP_EXPERTS);
     if shared != Size::ZERO {
         tensors.gated(Part::SharedExperts, "mlp.shared_experts", h, shared * d, false);
@@ -140,6 +140,6 @@ fn read_mixture(fields: &Fields<'_>) -> Result<Blueprint, Error> {
         .plus(Part::Router, lm * h * e, lm * h * e)
         .routed(lm * h * d * 3, e, k)
         .plus(Part::SharedExperts, lm * h * shared * d * 3, lm * h * shared * d * 3);
-    let mixture = Mixture { experts, width: d, shared, shared_width: shared * d };
+    let mixture = MixtureShape { experts, width: d, shared, shared_width: shared * d };
     Ok(common.blueprint(i, Some(mixture), tensors, closed))
 }

@@ -5,8 +5,8 @@ use repro_receipt::source::Error;
 
 use crate::blocks::PRE_NORMS;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{Defaults, Dims, Fields, HeadSize};
-use crate::{Part, Sums, Tensors};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
+use crate::{Part, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -18,7 +18,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 50_304, hidden: 2560, width: 6912, layers: 32, tied: false };
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
@@ -31,7 +31,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     let parallel = fields.flag("use_parallel_residual", false)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = Tensors::new(&layers);
+    let mut tensors = TensorList::new(&layers);
     tensors.ends(v, h, tied, true);
     tensors.attention(h, heads, bias, false);
     if head_norms {

@@ -4,8 +4,8 @@ use repro_receipt::source::Error;
 
 use crate::blocks::PRE_NORMS;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{Defaults, Dims, Fields, HeadSize};
-use crate::{Part, Sums, Tensors};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
+use crate::{Part, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -25,7 +25,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 49_152, hidden: 3072, width: 12_288, layers: 30, tied: true };
     let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
@@ -35,7 +35,7 @@ fn read(fields: &Fields<'_>) -> Result<Blueprint, Error> {
     fields.word("norm_type", "layer_norm", "layer_norm")?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = Tensors::new(&layers);
+    let mut tensors = TensorList::new(&layers);
     tensors.ends(v, h, tied, true);
     tensors.attention(h, heads, bias, bias);
     tensors.linear(Part::DenseFfn, "model.layers.{layer}.mlp.c_fc", i, h, bias);

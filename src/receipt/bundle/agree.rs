@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use itertools::EitherOrBoth::{Both, Left, Right};
 use itertools::Itertools;
 
-use super::receipt::{Listed, Origin, RECEIPT, Receipt, Statement};
+use super::receipt::{ListedFile, Origin, RECEIPT, Receipt, Statement};
 use super::weights::Holdings;
 use super::{
-    BAD_WEIGHTS, DUPLICATE_NAME, FACTS, File, Files, UNDECLARED_SIZE, UNKNOWN_FILE,
+    BAD_WEIGHTS, DUPLICATE_NAME, FACTS, File, PayloadFiles, UNDECLARED_SIZE, UNKNOWN_FILE,
     UNTRACED_DOCUMENT, WRONG_COUNT, WRONG_DIGEST, WRONG_FIELD_FOR_ORIGIN, WRONG_NAME, WRONG_SIZE,
     WRONG_SUBJECTS, name,
 };
@@ -19,12 +19,16 @@ use crate::digest::Digest;
 use crate::source::{Document, Error, Location, Node};
 
 /// The payload files that a receipt is about.
-fn others(files: &Files) -> impl Iterator<Item = (&str, &File)> {
+fn others(files: &PayloadFiles) -> impl Iterator<Item = (&str, &File)> {
     files.iter().map(|(name, file)| (name.as_str(), file)).filter(|(name, _)| *name != RECEIPT)
 }
 
 /// Subjects and declared sizes against the files; all of it before any of them is hashed.
-pub fn declared(document: &Document, statement: &Statement, files: &Files) -> Result<(), Error> {
+pub fn declared(
+    document: &Document,
+    statement: &Statement,
+    files: &PayloadFiles,
+) -> Result<(), Error> {
     let subjects = document.root().at("/subject")?;
     let stated = statement.subjects.iter().map(|(name, digest)| (name.as_str(), digest));
     for pair in others(files).merge_join_by(stated, |file, stated| file.0.cmp(stated.0)) {
@@ -45,7 +49,7 @@ pub fn declared(document: &Document, statement: &Statement, files: &Files) -> Re
     sizes(document, statement, files)
 }
 
-fn sizes(document: &Document, statement: &Statement, files: &Files) -> Result<(), Error> {
+fn sizes(document: &Document, statement: &Statement, files: &PayloadFiles) -> Result<(), Error> {
     let predicate = document.root().at("/predicate")?;
     let nodes = predicate.get("files").map(|files| files.items()).transpose()?;
     let mut declared = Vec::with_capacity(statement.receipt.files.len());
@@ -85,7 +89,7 @@ fn sizes(document: &Document, statement: &Statement, files: &Files) -> Result<()
 }
 
 /// What the receipt lists about a file, at `node`, against the file.
-fn same_file(listed: &Listed, node: Node<'_>, file: &File) -> Result<(), Error> {
+fn same_file(listed: &ListedFile, node: Node<'_>, file: &File) -> Result<(), Error> {
     let File { bytes, digest, .. } = file;
     if *bytes != listed.bytes {
         let expected = format!("{} bytes in `{}`", listed.bytes, listed.name);
@@ -102,7 +106,7 @@ fn same_file(listed: &Listed, node: Node<'_>, file: &File) -> Result<(), Error> 
 pub fn named_files(
     document: &Document,
     receipt: &Receipt,
-    files: &Files,
+    files: &PayloadFiles,
     bundle: &str,
 ) -> Result<(), Error> {
     let externals: BTreeMap<&str, Option<Digest>> = receipt
@@ -172,7 +176,7 @@ pub fn declared_counts(
 
 /// The digest of a payload file that the receipt names at `place`.
 fn held(
-    files: &Files,
+    files: &PayloadFiles,
     file: &str,
     place: impl FnOnce() -> Result<Location, Error>,
 ) -> Result<Digest, Error> {
@@ -184,7 +188,7 @@ fn held(
 
 /// The same for a file of tensors. Under another ending its header and its numbers would not be read.
 fn tensors(
-    files: &Files,
+    files: &PayloadFiles,
     file: &str,
     place: impl FnOnce() -> Result<Location, Error>,
 ) -> Result<Digest, Error> {
@@ -199,7 +203,7 @@ fn tensors(
 pub fn origins(
     document: &Document,
     receipt: &Receipt,
-    files: &Files,
+    files: &PayloadFiles,
 ) -> Result<BTreeMap<String, String>, Error> {
     let predicate = document.root().at("/predicate")?;
     if receipt.origin == Origin::Emitted {

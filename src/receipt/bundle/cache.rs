@@ -25,7 +25,7 @@ use rustix::io::Errno;
 use super::folder::Folder;
 use super::manifest::DECLARATION;
 use super::opened::Stamp;
-use super::record::{Field, record};
+use super::record::{RecordValue, record};
 use super::weights::Holdings;
 use super::{CANNOT_WRITE, NOT_A_FOLDER, UNSAFE_CACHE};
 use crate::digest::{Digest, Hasher, canonical};
@@ -60,7 +60,7 @@ const JUDGES: [&str; 16] = [
 
 record! {
     /// What is kept about one bundle.
-    Kept {
+    KeptBundle {
         /// The schema, [`SCHEMA`].
         schema: String,
         /// The program that read it.
@@ -68,13 +68,13 @@ record! {
         /// The digest of the bundle, which settles the digest of every file.
         bundle: Digest,
         /// The files that were found right, by name.
-        files: BTreeMap<String, Seen>,
+        files: BTreeMap<String, JudgedFile>,
     }
 }
 
 record! {
     /// One file that was found right.
-    Seen {
+    JudgedFile {
         /// Which file it was, and when it had changed last.
         stamp: String,
         /// What it holds of a model, where it holds weights.
@@ -150,7 +150,7 @@ impl Cache {
     }
 
     /// What is kept under `name`: nothing where another program or nobody kept it.
-    fn earlier(&self, name: &str, bundle: Digest) -> Result<BTreeMap<String, Seen>, Error> {
+    fn earlier(&self, name: &str, bundle: Digest) -> Result<BTreeMap<String, JudgedFile>, Error> {
         if !self.folder.holds(name) {
             return Ok(BTreeMap::new());
         }
@@ -162,13 +162,13 @@ impl Cache {
             return Err(damaged());
         }
         let document = Document::parse_json(Source::new(place.file.as_str(), text.to_vec())?)?;
-        let kept = Kept::read(document.root())?;
+        let kept = KeptBundle::read(document.root())?;
         let ours = kept.schema == SCHEMA && kept.program == self.program && kept.bundle == bundle;
         Ok(if ours { kept.files } else { BTreeMap::new() })
     }
 
     /// Replaces what is kept under `name` in one step: another program finds the old text or the new one.
-    fn keep(&self, name: &str, kept: &Kept) -> Result<(), Error> {
+    fn keep(&self, name: &str, kept: &KeptBundle) -> Result<(), Error> {
         let place = self.folder.place(name);
         let cannot =
             |found: &dyn Display| CANNOT_WRITE.at(place.clone(), "a file", found.to_string());
@@ -228,9 +228,9 @@ pub(super) struct Recalled<'a> {
     cache: &'a Cache,
     name: String,
     bundle: Digest,
-    earlier: BTreeMap<String, Seen>,
+    earlier: BTreeMap<String, JudgedFile>,
     lasting: bool,
-    found: Mutex<BTreeMap<String, Seen>>,
+    found: Mutex<BTreeMap<String, JudgedFile>>,
     spared: AtomicUsize,
 }
 
@@ -246,7 +246,7 @@ impl Recalled<'_> {
     /// Notes that the file `name` was read and found right.
     pub(super) fn add(&self, name: &str, stamp: &Stamp, holdings: Option<Holdings>) {
         if self.lasting && stamp.changed_second().saturating_add(SETTLED) < self.cache.began {
-            let seen = Seen { stamp: stamp.to_string(), holdings };
+            let seen = JudgedFile { stamp: stamp.to_string(), holdings };
             self.found().insert(name.to_owned(), seen);
         }
     }
@@ -257,7 +257,7 @@ impl Recalled<'_> {
         let files = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         if files != self.earlier {
             let (schema, program) = (SCHEMA.to_owned(), self.cache.program.clone());
-            let kept = Kept { schema, program, bundle: self.bundle, files };
+            let kept = KeptBundle { schema, program, bundle: self.bundle, files };
             if let Err(error) = self.cache.keep(&self.name, &kept) {
                 self.cache.note(format!("nothing is cached: {error}"));
             }
@@ -265,7 +265,7 @@ impl Recalled<'_> {
         self.spared.into_inner()
     }
 
-    fn found(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Seen>> {
+    fn found(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, JudgedFile>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -298,11 +298,11 @@ mod tests {
         fs::write(path.join("data/receipt.json"), receipt).unwrap();
     }
 
-    struct Location {
+    struct Fixture {
         temporary: tempfile::TempDir,
     }
 
-    impl Location {
+    impl Fixture {
         fn new() -> Self {
             let place = Self { temporary: tempfile::tempdir().unwrap() };
             bundle(&place.bundle(), 2);
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn what_has_not_changed_is_not_read_again() {
-        let place = Location::new();
+        let place = Fixture::new();
         assert_eq!(place.read(), Ok(0));
         assert_eq!(place.read(), Ok(FILES));
         assert_eq!(fs::metadata(place.folder()).unwrap().mode() & 0o777, 0o700);
@@ -384,7 +384,7 @@ mod tests {
         ];
         for edit in edits {
             for name in ["notes.txt", "w.safetensors", "timing.jsonl", "config.json"] {
-                let place = Location::new();
+                let place = Fixture::new();
                 assert_eq!(place.read(), Ok(0));
                 let path = place.bundle().join("data").join(name);
                 let before = fs::metadata(&path).unwrap();
@@ -402,7 +402,7 @@ mod tests {
 
     #[test]
     fn what_is_written_in_the_same_instant_is_not_remembered() {
-        let place = Location::new();
+        let place = Fixture::new();
         for later in [0, 1, 2] {
             assert_eq!(read(&place.bundle(), &place.cache(later)), Ok(0), "{later}");
         }
@@ -429,13 +429,13 @@ mod tests {
             ),
         ];
         for (change, code) in changes {
-            let place = Location::new();
+            let place = Fixture::new();
             assert_eq!(place.read(), Ok(0));
             change(&place.bundle());
             assert_eq!(place.read().unwrap_err().code.id, code);
         }
         // What weights hold is remembered with them, and judged again.
-        let place = Location::new();
+        let place = Fixture::new();
         bundle(&place.bundle(), 3);
         assert_eq!(seal(&place.bundle(), "b", None).unwrap_err().code.id, "bundle::wrong-count");
         // Sealing took the declaration away again, because no reader would take the bundle.
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_copy_of_a_bundle_is_read() {
-        let place = Location::new();
+        let place = Fixture::new();
         assert_eq!(place.read(), Ok(0));
         let copy = place.temporary.path().join("copy");
         bundle(&copy, 2);
@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn a_cache_that_was_damaged_is_not_used() {
-        let place = Location::new();
+        let place = Fixture::new();
         assert_eq!(place.read(), Ok(0));
         let path = place.kept();
         let good = fs::read(&path).unwrap();
@@ -490,7 +490,7 @@ mod tests {
 
     #[test]
     fn what_is_no_plain_file_in_the_cache_is_not_read() {
-        let place = Location::new();
+        let place = Fixture::new();
         assert_eq!(place.read(), Ok(0));
         let path = place.kept();
         let elsewhere = place.temporary.path().join("elsewhere");
@@ -508,7 +508,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_others_may_write_to_is_refused() {
-        let place = Location::new();
+        let place = Fixture::new();
         let open = |path: &Path| Cache::open(path, SystemTime::now()).map(drop);
         let code = |path: &Path| open(path).unwrap_err().code.id;
         let folder = place.folder();
@@ -532,7 +532,7 @@ mod tests {
 
     #[test]
     fn two_programs_may_use_one_cache() {
-        let place = Location::new();
+        let place = Fixture::new();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::BROKEN_CHAIN;
 use super::canonical::to_json;
-use super::record::Field;
+use super::record::RecordValue;
 use crate::digest::{Digest, Hasher, NotCanonical, canonical};
 use crate::source::{Error, Node};
 

@@ -12,13 +12,13 @@ use super::cache::Recalled;
 use super::folder::{Folder, Listing};
 use super::manifest::{self, Manifest, Oxum};
 use super::opened::{OpenFile, Stamp, hash_files};
-use super::passage::Passage;
+use super::passage::PayloadCheck;
 use super::receipt::{RECEIPT, Statement};
 use super::weights::Holdings;
 use super::{
-    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, Files, MISSING_FILE, NOT_A_BAG, Origin,
-    ReadOptions, UNFINISHED, WRONG_BUNDLE, WRONG_SIZE, agree, canonical, facts, glance, name,
-    opaque,
+    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin,
+    PayloadFiles, ReadOptions, UNFINISHED, WRONG_BUNDLE, WRONG_SIZE, agree, canonical, facts,
+    glance, name, opaque,
 };
 use crate::digest::Digest;
 use crate::parallel::{self, Allowance, Numbered, Spare};
@@ -178,7 +178,7 @@ impl Reader {
 
     /// The payload files: those that the manifest lists, which are on the disk beside the tag files, no more
     /// and no fewer.
-    fn files(&self, manifest: Manifest) -> Result<Files, Error> {
+    fn files(&self, manifest: Manifest) -> Result<PayloadFiles, Error> {
         let mut files = Vec::with_capacity(manifest.len());
         let mut fault = None;
         let tag = |name: &str| {
@@ -224,7 +224,7 @@ impl Reader {
         held.then(|| self.folder.file(manifest::SIGNATURE)?.read(DOCUMENT_CAP)).transpose()
     }
 
-    fn receipt(&self, files: &Files) -> Result<Document, Error> {
+    fn receipt(&self, files: &PayloadFiles) -> Result<Document, Error> {
         let Some(wanted) = files.get(RECEIPT) else {
             return Err(MISSING_FILE.at(self.folder.place(RECEIPT), "a receipt", "none"));
         };
@@ -238,7 +238,7 @@ impl Reader {
     /// that of the first file by name.
     fn payload(
         &self,
-        files: &Files,
+        files: &PayloadFiles,
         threads: usize,
         recalled: Option<&Recalled<'_>>,
     ) -> Result<(), Error> {
@@ -270,7 +270,7 @@ impl Reader {
             }
         }
         // One part for the group: who holds a part takes no second one.
-        let _turn = self.holding.take(begun.iter().map(|(_, one)| one.passage.held()).sum());
+        let _turn = self.holding.take(begun.iter().map(|(_, one)| one.check.held()).sum());
         let watches = begun.iter_mut().map(|(_, one)| one.watch());
         let found = hash_files(files.into_iter().zip(watches), spare);
         for ((at, one), found) in begun.into_iter().zip(found) {
@@ -315,8 +315,8 @@ impl Reader {
             }
             return Ok(None);
         }
-        let passage = Passage::of(name, &file, &self.parsing);
-        Ok(Some((file, Begun { name, wanted: listed.digest, stamp, passage })))
+        let check = PayloadCheck::of(name, &file, &self.parsing);
+        Ok(Some((file, Begun { name, wanted: listed.digest, stamp, check })))
     }
 
     /// Ends a file that has passed by and has the digest `found`.
@@ -326,8 +326,8 @@ impl Reader {
         found: Digest,
         recalled: Option<&Recalled<'_>>,
     ) -> Result<(), Error> {
-        let Begun { name, wanted, stamp, passage } = begun;
-        let holdings = passage.finish(wanted, found)?;
+        let Begun { name, wanted, stamp, check } = begun;
+        let holdings = check.finish(wanted, found)?;
         if let Some(recalled) = recalled {
             recalled.add(name, &stamp, holdings.clone());
         }
@@ -372,11 +372,11 @@ struct Begun<'a> {
     name: &'a str,
     wanted: Digest,
     stamp: Stamp,
-    passage: Passage<'a>,
+    check: PayloadCheck<'a>,
 }
 
 impl Begun<'_> {
     fn watch(&mut self) -> impl FnMut(&[u8]) -> Result<(), Error> {
-        |piece| self.passage.feed(piece)
+        |piece| self.check.feed(piece)
     }
 }

@@ -46,8 +46,8 @@ pub use load::read_receipt;
 pub use manifest::SIGNATURE;
 pub use name::shown;
 pub use receipt::{
-    Checkpoint, Contract, Data, Environment, Listed, Model, Origin, PREDICATE, RECEIPT, Receipt,
-    Run, SCHEMA, STATEMENT, Seeds, Slice, Statement, Trainer,
+    Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, Environment, ListedFile, Origin,
+    PREDICATE, RECEIPT, Receipt, Run, SCHEMA, STATEMENT, Seeds, Statement, Trainer,
 };
 pub use record::Open;
 pub use seal::seal;
@@ -131,7 +131,7 @@ pub struct Bundle {
     folder: folder::Folder,
     receipt: Receipt,
     receipt_document: Document,
-    files: Files,
+    files: PayloadFiles,
     facts: Vec<Fact>,
     fact_index: std::collections::HashMap<String, usize>,
     origins: BTreeMap<String, String>,
@@ -141,7 +141,7 @@ pub struct Bundle {
 }
 
 /// The payload files of a bundle by name.
-type Files = BTreeMap<String, File>;
+type PayloadFiles = BTreeMap<String, File>;
 
 /// One payload file of a bundle.
 #[derive(Debug)]

@@ -155,14 +155,14 @@ fn operation_of(operation: u8, after: &[u8]) -> Option<(usize, isize)> {
 
 /// The end of a file that passes by, kept because a ZIP archive is found from its end: whatever stands
 /// before it, some programs open such a file as an archive.
-pub struct Tail {
+pub struct FileTail {
     /// Where the part begins that is kept.
     from: u64,
     at: u64,
     held: Vec<u8>,
 }
 
-impl Tail {
+impl FileTail {
     /// The end of a file of `length` bytes.
     pub fn of(length: u64) -> Self {
         Self { from: length.saturating_sub(ZIP_TAIL as u64), at: 0, held: Vec::new() }
@@ -267,7 +267,7 @@ mod tests {
         let mut archive = b"PK\x05\x06".to_vec();
         archive.resize(ZIP_END, 0);
         let read = |bytes: &[u8], step: usize| {
-            let mut tail = Tail::of(bytes.len() as u64);
+            let mut tail = FileTail::of(bytes.len() as u64);
             bytes.chunks(step).for_each(|piece| tail.feed(piece));
             tail.finish(|| Location::file("x.dat")).is_err()
         };

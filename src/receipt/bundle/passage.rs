@@ -10,7 +10,7 @@ use crate::parallel::Allowance;
 use crate::source::{Error, Location};
 
 /// A file that is judged while it passes by in pieces.
-pub struct Passage<'a> {
+pub struct PayloadCheck<'a> {
     place: Location,
     judge: Judge,
     /// What all threads together may parse at a time.
@@ -19,11 +19,11 @@ pub struct Passage<'a> {
     held: usize,
     begun: bool,
     fault: Option<Error>,
-    tail: opaque::Tail,
+    tail: opaque::FileTail,
 }
 
-impl<'a> Passage<'a> {
-    /// The passage of `file`, which is called `name`.
+impl<'a> PayloadCheck<'a> {
+    /// The check of `file`, which is called `name`.
     pub fn of(name: &str, file: &OpenFile<'_>, parsing: &'a Allowance) -> Self {
         let (place, length) = (file.place(), file.length());
         let judge = match name.rsplit('.').next() {
@@ -35,7 +35,7 @@ impl<'a> Passage<'a> {
             Judge::Weights(_) => file.start().map_or(0, WeightsReader::header_length),
             Judge::Lines(_) | Judge::Opaque => 0,
         };
-        let tail = opaque::Tail::of(length);
+        let tail = opaque::FileTail::of(length);
         Self { place, judge, parsing, held, begun: false, fault: None, tail }
     }
 

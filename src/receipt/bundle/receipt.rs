@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::record::{Field, Open, record};
+use super::record::{Open, RecordValue, record};
 use super::{BAD_ORIGIN, DUPLICATE_NAME, WRONG_FIELD_FOR_ORIGIN, WRONG_SCHEMA, name};
 use crate::digest::{Digest, NotCanonical, canonical};
 use crate::source::{Document, Error, Node};
@@ -40,7 +40,7 @@ impl Origin {
     }
 }
 
-impl Field for Origin {
+impl RecordValue for Origin {
     fn read(node: Node<'_>) -> Result<Self, Error> {
         let text = node.text()?;
         [Self::Transcribed, Self::Emitted].into_iter().find(|o| o.word() == text).ok_or_else(|| {
@@ -63,11 +63,11 @@ record! {
         /// How the evidence came to be.
         origin: Origin,
         /// The sizes of all other payload files, and files that live elsewhere.
-        files: Vec<Listed>,
+        files: Vec<ListedFile>,
         /// The program that trained.
         trainer: Option<Trainer>,
         /// The model as declared.
-        model: Option<Model>,
+        model: Option<DeclaredModel>,
         /// What is held fixed.
         contract: Option<Contract>,
         /// The seeds.
@@ -79,7 +79,7 @@ record! {
         /// Where the run was saved.
         checkpoints: Vec<Checkpoint>,
         /// Stretches that can be re-executed.
-        slices: Vec<Slice>,
+        slices: Vec<DeclaredSlice>,
         /// Anything else.
         extra: Open,
     }
@@ -103,7 +103,7 @@ record! {
 
 record! {
     /// One file and its declared size.
-    Listed {
+    ListedFile {
         /// Its name in the bundle, or its name elsewhere.
         name: String,
         /// Its length.
@@ -115,7 +115,7 @@ record! {
     }
 }
 
-impl Listed {
+impl ListedFile {
     /// Whether the file lives outside the bundle.
     pub fn is_external(&self) -> bool {
         self.external == Some(true)
@@ -142,7 +142,7 @@ record! {
 
 record! {
     /// The model as the trainer declares it; whether the numbers follow from the config is for a claim.
-    Model {
+    DeclaredModel {
         /// The family.
         family: Option<String>,
         /// Everything stored.
@@ -250,7 +250,7 @@ record! {
 
 record! {
     /// One stretch that can be re-executed.
-    Slice {
+    DeclaredSlice {
         /// The step it starts from.
         from_step: u64,
         /// How many steps.

@@ -10,7 +10,7 @@ use crate::digest::{Digest, NotCanonical};
 use crate::source::{Error, Node};
 
 /// A value that can stand in a record.
-pub trait Field: Sized {
+pub trait RecordValue: Sized {
     /// Reads it.
     fn read(node: Node<'_>) -> Result<Self, Error>;
     /// What it is when the record does not have it; nothing where it must be there.
@@ -22,7 +22,7 @@ pub trait Field: Sized {
 }
 
 /// Reads the field `key` of a record.
-pub fn field<T: Field>(record: Node<'_>, key: &str) -> Result<T, Error> {
+pub fn field<T: RecordValue>(record: Node<'_>, key: &str) -> Result<T, Error> {
     match (record.get(key), T::absent()) {
         (Some(node), _) => T::read(node),
         (None, Some(absent)) => Ok(absent),
@@ -30,7 +30,7 @@ pub fn field<T: Field>(record: Node<'_>, key: &str) -> Result<T, Error> {
     }
 }
 
-/// Declares a structure whose fields are [`Field`]s, and makes it one itself.
+/// Declares a structure whose fields are [`RecordValue`]s, and makes it one itself.
 #[macro_export]
 macro_rules! record {
     ($(#[$about:meta])* $name:ident {
@@ -40,7 +40,7 @@ macro_rules! record {
         #[derive(Debug, Clone, PartialEq)]
         pub struct $name { $($(#[$what])* pub $field: $type,)+ }
 
-        impl $crate::bundle::record::Field for $name {
+        impl $crate::bundle::record::RecordValue for $name {
             fn read(node: $crate::source::Node<'_>) -> Result<Self, $crate::source::Error> {
                 node.only(&[$($crate::record_key!($field $($key)?)),+])?;
                 Ok(Self { $($field: $crate::bundle::record::field(
@@ -48,7 +48,7 @@ macro_rules! record {
             }
             fn write(&self) -> Result<Option<serde_json::Value>, $crate::digest::NotCanonical> {
                 let mut members = serde_json::Map::new();
-                $(if let Some(value) = $crate::bundle::record::Field::write(&self.$field)? {
+                $(if let Some(value) = $crate::bundle::record::RecordValue::write(&self.$field)? {
                     let key = $crate::record_key!($field $($key)?);
                     members.insert(key.to_owned(), value);
                 })+
@@ -71,7 +71,7 @@ macro_rules! record_key {
 }
 pub use crate::record;
 
-impl Field for String {
+impl RecordValue for String {
     fn read(node: Node<'_>) -> Result<Self, Error> {
         Ok(node.text()?.to_owned())
     }
@@ -80,7 +80,7 @@ impl Field for String {
     }
 }
 
-impl Field for bool {
+impl RecordValue for bool {
     fn read(node: Node<'_>) -> Result<Self, Error> {
         node.truth()
     }
@@ -89,7 +89,7 @@ impl Field for bool {
     }
 }
 
-impl Field for u64 {
+impl RecordValue for u64 {
     fn read(node: Node<'_>) -> Result<Self, Error> {
         node.integer()
     }
@@ -98,7 +98,7 @@ impl Field for u64 {
     }
 }
 
-impl Field for f64 {
+impl RecordValue for f64 {
     fn read(node: Node<'_>) -> Result<Self, Error> {
         node.float()
     }
@@ -109,7 +109,7 @@ impl Field for f64 {
     }
 }
 
-impl Field for Digest {
+impl RecordValue for Digest {
     fn read(node: Node<'_>) -> Result<Self, Error> {
         let text = node.text()?;
         Digest::parse_hex(text).ok_or_else(|| {
@@ -122,7 +122,7 @@ impl Field for Digest {
     }
 }
 
-impl<T: Field> Field for Option<T> {
+impl<T: RecordValue> RecordValue for Option<T> {
     fn read(node: Node<'_>) -> Result<Self, Error> {
         T::read(node).map(Some)
     }
@@ -134,7 +134,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-impl<T: Field> Field for Vec<T> {
+impl<T: RecordValue> RecordValue for Vec<T> {
     fn read(node: Node<'_>) -> Result<Self, Error> {
         let items = node.items()?;
         let mut read = Vec::with_capacity(items.len());
@@ -155,7 +155,7 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-impl<T: Field> Field for BTreeMap<String, T> {
+impl<T: RecordValue> RecordValue for BTreeMap<String, T> {
     fn read(node: Node<'_>) -> Result<Self, Error> {
         node.members()?.map(|(key, value)| Ok((key.to_owned(), T::read(value)?))).collect()
     }
@@ -177,7 +177,7 @@ impl<T: Field> Field for BTreeMap<String, T> {
 /// A table whose members nobody checks.
 pub type Open = Map<String, Json>;
 
-impl Field for Open {
+impl RecordValue for Open {
     fn read(node: Node<'_>) -> Result<Self, Error> {
         Ok(node.members()?.map(|(key, value)| (key.to_owned(), to_json(value.value()))).collect())
     }

@@ -77,7 +77,7 @@ fn rewritten(document: &Document, lines: bool, place: Location) -> Result<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::trial::{Fault, Trial, tree};
+    use crate::disk::trial::{DiskFault, Trial, tree};
     use std::fs;
 
     const FACTS: &str = r#"{
@@ -136,7 +136,7 @@ mod tests {
         };
         for prepare in [&|root: &Path| typed(&root.join("t")), &edited as &dyn Fn(&Path)] {
             let trial = Trial {
-                faults: &Fault::ALL,
+                faults: &DiskFault::ALL,
                 prepare,
                 work: &|disk, root| {
                     let sealed = seal_on(disk, &root.join("t"), "receipts/t", None);

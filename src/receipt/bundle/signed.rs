@@ -30,7 +30,7 @@ fn add_signature_on(disk: &dyn Disk, path: &Path, shown: &str, bytes: &[u8]) -> 
 mod tests {
     use super::*;
     use crate::bundle::{Bundle, BundleWriter, Origin, Receipt, Run};
-    use crate::disk::trial::{Fault, Files, Trial};
+    use crate::disk::trial::{DiskFault, Files, Trial};
 
     const TEXT: &[u8] = b"{\"signed\":\"by somebody\"}\n";
 
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn a_bundle_that_is_being_signed_stays_a_bundle() {
         let trial = Trial {
-            faults: &Fault::ALL,
+            faults: &DiskFault::ALL,
             prepare: &|root| {
                 let mut writer = BundleWriter::create(&root.join("b")).unwrap();
                 writer.file("data/log.txt", b"one\n").unwrap();

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use super::folder::{Folder, Listing};
 use super::manifest::{self, Manifest, Oxum};
-use super::receipt::{Listed, RECEIPT, Receipt, Statement};
+use super::receipt::{ListedFile, RECEIPT, Receipt, Statement};
 use super::{BAD_NAME, CANNOT_WRITE, FINISHED, NOT_REGULAR, UNWRITABLE, name};
 use crate::digest::{Digest, NotCanonical, canonical};
 use crate::disk::{Disk, LocalDisk, PARTIAL, folder_of, partial_of};
@@ -168,7 +168,7 @@ impl<'a> BundleWriter<'a> {
         listing: &Listing,
         files: &Manifest,
     ) -> Result<String, Error> {
-        let held = listing.iter().map(|(name, bytes)| Listed {
+        let held = listing.iter().map(|(name, bytes)| ListedFile {
             name: name.clone(),
             bytes: *bytes,
             sha256: None,
@@ -281,7 +281,7 @@ impl<'a> BundleWriter<'a> {
 mod tests {
     use super::super::{Bundle, Origin, Run, saved_weights_name};
     use super::*;
-    use crate::disk::trial::{Fault, Trial, tree};
+    use crate::disk::trial::{DiskFault, Trial, tree};
     use serde_json::json;
 
     fn receipt() -> Receipt {
@@ -332,8 +332,13 @@ mod tests {
         }
     }
 
-    const TRIAL: Trial<'_> =
-        Trial { faults: &Fault::ALL, prepare: &|_| {}, work: &work, check: &check, outcome: &tree };
+    const TRIAL: Trial<'_> = Trial {
+        faults: &DiskFault::ALL,
+        prepare: &|_| {},
+        work: &work,
+        check: &check,
+        outcome: &tree,
+    };
 
     #[test]
     fn a_bundle_that_was_written_loads_and_keeps_its_bytes() {

@@ -14,7 +14,7 @@ use crate::source::codes;
 
 pub use file::{open, read_document};
 pub use header::{Dtype, HEADER_CAP, Header, Stored};
-pub use role::{Role, Seen};
+pub use role::{HeaderSummary, Role};
 pub use shards::Shards;
 
 codes! {

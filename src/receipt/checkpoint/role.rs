@@ -104,7 +104,7 @@ struct Group {
 
 /// What was seen in one or more headers.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct HeaderSummary {
     groups: BTreeMap<Role, Group>,
     head: u64,
 }
@@ -112,7 +112,7 @@ pub struct Seen {
 /// Names of the matrix of an output head.
 const HEADS: &[&str] = &["lm_head.weight", "embed_out.weight"];
 
-impl Seen {
+impl HeaderSummary {
     /// Takes note of one tensor; elements beyond `u64` saturate, which no real file reaches.
     pub fn add(&mut self, tensor: &Stored) {
         let role = Role::of(tensor);

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{Header, SHARDS, Seen};
+use super::{Header, HeaderSummary, SHARDS};
 use crate::source::{Document, Error, Node};
 
 /// What the shards of an index hold.
 #[derive(Debug)]
 pub struct Shards {
     /// The tensors of the shards that are there.
-    pub seen: Seen,
+    pub seen: HeaderSummary,
     /// Shards that are not there.
     pub missing: Vec<String>,
     /// Tensors of the shards that are there.
@@ -22,7 +22,7 @@ impl Shards {
     /// the folder goes by in messages, with a slash at its end, or nothing.
     pub fn load(index: &Document, beside: &Path, name: &str) -> Result<Self, Error> {
         let root = index.root();
-        let mut shards = Self { seen: Seen::default(), missing: Vec::new(), tensors: 0 };
+        let mut shards = Self { seen: HeaderSummary::default(), missing: Vec::new(), tensors: 0 };
         let mut bytes = 0_u64;
         for (shard, names) in by_shard(root.required("weight_map")?)? {
             let path = beside.join(shard);

@@ -10,20 +10,20 @@ use super::{Disk, LocalDisk};
 
 /// How a step fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum DiskFault {
     /// Nothing of it happens.
     Before,
     /// It happens, and is said to have failed.
     After,
     /// Half of the bytes are written.
     Half,
-    /// As [`Fault::Half`], and nothing of any later step happens: the machine stands still.
+    /// As [`DiskFault::Half`], and nothing of any later step happens: the machine stands still.
     Dead,
-    /// As [`Fault::Half`], and later steps that need room fail as well: the disk is full.
+    /// As [`DiskFault::Half`], and later steps that need room fail as well: the disk is full.
     Full,
 }
 
-impl Fault {
+impl DiskFault {
     /// Every way to fail.
     pub const ALL: [Self; 5] = [Self::Before, Self::After, Self::Half, Self::Dead, Self::Full];
 
@@ -41,7 +41,7 @@ impl Fault {
 #[derive(Debug)]
 pub struct FaultyDisk {
     at: usize,
-    fault: Fault,
+    fault: DiskFault,
     seen: Mutex<Seen>,
 }
 
@@ -54,13 +54,13 @@ struct Seen {
 
 impl FaultyDisk {
     /// A disk that fails at the step after `at` others.
-    pub fn new(at: usize, fault: Fault) -> Self {
+    pub fn new(at: usize, fault: DiskFault) -> Self {
         Self { at, fault, seen: Mutex::default() }
     }
 
     /// A disk that never fails.
     pub fn sound() -> Self {
-        Self::new(usize::MAX, Fault::Before)
+        Self::new(usize::MAX, DiskFault::Before)
     }
 
     /// The steps that were made; of each, whether it writes.
@@ -87,21 +87,21 @@ impl FaultyDisk {
         self.seen().steps.push(half.is_some());
         let now = step == self.at;
         let fails = match self.fault {
-            Fault::Dead => step >= self.at,
-            Fault::Full => step >= self.at && half.is_some(),
-            Fault::Before | Fault::Half | Fault::After => now,
+            DiskFault::Dead => step >= self.at,
+            DiskFault::Full => step >= self.at && half.is_some(),
+            DiskFault::Before | DiskFault::Half | DiskFault::After => now,
         };
         if !fails {
             return whole();
         }
         match (self.fault, half) {
-            (Fault::After, _) => whole()?,
-            (Fault::Dead, Some(half)) if now => half()?,
-            (Fault::Half | Fault::Full, Some(half)) => half()?,
+            (DiskFault::After, _) => whole()?,
+            (DiskFault::Dead, Some(half)) if now => half()?,
+            (DiskFault::Half | DiskFault::Full, Some(half)) => half()?,
             _ => {}
         }
         Err(match self.fault {
-            Fault::Full => io::ErrorKind::StorageFull.into(),
+            DiskFault::Full => io::ErrorKind::StorageFull.into(),
             _ => io::Error::other("the disk failed"),
         })
     }

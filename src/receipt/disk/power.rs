@@ -20,14 +20,14 @@ pub struct PowerDisk {
 #[derive(Debug)]
 struct State {
     steps_left: usize,
-    nodes: Vec<Node>,
+    nodes: Vec<Inode>,
     /// Changes of names that were not synced, in their order.
     changes: Vec<Change>,
 }
 
 /// A file or a folder, as it is and as it would be found without power.
 #[derive(Debug)]
-enum Node {
+enum Inode {
     File { now: Vec<u8>, durable: Vec<u8> },
     Folder { now: Names, durable: Names },
 }
@@ -101,8 +101,8 @@ impl PowerDisk {
     fn node(&self, state: &State, path: &Path) -> Option<usize> {
         path.strip_prefix(&self.root).unwrap().iter().try_fold(0, |at, name| {
             match &state.nodes[at] {
-                Node::Folder { now, .. } => now.get(name).copied(),
-                Node::File { .. } => None,
+                Inode::Folder { now, .. } => now.get(name).copied(),
+                Inode::File { .. } => None,
             }
         })
     }
@@ -114,7 +114,7 @@ impl PowerDisk {
         };
         let change = Change(names.into_iter().map(named).collect());
         for (folder, name, node) in &change.0 {
-            let Node::Folder { now, .. } = &mut state.nodes[*folder] else { panic!("a file") };
+            let Inode::Folder { now, .. } = &mut state.nodes[*folder] else { panic!("a file") };
             set(now, name, *node);
         }
         state.changes.push(change);
@@ -123,20 +123,20 @@ impl PowerDisk {
     /// The file at a path, made where it is absent.
     fn file<'a>(&self, state: &'a mut State, path: &Path) -> &'a mut Vec<u8> {
         let node = self.node(state, path).unwrap_or_else(|| {
-            state.nodes.push(Node::File { now: Vec::new(), durable: Vec::new() });
+            state.nodes.push(Inode::File { now: Vec::new(), durable: Vec::new() });
             let node = state.nodes.len() - 1;
             self.change(state, vec![(path, Some(node))]);
             node
         });
-        let Node::File { now, .. } = &mut state.nodes[node] else { panic!("a folder") };
+        let Inode::File { now, .. } = &mut state.nodes[node] else { panic!("a folder") };
         now
     }
 }
 
 impl Change {
-    fn make_durable(&self, nodes: &mut [Node]) {
+    fn make_durable(&self, nodes: &mut [Inode]) {
         for (folder, name, node) in &self.0 {
-            if let Node::Folder { durable, .. } = &mut nodes[*folder] {
+            if let Inode::Folder { durable, .. } = &mut nodes[*folder] {
                 set(durable, name, *node);
             }
         }
@@ -151,33 +151,33 @@ fn set(names: &mut Names, name: &OsString, node: Option<usize>) {
 }
 
 /// Reads what is at a path into nodes, of which the first is it.
-fn read(path: &Path, nodes: &mut Vec<Node>) -> usize {
+fn read(path: &Path, nodes: &mut Vec<Inode>) -> usize {
     let own = nodes.len();
     if path.is_file() {
         let bytes = fs::read(path).unwrap();
-        nodes.push(Node::File { now: bytes.clone(), durable: bytes });
+        nodes.push(Inode::File { now: bytes.clone(), durable: bytes });
         return own;
     }
-    nodes.push(Node::Folder { now: Names::new(), durable: Names::new() });
+    nodes.push(Inode::Folder { now: Names::new(), durable: Names::new() });
     let mut names = Names::new();
     for entry in fs::read_dir(path).unwrap() {
         let entry = entry.unwrap();
         names.insert(entry.file_name(), read(&entry.path(), nodes));
     }
-    nodes[own] = Node::Folder { now: names.clone(), durable: names };
+    nodes[own] = Inode::Folder { now: names.clone(), durable: names };
     own
 }
 
 /// Writes what is durable to a path, and of bytes that are not as many as the dice say.
-fn show(nodes: &[Node], own: usize, path: &Path, dice: &mut Dice) {
+fn show(nodes: &[Inode], own: usize, path: &Path, dice: &mut Dice) {
     match &nodes[own] {
-        Node::Folder { durable, .. } => {
+        Inode::Folder { durable, .. } => {
             fs::create_dir(path).unwrap();
             for (name, node) in durable {
                 show(nodes, *node, &path.join(name), dice);
             }
         }
-        Node::File { now, durable } => fs::write(path, found(now, durable, dice)).unwrap(),
+        Inode::File { now, durable } => fs::write(path, found(now, durable, dice)).unwrap(),
     }
 }
 
@@ -206,7 +206,7 @@ impl Disk for PowerDisk {
         self.step(
             || LocalDisk.make_folder(path),
             |state| {
-                state.nodes.push(Node::Folder { now: Names::new(), durable: Names::new() });
+                state.nodes.push(Inode::Folder { now: Names::new(), durable: Names::new() });
                 self.change(state, vec![(path, Some(state.nodes.len() - 1))]);
             },
         )
@@ -233,7 +233,7 @@ impl Disk for PowerDisk {
                 // What lies outside is not ours to lose.
                 let inside = path.starts_with(&self.root);
                 let Some(node) = inside.then(|| self.node(state, path)).flatten() else { return };
-                if let Node::File { now, durable } = &mut state.nodes[node] {
+                if let Inode::File { now, durable } = &mut state.nodes[node] {
                     durable.clone_from(now);
                     return;
                 }

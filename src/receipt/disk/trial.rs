@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::Disk;
-pub use super::faults::Fault;
+pub use super::faults::DiskFault;
 use super::faults::FaultyDisk;
 use super::power::{Dice, PowerDisk};
 
@@ -15,7 +15,7 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 /// Something that writes, and what must hold wherever it is stopped.
 pub struct Trial<'a> {
     /// How steps fail.
-    pub faults: &'a [Fault],
+    pub faults: &'a [DiskFault],
     /// Puts into an empty folder what has to be there.
     pub prepare: &'a dyn Fn(&Path),
     /// Works in the folder, from wherever it was stopped before.

@@ -6,7 +6,7 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
 use super::quantities::QUANTITIES;
-use super::{Group, Run, Value};
+use super::{FieldGroup, RunAtStep, StatedValue};
 
 /// Derived quantities that differ by this much are held fixed: the verifier's default.
 pub const TOLERANCE_PERCENT: i32 = 2;
@@ -24,9 +24,9 @@ pub enum Standing {
 
 /// One thing, over all runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct DiffRow {
     /// What it is about.
-    pub group: Group,
+    pub group: FieldGroup,
     /// Its name.
     pub name: String,
     /// The match or horizon that holds where it is equal.
@@ -34,7 +34,7 @@ pub struct Row {
     /// Whether it was computed and not merely stated.
     pub derived: bool,
     /// What each run states.
-    pub values: Vec<Option<Value>>,
+    pub values: Vec<Option<StatedValue>>,
     /// Largest over smallest of what is stated, where those are numbers of one sign.
     pub ratio: Option<BigRational>,
     /// How the runs stand to each other.
@@ -43,21 +43,21 @@ pub struct Row {
 
 /// Everything that is compared, the most important first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
+pub struct ContractDiff {
     /// One row for each thing.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DiffRow>,
 }
 
-impl Comparison {
+impl ContractDiff {
     /// Compares runs, each at its own step.
-    pub fn of(runs: &[Run]) -> Self {
+    pub fn of(runs: &[RunAtStep]) -> Self {
         let tolerance = BigRational::new(TOLERANCE_PERCENT.into(), 100.into());
         let exactly = BigRational::zero();
         let derived = QUANTITIES.iter().enumerate().map(|(order, quantity)| {
             let values = runs.iter().map(quantity.of).collect();
             let allowed = if quantity.tolerant { &tolerance } else { &exactly };
-            let row = Row::new(quantity.group, quantity.name, values, allowed);
-            ((false, order), Row { contract: quantity.contract, derived: true, ..row })
+            let row = DiffRow::new(quantity.group, quantity.name, values, allowed);
+            ((false, order), DiffRow { contract: quantity.contract, derived: true, ..row })
         });
         let mut names = BTreeMap::new();
         for (at, run) in runs.iter().enumerate() {
@@ -69,7 +69,7 @@ impl Comparison {
             }
         }
         let stated = names.into_iter().map(|(name, (group, order, values))| {
-            ((true, order), Row::new(group, name, values, &exactly))
+            ((true, order), DiffRow::new(group, name, values, &exactly))
         });
         let mut rows: Vec<_> = derived.chain(stated).collect();
         // Stable, so fields that no order is known for stay sorted by name.
@@ -78,21 +78,26 @@ impl Comparison {
     }
 
     /// The rows of one standing.
-    pub fn with(&self, standing: Standing) -> impl Iterator<Item = &Row> {
+    pub fn with(&self, standing: Standing) -> impl Iterator<Item = &DiffRow> {
         self.rows.iter().filter(move |row| row.standing == standing)
     }
 
     /// The rows that decide which match or which horizon holds.
-    pub fn contract(&self, group: Group) -> impl Iterator<Item = (&'static str, &Row)> {
+    pub fn contract(&self, group: FieldGroup) -> impl Iterator<Item = (&'static str, &DiffRow)> {
         self.rows
             .iter()
             .filter_map(move |row| Some((row.contract.filter(|_| row.group == group)?, row)))
     }
 }
 
-impl Row {
-    fn new(group: Group, name: &str, values: Vec<Option<Value>>, tolerance: &BigRational) -> Self {
-        let stated: Vec<&Value> = values.iter().flatten().collect();
+impl DiffRow {
+    fn new(
+        group: FieldGroup,
+        name: &str,
+        values: Vec<Option<StatedValue>>,
+        tolerance: &BigRational,
+    ) -> Self {
+        let stated: Vec<&StatedValue> = values.iter().flatten().collect();
         let standing = if !all_same(&stated, tolerance) {
             Standing::Differs
         } else if stated.len() < values.len() {
@@ -115,7 +120,7 @@ impl Row {
     }
 
     /// The value that all runs share to the last digit.
-    pub fn shared(&self) -> Option<&Value> {
+    pub fn shared(&self) -> Option<&StatedValue> {
         let first = self.values.first()?.as_ref()?;
         self.values.iter().all(|value| value.as_ref() == Some(first)).then_some(first)
     }
@@ -123,21 +128,22 @@ impl Row {
 
 /// Whether all values are the same. Numbers are compared by their ends, all else with
 /// the first, so that many small differences do not pass as none.
-fn all_same(values: &[&Value], tolerance: &BigRational) -> bool {
+fn all_same(values: &[&StatedValue], tolerance: &BigRational) -> bool {
     let numbers: Vec<_> = values.iter().filter_map(|value| value.number()).collect();
     if numbers.len() == values.len()
         && let Some((low, high)) = numbers.iter().min().zip(numbers.iter().max())
     {
-        let (low, high) = (Value::Number((*low).clone()), Value::Number((*high).clone()));
+        let (low, high) =
+            (StatedValue::Number((*low).clone()), StatedValue::Number((*high).clone()));
         return low.same(&high, tolerance);
     }
     values.iter().all(|a| values.first().is_none_or(|b| a.same(b, tolerance)))
 }
 
-fn ratio(values: &[&Value]) -> Option<BigRational> {
+fn ratio(values: &[&StatedValue]) -> Option<BigRational> {
     let numbers: Option<Vec<_>> = values
         .iter()
-        .filter(|value| !matches!(value, Value::Nothing(_)))
+        .filter(|value| !matches!(value, StatedValue::Nothing(_)))
         .map(|value| value.number())
         .collect();
     let numbers = numbers?;
@@ -157,10 +163,11 @@ fn ratio(values: &[&Value]) -> Option<BigRational> {
 mod tests {
     use super::*;
 
-    fn row(values: &[Option<i64>]) -> Row {
-        let value = |n: &Option<i64>| n.map(|n| Value::Number(BigRational::from_integer(n.into())));
+    fn row(values: &[Option<i64>]) -> DiffRow {
+        let value =
+            |n: &Option<i64>| n.map(|n| StatedValue::Number(BigRational::from_integer(n.into())));
         let tolerance = BigRational::new(1.into(), 50.into());
-        Row::new(Group::Other, "x", values.iter().map(value).collect(), &tolerance)
+        DiffRow::new(FieldGroup::Other, "x", values.iter().map(value).collect(), &tolerance)
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use num_rational::BigRational;
 
-use super::Value;
-use repro_receipt::source::{Error, Kind, Node, Value as Tree};
+use super::StatedValue;
+use repro_receipt::source::{Error, Kind, Node, Value};
 
 /// What a statement is about, most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
+pub enum FieldGroup {
     /// How the models are made comparable.
     Match,
     /// How long each trained where the numbers were read.
@@ -24,7 +24,7 @@ pub enum Group {
     Other,
 }
 
-impl Group {
+impl FieldGroup {
     /// Every group, in the order of reports.
     pub const ALL: [Self; 6] =
         [Self::Match, Self::Horizon, Self::Recipe, Self::Evaluation, Self::Data, Self::Other];
@@ -44,12 +44,12 @@ impl Group {
 
 /// One field whose meaning is known: its common name and its names in configs and receipts.
 struct Known {
-    group: Group,
+    group: FieldGroup,
     name: &'static str,
     aliases: &'static [&'static str],
 }
 
-const fn known(group: Group, name: &'static str, aliases: &'static [&'static str]) -> Known {
+const fn known(group: FieldGroup, name: &'static str, aliases: &'static [&'static str]) -> Known {
     Known { group, name, aliases }
 }
 
@@ -69,40 +69,40 @@ pub const UNIQUE_TOKENS: &str = "receipt: data.unique_tokens";
 
 /// The known fields in the order of reports.
 static KNOWN: &[Known] = &[
-    known(Group::Horizon, STEPS, &["steps", "num_steps", "max_steps", "num_iterations"]),
-    known(Group::Recipe, "optimizer", &["optimizer"]),
-    known(Group::Recipe, "use_muon", &["use_muon"]),
-    known(Group::Recipe, "peak rate", &["lr", "learning_rate", "max_lr"]),
-    known(Group::Recipe, "peak rate (dense)", &["lr_dense"]),
-    known(Group::Recipe, "peak rate (experts)", &["lr_expert"]),
-    known(Group::Recipe, "peak rate (router)", &["lr_router"]),
-    known(Group::Recipe, "weight decay", &["weight_decay"]),
-    known(Group::Recipe, "beta 1", &["adam_beta1", "beta1"]),
-    known(Group::Recipe, "beta 2", &["adam_beta2", "beta2"]),
-    known(Group::Recipe, "epsilon", &["adam_eps", "adam_epsilon"]),
-    known(Group::Recipe, "gradient clip", &["grad_clip", "max_grad_norm", "clip"]),
-    known(Group::Recipe, "schedule", &["schedule"]),
-    known(Group::Recipe, "warmup steps", &["warmup_steps"]),
-    known(Group::Recipe, "hold tokens", &["hold_tokens"]),
-    known(Group::Recipe, "decay tokens", &["decay_tokens"]),
-    known(Group::Recipe, "decay floor", &["decay_floor"]),
-    known(Group::Recipe, "balance loss weight", &["aux_loss_alpha"]),
-    known(Group::Recipe, "router z-loss weight", &["router_z_loss"]),
-    known(Group::Recipe, "router bias rate", &["router_bias_update_rate"]),
-    known(Group::Recipe, "dtype", &["dtype", "torch_dtype"]),
-    known(Group::Evaluation, "validation enabled", &["validation_enabled"]),
-    known(Group::Evaluation, "validation every", &["validation_every", "eval_every"]),
-    known(Group::Evaluation, VALIDATION_STEPS, &["validation_steps", "eval_steps"]),
-    known(Group::Evaluation, "validation data", &["validation_data_path"]),
-    known(Group::Evaluation, "target loss", &["target_loss"]),
-    known(Group::Data, "data path", &["data_path"]),
-    known(Group::Data, "reuse", &["reuse"]),
-    known(Group::Data, "tokenizer", &["tokenizer"]),
-    known(Group::Data, "vocabulary", &["vocab_size"]),
-    known(Group::Data, BATCH, &["batch_size"]),
-    known(Group::Data, LENGTH, &["seq_len", "sequence_length"]),
-    known(Group::Data, "end-of-text token", &["eos_token_id"]),
-    known(Group::Data, "end-of-text loss masked", &["loss_mask_eos"]),
+    known(FieldGroup::Horizon, STEPS, &["steps", "num_steps", "max_steps", "num_iterations"]),
+    known(FieldGroup::Recipe, "optimizer", &["optimizer"]),
+    known(FieldGroup::Recipe, "use_muon", &["use_muon"]),
+    known(FieldGroup::Recipe, "peak rate", &["lr", "learning_rate", "max_lr"]),
+    known(FieldGroup::Recipe, "peak rate (dense)", &["lr_dense"]),
+    known(FieldGroup::Recipe, "peak rate (experts)", &["lr_expert"]),
+    known(FieldGroup::Recipe, "peak rate (router)", &["lr_router"]),
+    known(FieldGroup::Recipe, "weight decay", &["weight_decay"]),
+    known(FieldGroup::Recipe, "beta 1", &["adam_beta1", "beta1"]),
+    known(FieldGroup::Recipe, "beta 2", &["adam_beta2", "beta2"]),
+    known(FieldGroup::Recipe, "epsilon", &["adam_eps", "adam_epsilon"]),
+    known(FieldGroup::Recipe, "gradient clip", &["grad_clip", "max_grad_norm", "clip"]),
+    known(FieldGroup::Recipe, "schedule", &["schedule"]),
+    known(FieldGroup::Recipe, "warmup steps", &["warmup_steps"]),
+    known(FieldGroup::Recipe, "hold tokens", &["hold_tokens"]),
+    known(FieldGroup::Recipe, "decay tokens", &["decay_tokens"]),
+    known(FieldGroup::Recipe, "decay floor", &["decay_floor"]),
+    known(FieldGroup::Recipe, "balance loss weight", &["aux_loss_alpha"]),
+    known(FieldGroup::Recipe, "router z-loss weight", &["router_z_loss"]),
+    known(FieldGroup::Recipe, "router bias rate", &["router_bias_update_rate"]),
+    known(FieldGroup::Recipe, "dtype", &["dtype", "torch_dtype"]),
+    known(FieldGroup::Evaluation, "validation enabled", &["validation_enabled"]),
+    known(FieldGroup::Evaluation, "validation every", &["validation_every", "eval_every"]),
+    known(FieldGroup::Evaluation, VALIDATION_STEPS, &["validation_steps", "eval_steps"]),
+    known(FieldGroup::Evaluation, "validation data", &["validation_data_path"]),
+    known(FieldGroup::Evaluation, "target loss", &["target_loss"]),
+    known(FieldGroup::Data, "data path", &["data_path"]),
+    known(FieldGroup::Data, "reuse", &["reuse"]),
+    known(FieldGroup::Data, "tokenizer", &["tokenizer"]),
+    known(FieldGroup::Data, "vocabulary", &["vocab_size"]),
+    known(FieldGroup::Data, BATCH, &["batch_size"]),
+    known(FieldGroup::Data, LENGTH, &["seq_len", "sequence_length"]),
+    known(FieldGroup::Data, "end-of-text token", &["eos_token_id"]),
+    known(FieldGroup::Data, "end-of-text loss masked", &["loss_mask_eos"]),
 ];
 
 /// The fields that must be whole numbers: other quantities are computed from them.
@@ -111,33 +111,33 @@ const WHOLE: &[&str] = &[STEPS, BATCH, LENGTH, VALIDATION_STEPS];
 const TRANSPARENT: &[&str] =
     &["model", "model_config", "train", "training", "data", "optimizer", "schedule"];
 /// The parts of a receipt that state what a run holds fixed, and the group of each.
-const RECEIPT_PARTS: &[(&str, Group)] = &[
-    ("contract", Group::Horizon),
-    ("seeds", Group::Recipe),
-    ("data", Group::Data),
-    ("trainer", Group::Other),
-    ("environment", Group::Other),
+const RECEIPT_PARTS: &[(&str, FieldGroup)] = &[
+    ("contract", FieldGroup::Horizon),
+    ("seeds", FieldGroup::Recipe),
+    ("data", FieldGroup::Data),
+    ("trainer", FieldGroup::Other),
+    ("environment", FieldGroup::Other),
 ];
 
 /// One stated field.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Field {
+pub struct StatedField {
     /// What it is about.
-    pub group: Group,
+    pub group: FieldGroup,
     /// Its place among the known fields of reports; unknown ones come last.
     pub order: usize,
     /// What it says.
-    pub value: Value,
+    pub value: StatedValue,
 }
 
 /// Everything stated, by name, and the seeds apart.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Fields {
-    stated: BTreeMap<String, Field>,
+pub struct StatedFields {
+    stated: BTreeMap<String, StatedField>,
     seeds: BTreeMap<String, String>,
 }
 
-impl Fields {
+impl StatedFields {
     /// Adds what a config states.
     pub fn add_config(&mut self, root: Node<'_>) -> Result<(), Error> {
         let Ok(members) = root.members() else { return Ok(()) };
@@ -155,7 +155,7 @@ impl Fields {
                     self.config_field(&format!("{key}.{inner}"), inner, node)?;
                 }
             } else {
-                self.flatten(&mut key.to_owned(), table.value(), Group::Other);
+                self.flatten(&mut key.to_owned(), table.value(), FieldGroup::Other);
             }
         }
         Ok(())
@@ -179,7 +179,7 @@ impl Fields {
     /// One field of a config, under its common name where it has one that is not taken yet.
     fn config_field(&mut self, full: &str, key: &str, node: Node<'_>) -> Result<(), Error> {
         if key == "seed" || key.ends_with("_seed") || key.starts_with("seed_") {
-            self.seeds.insert(full.to_owned(), Value::read(node.value()).plain());
+            self.seeds.insert(full.to_owned(), StatedValue::read(node.value()).plain());
             return Ok(());
         }
         let found = KNOWN.iter().enumerate().find(|(_, known)| known.aliases.contains(&key));
@@ -188,16 +188,20 @@ impl Fields {
                 if WHOLE.contains(&known.name) {
                     node.integer()?;
                 }
-                let field = Field { group: known.group, order, value: Value::read(node.value()) };
+                let field = StatedField {
+                    group: known.group,
+                    order,
+                    value: StatedValue::read(node.value()),
+                };
                 self.stated.insert(known.name.to_owned(), field);
             }
-            None => self.flatten(&mut full.to_owned(), node.value(), Group::Other),
+            None => self.flatten(&mut full.to_owned(), node.value(), FieldGroup::Other),
         }
         Ok(())
     }
 
     /// A value of any shape: tables by their members, everything else as it is.
-    fn flatten(&mut self, name: &mut String, tree: &Tree, group: Group) {
+    fn flatten(&mut self, name: &mut String, tree: &Value, group: FieldGroup) {
         match &tree.kind {
             Kind::Object(members) if !members.is_empty() => {
                 for member in members {
@@ -209,14 +213,15 @@ impl Fields {
                 }
             }
             _ => {
-                let field = Field { group, order: KNOWN.len(), value: Value::read(tree) };
+                let field =
+                    StatedField { group, order: KNOWN.len(), value: StatedValue::read(tree) };
                 self.stated.insert(name.clone(), field);
             }
         }
     }
 
     /// Every field by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Field)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &StatedField)> {
         self.stated.iter().map(|(name, field)| (name.as_str(), field))
     }
 
@@ -241,8 +246,8 @@ mod tests {
         Document::parse_toml(Source::new("c.toml", text.into()).unwrap()).unwrap()
     }
 
-    fn fields(text: &str) -> Result<Fields, Error> {
-        let mut fields = Fields::default();
+    fn fields(text: &str) -> Result<StatedFields, Error> {
+        let mut fields = StatedFields::default();
         fields.add_config(document(text).root())?;
         Ok(fields)
     }

@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 
-use super::{NO_ACTIVE, NO_STEP_SIZE, Run};
+use super::{NO_ACTIVE, NO_STEP_SIZE, RunAtStep};
 use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, Location};
 
@@ -143,7 +143,7 @@ pub struct Plan {
 
 /// The horizon of one model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Planned {
+pub struct ModelHorizon {
     /// The parameters that it is proportional to, if to any.
     pub params: Option<u64>,
     /// Tokens per step.
@@ -156,7 +156,7 @@ pub struct Planned {
     pub unique: Option<BigRational>,
 }
 
-impl Planned {
+impl ModelHorizon {
     /// How often each token is seen, where that is known.
     pub fn epochs(&self) -> Option<BigRational> {
         let unique = self.unique.as_ref().filter(|unique| !unique.is_zero())?;
@@ -166,7 +166,7 @@ impl Planned {
 
 impl Plan {
     /// The horizon of one run's model; `first` is the one whose compute others are held to.
-    pub fn apply(&self, run: &Run, first: &Run) -> Result<Planned, Error> {
+    pub fn apply(&self, run: &RunAtStep, first: &RunAtStep) -> Result<ModelHorizon, Error> {
         let place = || Location::file(run.file.as_str());
         let own = || run.tokens_per_step().cloned();
         let tokens_per_step = self.tokens_per_step.clone().or_else(own).ok_or_else(|| {
@@ -209,12 +209,12 @@ impl Plan {
             HorizonRule::RelaxedReuse => Some(&tokens / whole(RELAXED_EPOCHS)),
             _ => None,
         };
-        Ok(Planned { params, tokens_per_step, tokens, steps: steps.low().clone(), unique })
+        Ok(ModelHorizon { params, tokens_per_step, tokens, steps: steps.low().clone(), unique })
     }
 }
 
 /// What one token touches: known and not nothing.
-fn active(run: &Run) -> Result<u64, Error> {
+fn active(run: &RunAtStep) -> Result<u64, Error> {
     run.active.filter(|active| *active > 0).ok_or_else(|| {
         let place = Location::file(run.file.as_str());
         NO_ACTIVE.at(place, "a known P_active", "a checkpoint without its config")
@@ -257,7 +257,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.json");
         std::fs::write(&path, text).unwrap();
-        let run = Run::load(path.to_str().unwrap()).unwrap();
+        let run = RunAtStep::load(path.to_str().unwrap()).unwrap();
         // 2 x 10 x 4 embeddings and head, 4 x 16 attention, 3 x 32 feed-forward, 3 x 4 norms
         assert_eq!(run.total, 252);
         let plan = |rule, tokens_per_step: Option<i64>| Plan {
@@ -294,7 +294,7 @@ mod tests {
         let load = |experts: u64| {
             let path = folder.path().join(format!("{experts}.json"));
             std::fs::write(&path, text(experts)).unwrap();
-            Run::load(path.to_str().unwrap()).unwrap()
+            RunAtStep::load(path.to_str().unwrap()).unwrap()
         };
         let (all, one) = (load(8), load(1));
         assert_eq!(all.total, one.total);
@@ -303,7 +303,7 @@ mod tests {
             let tokens_per_step = Some(ratio(16, 1));
             Plan { rule, coefficient, fraction, tokens_per_step }.apply(run, &all).unwrap()
         };
-        let compute = |run: &Run, planned: &Planned| {
+        let compute = |run: &RunAtStep, planned: &ModelHorizon| {
             &planned.tokens * BigRational::from_integer(run.active.unwrap().into())
         };
         for rule in [HorizonRule::StrictReuse, HorizonRule::RelaxedReuse] {

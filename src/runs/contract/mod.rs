@@ -14,12 +14,12 @@ mod value;
 
 use repro_receipt::source::codes;
 
-pub use diff::{Comparison, Row, Standing, TOLERANCE_PERCENT};
-pub use fields::Group;
-pub use horizon::{Horizon, HorizonRule, Plan, Planned, StepRounding};
-pub use run::{Run, StepOrigin};
+pub use diff::{ContractDiff, DiffRow, Standing, TOLERANCE_PERCENT};
+pub use fields::FieldGroup;
+pub use horizon::{Horizon, HorizonRule, ModelHorizon, Plan, StepRounding};
+pub use run::{RunAtStep, StepOrigin};
 pub use schedule::{Phase, Schedule};
-pub use value::Value;
+pub use value::StatedValue;
 
 codes! {
     BAD_STEP = "contract::bad-step", "the text after `@` is not a step", "write `PATH@STEP` with a whole number, as in `run.toml@8320`";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use num_rational::BigRational;
 
-use super::fields::{BATCH, Fields, LENGTH, STEPS, TOKENS_PER_STEP};
+use super::fields::{BATCH, LENGTH, STEPS, StatedFields, TOKENS_PER_STEP};
 use super::{BAD_STEP, NO_ONE_CONFIG, NO_STEP_SIZE, Schedule};
 use repro_params::{self as params, ParameterCounts, UNKNOWN_FAMILY};
 use repro_receipt::bundle::{Bundle, FACTS, Origin};
@@ -39,7 +39,7 @@ impl StepOrigin {
 
 /// One run at one step.
 #[derive(Debug)]
-pub struct Run {
+pub struct RunAtStep {
     /// The file or folder, as the caller named it.
     pub file: String,
     /// The family of the model.
@@ -57,14 +57,14 @@ pub struct Run {
     /// What a reader should know.
     pub notes: Vec<String>,
     pub(super) objects: Option<ParameterCounts>,
-    pub(super) fields: Fields,
+    pub(super) fields: StatedFields,
     pub(super) schedule: Option<Schedule>,
     tokens_per_step: Option<BigRational>,
     /// Steps and tokens of the receipt's checkpoints.
     checkpoints: Vec<(u64, Option<u64>)>,
 }
 
-impl Run {
+impl RunAtStep {
     /// Loads `PATH[@STEP]`: a config, a checkpoint, or the folder of a receipt bundle.
     pub fn load(argument: &str) -> Result<Self, Error> {
         let (file, named) = split(argument)?;
@@ -100,7 +100,7 @@ impl Run {
             bundle: None,
             notes: Vec::new(),
             objects,
-            fields: Fields::default(),
+            fields: StatedFields::default(),
             schedule: None,
             tokens_per_step: None,
             checkpoints: Vec::new(),

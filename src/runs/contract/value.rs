@@ -5,7 +5,7 @@ use num_traits::Signed;
 
 use super::Phase;
 use repro_exact::decimal::{Printed, format_significant, grouped};
-use repro_receipt::source::{Kind, Value as Tree};
+use repro_receipt::source::{Kind, Value};
 
 /// Phases of a decay that lie this close are one phase.
 const PHASE_TOLERANCE: f64 = 0.02;
@@ -16,7 +16,7 @@ const SHOWN_WHOLE_FROM: i32 = 10_000;
 
 /// One statement of one run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum StatedValue {
     /// A number, exactly.
     Number(BigRational),
     /// Anything that is compared as text.
@@ -27,14 +27,14 @@ pub enum Value {
     Nothing(&'static str),
 }
 
-impl Value {
+impl StatedValue {
     /// A whole number.
     pub fn integer(value: u64) -> Self {
         Self::Number(BigRational::from_integer(value.into()))
     }
 
     /// What a config says; lists are compared by their text.
-    pub fn read(tree: &Tree) -> Self {
+    pub fn read(tree: &Value) -> Self {
         match &tree.kind {
             Kind::Number(text) => match Printed::parse(&text.replace('_', "")) {
                 Ok(printed) => Self::Number(printed.value().clone()),
@@ -95,7 +95,7 @@ impl Value {
 }
 
 /// A tree as compact JSON, numbers as they are written.
-fn write(tree: &Tree, text: &mut String) {
+fn write(tree: &Value, text: &mut String) {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     match &tree.kind {
         Kind::Null => text.push_str("null"),
@@ -128,9 +128,9 @@ mod tests {
     use super::*;
     use repro_receipt::source::{Document, Source};
 
-    fn read(text: &str) -> Value {
+    fn read(text: &str) -> StatedValue {
         let document = Document::parse_json(Source::new("v.json", text.into()).unwrap()).unwrap();
-        Value::read(document.root().value())
+        StatedValue::read(document.root().value())
     }
 
     fn ratio(n: i64, d: i64) -> BigRational {
@@ -149,28 +149,28 @@ mod tests {
 
     #[test]
     fn a_tolerance_is_relative_to_the_smaller() {
-        let (two_percent, hundred) = (ratio(1, 50), Value::integer(100));
-        assert!(hundred.same(&Value::integer(102), &two_percent));
-        assert!(Value::integer(102).same(&hundred, &two_percent));
-        assert!(!hundred.same(&Value::integer(103), &two_percent));
-        assert!(!Value::integer(0).same(&Value::integer(1), &two_percent));
+        let (two_percent, hundred) = (ratio(1, 50), StatedValue::integer(100));
+        assert!(hundred.same(&StatedValue::integer(102), &two_percent));
+        assert!(StatedValue::integer(102).same(&hundred, &two_percent));
+        assert!(!hundred.same(&StatedValue::integer(103), &two_percent));
+        assert!(!StatedValue::integer(0).same(&StatedValue::integer(1), &two_percent));
     }
 
     #[test]
     fn phases_are_the_same_where_their_parts_are_close() {
         let none = ratio(0, 1);
-        let decay = |done| Value::Phase(Phase::Decay(done));
+        let decay = |done| StatedValue::Phase(Phase::Decay(done));
         assert!(decay(0.40).same(&decay(0.41), &none));
         assert!(!decay(0.40).same(&decay(0.65), &none));
-        assert!(!decay(0.01).same(&Value::Phase(Phase::Hold), &none));
+        assert!(!decay(0.01).same(&StatedValue::Phase(Phase::Hold), &none));
     }
 
     #[test]
     fn people_see_few_digits() {
-        let shown = |n, d| Value::Number(ratio(n, d)).shown(4);
+        let shown = |n, d| StatedValue::Number(ratio(n, d)).shown(4);
         assert_eq!(shown(1, 3), "0.3333");
         assert_eq!(shown(123_456_789, 10), "12,345,679");
         assert_eq!(shown(8320, 1), "8,320");
-        assert_eq!(Value::Number(ratio(1, 3)).plain(), "0.3333333333");
+        assert_eq!(StatedValue::Number(ratio(1, 3)).plain(), "0.3333333333");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use repro_receipt::bundle::Slice;
+use repro_receipt::bundle::DeclaredSlice;
 
 /// The steps that are replayed, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,12 +34,12 @@ impl Extent {
     pub const FEWEST: u64 = 3;
 
     /// The steps of a slice.
-    pub fn of(slice: &Slice) -> Self {
+    pub fn of(slice: &DeclaredSlice) -> Self {
         Self::Steps { from: slice.from_step, to: slice.from_step.saturating_add(slice.steps) }
     }
 
     /// Whether all of these steps are steps of a slice.
-    pub fn lies_in(self, slice: &Slice) -> bool {
+    pub fn lies_in(self, slice: &DeclaredSlice) -> bool {
         match (self, Self::of(slice)) {
             (Self::Steps { from, to }, Self::Steps { from: first, to: last }) => {
                 first <= from && to <= last

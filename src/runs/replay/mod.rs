@@ -9,8 +9,8 @@ use repro_receipt::source::codes;
 
 pub use extent::{Choice, Extent};
 pub use report::{
-    Allowed, Answer, Batches, Comparison, Divergence, Replay, Replays, Seen, StepReport,
-    TensorReport, Tolerance, Trained,
+    Allowed, Batches, Divergence, PlantedFault, Replay, ReplayComparison, ReplayOutcome, Replays,
+    StepReport, TensorReport, Tolerance, Trained,
 };
 
 codes! {

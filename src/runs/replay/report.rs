@@ -11,7 +11,7 @@ use repro_receipt::source::{Code, Error};
 /// How a replay is held against the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Comparison {
+pub enum ReplayComparison {
     /// Every bit has to be equal.
     Bitwise,
     /// Differences have to stay within the verifier's own tolerance.
@@ -108,7 +108,7 @@ impl Divergence {
 
 /// A planted fault, and whether the stretch shows it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct PlantedFault {
     /// The name of the fault.
     pub fault: &'static str,
     /// What was planted.
@@ -171,7 +171,7 @@ pub struct Tolerance {
 
 /// What became of a replay that claims asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum ReplayOutcome {
     /// It was executed.
     Done(Box<Replay>),
     /// The bundle, or what was asked, cannot be replayed.
@@ -181,7 +181,7 @@ pub enum Answer {
 }
 
 /// Replays by the names of their bundles and what was replayed.
-pub type Replays = BTreeMap<(String, Extent), Answer>;
+pub type Replays = BTreeMap<(String, Extent), ReplayOutcome>;
 
 /// What a replay came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -197,7 +197,7 @@ pub struct Replay {
     /// Who chose the steps: `author` or `verifier`.
     pub chosen_by: &'static str,
     /// How it was compared.
-    pub comparison: Comparison,
+    pub comparison: ReplayComparison,
     /// The arithmetic of the run.
     pub arithmetic: String,
     /// The verdict.
@@ -225,7 +225,7 @@ pub struct Replay {
     /// What else was compared, one line each.
     pub also: Vec<String>,
     /// Planted faults.
-    pub faults: Vec<Seen>,
+    pub faults: Vec<PlantedFault>,
     /// Whether the steps train.
     pub trained: Trained,
     /// The tolerance, where bits are not compared.

@@ -138,9 +138,9 @@ impl<'a> Stated<'a> {
 
 impl Arm {
     /// The model as a run that states nothing beside it, for horizons.
-    pub(super) fn as_run(&self) -> Result<contract::Run, Error> {
+    pub(super) fn as_run(&self) -> Result<contract::RunAtStep, Error> {
         let document = document(&self.model, &self.place)?;
-        contract::Run::of_document(&self.id, &document)
+        contract::RunAtStep::of_document(&self.id, &document)
     }
 
     /// A whole number among the fields of the model.

@@ -8,10 +8,10 @@ use super::choose::Tuning;
 use super::config::DataPlan;
 use super::fields::{distinct, identifier, positive};
 use super::grid::{Grid, same_runs};
-use super::recipe::{Recipe, Saving};
+use super::recipe::{Saving, StudyRecipe};
 use super::{
-    Arm, BAD_VALUE, Budget, Listed, NO_SUCH_STUDY, PlannedRun, Rates, RunKind, Tuned, WRONG_NAME,
-    WRONG_SCHEMA, WRONG_STUDY, arm,
+    Arm, BAD_VALUE, Budget, ListedRun, NO_SUCH_STUDY, PlannedRun, Rates, RunKind, Tuned,
+    WRONG_NAME, WRONG_SCHEMA, WRONG_STUDY, arm,
 };
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location, MISSING_FIELD, Node, Source};
@@ -114,7 +114,7 @@ impl Study {
             budgets: &budgets,
             seeds: &seeds,
             tuning: tuning.as_ref(),
-            recipe: &Recipe::read(recipe)?,
+            recipe: &StudyRecipe::read(recipe)?,
             saving: &saving,
             reading: &DataPlan::read(root)?,
         }
@@ -160,8 +160,10 @@ impl Study {
     }
 
     /// Every planned run by name, in the order in which they are trained.
-    pub fn listed(&self) -> impl Iterator<Item = Listed<'_>> {
-        self.runs.iter().map(|run| Listed { id: &run.id, conditional: run.kind == RunKind::Shared })
+    pub fn listed(&self) -> impl Iterator<Item = ListedRun<'_>> {
+        self.runs
+            .iter()
+            .map(|run| ListedRun { id: &run.id, conditional: run.kind == RunKind::Shared })
     }
 
     /// Every planned run; those that do not tune have no learning rate yet.

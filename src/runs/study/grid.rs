@@ -8,16 +8,16 @@ use serde_json::{Map, Value as Json, json};
 use super::budget::Length;
 use super::choose::Tuning;
 use super::config::DataPlan;
-use super::recipe::{Recipe, Saving};
+use super::recipe::{Saving, StudyRecipe};
 use super::{Arm, Budget, OTHER_RUNS, PlannedRun, RunKind};
 use repro_params::Part;
-use repro_receipt::bundle::{Contract, Model};
+use repro_receipt::bundle::{Contract, DeclaredModel};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Node};
 
 /// The name of one planned run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed<'a> {
+pub struct ListedRun<'a> {
     /// Its id.
     pub id: &'a str,
     /// Whether it is made only where its arm's best learning rate is not the shared one.
@@ -39,7 +39,7 @@ pub struct Grid<'a> {
     /// How rates are found, unless one is stated.
     pub tuning: Option<&'a Tuning>,
     /// The shared recipe.
-    pub recipe: &'a Recipe,
+    pub recipe: &'a StudyRecipe,
     /// When runs are saved.
     pub saving: &'a Saving,
     /// What they read.
@@ -148,13 +148,13 @@ impl Grid<'_> {
 }
 
 /// The model as a receipt declares it.
-fn model(arm: &Arm) -> Model {
+fn model(arm: &Arm) -> DeclaredModel {
     let breakdown = Part::ALL.into_iter().filter_map(|part| {
         let count = arm.objects.breakdown.part(part);
         let counts = json!({"total": count.total, "active": count.active});
         (count.total > 0).then(|| (part.name().to_owned(), counts))
     });
-    Model {
+    DeclaredModel {
         family: Some(arm.objects.family.to_owned()),
         params_total: Some(arm.objects.total()),
         params_active: Some(arm.objects.active()),
@@ -164,7 +164,7 @@ fn model(arm: &Arm) -> Model {
 }
 
 /// Refuses a list of runs in the file that is not the one that the grid gives.
-pub fn same_runs(root: Node<'_>, listed: &[Listed<'_>]) -> Result<(), Error> {
+pub fn same_runs(root: Node<'_>, listed: &[ListedRun<'_>]) -> Result<(), Error> {
     let stated = root.required("runs")?;
     stated.only(&["planned", "if_rates_differ"])?;
     for (field, conditional) in [("planned", false), ("if_rates_differ", true)] {

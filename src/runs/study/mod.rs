@@ -25,7 +25,7 @@ pub use budget::{Budget, ScheduleOf};
 pub use choose::{Rates, Tuned};
 pub use fields::{table, to_json};
 pub use file::{Analysis, SCHEMA, Study};
-pub use grid::Listed;
+pub use grid::ListedRun;
 pub use matching::MISMATCH_PERCENT;
 pub use present::{Present, present};
 pub use run::{PlannedRun, RunKind};

@@ -24,7 +24,7 @@ enum Shape {
 
 /// What all runs share.
 #[derive(Debug, Clone)]
-pub struct Recipe {
+pub struct StudyRecipe {
     /// Sequences a step.
     batch_size: u64,
     /// Tokens a sequence.
@@ -36,7 +36,7 @@ pub struct Recipe {
     place: Location,
 }
 
-impl Recipe {
+impl StudyRecipe {
     /// Reads the table `[recipe]`.
     pub fn read(node: Node<'_>) -> Result<Self, Error> {
         let own = [

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use repro_receipt::bundle::{Contract, Model, Open, Run};
+use repro_receipt::bundle::{Contract, DeclaredModel, Open, Run};
 use repro_receipt::digest::{Digest, canonical};
 use repro_receipt::source::{Document, Error, Node, Source};
 
@@ -63,7 +63,7 @@ pub struct PlannedRun {
     /// What the receipt says is held fixed.
     pub contract: Contract,
     /// The model as the receipt declares it.
-    pub model: Model,
+    pub model: DeclaredModel,
     /// The arm whose parameters its horizon counts, where they are not its own.
     pub horizon_of: Option<String>,
     /// The digest of the study file.

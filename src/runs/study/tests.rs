@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::contract;
-use repro_receipt::bundle::{Contract, Model};
+use repro_receipt::bundle::{Contract, DeclaredModel};
 use repro_receipt::source::{Document, Error, Source};
 
 /// A small study; `more` stands before its list of runs.
@@ -253,7 +253,7 @@ fn the_grid_gives_every_run_its_whole_configuration() {
     let Contract { tokens, tokens_per_step, matched, horizon, .. } = &run.contract;
     assert_eq!((*tokens, *tokens_per_step), (Some(run.steps * 64), Some(64)));
     assert_eq!((matched.as_deref(), horizon.as_deref()), (Some("none"), Some("active_dn")));
-    let Model { params_active, tensors, .. } = &run.model;
+    let DeclaredModel { params_active, tensors, .. } = &run.model;
     assert_eq!(*params_active, Some(active));
     // Per layer 2 norms, 4 projections, a router and 4 experts of 3; embedding, last norm and head.
     assert_eq!(*tensors, Some(2 * (2 + 4 + 1 + 12) + 3));
@@ -273,7 +273,7 @@ fn configs_are_read_by_params_and_by_contracts() {
         let document = run.at(0.004).document().unwrap();
         let objects = repro_params::recompute(&document).unwrap();
         assert_eq!(Some(objects.total()), run.model.params_total);
-        let read = contract::Run::of_document("config.json", &document).unwrap();
+        let read = contract::RunAtStep::of_document("config.json", &document).unwrap();
         assert_eq!((read.step, read.active), (Some(run.steps), run.model.params_active));
         let schedule = contract::Schedule::of_config(&document).unwrap();
         assert_eq!(schedule.phase(run.steps).word(), "at the end of the schedule");

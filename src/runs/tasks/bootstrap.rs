@@ -5,7 +5,7 @@ use repro_exact::decimal::{format_significant, nearest_f64};
 use repro_stats::Refused;
 use repro_stats::bootstrap::Resampled;
 
-use super::{Scores, TaskSet};
+use super::{TableScores, TaskSet};
 
 /// Below this many tasks an interval decides nothing.
 const FEWEST: usize = 8;
@@ -36,7 +36,7 @@ pub struct TaskBootstrap {
 
 impl TaskBootstrap {
     /// Of the centred scores of a set.
-    pub fn of(scores: &Scores, set: TaskSet, settings: Settings) -> Self {
+    pub fn of(scores: &TableScores, set: TaskSet, settings: Settings) -> Self {
         let values: Vec<BigRational> =
             scores.of_set(set).map(|task| task.centered.middle()).collect();
         Self::of_values(&values, settings)
@@ -45,12 +45,12 @@ impl TaskBootstrap {
     /// Of the differences between two tables of the same tasks; the tasks that only one has, where
     /// they are not the same.
     pub fn paired(
-        a: &Scores,
-        b: &Scores,
+        a: &TableScores,
+        b: &TableScores,
         set: TaskSet,
         settings: Settings,
     ) -> Result<Self, Vec<String>> {
-        let name = |scores: &Scores| -> Vec<String> {
+        let name = |scores: &TableScores| -> Vec<String> {
             scores.of_set(set).map(|task| task.row.task.to_owned()).collect()
         };
         let (left, right) = (name(a), name(b));

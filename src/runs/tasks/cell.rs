@@ -27,7 +27,7 @@ pub enum Scale {
 
 /// How a stated number stands to a recomputed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
+pub enum CellAgreement {
     /// It follows.
     Follows,
     /// It does not.
@@ -84,22 +84,22 @@ impl<'a> Cell<'a> {
 
     /// How it stands to `computed`; a float printed in full may differ by `slack`, what summing floats
     /// can lose.
-    pub fn fit(&self, scale: Scale, computed: &Interval, slack: &BigRational) -> Fit {
+    pub fn fit(&self, scale: Scale, computed: &Interval, slack: &BigRational) -> CellAgreement {
         let scaled = |interval: Interval| interval.scaled(&self.per_one(scale).recip());
         if self.printed.is_full_float() {
             let widened = Interval::around(&self.value(scale), slack);
             return if !widened.meets(computed) {
-                Fit::Differs
+                CellAgreement::Differs
             } else if computed.width() > slack * BigRational::from_integer(10.into()) {
-                Fit::TooCoarse
+                CellAgreement::TooCoarse
             } else {
-                Fit::Follows
+                CellAgreement::Follows
             };
         }
         match compare(computed, &scaled(self.printed.interval())) {
-            Agreement::Consistent => Fit::Follows,
-            Agreement::TooCoarse => Fit::TooCoarse,
-            Agreement::Apart(_) => Fit::Differs,
+            Agreement::Consistent => CellAgreement::Follows,
+            Agreement::TooCoarse => CellAgreement::TooCoarse,
+            Agreement::Apart(_) => CellAgreement::Differs,
         }
     }
 }

@@ -14,11 +14,11 @@ mod table;
 mod trouble;
 
 pub use baselines::Baselines;
-pub use cell::{Cell, Fit, Scale};
-pub use reading::{Column, Followed, TableReading};
-pub use scored::{Scored, Scores};
+pub use cell::{Cell, CellAgreement, Scale};
+pub use reading::{Centering, Followed, TableReading};
+pub use scored::{ScoredTask, TableScores};
 pub use sets::{CORE, Measure, TaskSet};
-pub use table::{Row, Shape, Stated, Table};
+pub use table::{StatedAggregate, TableKind, TaskRow, TaskTable};
 pub use trouble::Trouble;
 
 use repro_receipt::source::codes;

@@ -6,7 +6,10 @@ use num_rational::BigRational;
 use num_traits::One;
 
 use super::table::Low;
-use super::{Baselines, Fit, Measure, Row, Scale, Scores, Stated, Table, TaskSet};
+use super::{
+    Baselines, CellAgreement, Measure, Scale, StatedAggregate, TableScores, TaskRow, TaskSet,
+    TaskTable,
+};
 use crate::scores;
 use repro_exact::decimal::Interval;
 use repro_receipt::source::Error;
@@ -15,20 +18,20 @@ use repro_receipt::source::Error;
 #[derive(Debug)]
 pub struct TableReading<'a> {
     /// The table.
-    pub table: &'a Table<'a>,
+    pub table: &'a TaskTable<'a>,
     /// The unit of its accuracies.
     pub scale: Scale,
     /// The table under each version, in the order given.
-    pub versions: Vec<Scores<'a>>,
+    pub versions: Vec<TableScores<'a>>,
     /// What its centred column follows, where it has one.
-    pub column: Option<Column<'a>>,
+    pub column: Option<Centering<'a>>,
     /// What its aggregates follow.
     pub stated: Vec<Followed<'a>>,
 }
 
 /// What a centred column follows.
 #[derive(Debug)]
-pub struct Column<'a> {
+pub struct Centering<'a> {
     /// The unit of the column.
     pub scale: Scale,
     /// How many cells there are.
@@ -36,7 +39,7 @@ pub struct Column<'a> {
     /// How many cells agree with each version.
     pub agreeing: Vec<usize>,
     /// The cells that agree with no version.
-    pub stray: Vec<&'a Row<'a>>,
+    pub stray: Vec<&'a TaskRow<'a>>,
     /// The mean of the column over the tasks that count.
     pub mean: Option<Interval>,
 }
@@ -45,11 +48,11 @@ pub struct Column<'a> {
 #[derive(Debug)]
 pub struct Followed<'a> {
     /// The aggregate.
-    pub stated: Stated<'a>,
+    pub stated: StatedAggregate<'a>,
     /// The unit it is in.
     pub scale: Scale,
     /// How it stands to each version.
-    pub fits: Vec<Fit>,
+    pub fits: Vec<CellAgreement>,
     /// Where it follows under no version from the tasks that its name means: the versions under
     /// which it is the mean over all tasks of the table.
     pub over_all: Vec<usize>,
@@ -57,7 +60,7 @@ pub struct Followed<'a> {
     pub own_column: bool,
 }
 
-impl Column<'_> {
+impl Centering<'_> {
     /// The versions that every cell follows.
     pub fn follows(&self) -> Vec<usize> {
         positions(&self.agreeing, |count| *count == self.cells)
@@ -72,19 +75,19 @@ impl Column<'_> {
 impl Followed<'_> {
     /// The versions that it follows.
     pub fn follows(&self) -> Vec<usize> {
-        positions(&self.fits, |fit| *fit == Fit::Follows)
+        positions(&self.fits, |fit| *fit == CellAgreement::Follows)
     }
 
     /// Whether the table is too coarse for at least one version, and none is followed.
     pub fn is_undecided(&self) -> bool {
-        self.follows().is_empty() && self.fits.contains(&Fit::TooCoarse)
+        self.follows().is_empty() && self.fits.contains(&CellAgreement::TooCoarse)
     }
 }
 
 impl<'a> TableReading<'a> {
     /// Reads `table` under each of `baselines`; the unit is as declared, else found by range.
     pub fn of(
-        table: &'a Table<'a>,
+        table: &'a TaskTable<'a>,
         declared: Option<Scale>,
         baselines: &'a [Baselines],
     ) -> Result<Self, Error> {
@@ -96,9 +99,9 @@ impl<'a> TableReading<'a> {
         let scale = table.scale(declared, low)?;
         let versions = baselines
             .iter()
-            .map(|version| Scores::of(table, scale, version))
+            .map(|version| TableScores::of(table, scale, version))
             .collect::<Result<Vec<_>, _>>()?;
-        let column = Column::of(table, &versions);
+        let column = Centering::of(table, &versions);
         let mut reading = Self { table, scale, versions, column, stated: Vec::new() };
         let stated = table.stated.iter().map(|stated| reading.follow(stated.clone()));
         reading.stated = stated.collect();
@@ -106,9 +109,9 @@ impl<'a> TableReading<'a> {
     }
 
     /// What an aggregate follows: one of the table's, or one that is claimed of it.
-    pub fn follow(&self, stated: Stated<'a>) -> Followed<'a> {
+    pub fn follow(&self, stated: StatedAggregate<'a>) -> Followed<'a> {
         let set = self.set_of(&stated);
-        let fits_in = |scale: Scale, set: TaskSet| -> Vec<Fit> {
+        let fits_in = |scale: Scale, set: TaskSet| -> Vec<CellAgreement> {
             self.versions.iter().map(|version| version.fit(&stated, set, scale)).collect()
         };
         let own = |scale: Scale| {
@@ -116,7 +119,7 @@ impl<'a> TableReading<'a> {
             stated.measure == Measure::Centered
                 && mean.is_some_and(|mean| {
                     let slack = BigRational::new(BigInt::one(), BigInt::one() << 40);
-                    stated.cell.fit(scale, mean, &slack) == Fit::Follows
+                    stated.cell.fit(scale, mean, &slack) == CellAgreement::Follows
                 })
         };
         // An aggregate may be in percent where its table is not, and the other way.
@@ -124,19 +127,20 @@ impl<'a> TableReading<'a> {
             Scale::Fraction => Scale::Percent,
             Scale::Percent => Scale::Fraction,
         };
-        let anything =
-            |scale| own(scale) || fits_in(scale, set).iter().any(|fit| *fit != Fit::Differs);
+        let anything = |scale| {
+            own(scale) || fits_in(scale, set).iter().any(|fit| *fit != CellAgreement::Differs)
+        };
         let scale = if !anything(self.scale) && anything(other) { other } else { self.scale };
         let fits = fits_in(scale, set);
-        let over_all = match fits.contains(&Fit::Follows) || set == TaskSet::All {
+        let over_all = match fits.contains(&CellAgreement::Follows) || set == TaskSet::All {
             true => Vec::new(),
-            false => positions(&fits_in(scale, TaskSet::All), |fit| *fit == Fit::Follows),
+            false => positions(&fits_in(scale, TaskSet::All), |fit| *fit == CellAgreement::Follows),
         };
         Followed { own_column: own(scale), stated, scale, fits, over_all }
     }
 
     /// The tasks that an aggregate is over: those of CORE where the table has them all.
-    pub(super) fn set_of(&self, stated: &Stated<'a>) -> TaskSet<'a> {
+    pub(super) fn set_of(&self, stated: &StatedAggregate<'a>) -> TaskSet<'a> {
         match stated.set {
             TaskSet::Core => self.table.core_set(),
             other => other,
@@ -174,9 +178,9 @@ impl<'a> TableReading<'a> {
     }
 
     /// The rows whose accuracy is not the number of right items over the number of items.
-    pub fn miscounted(&self) -> Vec<&'a Row<'a>> {
+    pub fn miscounted(&self) -> Vec<&'a TaskRow<'a>> {
         let place = self.table.accuracy_place();
-        let wrong = |row: &&Row| {
+        let wrong = |row: &&TaskRow| {
             let (Some(items), Some(correct)) = (&row.items, &row.correct) else { return false };
             let ratio = correct.printed.exact().div(&items.printed.exact());
             let slack = BigRational::new(BigInt::one(), BigInt::one() << 22);
@@ -196,15 +200,15 @@ impl<'a> TableReading<'a> {
     }
 }
 
-impl<'a> Column<'a> {
-    fn of(table: &'a Table<'a>, versions: &[Scores<'a>]) -> Option<Self> {
+impl<'a> Centering<'a> {
+    fn of(table: &'a TaskTable<'a>, versions: &[TableScores<'a>]) -> Option<Self> {
         let of = |scale: Scale| {
             let cells = table.rows.iter().filter(|row| row.centered.is_some()).count();
-            let agrees = |scores: &Scores, row: &Row| {
+            let agrees = |scores: &TableScores, row: &TaskRow| {
                 let task = scores.tasks.iter().find(|task| task.row.task == row.task);
                 let slack = BigRational::new(BigInt::one(), BigInt::one() << 40);
                 task.zip(row.centered.as_ref()).is_some_and(|(task, cell)| {
-                    cell.fit(scale, &task.centered, &slack) != Fit::Differs
+                    cell.fit(scale, &task.centered, &slack) != CellAgreement::Differs
                 })
             };
             let rows = || table.rows.iter().filter(|row| row.centered.is_some());
@@ -263,7 +267,7 @@ mod tests {
         ) {
             let versions = versions();
             if let Ok(document) = document(&name, &text)
-                && let Ok(table) = Table::read(document.root())
+                && let Ok(table) = TaskTable::read(document.root())
                 && let Ok(reading) = TableReading::of(&table, None, &versions)
             {
                 reading.troubles();
@@ -295,7 +299,7 @@ mod tests {
             let mean = (0..4).map(|task| of(aggregate, task)).sum::<f64>() / 4.0;
             text.push_str(&format!("CORE,,{:.6}\n", mean * factor));
             let document = document("t.csv", &text).unwrap();
-            let table = Table::read(document.root()).unwrap();
+            let table = TaskTable::read(document.root()).unwrap();
             let reading = TableReading::of(&table, None, &versions).unwrap();
             prop_assert_eq!(reading.scale, if percent { Scale::Percent } else { Scale::Fraction });
             prop_assert_eq!(reading.column.as_ref().unwrap().follows(), [column]);

@@ -4,16 +4,19 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 
-use super::{Baselines, CORE, Measure, NO_BASELINE, Row, Scale, Shape, Stated, Table, TaskSet};
+use super::{
+    Baselines, CORE, Measure, NO_BASELINE, Scale, StatedAggregate, TableKind, TaskRow, TaskSet,
+    TaskTable,
+};
 use crate::scores;
 use repro_exact::decimal::Interval;
 use repro_receipt::source::Error;
 
 /// One task, scored.
 #[derive(Debug, Clone)]
-pub struct Scored<'a> {
+pub struct ScoredTask<'a> {
     /// Its row.
-    pub row: &'a Row<'a>,
+    pub row: &'a TaskRow<'a>,
     /// Its accuracy as a fraction.
     pub accuracy: Interval,
     /// Its baseline as a fraction.
@@ -23,7 +26,7 @@ pub struct Scored<'a> {
     category: Option<&'a str>,
 }
 
-impl Scored<'_> {
+impl ScoredTask<'_> {
     /// Whether it belongs to a set.
     pub fn is_in(&self, set: TaskSet) -> bool {
         set.holds(self.row.task, self.category)
@@ -50,23 +53,27 @@ impl Scored<'_> {
 
 /// A table under one version of the baselines.
 #[derive(Debug)]
-pub struct Scores<'a> {
+pub struct TableScores<'a> {
     /// The version.
     pub baselines: &'a Baselines,
     /// The tasks that it knows, in the order of the table.
-    pub tasks: Vec<Scored<'a>>,
+    pub tasks: Vec<ScoredTask<'a>>,
     /// The tasks of a DCLM evaluation that it does not know, which do not count.
     pub passed_over: Vec<&'a str>,
 }
 
-impl<'a> Scores<'a> {
+impl<'a> TableScores<'a> {
     /// Centres the accuracies of `table`.
-    pub fn of(table: &'a Table<'a>, scale: Scale, baselines: &'a Baselines) -> Result<Self, Error> {
+    pub fn of(
+        table: &'a TaskTable<'a>,
+        scale: Scale,
+        baselines: &'a Baselines,
+    ) -> Result<Self, Error> {
         let place = table.accuracy_place();
         let (mut tasks, mut passed_over) = (Vec::new(), Vec::new());
         for row in &table.rows {
             let Some(baseline) = baselines.of_task(row.task) else {
-                if table.shape == Shape::Dclm && !CORE.contains(&row.task) {
+                if table.kind == TableKind::Dclm && !CORE.contains(&row.task) {
                     passed_over.push(row.task);
                     continue;
                 }
@@ -78,7 +85,7 @@ impl<'a> Scores<'a> {
             // Baselines below one are all that is read.
             let Some(centered) = scores::centered(&accuracy, baseline) else { continue };
             let (baseline, category) = (baseline.clone(), baselines.category(row.task));
-            tasks.push(Scored { row, accuracy, baseline, centered, category });
+            tasks.push(ScoredTask { row, accuracy, baseline, centered, category });
         }
         Ok(Self { baselines, tasks, passed_over })
     }
@@ -94,7 +101,7 @@ impl<'a> Scores<'a> {
     }
 
     /// The tasks of a set.
-    pub fn of_set(&self, set: TaskSet) -> impl Iterator<Item = &Scored<'a>> {
+    pub fn of_set(&self, set: TaskSet) -> impl Iterator<Item = &ScoredTask<'a>> {
         self.tasks.iter().filter(move |task| task.is_in(set))
     }
 
@@ -112,10 +119,15 @@ impl<'a> Scores<'a> {
     }
 
     /// Whether a stated aggregate follows.
-    pub fn fit(&self, stated: &Stated, set: TaskSet, scale: Scale) -> super::Fit {
+    pub fn fit(
+        &self,
+        stated: &StatedAggregate,
+        set: TaskSet,
+        scale: Scale,
+    ) -> super::CellAgreement {
         match self.mean(set, stated.measure) {
             Some(mean) => stated.cell.fit(scale, &mean, &self.slack(set, stated.measure)),
-            None => super::Fit::Differs,
+            None => super::CellAgreement::Differs,
         }
     }
 }

@@ -11,7 +11,7 @@ use repro_receipt::source::{Error, Kind, Node};
 
 /// One task of a table.
 #[derive(Debug, Clone)]
-pub struct Row<'a> {
+pub struct TaskRow<'a> {
     /// Its name.
     pub task: &'a str,
     /// Its accuracy.
@@ -28,7 +28,7 @@ pub struct Row<'a> {
 
 /// An aggregate that the table itself states.
 #[derive(Debug, Clone)]
-pub struct Stated<'a> {
+pub struct StatedAggregate<'a> {
     /// What the table calls it.
     pub name: String,
     /// Which tasks it is over.
@@ -41,7 +41,7 @@ pub struct Stated<'a> {
 
 /// Which kind of table it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum TableKind {
     /// A DCLM evaluation: tasks outside the baseline file do not count.
     Dclm,
     /// Rows of task and accuracy.
@@ -50,7 +50,7 @@ pub enum Shape {
     Map,
 }
 
-impl Shape {
+impl TableKind {
     /// The word in reports.
     pub fn word(self) -> &'static str {
         match self {
@@ -63,13 +63,13 @@ impl Shape {
 
 /// A per-task table.
 #[derive(Debug)]
-pub struct Table<'a> {
-    /// Its shape.
-    pub shape: Shape,
+pub struct TaskTable<'a> {
+    /// Which kind of table it is.
+    pub kind: TableKind,
     /// Its tasks, in its order.
-    pub rows: Vec<Row<'a>>,
+    pub rows: Vec<TaskRow<'a>>,
     /// The aggregates that it states.
-    pub stated: Vec<Stated<'a>>,
+    pub stated: Vec<StatedAggregate<'a>>,
     /// Aggregates that it names without a number, with what stands there instead.
     pub not_stated: Vec<(String, &'a str)>,
 }
@@ -105,7 +105,7 @@ const DCLM: &[(&str, TaskSet<'static>, Measure)] = &[
     ("Extended_v2", TaskSet::All, Measure::Centered),
 ];
 
-impl<'a> Table<'a> {
+impl<'a> TaskTable<'a> {
     /// Reads the table at `node`, whatever its shape.
     pub fn read(node: Node<'a>) -> Result<Self, Error> {
         let table = match &node.value().kind {
@@ -130,13 +130,13 @@ impl<'a> Table<'a> {
         Ok(table)
     }
 
-    fn empty(shape: Shape) -> Self {
-        Self { shape, rows: Vec::new(), stated: Vec::new(), not_stated: Vec::new() }
+    fn empty(kind: TableKind) -> Self {
+        Self { kind, rows: Vec::new(), stated: Vec::new(), not_stated: Vec::new() }
     }
 
     fn dclm(node: Node<'a>) -> Result<Self, Error> {
         let icl = node.required("eval_metrics")?.required("icl")?;
-        let mut table = Self { shape: Shape::Dclm, ..Self::map(icl, None)? };
+        let mut table = Self { kind: TableKind::Dclm, ..Self::map(icl, None)? };
         for (name, set, measure) in DCLM {
             if let Some(field) = node.get(name) {
                 table.state(name, *set, *measure, field)?;
@@ -159,7 +159,9 @@ impl<'a> Table<'a> {
         field: Node<'a>,
     ) -> Result<(), Error> {
         match (Cell::read(field), field.text()) {
-            (Ok(cell), _) => self.stated.push(Stated { name: name.to_owned(), set, measure, cell }),
+            (Ok(cell), _) => {
+                self.stated.push(StatedAggregate { name: name.to_owned(), set, measure, cell })
+            }
             (Err(_), Ok(words)) => self.not_stated.push((name.to_owned(), words)),
             (Err(error), Err(_)) => return Err(error),
         }
@@ -167,7 +169,7 @@ impl<'a> Table<'a> {
     }
 
     fn map(node: Node<'a>, centered: Option<Node<'a>>) -> Result<Self, Error> {
-        let mut table = Self::empty(Shape::Map);
+        let mut table = Self::empty(TableKind::Map);
         for (task, accuracy) in node.members()? {
             if let Some(set) = aggregate(task) {
                 table.state(task, set, Measure::Centered, accuracy)?;
@@ -179,7 +181,7 @@ impl<'a> Table<'a> {
             })?;
             let centered = centered.and_then(|list| list.get(task)).map(Cell::read).transpose()?;
             let (baseline, items, correct) = (None, None, None);
-            table.rows.push(Row { task, accuracy, centered, baseline, items, correct });
+            table.rows.push(TaskRow { task, accuracy, centered, baseline, items, correct });
         }
         Ok(table)
     }
@@ -197,7 +199,7 @@ impl<'a> Table<'a> {
     }
 
     fn rows(list: Node<'a>) -> Result<Self, Error> {
-        let mut table = Self::empty(Shape::Rows);
+        let mut table = Self::empty(TableKind::Rows);
         for row in list.items()? {
             let name = column(row, TASK)?.ok_or_else(|| no_table(row, "a row without `task`"))?;
             let task = name.text()?.trim();
@@ -209,7 +211,12 @@ impl<'a> Table<'a> {
                     let (alone, named) = (centered.is_none(), task.to_owned());
                     if let Some(cell) = centered {
                         let measure = Measure::Centered;
-                        table.stated.push(Stated { name: named.clone(), set, measure, cell });
+                        table.stated.push(StatedAggregate {
+                            name: named.clone(),
+                            set,
+                            measure,
+                            cell,
+                        });
                     }
                     if let Some(cell) = accuracy {
                         let (name, measure) = if alone {
@@ -217,10 +224,10 @@ impl<'a> Table<'a> {
                         } else {
                             (format!("{named}, accuracy"), Measure::Accuracy)
                         };
-                        table.stated.push(Stated { name, set, measure, cell });
+                        table.stated.push(StatedAggregate { name, set, measure, cell });
                     }
                 }
-                (None, Some(accuracy)) => table.rows.push(Row {
+                (None, Some(accuracy)) => table.rows.push(TaskRow {
                     task,
                     accuracy,
                     centered: cell(CENTERED)?,

@@ -2,7 +2,7 @@
 
 use num_rational::BigRational;
 
-use super::{Followed, Measure, Row, Scale, Scores, TableReading};
+use super::{Followed, Measure, Scale, TableReading, TableScores, TaskRow};
 use repro_exact::decimal::{Interval, format_significant};
 
 /// The most tasks that a sentence names.
@@ -84,7 +84,7 @@ impl<'a> TableReading<'a> {
         // A score printed in full is told from its neighbours.
         let full = followed.stated.cell.printed.is_full_float();
         let digits = if full { FULL_DIGITS } else { DIGITS };
-        let would = |scores: &Scores| match scores.mean(set, followed.stated.measure) {
+        let would = |scores: &TableScores| match scores.mean(set, followed.stated.measure) {
             Some(mean) => shown(&mean, followed.scale, digits),
             None => "nothing".to_owned(),
         };
@@ -117,9 +117,9 @@ impl<'a> TableReading<'a> {
             troubles.push((Trouble::MixedColumn, message));
         }
         if !column.stray.is_empty() {
-            let one = |row: &&Row| {
+            let one = |row: &&TaskRow| {
                 let stated = row.centered.as_ref().map_or("", |cell| cell.printed.text());
-                let would = |scores: &Scores| {
+                let would = |scores: &TableScores| {
                     let task = scores.tasks.iter().find(|task| task.row.task == row.task);
                     task.map_or_else(String::new, |task| {
                         shown(&task.centered, column.scale, DIGITS)
@@ -140,7 +140,7 @@ impl<'a> TableReading<'a> {
         let mut troubles = Vec::new();
         let miscounted = self.miscounted();
         if !miscounted.is_empty() {
-            let one = |row: &&Row| {
+            let one = |row: &&TaskRow| {
                 let text = |cell: &Option<super::Cell>| {
                     cell.as_ref().map(|cell| cell.printed.text().to_owned()).unwrap_or_default()
                 };
@@ -152,7 +152,7 @@ impl<'a> TableReading<'a> {
         }
         let foreign = self.foreign_baselines();
         if let (false, Some(scores)) = (foreign.is_empty(), self.versions.get(self.best())) {
-            let one = |row: &&Row| {
+            let one = |row: &&TaskRow| {
                 let own = row.baseline.as_ref().map_or("", |cell| cell.printed.text());
                 let file = scores.baselines.of_task(row.task);
                 let file = file.map_or_else(String::new, |value| format_significant(value, DIGITS));
@@ -169,7 +169,7 @@ impl<'a> TableReading<'a> {
     }
 
     /// The rows whose own baseline is not that of the version that the table is scored by.
-    fn foreign_baselines(&self) -> Vec<&'a Row<'a>> {
+    fn foreign_baselines(&self) -> Vec<&'a TaskRow<'a>> {
         let Some(scores) = self.versions.get(self.best()) else { return Vec::new() };
         let rows: Vec<_> = self.table.rows.iter().filter(|row| row.baseline.is_some()).collect();
         let cells = rows.iter().filter_map(|row| row.baseline.as_ref());
@@ -177,7 +177,7 @@ impl<'a> TableReading<'a> {
         let percent = cells.clone().any(|cell| *cell.printed.value() > one);
         let scale = if percent { Scale::Percent } else { Scale::Fraction };
         let place = super::cell::Finest::of(cells);
-        let differs = |row: &&Row| {
+        let differs = |row: &&TaskRow| {
             let Some(cell) = &row.baseline else { return false };
             let stated = cell.interval(scale, &place);
             scores.baselines.of_task(row.task).is_some_and(|value| !stated.contains(value))
@@ -186,7 +186,7 @@ impl<'a> TableReading<'a> {
     }
 
     /// What each version gives, joined.
-    fn each(&self, what: impl Fn(&Scores) -> String) -> String {
+    fn each(&self, what: impl Fn(&TableScores) -> String) -> String {
         let mut each: Vec<_> = self.versions.iter().map(what).collect();
         each.dedup();
         each.join(" or ")

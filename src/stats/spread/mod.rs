@@ -9,7 +9,7 @@ mod pairing;
 mod reading;
 mod tested;
 
-pub use pairing::{Fit, Triple};
+pub use pairing::{PairingFit, Triple};
 pub use reading::{ErrorBarMeaning, Spread};
 pub use tested::{Estimate, Tested};
 

@@ -22,7 +22,7 @@ pub struct Triple {
 
 /// How the three can belong together under one choice of readings.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fit {
+pub struct PairingFit {
     /// Whether some pairing of the values gives them, and then where its correlation lies.
     pub paired: Option<[f64; 2]>,
     /// Whether propagation of independent errors (ρ = 0) gives them.
@@ -34,12 +34,12 @@ impl Triple {
     ///
     /// A paired gap has s_d² = s_a² + s_b² - 2·ρ·s_a·s_b with ρ in [-1, 1], that is, the three
     /// standard deviations are sides of a triangle. Two pairs have ρ = -1 or 1 and nothing between.
-    pub fn fit(&self, readings: [ErrorBarMeaning; 3]) -> Option<Fit> {
+    pub fn fit(&self, readings: [ErrorBarMeaning; 3]) -> Option<PairingFit> {
         self.fits(&[readings]).pop().flatten()
     }
 
     /// [`Triple::fit`] for several choices of readings; no variance is computed twice.
-    pub fn fits(&self, choices: &[[ErrorBarMeaning; 3]]) -> Vec<Option<Fit>> {
+    pub fn fits(&self, choices: &[[ErrorBarMeaning; 3]]) -> Vec<Option<PairingFit>> {
         let mut known = BTreeMap::new();
         let mut variance = |place: usize, spread: &Spread, reading: ErrorBarMeaning| -> Interval {
             let known = known.entry((place, reading));
@@ -54,16 +54,20 @@ impl Triple {
         choices.iter().map(&mut fit).collect()
     }
 
-    fn fit_with(&self, readings: [ErrorBarMeaning; 3], variances: [Interval; 3]) -> Option<Fit> {
+    fn fit_with(
+        &self,
+        readings: [ErrorBarMeaning; 3],
+        variances: [Interval; 3],
+    ) -> Option<PairingFit> {
         let [a, b, gap] = readings;
         let alike = a == b && b == gap;
         let [one, other, _] = &variances;
         let independent = self.independent(readings, [one, other]);
         let paired = (self.a.n == self.b.n && self.b.n == self.gap.n)
             .then(|| {
-                let variances = Sides(variances);
+                let variances = SquaredLengths(variances);
                 // One factor stands before all three squares and cancels: the prints decide by themselves.
-                let squares = Sides([self.a.square(), self.b.square(), self.gap.square()]);
+                let squares = SquaredLengths([self.a.square(), self.b.square(), self.gap.square()]);
                 let exact = if alike { &squares } else { &variances };
                 match self.a.n {
                     2 => exact.degenerate(),
@@ -71,7 +75,7 @@ impl Triple {
                 }
             })
             .flatten();
-        (paired.is_some() || independent).then_some(Fit { paired, independent })
+        (paired.is_some() || independent).then_some(PairingFit { paired, independent })
     }
 
     /// Whether the gap's spread is what independent errors of arms with these variances give.
@@ -110,13 +114,13 @@ impl Triple {
 }
 
 /// Three intervals of squares of lengths: a, b and c.
-struct Sides([Interval; 3]);
+struct SquaredLengths([Interval; 3]);
 
-impl Sides {
+impl SquaredLengths {
     /// Whether some three lengths satisfy |a - b| <= c <= a + b. The set of c for all a and b is one
     /// interval, so comparing its ends with those of c decides.
     fn are_a_triangle(&self) -> bool {
-        let Sides([a, b, c]) = self;
+        let SquaredLengths([a, b, c]) = self;
         at_most_sum(c.low(), a.high(), b.high())
             && at_most_sum(a.low(), b.high(), c.high())
             && at_most_sum(b.low(), a.high(), c.high())
@@ -124,7 +128,7 @@ impl Sides {
 
     /// The correlations ±1 that two pairs can have: c = a + b gives -1, a = b + c or b = a + c gives 1.
     fn degenerate(&self) -> Option<[f64; 2]> {
-        let Sides([a, b, c]) = self;
+        let SquaredLengths([a, b, c]) = self;
         let is_sum = |whole: &Interval, one: &Interval, other: &Interval| {
             at_most_sum(whole.low(), one.high(), other.high())
                 && sum_at_most(one.low(), other.low(), whole.high())
@@ -197,7 +201,7 @@ mod tests {
         Triple { a, b, gap }
     }
 
-    fn alike(n: u64, widths: [&str; 3], reading: ErrorBarMeaning) -> Option<Fit> {
+    fn alike(n: u64, widths: [&str; 3], reading: ErrorBarMeaning) -> Option<PairingFit> {
         triple(n, widths).fit([reading; 3])
     }
 

@@ -22,7 +22,7 @@ const GENERATED_CAP: u64 = 1 << 30;
 
 /// A held-out document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct HeldOutDocument {
     /// Its text, which ends with a line feed.
     pub text: String,
     /// Its tokens.
@@ -31,7 +31,7 @@ pub struct Document {
 
 /// The size and the digest of one part of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct CorpusPart {
     /// How many documents it has.
     pub documents: usize,
     /// How many bytes of text.
@@ -54,15 +54,15 @@ pub struct Corpus {
     /// The training documents in a row.
     pub train: Tokens,
     /// The documents that learning rates are chosen by.
-    pub development: Vec<Document>,
+    pub development: Vec<HeldOutDocument>,
     /// The documents that results are read from.
-    pub validation: Vec<Document>,
+    pub validation: Vec<HeldOutDocument>,
     /// The size of the training text.
-    pub train_part: Part,
+    pub train_part: CorpusPart,
     /// The size of the development text.
-    pub development_part: Part,
+    pub development_part: CorpusPart,
     /// The size of the validation text.
-    pub validation_part: Part,
+    pub validation_part: CorpusPart,
     /// How much of the validation text stands in the training text.
     pub overlap: Overlap,
     /// Of a generated text: the nats of the validation text under the source itself, in which nothing
@@ -97,7 +97,7 @@ impl Corpus {
         let name = data.required("name")?.text()?.to_owned();
         let tokenizer = Tokenizer::load(data.required("tokenizer")?, base)?;
         let (train, starts) = tokens(&tokenizer, &split.train)?;
-        let train_part = Part {
+        let train_part = CorpusPart {
             documents: split.train.len(),
             bytes: split.train.iter().map(String::len).sum(),
             tokens: train.len(),
@@ -138,7 +138,7 @@ impl Corpus {
 
     /// The parts and the overlap as receipts keep them.
     pub fn record(&self) -> Value {
-        let part = |part: &Part| {
+        let part = |part: &CorpusPart| {
             json!({
                 "documents": part.documents,
                 "bytes": part.bytes,
@@ -233,11 +233,14 @@ fn tokens(tokenizer: &Tokenizer, documents: &[String]) -> Result<(Tokens, Vec<us
     Ok((row, starts))
 }
 
-fn held_out(tokenizer: &Tokenizer, texts: Vec<String>) -> Result<(Vec<Document>, Part), Error> {
+fn held_out(
+    tokenizer: &Tokenizer,
+    texts: Vec<String>,
+) -> Result<(Vec<HeldOutDocument>, CorpusPart), Error> {
     let sha256 = digest(&texts);
-    let document = |text: String| Ok(Document { tokens: tokenizer.encode(&text)?, text });
+    let document = |text: String| Ok(HeldOutDocument { tokens: tokenizer.encode(&text)?, text });
     let documents: Vec<_> = texts.into_iter().map(document).collect::<Result<_, Error>>()?;
-    let part = Part {
+    let part = CorpusPart {
         documents: documents.len(),
         bytes: documents.iter().map(|document| document.text.len()).sum(),
         tokens: documents.iter().map(|document| document.tokens.len()).sum(),

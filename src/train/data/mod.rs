@@ -31,7 +31,7 @@ mod split;
 mod tokenizer;
 mod tokens;
 
-pub use corpus::{Corpus, Document, Part};
+pub use corpus::{Corpus, CorpusPart, HeldOutDocument};
 pub use order::{Order, Unique};
 pub use overlap::Overlap;
 pub use reuse::Reuse;

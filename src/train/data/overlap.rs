@@ -22,14 +22,14 @@ const BASE: u64 = 0x0e3d_9c1b_57a2_f468;
 
 /// Shingles of held-out text, and how many of them training has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Share {
+pub struct ShingleOverlap {
     /// Those that training has.
     pub seen: u64,
     /// All that were looked at.
     pub of: u64,
 }
 
-impl Share {
+impl ShingleOverlap {
     /// The share, 0 where there are no shingles.
     pub fn value(self) -> f64 {
         if self.of == 0 { 0.0 } else { self.seen as f64 / self.of as f64 }
@@ -40,9 +40,9 @@ impl Share {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
     /// Shingles of 64 bytes.
-    pub bytes: Share,
+    pub bytes: ShingleOverlap,
     /// Shingles of 13 words.
-    pub words: Share,
+    pub words: ShingleOverlap,
     /// The held-out documents, by number, that training has as a whole.
     pub duplicates: Vec<usize>,
 }
@@ -62,7 +62,7 @@ impl Overlap {
 
     /// The form in receipts.
     pub fn record(&self) -> Value {
-        let share = |share: Share| json!({"seen": share.seen, "of": share.of});
+        let share = |share: ShingleOverlap| json!({"seen": share.seen, "of": share.of});
         json!({
             "shingles_of_64_bytes": share(self.bytes),
             "shingles_of_13_words": share(self.words),
@@ -80,7 +80,7 @@ fn share<'a, I: Iterator<Item = u64>>(
     train: &[&'a str],
     width: usize,
     items: impl Fn(&'a str) -> I,
-) -> Share {
+) -> ShingleOverlap {
     let bytes: usize = held_out.iter().map(|document| document.len()).sum();
     let one_in = bytes.div_ceil(KEPT_CAP).next_power_of_two() as u64;
     // The top bits of a polynomial's residue are even enough to sample by.
@@ -98,7 +98,7 @@ fn share<'a, I: Iterator<Item = u64>>(
             }
         }
     }
-    kept.values().fold(Share::default(), |share, &(count, seen)| Share {
+    kept.values().fold(ShingleOverlap::default(), |share, &(count, seen)| ShingleOverlap {
         seen: share.seen + if seen { count } else { 0 },
         of: share.of + count,
     })
@@ -151,7 +151,7 @@ mod tests {
         let other = VERSE.replace("the", "a").replace("we", "they");
         let found = Overlap::of(&[VERSE, "short"], &[&other, VERSE]);
         let places = VERSE.len() as u64 - 63;
-        assert_eq!(found.bytes, Share { seen: places, of: places });
+        assert_eq!(found.bytes, ShingleOverlap { seen: places, of: places });
         assert_eq!(found.bytes.value(), 1.0);
         assert_eq!(found.duplicates, [0]);
         assert_eq!(found.words.seen, found.words.of);
@@ -163,7 +163,7 @@ mod tests {
         let found = Overlap::of(&[VERSE], &[&changed]);
         assert_eq!((found.bytes.seen, found.duplicates.len()), (0, 0));
         // 22 words, the one with an apostrophe counted as two.
-        assert_eq!(found.words, Share { seen: 10, of: 10 });
+        assert_eq!(found.words, ShingleOverlap { seen: 10, of: 10 });
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
             let all = runs(&held_out);
             let seen = all.iter().filter(|run| known.contains(*run)).count() as u64;
             let found = share(&[&held_out], &[&train], width, |text| text.bytes().map(u64::from));
-            prop_assert_eq!(found, Share { seen, of: all.len() as u64 });
+            prop_assert_eq!(found, ShingleOverlap { seen, of: all.len() as u64 });
         }
     }
 }

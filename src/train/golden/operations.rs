@@ -4,7 +4,7 @@
 use repro_portable::adamw::{self, Update};
 use repro_portable::mixture::Arrangement;
 use repro_portable::router::{Coefficients, Gate, Router};
-use repro_portable::{Attention, Isa, Real, cross_entropy, norm, swiglu};
+use repro_portable::{AttentionShape, Isa, Real, cross_entropy, norm, swiglu};
 
 use super::{Bits, Case, numbers};
 
@@ -51,7 +51,7 @@ fn attentions(isa: Isa, bits: &mut Bits) {
     for (heads, key_value_heads, head_dim, length, sequences) in
         [(3, 3, 10, 37, 2), (4, 2, 16, 270, 1)]
     {
-        let attention = Attention::new(heads, key_value_heads, head_dim, length, 10_000.0);
+        let attention = AttentionShape::new(heads, key_value_heads, head_dim, length, 10_000.0);
         let mut rows = numbers("attention rows", sequences * length * attention.width());
         let gradient = numbers("attention gradient", sequences * length * attention.output_width());
         let (mut output, mut into) = (vec![0.0; gradient.len()], vec![0.0; rows.len()]);

@@ -3,29 +3,29 @@
 use std::convert::Infallible;
 
 use super::grammar::Steps;
-use super::table::{self, Table};
-use super::words::{Form, Vocabulary, Word, fixed};
+use super::table::{self, WeightedWords};
+use super::words::{Lexicon, Word, WordForm, fixed};
 use repro_stats::rng::Rng;
 
 /// A document that is being drawn.
 #[derive(Debug)]
 pub(super) struct Draw<'a> {
-    vocabulary: &'a Vocabulary,
+    lexicon: &'a Lexicon,
     rng: &'a mut Rng,
     /// What has been written.
     pub text: String,
 }
 
 impl<'a> Draw<'a> {
-    pub fn new(vocabulary: &'a Vocabulary, rng: &'a mut Rng) -> Self {
-        Self { vocabulary, rng, text: String::with_capacity(1 << 10) }
+    pub fn new(lexicon: &'a Lexicon, rng: &'a mut Rng) -> Self {
+        Self { lexicon, rng, text: String::with_capacity(1 << 10) }
     }
 
     fn write(&mut self, word: Word) {
         if word == fixed::NOTHING {
             return;
         }
-        let spelling = self.vocabulary.spelling(word);
+        let spelling = self.lexicon.spelling(word);
         if is_apart(self.text.as_bytes()) && spelling.as_bytes().first().is_some_and(is_letter) {
             self.text.push(' ');
         }
@@ -36,7 +36,12 @@ impl<'a> Draw<'a> {
 impl Steps for Draw<'_> {
     type Stop = Infallible;
 
-    fn choose(&mut self, table: &Table, form: Form, except: &[Word]) -> Result<Word, Infallible> {
+    fn choose(
+        &mut self,
+        table: &WeightedWords,
+        form: WordForm,
+        except: &[Word],
+    ) -> Result<Word, Infallible> {
         let word = table.draw(self.rng, except);
         self.write(word.in_form(form));
         Ok(word)

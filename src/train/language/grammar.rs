@@ -20,8 +20,8 @@
 //! place      (in | by | under) thing
 //! ```
 
-use super::table::{REMEMBERED, Table};
-use super::words::{Form, Word, fixed};
+use super::table::{REMEMBERED, WeightedWords};
+use super::words::{Word, WordForm, fixed};
 use super::world::{CLASSES, Topic, World};
 
 /// Sentences before a document may end.
@@ -32,7 +32,12 @@ pub(super) trait Steps {
     /// Why a derivation goes no further.
     type Stop;
     /// One of the words of a table that are not in `except`; written in `form`, given in the first.
-    fn choose(&mut self, table: &Table, form: Form, except: &[Word]) -> Result<Word, Self::Stop>;
+    fn choose(
+        &mut self,
+        table: &WeightedWords,
+        form: WordForm,
+        except: &[Word],
+    ) -> Result<Word, Self::Stop>;
     /// The place of one of the words used before, the latest first.
     fn recall(&mut self, words: &[Word]) -> Result<usize, Self::Stop>;
     /// The word that must follow.
@@ -58,13 +63,13 @@ pub(super) enum Mark {
 
 /// Derives one document.
 pub(super) fn document<S: Steps>(world: &World, steps: &mut S) -> Result<(), S::Stop> {
-    let word = steps.choose(&world.topics, Form::FIRST, &[])?;
+    let word = steps.choose(&world.topics, WordForm::FIRST, &[])?;
     let Some(topic) = world.topic(word) else { return Ok(()) };
     steps.say(fixed::LINE)?;
     let mut people = Vec::with_capacity(REMEMBERED);
     for sentence in 0_usize.. {
         let starts = world.starts(sentence < FIRST_SENTENCES, people.first().copied());
-        let start = steps.choose(starts, Form::FIRST, &[])?;
+        let start = steps.choose(starts, WordForm::FIRST, &[])?;
         if start == fixed::LINE {
             break;
         }
@@ -111,13 +116,13 @@ impl<S: Steps> Sentence<'_, S> {
         }
     }
 
-    fn plain(&mut self, table: &Table) -> Result<Word, S::Stop> {
-        self.steps.choose(table, Form::FIRST, &[])
+    fn plain(&mut self, table: &WeightedWords) -> Result<Word, S::Stop> {
+        self.steps.choose(table, WordForm::FIRST, &[])
     }
 
     fn subject(&mut self, start: Word) -> Result<Subject, S::Stop> {
         let person = if start == fixed::ENTER {
-            let person = self.steps.choose(&self.topic.people, Form::FIRST, self.people)?;
+            let person = self.steps.choose(&self.topic.people, WordForm::FIRST, self.people)?;
             self.people.truncate(REMEMBERED - 1);
             self.people.insert(0, person);
             Some(person)
@@ -149,7 +154,7 @@ impl<S: Steps> Sentence<'_, S> {
     }
 
     /// A noun and what belongs to it.
-    fn thing(&mut self, nouns: &Table) -> Result<Thing, S::Stop> {
+    fn thing(&mut self, nouns: &WeightedWords) -> Result<Thing, S::Stop> {
         let mut thing = self.noun(nouns)?;
         while self.plain(&self.world.attributes)? == fixed::OF {
             self.noun(&self.topic.nouns)?;
@@ -159,11 +164,11 @@ impl<S: Steps> Sentence<'_, S> {
     }
 
     /// A noun and perhaps an adjective.
-    fn noun(&mut self, nouns: &Table) -> Result<Thing, S::Stop> {
+    fn noun(&mut self, nouns: &WeightedWords) -> Result<Thing, S::Stop> {
         let noun = self.plain(nouns)?;
-        let number = self.world.vocabulary.nouns.form_of(noun);
+        let number = self.world.lexicon.nouns.form_of(noun);
         let form = self.world.class_of_noun(noun) + CLASSES * number;
-        let adjective_form = self.world.vocabulary.adjectives.form(form);
+        let adjective_form = self.world.lexicon.adjectives.form(form);
         let shown = match self.world.adjectives(noun) {
             Some(some) => self.steps.choose(some, adjective_form, &[])? != fixed::NOTHING,
             None => false,
@@ -187,7 +192,7 @@ impl<S: Steps> Sentence<'_, S> {
     }
 
     fn event(&mut self, form: usize) -> Result<(), S::Stop> {
-        let form = self.world.vocabulary.verbs.form(form);
+        let form = self.world.lexicon.verbs.form(form);
         let verb = self.steps.choose(&self.topic.verbs, form, &[])?;
         if let Some(objects) = self.world.objects(verb) {
             self.object(objects)?;
@@ -198,7 +203,7 @@ impl<S: Steps> Sentence<'_, S> {
         Ok(())
     }
 
-    fn object(&mut self, objects: &Table) -> Result<(), S::Stop> {
+    fn object(&mut self, objects: &WeightedWords) -> Result<(), S::Stop> {
         let starts = if self.people.is_empty() {
             &self.world.determiners
         } else {
@@ -232,7 +237,7 @@ impl<S: Steps> Sentence<'_, S> {
     }
 
     fn sum(&mut self) -> Result<(), S::Stop> {
-        let numbers = self.world.vocabulary.numbers;
+        let numbers = self.world.lexicon.numbers;
         let first = self.plain(&self.world.numbers)?;
         self.steps.say(fixed::AND)?;
         let second = self.plain(&self.world.numbers)?;

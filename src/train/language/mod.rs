@@ -23,9 +23,9 @@ mod world;
 use draw::Draw;
 use read::Read;
 use repro_stats::rng::Rng;
-use world::{Size, World};
+use world::{World, WorldSize};
 
-pub use tasks::{Form, Passage, Question, Task};
+pub use tasks::{GeneratedTask, Question, QuestionForm, QuestionPassage};
 
 /// A language: everything that follows from its seed.
 #[derive(Debug)]
@@ -54,10 +54,10 @@ pub struct Floor {
 impl Language {
     /// The language of this seed.
     pub fn new(seed: u64) -> Self {
-        Self::of_size(seed, &Size::STANDARD)
+        Self::of_size(seed, &WorldSize::STANDARD)
     }
 
-    fn of_size(seed: u64, size: &Size) -> Self {
+    fn of_size(seed: u64, size: &WorldSize) -> Self {
         Self { seed, world: World::new(seed, size) }
     }
 
@@ -70,7 +70,7 @@ impl Language {
     }
 
     fn draw(&self, rng: &mut Rng) -> String {
-        let mut draw = Draw::new(&self.world.vocabulary, rng);
+        let mut draw = Draw::new(&self.world.lexicon, rng);
         match grammar::document(&self.world, &mut draw) {
             Ok(()) => draw.text,
         }
@@ -99,7 +99,7 @@ impl Language {
 
     /// The nats of the document that a text begins with, and where it ends.
     fn first(&self, text: &[u8]) -> Result<(f64, usize), NotOfTheLanguage> {
-        let mut read = Read::new(&self.world.vocabulary, text);
+        let mut read = Read::new(&self.world.lexicon, text);
         grammar::document(&self.world, &mut read)?;
         Ok((read.nats, read.at()))
     }

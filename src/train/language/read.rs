@@ -3,13 +3,13 @@
 use super::NotOfTheLanguage;
 use super::draw::{is_apart, is_letter};
 use super::grammar::Steps;
-use super::table::{self, Table};
-use super::words::{Form, Vocabulary, Word, fixed};
+use super::table::{self, WeightedWords};
+use super::words::{Lexicon, Word, WordForm, fixed};
 
 /// A text that is being read.
 #[derive(Debug)]
 pub(super) struct Read<'a> {
-    vocabulary: &'a Vocabulary,
+    lexicon: &'a Lexicon,
     text: &'a [u8],
     at: usize,
     /// The next word and where it ends, if it is one.
@@ -19,8 +19,8 @@ pub(super) struct Read<'a> {
 }
 
 impl<'a> Read<'a> {
-    pub fn new(vocabulary: &'a Vocabulary, text: &'a [u8]) -> Self {
-        let mut read = Self { vocabulary, text, at: 0, next: None, nats: 0.0 };
+    pub fn new(lexicon: &'a Lexicon, text: &'a [u8]) -> Self {
+        let mut read = Self { lexicon, text, at: 0, next: None, nats: 0.0 };
         read.look();
         read
     }
@@ -41,7 +41,7 @@ impl<'a> Read<'a> {
         self.next = rest
             .get(start..end)
             .filter(|_| (start == 1) == spaced)
-            .and_then(|spelling| Some((self.vocabulary.word(spelling)?, self.at + end)));
+            .and_then(|spelling| Some((self.lexicon.word(spelling)?, self.at + end)));
     }
 
     fn refused(&self) -> NotOfTheLanguage {
@@ -59,8 +59,8 @@ impl Steps for Read<'_> {
 
     fn choose(
         &mut self,
-        table: &Table,
-        form: Form,
+        table: &WeightedWords,
+        form: WordForm,
         except: &[Word],
     ) -> Result<Word, NotOfTheLanguage> {
         let next = self.next.and_then(|(word, end)| {

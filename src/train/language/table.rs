@@ -9,7 +9,7 @@ const WHOLE: u32 = 1 << 20;
 
 /// Words to choose from, each with its weight; a word stands in it once.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct WeightedWords {
     /// Rising.
     words: Vec<Word>,
     /// The sum of the weights up to and with each word.
@@ -17,7 +17,7 @@ pub(super) struct Table {
     nats: Vec<f64>,
 }
 
-impl Table {
+impl WeightedWords {
     /// The alternatives with these weights; those of equal words are added up.
     pub fn new(alternatives: impl IntoIterator<Item = (Word, u32)>) -> Self {
         let mut sorted: Vec<_> =

@@ -10,8 +10,8 @@ use std::convert::Infallible;
 use super::Language;
 use super::draw::{Draw, is_letter};
 use super::grammar::{self, Mark, Steps};
-use super::table::Table;
-use super::words::{Form as Shape, Word};
+use super::table::WeightedWords;
+use super::words::{Word, WordForm};
 use super::world::{World, drawn};
 use repro_stats::rng::Rng;
 
@@ -27,18 +27,18 @@ const PATIENCE: usize = 64;
 
 /// Questions of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Task {
+pub struct GeneratedTask {
     /// Its name.
     pub name: &'static str,
     /// How its questions are put.
-    pub form: Form,
+    pub form: QuestionForm,
     /// The questions.
     pub questions: Vec<Question>,
 }
 
 /// How questions are put, as in the DCLM layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum QuestionForm {
     /// One context, four continuations.
     MultipleChoice,
     /// Two contexts, one continuation.
@@ -51,14 +51,14 @@ pub enum Form {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Question {
     /// The passages.
-    pub passages: Vec<Passage>,
+    pub passages: Vec<QuestionPassage>,
     /// Which of them is right.
     pub gold: usize,
 }
 
 /// A beginning of a document and how it goes on; the continuation begins with its space.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Passage {
+pub struct QuestionPassage {
     /// What precedes.
     pub context: String,
     /// What follows.
@@ -69,13 +69,13 @@ pub struct Passage {
 type Ask = fn(&Material, &mut Rng) -> Option<Asked>;
 
 /// Every task.
-const TASKS: [(&str, Form, Ask); 6] = [
-    ("facts_common", Form::MultipleChoice, |of, rng| of.fact(rng, true)),
-    ("facts_rare", Form::MultipleChoice, |of, rng| of.fact(rng, false)),
-    ("topic", Form::MultipleChoice, |of, rng| of.topic(rng)),
-    ("agreement", Form::Schema, |of, rng| of.agreement(rng)),
-    ("songs", Form::LanguageModeling, |of, _| of.as_written(Mark::Song)),
-    ("sums", Form::LanguageModeling, |of, _| of.as_written(Mark::Sum)),
+const TASKS: [(&str, QuestionForm, Ask); 6] = [
+    ("facts_common", QuestionForm::MultipleChoice, |of, rng| of.fact(rng, true)),
+    ("facts_rare", QuestionForm::MultipleChoice, |of, rng| of.fact(rng, false)),
+    ("topic", QuestionForm::MultipleChoice, |of, rng| of.topic(rng)),
+    ("agreement", QuestionForm::Schema, |of, rng| of.agreement(rng)),
+    ("songs", QuestionForm::LanguageModeling, |of, _| of.as_written(Mark::Song)),
+    ("sums", QuestionForm::LanguageModeling, |of, _| of.as_written(Mark::Sum)),
 ];
 
 impl Language {
@@ -85,10 +85,11 @@ impl Language {
     /// not been said before (four choices). `topic`: a noun that belongs to the topic (four choices).
     /// `agreement`: after which of two subjects, one and many, a verb may follow with other nouns in
     /// between. `songs`: syllables to be repeated. `sums`: sums of two numbers.
-    pub fn tasks(&self, questions: usize) -> Vec<Task> {
+    pub fn tasks(&self, questions: usize) -> Vec<GeneratedTask> {
         let mut rng = Rng::new(self.seed, "language tasks");
         let mut seen = HashSet::new();
-        let mut tasks = TASKS.map(|(name, form, _)| Task { name, form, questions: Vec::new() });
+        let mut tasks =
+            TASKS.map(|(name, form, _)| GeneratedTask { name, form, questions: Vec::new() });
         for _ in 0..questions.saturating_mul(PATIENCE) {
             let mut missing = false;
             let material = Material::draw(&self.world, &mut rng);
@@ -134,7 +135,12 @@ struct Noting<'a> {
 impl Steps for Noting<'_> {
     type Stop = Infallible;
 
-    fn choose(&mut self, table: &Table, form: Shape, except: &[Word]) -> Result<Word, Infallible> {
+    fn choose(
+        &mut self,
+        table: &WeightedWords,
+        form: WordForm,
+        except: &[Word],
+    ) -> Result<Word, Infallible> {
         self.draw.choose(table, form, except)
     }
 
@@ -153,7 +159,7 @@ impl Steps for Noting<'_> {
 
 impl<'a> Material<'a> {
     fn draw(world: &'a World, rng: &mut Rng) -> Self {
-        let mut noting = Noting { draw: Draw::new(&world.vocabulary, rng), marks: Vec::new() };
+        let mut noting = Noting { draw: Draw::new(&world.lexicon, rng), marks: Vec::new() };
         match grammar::document(world, &mut noting) {
             Ok(()) => Self { world, text: noting.draw.text, marks: noting.marks },
         }
@@ -178,7 +184,7 @@ impl<'a> Material<'a> {
             }
             let value = self.world.fact(person, relation)?;
             let others = self.world.values(relation)?.words().filter(|other| *other != value);
-            let spelling = |word| self.world.vocabulary.spelling(word);
+            let spelling = |word| self.world.lexicon.spelling(word);
             let about = format!("{} {}", spelling(person), spelling(relation));
             self.choice(*at, others, rng).map(|question| Asked { about, question })
         })
@@ -192,13 +198,13 @@ impl<'a> Material<'a> {
             return None;
         }
         let (context, noun) = self.split(at)?;
-        let noun = self.world.vocabulary.word(noun.trim_start().as_bytes())?;
-        let nouns = self.world.vocabulary.nouns;
-        let of_topic = &self.world.topic(self.world.vocabulary.word(topic.as_bytes())?)?.nouns;
+        let noun = self.world.lexicon.word(noun.trim_start().as_bytes())?;
+        let nouns = self.world.lexicon.nouns;
+        let of_topic = &self.world.topic(self.world.lexicon.word(topic.as_bytes())?)?.nouns;
         let form = nouns.form(nouns.form_of(noun));
         let others = nouns.words().filter(|other| of_topic.place(*other).is_none());
         let question = self.choice(at, others.map(|other| other.in_form(form)), rng)?;
-        Some(Asked { about: context.to_owned() + self.world.vocabulary.spelling(noun), question })
+        Some(Asked { about: context.to_owned() + self.world.lexicon.spelling(noun), question })
     }
 
     /// What stands at a place among others of the same length.
@@ -209,7 +215,7 @@ impl<'a> Material<'a> {
         rng: &mut Rng,
     ) -> Option<Question> {
         let (context, right) = self.split(at)?;
-        let spelling = |word| format!(" {}", self.world.vocabulary.spelling(word));
+        let spelling = |word| format!(" {}", self.world.lexicon.spelling(word));
         let alike = others.filter(|other| spelling(*other).len() == right.len());
         let mut choices: Vec<_> =
             drawn(alike, CHOICES - 1, rng).into_iter().map(spelling).collect();
@@ -218,13 +224,13 @@ impl<'a> Material<'a> {
         }
         let gold = rng.below(CHOICES as u64) as usize;
         choices.insert(gold, right.to_owned());
-        let passage = |continuation| Passage { context: context.to_owned(), continuation };
+        let passage = |continuation| QuestionPassage { context: context.to_owned(), continuation };
         Some(Question { passages: choices.into_iter().map(passage).collect(), gold })
     }
 
     /// A verb after its subject, and after the same subject in the other number.
     fn agreement(&self, rng: &mut Rng) -> Option<Asked> {
-        let nouns = self.world.vocabulary.nouns;
+        let nouns = self.world.lexicon.nouns;
         let pair = self.marks.windows(2).find_map(|pair| match pair {
             [(head, Mark::Head), (verb, Mark::Verb)] => Some((*head, *verb)),
             _ => None,
@@ -233,13 +239,13 @@ impl<'a> Material<'a> {
         let (before, noun) = self.split(head)?;
         let (right, continuation) = self.split(verb)?;
         let between = right.get(head + noun.len()..)?;
-        let noun = self.world.vocabulary.word(noun.trim_start().as_bytes())?;
+        let noun = self.world.lexicon.word(noun.trim_start().as_bytes())?;
         let other = nouns.word(nouns.place(noun)).in_form(nouns.form(1 - nouns.form_of(noun)));
-        let wrong = format!("{before} {}{between}", self.world.vocabulary.spelling(other));
+        let wrong = format!("{before} {}{between}", self.world.lexicon.spelling(other));
         let gold = rng.below(2) as usize;
         let mut contexts = vec![wrong];
         contexts.insert(gold, right.to_owned());
-        let passage = |context| Passage { context, continuation: continuation.to_owned() };
+        let passage = |context| QuestionPassage { context, continuation: continuation.to_owned() };
         let passages = contexts.into_iter().map(passage).collect();
         Some(Asked { about: right.to_owned(), question: Question { passages, gold } })
     }
@@ -250,7 +256,7 @@ impl<'a> Material<'a> {
         let (context, continuation) = self.split(*at)?;
         let (context, continuation) = (context.to_owned(), continuation.to_owned());
         let about = context.clone();
-        let passages = vec![Passage { context, continuation }];
+        let passages = vec![QuestionPassage { context, continuation }];
         Some(Asked { about, question: Question { passages, gold: 0 } })
     }
 }

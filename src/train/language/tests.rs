@@ -8,21 +8,21 @@ use sha2::{Digest, Sha256};
 
 use super::draw::{Draw, is_apart, is_letter};
 use super::grammar::Steps;
-use super::table::{self, Table};
-use super::words::{Form as Shape, Vocabulary, Word, fixed};
-use super::{Floor, Form, Language, NotOfTheLanguage, World, grammar, world};
+use super::table::{self, WeightedWords};
+use super::words::{Lexicon, Word, WordForm, fixed};
+use super::{Floor, Language, NotOfTheLanguage, QuestionForm, World, grammar, world};
 use repro_stats::rng::Rng;
 
 /// Draws, and adds up the nats of what was drawn and the entropy of what could have been.
-struct Counting<'a> {
+struct CountingDraw<'a> {
     draw: Draw<'a>,
     nats: f64,
     entropy: f64,
 }
 
-impl<'a> Counting<'a> {
+impl<'a> CountingDraw<'a> {
     fn document(world: &'a World, rng: &'a mut Rng) -> Self {
-        let draw = Draw::new(&world.vocabulary, rng);
+        let draw = Draw::new(&world.lexicon, rng);
         let mut counting = Self { draw, nats: 0.0, entropy: 0.0 };
         grammar::document(world, &mut counting).unwrap();
         counting
@@ -33,10 +33,15 @@ fn entropy(nats: impl Iterator<Item = f64>) -> f64 {
     nats.map(|nats| nats * libm::exp(-nats)).sum()
 }
 
-impl Steps for Counting<'_> {
+impl Steps for CountingDraw<'_> {
     type Stop = Infallible;
 
-    fn choose(&mut self, table: &Table, form: Shape, except: &[Word]) -> Result<Word, Infallible> {
+    fn choose(
+        &mut self,
+        table: &WeightedWords,
+        form: WordForm,
+        except: &[Word],
+    ) -> Result<Word, Infallible> {
         let word = self.draw.choose(table, form, except)?;
         self.nats += table.nats(table.place(word).unwrap(), except);
         let left = table.words().iter().zip(0..).filter(|(word, _)| !except.contains(word));
@@ -57,17 +62,17 @@ impl Steps for Counting<'_> {
 }
 
 /// Reads by spelling out every alternative: what [`super::read::Read`] must agree with.
-struct Spelling<'a> {
-    vocabulary: &'a Vocabulary,
+struct Speller<'a> {
+    lexicon: &'a Lexicon,
     rest: &'a [u8],
     before: Vec<u8>,
     nats: f64,
 }
 
-impl Spelling<'_> {
+impl Speller<'_> {
     /// The length of a word at the beginning of the rest, with its space, if it stands there.
     fn fits(&self, word: Word) -> Option<usize> {
-        let spelling = self.vocabulary.spelling(word).as_bytes();
+        let spelling = self.lexicon.spelling(word).as_bytes();
         let is_word = spelling.first().is_some_and(is_letter);
         let space: &[u8] = if is_word && is_apart(&self.before) { b" " } else { b"" };
         let rest = self.rest.strip_prefix(space)?.strip_prefix(spelling)?;
@@ -92,18 +97,23 @@ impl Spelling<'_> {
         Ok(at)
     }
 
-    fn nats(vocabulary: &Vocabulary, world: &World, text: &str) -> Option<f64> {
+    fn nats(lexicon: &Lexicon, world: &World, text: &str) -> Option<f64> {
         let rest = text.as_bytes();
-        let mut spelling = Spelling { vocabulary, rest, before: Vec::new(), nats: 0.0 };
+        let mut spelling = Speller { lexicon, rest, before: Vec::new(), nats: 0.0 };
         grammar::document(world, &mut spelling).ok()?;
         spelling.rest.is_empty().then_some(spelling.nats)
     }
 }
 
-impl Steps for Spelling<'_> {
+impl Steps for Speller<'_> {
     type Stop = ();
 
-    fn choose(&mut self, table: &Table, form: Shape, except: &[Word]) -> Result<Word, ()> {
+    fn choose(
+        &mut self,
+        table: &WeightedWords,
+        form: WordForm,
+        except: &[Word],
+    ) -> Result<Word, ()> {
         let words = table.words().iter().zip(0..).filter(|(word, _)| !except.contains(word));
         let weighed: Vec<_> =
             words.map(|(word, at)| (word.in_form(form), table.weight(at))).collect();
@@ -139,7 +149,12 @@ impl Following<'_> {
 impl Steps for Following<'_> {
     type Stop = Vec<f64>;
 
-    fn choose(&mut self, table: &Table, form: Shape, except: &[Word]) -> Result<Word, Vec<f64>> {
+    fn choose(
+        &mut self,
+        table: &WeightedWords,
+        form: WordForm,
+        except: &[Word],
+    ) -> Result<Word, Vec<f64>> {
         let left = || (0..table.words().len()).filter(|at| !except.contains(&table.words()[*at]));
         let next = self.next(|| left().map(|at| table.nats(at, except)).collect())?;
         let word = table.words()[left().nth(next).unwrap()];
@@ -168,7 +183,7 @@ fn likeliest(world: &World, steps: usize) -> (Vec<(String, f64)>, f64) {
     for _ in 0..steps {
         let Some((bits, choices)) = open.pop() else { break };
         let probability = f64::from_bits(bits);
-        let draw = Draw::new(&world.vocabulary, &mut rng);
+        let draw = Draw::new(&world.lexicon, &mut rng);
         let mut following = Following { draw, choices: &choices };
         match grammar::document(world, &mut following) {
             Ok(()) => texts.push((following.draw.text, probability)),
@@ -238,7 +253,7 @@ fn reading_finds_what_drawing_paid() {
     let (mut differences, mut nats, mut bytes) = (Vec::new(), 0.0, 0);
     let mut text = String::new();
     for _ in 0..3_000 {
-        let counted = Counting::document(&language.world, &mut rng);
+        let counted = CountingDraw::document(&language.world, &mut rng);
         assert_eq!(language.nats(&counted.draw.text), Ok(counted.nats));
         differences.push(counted.nats - counted.entropy);
         nats += counted.nats;
@@ -265,7 +280,7 @@ fn changed_texts_are_seldom_of_the_language() {
     // Bytes and words are changed in turn.
     let (mut changed, mut read) = ([0, 0], [0, 0]);
     for document in language.documents("changes").take(300) {
-        let again = Spelling::nats(&world.vocabulary, world, &document).unwrap();
+        let again = Speller::nats(&world.lexicon, world, &document).unwrap();
         assert!((language.nats(&document).unwrap() - again).abs() < 1e-9 * again, "{document}");
         for change in 0..20 {
             let text = if change % 2 == 0 {
@@ -283,7 +298,7 @@ fn changed_texts_are_seldom_of_the_language() {
                 continue;
             }
             changed[change % 2] += 1;
-            let spelled = Spelling::nats(&world.vocabulary, world, &text);
+            let spelled = Speller::nats(&world.lexicon, world, &text);
             match language.nats(&text) {
                 Ok(nats) => {
                     read[change % 2] += 1;
@@ -378,9 +393,9 @@ fn the_right_passage_alone_is_of_the_language() {
     for task in &tasks {
         assert_eq!(task.questions.len(), 200, "{}", task.name);
         let passages = match task.form {
-            Form::MultipleChoice => 4,
-            Form::Schema => 2,
-            Form::LanguageModeling => 1,
+            QuestionForm::MultipleChoice => 4,
+            QuestionForm::Schema => 2,
+            QuestionForm::LanguageModeling => 1,
         };
         let asked: HashSet<_> =
             task.questions.iter().map(|question| format!("{:?}", question.passages)).collect();

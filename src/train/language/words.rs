@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use repro_stats::rng::Rng;
 
-/// A word, a sign, or nothing, by its number in the vocabulary.
+/// A word, a sign, or nothing, by its number in the lexicon.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Word(u16);
 
@@ -69,33 +69,33 @@ const LAST: &[u8] = b"bdfgklmprtvz";
 
 /// Words of one kind: `count` stems, each in the same forms, form by form.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Group {
+pub(super) struct WordGroup {
     first: u16,
     count: u16,
 }
 
 /// A form of the words of a group: what is added to the number of a word in its first form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Form(u16);
+pub(super) struct WordForm(u16);
 
-impl Form {
+impl WordForm {
     /// The first form of any group.
     pub const FIRST: Self = Self(0);
 }
 
 impl Word {
     /// This word, given in its first form, in another; nothing stays nothing.
-    pub fn in_form(self, form: Form) -> Self {
+    pub fn in_form(self, form: WordForm) -> Self {
         if self == fixed::NOTHING { self } else { Self(self.0.wrapping_add(form.0)) }
     }
 
     /// The word whose form this is; none where no word comes that far down, and nothing has no forms.
-    pub fn out_of_form(self, form: Form) -> Option<Self> {
+    pub fn out_of_form(self, form: WordForm) -> Option<Self> {
         self.0.checked_sub(form.0).map(Self).filter(|word| *word != fixed::NOTHING)
     }
 }
 
-impl Group {
+impl WordGroup {
     pub fn count(self) -> usize {
         usize::from(self.count)
     }
@@ -106,8 +106,8 @@ impl Group {
     }
 
     /// The form of this number.
-    pub fn form(self, number: usize) -> Form {
-        Form(self.count * number as u16)
+    pub fn form(self, number: usize) -> WordForm {
+        WordForm(self.count * number as u16)
     }
 
     /// The place in its group of a word in any form.
@@ -141,21 +141,21 @@ pub(super) struct Counts {
 
 /// All words of a language.
 #[derive(Debug)]
-pub(super) struct Vocabulary {
+pub(super) struct Lexicon {
     spellings: Vec<String>,
     by_spelling: HashMap<Vec<u8>, Word>,
-    pub topics: Group,
-    pub nouns: Group,
-    pub verbs: Group,
-    pub adjectives: Group,
-    pub people: Group,
+    pub topics: WordGroup,
+    pub nouns: WordGroup,
+    pub verbs: WordGroup,
+    pub adjectives: WordGroup,
+    pub people: WordGroup,
     /// What facts say, a group for each relation.
-    pub values: Vec<Group>,
-    pub syllables: Group,
-    pub numbers: Group,
+    pub values: Vec<WordGroup>,
+    pub syllables: WordGroup,
+    pub numbers: WordGroup,
 }
 
-impl Vocabulary {
+impl Lexicon {
     /// The words of this seed, with one group of values for each of `relations`.
     pub fn new(seed: u64, counts: &Counts, relations: usize) -> Self {
         let mut coin = Coin::new(seed);
@@ -170,7 +170,7 @@ impl Vocabulary {
         // Sums of two numbers are words as well.
         let sums = 2 * counts.numbers;
         coin.spellings.extend((0..sums).map(|number| number.to_string()));
-        let numbers = Group { first, count: sums };
+        let numbers = WordGroup { first, count: sums };
         let spellings = coin.spellings;
         let by_spelling = spellings
             .iter()
@@ -217,7 +217,7 @@ impl Coin {
     }
 
     /// A new group: its stems, then every form of all of them.
-    fn group(&mut self, count: u16, endings: &[&str], coin: fn(&mut Rng) -> String) -> Group {
+    fn group(&mut self, count: u16, endings: &[&str], coin: fn(&mut Rng) -> String) -> WordGroup {
         let first = self.spellings.len() as u16;
         let mut stems = Vec::new();
         while stems.len() < usize::from(count) {
@@ -229,7 +229,7 @@ impl Coin {
         for ending in endings {
             self.spellings.extend(stems.iter().map(|stem| format!("{stem}{ending}")));
         }
-        Group { first, count }
+        WordGroup { first, count }
     }
 }
 
@@ -265,33 +265,33 @@ fn name(rng: &mut Rng) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::world::Size;
+    use super::super::world::WorldSize;
     use super::*;
 
-    const COUNTS: &Counts = &Size::STANDARD.words;
+    const COUNTS: &Counts = &WorldSize::STANDARD.words;
 
     #[test]
     fn no_two_words_are_spelled_alike() {
         for seed in 0..20 {
-            let vocabulary = Vocabulary::new(seed, COUNTS, 6);
+            let lexicon = Lexicon::new(seed, COUNTS, 6);
             let forms = 8 + 2 * 192 + 6 * (96 + 48) + 1024 + 6 * 32 + 64 + 100;
-            assert_eq!(vocabulary.spellings.len(), fixed::SPELLINGS.len() + forms);
-            assert_eq!(vocabulary.by_spelling.len(), vocabulary.spellings.len());
+            assert_eq!(lexicon.spellings.len(), fixed::SPELLINGS.len() + forms);
+            assert_eq!(lexicon.by_spelling.len(), lexicon.spellings.len());
         }
     }
 
     #[test]
     fn a_form_is_taken_off_as_it_was_put_on() {
-        let vocabulary = Vocabulary::new(1, COUNTS, 6);
-        let (verbs, nouns) = (vocabulary.verbs, vocabulary.nouns);
+        let lexicon = Lexicon::new(1, COUNTS, 6);
+        let (verbs, nouns) = (lexicon.verbs, lexicon.nouns);
         for (place, verb) in verbs.words().enumerate() {
             for (number, ending) in VERB.into_iter().enumerate() {
                 let form = verbs.form(number);
                 let word = verb.in_form(form);
                 assert_eq!(word.out_of_form(form), Some(verb));
                 assert_eq!((verbs.place(word), verbs.form_of(word)), (place, number));
-                let bare = vocabulary.spelling(verb).strip_suffix('a').unwrap();
-                assert_eq!(vocabulary.spelling(word), format!("{bare}{ending}"));
+                let bare = lexicon.spelling(verb).strip_suffix('a').unwrap();
+                assert_eq!(lexicon.spelling(word), format!("{bare}{ending}"));
             }
         }
         // What is as far down as the form is high is no word in that form, nor nothing.

@@ -3,8 +3,8 @@
 //! Owns every probability and every fact of a seed. In which order they are asked for is left to
 //! `grammar`.
 
-use super::table::Table;
-use super::words::{Counts, Group, Vocabulary, Word, fixed};
+use super::table::WeightedWords;
+use super::words::{Counts, Lexicon, Word, WordGroup, fixed};
 use repro_stats::rng::Rng;
 
 /// What is said of people; a fact of each kind holds for everybody.
@@ -18,7 +18,7 @@ const DETERMINERS: [Word; 6] =
 
 /// How large a world is.
 #[derive(Debug)]
-pub(super) struct Size {
+pub(super) struct WorldSize {
     pub words: Counts,
     /// Nouns and verbs that a topic has.
     pub nouns_of_topic: usize,
@@ -29,7 +29,7 @@ pub(super) struct Size {
     pub adjectives_of_noun: usize,
 }
 
-impl Size {
+impl WorldSize {
     /// The world that studies train on: 1024 people, 6144 facts.
     pub const STANDARD: Self = Self {
         words: Counts {
@@ -52,137 +52,139 @@ impl Size {
 /// What a document on a topic is likely to speak of.
 #[derive(Debug)]
 pub(super) struct Topic {
-    pub people: Table,
+    pub people: WeightedWords,
     /// In both numbers.
-    pub nouns: Table,
-    pub verbs: Table,
+    pub nouns: WeightedWords,
+    pub verbs: WeightedWords,
 }
 
 /// Words that may begin a sentence: who has been spoken of decides.
 #[derive(Debug)]
-pub(super) struct Starts {
+pub(super) struct SentenceStarts {
     /// Before anybody has been named.
-    nobody: Table,
+    nobody: WeightedWords,
     /// By the class of whoever was spoken of last.
-    somebody: [Table; CLASSES],
+    somebody: [WeightedWords; CLASSES],
 }
 
 /// All that is fixed before the first document.
 #[derive(Debug)]
 pub(super) struct World {
-    pub vocabulary: Vocabulary,
-    pub topics: Table,
+    pub lexicon: Lexicon,
+    pub topics: WeightedWords,
     of_topics: Vec<Topic>,
     classes_of_nouns: Vec<usize>,
     classes_of_people: Vec<usize>,
     /// By noun; nothing is among them.
-    adjectives: Vec<Table>,
+    adjectives: Vec<WeightedWords>,
     /// By verb; none for a verb without object.
-    objects: Vec<Option<Table>>,
+    objects: Vec<Option<WeightedWords>>,
     /// By person, one for each relation.
     facts: Vec<Vec<Word>>,
     /// The first sentences of a document, and those after which it may end.
-    first_starts: Starts,
-    later_starts: Starts,
+    first_starts: SentenceStarts,
+    later_starts: SentenceStarts,
     /// Determiners, or nothing: somebody who has been named.
-    pub object_starts: Table,
-    pub determiners: Table,
+    pub object_starts: WeightedWords,
+    pub determiners: WeightedWords,
     /// Relations, songs, sums, or nothing: what somebody does.
-    pub predicates: Table,
-    pub attributes: Table,
-    pub places: Table,
-    pub joins: Table,
-    pub syllables: Table,
-    pub songs: Table,
-    pub numbers: Table,
+    pub predicates: WeightedWords,
+    pub attributes: WeightedWords,
+    pub places: WeightedWords,
+    pub joins: WeightedWords,
+    pub syllables: WeightedWords,
+    pub songs: WeightedWords,
+    pub numbers: WeightedWords,
 }
 
 impl World {
     /// The world of this seed.
-    pub fn new(seed: u64, size: &Size) -> Self {
-        let vocabulary = Vocabulary::new(seed, &size.words, RELATIONS.len());
+    pub fn new(seed: u64, size: &WorldSize) -> Self {
+        let lexicon = Lexicon::new(seed, &size.words, RELATIONS.len());
         let mut rng = Rng::new(seed, "language world");
-        let (nouns, verbs, people) = (vocabulary.nouns, vocabulary.verbs, vocabulary.people);
-        let classes = |group: Group, rng: &mut Rng| {
+        let (nouns, verbs, people) = (lexicon.nouns, lexicon.verbs, lexicon.people);
+        let classes = |group: WordGroup, rng: &mut Rng| {
             group.words().map(|_| rng.below(CLASSES as u64) as usize).collect()
         };
         let classes_of_nouns = classes(nouns, &mut rng);
         let classes_of_people = classes(people, &mut rng);
-        let of_topics = topics(&vocabulary, size, &mut rng);
-        let adjectives = nouns.words().map(|_| adjectives(&vocabulary, size, &mut rng)).collect();
-        let objects = verbs.words().map(|_| objects(&vocabulary, size, &mut rng)).collect();
-        let facts = people.words().map(|_| facts(&vocabulary, &mut rng)).collect();
+        let of_topics = topics(&lexicon, size, &mut rng);
+        let adjectives = nouns.words().map(|_| adjectives(&lexicon, size, &mut rng)).collect();
+        let objects = verbs.words().map(|_| objects(&lexicon, size, &mut rng)).collect();
+        let facts = people.words().map(|_| facts(&lexicon, &mut rng)).collect();
         Self {
-            topics: Table::even(vocabulary.topics.words()),
+            topics: WeightedWords::even(lexicon.topics.words()),
             of_topics,
             classes_of_nouns,
             classes_of_people,
             adjectives,
             objects,
             facts,
-            first_starts: Starts::new(0),
-            later_starts: Starts::new(3),
-            object_starts: Table::new(determined(2).chain([(fixed::NOTHING, 8)])),
-            determiners: Table::new(determined(1)),
-            predicates: Table::new(RELATIONS.map(|relation| (relation, 6)).into_iter().chain([
-                (fixed::SINGS, 28),
-                (fixed::ADDS, 8),
-                (fixed::NOTHING, 26),
-            ])),
-            attributes: Table::new([(fixed::NOTHING, 5), (fixed::OF, 2)]),
-            places: Table::new([
+            first_starts: SentenceStarts::new(0),
+            later_starts: SentenceStarts::new(3),
+            object_starts: WeightedWords::new(determined(2).chain([(fixed::NOTHING, 8)])),
+            determiners: WeightedWords::new(determined(1)),
+            predicates: WeightedWords::new(
+                RELATIONS.map(|relation| (relation, 6)).into_iter().chain([
+                    (fixed::SINGS, 28),
+                    (fixed::ADDS, 8),
+                    (fixed::NOTHING, 26),
+                ]),
+            ),
+            attributes: WeightedWords::new([(fixed::NOTHING, 5), (fixed::OF, 2)]),
+            places: WeightedWords::new([
                 (fixed::NOTHING, 9),
                 (fixed::IN, 3),
                 (fixed::BY, 2),
                 (fixed::UNDER, 1),
             ]),
-            joins: Table::new([(fixed::STOP, 5), (fixed::COMMA, 3)]),
-            syllables: Table::even(vocabulary.syllables.words()),
-            songs: Table::new([(fixed::HYPHEN, 3), (fixed::COLON, 1)]),
-            numbers: Table::even(vocabulary.numbers.words().take(size.words.numbers.into())),
-            vocabulary,
+            joins: WeightedWords::new([(fixed::STOP, 5), (fixed::COMMA, 3)]),
+            syllables: WeightedWords::even(lexicon.syllables.words()),
+            songs: WeightedWords::new([(fixed::HYPHEN, 3), (fixed::COLON, 1)]),
+            numbers: WeightedWords::even(lexicon.numbers.words().take(size.words.numbers.into())),
+            lexicon,
         }
     }
 
     /// What a document that begins with this word speaks of.
     pub fn topic(&self, word: Word) -> Option<&Topic> {
-        self.of_topics.get(self.vocabulary.topics.place(word))
+        self.of_topics.get(self.lexicon.topics.place(word))
     }
 
     /// The class of a noun.
     pub fn class_of_noun(&self, noun: Word) -> usize {
-        at(&self.classes_of_nouns, self.vocabulary.nouns.place(noun))
+        at(&self.classes_of_nouns, self.lexicon.nouns.place(noun))
     }
 
     /// The class of a person.
     pub fn class_of_person(&self, person: Word) -> usize {
-        at(&self.classes_of_people, self.vocabulary.people.place(person))
+        at(&self.classes_of_people, self.lexicon.people.place(person))
     }
 
     /// What may be said of a noun, or nothing.
-    pub fn adjectives(&self, noun: Word) -> Option<&Table> {
-        self.adjectives.get(self.vocabulary.nouns.place(noun))
+    pub fn adjectives(&self, noun: Word) -> Option<&WeightedWords> {
+        self.adjectives.get(self.lexicon.nouns.place(noun))
     }
 
     /// The nouns that a verb takes; none where it takes no object.
-    pub fn objects(&self, verb: Word) -> Option<&Table> {
-        self.objects.get(self.vocabulary.verbs.place(verb)).and_then(Option::as_ref)
+    pub fn objects(&self, verb: Word) -> Option<&WeightedWords> {
+        self.objects.get(self.lexicon.verbs.place(verb)).and_then(Option::as_ref)
     }
 
     /// What holds for a person; none where the word is no relation.
     pub fn fact(&self, person: Word, relation: Word) -> Option<Word> {
-        let facts = self.facts.get(self.vocabulary.people.place(person))?;
+        let facts = self.facts.get(self.lexicon.people.place(person))?;
         facts.get(RELATIONS.iter().position(|known| *known == relation)?).copied()
     }
 
     /// The values that a relation has.
-    pub fn values(&self, relation: Word) -> Option<Group> {
+    pub fn values(&self, relation: Word) -> Option<WordGroup> {
         let place = RELATIONS.iter().position(|known| *known == relation)?;
-        self.vocabulary.values.get(place).copied()
+        self.lexicon.values.get(place).copied()
     }
 
     /// What may begin a sentence; the first ones of a document do not end it.
-    pub fn starts(&self, first: bool, last_person: Option<Word>) -> &Table {
+    pub fn starts(&self, first: bool, last_person: Option<Word>) -> &WeightedWords {
         let starts = if first { &self.first_starts } else { &self.later_starts };
         last_person
             .and_then(|person| starts.somebody.get(self.class_of_person(person)))
@@ -191,7 +193,7 @@ impl World {
 
     /// How many people of the same topic are likelier to be named than this one.
     pub fn rank(&self, person: Word) -> usize {
-        self.vocabulary.people.place(person) % people_of_topic(&self.vocabulary)
+        self.lexicon.people.place(person) % people_of_topic(&self.lexicon)
     }
 
     /// Whether a word stands for whoever was spoken of last.
@@ -200,15 +202,19 @@ impl World {
     }
 }
 
-impl Starts {
+impl SentenceStarts {
     /// `end` is the weight of the document's end.
     fn new(end: u32) -> Self {
         let things = || determined(1).chain([(fixed::LINE, end)]);
         let somebody = |pronoun| {
-            Table::new(things().chain([(fixed::ENTER, 3), (pronoun, 5), (fixed::NOTHING, 7)]))
+            WeightedWords::new(things().chain([
+                (fixed::ENTER, 3),
+                (pronoun, 5),
+                (fixed::NOTHING, 7),
+            ]))
         };
         Self {
-            nobody: Table::new(things().chain([(fixed::ENTER, 10)])),
+            nobody: WeightedWords::new(things().chain([(fixed::ENTER, 10)])),
             somebody: PRONOUNS.map(somebody),
         }
     }
@@ -220,52 +226,49 @@ fn determined(weight: u32) -> impl Iterator<Item = (Word, u32)> {
 }
 
 /// People belong to one topic each; nouns and verbs are shared out anew for each.
-fn topics(vocabulary: &Vocabulary, size: &Size, rng: &mut Rng) -> Vec<Topic> {
-    let count = vocabulary.topics.count();
-    let share = people_of_topic(vocabulary);
+fn topics(lexicon: &Lexicon, size: &WorldSize, rng: &mut Rng) -> Vec<Topic> {
+    let count = lexicon.topics.count();
+    let share = people_of_topic(lexicon);
     (0..count)
         .map(|topic| Topic {
-            people: Table::zipf(vocabulary.people.words().skip(topic * share).take(share), 2),
-            nouns: counted(
-                &drawn(vocabulary.nouns.words(), size.nouns_of_topic, rng),
-                vocabulary,
-                32,
-            ),
-            verbs: Table::zipf(drawn(vocabulary.verbs.words(), size.verbs_of_topic, rng), 32),
+            people: WeightedWords::zipf(lexicon.people.words().skip(topic * share).take(share), 2),
+            nouns: counted(&drawn(lexicon.nouns.words(), size.nouns_of_topic, rng), lexicon, 32),
+            verbs: WeightedWords::zipf(drawn(lexicon.verbs.words(), size.verbs_of_topic, rng), 32),
         })
         .collect()
 }
 
-fn people_of_topic(vocabulary: &Vocabulary) -> usize {
-    vocabulary.people.count().div_ceil(vocabulary.topics.count())
+fn people_of_topic(lexicon: &Lexicon) -> usize {
+    lexicon.people.count().div_ceil(lexicon.topics.count())
 }
 
-fn adjectives(vocabulary: &Vocabulary, size: &Size, rng: &mut Rng) -> Table {
-    let adjectives = drawn(vocabulary.adjectives.words(), size.adjectives_of_noun, rng);
+fn adjectives(lexicon: &Lexicon, size: &WorldSize, rng: &mut Rng) -> WeightedWords {
+    let adjectives = drawn(lexicon.adjectives.words(), size.adjectives_of_noun, rng);
     let weights = (1_u32..).map(|rank| 12 / (rank + 1) + 1);
     let some: Vec<_> = adjectives.into_iter().zip(weights).collect();
     // As often without as with one.
     let none = some.iter().map(|(_, weight)| weight).sum();
-    Table::new(some.into_iter().chain([(fixed::NOTHING, none)]))
+    WeightedWords::new(some.into_iter().chain([(fixed::NOTHING, none)]))
 }
 
-fn objects(vocabulary: &Vocabulary, size: &Size, rng: &mut Rng) -> Option<Table> {
+fn objects(lexicon: &Lexicon, size: &WorldSize, rng: &mut Rng) -> Option<WeightedWords> {
     let takes_one = rng.below(3) > 0;
-    takes_one.then(|| {
-        counted(&drawn(vocabulary.nouns.words(), size.objects_of_verb, rng), vocabulary, 16)
-    })
+    takes_one
+        .then(|| counted(&drawn(lexicon.nouns.words(), size.objects_of_verb, rng), lexicon, 16))
 }
 
-fn facts(vocabulary: &Vocabulary, rng: &mut Rng) -> Vec<Word> {
-    let value = |group: &Group| group.word(rng.below(group.count() as u64) as usize);
-    vocabulary.values.iter().map(value).collect()
+fn facts(lexicon: &Lexicon, rng: &mut Rng) -> Vec<Word> {
+    let value = |group: &WordGroup| group.word(rng.below(group.count() as u64) as usize);
+    lexicon.values.iter().map(value).collect()
 }
 
 /// Nouns by Zipf's law, one of them twice as often as many.
-fn counted(nouns: &[Word], vocabulary: &Vocabulary, flat: u32) -> Table {
-    let many = vocabulary.nouns.form(1);
+fn counted(nouns: &[Word], lexicon: &Lexicon, flat: u32) -> WeightedWords {
+    let many = lexicon.nouns.form(1);
     let ranked = nouns.iter().zip(1..).map(|(noun, rank)| (*noun, 3000 / (rank + flat)));
-    Table::new(ranked.flat_map(|(noun, weight)| [(noun, 2 * weight), (noun.in_form(many), weight)]))
+    WeightedWords::new(
+        ranked.flat_map(|(noun, weight)| [(noun, 2 * weight), (noun.in_form(many), weight)]),
+    )
 }
 
 /// `count` of these words, or all where they are fewer, in the order drawn.
@@ -288,7 +291,7 @@ fn at(classes: &[usize], place: usize) -> usize {
 pub(super) mod tests {
     use super::*;
 
-    const TINY: Size = Size {
+    const TINY: WorldSize = WorldSize {
         words: Counts {
             topics: 2,
             nouns: 2,
@@ -306,18 +309,18 @@ pub(super) mod tests {
     };
 
     /// A table in which one of the words is a lot likelier than all others.
-    fn skewed(table: &Table, favourite: Word) -> Table {
+    fn skewed(table: &WeightedWords, favourite: Word) -> WeightedWords {
         let weight = |word| if word == favourite { 60 } else { 1 };
-        Table::new(table.words().iter().map(|word| (*word, weight(*word))))
+        WeightedWords::new(table.words().iter().map(|word| (*word, weight(*word))))
     }
 
     /// The same with the first word, which is nothing where there may be nothing.
-    fn plain(table: &Table) -> Table {
+    fn plain(table: &WeightedWords) -> WeightedWords {
         skewed(table, table.words()[0])
     }
 
-    fn starting(starts: &Starts, favourite: Word) -> Starts {
-        Starts {
+    fn starting(starts: &SentenceStarts, favourite: Word) -> SentenceStarts {
+        SentenceStarts {
             nobody: skewed(&starts.nobody, favourite),
             somebody: starts.somebody.each_ref().map(|starts| skewed(starts, favourite)),
         }
@@ -348,7 +351,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_world_is_as_large_as_it_says() {
-        let world = World::new(1, &Size::STANDARD);
+        let world = World::new(1, &WorldSize::STANDARD);
         let mut people = std::collections::BTreeSet::<Word>::new();
         for topic in &world.of_topics {
             assert_eq!((topic.people.words().len(), topic.verbs.words().len()), (128, 48));
@@ -372,13 +375,13 @@ pub(super) mod tests {
 
     #[test]
     fn facts_are_the_seed_s_own() {
-        let facts = |seed| World::new(seed, &Size::STANDARD).facts;
+        let facts = |seed| World::new(seed, &WorldSize::STANDARD).facts;
         assert_eq!(facts(1), facts(1));
         assert_ne!(facts(1), facts(2));
-        let world = World::new(1, &Size::STANDARD);
-        let person = world.vocabulary.people.word(5);
+        let world = World::new(1, &WorldSize::STANDARD);
+        let person = world.lexicon.people.word(5);
         assert_eq!(world.fact(person, fixed::EATS), Some(world.facts[5][1]));
         assert_eq!(world.fact(person, fixed::SINGS), None);
-        assert_eq!((world.rank(person), world.rank(world.vocabulary.people.word(130))), (5, 2));
+        assert_eq!((world.rank(person), world.rank(world.lexicon.people.word(130))), (5, 2));
     }
 }

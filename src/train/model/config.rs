@@ -34,12 +34,12 @@ pub struct Config {
     /// Tokens of a sequence.
     pub seq_len: usize,
     /// The experts of sparse blocks, if there are any.
-    pub mixture: Option<Mixture>,
+    pub mixture: Option<MixtureConfig>,
 }
 
 /// The experts of sparse blocks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mixture {
+pub struct MixtureConfig {
     /// Routed experts.
     pub num_experts: usize,
     /// Routed experts of a token.
@@ -116,12 +116,12 @@ impl Config {
     }
 
     /// The experts of a block, if it has any.
-    pub fn mixture_of(&self, layer: usize) -> Option<&Mixture> {
+    pub fn mixture_of(&self, layer: usize) -> Option<&MixtureConfig> {
         self.mixture.as_ref().filter(|mixture| layer >= mixture.num_dense_layers)
     }
 }
 
-impl Mixture {
+impl MixtureConfig {
     /// The weights of the router's losses: balance, z.
     pub fn coefficients(&self) -> [f64; 2] {
         match self.balancing {
@@ -136,10 +136,10 @@ impl Mixture {
 struct Fields<'a>(Node<'a>);
 
 impl Fields<'_> {
-    fn mixture(self, layers: usize) -> Result<Mixture, Error> {
+    fn mixture(self, layers: usize) -> Result<MixtureConfig, Error> {
         let num_experts = self.size("num_experts")?;
         let gates = [("softmax", Gate::Softmax), ("sigmoid", Gate::Sigmoid)];
-        let mixture = Mixture {
+        let mixture = MixtureConfig {
             num_experts,
             num_experts_per_tok: self.size("num_experts_per_tok")?,
             moe_intermediate_size: self.size("moe_intermediate_size")?,

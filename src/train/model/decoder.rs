@@ -1,12 +1,12 @@
 //! The sublayers of a decoder and the walk over them: forward from the tokens to the loss, and in reverse
 //! for the gradients. Rows, weights and gradients are handed on; only sublayers look at their numbers.
 
-use super::config::{Config, Mixture};
+use super::config::{Config, MixtureConfig};
 use super::load::Load;
-use super::tensors::Tensors;
+use super::tensors::FlatTensors;
 use super::{llama, mixtral};
 use crate::ops::{
-    self, Attention, Backward, Embedding, FeedForward, Head, Scores, Sublayer, sized,
+    self, Attention, Backward, Embedding, FeedForward, Head, HeadScores, Sublayer, sized,
 };
 use repro_portable::{Isa, Real};
 
@@ -41,14 +41,14 @@ enum Feed<T> {
 
 impl<T: Real> Decoder<T> {
     /// The decoder of a config, and its tensors.
-    pub fn new(config: &Config, isa: Isa) -> (Self, Tensors) {
-        let mut tensors = Tensors::default();
+    pub fn new(config: &Config, isa: Isa) -> (Self, FlatTensors) {
+        let mut tensors = FlatTensors::default();
         let embedding = llama::embedding(config, &mut tensors);
         let block = |layer| Block::new(config, isa, layer, &mut tensors);
         let blocks: Vec<_> = (0..config.num_hidden_layers).map(block).collect();
         let head = llama::head(config, isa, &mut tensors);
         let rows = vec![Vec::new(); 2 * blocks.len() + 1];
-        let coefficients = config.mixture.as_ref().map_or([0.0; 2], Mixture::coefficients);
+        let coefficients = config.mixture.as_ref().map_or([0.0; 2], MixtureConfig::coefficients);
         let (g, gx) = (Vec::new(), Vec::new());
         (Self { embedding, blocks, head, rows, g, gx, coefficients }, tensors)
     }
@@ -76,7 +76,7 @@ impl<T: Real> Decoder<T> {
     }
 
     /// The nats of each target, after a walk forward.
-    pub fn scores(&self, targets: &[u32], weights: &[Vec<T>]) -> Scores<T> {
+    pub fn scores(&self, targets: &[u32], weights: &[Vec<T>]) -> HeadScores<T> {
         let [norm, matrix] = self.of_head(weights);
         self.head.score(targets, [&self.rows[self.rows.len() - 1], norm, matrix])
     }
@@ -132,7 +132,7 @@ impl<T: Real> Decoder<T> {
 }
 
 impl<T: Real> Block<T> {
-    fn new(config: &Config, isa: Isa, layer: usize, tensors: &mut Tensors) -> Self {
+    fn new(config: &Config, isa: Isa, layer: usize, tensors: &mut FlatTensors) -> Self {
         let attention = llama::attention(config, isa, layer, tensors);
         let feed = match config.mixture_of(layer) {
             None => Feed::Dense(llama::feed_forward(config, isa, layer, tensors)),

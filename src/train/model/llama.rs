@@ -6,16 +6,16 @@
 //! only, without a cache of keys and values.
 
 use super::config::Config;
-use super::tensors::{Start, Tensors};
+use super::tensors::{FlatTensors, Initializer};
 use crate::ops::{Attention, Embedding, FeedForward, Head};
-use repro_portable::{Attention as Heads, Isa, Real};
+use repro_portable::{AttentionShape, Isa, Real};
 
 /// The table of tokens: (V, D).
-pub(super) fn embedding(config: &Config, tensors: &mut Tensors) -> Embedding {
+pub(super) fn embedding(config: &Config, tensors: &mut FlatTensors) -> Embedding {
     let (width, tied) = (config.hidden_size, config.tie_word_embeddings);
     tensors.variable();
     let shape = [config.vocab_size, width];
-    tensors.matrix("model.embed_tokens.weight".to_owned(), shape, Start::Normal);
+    tensors.matrix("model.embed_tokens.weight".to_owned(), shape, Initializer::Normal);
     Embedding { width, tied, tokens: Vec::new() }
 }
 
@@ -24,7 +24,7 @@ pub(super) fn attention<T: Real>(
     config: &Config,
     isa: Isa,
     layer: usize,
-    tensors: &mut Tensors,
+    tensors: &mut FlatTensors,
 ) -> Attention<T> {
     let &Config { hidden_size: d, head_dim, .. } = config;
     let (queries, keys) = (config.num_attention_heads, config.num_key_value_heads);
@@ -32,10 +32,10 @@ pub(super) fn attention<T: Real>(
     tensors.norm(format!("model.layers.{layer}.input_layernorm.weight"), d);
     let name = |part| format!("model.layers.{layer}.self_attn.{part}_proj.weight");
     for (part, heads) in [("q", queries), ("k", keys), ("v", keys)] {
-        tensors.matrix(name(part), [heads * head_dim, d], Start::Normal); // (H Dh, D)
+        tensors.matrix(name(part), [heads * head_dim, d], Initializer::Normal); // (H Dh, D)
     }
     tensors.matrix(name("o"), [d, queries * head_dim], output(config)); // (D, H Dh)
-    let heads = Heads::new(queries, keys, head_dim, config.seq_len, config.rope_theta);
+    let heads = AttentionShape::new(queries, keys, head_dim, config.seq_len, config.rope_theta);
     let epsilon = config.norm_eps;
     Attention { isa, width: d, epsilon, heads, saved: Default::default() }
 }
@@ -45,7 +45,7 @@ pub(super) fn feed_forward<T: Real>(
     config: &Config,
     isa: Isa,
     layer: usize,
-    tensors: &mut Tensors,
+    tensors: &mut FlatTensors,
 ) -> FeedForward<T> {
     let &Config { hidden_size: d, intermediate_size: inner, .. } = config;
     tensors.variable();
@@ -55,28 +55,28 @@ pub(super) fn feed_forward<T: Real>(
 }
 
 /// The matrices of a gated network.
-pub(super) fn gated(config: &Config, name: &str, inner: usize, tensors: &mut Tensors) {
+pub(super) fn gated(config: &Config, name: &str, inner: usize, tensors: &mut FlatTensors) {
     let d = config.hidden_size;
     for part in ["gate", "up"] {
-        tensors.matrix(format!("{name}.{part}_proj.weight"), [inner, d], Start::Normal); // (F, D)
+        tensors.matrix(format!("{name}.{part}_proj.weight"), [inner, d], Initializer::Normal); // (F, D)
     }
     tensors.matrix(format!("{name}.down_proj.weight"), [d, inner], output(config)); // (D, F)
 }
 
 /// The last norm, and the matrix of the logits where it is not the table of tokens.
-pub(super) fn head<T: Real>(config: &Config, isa: Isa, tensors: &mut Tensors) -> Head<T> {
+pub(super) fn head<T: Real>(config: &Config, isa: Isa, tensors: &mut FlatTensors) -> Head<T> {
     let width = config.hidden_size;
     tensors.variable();
     tensors.norm("model.norm.weight".to_owned(), width);
     if !config.tie_word_embeddings {
         tensors.variable();
         let shape = [config.vocab_size, width]; // (V, D)
-        tensors.matrix("lm_head.weight".to_owned(), shape, Start::Normal);
+        tensors.matrix("lm_head.weight".to_owned(), shape, Initializer::Normal);
     }
     Head { isa, width, epsilon: config.norm_eps, saved: Default::default() }
 }
 
 /// The start of a matrix that writes to the rows.
-fn output(config: &Config) -> Start {
-    Start::Output { layers: config.num_hidden_layers }
+fn output(config: &Config) -> Initializer {
+    Initializer::Output { layers: config.num_hidden_layers }
 }

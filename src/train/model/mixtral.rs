@@ -9,17 +9,17 @@
 
 use super::config::{self, Balancing, Config};
 use super::llama;
-use super::tensors::{Start, Tensors};
-use crate::ops::{Mixture, Shape};
+use super::tensors::{FlatTensors, Initializer};
+use crate::ops::{Mixture, MixtureWidths};
 use repro_portable::router::{Coefficients, Router};
 use repro_portable::{Isa, Real};
 
 /// The mixture of a block: x + shared h + sum of gate_e expert_e h, h = norm(x).
 pub(super) fn mixture<T: Real>(
     config: &Config,
-    mixture: &config::Mixture,
+    mixture: &config::MixtureConfig,
     (isa, layer): (Isa, usize),
-    tensors: &mut Tensors,
+    tensors: &mut FlatTensors,
 ) -> Mixture<T> {
     let d = config.hidden_size;
     let (experts, inner) = (mixture.num_experts, mixture.moe_intermediate_size);
@@ -27,7 +27,7 @@ pub(super) fn mixture<T: Real>(
     tensors.variable();
     let name = format!("model.layers.{layer}.mlp");
     tensors.norm(format!("model.layers.{layer}.post_attention_layernorm.weight"), d);
-    tensors.matrix(format!("{name}.gate.weight"), [experts, d], Start::Normal); // (E, D)
+    tensors.matrix(format!("{name}.gate.weight"), [experts, d], Initializer::Normal); // (E, D)
     for expert in 0..experts {
         llama::gated(config, &format!("{name}.experts.{expert}"), inner, tensors);
     }
@@ -46,7 +46,7 @@ pub(super) fn mixture<T: Real>(
         Balancing::None => (0.0, None),
     };
     let losses = Coefficients { balance, z: mixture.z_coefficient };
-    let shape = Shape { width: d, inner, shared };
+    let widths = MixtureWidths { width: d, inner, shared };
     let (epsilon, saved) = (config.norm_eps, Default::default());
-    Mixture { isa, epsilon, shape, router, losses, bias, saved }
+    Mixture { isa, epsilon, widths, router, losses, bias, saved }
 }

@@ -12,16 +12,16 @@ mod mixtral;
 mod tensors;
 
 use crate::ops;
-pub use config::{Balancing, CODES, Config, IMPOSSIBLE, Mixture, UNSUPPORTED};
+pub use config::{Balancing, CODES, Config, IMPOSSIBLE, MixtureConfig, UNSUPPORTED};
 use decoder::Decoder;
 pub use load::Load;
 use repro_portable::{Isa, Real};
 use repro_stats::rng::Rng;
-pub use tensors::Named;
+pub use tensors::NamedTensor;
 
 /// What each target cost, and whether it was the likeliest token; and the load of the routers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scored<T> {
+pub struct TargetCosts<T> {
     /// Nats of each target.
     pub nats: Vec<T>,
     /// Whether each target is the first of the largest logits.
@@ -106,7 +106,7 @@ pub enum Failure {
 pub struct Model<T> {
     config: Config,
     isa: Isa,
-    named: Vec<Named>,
+    named: Vec<NamedTensor>,
     /// One flat variable for each sublayer.
     weights: Vec<Vec<T>>,
     /// The same of the last backward pass.
@@ -145,7 +145,7 @@ impl<T: Real> Model<T> {
     }
 
     /// The trained tensors, sorted by name.
-    pub fn tensors(&self) -> &[Named] {
+    pub fn tensors(&self) -> &[NamedTensor] {
         &self.named
     }
 
@@ -177,13 +177,13 @@ impl<T: Real> Model<T> {
         inputs: &[u32],
         targets: &[u32],
         rows: usize,
-    ) -> Result<Scored<T>, Failure> {
+    ) -> Result<TargetCosts<T>, Failure> {
         let length = self.check(inputs, targets, rows)?;
         self.length = None;
         self.decoder.forward(length, inputs, &self.weights);
         let scores = self.decoder.scores(targets, &self.weights);
         let layers = self.decoder.loads();
-        Ok(Scored { nats: scores.nats, greedy: scores.greedy, layers })
+        Ok(TargetCosts { nats: scores.nats, greedy: scores.greedy, layers })
     }
 
     /// The length of sequences that the model takes.
@@ -205,7 +205,7 @@ impl<T: Real> Model<T> {
         }
     }
 
-    fn find(&self, name: &str) -> Result<&Named, Failure> {
+    fn find(&self, name: &str) -> Result<&NamedTensor, Failure> {
         let found = self.named.binary_search_by(|named| named.name.as_str().cmp(name));
         found.map(|at| &self.named[at]).map_err(|_| Failure::NoTensor { name: name.to_owned() })
     }
@@ -239,7 +239,7 @@ impl<T: Real> Model<T> {
         self.named.iter().map(|named| self.gradient_of(named))
     }
 
-    fn gradient_of(&self, named: &Named) -> &[T] {
+    fn gradient_of(&self, named: &NamedTensor) -> &[T] {
         &self.gradients[named.variable][named.range()]
     }
 
@@ -252,7 +252,7 @@ impl<T: Real> Model<T> {
     }
 
     /// Lends the numbers of each tensor to be changed, and its gradient, in the order of names.
-    pub fn update(&mut self, mut update: impl FnMut(&Named, &mut [T], &[T])) {
+    pub fn update(&mut self, mut update: impl FnMut(&NamedTensor, &mut [T], &[T])) {
         self.length = None;
         for named in &self.named {
             let (variable, range) = (named.variable, named.range());

@@ -7,7 +7,7 @@ const DEVIATION: f64 = 0.02;
 
 /// A tensor of a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Named {
+pub struct NamedTensor {
     /// The name in checkpoints.
     pub name: String,
     /// Rows and columns, or the length.
@@ -20,12 +20,12 @@ pub struct Named {
     pub offset: usize,
     /// How many numbers it has.
     pub len: usize,
-    start: Start,
+    initializer: Initializer,
 }
 
 /// What a tensor holds before training.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Start {
+pub(super) enum Initializer {
     /// Ones.
     Ones,
     /// Normal deviates.
@@ -39,12 +39,12 @@ pub(super) enum Start {
 
 /// The flat variables of a model in the order of the forward pass, as tensors are added to them.
 #[derive(Debug, Default)]
-pub(super) struct Tensors {
-    named: Vec<Named>,
+pub(super) struct FlatTensors {
+    named: Vec<NamedTensor>,
     lengths: Vec<usize>,
 }
 
-impl Tensors {
+impl FlatTensors {
     /// Begins a variable.
     pub fn variable(&mut self) {
         self.lengths.push(0);
@@ -52,30 +52,30 @@ impl Tensors {
 
     /// Adds the weight of a norm to the last variable.
     pub fn norm(&mut self, name: String, length: usize) {
-        self.add(name, vec![length], Start::Ones);
+        self.add(name, vec![length], Initializer::Ones);
     }
 
     /// Adds a matrix to the last variable.
-    pub fn matrix(&mut self, name: String, shape: [usize; 2], start: Start) {
-        self.add(name, shape.to_vec(), start);
+    pub fn matrix(&mut self, name: String, shape: [usize; 2], initializer: Initializer) {
+        self.add(name, shape.to_vec(), initializer);
     }
 
-    fn add(&mut self, name: String, shape: Vec<usize>, start: Start) {
+    fn add(&mut self, name: String, shape: Vec<usize>, initializer: Initializer) {
         let Some(length) = self.lengths.last_mut() else { return };
         let (offset, len) = (*length, shape.iter().product());
         *length += len;
-        let (variable, decays) = (self.lengths.len() - 1, start != Start::Ones);
-        self.named.push(Named { name, shape, decays, variable, offset, len, start });
+        let (variable, decays) = (self.lengths.len() - 1, initializer != Initializer::Ones);
+        self.named.push(NamedTensor { name, shape, decays, variable, offset, len, initializer });
     }
 
     /// The tensors, sorted by name, and the lengths of the variables.
-    pub fn finish(mut self) -> (Vec<Named>, Vec<usize>) {
+    pub fn finish(mut self) -> (Vec<NamedTensor>, Vec<usize>) {
         self.named.sort_by(|a, b| a.name.cmp(&b.name));
         (self.named, self.lengths)
     }
 }
 
-impl Named {
+impl NamedTensor {
     /// Where it lies in its variable.
     pub fn range(&self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.len
@@ -84,10 +84,10 @@ impl Named {
     /// The numbers before training: ones, or the next deviates of a stream times their deviation, each
     /// product taken in float64.
     pub(super) fn start(&self, rng: &mut Rng) -> Vec<f64> {
-        let deviation = match self.start {
-            Start::Ones => return vec![1.0; self.len],
-            Start::Normal => DEVIATION,
-            Start::Output { layers } => DEVIATION / (2.0 * layers as f64).sqrt(),
+        let deviation = match self.initializer {
+            Initializer::Ones => return vec![1.0; self.len],
+            Initializer::Normal => DEVIATION,
+            Initializer::Output { layers } => DEVIATION / (2.0 * layers as f64).sqrt(),
         };
         (0..self.len).map(|_| deviate(rng) * deviation).collect()
     }

@@ -22,8 +22,8 @@ fn dense() -> Config {
     }
 }
 
-fn sparse() -> Mixture {
-    Mixture {
+fn sparse() -> MixtureConfig {
+    MixtureConfig {
         num_experts: 5,
         num_experts_per_tok: 2,
         moe_intermediate_size: 6,
@@ -105,17 +105,17 @@ fn gradients_of_dense_models_are_those_of_finite_differences() {
 
 #[test]
 fn gradients_of_mixtures_are_those_of_finite_differences() {
-    let losses = Mixture { balancing: Balancing::Loss(0.3), z_coefficient: 0.1, ..sparse() };
+    let losses = MixtureConfig { balancing: Balancing::Loss(0.3), z_coefficient: 0.1, ..sparse() };
     let all = [
         sparse(),
-        Mixture { norm_topk_prob: false, ..sparse() },
+        MixtureConfig { norm_topk_prob: false, ..sparse() },
         losses.clone(),
-        Mixture { norm_topk_prob: false, ..losses.clone() },
-        Mixture { gate: Gate::Sigmoid, ..losses.clone() },
-        Mixture { gate: Gate::Sigmoid, norm_topk_prob: false, ..losses.clone() },
-        Mixture { gate: Gate::Sigmoid, balancing: Balancing::Bias(0.01), ..sparse() },
-        Mixture { num_shared_experts: 2, num_dense_layers: 1, ..losses.clone() },
-        Mixture { num_experts_per_tok: 1, norm_topk_prob: false, ..losses },
+        MixtureConfig { norm_topk_prob: false, ..losses.clone() },
+        MixtureConfig { gate: Gate::Sigmoid, ..losses.clone() },
+        MixtureConfig { gate: Gate::Sigmoid, norm_topk_prob: false, ..losses.clone() },
+        MixtureConfig { gate: Gate::Sigmoid, balancing: Balancing::Bias(0.01), ..sparse() },
+        MixtureConfig { num_shared_experts: 2, num_dense_layers: 1, ..losses.clone() },
+        MixtureConfig { num_experts_per_tok: 1, norm_topk_prob: false, ..losses },
     ];
     for mixture in all {
         agrees_with_differences(&Config { mixture: Some(mixture), ..dense() });
@@ -124,7 +124,7 @@ fn gradients_of_mixtures_are_those_of_finite_differences() {
 
 #[test]
 fn a_tensor_that_no_gradient_reaches_is_named() {
-    let mixture = Mixture { num_experts: 40, balancing: Balancing::Loss(0.01), ..sparse() };
+    let mixture = MixtureConfig { num_experts: 40, balancing: Balancing::Loss(0.01), ..sparse() };
     let config = Config { mixture: Some(mixture), ..dense() };
     let mut model = Model::<f32>::new(&config, Isa::best(), 1);
     let unseen = model.check_gradients().unwrap();
@@ -134,7 +134,7 @@ fn a_tensor_that_no_gradient_reaches_is_named() {
     );
 
     // One expert with a normalised gate has the weight 1, whatever the router says.
-    let one = Mixture { num_experts_per_tok: 1, ..sparse() };
+    let one = MixtureConfig { num_experts_per_tok: 1, ..sparse() };
     let config = Config { mixture: Some(one), ..dense() };
     let mut model = Model::<f32>::new(&config, Isa::best(), 1);
     let failure = model.check_gradients().unwrap_err().to_string();
@@ -154,8 +154,9 @@ fn a_tensor_that_no_gradient_reaches_is_named() {
 
 /// Every kind of model, small.
 fn kinds() -> Vec<(&'static str, Config)> {
-    let losses = Mixture { balancing: Balancing::Loss(0.01), z_coefficient: 0.001, ..sparse() };
-    let biased = Mixture {
+    let losses =
+        MixtureConfig { balancing: Balancing::Loss(0.01), z_coefficient: 0.001, ..sparse() };
+    let biased = MixtureConfig {
         gate: Gate::Sigmoid,
         balancing: Balancing::Bias(0.01),
         num_shared_experts: 1,
@@ -177,7 +178,7 @@ fn five_steps(config: &Config, isa: Isa) -> String {
     use sha2::Digest;
 
     let mut model = Model::<f32>::new(config, isa, 1);
-    let zeros = |named: &Named| (vec![0.0; named.len], vec![0.0; named.len]);
+    let zeros = |named: &NamedTensor| (vec![0.0; named.len], vec![0.0; named.len]);
     let mut moments: Vec<_> = model.tensors().iter().map(zeros).collect();
     let mut hash = sha2::Sha256::new();
     for number in 1..=5 {
@@ -424,7 +425,7 @@ fn tensors_are_those_that_parameters_are_counted_by() {
 #[test]
 fn a_config_is_read_or_refused_by_field() {
     let config = Config::read(document(&whole()).root()).unwrap();
-    let mixture = Mixture {
+    let mixture = MixtureConfig {
         gate: Gate::Sigmoid,
         num_shared_experts: 2,
         num_dense_layers: 1,

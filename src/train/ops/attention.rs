@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{Backward, ROWS, Sublayer, sized};
-use repro_portable::attention::Attention as Heads;
+use repro_portable::attention::AttentionShape;
 use repro_portable::{Isa, Matrix, Packed, Real, buffer, norm, product};
 
 /// `y = x + o attend(q h, k h, v h)` with `h = norm(x)`. The weights are those of the norm, then the
@@ -13,7 +13,7 @@ pub struct Attention<T> {
     pub isa: Isa,
     pub width: usize,
     pub epsilon: f64,
-    pub heads: Heads<T>,
+    pub heads: AttentionShape<T>,
     pub saved: Saved<T>,
 }
 

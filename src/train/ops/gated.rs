@@ -24,16 +24,20 @@ impl Gated {
     }
 
     /// Makes the weights ready for forward passes.
-    pub fn forward<T: Real>(self, isa: Isa, w: &[T]) -> Forward<T> {
+    pub fn forward<T: Real>(self, isa: Isa, w: &[T]) -> ForwardWeights<T> {
         let (gate_up, down) = self.split(w);
         let gate_up = Packed::new(isa, gate_up.transposed());
-        Forward { shape: self, gate_up, down: Packed::new(isa, down.transposed()) }
+        ForwardWeights { shape: self, gate_up, down: Packed::new(isa, down.transposed()) }
     }
 
     /// Makes the weights ready for backward passes.
-    pub fn backward<T: Real>(self, isa: Isa, w: &[T]) -> Backward<T> {
+    pub fn backward<T: Real>(self, isa: Isa, w: &[T]) -> BackwardWeights<T> {
         let (gate_up, down) = self.split(w);
-        Backward { shape: self, gate_up: Packed::new(isa, gate_up), down: Packed::new(isa, down) }
+        BackwardWeights {
+            shape: self,
+            gate_up: Packed::new(isa, gate_up),
+            down: Packed::new(isa, down),
+        }
     }
 
     /// Writes the gradient of the weights: from the input `h` and the gradients of its products, and from
@@ -56,13 +60,13 @@ impl Gated {
 }
 
 /// Weights for forward passes.
-pub struct Forward<T: Real> {
+pub struct ForwardWeights<T: Real> {
     shape: Gated,
     gate_up: Packed<T>,
     down: Packed<T>,
 }
 
-impl<T: Real> Forward<T> {
+impl<T: Real> ForwardWeights<T> {
     /// Writes the products `gate_up` of rows `h`, and to `y` the output, plus `add`.
     pub fn rows(
         &self,
@@ -82,13 +86,13 @@ impl<T: Real> Forward<T> {
 }
 
 /// Weights for backward passes.
-pub struct Backward<T: Real> {
+pub struct BackwardWeights<T: Real> {
     shape: Gated,
     gate_up: Packed<T>,
     down: Packed<T>,
 }
 
-impl<T: Real> Backward<T> {
+impl<T: Real> BackwardWeights<T> {
     /// From the gradient of the output and the products that the forward pass left: the inner rows `s`
     /// again, the gradients of the products and of the gates, and to `gh` that of the input, plus `add`.
     pub fn rows(

@@ -24,7 +24,7 @@ pub struct Saved<T> {
 
 /// What each target cost, and whether it was the likeliest token.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scores<T> {
+pub struct HeadScores<T> {
     /// Nats of each target.
     pub nats: Vec<T>,
     /// Whether the target is the first of the largest logits.
@@ -33,10 +33,10 @@ pub struct Scores<T> {
 
 impl<T: Real> Head<T> {
     /// Scores the target of each row by itself.
-    pub fn score(&self, targets: &[u32], [x, norm, matrix]: [&[T]; 3]) -> Scores<T> {
+    pub fn score(&self, targets: &[u32], [x, norm, matrix]: [&[T]; 3]) -> HeadScores<T> {
         let (d, columns) = (self.width, matrix.len() / self.width);
         let rows = targets.len();
-        let mut scores = Scores { nats: vec![T::ZERO; rows], greedy: vec![false; rows] };
+        let mut scores = HeadScores { nats: vec![T::ZERO; rows], greedy: vec![false; rows] };
         let logits_of = Packed::new(self.isa, Matrix::new(matrix, columns, d).transposed());
         let into = scores.nats.par_chunks_mut(ROWS).zip(scores.greedy.par_chunks_mut(ROWS));
         x.par_chunks(ROWS * d).zip(targets.par_chunks(ROWS)).zip(into).for_each(

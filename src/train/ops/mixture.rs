@@ -19,7 +19,7 @@ use repro_portable::{Buffer, Isa, Matrix, Packed, Real, buffer, norm, product};
 pub struct Mixture<T> {
     pub isa: Isa,
     pub epsilon: f64,
-    pub shape: Shape,
+    pub widths: MixtureWidths,
     pub router: Router,
     pub losses: Coefficients,
     /// What is added to scores when experts are chosen, if anything is: state that evens the load without a
@@ -30,7 +30,7 @@ pub struct Mixture<T> {
 
 /// The widths of a mixture.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct MixtureWidths {
     pub width: usize,
     /// Of each expert.
     pub inner: usize,
@@ -82,17 +82,17 @@ impl<T: Real> Mixture<T> {
     }
 
     fn expert(&self) -> Gated {
-        Gated { width: self.shape.width, inner: self.shape.inner }
+        Gated { width: self.widths.width, inner: self.widths.inner }
     }
 
     fn shared(&self) -> Option<Gated> {
-        let Shape { width, shared, .. } = self.shape;
+        let MixtureWidths { width, shared, .. } = self.widths;
         (shared > 0).then_some(Gated { width, inner: shared })
     }
 
     /// How many numbers the norm, the router and the experts have.
     fn parts(&self) -> [usize; 3] {
-        let (d, experts) = (self.shape.width, self.router.experts);
+        let (d, experts) = (self.widths.width, self.router.experts);
         [d, experts * d, experts * self.expert().weights()]
     }
 
@@ -119,12 +119,12 @@ impl<T: Real> Mixture<T> {
         (x, y): (&[T], &mut [T]),
         (h, shared): (&mut [T], &mut [T]),
     ) -> Buffer<T> {
-        let (isa, d, experts) = (self.isa, self.shape.width, self.router.experts);
+        let (isa, d, experts) = (self.isa, self.widths.width, self.router.experts);
         let (rows, epsilon) = (x.len() / d, T::from_f64(self.epsilon));
         let network = self.shared().map(|shape| shape.forward(isa, weights.shared));
         let router = Packed::new(isa, Matrix::new(weights.router, experts, d).transposed());
         let mut logits = buffer(rows * experts);
-        let shared = pieces(shared, blocks(rows).map(|rows| rows.len() * 2 * self.shape.shared));
+        let shared = pieces(shared, blocks(rows).map(|rows| rows.len() * 2 * self.widths.shared));
         x.par_chunks(ROWS * d)
             .zip(y.par_chunks_mut(ROWS * d))
             .zip(h.par_chunks_mut(ROWS * d).zip(logits.par_chunks_mut(ROWS * experts)))
@@ -163,7 +163,7 @@ impl<T: Real> Mixture<T> {
         saved: &[T],
         (s, g_gate_up): (&mut [T], &mut [T]),
     ) {
-        let (isa, Shape { width: d, shared, .. }) = (self.isa, self.shape);
+        let (isa, MixtureWidths { width: d, shared, .. }) = (self.isa, self.widths);
         let (rows, epsilon) = (x.len() / d, T::from_f64(self.epsilon));
         let network = self.shared().map(|shape| shape.backward(isa, weights.shared));
         let table = |all, each| pieces(all, blocks(rows).map(|rows| rows.len() * each));
@@ -187,7 +187,7 @@ impl<T: Real> Mixture<T> {
 impl<T: Real> Sublayer<T> for Mixture<T> {
     fn forward(&mut self, _length: usize, x: &[T], w: &[T], y: &mut [T]) {
         let mut saved = std::mem::take(&mut self.saved);
-        let Shape { width, inner, shared } = self.shape;
+        let MixtureWidths { width, inner, shared } = self.widths;
         let rows = x.len() / width;
         let weights = self.split(w);
         let h = sized(&mut saved.h, rows * width);
@@ -203,7 +203,7 @@ impl<T: Real> Sublayer<T> for Mixture<T> {
     fn backward(&self, _length: usize, pass: Backward<'_, T>) {
         let Saved { h, shared: products, gate_up, routed } = &self.saved;
         let Some((routing, arrangement)) = routed.as_deref() else { return };
-        let (isa, Shape { width, shared, .. }) = (self.isa, self.shape);
+        let (isa, MixtureWidths { width, shared, .. }) = (self.isa, self.widths);
         let Backward { x, w, g, gx, gw } = pass;
         let (rows, experts) = (x.len() / width, self.router.experts);
         let (weights, into) = (self.split(w), self.split_mut(gw));

@@ -15,8 +15,8 @@ mod mixture;
 pub(super) use attention::Attention;
 pub(super) use embedding::Embedding;
 pub(super) use feed_forward::FeedForward;
-pub(super) use head::{Head, Scores};
-pub(super) use mixture::{Mixture, Shape};
+pub(super) use head::{Head, HeadScores};
+pub(super) use mixture::{Mixture, MixtureWidths};
 
 use repro_portable::Real;
 

@@ -5,7 +5,7 @@ use candle_nn::ops::{rms_norm_slow, silu, softmax};
 
 use super::*;
 use repro_portable::Isa;
-use repro_portable::attention::Attention as Heads;
+use repro_portable::attention::AttentionShape;
 use repro_portable::router::{Coefficients, Gate, Router};
 use repro_stats::rng::Rng;
 
@@ -113,7 +113,7 @@ fn attention_is_candles() {
         isa,
         width: WIDTH,
         epsilon,
-        heads: Heads::new(heads, groups, size, LENGTH, theta),
+        heads: AttentionShape::new(heads, groups, size, LENGTH, theta),
         saved: Default::default(),
     };
     let device = &candle_core::Device::Cpu;
@@ -161,7 +161,7 @@ fn mixture(gate: Gate, normalized: bool, shared: usize) {
     let ours = Mixture {
         isa: Isa::best(),
         epsilon: f64::from(EPSILON),
-        shape: Shape { width: WIDTH, inner, shared },
+        widths: MixtureWidths { width: WIDTH, inner, shared },
         router: Router { gate, experts, per_token, normalized },
         losses: Coefficients::default(),
         bias: None,

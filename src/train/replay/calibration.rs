@@ -16,10 +16,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::course::{Course, Measure};
+use super::course::{Course, StepMeasure};
 use super::fault::percent_of_rate;
 use super::machine::{Machine, on_threads};
-use super::step::{Layout, Quantity, Step};
+use super::step::{Layout, Step, StepQuantity};
 use crate::{TensorData, TensorFile};
 use repro_receipt::parallel;
 use repro_receipt::source::Error;
@@ -43,7 +43,7 @@ pub struct Calibration {
     /// What a learning rate that is off by one percent makes of it.
     percent: Vec<Step>,
     /// The largest spread of each quantity in each step.
-    spread: Vec<BTreeMap<Quantity, f64>>,
+    spread: Vec<BTreeMap<StepQuantity, f64>>,
     replays: usize,
     flips: u64,
 }
@@ -106,24 +106,24 @@ impl Calibration {
 
     /// The first step in which the log routes more tokens otherwise than are allowed.
     fn first_flip(&self, layout: &Layout, logged: &[Step]) -> Option<usize> {
-        let within = |at: usize, quantity: Quantity| {
+        let within = |at: usize, quantity: StepQuantity| {
             let pair = logged.get(at).zip(self.base.get(at));
             let apart = pair.and_then(|(logged, base)| quantity.deviation(logged, base));
             apart.is_none_or(|apart| apart <= self.tolerance(at, quantity))
         };
-        let layers = || (0..layout.routers.len()).map(Quantity::Routing);
+        let layers = || (0..layout.routers.len()).map(StepQuantity::Routing);
         (0..self.base.len()).find(|at| !layers().all(|layer| within(*at, layer)))
     }
 
     /// What is allowed of a quantity in the step number `at`.
-    pub fn tolerance(&self, at: usize, quantity: Quantity) -> f64 {
+    pub fn tolerance(&self, at: usize, quantity: StepQuantity) -> f64 {
         // Rounding adds up from step to step: what an earlier step spread, a later one may too.
         let so_far = self.spread.iter().take(at + 1).filter_map(|spread| spread.get(&quantity));
         let spread = so_far.copied().reduce(f64::max);
         let rounding = match quantity {
-            Quantity::Routing(_) => 0.0,
+            StepQuantity::Routing(_) => 0.0,
             // Other arithmetic has other bits.
-            Quantity::Bits(_) => return f64::INFINITY,
+            StepQuantity::Bits(_) => return f64::INFINITY,
             _ => LOGGED,
         };
         ALLOWED * spread.unwrap_or(0.0).max(rounding)
@@ -131,7 +131,7 @@ impl Calibration {
 
     /// Whether the tolerance of a quantity in a step is below half of what one percent of the learning
     /// rate changes.
-    fn fine(&self, at: usize, quantity: Quantity) -> bool {
+    fn fine(&self, at: usize, quantity: StepQuantity) -> bool {
         let pair = self.base.get(at).zip(self.percent.get(at));
         let effect = pair.and_then(|(base, percent)| quantity.deviation(base, percent));
         effect.is_some_and(|effect| self.tolerance(at, quantity) < 0.5 * effect)
@@ -140,15 +140,15 @@ impl Calibration {
     /// The tensors whose updates are nowhere seen finely enough, among those that `logged` has; everything
     /// where it has no updates and no other quantity is seen finely either.
     pub fn coarse(&self, layout: &Layout, logged: &[Step]) -> Vec<String> {
-        let has = |at: usize, quantity: Quantity| {
+        let has = |at: usize, quantity: StepQuantity| {
             let pair = logged.get(at).zip(self.base.get(at));
             pair.is_some_and(|(logged, base)| quantity.deviation(logged, base).is_some())
         };
-        let seen = |quantity: Quantity| {
+        let seen = |quantity: StepQuantity| {
             (0..self.base.len()).any(|at| has(at, quantity) && self.fine(at, quantity))
         };
-        let updates = |tensor: usize| [Quantity::Update(tensor), Quantity::Moved(tensor)];
-        let logs = |quantity: &Quantity| (0..self.base.len()).any(|at| has(at, *quantity));
+        let updates = |tensor: usize| [StepQuantity::Update(tensor), StepQuantity::Moved(tensor)];
+        let logs = |quantity: &StepQuantity| (0..self.base.len()).any(|at| has(at, *quantity));
         if !(0..layout.names.len()).flat_map(updates).any(|quantity| logs(&quantity)) {
             let any = layout.quantities().into_iter().any(seen);
             return if any { Vec::new() } else { layout.names.clone() };
@@ -165,15 +165,15 @@ impl Calibration {
     pub fn report(&self, layout: &Layout, logged: &[Step], from: u64) -> Tolerance {
         let row = |at: usize| {
             let updates = (0..layout.names.len()).filter_map(|tensor| {
-                let tolerance = self.tolerance(at, Quantity::Update(tensor));
+                let tolerance = self.tolerance(at, StepQuantity::Update(tensor));
                 Some((tolerance, layout.names.get(tensor)?.clone()))
             });
             let largest = updates.filter(|(tolerance, _)| tolerance.is_finite());
             let update = largest.max_by(|a, b| a.0.total_cmp(&b.0));
             Allowed {
                 step: from + at as u64 + 1,
-                loss: self.tolerance(at, Quantity::Loss),
-                norm: self.tolerance(at, Quantity::Norm),
+                loss: self.tolerance(at, StepQuantity::Loss),
+                norm: self.tolerance(at, StepQuantity::Norm),
                 update,
             }
         };
@@ -203,17 +203,17 @@ fn steps(course: &Course, disturbance: Option<Disturbance>) -> Result<Vec<Step>,
         ControlFlow::Continue(())
     };
     match disturbance {
-        None => drop(course.walk::<f32>(Measure::Moves, |_, step, _| keep(step))?),
+        None => drop(course.walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?),
         Some(Disturbance::Wide) => {
-            drop(course.walk::<f64>(Measure::Moves, |_, step, _| keep(step))?)
+            drop(course.walk::<f64>(StepMeasure::Moves, |_, step, _| keep(step))?)
         }
         Some(Disturbance::Percent) => {
-            drop(percent_of_rate(course).walk::<f32>(Measure::Moves, |_, step, _| keep(step))?);
+            drop(percent_of_rate(course).walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
         }
         Some(Disturbance::Moved { seed, units }) => {
             let mut moved = course.clone();
             move_weights(&mut moved.start.tensors, seed, units);
-            drop(moved.walk::<f32>(Measure::Moves, |_, step, _| keep(step))?);
+            drop(moved.walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
         }
     }
     Ok(steps)

@@ -16,14 +16,14 @@ use repro_receipt::source::{Document, Error, Source};
 
 /// What the steps read.
 #[derive(Debug, Clone)]
-pub enum Rows {
+pub enum RowsRead {
     /// The batches of a slice, one after the other.
     Kept(Vec<Vec<u32>>),
     /// Those that the data give.
     Drawn(Box<Order>, Arc<Corpus>),
 }
 
-impl Rows {
+impl RowsRead {
     /// The rows of step `step`, which is number `at` of the course.
     fn of(&mut self, step: u64, at: usize) -> Vec<u32> {
         match self {
@@ -47,7 +47,7 @@ pub struct Course {
     /// How many steps are made.
     pub steps: u64,
     /// What they read.
-    pub rows: Rows,
+    pub rows: RowsRead,
     /// The steps that the optimizer has counted at the start.
     pub counted: u64,
     /// Which step's learning rate a step has: the number of steps ahead.
@@ -60,7 +60,7 @@ pub struct Course {
 
 /// What is measured of each step, beside losses, norms and routing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum StepMeasure {
     /// Nothing.
     Plain,
     /// The digest of each tensor.
@@ -72,7 +72,7 @@ pub enum Measure {
 /// A course under way.
 pub struct Walker<'a, T: Real = f32> {
     course: &'a Course,
-    rows: Rows,
+    rows: RowsRead,
     /// The model.
     pub learner: Learner<T>,
     /// The steps that are done.
@@ -133,7 +133,7 @@ impl Course {
     /// Makes all steps, as long as `each` says to go on.
     pub fn walk<T: Real>(
         &self,
-        measure: Measure,
+        measure: StepMeasure,
         mut each: impl FnMut(usize, &Step, &Stepped) -> ControlFlow<()>,
     ) -> Result<Walker<'_, T>, Error> {
         let mut walker = self.begin::<T>()?;
@@ -149,7 +149,7 @@ impl Course {
 
 impl<T: Real> Walker<'_, T> {
     /// Makes the next step, and measures it.
-    pub fn step(&mut self, measure: Measure) -> Result<(Step, Stepped), Error> {
+    pub fn step(&mut self, measure: StepMeasure) -> Result<(Step, Stepped), Error> {
         let (course, number) = (self.course, self.course.start.step + self.done);
         let rows = self.rows.of(number, self.done as usize);
         let width = course.regime.seq_len + 1;
@@ -173,19 +173,19 @@ impl<T: Real> Walker<'_, T> {
             routed: Some(stepped.routed.clone()),
             ..Step::default()
         };
-        if measure != Measure::Plain {
+        if measure != StepMeasure::Plain {
             let values = self.learner.values()?;
             self.measure(measure, values, &mut step);
         }
         Ok((step, stepped))
     }
 
-    fn measure(&mut self, measure: Measure, values: Vec<Values<T>>, step: &mut Step) {
+    fn measure(&mut self, measure: StepMeasure, values: Vec<Values<T>>, step: &mut Step) {
         let last = self.done == self.course.steps;
         if last {
             step.moved = Some(distances(&self.begun, &values));
         }
-        if measure == Measure::Bits {
+        if measure == StepMeasure::Bits {
             step.digests = Some(values.par_iter().map(|values| values.digest().head()).collect());
             return;
         }

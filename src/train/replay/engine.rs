@@ -2,8 +2,8 @@
 
 use super::calibration::Calibration;
 use super::corpora::Corpora;
-use super::course::{Course, Rows};
-use super::machine::{Machine, Phase, Progress, Subject, on_threads};
+use super::course::{Course, RowsRead};
+use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::session::Session;
 use super::slice::listed;
 use super::start::{Start, from_checkpoint};
@@ -16,8 +16,8 @@ use repro_receipt::Verdict;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
-    BAD_EXTENT, Batches, Choice, Comparison, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, Replay,
-    TOO_LARGE, TWO_ARITHMETICS, Tolerance, Trained,
+    BAD_EXTENT, Batches, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, Replay,
+    ReplayComparison, TOO_LARGE, TWO_ARITHMETICS, Tolerance, Trained,
 };
 use repro_runs::study::table;
 use repro_stats::rng::Rng;
@@ -79,7 +79,7 @@ pub fn replay(
     corpora: &Corpora,
     progress: &dyn Progress,
 ) -> Result<Replay, Error> {
-    let subject = Subject::of(bundle, machine)?;
+    let subject = ReplayedRun::of(bundle, machine)?;
     let extent = resolve(choice, bundle, corpora)?;
     let chosen_by = match choice {
         Choice::Random(_) => Some("verifier"),
@@ -96,7 +96,7 @@ pub fn calibrate(
     machine: &Machine,
     corpora: &Corpora,
 ) -> Result<(Extent, Tolerance), Error> {
-    let subject = Subject::of(bundle, machine)?;
+    let subject = ReplayedRun::of(bundle, machine)?;
     let extent = resolve(choice, bundle, corpora)?;
     let Extent::Steps { from, to } = extent else {
         let expected = "a slice: a whole run is compared bit for bit or not at all";
@@ -129,7 +129,7 @@ fn fits(bundle: &Bundle, model: &Config, regime: &Regime) -> Result<(), Error> {
     Ok(())
 }
 
-impl<'a> Subject<'a> {
+impl<'a> ReplayedRun<'a> {
     fn of(bundle: &'a Bundle, machine: &'a Machine) -> Result<Self, Error> {
         let config = bundle.document(CONFIG)?.root();
         let trainer = bundle.receipt().trainer.as_ref();
@@ -152,7 +152,7 @@ impl<'a> Subject<'a> {
         progress: &dyn Progress,
     ) -> Result<Replay, Error> {
         let slice = self.slice(extent)?;
-        let bitwise = self.comparison() == Comparison::Bitwise;
+        let bitwise = self.comparison() == ReplayComparison::Bitwise;
         let at_hand = || bitwise && corpora.of(self.bundle, self.config).is_ok();
         if slice.is_none() && extent != Extent::Whole && !at_hand() {
             let place = self.bundle.place(repro_receipt::bundle::RECEIPT);
@@ -161,7 +161,7 @@ impl<'a> Subject<'a> {
         if let Some(undecided) = self.other_bits(extent, progress)? {
             return Ok(undecided);
         }
-        let _ = progress.begins(Phase::Reading);
+        let _ = progress.begins(ReplayPhase::Reading);
         match (slice, extent) {
             (Some(from), Extent::Steps { to, .. }) => {
                 Session::open(self, from, to, corpora)?.replay(extent, progress)
@@ -190,10 +190,10 @@ impl<'a> Subject<'a> {
                 format!("the run computes in `{}`", dtype.chars().take(40).collect::<String>());
             return Ok(Some(self.undecided(extent, &OTHER_DTYPE, reason)));
         }
-        if self.comparison() == Comparison::Calibrated {
+        if self.comparison() == ReplayComparison::Calibrated {
             return Ok(None);
         }
-        let _ = progress.begins(Phase::Golden);
+        let _ = progress.begins(ReplayPhase::Golden);
         let Machine { isa, threads } = *self.machine;
         let other = on_threads(threads, || golden::differing(isa))?;
         Ok(other.first().map(|first| {
@@ -204,8 +204,12 @@ impl<'a> Subject<'a> {
     }
 
     /// How its steps are compared.
-    pub fn comparison(&self) -> Comparison {
-        if self.arithmetic == ARITHMETIC { Comparison::Bitwise } else { Comparison::Calibrated }
+    pub fn comparison(&self) -> ReplayComparison {
+        if self.arithmetic == ARITHMETIC {
+            ReplayComparison::Bitwise
+        } else {
+            ReplayComparison::Calibrated
+        }
     }
 
     /// A replay that has not shown anything yet.
@@ -242,7 +246,7 @@ impl<'a> Subject<'a> {
     }
 
     /// A course from `start` over so many steps.
-    pub fn course(&self, start: Start, steps: u64, rows: Rows) -> Result<Course, Error> {
+    pub fn course(&self, start: Start, steps: u64, rows: RowsRead) -> Result<Course, Error> {
         Ok(Course {
             config: table(self.config)?,
             regime: self.regime.clone(),
@@ -260,7 +264,7 @@ impl<'a> Subject<'a> {
     /// Weights and moments after `step` steps: of the seed where the arithmetic is ours, else of a
     /// checkpoint of the bundle.
     pub fn start(&self, step: u64) -> Result<Start, Error> {
-        if step > 0 || self.comparison() == Comparison::Calibrated {
+        if step > 0 || self.comparison() == ReplayComparison::Calibrated {
             return from_checkpoint(self.bundle, step, &self.arithmetic);
         }
         let seed = self.config.required("seed_init")?.integer()?;

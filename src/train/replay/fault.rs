@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::course::{Course, Rows};
+use super::course::{Course, RowsRead};
 use super::step::Layout;
 use crate::TensorData;
 use crate::checkpoint::MOMENTS;
@@ -119,9 +119,9 @@ impl Garden<'_> {
 
     fn swapped(&self) -> Plants {
         match &self.course.rows {
-            Rows::Kept(rows) if rows.first() != rows.get(1) => {
+            RowsRead::Kept(rows) if rows.first() != rows.get(1) => {
                 self.one("the first two batches swapped", |course| {
-                    if let Rows::Kept(rows) = &mut course.rows {
+                    if let RowsRead::Kept(rows) = &mut course.rows {
                         rows.swap(0, 1);
                     }
                 })
@@ -137,7 +137,7 @@ impl Garden<'_> {
             return Err("the vocabulary has one token".to_owned());
         }
         self.one("one token of the first batch changed", |course| {
-            if let Rows::Kept(rows) = &mut course.rows
+            if let RowsRead::Kept(rows) = &mut course.rows
                 && let Some(first) = rows.first_mut()
             {
                 let middle = first.len() / 2;

@@ -18,7 +18,7 @@ pub struct Machine {
 
 /// A part of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum ReplayPhase {
     /// The golden bits are computed.
     Golden,
     /// The bundle is read and checked.
@@ -31,7 +31,7 @@ pub enum Phase {
     Planting,
 }
 
-impl Phase {
+impl ReplayPhase {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Phase {
 pub trait Progress: Sync {
     /// Takes in that a part begins; the answer says whether to go on. Without a calibration there is no
     /// verdict; faults that are not planted are left out of the report.
-    fn begins(&self, _phase: Phase) -> ControlFlow<()> {
+    fn begins(&self, _phase: ReplayPhase) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
@@ -57,7 +57,7 @@ pub trait Progress: Sync {
 }
 
 /// A run as its bundle describes it.
-pub(super) struct Subject<'a> {
+pub(super) struct ReplayedRun<'a> {
     pub bundle: &'a Bundle,
     pub config: Node<'a>,
     pub regime: Regime,

@@ -28,4 +28,4 @@ mod whole;
 
 pub use corpora::Corpora;
 pub use engine::{calibrate, cost, replay};
-pub use machine::{Machine, Phase, Progress, on_threads};
+pub use machine::{Machine, Progress, ReplayPhase, on_threads};

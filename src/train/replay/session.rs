@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 
 use super::calibration::Calibration;
 use super::corpora::Corpora;
-use super::course::{Course, Measure, Rows};
+use super::course::{Course, RowsRead, StepMeasure};
 use super::fault::{self, Planted};
-use super::machine::{Phase, Progress, Subject, on_threads};
+use super::machine::{Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::names;
 use super::slice::{Contradiction, Logged, Slice};
 use super::start::is_rule;
-use super::step::{Layout, Quantity, Step};
+use super::step::{Layout, Step, StepQuantity};
 use super::training::Watch;
 use crate::data::Order;
 use crate::learner::Values;
@@ -19,13 +19,13 @@ use crate::model::Config;
 use repro_receipt::Verdict;
 use repro_receipt::source::Error;
 use repro_runs::replay::{
-    AGAINST_RECORDS, BAD_SLICE, Batches, Comparison, DIVERGED, Divergence, Extent, NO_START,
-    OTHER_BATCHES, Replay, STOPPED, Seen, TOO_COARSE, TensorReport, UNTRAINED,
+    AGAINST_RECORDS, BAD_SLICE, Batches, DIVERGED, Divergence, Extent, NO_START, OTHER_BATCHES,
+    PlantedFault, Replay, ReplayComparison, STOPPED, TOO_COARSE, TensorReport, UNTRAINED,
 };
 
 /// A slice that is about to be replayed: everything is read and checked, no step is made.
 pub struct Session<'a> {
-    subject: &'a Subject<'a>,
+    subject: &'a ReplayedRun<'a>,
     pub course: Course,
     pub layout: Layout,
     /// What the log says, up to where the replay goes.
@@ -39,7 +39,7 @@ pub struct Session<'a> {
 impl<'a> Session<'a> {
     /// Reads the slice that begins after `from` steps, as far as `to`.
     pub fn open(
-        subject: &'a Subject<'a>,
+        subject: &'a ReplayedRun<'a>,
         from: u64,
         to: u64,
         corpora: &Corpora,
@@ -58,7 +58,7 @@ impl<'a> Session<'a> {
         let batches = batches(subject, &mut slice, corpora)?;
         if let (Some(contradiction), Batches::OnTrust(_)) = (&slice.contradiction, &batches)
             && contradiction.total
-            && subject.comparison() == Comparison::Bitwise
+            && subject.comparison() == ReplayComparison::Bitwise
         {
             return Err(contradiction.of_another_run());
         }
@@ -67,7 +67,8 @@ impl<'a> Session<'a> {
         slice.rows.truncate(steps as usize);
         slice.steps.truncate(steps as usize);
         let start = subject.start(from)?;
-        let course = subject.course(start, steps, Rows::Kept(std::mem::take(&mut slice.rows)))?;
+        let course =
+            subject.course(start, steps, RowsRead::Kept(std::mem::take(&mut slice.rows)))?;
         // Names and shapes of the start are held against the model before any step.
         course.begin::<f32>()?;
         let order = Arrangement::of(course.layout()?, &slice)?;
@@ -86,12 +87,14 @@ impl<'a> Session<'a> {
             ..self.subject.blank(extent)
         };
         let calibration = match replay.comparison {
-            Comparison::Bitwise => None,
-            Comparison::Calibrated if progress.begins(Phase::Calibrating).is_break() => {
+            ReplayComparison::Bitwise => None,
+            ReplayComparison::Calibrated
+                if progress.begins(ReplayPhase::Calibrating).is_break() =>
+            {
                 let reason = "stopped before its calibration".to_owned();
                 return Ok(Replay { code: Some(&STOPPED), reason, ..replay });
             }
-            Comparison::Calibrated => Some(Calibration::of(
+            ReplayComparison::Calibrated => Some(Calibration::of(
                 &self.course,
                 &self.layout,
                 &self.logged,
@@ -100,13 +103,13 @@ impl<'a> Session<'a> {
         };
         let threads = self.subject.machine.threads;
         // Whether to go on is asked after each step.
-        let _ = progress.begins(Phase::Executing);
+        let _ = progress.begins(ReplayPhase::Executing);
         on_threads(threads, || self.execute(calibration.as_ref(), progress, &mut replay))??;
         if replay.code.is_some_and(|code| code.id == STOPPED.id) {
             return Ok(replay);
         }
         let base = calibration.as_ref().map(|calibration| calibration.base.as_slice());
-        if progress.begins(Phase::Planting).is_continue() {
+        if progress.begins(ReplayPhase::Planting).is_continue() {
             replay.faults = on_threads(threads, || self.faults(calibration.as_ref(), base))??;
         }
         if let Some(calibration) = &calibration {
@@ -124,7 +127,7 @@ impl<'a> Session<'a> {
         progress: &dyn Progress,
         replay: &mut Replay,
     ) -> Result<(), Error> {
-        let measure = if calibration.is_some() { Measure::Moves } else { Measure::Bits };
+        let measure = if calibration.is_some() { StepMeasure::Moves } else { StepMeasure::Bits };
         let from = self.course.start.step;
         let (mut watch, mut stopped) = (Watch::default(), false);
         let mut last = Step::default();
@@ -176,8 +179,9 @@ impl<'a> Session<'a> {
         made: &'s Step,
     ) -> impl Iterator<Item = (u64, String, u64)> + 's {
         self.layout.routers.iter().enumerate().filter_map(move |(layer, router)| {
-            let moved =
-                Quantity::Routing(layer).deviation(logged, made).filter(|moved| *moved > 0.0)?;
+            let moved = StepQuantity::Routing(layer)
+                .deviation(logged, made)
+                .filter(|moved| *moved > 0.0)?;
             Some((number, router.clone(), moved as u64))
         })
     }
@@ -214,7 +218,7 @@ impl<'a> Session<'a> {
             let head =
                 || Some(*self.logged.last()?.digests.as_ref()?.get(at)? == values.digest().head());
             let equal = digest.map(|digest| digest == values.digest());
-            let moved = Quantity::Moved(at);
+            let moved = StepQuantity::Moved(at);
             Some(TensorReport {
                 name: self.layout.names.get(at)?.clone(),
                 logged: end.and_then(|end| end.moved),
@@ -251,12 +255,17 @@ impl<'a> Session<'a> {
         &self,
         calibration: Option<&Calibration>,
         base: Option<&[Step]>,
-    ) -> Result<Vec<Seen>, Error> {
+    ) -> Result<Vec<PlantedFault>, Error> {
         let faults = fault::all(&self.course, &self.layout, calibration.is_none())?;
-        let seen = |fault: fault::Fault| -> Result<Seen, Error> {
+        let seen = |fault: fault::Fault| -> Result<PlantedFault, Error> {
             let id = fault.id;
-            let none =
-                |planted, unseen| Seen { fault: id, planted, at: None, smallest: None, unseen };
+            let none = |planted, unseen| PlantedFault {
+                fault: id,
+                planted,
+                at: None,
+                smallest: None,
+                unseen,
+            };
             let planted = match fault.planted {
                 Err(why) => return Ok(none(String::new(), Some(why))),
                 Ok(planted) => planted,
@@ -279,10 +288,10 @@ impl<'a> Session<'a> {
     }
 
     /// Where a fault changes a bit that was logged.
-    fn shows_bits(&self, fault: &'static str, planted: &Planted) -> Result<Seen, Error> {
+    fn shows_bits(&self, fault: &'static str, planted: &Planted) -> Result<PlantedFault, Error> {
         let mut at = None;
         let from = self.course.start.step;
-        planted.course.walk::<f32>(Measure::Bits, |number, step, _| {
+        planted.course.walk::<f32>(StepMeasure::Bits, |number, step, _| {
             let Some(logged) = self.logged.get(number) else { return ControlFlow::Break(()) };
             let step_number = from + number as u64 + 1;
             let found = self.layout.divergence((step_number, number == 0), logged, step, |_| 0.0);
@@ -290,7 +299,7 @@ impl<'a> Session<'a> {
             if at.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         let smallest = planted.size.filter(|_| at.is_some());
-        Ok(Seen { fault, planted: planted.what.clone(), at, smallest, unseen: None })
+        Ok(PlantedFault { fault, planted: planted.what.clone(), at, smallest, unseen: None })
     }
 
     /// Where a fault leaves the tolerance by so much that a log which strays the other way as far as is
@@ -301,10 +310,10 @@ impl<'a> Session<'a> {
         planted: &Planted,
         calibration: &Calibration,
         base: &[Step],
-    ) -> Result<Seen, Error> {
+    ) -> Result<PlantedFault, Error> {
         let from = self.course.start.step;
         let (mut at, mut strongest) = (None, 0.0_f64);
-        planted.course.walk::<f32>(Measure::Moves, |number, step, _| {
+        planted.course.walk::<f32>(StepMeasure::Moves, |number, step, _| {
             let (Some(logged), Some(base)) = (self.logged.get(number), base.get(number)) else {
                 return ControlFlow::Break(());
             };
@@ -327,7 +336,7 @@ impl<'a> Session<'a> {
         // Small faults work in proportion to their size.
         let smallest = planted.size.filter(|_| at.is_some() && strongest > 0.0);
         let smallest = smallest.map(|size| size / strongest);
-        Ok(Seen { fault, planted: planted.what.clone(), at, smallest, unseen: None })
+        Ok(PlantedFault { fault, planted: planted.what.clone(), at, smallest, unseen: None })
     }
 
     fn judge(&self, replay: &mut Replay) {
@@ -372,12 +381,16 @@ fn closer(
 }
 
 /// What is allowed of a quantity: nothing where bits are compared.
-fn tolerance(calibration: Option<&Calibration>, at: usize, quantity: Quantity) -> f64 {
+fn tolerance(calibration: Option<&Calibration>, at: usize, quantity: StepQuantity) -> f64 {
     calibration.map_or(0.0, |calibration| calibration.tolerance(at, quantity))
 }
 
 /// Draws the batches of a slice again where the data are at hand, and holds the slice against them.
-fn batches(subject: &Subject<'_>, slice: &mut Slice, corpora: &Corpora) -> Result<Batches, Error> {
+fn batches(
+    subject: &ReplayedRun<'_>,
+    slice: &mut Slice,
+    corpora: &Corpora,
+) -> Result<Batches, Error> {
     let (corpus, mut order) = match corpora.of(subject.bundle, subject.config) {
         Err(why) => return Ok(Batches::OnTrust(why)),
         Ok(found) => found,

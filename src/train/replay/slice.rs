@@ -85,7 +85,7 @@ impl Slice {
 
 /// The slices that a bundle has, in words.
 pub fn listed(bundle: &Bundle) -> String {
-    let one = |slice: &bundle::Slice| Extent::of(slice).to_string();
+    let one = |slice: &bundle::DeclaredSlice| Extent::of(slice).to_string();
     match bundle.receipt().slices.as_slice() {
         [] => "a bundle with a slice".to_owned(),
         slices => format!("within {}", slices.iter().map(one).collect::<Vec<_>>().join(", ")),

@@ -33,7 +33,7 @@ pub struct Step {
 
 /// One quantity of a step. Tensors and layers are given by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Quantity {
+pub enum StepQuantity {
     /// Where a layer sends its tokens.
     Routing(usize),
     /// The loss.
@@ -63,7 +63,7 @@ pub struct Layout {
     pub routers: Vec<String>,
 }
 
-impl Quantity {
+impl StepQuantity {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
@@ -173,9 +173,10 @@ fn flips(a: &[u64], b: &[u64]) -> u64 {
 impl Step {
     /// Whether it says something of a tensor, beside its gradient.
     pub fn tells_of(&self, tensor: usize) -> bool {
-        let numbers = [Quantity::Update(tensor), Quantity::Size(tensor), Quantity::Moved(tensor)];
+        let numbers =
+            [StepQuantity::Update(tensor), StepQuantity::Size(tensor), StepQuantity::Moved(tensor)];
         let number =
-            |quantity: Quantity| quantity.number(self).is_some_and(|number| !number.is_nan());
+            |quantity: StepQuantity| quantity.number(self).is_some_and(|number| !number.is_nan());
         let digest = self.digests.as_ref().is_some_and(|digests| tensor < digests.len());
         digest || numbers.into_iter().any(number)
     }
@@ -202,14 +203,19 @@ impl Step {
 
 impl Layout {
     /// The quantities that a log may have of a step, in the order of execution.
-    pub fn quantities(&self) -> Vec<Quantity> {
-        let routing = (0..self.routers.len()).map(Quantity::Routing);
-        let gradients = self.forward.iter().rev().map(|at| Quantity::Gradient(*at));
+    pub fn quantities(&self) -> Vec<StepQuantity> {
+        let routing = (0..self.routers.len()).map(StepQuantity::Routing);
+        let gradients = self.forward.iter().rev().map(|at| StepQuantity::Gradient(*at));
         let updates = self.forward.iter().flat_map(|at| {
-            [Quantity::Update(*at), Quantity::Size(*at), Quantity::Bits(*at), Quantity::Moved(*at)]
+            [
+                StepQuantity::Update(*at),
+                StepQuantity::Size(*at),
+                StepQuantity::Bits(*at),
+                StepQuantity::Moved(*at),
+            ]
         });
-        let loss = std::iter::once(Quantity::Loss);
-        routing.chain(loss).chain(gradients).chain([Quantity::Norm]).chain(updates).collect()
+        let loss = std::iter::once(StepQuantity::Loss);
+        routing.chain(loss).chain(gradients).chain([StepQuantity::Norm]).chain(updates).collect()
     }
 
     /// Where the account of step `number` (as records count) that came out parts from the logged one: the
@@ -219,14 +225,14 @@ impl Layout {
         (number, first): (u64, bool),
         logged: &Step,
         made: &Step,
-        tolerance: impl Fn(Quantity) -> f64,
+        tolerance: impl Fn(StepQuantity) -> f64,
     ) -> Option<Divergence> {
-        let beyond = |quantity: &Quantity| {
+        let beyond = |quantity: &StepQuantity| {
             quantity.deviation(logged, made).is_some_and(|apart| apart > tolerance(*quantity))
         };
         let quantity = self.quantities().into_iter().find(beyond)?;
         let difference = match quantity {
-            Quantity::Routing(_) | Quantity::Bits(_) => None,
+            StepQuantity::Routing(_) | StepQuantity::Bits(_) => None,
             _ => quantity.deviation(logged, made).map(|apart| (apart, tolerance(quantity))),
         };
         let (logged_text, replayed) = quantity.printed(logged, made);
@@ -243,43 +249,44 @@ impl Layout {
     }
 
     /// Whether what goes into a quantity was logged, and so is known to have matched.
-    fn inputs(&self, quantity: Quantity, first: bool, logged: &Step) -> Option<bool> {
+    fn inputs(&self, quantity: StepQuantity, first: bool, logged: &Step) -> Option<bool> {
         // Before the first step there is the start itself; later, what the step before left.
         let weights = first || logged.digests.is_some() || logged.sizes.is_some();
         let forward = logged.loss.is_some();
         let known = match quantity {
-            Quantity::Routing(_) | Quantity::Loss => weights,
-            Quantity::Gradient(_) => weights && forward,
-            Quantity::Norm | Quantity::Update(_) | Quantity::Size(_) | Quantity::Bits(_) => {
-                weights && forward && logged.gradients.is_some()
-            }
-            Quantity::Moved(_) => logged.updates.is_some() || logged.digests.is_some(),
+            StepQuantity::Routing(_) | StepQuantity::Loss => weights,
+            StepQuantity::Gradient(_) => weights && forward,
+            StepQuantity::Norm
+            | StepQuantity::Update(_)
+            | StepQuantity::Size(_)
+            | StepQuantity::Bits(_) => weights && forward && logged.gradients.is_some(),
+            StepQuantity::Moved(_) => logged.updates.is_some() || logged.digests.is_some(),
         };
         known.then_some(true)
     }
 }
 
 /// Where to look when a quantity is the first that differs.
-fn hint(quantity: Quantity, first: bool) -> &'static str {
+fn hint(quantity: StepQuantity, first: bool) -> &'static str {
     match quantity {
-        Quantity::Routing(_) | Quantity::Loss if first => {
+        StepQuantity::Routing(_) | StepQuantity::Loss if first => {
             "the step used another batch or other weights than the slice holds, or another model"
         }
-        Quantity::Routing(_) | Quantity::Loss => {
+        StepQuantity::Routing(_) | StepQuantity::Loss => {
             "the step used another batch than the slice holds, or the inputs of its routing and \
              loss changed between the steps"
         }
-        Quantity::Gradient(_) => {
+        StepQuantity::Gradient(_) => {
             "the loss matches, and so do the gradients nearer to it: look at what adds to the loss (coefficients of \
              routers) and at the backward pass into this tensor"
         }
-        Quantity::Norm => {
+        StepQuantity::Norm => {
             "each tensor's gradient matches: the norm was taken over other tensors, or after clipping"
         }
-        Quantity::Update(_) | Quantity::Bits(_) | Quantity::Size(_) => {
+        StepQuantity::Update(_) | StepQuantity::Bits(_) | StepQuantity::Size(_) => {
             "the gradients match: look at the optimizer (learning rate, weight decay, betas, step count, moments)"
         }
-        Quantity::Moved(_) => {
+        StepQuantity::Moved(_) => {
             "each step's update matches: the sum over the slice was computed from something else"
         }
     }
@@ -331,16 +338,16 @@ mod tests {
     fn deviations_are_relative_and_no_number_is_far_from_all() {
         let mut made = step();
         made.loss = Some(2.5);
-        assert_eq!(Quantity::Loss.deviation(&step(), &made), Some(0.2));
+        assert_eq!(StepQuantity::Loss.deviation(&step(), &made), Some(0.2));
         made.loss = Some(f64::NAN);
-        assert_eq!(Quantity::Loss.deviation(&step(), &made), Some(f64::INFINITY));
+        assert_eq!(StepQuantity::Loss.deviation(&step(), &made), Some(f64::INFINITY));
         made.loss = None;
-        assert_eq!(Quantity::Loss.deviation(&step(), &made), None);
+        assert_eq!(StepQuantity::Loss.deviation(&step(), &made), None);
         made.routed = Some(vec![vec![6, 2, 8]]);
         assert_eq!(step().flips(&made), Some(1));
-        assert_eq!(Quantity::Routing(0).deviation(&step(), &made), Some(1.0));
+        assert_eq!(StepQuantity::Routing(0).deviation(&step(), &made), Some(1.0));
         made.gradients = Some(vec![0.0; 3]);
-        assert_eq!(Quantity::Gradient(1).deviation(&made, &made.clone()), Some(0.0));
+        assert_eq!(StepQuantity::Gradient(1).deviation(&made, &made.clone()), Some(0.0));
     }
 
     #[test]

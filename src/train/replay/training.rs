@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
     use crate::golden::{MIXTURE, Rehearsal};
-    use crate::replay::course::{Course, Measure, Rows};
+    use crate::replay::course::{Course, RowsRead, StepMeasure};
     use crate::replay::start::Start;
     use repro_portable::Isa;
 
@@ -124,7 +124,7 @@ mod tests {
             isa: Isa::best(),
             start,
             steps: 3,
-            rows: Rows::Kept(rows),
+            rows: RowsRead::Kept(rows),
             counted: 0,
             ahead: 0,
             factor,
@@ -134,7 +134,7 @@ mod tests {
 
     fn trained(course: &Course, unseen: Option<usize>) -> Trained {
         let (layout, mut watch) = (course.layout().unwrap(), Watch::default());
-        let walker = course.walk::<f32>(Measure::Plain, |at, step, _| {
+        let walker = course.walk::<f32>(StepMeasure::Plain, |at, step, _| {
             let mut step = step.clone();
             if let (Some(expert), Some(layers)) = (unseen, &mut step.routed) {
                 layers[1][expert] = 0;

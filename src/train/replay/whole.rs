@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::corpora::Corpora;
-use super::course::{Course, Measure, Rows, Walker};
-use super::machine::{Phase, Progress, Subject, on_threads};
+use super::course::{Course, RowsRead, StepMeasure, Walker};
+use super::machine::{Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::slice::Slice;
 use super::step::{Layout, Step};
 use super::training::Watch;
@@ -18,8 +18,8 @@ use repro_receipt::bundle::{Bundle, METRICS};
 use repro_receipt::digest::canonical;
 use repro_receipt::source::{Error, Location, Node};
 use repro_runs::replay::{
-    Batches, Comparison, DIVERGED, Divergence, Extent, NO_DATA, NO_SLICE, NOTHING_LOGGED, Replay,
-    STOPPED, UNTRAINED,
+    Batches, DIVERGED, Divergence, Extent, NO_DATA, NO_SLICE, NOTHING_LOGGED, Replay,
+    ReplayComparison, STOPPED, UNTRAINED,
 };
 use repro_runs::study::to_json;
 use repro_stats::rng::Rng;
@@ -39,13 +39,13 @@ pub fn draw(bundle: &Bundle, config: Node<'_>, rng: &mut Rng) -> Result<Extent, 
 
 /// Replays a whole run, or the steps up to the end of a stretch that is no slice.
 pub fn replay(
-    subject: &Subject<'_>,
+    subject: &ReplayedRun<'_>,
     extent: Extent,
     corpora: &Corpora,
     progress: &dyn Progress,
 ) -> Result<Replay, Error> {
     let place = || Location::file(subject.bundle.name());
-    if subject.comparison() == Comparison::Calibrated {
+    if subject.comparison() == ReplayComparison::Calibrated {
         let expected = "a slice: the rounding of another arithmetic grows over a run";
         return Err(NO_SLICE.at(place(), expected, extent.to_string()));
     }
@@ -66,7 +66,8 @@ pub fn replay(
     let suite = suite(subject.config, &corpus, corpora.base())?;
     let start = subject.start(from)?;
     let shown = start.shown.clone();
-    let course = subject.course(start, to - from, Rows::Drawn(Box::new(order), corpus.clone()))?;
+    let course =
+        subject.course(start, to - from, RowsRead::Drawn(Box::new(order), corpus.clone()))?;
     let mut account = Account {
         subject,
         layout: course.layout()?,
@@ -90,7 +91,7 @@ pub fn replay(
         let examined = examine(learner, subject.config, &corpus, suite.as_ref(), at, last)?;
         Ok(Some((examined.files, examined.loss)))
     };
-    let _ = progress.begins(Phase::Executing);
+    let _ = progress.begins(ReplayPhase::Executing);
     let walk = || -> Result<Replay, Error> {
         account.walk(&course, progress, evaluate)?;
         Ok(account.judged())
@@ -114,10 +115,11 @@ fn records(bundle: &Bundle) -> Result<BTreeMap<u64, Node<'_>>, Error> {
 }
 
 /// The slices that lie within the steps.
-fn slices(subject: &Subject<'_>, from: u64, to: u64) -> Result<Vec<Slice>, Error> {
+fn slices(subject: &ReplayedRun<'_>, from: u64, to: u64) -> Result<Vec<Slice>, Error> {
     let model = Config::read(subject.config)?;
-    let within =
-        |slice: &&repro_receipt::bundle::Slice| slice.from_step >= from && slice.from_step < to;
+    let within = |slice: &&repro_receipt::bundle::DeclaredSlice| {
+        slice.from_step >= from && slice.from_step < to
+    };
     let known = subject.bundle.receipt().slices.iter().filter(within);
     known
         .map(|slice| Slice::load(subject.bundle, slice.from_step, &subject.regime, &model))
@@ -129,7 +131,7 @@ type Evaluated = Option<(Vec<(String, String)>, f64)>;
 
 /// A walk held against everything that the bundle says of its steps.
 struct Account<'a> {
-    subject: &'a Subject<'a>,
+    subject: &'a ReplayedRun<'a>,
     layout: Layout,
     records: BTreeMap<u64, Node<'a>>,
     slices: Vec<Slice>,
@@ -154,8 +156,11 @@ impl Account<'_> {
         while walker.done < course.steps && self.replay.divergence.is_none() {
             let update = from + walker.done;
             let slice = self.slice(update);
-            let (step, stepped) =
-                walker.step(if slice.is_some() { Measure::Bits } else { Measure::Plain })?;
+            let (step, stepped) = walker.step(if slice.is_some() {
+                StepMeasure::Bits
+            } else {
+                StepMeasure::Plain
+            })?;
             self.replay.executed = walker.done;
             watch.step(&step, course.rate(update));
             let number = update + 1;

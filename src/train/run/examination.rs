@@ -10,7 +10,7 @@ use crate::data::Corpus;
 use crate::evaluate::{BLOCK_BYTES, Evaluation, HeldOut, evaluate};
 use crate::language::Language;
 use crate::learner::Learner;
-use crate::record::{Named, Record};
+use crate::record::{NamedText, Record};
 use crate::tasks::{Suite, Task};
 use crate::{BAD_RECIPE, cloze};
 use repro_receipt::digest::NotCanonical;
@@ -19,7 +19,7 @@ use repro_receipt::source::{Error, Location, Node};
 /// What a checkpoint was found to know.
 pub struct Examined {
     /// Names and texts of files.
-    pub files: Vec<Named>,
+    pub files: Vec<NamedText>,
     /// The name of the record among them.
     pub record: String,
     /// The loss on held-out text, in nats per token.

@@ -44,7 +44,7 @@ pub struct Records {
 
 /// What was found of an earlier attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct EarlierAttempt {
     /// Lines whose steps are executed again.
     pub again: usize,
     /// Bytes of a torn line that were dropped.
@@ -58,7 +58,7 @@ impl Records {
         writer: &mut BundleWriter,
         folder: &Path,
         reached: &Reached,
-    ) -> Result<(Self, Found), Error> {
+    ) -> Result<(Self, EarlierAttempt), Error> {
         let path = folder.join(METRICS);
         writer.append(METRICS, b"")?;
         writer.append(TIMING, b"")?;
@@ -84,7 +84,7 @@ impl Records {
                 writer.cut(name, whole as u64)?;
             }
         }
-        let found = Found { again: ahead.len(), torn: seen.torn_bytes };
+        let found = EarlierAttempt { again: ahead.len(), torn: seen.torn_bytes };
         let chain = Chain::after(reached.chain);
         Ok((Self { path, _lock: lock, chain, lines: reached.lines, ahead }, found))
     }
@@ -215,7 +215,7 @@ mod tests {
         BundleWriter::resume_on(&LocalDisk, folder).unwrap()
     }
 
-    fn open(folder: &Path, reached: &Reached) -> Result<(Records, Found), Error> {
+    fn open(folder: &Path, reached: &Reached) -> Result<(Records, EarlierAttempt), Error> {
         Records::open(&mut writer(folder), folder, reached)
     }
 

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use crate::learner::{Stepped, Values};
 use crate::{Recipe, Stretch, TensorData, TensorFile};
-use repro_receipt::bundle::Slice;
+use repro_receipt::bundle::DeclaredSlice;
 use repro_receipt::digest::canonical;
 
 /// The slices that are open.
@@ -48,7 +48,7 @@ pub struct Ended {
     /// Names and bytes of its files.
     pub files: [(String, Vec<u8>); 2],
     /// Its entry in the receipt.
-    pub entry: Slice,
+    pub entry: DeclaredSlice,
 }
 
 impl Slices {
@@ -126,7 +126,7 @@ impl Open {
         let lines: String = self.before.iter().zip(after).map(|(b, a)| line(b, a)).collect();
         let stem = format!("data/slices/slice-{from_step:06}");
         let name = format!("{stem}.safetensors");
-        let entry = Slice {
+        let entry = DeclaredSlice {
             from_step,
             steps,
             checkpoint_step: (from_step > 0).then_some(from_step),

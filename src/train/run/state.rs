@@ -2,8 +2,8 @@
 
 use super::records::Reached;
 use crate::{LOST_STATE, TensorFile};
-use repro_receipt::bundle::record::{Field, record};
-use repro_receipt::bundle::{BundleWriter, Checkpoint, Slice, saved_weights_name};
+use repro_receipt::bundle::record::{RecordValue, record};
+use repro_receipt::bundle::{BundleWriter, Checkpoint, DeclaredSlice, saved_weights_name};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::Error;
 
@@ -28,7 +28,7 @@ record! {
         /// The checkpoints so far.
         checkpoints: Vec<Checkpoint>,
         /// The slices so far.
-        slices: Vec<Slice>,
+        slices: Vec<DeclaredSlice>,
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
         let mut tensors = TensorFile::default();
         tensors.tensors.insert("w".into(), TensorData::floats(&[1], &[0.5]));
         let mut saved = State { step: 7, ..State::beginning(data) };
-        saved.slices.push(Slice {
+        saved.slices.push(DeclaredSlice {
             from_step: 0,
             steps: 2,
             checkpoint_step: None,

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::*;
 use crate::TensorFile;
-use repro_receipt::bundle::{Contract, Model, Unfinished};
+use repro_receipt::bundle::{Contract, DeclaredModel, Unfinished};
 use repro_receipt::disk::LocalDisk;
-use repro_receipt::disk::trial::{Fault, Trial, tree};
+use repro_receipt::disk::trial::{DiskFault, Trial, tree};
 use repro_receipt::source::{Document, Source};
 use repro_runs::study::RunKind;
 
@@ -72,7 +72,7 @@ fn plan(change: impl Fn(&mut Json)) -> PlannedRun {
             tokens_per_step: Some(64),
             fraction: Some(1.0),
         },
-        model: Model {
+        model: DeclaredModel {
             family: Some("repro-llama-moe".into()),
             params_total: None,
             params_active: None,
@@ -84,12 +84,12 @@ fn plan(change: impl Fn(&mut Json)) -> PlannedRun {
     }
 }
 
-struct World {
+struct RunInputs {
     corpus: Corpus,
     suite: Option<Suite>,
 }
 
-impl World {
+impl RunInputs {
     fn new(plan: &PlannedRun) -> Self {
         let corpus = corpus(&plan.config["data"]);
         let document = plan.document().unwrap();
@@ -164,7 +164,7 @@ fn payload(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn a_run_becomes_a_bundle_that_says_what_happened() {
     let temporary = tempfile::tempdir().unwrap();
     let plan = plan(|_| {});
-    let world = World::new(&plan);
+    let world = RunInputs::new(&plan);
     let watched = Watched::default();
     let finished = world.run(&plan, temporary.path(), &watched, false).unwrap();
     let folder = temporary.path().join(&plan.id);
@@ -219,7 +219,7 @@ fn a_run_that_was_stopped_ends_with_the_same_bytes() {
         config["gate"] = json!("sigmoid");
         config["checkpoints"] = json!([0, 6, 12]);
     });
-    let world = World::new(&plan);
+    let world = RunInputs::new(&plan);
     world.run(&plan, &temporary.path().join("whole"), &Watched::default(), false).unwrap();
     let whole = payload(&temporary.path().join("whole").join(&plan.id));
     let kept = TensorFile::parse("w", &whole["data/checkpoints/step-000006.safetensors"]).unwrap();
@@ -255,7 +255,7 @@ fn a_run_that_diverges_is_sealed_as_it_stands() {
         config["lr"] = json!(1e30);
         config["warmup_steps"] = json!(0);
     });
-    let world = World::new(&plan);
+    let world = RunInputs::new(&plan);
     for _ in 0..2 {
         let watched = Watched::default();
         let error = world.run(&plan, temporary.path(), &watched, false).unwrap_err();
@@ -301,11 +301,11 @@ fn check(folder: &Path) {
 
 /// Tries a run on disks that fail and in machines that lose their power.
 fn try_run(plan: &PlannedRun, diverges: bool) {
-    let world = World::new(plan);
+    let world = RunInputs::new(plan);
     let folder = |root: &Path| root.join("out").join(&plan.id);
     let trial = Trial {
         // It stops at the first error: what is left then is the same as with any other fault.
-        faults: &[Fault::After, Fault::Full],
+        faults: &[DiskFault::After, DiskFault::Full],
         prepare: &|_| {},
         work: &|disk, root| {
             let ran = world.run_on(disk, plan, &root.join("out"), &Watched::default(), true);

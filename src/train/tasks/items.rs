@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use super::{BAD_GOLD, BAD_ITEM, Form, Item};
+use super::{BAD_GOLD, BAD_ITEM, Item, ItemForm};
 use repro_receipt::source::{Document, Error, Location, Node, Source, TOO_LARGE, UNREADABLE};
 
 /// The longest line that is read (1 MiB).
@@ -16,7 +16,7 @@ const FILE_CAP: usize = 512 << 20;
 const PASSAGE_CAP: usize = 256;
 
 /// Reads the items in the file at `path`, naming it `name` in every message.
-pub fn load(path: &Path, name: &str, form: Form) -> Result<Vec<Item>, Error> {
+pub fn load(path: &Path, name: &str, form: ItemForm) -> Result<Vec<Item>, Error> {
     let unreadable = |error: std::io::Error| {
         UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
     };
@@ -45,20 +45,20 @@ pub fn load(path: &Path, name: &str, form: Form) -> Result<Vec<Item>, Error> {
     }
 }
 
-fn read(name: &str, text: Vec<u8>, form: Form) -> Result<Item, Error> {
+fn read(name: &str, text: Vec<u8>, form: ItemForm) -> Result<Item, Error> {
     let document = Document::parse_json(Source::new(name, text)?)?;
     let root = document.root();
     let item = match form {
-        Form::MultipleChoice => {
+        ItemForm::MultipleChoice => {
             let choices = texts(root, "choices")?;
             Item::multiple_choice(root.required("query")?.text()?, choices, gold(root)?)
         }
-        Form::Schema => {
+        ItemForm::Schema => {
             let contexts = texts(root, "context_options")?;
             let continuation = root.required("continuation")?.text()?;
             Item::schema(contexts, continuation, gold(root)?)
         }
-        Form::LanguageModeling => {
+        ItemForm::LanguageModeling => {
             let context = root.required("context")?.text()?;
             Item::language_modeling(context, root.required("continuation")?.text()?)
         }
@@ -68,12 +68,12 @@ fn read(name: &str, text: Vec<u8>, form: Form) -> Result<Item, Error> {
 }
 
 /// Refuses items that have nothing to score, or nothing to choose.
-fn check(root: Node, item: &Item, form: Form) -> Result<(), Error> {
+fn check(root: Node, item: &Item, form: ItemForm) -> Result<(), Error> {
     if item.passages.iter().any(|passage| passage.continuation.is_empty()) {
         return Err(BAD_ITEM.at(root.place(), "continuations of at least one character", "none"));
     }
     let count = item.passages.len();
-    if form != Form::LanguageModeling && !(2..=PASSAGE_CAP).contains(&count) {
+    if form != ItemForm::LanguageModeling && !(2..=PASSAGE_CAP).contains(&count) {
         let expected = format!("2 to {PASSAGE_CAP} choices");
         return Err(BAD_ITEM.at(root.place(), expected, count.to_string()));
     }
@@ -105,7 +105,7 @@ fn in_line(error: Error, line: usize) -> Error {
 mod tests {
     use super::*;
 
-    fn items(text: &str, form: Form) -> Result<Vec<Item>, Error> {
+    fn items(text: &str, form: ItemForm) -> Result<Vec<Item>, Error> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         std::fs::write(&path, text).unwrap();
@@ -116,14 +116,14 @@ mod tests {
     fn each_kind_is_read() {
         let text = "{\"query\":\"q\",\"choices\":[\"a\",\"b\"],\"gold\":1,\"category\":\"x\"}\n\n\
                     {\"query\":\"r\",\"choices\":[\"a\",\"b\"],\"gold\":0}";
-        let read = items(text, Form::MultipleChoice).unwrap();
+        let read = items(text, ItemForm::MultipleChoice).unwrap();
         let expected =
             [Item::multiple_choice("q", ["a", "b"], 1), Item::multiple_choice("r", ["a", "b"], 0)];
         assert_eq!(read, expected);
         let text = "{\"context_options\":[\"A\",\"B\"],\"continuation\":\"c\",\"gold\":0}\n";
-        assert_eq!(items(text, Form::Schema).unwrap(), [Item::schema(["A", "B"], "c", 0)]);
+        assert_eq!(items(text, ItemForm::Schema).unwrap(), [Item::schema(["A", "B"], "c", 0)]);
         let text = "{\"context\":\" c \\n\",\"continuation\":\"d\"}\n";
-        let read = items(text, Form::LanguageModeling).unwrap();
+        let read = items(text, ItemForm::LanguageModeling).unwrap();
         assert_eq!((&*read[0].passages[0].context, &*read[0].passages[0].continuation), ("c", "d"));
     }
 
@@ -152,12 +152,15 @@ mod tests {
             ("{\"query\":\"q\",\"gold\":0}", "source::missing-field", "/1"),
             ("{\"query\":", "source::syntax", "/1"),
         ] {
-            let error = items(&format!("{good}{line}\n"), Form::MultipleChoice).unwrap_err();
+            let error = items(&format!("{good}{line}\n"), ItemForm::MultipleChoice).unwrap_err();
             let found = (error.code.id, error.place.line, error.place.pointer.as_str());
             assert_eq!(found, (code, 2, pointer), "{error}");
         }
         let long = format!("{good}{}\n", "x".repeat(2 << 20));
-        assert_eq!(items(&long, Form::Schema).unwrap_err().code.id, "source::missing-field");
-        assert_eq!(items(&long, Form::MultipleChoice).unwrap_err().code.id, "source::too-large");
+        assert_eq!(items(&long, ItemForm::Schema).unwrap_err().code.id, "source::missing-field");
+        assert_eq!(
+            items(&long, ItemForm::MultipleChoice).unwrap_err().code.id,
+            "source::too-large"
+        );
     }
 }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use num_rational::BigRational;
 
 use super::{
-    DELIMITER, Form, NO_DATA, NO_TASK_LIST, REPEATED_LABEL, Rule, SEPARATOR, TOO_FEW_ITEMS, Task,
-    UNSUPPORTED, items, yaml,
+    ChoiceRule, DELIMITER, ItemForm, NO_DATA, NO_TASK_LIST, REPEATED_LABEL, SEPARATOR,
+    TOO_FEW_ITEMS, Task, UNSUPPORTED, items, yaml,
 };
 use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::{Document, Error, Kind, Location, Node, Source};
@@ -151,8 +151,8 @@ fn task(entry: Node, folder: &Path) -> Result<Task, Error> {
     };
     let kind = entry.required("icl_task_type")?;
     let word = kind.text()?;
-    let form = Form::ALL.into_iter().find(|form| form.word() == word).ok_or_else(|| {
-        let words = Form::ALL.map(|form| format!("`{}`", form.word())).join(", ");
+    let form = ItemForm::ALL.into_iter().find(|form| form.word() == word).ok_or_else(|| {
+        let words = ItemForm::ALL.map(|form| format!("`{}`", form.word())).join(", ");
         UNSUPPORTED.at(kind.place(), format!("one of {words}"), format!("`{word}`"))
     })?;
     let shots = shots(entry)?;
@@ -166,7 +166,7 @@ fn task(entry: Node, folder: &Path) -> Result<Task, Error> {
     Ok(Task {
         name: entry.required("label")?.text()?.to_owned(),
         form,
-        rule: Rule::PerToken,
+        rule: ChoiceRule::PerToken,
         shots,
         preamble: text("prompt_string", "")?,
         delimiter: text("continuation_delimiter", DELIMITER)?,
@@ -234,7 +234,10 @@ mod tests {
     fn a_public_list_is_read() {
         let suite = load(LIST, Some(BASELINES)).unwrap();
         let [copa, jeopardy] = suite.tasks.as_slice() else { panic!("{:?}", suite.tasks) };
-        assert_eq!((copa.name.as_str(), copa.form, copa.shots), ("copa", Form::MultipleChoice, 0));
+        assert_eq!(
+            (copa.name.as_str(), copa.form, copa.shots),
+            ("copa", ItemForm::MultipleChoice, 0)
+        );
         assert_eq!((copa.delimiter.as_str(), copa.separator.as_str()), (" ", "\n\n"));
         assert_eq!((jeopardy.delimiter.as_str(), jeopardy.shots), ("\nAnswer: ", 1));
         assert_eq!((copa.items.len(), jeopardy.items.len()), (1, 2));

@@ -18,7 +18,7 @@ use crate::language;
 use repro_receipt::source::codes;
 
 pub use list::Suite;
-pub use prompt::{Vocabulary, questions};
+pub use prompt::{Tokenize, questions};
 pub use results::{TaskScore, TaskScores};
 
 codes! {
@@ -42,9 +42,9 @@ pub struct Task {
     /// Its name.
     pub name: String,
     /// The kind of its items.
-    pub form: Form,
+    pub form: ItemForm,
     /// How a choice is made among continuations.
-    pub rule: Rule,
+    pub rule: ChoiceRule,
     /// How many other items precede each as examples.
     pub shots: usize,
     /// What stands before the first example.
@@ -59,7 +59,7 @@ pub struct Task {
 
 /// The kinds of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum ItemForm {
     /// One query, several continuations.
     MultipleChoice,
     /// Several contexts, one continuation.
@@ -70,7 +70,7 @@ pub enum Form {
 
 /// By which cost the cheapest passage of an item is chosen; the first of equals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum ChoiceRule {
     /// The mean of nats over the tokens of the continuation, as DCLM and nanochat have it.
     PerToken,
     /// Nats over the bytes of the continuation, the same under every tokenizer.
@@ -95,7 +95,7 @@ pub struct Passage {
     pub continuation: Arc<str>,
 }
 
-impl Form {
+impl ItemForm {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::MultipleChoice, Self::Schema, Self::LanguageModeling];
 
@@ -109,7 +109,7 @@ impl Form {
     }
 }
 
-impl Rule {
+impl ChoiceRule {
     /// The word in records.
     pub fn word(self) -> &'static str {
         match self {
@@ -151,15 +151,15 @@ impl Item {
     }
 }
 
-impl From<language::Task> for Task {
+impl From<language::GeneratedTask> for Task {
     /// A task of the embedded language: passages as they stand in its documents.
-    fn from(task: language::Task) -> Self {
+    fn from(task: language::GeneratedTask) -> Self {
         let form = match task.form {
-            language::Form::MultipleChoice => Form::MultipleChoice,
-            language::Form::Schema => Form::Schema,
-            language::Form::LanguageModeling => Form::LanguageModeling,
+            language::QuestionForm::MultipleChoice => ItemForm::MultipleChoice,
+            language::QuestionForm::Schema => ItemForm::Schema,
+            language::QuestionForm::LanguageModeling => ItemForm::LanguageModeling,
         };
-        let passage = |passage: language::Passage| Passage {
+        let passage = |passage: language::QuestionPassage| Passage {
             context: passage.context.into(),
             continuation: passage.continuation.into(),
         };
@@ -173,11 +173,11 @@ impl From<language::Task> for Task {
 
 impl Task {
     /// A task without examples, of items in which context and continuation follow each other as written.
-    pub fn plain(name: impl Into<String>, form: Form, items: Vec<Item>) -> Self {
+    pub fn plain(name: impl Into<String>, form: ItemForm, items: Vec<Item>) -> Self {
         Self {
             name: name.into(),
             form,
-            rule: Rule::PerByte,
+            rule: ChoiceRule::PerByte,
             shots: 0,
             preamble: String::new(),
             delimiter: String::new(),
@@ -189,7 +189,7 @@ impl Task {
     /// What guessing scores: the mean of one over the number of passages; nothing is guessed where each
     /// token must be right.
     pub fn chance(&self) -> BigRational {
-        if self.form == Form::LanguageModeling || self.items.is_empty() {
+        if self.form == ItemForm::LanguageModeling || self.items.is_empty() {
             return BigRational::default();
         }
         let one = |item: &Item| BigRational::new(1.into(), item.passages.len().max(1).into());

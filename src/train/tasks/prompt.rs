@@ -8,14 +8,14 @@
 
 use std::collections::HashMap;
 
-use super::{Form, Item, Passage, Task};
+use super::{Item, ItemForm, Passage, Task};
 use crate::data::Tokenizer;
-use crate::scorer::Request;
+use crate::scorer::ScoreRequest;
 use repro_receipt::source::Error;
 use repro_stats::rng::Rng;
 
 /// How text becomes tokens.
-pub trait Vocabulary {
+pub trait Tokenize {
     /// The tokens of a text.
     fn encode(&self, text: &str) -> Result<Vec<u32>, Error>;
 
@@ -23,7 +23,7 @@ pub trait Vocabulary {
     fn start(&self) -> Result<u32, Error>;
 }
 
-impl Vocabulary for Tokenizer {
+impl Tokenize for Tokenizer {
     fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
         self.encode(text)
     }
@@ -38,8 +38,8 @@ pub fn questions(
     task: &Task,
     at: usize,
     seed: u64,
-    vocabulary: &impl Vocabulary,
-) -> Result<Vec<Request>, Error> {
+    tokenizer: &impl Tokenize,
+) -> Result<Vec<ScoreRequest>, Error> {
     let Some(item) = task.items.get(at) else { return Ok(Vec::new()) };
     let mut before = task.preamble.clone();
     for shot in draw(task, at, seed) {
@@ -48,8 +48,8 @@ pub fn questions(
             before.push_str(&task.separator);
         }
     }
-    let mut prompts = of_passages(task, item, &before, vocabulary)?;
-    if task.form == Form::MultipleChoice {
+    let mut prompts = of_passages(task, item, &before, tokenizer)?;
+    if task.form == ItemForm::MultipleChoice {
         // One query: each choice counts from the same token on.
         let context = prompts.iter().map(|prompt| prompt.context.len()).min().unwrap_or(0);
         prompts.iter_mut().for_each(|prompt| prompt.give_back(context));
@@ -61,11 +61,11 @@ fn of_passages(
     task: &Task,
     item: &Item,
     before: &str,
-    vocabulary: &impl Vocabulary,
-) -> Result<Vec<Request>, Error> {
-    let start = vocabulary.start()?;
+    tokenizer: &impl Tokenize,
+) -> Result<Vec<ScoreRequest>, Error> {
+    let start = tokenizer.start()?;
     let tokens = |text: &str| -> Result<Vec<u32>, Error> {
-        Ok(std::iter::once(start).chain(vocabulary.encode(text)?).collect())
+        Ok(std::iter::once(start).chain(tokenizer.encode(text)?).collect())
     };
     let request = |passage: &Passage| {
         let context = [before, &*passage.context, &task.delimiter].concat();
@@ -75,12 +75,12 @@ fn of_passages(
         // A tokenizer may join what precedes and what follows; something always counts.
         let common = common.min(whole.len().saturating_sub(1)).max(1);
         let continuation = whole.split_off(common.min(whole.len()));
-        Ok(Request { context: whole, continuation })
+        Ok(ScoreRequest { context: whole, continuation })
     };
     item.passages.iter().map(request).collect()
 }
 
-impl Request {
+impl ScoreRequest {
     /// Moves the end of the context to the continuation, so that `context` tokens of it are left.
     fn give_back(&mut self, context: usize) {
         let moved = self.context.split_off(context.min(self.context.len()));
@@ -134,7 +134,7 @@ mod tests {
     /// Tokens by a function, after a zero.
     struct Words(fn(&str) -> Vec<u32>);
 
-    impl Vocabulary for Words {
+    impl Tokenize for Words {
         fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
             Ok(self.0(text))
         }
@@ -144,11 +144,11 @@ mod tests {
         }
     }
 
-    fn of_words(task: &Task) -> Vec<Request> {
+    fn of_words(task: &Task) -> Vec<ScoreRequest> {
         questions(task, 0, 0, &Words(words)).unwrap()
     }
 
-    fn task(form: Form, items: Vec<Item>) -> Task {
+    fn task(form: ItemForm, items: Vec<Item>) -> Task {
         Task { delimiter: " ".into(), separator: "\n\n".into(), ..Task::plain("t", form, items) }
     }
 
@@ -164,12 +164,13 @@ mod tests {
             Item::multiple_choice("Q1", ["yes", "no"], 1),
             Item::multiple_choice("Q2", ["left", "right"], 0),
         ];
-        let mut task = task(Form::MultipleChoice, items);
+        let mut task = task(ItemForm::MultipleChoice, items);
         (task.shots, task.preamble) = (1, "Answer.\n".into());
         let found = texts(&task, 1);
         let before = "\nAnswer.\nQ1 no\n\nQ2 ".to_owned();
         assert_eq!(found, [(before.clone(), "left".into()), (before, "right".into())]);
-        let schema = self::task(Form::Schema, vec![Item::schema(["a cat", "cats"], "sleeps", 0)]);
+        let schema =
+            self::task(ItemForm::Schema, vec![Item::schema(["a cat", "cats"], "sleeps", 0)]);
         let found = texts(&schema, 0);
         assert_eq!(found[0], ("\na cat ".into(), "sleeps".into()));
         assert_eq!(found[1], ("\ncats ".into(), "sleeps".into()));
@@ -180,25 +181,26 @@ mod tests {
     fn a_continuation_begins_where_the_tokens_part() {
         // " on" is one token, so the delimiter's space is not yet known.
         let item = Item::language_modeling("go", "on");
-        let found = of_words(&task(Form::LanguageModeling, vec![item]));
+        let found = of_words(&task(ItemForm::LanguageModeling, vec![item]));
         assert_eq!(found[0].context, [&[0], &words("go")[..]].concat());
         assert_eq!(found[0].continuation, words(" on"));
         // "1" leaves the space alone and "on" does not: both count from before it.
         let item = Item::multiple_choice("go", ["on", "1"], 0);
-        let found = of_words(&task(Form::MultipleChoice, vec![item]));
+        let found = of_words(&task(ItemForm::MultipleChoice, vec![item]));
         assert_eq!((found[0].context.len(), found[1].context.len()), (2, 2));
         assert_eq!((found[0].continuation.len(), found[1].continuation.len()), (1, 2));
         // Nothing that is lost in encoding leaves nothing to count.
         let silent = Words(|text| words(text.trim_end()));
         let item = Item::language_modeling("go", " ");
-        let found = questions(&task(Form::LanguageModeling, vec![item]), 0, 0, &silent).unwrap();
+        let found =
+            questions(&task(ItemForm::LanguageModeling, vec![item]), 0, 0, &silent).unwrap();
         assert_eq!((found[0].context.len(), found[0].continuation.len()), (1, 1));
     }
 
     #[test]
     fn draws_are_the_same_for_ever() {
         let item = |i: usize| Item::language_modeling(&i.to_string(), "x");
-        let mut task = task(Form::LanguageModeling, (0..50).map(item).collect());
+        let mut task = task(ItemForm::LanguageModeling, (0..50).map(item).collect());
         task.shots = 5;
         // By a second implementation, in Python, that swaps in a full list.
         assert_eq!(draw(&task, 3, 1), [44, 8, 24, 37, 7]);
@@ -212,7 +214,7 @@ mod tests {
         #[test]
         fn examples_are_other_items(items in 1_usize..12, shots in 0_usize..12, seed in 0_u64..1000) {
             let item = Item { passages: vec![Passage { context: "".into(), continuation: "x".into() }], gold: 0 };
-            let mut task = task(Form::LanguageModeling, vec![item; items]);
+            let mut task = task(ItemForm::LanguageModeling, vec![item; items]);
             task.shots = shots;
             for at in 0..items {
                 let mut drawn = draw(&task, at, seed);
@@ -228,7 +230,7 @@ mod tests {
     #[test]
     fn each_example_is_equally_likely() {
         let item = |i: usize| Item::language_modeling(&i.to_string(), "x");
-        let mut task = task(Form::LanguageModeling, (0..6).map(item).collect());
+        let mut task = task(ItemForm::LanguageModeling, (0..6).map(item).collect());
         task.shots = 2;
         let mut counts = [0_u32; 36];
         for seed in 0..6000 {

@@ -7,8 +7,8 @@
 use num_rational::BigRational;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Form, Rule, Suite, Task, Vocabulary, questions};
-use crate::scorer::{Request, Score, Scorer};
+use super::{ChoiceRule, ItemForm, Suite, Task, Tokenize, questions};
+use crate::scorer::{ContinuationScore, ScoreRequest, Scorer};
 use repro_exact::decimal::{Interval, format_significant, nearest_f64};
 use repro_receipt::digest::{Digest, NotCanonical, canonical};
 use repro_receipt::source::Error;
@@ -26,9 +26,9 @@ pub struct TaskScore {
     /// Its name.
     pub name: String,
     /// The kind of its items.
-    pub form: Form,
+    pub form: ItemForm,
     /// How choices were made.
-    pub rule: Rule,
+    pub rule: ChoiceRule,
     /// What guessing scores.
     pub baseline: BigRational,
     /// Whether each item came out right.
@@ -55,14 +55,14 @@ impl Suite {
     pub fn evaluate<S: Scorer>(
         &self,
         scorer: &mut S,
-        vocabulary: &impl Vocabulary,
+        tokenizer: &impl Tokenize,
     ) -> Result<TaskScores, S::Failure>
     where
         S::Failure: From<Error>,
     {
         let mut tasks = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
-            let (outcomes, cut) = outcomes(task, self.seed, scorer, vocabulary)?;
+            let (outcomes, cut) = outcomes(task, self.seed, scorer, tokenizer)?;
             let (name, form, rule) = (task.name.clone(), task.form, task.rule);
             let baseline = self.baseline(task);
             tasks.push(TaskScore { name, form, rule, baseline, outcomes, cut });
@@ -76,7 +76,7 @@ fn outcomes<S: Scorer>(
     task: &Task,
     seed: u64,
     scorer: &mut S,
-    vocabulary: &impl Vocabulary,
+    tokenizer: &impl Tokenize,
 ) -> Result<(Vec<bool>, u64), S::Failure>
 where
     S::Failure: From<Error>,
@@ -84,7 +84,7 @@ where
     let (mut outcomes, mut cut) = (Vec::with_capacity(task.items.len()), 0);
     let (mut requests, mut tokens) = (Vec::new(), 0);
     for at in 0..task.items.len() {
-        let mut asked = questions(task, at, seed, vocabulary)?;
+        let mut asked = questions(task, at, seed, tokenizer)?;
         cut += u64::from(asked.iter().any(|request| request.is_cut(scorer.length())));
         asked.iter_mut().for_each(|request| request.cut(scorer.length()));
         tokens += asked.iter().map(|r| r.context.len() + r.continuation.len()).sum::<usize>();
@@ -100,7 +100,12 @@ where
 }
 
 /// Adds the outcomes of the next items, as many as `requests` ask for.
-fn judge(task: &Task, requests: &[Request], scores: &[Score], outcomes: &mut Vec<bool>) {
+fn judge(
+    task: &Task,
+    requests: &[ScoreRequest],
+    scores: &[ContinuationScore],
+    outcomes: &mut Vec<bool>,
+) {
     let (mut requests, mut scores) = (requests, scores);
     for item in task.items.iter().skip(outcomes.len()) {
         let count = item.passages.len();
@@ -109,14 +114,14 @@ fn judge(task: &Task, requests: &[Request], scores: &[Score], outcomes: &mut Vec
         let costs =
             asked.iter().zip(answers).zip(&item.passages).map(|((asked, score), passage)| {
                 let units = match task.rule {
-                    Rule::PerToken => asked.continuation.len(),
-                    Rule::PerByte => passage.continuation.len(),
+                    ChoiceRule::PerToken => asked.continuation.len(),
+                    ChoiceRule::PerByte => passage.continuation.len(),
                 };
                 score.nats / units as f64
             });
         outcomes.push(match task.form {
-            Form::LanguageModeling => answers.iter().all(|score| score.greedy),
-            Form::MultipleChoice | Form::Schema => cheapest(costs) == Some(item.gold),
+            ItemForm::LanguageModeling => answers.iter().all(|score| score.greedy),
+            ItemForm::MultipleChoice | ItemForm::Schema => cheapest(costs) == Some(item.gold),
         });
         (requests, scores) = (later, rest);
     }
@@ -200,8 +205,8 @@ impl TaskScores {
     /// they were scored.
     pub fn record(&self, table: &str, outcomes: Option<&str>) -> Map<String, Json> {
         let rule = |task: &TaskScore| match task.form {
-            Form::LanguageModeling => "each token of the continuation the most likely one",
-            Form::MultipleChoice | Form::Schema => task.rule.word(),
+            ItemForm::LanguageModeling => "each token of the continuation the most likely one",
+            ItemForm::MultipleChoice | ItemForm::Schema => task.rule.word(),
         };
         let by_task = |of: &dyn Fn(&TaskScore) -> Json| -> Json {
             self.tasks.iter().map(|task| (task.name.clone(), of(task))).collect()
@@ -251,11 +256,11 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::data::Tokenizer;
-    use crate::scorer::Rows;
+    use crate::scorer::RowScores;
     use crate::scorer::tests::Bigrams;
     use crate::tasks::Item;
     use repro_receipt::source::{Document, Source};
-    use repro_runs::tasks::{Baselines, Table, TableReading};
+    use repro_runs::tasks::{Baselines, TableReading, TaskTable};
 
     const TEXT: &str = "the cat sat on the mat. the cat ate the rat. a cat sat.";
 
@@ -263,16 +268,19 @@ mod tests {
         let choices =
             [["cat", "xat"], ["tac", "cat"], ["cat", "czt"], ["mat", "mqt"], ["zzz", "sat"]];
         let items = choices.iter().map(|two| Item::multiple_choice("the ", *two, 0)).collect();
-        let choice = Task::plain("choice, of two", Form::MultipleChoice, items);
+        let choice = Task::plain("choice, of two", ItemForm::MultipleChoice, items);
         let items =
             vec![Item::schema(["the c", "the z"], "at", 0), Item::schema(["q", "c"], "at", 1)];
-        let schema = Task::plain("schema", Form::Schema, items);
+        let schema = Task::plain("schema", ItemForm::Schema, items);
         let items = vec![
             Item::language_modeling("the", " c"),
             Item::language_modeling("the", " m"),
             Item::language_modeling("the ca", "t"),
         ];
-        Suite::of(vec![choice, schema, Task::plain("complete", Form::LanguageModeling, items)], 0)
+        Suite::of(
+            vec![choice, schema, Task::plain("complete", ItemForm::LanguageModeling, items)],
+            0,
+        )
     }
 
     fn document(name: &str, text: String) -> Document {
@@ -319,7 +327,7 @@ mod tests {
     fn the_two_rules_differ_where_choices_have_other_lengths() {
         /// Tokens of two bytes, which cost three nats, and of one, which cost two.
         struct Pairs;
-        impl Vocabulary for Pairs {
+        impl Tokenize for Pairs {
             fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
                 Ok(text.replace("ab", "2").chars().map(u32::from).collect())
             }
@@ -332,21 +340,21 @@ mod tests {
             fn length(&self) -> usize {
                 16
             }
-            fn rows(&mut self, _: &[u32], targets: &[u32], _: usize) -> Result<Rows, Error> {
+            fn rows(&mut self, _: &[u32], targets: &[u32], _: usize) -> Result<RowScores, Error> {
                 let pair = u32::from('2');
                 let nats = targets.iter().map(|token| if *token == pair { 3.0 } else { 2.0 });
                 let (nats, greedy) = (nats.collect(), vec![false; targets.len()]);
-                Ok(Rows { nats, greedy, loads: Vec::new() })
+                Ok(RowScores { nats, greedy, loads: Vec::new() })
             }
         }
         let item = Item::multiple_choice("?", ["abab", "aaa"], 0);
-        let mut task = Task::plain("t", Form::MultipleChoice, vec![item]);
+        let mut task = Task::plain("t", ItemForm::MultipleChoice, vec![item]);
         let right = |task: &Task| {
             let suite = Suite::of(vec![task.clone()], 0);
             suite.evaluate(&mut Pairs, &Pairs).unwrap().tasks[0].outcomes[0]
         };
         assert!(right(&task), "6 nats of 4 bytes against 6 of 3");
-        task.rule = Rule::PerToken;
+        task.rule = ChoiceRule::PerToken;
         assert!(!right(&task), "3 nats a token against 2");
     }
 
@@ -362,8 +370,8 @@ mod tests {
         let baselines = Baselines::read(&document("b.csv", baselines)).unwrap();
         let score = |(at, name): (usize, &&str)| TaskScore {
             name: (*name).to_owned(),
-            form: Form::MultipleChoice,
-            rule: Rule::PerToken,
+            form: ItemForm::MultipleChoice,
+            rule: ChoiceRule::PerToken,
             baseline: baselines[0].of_task(name).unwrap().clone(),
             outcomes: (0..7 + at).map(|item| item % 3 == 0 || at % 5 == 0).collect(),
             cut: 0,
@@ -376,7 +384,7 @@ mod tests {
         assert_eq!(scores.centered(), Some(core));
         let table = format!("{}CORE,,,,,,{core}\n", scores.table());
         let document = document("t.csv", table);
-        let table = Table::read(document.root()).unwrap();
+        let table = TaskTable::read(document.root()).unwrap();
         let reading = TableReading::of(&table, None, &baselines).unwrap();
         assert_eq!(reading.troubles(), []);
         assert_eq!(reading.stated[0].follows(), [0]);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use repro_import::scoring::Reference;
-use repro_import::{Figures, Format, Import, Options, Run, read, write};
+use repro_import::{Figures, Import, ImportOptions, LogFormat, LoggedRun, read, write};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Document, Error, Source};
 
@@ -15,11 +15,11 @@ use super::{new_folder, refused};
 pub fn check(bytes: &[u8]) {
     let Some((sort, log)) = bytes.split_first() else { return };
     let (format, name) = match sort {
-        b's' => (Format::Speedrun, "log.txt"),
-        b'm' => (Format::Mlperf, "result_0.txt"),
-        b'j' => (Format::Jsonl, "log.jsonl"),
-        b'c' => (Format::Csv, "log.csv"),
-        b'h' => (Format::HfTrainer, "trainer_state.json"),
+        b's' => (LogFormat::Speedrun, "log.txt"),
+        b'm' => (LogFormat::Mlperf, "result_0.txt"),
+        b'j' => (LogFormat::Jsonl, "log.jsonl"),
+        b'c' => (LogFormat::Csv, "log.csv"),
+        b'h' => (LogFormat::HfTrainer, "trainer_state.json"),
         b'r' => return reference(log),
         _ => return,
     };
@@ -42,14 +42,14 @@ fn reference(bytes: &[u8]) {
     }
 }
 
-fn imported(format: Format, folder: &Path, name: &str) {
+fn imported(format: LogFormat, folder: &Path, name: &str) {
     let paths = [folder.join(name)];
-    let options = Options {
+    let options = ImportOptions {
         target: Some(3.28),
         reference: points(REFERENCE.as_bytes()).ok(),
         hashed: true,
         threads: 1,
-        ..Options::default()
+        ..ImportOptions::default()
     };
     let (once, twice) = (read(format, &paths, &options), read(format, &paths, &options));
     assert_eq!(format!("{once:?}"), format!("{twice:?}"));
@@ -69,7 +69,7 @@ fn imported(format: Format, folder: &Path, name: &str) {
     }
 }
 
-fn run_is_sound(run: &Run) {
+fn run_is_sound(run: &LoggedRun) {
     for rows in [&run.training, &run.evaluations] {
         assert!(rows.windows(2).all(|pair| pair[0].step <= pair[1].step), "steps rise");
         for (column, printed) in rows.iter().flat_map(|row| &row.cells) {

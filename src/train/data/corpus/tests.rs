@@ -4,7 +4,7 @@ use std::fs;
 
 use super::super::Order;
 use super::*;
-use repro_receipt::source::{Document as Tree, Source};
+use repro_receipt::source::{Document, Source};
 
 /// 40 poems of four lines each.
 fn poems() -> String {
@@ -33,8 +33,8 @@ fn load(table: &str) -> Result<Corpus, Error> {
     Corpus::load(toml(table).root(), folder.path())
 }
 
-fn toml(text: &str) -> Tree {
-    Tree::parse_toml(Source::new("study.toml", text.into()).unwrap()).unwrap()
+fn toml(text: &str) -> Document {
+    Document::parse_toml(Source::new("study.toml", text.into()).unwrap()).unwrap()
 }
 
 fn order(corpus: &Corpus, config: &str) -> Result<Order, Error> {
@@ -45,7 +45,7 @@ fn order(corpus: &Corpus, config: &str) -> Result<Order, Error> {
 #[test]
 fn a_text_is_split_in_whole_documents() {
     let corpus = load(TABLE).unwrap();
-    let part = |part: Part| (part.documents, part.bytes, part.tokens);
+    let part = |part: CorpusPart| (part.documents, part.bytes, part.tokens);
     assert_eq!(part(corpus.train_part), (33, 33 * 60, 33 * 60));
     assert_eq!(part(corpus.development_part), (2, 120, 120));
     assert_eq!(part(corpus.validation_part), (5, 300, 300));

@@ -87,7 +87,7 @@ impl Theirs<'_> {
 
     /// Every expert on every token, times its gate, which is nought but for the few largest; and the
     /// weighted losses of the router.
-    fn mixture(&self, h: &Tensor, name: &str, shape: &Mixture) -> Result<(Tensor, Tensor)> {
+    fn mixture(&self, h: &Tensor, name: &str, shape: &MixtureConfig) -> Result<(Tensor, Tensor)> {
         let (experts, chosen) = (shape.num_experts, shape.num_experts_per_tok);
         let logits = self.linear(h, &format!("{name}.gate"))?;
         let scores = match shape.gate {
@@ -161,7 +161,7 @@ fn whole_models_are_candles() {
         let forward = ours.forward(&inputs, &targets, rows).unwrap();
         ours.backward().unwrap();
 
-        let weight = |named: &Named| {
+        let weight = |named: &NamedTensor| {
             let numbers = ours.read(&named.name).unwrap();
             let numbers = Tensor::from_slice(numbers, &named.shape[..], &Device::Cpu).unwrap();
             (named.name.clone(), Var::from_tensor(&numbers).unwrap())
