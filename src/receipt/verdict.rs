@@ -2,11 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// What is known about a claim. There is no default: each outcome says which, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// The evidence contradicts the claim.
     Refuted,
@@ -31,5 +30,11 @@ impl Verdict {
             Self::Unchecked => "unchecked",
             Self::Verified => "verified",
         }
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
     }
 }

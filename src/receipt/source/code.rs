@@ -1,6 +1,6 @@
 //! What a message is made of: a code with its help, a location, and the error that joins them.
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 /// The most characters of one part of a message: what it quotes may be a whole file.
 const PART_CAP: usize = 1_000;
@@ -58,7 +58,7 @@ macro_rules! codes {
 pub use crate::codes;
 
 /// Where something stands: a file, and inside it a pointer, a line and a column.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Location {
     /// The file, relative to the root of the project.
     pub file: String,
@@ -69,10 +69,8 @@ pub struct Location {
     /// Column in characters from 1, or 0.
     pub column: usize,
     /// How many characters are meant.
-    #[serde(skip)]
     pub length: usize,
     /// The text of the line.
-    #[serde(skip)]
     pub excerpt: String,
 }
 
@@ -86,6 +84,18 @@ impl Location {
     pub fn with_pointer(mut self, pointer: impl Into<String>) -> Self {
         self.pointer = pointer.into();
         self
+    }
+}
+
+/// Without what only drawings need. Written out: derived, it would make each user of this crate build a parser of Rust.
+impl Serialize for Location {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut location = serializer.serialize_struct("Location", 4)?;
+        location.serialize_field("file", &self.file)?;
+        location.serialize_field("pointer", &self.pointer)?;
+        location.serialize_field("line", &self.line)?;
+        location.serialize_field("column", &self.column)?;
+        location.end()
     }
 }
 
