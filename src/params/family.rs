@@ -3,8 +3,8 @@
 use repro_receipt::source::{Error, Node};
 
 use super::blocks::ExpertCounts;
-use super::fields::ConfigFields;
-use super::{Layers, Size, Sums, TensorList};
+use super::fields::{ConfigFields, Dims};
+use super::{Size, Sums, TensorList};
 
 /// One architecture: how it is recognised and what its config says.
 pub struct Family {
@@ -37,16 +37,8 @@ pub struct MixtureShape {
 
 /// What a family makes of a config: its shape and the parameters counted in both ways.
 pub struct Blueprint {
-    /// Rows of the embedding.
-    pub vocabulary: Size,
-    /// Width of the residual stream.
-    pub hidden: Size,
-    /// The layers.
-    pub layers: Layers,
-    /// Whether the head is the embedding.
-    pub tied: bool,
-    /// Inner width of a dense feed-forward block.
-    pub dense_width: Size,
+    /// Its dimensions.
+    pub dims: Dims,
     /// Experts, if there are any.
     pub mixture: Option<MixtureShape>,
     /// The named list.

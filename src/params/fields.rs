@@ -86,7 +86,7 @@ pub struct Dims {
     pub v: Size,
     /// `hidden_size`.
     pub h: Size,
-    /// `intermediate_size`.
+    /// `intermediate_size`, of dense feed-forward blocks; nothing is made of it where every layer has experts.
     pub i: Size,
     /// `num_hidden_layers`.
     pub layers: Layers,

@@ -32,7 +32,7 @@ fn blueprint(document: &Document) -> Result<(ParameterCounts, TensorList), Error
     let counts = ParameterCounts {
         family: family.id,
         breakdown,
-        tied: blueprint.tied,
+        tied: blueprint.dims.tied,
         shape,
         active_ffn_width,
         ignored,
@@ -72,15 +72,15 @@ fn overflow(root: Node<'_>) -> Error {
 
 /// The numbers of the shape and the active width of the feed-forward block.
 fn shape(blueprint: &Blueprint) -> Option<(ModelShape, u64)> {
-    let moe_layers = blueprint.layers.sparse().value()?;
+    let moe_layers = blueprint.dims.layers.sparse().value()?;
     let mut shape = ModelShape {
-        hidden: blueprint.hidden.value()?,
-        layers: blueprint.layers.all().value()?,
-        vocabulary: blueprint.vocabulary.value()?,
+        hidden: blueprint.dims.h.value()?,
+        layers: blueprint.dims.layers.all().value()?,
+        vocabulary: blueprint.dims.v.value()?,
         ..ModelShape::default()
     };
     if moe_layers < shape.layers {
-        shape.dense_width = blueprint.dense_width.value()?;
+        shape.dense_width = blueprint.dims.i.value()?;
     }
     match blueprint.mixture {
         Some(mixture) if moe_layers > 0 => {
@@ -100,6 +100,7 @@ fn shape(blueprint: &Blueprint) -> Option<(ModelShape, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::Dims;
     use crate::{Layers, Size, Sums};
     use repro_receipt::source::Source;
 
@@ -111,11 +112,7 @@ mod tests {
         let mut tensors = TensorList::new(&layers);
         tensors.linear(Part::DenseFfn, "l.{layer}.up", 3.into(), 5.into(), true);
         let mut blueprint = Blueprint {
-            vocabulary: 1.into(),
-            hidden: 5.into(),
-            layers,
-            tied: false,
-            dense_width: 3.into(),
+            dims: Dims { v: 1.into(), h: 5.into(), i: 3.into(), layers, tied: false },
             mixture: None,
             tensors,
             closed: Sums::of([(Part::DenseFfn, Size::from(2 * 18))]),

@@ -11,7 +11,7 @@ use repro_report::outcome::{ExitStatus, Report, Severity, Verdict};
 use repro_report::{Format, ReportOptions, render};
 use serde_json::Value as Json;
 
-use crate::replay::Executing;
+use crate::executing::Executing;
 use crate::sealed::sealed;
 
 /// The projects of a kind.

@@ -11,6 +11,7 @@ mod emitter;
 mod equal_resource;
 #[cfg(feature = "train")]
 mod evaluation;
+mod executing;
 mod fuzz;
 #[cfg(feature = "train")]
 mod golden;

@@ -1,59 +1,20 @@
 //! Replays: honest runs come out again, here and in PyTorch; changed ones do not, and are told where.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use repro_judge::verify::{Demands, Replayer, SliceRequest, verify_with};
+use repro_judge::verify::{Demands, Replayer, verify_with};
 use repro_portable::Isa;
 use repro_receipt::bundle::{Bundle, seal};
-use repro_receipt::source::Error;
 use repro_report::outcome::Verdict;
 use repro_report::{Format, ReportOptions, render};
-use repro_runs::replay::{Choice, Extent, Replay, ReplayOutcome, Replays};
-use repro_train::replay::{self, Corpora, Machine, Progress};
+use repro_runs::replay::{Choice, Extent};
+use repro_train::replay::Machine;
 use repro_train::{TensorData, TensorFile};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+use crate::executing::{Executing, replayed, replayed_with};
 use crate::sealed::{new_folder, sealed};
-
-/// Replays whatever is asked for, but for some stretches.
-pub struct Executing {
-    pub leaving_out: &'static [&'static str],
-}
-
-impl Replayer for Executing {
-    fn replay(&mut self, requests: &[SliceRequest<'_>]) -> Replays {
-        let asked = |request: &&SliceRequest<'_>| {
-            !self.leaving_out.contains(&request.extent.to_string().as_str())
-        };
-        let one = |request: &SliceRequest<'_>| {
-            let key = (request.bundle.name().to_owned(), request.extent);
-            let answer = match replayed(request.bundle, Choice::This(request.extent), 2) {
-                Ok(replay) => ReplayOutcome::Done(Box::new(replay)),
-                Err(error) => ReplayOutcome::Refused(error),
-            };
-            (key, answer)
-        };
-        requests.iter().filter(asked).map(one).collect()
-    }
-}
-
-struct Silent;
-
-impl Progress for Silent {
-    fn step(&self, _: u64, _: u64) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
-fn replayed(bundle: &Bundle, choice: Choice, threads: usize) -> Result<Replay, Error> {
-    replayed_with(bundle, choice, Machine { isa: Isa::best(), threads })
-}
-
-fn replayed_with(bundle: &Bundle, choice: Choice, machine: Machine) -> Result<Replay, Error> {
-    replay::replay(bundle, choice, &machine, &Corpora::new(PathBuf::from(".")), &Silent)
-}
 
 fn fixture(name: &str) -> PathBuf {
     crate::sealed::corpus().join("replay").join(name)

@@ -153,7 +153,8 @@ fn read(
 ) -> Result<Blueprint, Error> {
     fields.exactly("moe_layer_freq", 1)?;
     let first = fields.count("first_k_dense_replace", release.first)?.value().unwrap_or(0);
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |layer| layer >= first)?;
+    let dims = fields.dims(defaults, |layer| layer >= first)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let latent = Latent::read(fields, release.heads)?;
     let experts = fields.experts(
         ("n_routed_experts|num_experts|num_local_experts", release.experts.0),
@@ -168,7 +169,7 @@ fn read(
         return Err(fields.unsupported("mlp_bias", "`mlp_bias` off in a model with experts"));
     }
 
-    let mut tensors = TensorList::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     latent.list(&mut tensors, h);
     tensors.gated(Part::DenseFfn, "mlp", h, i, bias);
@@ -188,14 +189,5 @@ fn read(
     ])
     .routed(lm * h * d * 3, e, k);
     let mixture = MixtureShape { experts, width: d, shared, shared_width: s };
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: i,
-        mixture: Some(mixture),
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: Some(mixture), tensors, closed })
 }

@@ -26,12 +26,13 @@ pub static FAMILY: Family = Family {
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 256_000, hidden: 2304, width: 9216, layers: 26, tied: true };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
+    let dims = fields.dims(defaults, |_| false)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 8, Some(4), HeadSize::Fixed(256))?;
     let bias = fields.flag("attention_bias", false)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = TensorList::new(&layers);
+    let mut tensors = TensorList::new(layers);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, bias);
     tensors.gated(Part::DenseFfn, "mlp", h, i, false);
@@ -44,14 +45,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l * 4 + 1) * h),
         (Part::Head, v * h * !tied),
     ]);
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: i,
-        mixture: None,
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: None, tensors, closed })
 }

@@ -4,7 +4,7 @@
 use repro_receipt::source::Error;
 
 use crate::family::{Blueprint, Family, never};
-use crate::fields::ConfigFields;
+use crate::fields::{ConfigFields, Dims};
 use crate::{Part, Sums, TensorList};
 
 /// The family.
@@ -48,14 +48,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l * 2 + 1) * 2 * h),
         (Part::Head, v * h * !tied),
     ]);
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: i,
-        mixture: None,
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims: Dims { v, h, i, layers, tied }, mixture: None, tensors, closed })
 }

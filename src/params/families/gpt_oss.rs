@@ -21,7 +21,8 @@ pub static FAMILY: Family = Family {
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 201_088, hidden: 2880, width: 2880, layers: 36, tied: false };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| true)?;
+    let dims = fields.dims(defaults, |_| true)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 64, Some(8), HeadSize::Fixed(64))?;
     let experts = fields.experts(
         ("num_local_experts|num_experts", 128),
@@ -31,7 +32,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let bias = fields.flag("attention_bias", true)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = TensorList::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, bias);
     let layer = "model.layers.{layer}";
@@ -52,14 +53,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     ])
     .routed(l * (h * i * 3 + i * 2 + h), e, k);
     let mixture = MixtureShape { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: Size::ZERO,
-        mixture: Some(mixture),
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: Some(mixture), tensors, closed })
 }

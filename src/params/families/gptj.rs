@@ -4,7 +4,7 @@
 use repro_receipt::source::Error;
 
 use crate::family::{Blueprint, Family, never};
-use crate::fields::ConfigFields;
+use crate::fields::{ConfigFields, Dims};
 use crate::{Part, Sums, TensorList};
 
 /// The family.
@@ -49,14 +49,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Head, v * h * !tied),
         (Part::Other, v),
     ]);
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: i,
-        mixture: None,
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims: Dims { v, h, i, layers, tied }, mixture: None, tensors, closed })
 }

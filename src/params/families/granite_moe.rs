@@ -25,14 +25,15 @@ pub static FAMILY: Family = Family {
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 32_000, hidden: 4096, width: 11_008, layers: 32, tied: false };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| true)?;
+    let dims = fields.dims(defaults, |_| true)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 32, None, HeadSize::Derived)?;
     let experts = fields.experts(("num_local_experts", 8), ("num_experts_per_tok", 2))?;
     let (e, k) = (experts.count, experts.per_token);
     let bias = fields.flag("attention_bias", false)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = TensorList::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, bias);
     let below = "model.layers.{layer}.block_sparse_moe";
@@ -51,14 +52,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     ])
     .routed(l * h * i * 3, e, k);
     let mixture = MixtureShape { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: Size::ZERO,
-        mixture: Some(mixture),
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: Some(mixture), tensors, closed })
 }

@@ -20,11 +20,12 @@ pub static FAMILY: Family = Family {
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 32_000, hidden: 4096, width: 14_336, layers: 32, tied: false };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
+    let dims = fields.dims(defaults, |_| false)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 32, Some(8), HeadSize::Derived)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = TensorList::new(&layers);
+    let mut tensors = TensorList::new(layers);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, false, false);
     tensors.gated(Part::DenseFfn, "mlp", h, i, false);
@@ -36,14 +37,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l * 2 + 1) * h),
         (Part::Head, v * h * !tied),
     ]);
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: i,
-        mixture: None,
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: None, tensors, closed })
 }

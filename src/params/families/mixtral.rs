@@ -20,14 +20,15 @@ pub static FAMILY: Family = Family {
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 32_000, hidden: 4096, width: 14_336, layers: 32, tied: false };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| true)?;
+    let dims = fields.dims(defaults, |_| true)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 32, Some(8), HeadSize::Derived)?;
     let experts =
         fields.experts(("num_local_experts|num_experts", 8), ("num_experts_per_tok", 2))?;
     let (e, k) = (experts.count, experts.per_token);
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = TensorList::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, false, false);
     let below = ("block_sparse_moe.experts", ["w1", "w3", "w2"]);
@@ -42,14 +43,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     ])
     .routed(l * h * i * 3, e, k);
     let mixture = MixtureShape { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: Size::ZERO,
-        mixture: Some(mixture),
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: Some(mixture), tensors, closed })
 }

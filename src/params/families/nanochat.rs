@@ -8,7 +8,7 @@ use repro_receipt::source::Error;
 
 use crate::blocks::Heads;
 use crate::family::{Blueprint, Family};
-use crate::fields::ConfigFields;
+use crate::fields::{ConfigFields, Dims};
 use crate::{Part, Sums, TensorList, UNSUPPORTED};
 
 /// The family, as the `model_config` of a checkpoint's metadata.
@@ -64,14 +64,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::DenseFfn, l * 2 * h * i),
         (Part::Head, v * h),
     ]);
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied: false,
-        dense_width: i,
-        mixture: None,
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims: Dims { v, h, i, layers, tied: false }, mixture: None, tensors, closed })
 }

@@ -5,7 +5,7 @@ use repro_receipt::source::Error;
 
 use crate::blocks::ExpertCounts;
 use crate::family::{Blueprint, Family, MixtureShape};
-use crate::fields::ConfigFields;
+use crate::fields::{ConfigFields, Dims};
 use crate::{Part, Size, Sums, TensorList};
 
 /// The family; its other kinds of attention are refused by name.
@@ -85,16 +85,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     }
     tensors.norm("norm", h, false);
     tensors.tensor(Part::Head, "lm_head.weight", &[v, h]);
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied: false,
-        dense_width: i,
-        mixture,
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims: Dims { v, h, i, layers, tied: false }, mixture, tensors, closed })
 }
 
 /// The experts, which a config must name only if some layer has them.

@@ -19,12 +19,13 @@ pub static FAMILY: Family = Family {
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 50_304, hidden: 4096, width: 11_008, layers: 32, tied: false };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
+    let dims = fields.dims(defaults, |_| false)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 32, None, HeadSize::Derived)?;
     let bias = fields.flag("attention_bias", false)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = TensorList::new(&layers);
+    let mut tensors = TensorList::new(layers);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, bias);
     tensors.head_norms(a, g);
@@ -37,14 +38,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l * 2 + 1) * h + l * (a + g)),
         (Part::Head, v * h * !tied),
     ]);
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: i,
-        mixture: None,
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: None, tensors, closed })
 }

@@ -20,7 +20,8 @@ pub static FAMILY: Family = Family {
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 50_304, hidden: 2048, width: 2048, layers: 16, tied: false };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| true)?;
+    let dims = fields.dims(defaults, |_| true)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 16, None, HeadSize::Derived)?;
     if heads.queries() != h {
         return Err(fields.impossible("head_dim", "the width divided by the number of heads"));
@@ -31,7 +32,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let bias = fields.flag("attention_bias", false)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = TensorList::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, bias);
     tensors.head_norms(a, g);
@@ -46,14 +47,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     ])
     .routed(l * h * i * 3, e, k);
     let mixture = MixtureShape { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: Size::ZERO,
-        mixture: Some(mixture),
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: Some(mixture), tensors, closed })
 }

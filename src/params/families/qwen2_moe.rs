@@ -22,7 +22,8 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let sparse = sparse_layers(fields)?;
     let defaults =
         Defaults { vocabulary: 151_936, hidden: 2048, width: 5632, layers: 24, tied: false };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, sparse)?;
+    let dims = fields.dims(defaults, sparse)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 16, Some(16), HeadSize::Derived)?;
     let experts = fields.experts(("num_experts", 60), ("num_experts_per_tok", 4))?;
     let (e, k) = (experts.count, experts.per_token);
@@ -32,7 +33,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
     let (ld, lm) = (layers.dense(), layers.sparse());
 
-    let mut tensors = TensorList::new(&layers).with_experts(e, k);
+    let mut tensors = TensorList::new(layers).with_experts(e, k);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, false);
     tensors.gated(Part::DenseFfn, "mlp", h, i, false);
@@ -52,16 +53,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     ])
     .routed(lm * h * d * 3, e, k);
     let mixture = MixtureShape { experts, width: d, shared: 1.into(), shared_width: s };
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: i,
-        mixture: Some(mixture),
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: Some(mixture), tensors, closed })
 }
 
 /// Which layers have experts: every `decoder_sparse_step`-th but those in `mlp_only_layers`.

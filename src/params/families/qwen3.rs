@@ -20,12 +20,13 @@ pub static FAMILY: Family = Family {
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
+    let dims = fields.dims(defaults, |_| false)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 32, Some(32), HeadSize::Fixed(128))?;
     let bias = fields.flag("attention_bias", false)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = TensorList::new(&layers);
+    let mut tensors = TensorList::new(layers);
     tensors.ends(v, h, tied, false);
     tensors.attention(h, heads, bias, bias);
     tensors.head_norms(heads.size, heads.size);
@@ -38,14 +39,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l * 2 + 1) * h + l * heads.size * 2),
         (Part::Head, v * h * !tied),
     ]);
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: i,
-        mixture: None,
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: None, tensors, closed })
 }

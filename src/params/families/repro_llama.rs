@@ -15,8 +15,8 @@ use repro_receipt::source::Error;
 
 use crate::blocks::{Heads, MLP_EXPERTS, PRE_NORMS};
 use crate::family::{Blueprint, Family, MixtureShape, never};
-use crate::fields::{ConfigFields, HeadSize};
-use crate::{Layers, Part, Size, Sums, TensorList};
+use crate::fields::{ConfigFields, Dims, HeadSize};
+use crate::{Part, Size, Sums, TensorList};
 
 /// The dense kind.
 pub static DENSE: Family = Family {
@@ -26,11 +26,11 @@ pub static DENSE: Family = Family {
     inert: &["sequence_length", "norm_eps", "batch_size"],
     looks_like: never,
     read: |fields| {
-        let common = Common::read(fields, |_| false)?;
-        let i = fields.required("intermediate_size")?;
-        let tensors = common.tensors(TensorList::new(&common.layers), i);
-        let closed = common.closed(i);
-        Ok(common.blueprint(i, None, tensors, closed))
+        let mut common = Common::read(fields, |_| false)?;
+        common.dims.i = fields.required("intermediate_size")?;
+        let tensors = common.tensors(TensorList::new(&common.dims.layers));
+        let closed = common.closed();
+        Ok(Blueprint { dims: common.dims, mixture: None, tensors, closed })
     },
 };
 
@@ -50,39 +50,35 @@ pub static MIXTURE: Family = Family {
     read: read_mixture,
 };
 
-/// What both kinds have.
+/// What both kinds have; the width of dense blocks is read by each.
 struct Common {
-    v: Size,
-    h: Size,
-    layers: Layers,
+    dims: Dims,
     heads: Heads,
-    tied: bool,
 }
 
 impl Common {
     fn read(fields: &ConfigFields<'_>, sparse: impl Fn(u64) -> bool) -> Result<Self, Error> {
         let h = fields.required("hidden_size")?;
         fields.required("num_attention_heads")?;
-        Ok(Self {
-            v: fields.required("vocab_size")?,
-            h,
-            layers: fields.required_layers("num_hidden_layers", sparse)?,
-            heads: fields.heads(h, 0, None, HeadSize::Derived)?,
-            tied: fields.flag("tie_word_embeddings", false)?,
-        })
+        let v = fields.required("vocab_size")?;
+        let layers = fields.required_layers("num_hidden_layers", sparse)?;
+        let heads = fields.heads(h, 0, None, HeadSize::Derived)?;
+        let tied = fields.flag("tie_word_embeddings", false)?;
+        Ok(Self { dims: Dims { v, h, i: Size::ZERO, layers, tied }, heads })
     }
 
-    fn tensors(&self, mut tensors: TensorList, width: Size) -> TensorList {
-        tensors.ends(self.v, self.h, self.tied, false);
-        tensors.attention(self.h, self.heads, false, false);
-        tensors.gated(Part::DenseFfn, "mlp", self.h, width, false);
-        tensors.layer_norms(self.h, PRE_NORMS, false);
+    fn tensors(&self, mut tensors: TensorList) -> TensorList {
+        let Dims { v, h, i, tied, .. } = self.dims;
+        tensors.ends(v, h, tied, false);
+        tensors.attention(h, self.heads, false, false);
+        tensors.gated(Part::DenseFfn, "mlp", h, i, false);
+        tensors.layer_norms(h, PRE_NORMS, false);
         tensors
     }
 
-    fn closed(&self, i: Size) -> Sums {
-        let Self { v, h, ref layers, heads, tied } = *self;
-        let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
+    fn closed(&self) -> Sums {
+        let Dims { v, h, i, ref layers, tied } = self.dims;
+        let (l, a, g) = (layers.all(), self.heads.queries(), self.heads.keys());
         Sums::of([
             (Part::Embedding, v * h),
             (Part::Attention, l * h * (a + g) * 2),
@@ -91,35 +87,17 @@ impl Common {
             (Part::Head, v * h * !tied),
         ])
     }
-
-    fn blueprint(
-        self,
-        dense_width: Size,
-        mixture: Option<MixtureShape>,
-        tensors: TensorList,
-        closed: Sums,
-    ) -> Blueprint {
-        Blueprint {
-            vocabulary: self.v,
-            hidden: self.h,
-            layers: self.layers,
-            tied: self.tied,
-            dense_width,
-            mixture,
-            tensors,
-            closed,
-        }
-    }
 }
 
 fn read_mixture(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let first = fields.count("num_dense_layers", 0)?;
-    let common = Common::read(fields, |layer| first.value().is_some_and(|first| layer >= first))?;
-    let (h, lm) = (common.h, common.layers.sparse());
+    let mut common =
+        Common::read(fields, |layer| first.value().is_some_and(|first| layer >= first))?;
+    let (h, lm) = (common.dims.h, common.dims.layers.sparse());
     if lm == Size::ZERO {
         return Err(fields.impossible("num_dense_layers", "fewer than `num_hidden_layers`"));
     }
-    let i = match first == Size::ZERO {
+    common.dims.i = match first == Size::ZERO {
         true => fields.size_if_any("intermediate_size")?.unwrap_or(Size::ZERO),
         false => fields.required("intermediate_size")?,
     };
@@ -130,16 +108,16 @@ fn read_mixture(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let d = fields.required("moe_intermediate_size")?;
     let shared = fields.count("num_shared_experts", 0)?;
 
-    let mut tensors = common.tensors(TensorList::new(&common.layers).with_experts(e, k), i);
+    let mut tensors = common.tensors(TensorList::new(&common.dims.layers).with_experts(e, k));
     tensors.expert_layer(h, d, experts, "mlp.gate", MLP_EXPERTS);
     if shared != Size::ZERO {
         tensors.gated(Part::SharedExperts, "mlp.shared_experts", h, shared * d, false);
     }
     let closed = common
-        .closed(i)
+        .closed()
         .plus(Part::Router, lm * h * e, lm * h * e)
         .routed(lm * h * d * 3, e, k)
         .plus(Part::SharedExperts, lm * h * shared * d * 3, lm * h * shared * d * 3);
     let mixture = MixtureShape { experts, width: d, shared, shared_width: shared * d };
-    Ok(common.blueprint(i, Some(mixture), tensors, closed))
+    Ok(Blueprint { dims: common.dims, mixture: Some(mixture), tensors, closed })
 }

@@ -21,7 +21,8 @@ pub static FAMILY: Family = Family {
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 50_304, hidden: 2560, width: 6912, layers: 32, tied: false };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
+    let dims = fields.dims(defaults, |_| false)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 32, Some(32), HeadSize::Derived)?;
     if heads.queries() != h {
         return Err(fields.impossible("head_dim", "the width divided by the number of heads"));
@@ -31,7 +32,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let parallel = fields.flag("use_parallel_residual", false)?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = TensorList::new(&layers);
+    let mut tensors = TensorList::new(layers);
     tensors.ends(v, h, tied, true);
     tensors.attention(h, heads, bias, false);
     if head_norms {
@@ -51,14 +52,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l + l * !parallel + 1) * h * 2 + l * (a + g) * head_norms),
         (Part::Head, v * h * !tied),
     ]);
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: i,
-        mixture: None,
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: None, tensors, closed })
 }

@@ -28,14 +28,15 @@ pub static FAMILY: Family = Family {
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 49_152, hidden: 3072, width: 12_288, layers: 30, tied: true };
-    let Dims { v, h, i, layers, tied } = fields.dims(defaults, |_| false)?;
+    let dims = fields.dims(defaults, |_| false)?;
+    let Dims { v, h, i, ref layers, tied } = dims;
     let heads = fields.heads(h, 24, Some(2), HeadSize::Derived)?;
     let bias = fields.flag("use_bias", true)?;
     fields.word("mlp_type", "default", "default")?;
     fields.word("norm_type", "layer_norm", "layer_norm")?;
     let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
 
-    let mut tensors = TensorList::new(&layers);
+    let mut tensors = TensorList::new(layers);
     tensors.ends(v, h, tied, true);
     tensors.attention(h, heads, bias, bias);
     tensors.linear(Part::DenseFfn, "model.layers.{layer}.mlp.c_fc", i, h, bias);
@@ -48,14 +49,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l * 2 + 1) * h * 2),
         (Part::Head, v * h * !tied),
     ]);
-    Ok(Blueprint {
-        vocabulary: v,
-        hidden: h,
-        layers,
-        tied,
-        dense_width: i,
-        mixture: None,
-        tensors,
-        closed,
-    })
+    Ok(Blueprint { dims, mixture: None, tensors, closed })
 }
