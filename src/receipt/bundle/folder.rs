@@ -29,6 +29,8 @@ pub const ENTRY_CAP: usize = 100_000;
 const SPARSE_FROM: u64 = 64 << 20;
 /// The part of a large file that must be on disk.
 const SPARSE_SHARE: u64 = 16;
+/// How often a file may be replaced by another while it is opened.
+const REPLACEMENTS: usize = 8;
 
 /// An open folder and the name that messages give it.
 #[derive(Debug)]
@@ -141,6 +143,20 @@ impl Folder {
 
     /// Opens one file for reading and checks that what was opened is a plain file.
     pub fn file<'a>(&'a self, name: &'a str) -> Result<OpenFile<'a>, Error> {
+        let mut opened = self.opened(name)?;
+        // Without a name it was replaced by another file since it was opened: that one is meant.
+        for _ in 0..REPLACEMENTS {
+            if opened.1.st_nlink > 0 {
+                break;
+            }
+            opened = self.opened(name)?;
+        }
+        let (descriptor, stat) = opened;
+        plain(&stat, || self.place(name))?;
+        Ok(OpenFile::new(self, name, descriptor, &stat))
+    }
+
+    fn opened(&self, name: &str) -> Result<(OwnedFd, Stat), Error> {
         let place = || self.place(name);
         let descriptor = self.descriptor_of(name).map_err(|error| match error {
             Errno::LOOP => NOT_REGULAR.at(place(), "a plain file", "a symbolic link"),
@@ -153,8 +169,7 @@ impl Folder {
             other => self.unreadable(&place(), other),
         })?;
         let stat = fstat(&descriptor).map_err(|error| self.unreadable(&place(), error))?;
-        plain(&stat, place)?;
-        Ok(OpenFile::new(self, name, descriptor, &stat))
+        Ok((descriptor, stat))
     }
 
     fn descriptor_of(&self, name: &str) -> Result<OwnedFd, Errno> {
