@@ -38,6 +38,15 @@ pub struct CommonArgs {
     pub color: Colour,
 }
 
+/// More threads would only wait for each other.
+const THREADS_CAP: usize = 256;
+
+/// A number of threads or jobs.
+fn threads(text: &str) -> Result<usize, String> {
+    let known = text.parse().ok().filter(|threads| (1..=THREADS_CAP).contains(threads));
+    known.ok_or_else(|| format!("a number from 1 to {THREADS_CAP} is needed"))
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
     Text,
@@ -140,7 +149,7 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Threads for hashing and replay [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
     /// Private folder that remembers which files were hashed and found correct, so that unchanged files
     /// are not read again
@@ -347,10 +356,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
     /// How many runs to train in parallel [default: as many as the cores allow]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub jobs: Option<usize>,
     /// Threads for each run [default: the cores, shared among the jobs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
     /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
     #[arg(long, value_name = "SET")]
@@ -367,7 +376,7 @@ pub struct MachineArgs {
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// Threads [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
     /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
     #[arg(long, value_name = "SET")]
@@ -436,7 +445,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FILE")]
     pub scaling: Option<PathBuf>,
     /// Logs to read in parallel [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
 }
 

@@ -3,8 +3,8 @@
 /// The table under `--help`; README.md has the same.
 pub const TABLE: &str = "\
 Exit status, the first rule that applies:
-  2  bad usage, or an input that cannot be read or is refused
-  1  a claim or a signature is refuted; with --locked: a verdict differs from the recorded one
+  2  bad usage, an input that cannot be read or is refused, or an output that cannot be written
+  1  a claim or a signature is refuted; with --locked instead of claims: a verdict differs from the recorded one
   4  something explicitly requested could not run
-  3  nothing refuted, something inconclusive or unchecked, or below a required minimum
+  3  something inconclusive or unchecked (not with --locked), below a required minimum, or nothing checked
   0  every claim verified; with --locked: all verdicts as recorded";

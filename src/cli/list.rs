@@ -89,6 +89,7 @@ at k = 0. Runs in portable-f32/1 start from their seed at k = 0. The receipt lis
 /// Prints a list.
 pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
+    let mut status = ExitStatus::Verified;
     let rows = match own.what {
         ListingArg::Kinds => KINDS.iter().map(|kind| row(kind.id, kind.summary)).collect(),
         ListingArg::Formulas => {
@@ -96,7 +97,13 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
         }
         ListingArg::Codes => codes().into_iter().map(|code| row(code.id, code.meaning)).collect(),
         ListingArg::Posts => posts(&super::root(common)?)?,
-        ListingArg::Bundles => bundles(&super::root(common)?)?,
+        ListingArg::Bundles => {
+            let (rows, refused) = bundles(&super::root(common)?)?;
+            if refused {
+                status = ExitStatus::Refused;
+            }
+            rows
+        }
     };
     if json {
         let list: Vec<_> = rows
@@ -112,7 +119,7 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
         }
         output.print(&text);
     }
-    Ok(ExitStatus::Verified)
+    Ok(status)
 }
 
 /// Explains a code, a kind, a formula, how values are written, what slices hold, or the scope of a pass.
@@ -216,7 +223,7 @@ pub fn codes() -> Vec<&'static Code> {
     codes
 }
 
-fn posts(root: &Path) -> Result<Vec<(String, String)>, Vec<Error>> {
+fn posts(root: &Path) -> Result<Vec<Row>, Vec<Error>> {
     let ids = post::list(root).map_err(|error| vec![error])?;
     Ok(ids
         .into_iter()
@@ -231,7 +238,8 @@ fn posts(root: &Path) -> Result<Vec<(String, String)>, Vec<Error>> {
 }
 
 /// The bundles with their digests, as a post pins them.
-fn bundles(root: &Path) -> Result<Vec<(String, String)>, Vec<Error>> {
+/// The bundles with their digests, or why each is refused, and whether one is.
+fn bundles(root: &Path) -> Result<(Vec<Row>, bool), Vec<Error>> {
     let unreadable = |error: std::io::Error| {
         vec![source::UNREADABLE.at(
             Location::file("receipts"),
@@ -239,20 +247,25 @@ fn bundles(root: &Path) -> Result<Vec<(String, String)>, Vec<Error>> {
             error.to_string(),
         )]
     };
-    let mut rows = Vec::new();
+    let (mut rows, mut refused) = (Vec::new(), false);
     for entry in std::fs::read_dir(root.join("receipts")).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let Ok(name) = entry.file_name().into_string() else { continue };
         if entry.path().is_dir() {
-            let what = Bundle::load(root, &name, None, 1)
-                .map_or_else(|error| error.to_string(), |bundle| bundle.digest().prefixed());
+            let loaded = Bundle::load(root, &name, None, 1);
+            refused |= loaded.is_err();
+            let what =
+                loaded.map_or_else(|error| error.to_string(), |bundle| bundle.digest().prefixed());
             rows.push((name, what));
         }
     }
     rows.sort();
-    Ok(rows)
+    Ok((rows, refused))
 }
 
-fn row(name: &str, what: &str) -> (String, String) {
+/// A name and what there is to say of it.
+type Row = (String, String);
+
+fn row(name: &str, what: &str) -> Row {
     (name.to_owned(), what.to_owned())
 }

@@ -66,6 +66,7 @@ pub fn run() -> ExitCode {
         Err(error) => return refuse(&Output::plain(), &[error]),
     };
     match dispatch(&arguments, &output) {
+        Ok(_) if output.has_lost() => ExitCode::from(ExitStatus::Refused.code()),
         Ok(status) => ExitCode::from(status.code()),
         Err(errors) => refuse(&output, &errors),
     }

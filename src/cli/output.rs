@@ -1,7 +1,8 @@
 //! Where things are printed: reports to standard output and files, complaints to standard error.
 
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::args::{Colour, CommonArgs, FormatArg};
 use super::{BAD_USAGE, CANNOT_WRITE};
@@ -18,6 +19,8 @@ pub struct Output {
     files: Vec<(Format, PathBuf)>,
     stdout: ReportOptions,
     stderr: ReportOptions,
+    /// Whether something that was to be printed could not be.
+    lost: AtomicBool,
 }
 
 impl Output {
@@ -42,13 +45,15 @@ impl Output {
             files,
             stdout: options(std::io::stdout().is_terminal()),
             stderr: options(std::io::stderr().is_terminal()),
+            lost: AtomicBool::new(false),
         })
     }
 
     /// The output before the arguments are understood.
     pub fn plain() -> Self {
         let options = ReportOptions::default();
-        Self { format: Format::Text, files: Vec::new(), stdout: options, stderr: options }
+        let lost = AtomicBool::new(false);
+        Self { format: Format::Text, files: Vec::new(), stdout: options, stderr: options, lost }
     }
 
     /// Whether standard output carries JSON; commands without a report know text and JSON only.
@@ -111,7 +116,17 @@ impl Output {
     /// Prints to standard output; a reader who closed the pipe has seen enough.
     pub fn print(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
-        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+            && error.kind() != ErrorKind::BrokenPipe
+        {
+            self.complain(&cannot_write(Path::new("standard output"), &error));
+            self.lost.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether something that was to be printed could not be.
+    pub fn has_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Prints a serialisable answer as JSON.
@@ -137,7 +152,7 @@ impl Output {
     }
 }
 
-fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Error {
+fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
     CANNOT_WRITE.at(
         Location::file(path.display().to_string()),
         "a file that can be written",

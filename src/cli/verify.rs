@@ -17,7 +17,7 @@ use repro_signature::PublicKey;
 
 /// Whether only bundles are to be checked, which can lie outside of any project.
 pub fn is_of_bundles_alone(own: &VerifyArgs) -> bool {
-    !own.bundles.is_empty() && own.post.is_empty() && !own.locked && !own.write_lock
+    !own.bundles.is_empty() && own.post.is_empty()
 }
 
 /// Runs the command.
@@ -28,11 +28,16 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
             "no `--replay` with `--locked` or `--write-lock`: recorded verdicts do not use replay";
         return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "both")]);
     }
+    if !own.bundles.is_empty() && (own.locked || own.write_lock) {
+        let expected =
+            "posts alone: `repro/verdicts.lock` records no bundles that are named on their own";
+        return Err(vec![BAD_USAGE.at(Location::file("--locked"), expected, "a bundle")]);
+    }
     let ids = posts(root, own)?;
     let demands = demands(own).map_err(|error| vec![error])?;
     let open = |path| Cache::open(path, SystemTime::now()).map_err(|error| vec![error]);
     let cache = own.cache.as_deref().map(open).transpose()?;
-    let reading = ReadOptions { threads: threads.max(1), cache: cache.as_ref() };
+    let reading = ReadOptions { threads, cache: cache.as_ref() };
     let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
     let mut report = match own.replay {
         ReplaysArg::None => asked.judged(root, None),
@@ -45,7 +50,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         output.say(&note);
     }
     if own.locked {
-        compare(root, &ids, &mut report);
+        compare(root, own, &ids, &mut report);
     }
     if own.write_lock && report.failures.is_empty() {
         write_lock(root, &ids, &report)?;
@@ -124,12 +129,17 @@ fn budget(text: &str) -> Result<std::time::Duration, Error> {
     })
 }
 
+fn asks_for_all(own: &VerifyArgs) -> bool {
+    own.post.iter().any(|id| id == "all") || (own.post.is_empty() && own.bundles.is_empty())
+}
+
 /// The posts asked for: as named, `all`, or all where nothing at all is named.
 fn posts(root: &Path, own: &VerifyArgs) -> Result<Vec<String>, Vec<Error>> {
-    let all =
-        own.post.iter().any(|id| id == "all") || (own.post.is_empty() && own.bundles.is_empty());
-    let mut ids =
-        if all { post::list(root).map_err(|error| vec![error])? } else { own.post.clone() };
+    let mut ids = if asks_for_all(own) {
+        post::list(root).map_err(|error| vec![error])?
+    } else {
+        own.post.clone()
+    };
     ids.sort();
     ids.dedup();
     Ok(ids)
@@ -151,13 +161,18 @@ fn demands(own: &VerifyArgs) -> Result<Demands, Error> {
     })
 }
 
-/// Reads the lock file and notes the differences, or why it cannot be used.
-fn compare(root: &Path, ids: &[String], report: &mut Report) {
+/// Reads the lock file and notes the differences, or why it cannot be used. Where all posts are asked for, so are
+/// those that are recorded and gone.
+fn compare(root: &Path, own: &VerifyArgs, ids: &[String], report: &mut Report) {
     let recorded = Source::load(&root.join(lock::FILE), lock::FILE)
         .and_then(Document::parse_toml)
         .and_then(|document| lock::parse(&document));
     match recorded {
-        Ok(recorded) => report.locked = Some(lock::differences(&recorded, &lock::of(report), ids)),
+        Ok(recorded) => {
+            let gone = recorded.keys().filter(|_| asks_for_all(own));
+            let ids: Vec<_> = ids.iter().chain(gone).cloned().collect();
+            report.locked = Some(lock::differences(&recorded, &lock::of(report), &ids));
+        }
         Err(error) => {
             report.failures.push(error.help("write it with `repro verify --post all --write-lock`"))
         }

@@ -369,18 +369,20 @@ impl Report {
     pub fn exit_status(&self) -> ExitStatus {
         let summary = self.summary();
         let bundles = self.posts.iter().flat_map(|post| &post.bundles);
-        let wrong = |signature: &SignatureReport| signature.verdict == Verdict::Refuted;
+        let signatures = bundles.filter_map(|bundle| bundle.signature.as_ref());
+        let mut verdicts = signatures.map(|signature| signature.verdict);
+        let forged = verdicts.any(|verdict| verdict == Verdict::Refuted);
+        let wrong = match &self.locked {
+            Some(differences) => !differences.is_empty(),
+            None => summary.refuted > 0,
+        };
         if !self.failures.is_empty() {
             ExitStatus::Refused
-        } else if bundles.filter_map(|bundle| bundle.signature.as_ref()).any(wrong) {
+        } else if forged || wrong {
             ExitStatus::Refuted
-        } else if let Some(differences) = &self.locked {
-            if differences.is_empty() { ExitStatus::Verified } else { ExitStatus::Refuted }
-        } else if summary.refuted > 0 {
-            ExitStatus::Refuted
-        } else if summary.verified < summary.total()
-            || summary.total() == 0
+        } else if summary.total() == 0
             || !self.below_minimum.is_empty()
+            || self.locked.is_none() && summary.verified < summary.total()
         {
             ExitStatus::Undecided
         } else {

@@ -604,6 +604,11 @@ fn the_lock_file_notices_a_verdict_that_changes() {
     assert_eq!(run(root, &["verify", "--write-lock"]).code, 0);
     snapshot("lock", &std::fs::read_to_string(root.join("repro/verdicts.lock")).unwrap());
     assert_eq!(locked(root).code, 0);
+    assert_eq!(run(root, &["verify", "--locked", "--min-origin", "signed"]).code, 3);
+    let (post, aside) = (root.join("repro/identity.toml"), root.join("aside.toml"));
+    std::fs::rename(&post, &aside).unwrap();
+    assert_eq!(locked(root).code, 1, "a recorded post is gone");
+    std::fs::rename(&aside, &post).unwrap();
     edit(&root.join("repro/identity.toml"), "claimed = \"2.5\"", "claimed = \"2.6\"");
     let differs = locked(root);
     assert_eq!(differs.code, 1);
@@ -658,4 +663,15 @@ fn a_reader_who_leaves_is_not_complained_about() {
         assert_eq!(complaints, "", "{arguments:?}");
         assert!(status.code().is_some(), "{arguments:?} ends by itself");
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_report_that_cannot_be_written_is_an_error() {
+    let project = project("identity");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = command(project.path(), &["list", "kinds"]);
+    let output = command.stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cli::cannot-write"));
 }

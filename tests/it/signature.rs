@@ -81,11 +81,18 @@ fn a_bundle_alone_needs_no_project() {
     std::fs::remove_dir_all(project.path().join("repro")).unwrap();
     let (status, report) = verified(&bundles, &[BUNDLE]);
     assert_eq!((status, refused(&report).len()), (0, 0));
-    for asked in [&["verify", BUNDLE, "--locked"][..], &["verify", BUNDLE, "--root", "."]] {
-        let output = repro(&bundles, asked);
+    for (asked, code) in [
+        ("--locked", "cli::bad-usage"),
+        ("--write-lock", "cli::bad-usage"),
+        ("--root=.", "cli::no-root"),
+    ] {
+        let output = repro(&bundles, &["verify", BUNDLE, asked]);
         assert_eq!(output.status.code(), Some(2));
-        assert!(text(&output.stderr).contains("cli::no-root"), "{output:?}");
+        assert!(text(&output.stderr).contains(code), "{output:?}");
     }
+    let (status, report) = verified(&bundles, &[BUNDLE, "--min-origin", "signed"]);
+    assert_eq!((status, refused(&report).len()), (3, 0));
+    assert!(!report["below_minimum"].as_array().unwrap().is_empty(), "{report}");
 }
 
 #[test]

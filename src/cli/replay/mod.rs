@@ -102,7 +102,7 @@ pub fn device(name: Option<&str>, output: &Output) -> Result<Option<ExitStatus>,
 
 /// The instructions and threads asked for, or all of this machine.
 pub fn machine(own: &args::MachineArgs) -> Result<Machine, Error> {
-    let threads = own.threads.unwrap_or_else(super::cores).max(1);
+    let threads = own.threads.unwrap_or_else(super::cores);
     Ok(Machine { isa: instructions(own.instructions.as_deref())?, threads })
 }
 

@@ -25,7 +25,7 @@ pub static KIND: ClaimKind = ClaimKind {
          fit is reported as inferred; if several fit, all are named; if none, refuted.\n\
          How it can mislead: \"active\" has several meanings; a search among few conventions can \
          hit by chance if the count is printed with few digits.\n\
-         Reference: `repro params`, which prints the breakdown; CLAIM_KINDS' closed form for nmoe.",
+         Reference: `repro params`, which prints the breakdown.",
     fields: &[
         FieldSpec::required("model", "the config: `bundle` and `file`"),
         FieldSpec::required("parameters", "total or active"),

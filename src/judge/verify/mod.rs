@@ -177,6 +177,7 @@ pub fn inspect<'r>(
                 claims,
                 referee: None,
             });
+            report.below_minimum = below(report, demands);
         }
     }
 }

@@ -67,7 +67,10 @@ impl<'a> Node<'a> {
                 let names: Vec<_> =
                     members.iter().take(12).map(|m| format!("`{}`", m.key)).collect();
                 let more = if members.len() > 12 { ", …" } else { "" };
-                format!("a table of {}{more}", names.join(", "))
+                match names.is_empty() {
+                    true => "an empty table".to_owned(),
+                    false => format!("a table of {}{more}", names.join(", ")),
+                }
             }
             Kind::Array(items) => format!("a list of {}", items.len()),
             other => other.word().to_owned(),
