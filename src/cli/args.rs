@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{exit, help};
+use super::common::CommonArgs;
+use super::{exit, help, threads, trainer};
 
 /// Checks whether the numbers of a training post follow from its receipts.
 #[derive(Debug, Parser)]
@@ -14,53 +15,6 @@ pub struct Arguments {
     pub common: CommonArgs,
     #[command(subcommand)]
     pub command: Command,
-}
-
-#[derive(Debug, Args)]
-pub struct CommonArgs {
-    /// The project folder [default: the nearest parent that holds `repro/`]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub root: Option<PathBuf>,
-    /// Output format
-    #[arg(long, global = true, value_enum, default_value_t = FormatArg::Text)]
-    pub format: FormatArg,
-    /// Also write the report to a file; may be repeated
-    #[arg(long, global = true, value_name = "FORMAT=PATH")]
-    pub output: Vec<String>,
-    /// Show only refuted claims, errors and differences
-    #[arg(long, short, global = true)]
-    pub quiet: bool,
-    /// Show everything, including verified claims
-    #[arg(long, short, global = true)]
-    pub verbose: bool,
-    /// When to use color
-    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
-    pub color: Colour,
-}
-
-/// More threads would only wait for each other.
-const THREADS_CAP: usize = 256;
-
-/// A number of threads or jobs.
-fn threads(text: &str) -> Result<usize, String> {
-    let known = text.parse().ok().filter(|threads| (1..=THREADS_CAP).contains(threads));
-    known.ok_or_else(|| format!("a number from 1 to {THREADS_CAP} is needed"))
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    Text,
-    Json,
-    Junit,
-    Github,
-    Markdown,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Colour {
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -81,22 +35,8 @@ pub enum Command {
     /// Print every test and interval on one or two lists of numbers
     #[command(after_help = STATS_NOTE)]
     Stats(Box<StatsArgs>),
-    /// Train the runs of a study and write them as receipt bundles
-    #[cfg(feature = "train")]
-    #[command(after_help = help::TRAIN)]
-    Train(TrainArgs),
-    /// Run some training steps of a bundle again and show where they differ
-    #[cfg(feature = "train")]
-    #[command(after_help = help::REPLAY)]
-    Replay(ReplayArgs),
-    /// Show what can compute here, and whether its bits are those of `portable-f32/1`
-    #[cfg(feature = "train")]
-    #[command(after_help = help::DEVICES)]
-    Devices,
-    /// Measure how far rounding moves those steps: the tolerance of `replay`
-    #[cfg(feature = "train")]
-    #[command(after_help = help::CALIBRATE)]
-    Calibrate(CalibrateArgs),
+    #[command(flatten)]
+    Trainer(trainer::TrainerCommand),
     /// Read logs of other trainers and write them as receipt bundles
     #[command(after_help = help::IMPORT)]
     Import(ImportArgs),
@@ -149,7 +89,7 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Threads for hashing and replay [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads)]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
     pub threads: Option<usize>,
     /// Private folder that remembers which files were hashed and found correct, so that unchanged files
     /// are not read again
@@ -344,73 +284,6 @@ pub struct StatsArgs {
     pub resamples: usize,
 }
 
-#[cfg(feature = "train")]
-#[derive(Debug, Args)]
-pub struct TrainArgs {
-    /// The study file, `repro/studies/<id>.toml`
-    pub study: PathBuf,
-    /// The folder for the bundles, one per run
-    #[arg(long, value_name = "DIR", required_unless_present = "list")]
-    pub out: Option<PathBuf>,
-    /// Only runs whose name matches (`*` matches any text); may be repeated
-    #[arg(long, value_name = "PATTERN")]
-    pub only: Vec<String>,
-    /// How many runs to train in parallel [default: as many as the cores allow]
-    #[arg(long, value_name = "N", value_parser = threads)]
-    pub jobs: Option<usize>,
-    /// Threads for each run [default: the cores, shared among the jobs]
-    #[arg(long, value_name = "N", value_parser = threads)]
-    pub threads: Option<usize>,
-    /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
-    #[arg(long, value_name = "SET")]
-    pub instructions: Option<String>,
-    /// List the runs without training
-    #[arg(long)]
-    pub list: bool,
-}
-
-/// What steps are executed on.
-#[derive(Debug, Args)]
-pub struct MachineArgs {
-    /// Device: `cpu` or `cuda:N`
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<String>,
-    /// Threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads)]
-    pub threads: Option<usize>,
-    /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
-    #[arg(long, value_name = "SET")]
-    pub instructions: Option<String>,
-    /// Folder that the data paths of a run are relative to [default: `repro/studies` of the project]
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub struct ReplayArgs {
-    /// The folder of the bundle
-    pub bundle: PathBuf,
-    /// Steps to run: `FROM..TO`, or `random:SEED` [default: the last slice]
-    #[arg(long, value_name = "STEPS")]
-    pub slice: Option<String>,
-    /// Run everything from the seed, including evaluations
-    #[arg(long, conflicts_with = "slice")]
-    pub full: bool,
-    #[command(flatten)]
-    pub machine: MachineArgs,
-}
-
-#[derive(Debug, Args)]
-pub struct CalibrateArgs {
-    /// The folder of the bundle
-    pub bundle: PathBuf,
-    /// The steps, as in `replay`
-    #[arg(long, value_name = "STEPS")]
-    pub slice: Option<String>,
-    #[command(flatten)]
-    pub machine: MachineArgs,
-}
-
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     /// Format of the logs
@@ -445,7 +318,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FILE")]
     pub scaling: Option<PathBuf>,
     /// Logs to read in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads)]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
     pub threads: Option<usize>,
 }
 

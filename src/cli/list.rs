@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::args::{CommonArgs, ExplainArgs, ListArgs, ListingArg};
+use super::args::{ExplainArgs, ListArgs, ListingArg};
+use super::common::CommonArgs;
 use super::output::Output;
 use super::{Answer, UNKNOWN_CODE};
 use repro_exact::formula::{Formula, formulas};
@@ -19,8 +20,6 @@ use repro_report::outcome::ExitStatus;
 use repro_report::wrap;
 use repro_runs::{contract, replay, study, tasks};
 use repro_signature as signature;
-#[cfg(feature = "train")]
-use repro_train as train;
 
 /// What a pass shows, and what it does not.
 const SCOPE: &str = "\
@@ -212,10 +211,7 @@ pub fn codes() -> Vec<&'static Code> {
         tasks::CODES,
         verify::CODES,
     ];
-    #[cfg(feature = "train")]
-    let trained = train::CODE_FAMILIES;
-    #[cfg(not(feature = "train"))]
-    let trained: &[&[&Code]] = &[];
+    let trained = super::trainer::CODE_FAMILIES;
     let own =
         families.iter().chain(trained).chain(claims::SHARED_CODES).copied().flatten().copied();
     let mut codes: Vec<_> = own.chain(KINDS.iter().flat_map(|kind| kind.codes).copied()).collect();

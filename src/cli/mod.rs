@@ -3,11 +3,10 @@
 //! Only this module prints, and only here is the environment read: terminal, colours, folders.
 
 mod args;
+mod common;
 mod core;
 mod core_bootstrap;
 mod coverage;
-#[cfg(feature = "train")]
-mod devices;
 mod diff;
 mod exit;
 mod help;
@@ -16,13 +15,15 @@ mod list;
 mod mutate;
 mod output;
 mod params;
-#[cfg(feature = "train")]
-mod replay;
 mod seal;
 mod sign;
 mod stats;
+mod threads;
 #[cfg(feature = "train")]
-mod train;
+mod trainer;
+#[cfg(not(feature = "train"))]
+#[path = "no_trainer.rs"]
+mod trainer;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -30,7 +31,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Arguments, Command, CommonArgs};
+use args::{Arguments, Command};
+use common::CommonArgs;
 use output::Output;
 use repro_receipt::source::{Error, Location, codes};
 use repro_report::outcome::ExitStatus;
@@ -45,11 +47,6 @@ codes! {
 
 /// What a command comes to: a status, or inputs that could not be used.
 type Answer = Result<ExitStatus, Vec<Error>>;
-
-/// Threads where the arguments name no number: one for each core of this machine.
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
 
 /// Runs the program on the process's own arguments.
 pub fn run() -> ExitCode {
@@ -87,14 +84,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Params(own) => params::run(own, output),
         Command::Diff(own) => diff::run(own, output),
         Command::Stats(own) => stats::run(own, output),
-        #[cfg(feature = "train")]
-        Command::Devices => devices::run(output),
-        #[cfg(feature = "train")]
-        Command::Train(own) => train::run(own, output),
-        #[cfg(feature = "train")]
-        Command::Replay(own) => replay::run(own, output),
-        #[cfg(feature = "train")]
-        Command::Calibrate(own) => replay::calibrate(own, output),
+        Command::Trainer(own) => trainer::run(own, output),
         Command::Import(own) => import::run(own, output),
         Command::List(own) => list::list(common, own, output),
         Command::Explain(own) => list::explain(own, output),

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::args::{Colour, CommonArgs, FormatArg};
+use super::common::{Colour, CommonArgs, FormatArg};
 use super::{BAD_USAGE, CANNOT_WRITE};
 use repro_receipt::source::{Error, Location};
 use repro_report::{self as report, Format, ReportOptions};

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::output::Output;
-use super::{Answer, BAD_USAGE, CANNOT_WRITE};
+use super::{Answer, BAD_USAGE, CANNOT_WRITE, trainer};
 use repro_judge::lock;
 use repro_judge::post;
 use repro_judge::verify::{self, Demands, Replayer};
@@ -22,7 +22,7 @@ pub fn is_of_bundles_alone(own: &VerifyArgs) -> bool {
 
 /// Runs the command.
 pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
-    let threads = own.threads.unwrap_or_else(super::cores);
+    let threads = own.threads.unwrap_or_else(super::threads::cores);
     if own.replay != ReplaysArg::None && (own.locked || own.write_lock) {
         let expected =
             "no `--replay` with `--locked` or `--write-lock`: recorded verdicts do not use replay";
@@ -41,10 +41,16 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
     let mut report = match own.replay {
         ReplaysArg::None => asked.judged(root, None),
-        ReplaysArg::Auto | ReplaysArg::All => match replaying(root, &asked, own, output)? {
-            Ok(report) => report,
-            Err(status) => return Ok(status),
-        },
+        ReplaysArg::Auto | ReplaysArg::All => {
+            let device = own.device.as_deref();
+            let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
+            let data = own.data.clone().unwrap_or_else(|| root.join("repro").join("studies"));
+            let judge = |replayer: &mut dyn Replayer| asked.judged(root, Some(replayer));
+            match trainer::replaying((device, threads), budget, data, output, judge)? {
+                Ok(report) => report,
+                Err(status) => return Ok(status),
+            }
+        }
     };
     for note in cache.iter().flat_map(Cache::notes) {
         output.say(&note);
@@ -80,53 +86,6 @@ impl Asked<'_> {
         }
         report
     }
-}
-
-/// The same with replays; another status where the device is not there.
-#[cfg(feature = "train")]
-fn replaying(
-    root: &Path,
-    asked: &Asked<'_>,
-    own: &VerifyArgs,
-    output: &Output,
-) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
-    use super::replay::{PlannedReplays, device};
-    use repro_portable::Isa;
-    use repro_train::replay::{Corpora, Machine};
-
-    if let Some(status) = device(own.device.as_deref(), output).map_err(|error| vec![error])? {
-        return Ok(Err(status));
-    }
-    let budget = budget(&own.budget).map_err(|error| vec![error])?;
-    let budget = (own.replay == ReplaysArg::Auto).then_some(budget);
-    let machine = Machine { isa: Isa::best(), threads: asked.reading.threads };
-    let studies = || root.join("repro").join("studies");
-    let corpora = Corpora::new(own.data.clone().unwrap_or_else(studies));
-    let mut planned = PlannedReplays::new(output, machine, corpora, budget);
-    Ok(Ok(asked.judged(root, Some(&mut planned))))
-}
-
-/// Without the trainer nothing can be executed.
-#[cfg(not(feature = "train"))]
-fn replaying(
-    _: &Path,
-    _: &Asked<'_>,
-    _: &VerifyArgs,
-    output: &Output,
-) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
-    output.say("this program was built without the trainer, and cannot replay");
-    Ok(Err(ExitStatus::NotRun))
-}
-
-/// A duration such as `60s`.
-#[cfg(feature = "train")]
-fn budget(text: &str) -> Result<std::time::Duration, Error> {
-    let parsed = text.parse::<jiff::SignedDuration>().ok();
-    let parsed = parsed.and_then(|span| std::time::Duration::try_from(span).ok());
-    parsed.ok_or_else(|| {
-        let found = format!("`{text}`");
-        BAD_USAGE.at(Location::file("--budget"), "a time such as `60s` or `5m`", found)
-    })
 }
 
 fn asks_for_all(own: &VerifyArgs) -> bool {

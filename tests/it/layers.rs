@@ -198,6 +198,7 @@ const PLATFORM: &[&str] = &[
 const SHARED_NAMES: &[(&str, &str)] = &[
     ("Pieces", "two files for one type: with the feature `tokenizers`, and without it"),
     ("Saved", "what a sublayer's forward pass keeps for its backward pass, in the file of each"),
+    ("TrainerCommand", "two files for one type: with the feature `train`, and without it"),
 ];
 
 fn root() -> PathBuf {

@@ -78,7 +78,7 @@ fn options(format: LogFormat, own: &args::ImportArgs) -> Result<ImportOptions, E
         reference: own.rcp.as_deref().map(Reference::load).transpose()?,
         scaling: own.scaling.as_deref().map(Scaling::load).transpose()?,
         hashed: false,
-        threads: own.threads.unwrap_or_else(super::cores),
+        threads: own.threads.unwrap_or_else(super::threads::cores),
     })
 }
 

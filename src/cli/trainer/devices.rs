@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::Answer;
-use super::output::Output;
 use super::train::provenance;
+use crate::cli::Answer;
+use crate::cli::output::Output;
 use repro_portable::Isa;
 use repro_report::outcome::ExitStatus;
 use repro_report::visible;
@@ -49,7 +49,7 @@ pub fn run(output: &Output) -> Answer {
     let cpu = Device {
         id: "cpu",
         name: provenance::environment(Isa::best()).cpu,
-        threads: super::cores(),
+        threads: crate::cli::threads::cores(),
         instructions: instructions.collect(),
     };
     let document =

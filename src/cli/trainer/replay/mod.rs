@@ -7,8 +7,9 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use super::output::Output;
-use super::{Answer, BAD_USAGE, args};
+use super::args;
+use crate::cli::output::Output;
+use crate::cli::{Answer, BAD_USAGE};
 use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location};
@@ -102,7 +103,7 @@ pub fn device(name: Option<&str>, output: &Output) -> Result<Option<ExitStatus>,
 
 /// The instructions and threads asked for, or all of this machine.
 pub fn machine(own: &args::MachineArgs) -> Result<Machine, Error> {
-    let threads = own.threads.unwrap_or_else(super::cores);
+    let threads = own.threads.unwrap_or_else(crate::cli::threads::cores);
     Ok(Machine { isa: instructions(own.instructions.as_deref())?, threads })
 }
 

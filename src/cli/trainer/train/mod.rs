@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::Answer;
 use super::args;
-use super::output::Output;
 use super::replay::instructions;
+use crate::cli::Answer;
+use crate::cli::output::Output;
 use repro_exact::decimal::grouped;
 use repro_receipt::source::{Document, Error, Source};
 use repro_report::Columns;
@@ -75,7 +75,7 @@ pub fn run(own: &args::TrainArgs, output: &Output) -> Answer {
 
 /// Runs side by side, and threads of each: single threads use cores best.
 fn sharing(own: &args::TrainArgs, runs: usize) -> (usize, usize) {
-    let cores = super::cores();
+    let cores = crate::cli::threads::cores();
     let jobs = own.jobs.unwrap_or_else(|| cores.div_ceil(own.threads.unwrap_or(1).max(1)));
     let jobs = jobs.clamp(1, runs.max(1));
     (jobs, own.threads.unwrap_or(cores / jobs).max(1))

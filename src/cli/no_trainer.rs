@@ -1,0 +1,32 @@
+//! In the place of `trainer` in a program without the trainer: no commands, no codes, and no replays.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use super::Answer;
+use super::output::Output;
+use repro_judge::verify::Replayer;
+use repro_receipt::source::{Code, Error};
+use repro_report::outcome::{ExitStatus, Report};
+
+#[derive(Debug, Subcommand)]
+pub enum TrainerCommand {}
+
+pub const CODE_FAMILIES: &[&[&Code]] = &[];
+
+pub fn run(command: &TrainerCommand, _: &Output) -> Answer {
+    match *command {}
+}
+
+/// Without the trainer nothing can be executed.
+pub fn replaying(
+    _: (Option<&str>, usize),
+    _: Option<&str>,
+    _: PathBuf,
+    output: &Output,
+    _: impl FnOnce(&mut dyn Replayer) -> Report,
+) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
+    output.say("this program was built without the trainer, and cannot replay");
+    Ok(Err(ExitStatus::NotRun))
+}

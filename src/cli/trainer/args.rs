@@ -1,0 +1,90 @@
+//! The arguments of commands that train and execute steps again.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::help;
+use crate::cli::threads;
+
+#[derive(Debug, Subcommand)]
+pub enum TrainerCommand {
+    /// Train the runs of a study and write them as receipt bundles
+    #[command(after_help = help::TRAIN)]
+    Train(TrainArgs),
+    /// Run some training steps of a bundle again and show where they differ
+    #[command(after_help = help::REPLAY)]
+    Replay(ReplayArgs),
+    /// Show what can compute here, and whether its bits are those of `portable-f32/1`
+    #[command(after_help = help::DEVICES)]
+    Devices,
+    /// Measure how far rounding moves those steps: the tolerance of `replay`
+    #[command(after_help = help::CALIBRATE)]
+    Calibrate(CalibrateArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct TrainArgs {
+    /// The study file, `repro/studies/<id>.toml`
+    pub study: PathBuf,
+    /// The folder for the bundles, one per run
+    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    pub out: Option<PathBuf>,
+    /// Only runs whose name matches (`*` matches any text); may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// How many runs to train in parallel [default: as many as the cores allow]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    pub jobs: Option<usize>,
+    /// Threads for each run [default: the cores, shared among the jobs]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    pub threads: Option<usize>,
+    /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
+    #[arg(long, value_name = "SET")]
+    pub instructions: Option<String>,
+    /// List the runs without training
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// What steps are executed on.
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// Device: `cpu` or `cuda:N`
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    pub threads: Option<usize>,
+    /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
+    #[arg(long, value_name = "SET")]
+    pub instructions: Option<String>,
+    /// Folder that the data paths of a run are relative to [default: `repro/studies` of the project]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The folder of the bundle
+    pub bundle: PathBuf,
+    /// Steps to run: `FROM..TO`, or `random:SEED` [default: the last slice]
+    #[arg(long, value_name = "STEPS")]
+    pub slice: Option<String>,
+    /// Run everything from the seed, including evaluations
+    #[arg(long, conflicts_with = "slice")]
+    pub full: bool,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// The folder of the bundle
+    pub bundle: PathBuf,
+    /// The steps, as in `replay`
+    #[arg(long, value_name = "STEPS")]
+    pub slice: Option<String>,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}

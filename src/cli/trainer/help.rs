@@ -1,0 +1,36 @@
+//! What stands under the options of these commands.
+
+/// Under the options of `repro replay`.
+pub const REPLAY: &str = "\
+The slice is executed again from its starting checkpoint, or from the seed, and each step is compared with
+what the bundle logs. Runs in `portable-f32/1` are compared bit for bit, once this machine has reproduced
+the golden bits; others within a tolerance that is calibrated here. A set of faults is planted in the slice,
+so that the report says which of them it would detect. If the training data is available, batches are drawn
+again; `--full` and steps outside of slices need it.
+
+Exit status: 0 if everything matches, 1 if something differs, 3 if this cannot be decided, 4 if the device
+is missing, 2 if the bundle cannot be replayed or the usage was bad.";
+
+/// Under the options of `repro calibrate`.
+pub const CALIBRATE: &str = "\
+The slice is executed from starting weights perturbed by one unit in the last place, at least eight times,
+and in float64. `repro replay` allows eight times the largest spread. The numbers are the same on every machine.";
+
+/// Under the options of `repro devices`.
+pub const DEVICES: &str = "\
+Every operation of training, forward and backward, and three short training runs are computed for fixed inputs with
+each instruction set. Their bits are compared with digests that are part of the program. Bitwise replay is possible
+only where all of them are equal.
+
+Exit status: 0 where all bits are equal, 4 where some differ, 2 for bad usage.";
+
+/// Under the options of `repro train`.
+pub const TRAIN: &str = "\
+Each run becomes a bundle `DIR/<run>` that `repro verify` accepts. Runs that tune the learning rate come
+first; the others train at the rates that these select. After any interruption, even SIGKILL, the same
+command resumes and ends with the same bytes, except for wall-clock times. Instructions, threads and jobs
+change only the speed. Commit the study first: receipts name its commit.
+
+With --format json standard output has one event per line, `repro.train/1`.
+Exit status: 0 if every run has its bundle, 4 if one stopped or could not start, 2 if the study or its data
+were refused or the usage was bad.";

@@ -1,0 +1,61 @@
+//! Everything that needs the trainer: `repro train`, `replay`, `calibrate` and `devices`, and the replays of `verify`.
+//! `no_trainer.rs` stands in its place in a program without it.
+
+mod args;
+mod devices;
+mod help;
+mod replay;
+mod train;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::output::Output;
+use super::{Answer, BAD_USAGE};
+use replay::{PlannedReplays, device};
+use repro_judge::verify::Replayer;
+use repro_portable::Isa;
+use repro_receipt::source::{Error, Location};
+use repro_report::outcome::{ExitStatus, Report};
+use repro_train::replay::{Corpora, Machine};
+
+pub use args::TrainerCommand;
+pub use repro_train::CODE_FAMILIES;
+
+/// Runs one of these commands.
+pub fn run(command: &TrainerCommand, output: &Output) -> Answer {
+    match command {
+        TrainerCommand::Train(own) => train::run(own, output),
+        TrainerCommand::Replay(own) => replay::run(own, output),
+        TrainerCommand::Devices => devices::run(output),
+        TrainerCommand::Calibrate(own) => replay::calibrate(own, output),
+    }
+}
+
+/// What `judge` makes of posts and bundles with a replayer on a device, with so many threads; another status where
+/// the device is not there. The budget is a time as the user wrote it, and the folder that of the data.
+pub fn replaying(
+    (name, threads): (Option<&str>, usize),
+    budget: Option<&str>,
+    data: PathBuf,
+    output: &Output,
+    judge: impl FnOnce(&mut dyn Replayer) -> Report,
+) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
+    if let Some(status) = device(name, output).map_err(|error| vec![error])? {
+        return Ok(Err(status));
+    }
+    let budget = budget.map(duration).transpose().map_err(|error| vec![error])?;
+    let machine = Machine { isa: Isa::best(), threads };
+    let mut planned = PlannedReplays::new(output, machine, Corpora::new(data), budget);
+    Ok(Ok(judge(&mut planned)))
+}
+
+/// A duration such as `60s`.
+fn duration(text: &str) -> Result<Duration, Error> {
+    let parsed = text.parse::<jiff::SignedDuration>().ok();
+    let parsed = parsed.and_then(|span| Duration::try_from(span).ok());
+    parsed.ok_or_else(|| {
+        let found = format!("`{text}`");
+        BAD_USAGE.at(Location::file("--budget"), "a time such as `60s` or `5m`", found)
+    })
+}
