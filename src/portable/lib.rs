@@ -10,6 +10,7 @@
 pub mod adamw;
 pub mod attention;
 mod buffer;
+mod compiled;
 pub mod cross_entropy;
 mod each;
 pub mod isa;

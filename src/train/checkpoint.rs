@@ -60,7 +60,7 @@ impl<T: Real> Learner<T> {
             }
         };
         let (mut weights, mut moments) = (Vec::new(), Vec::new());
-        for Values { name, shape, .. } in self.values()? {
+        for (name, shape) in self.shapes() {
             let values = take(&name, &shape)?;
             weights.push((name, values));
         }

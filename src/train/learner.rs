@@ -8,7 +8,7 @@ use super::model::{Config, Failure, Forward, Load, Model, NamedTensor};
 use super::optimizer::{self, AdamW, Moments};
 use super::scorer::{RowScores, Scorer};
 use super::{MODEL_FAILED, Regime};
-use repro_portable::{Isa, Real, adamw};
+use repro_portable::{Isa, Real, adamw, reduce};
 use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::{Error, Location, Node};
 
@@ -54,16 +54,12 @@ impl<T: Real> Values<T> {
     /// How far the tensor is from what it was: the root of the sum of squared differences, in float64 and
     /// in the order of the elements.
     pub fn distance(&self, before: &Self) -> f64 {
-        let sum = std::iter::zip(&before.values, &self.values).fold(0.0, |sum, (before, after)| {
-            let moved = after.to_f64() - before.to_f64();
-            sum + moved * moved
-        });
-        sum.sqrt()
+        reduce::distance(&before.values, &self.values)
     }
 
     /// The root of the sum of squares, in the same way.
     pub fn size(&self) -> f64 {
-        self.values.iter().fold(0.0, |sum, value| sum + value.to_f64() * value.to_f64()).sqrt()
+        reduce::length(&self.values)
     }
 }
 
@@ -97,10 +93,18 @@ impl Stepped {
 impl<T: Real> Learner<T> {
     /// The model that a run's config describes, with the weights of a seed.
     pub fn new(config: Node<'_>, regime: &Regime, seed: u64, isa: Isa) -> Result<Self, Error> {
-        let model = Model::new(&Config::read(config)?, isa, seed);
+        Ok(Self::of(Model::new(&Config::read(config)?, isa, seed), regime))
+    }
+
+    /// The model that a run's config describes, whose weights are still to be restored.
+    pub fn zeros(config: Node<'_>, regime: &Regime, isa: Isa) -> Result<Self, Error> {
+        Ok(Self::of(Model::zeros(&Config::read(config)?, isa), regime))
+    }
+
+    fn of(model: Model<T>, regime: &Regime) -> Self {
         let optimizer = AdamW::new(regime.optimizer, model.tensors().iter().map(|named| named.len));
         let batch = regime.tokens_per_step() as usize;
-        Ok(Self { model, optimizer, length: regime.seq_len, batch, frozen: None })
+        Self { model, optimizer, length: regime.seq_len, batch, frozen: None }
     }
 
     /// From now on takes the gradient of a trained tensor as zero: a fault that replays plant.
@@ -186,6 +190,16 @@ impl<T: Real> Learner<T> {
         all.extend(biases.map(|(name, values)| Values { name, shape: vec![values.len()], values }));
         all.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(all)
+    }
+
+    /// The names of these tensors and their shapes, in the same order.
+    pub fn shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let trained = self.tensors().iter().map(|named| (named.name.clone(), named.shape.clone()));
+        let biases = self.model.router_biases().into_iter();
+        let mut all: Vec<_> =
+            trained.chain(biases.map(|(name, values)| (name, vec![values.len()]))).collect();
+        all.sort();
+        all
     }
 
     /// Sets the values of one of these tensors.

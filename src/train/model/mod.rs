@@ -120,17 +120,23 @@ impl<T: Real> Model<T> {
     /// A model with the weights that a seed gives: the stream `initial weights` fills the tensors in the
     /// order of their names.
     pub fn new(config: &Config, isa: Isa, seed: u64) -> Self {
-        let (decoder, tensors) = Decoder::new(config, isa);
-        let (named, lengths) = tensors.finish();
+        let mut model = Self::zeros(config, isa);
         let mut rng = Rng::new(seed, "initial weights");
-        let zeros = || lengths.iter().map(|length| vec![T::ZERO; *length]).collect::<Vec<_>>();
-        let (mut weights, gradients) = (zeros(), zeros());
-        for tensor in &named {
-            let into = &mut weights[tensor.variable][tensor.range()];
+        for tensor in &model.named {
+            let into = &mut model.weights[tensor.variable][tensor.range()];
             for (into, number) in into.iter_mut().zip(tensor.start(&mut rng)) {
                 *into = T::from_f64(number);
             }
         }
+        model
+    }
+
+    /// A model without weights yet: all are zero.
+    pub fn zeros(config: &Config, isa: Isa) -> Self {
+        let (decoder, tensors) = Decoder::new(config, isa);
+        let (named, lengths) = tensors.finish();
+        let zeros = || lengths.iter().map(|length| vec![T::ZERO; *length]).collect();
+        let (weights, gradients) = (zeros(), zeros());
         Self { config: config.clone(), isa, named, weights, gradients, decoder, length: None }
     }
 

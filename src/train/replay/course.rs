@@ -84,8 +84,8 @@ pub struct Walker<'a, T: Real = f32> {
 impl Course {
     /// The tensors of the model by our names, and their numbers in the order of the forward pass.
     pub fn layout(&self) -> Result<Layout, Error> {
-        let learner = self.learner::<f32>(0)?;
-        let names: Vec<_> = learner.values()?.into_iter().map(|values| values.name).collect();
+        let learner = Learner::<f32>::zeros(self.config()?.root(), &self.regime, self.isa)?;
+        let names: Vec<_> = learner.shapes().into_iter().map(|(name, _)| name).collect();
         let place = |name: &str| {
             // A bias that evens loads acts where its router does.
             let name = match name.strip_suffix(".e_score_correction_bias") {
@@ -102,20 +102,19 @@ impl Course {
         Ok(Layout { names, forward, routers })
     }
 
-    fn learner<T: Real>(&self, seed: u64) -> Result<Learner<T>, Error> {
+    fn config(&self) -> Result<Document, Error> {
         let text = Json::Object(self.config.clone()).to_string();
-        let config = Document::parse_json(Source::new("config.json", text.into_bytes())?)?;
-        Learner::new(config.root(), &self.regime, seed, self.isa)
+        Document::parse_json(Source::new("config.json", text.into_bytes())?)
     }
 
     /// The weights that a seed gives this model.
     pub fn weights_of(&self, seed: u64) -> Result<Vec<Values>, Error> {
-        self.learner(seed)?.values()
+        Learner::new(self.config()?.root(), &self.regime, seed, self.isa)?.values()
     }
 
     /// Begins the course.
     pub fn begin<T: Real>(&self) -> Result<Walker<'_, T>, Error> {
-        let mut learner = self.learner(0)?;
+        let mut learner = Learner::zeros(self.config()?.root(), &self.regime, self.isa)?;
         learner.restore(self.counted, &self.start.tensors, &self.start.name)?;
         if let Some(tensor) = &self.frozen {
             learner.freeze(tensor);
