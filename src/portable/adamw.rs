@@ -39,17 +39,6 @@ pub struct Update<T> {
 /// # Panics
 /// Where there are not as many of each.
 pub fn step<T: Real>(isa: Isa, w: &mut [T], g: &[T], m: &mut [T], v: &mut [T], update: Update<T>) {
-    T::adamw_step(isa, w, g, m, v, update);
-}
-
-pub(crate) fn adamw_step<T: Real>(
-    isa: Isa,
-    w: &mut [T],
-    g: &[T],
-    m: &mut [T],
-    v: &mut [T],
-    update: Update<T>,
-) {
     assert!([g.len(), m.len(), v.len()] == [w.len(); 3], "the shape of an update");
     if w.len() <= SHARE {
         return part(isa, w, g, m, v, update);
@@ -74,10 +63,6 @@ portable! {
 /// The sum of squares in float64: each chunk of [`CHUNK`] elements as every sum is taken, the chunks added
 /// in order from +0. The square root of it is the norm of a gradient.
 pub fn squares<T: Real>(isa: Isa, values: &[T]) -> f64 {
-    T::adamw_squares(isa, values)
-}
-
-pub(crate) fn adamw_squares<T: Real>(isa: Isa, values: &[T]) -> f64 {
     if values.len() <= SHARE {
         return values.chunks(CHUNK).fold(0.0, |sum, values| sum + chunk(isa, values));
     }

@@ -59,16 +59,6 @@ impl<T: Real> AttentionShape<T> {
     /// # Panics
     /// Where the shapes do not fit.
     pub fn forward(&self, isa: Isa, length: usize, rows: &mut [T], output: &mut [T]) {
-        T::attention_forward(self, isa, length, rows, output);
-    }
-
-    pub(crate) fn attention_forward(
-        &self,
-        isa: Isa,
-        length: usize,
-        rows: &mut [T],
-        output: &mut [T],
-    ) {
         if rows.is_empty() {
             return;
         }
@@ -90,17 +80,6 @@ impl<T: Real> AttentionShape<T> {
     /// # Panics
     /// Where the shapes do not fit.
     pub fn backward(&self, isa: Isa, length: usize, rows: &[T], gradient: &[T], into: &mut [T]) {
-        T::attention_backward(self, isa, length, rows, gradient, into);
-    }
-
-    pub(crate) fn attention_backward(
-        &self,
-        isa: Isa,
-        length: usize,
-        rows: &[T],
-        gradient: &[T],
-        into: &mut [T],
-    ) {
         if rows.is_empty() {
             return;
         }

@@ -25,10 +25,6 @@ const MOST: usize = 64;
 
 /// A buffer of this many numbers. What it holds is left over from earlier uses: write before reading.
 pub fn buffer<T: Real>(length: usize) -> Buffer<T> {
-    T::buffer(length)
-}
-
-pub(crate) fn lend<T: Real>(length: usize) -> Buffer<T> {
     let room = room::<T>(length);
     let kept = match is_small::<T>(room) {
         true => T::kept(|kept| take(&mut kept.borrow_mut(), room)),

@@ -11,7 +11,7 @@ portable! {
     ///
     /// # Panics
     /// Where the shapes do not fit, or a target is no column.
-    pub fn forward = cross_entropy_forward<T: Real>(rows: usize, logits: &mut [T], targets: &[u32], nats: &mut [T]) {
+    pub fn forward<T: Real>(rows: usize, logits: &mut [T], targets: &[u32], nats: &mut [T]) {
         let columns = check(logits.len(), targets.len(), nats.len());
         let q = T::ONE / T::from_f64(rows as f64);
         let all = logits.chunks_exact_mut(columns).zip(targets).zip(nats);
@@ -36,7 +36,7 @@ portable! {
     ///
     /// # Panics
     /// Where the shapes do not fit, or a target is no column.
-    pub fn score = cross_entropy_score<T: Real>(logits: &[T], targets: &[u32], nats: &mut [T], greedy: &mut [bool]) {
+    pub fn score<T: Real>(logits: &[T], targets: &[u32], nats: &mut [T], greedy: &mut [bool]) {
         let columns = check(logits.len(), targets.len(), nats.len());
         let all = logits.chunks_exact(columns).zip(targets).zip(nats).zip(greedy);
         for (((x, target), nats), greedy) in all {

@@ -93,21 +93,8 @@ pub fn keeps_denormals() -> bool {
 
 /// Compiles functions once for each set of instructions. Each gets `isa: Isa` as its first argument and
 /// runs the version for that set. What the body calls must be inlined into it (`#[inline(always)]`) to
-/// be compiled with the set; what is not inlined still has the same bits. `pub fn name = kernel<T: Real>`
-/// makes `name` ask T for its kernel of that name, which [`compiled`](super::compiled) compiles in this crate.
+/// be compiled with the set; what is not inlined still has the same bits.
 macro_rules! portable {
-    ($($(#[$meta:meta])* pub fn $name:ident = $kernel:ident <$g:ident: Real>
-        ($($arg:ident: $ty:ty),* $(,)?) $body:block)+) => {$(
-        $(#[$meta])*
-        #[allow(clippy::too_many_arguments)]
-        pub fn $name<$g: Real>(isa: $crate::Isa, $($arg: $ty),*) {
-            $g::$kernel(isa, $($arg),*);
-        }
-
-        portable! {
-            pub(crate) fn $kernel<$g: Real>($($arg: $ty),*) $body
-        }
-    )+};
     ($($(#[$meta:meta])* $vis:vis fn $name:ident $(<$($g:ident: $bound:path),+ $(,)?>)?
         ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block)+) => {$(
         $(#[$meta])*

@@ -3,17 +3,18 @@
 //!
 //! `README.md` beside this file states each formula. Operations work on slices, in the rayon pool of
 //! the caller, and are generic over [`Real`]: float32 is what trains, float64 is what finite differences
-//! and closer looks use. Weights, and which operation follows which, are left to `train`.
+//! and closer looks use. [`Kernels`] has them compiled for both. Weights, and which operation follows
+//! which, are left to `train`.
 
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 pub mod adamw;
 pub mod attention;
 mod buffer;
-mod compiled;
 pub mod cross_entropy;
 mod each;
 pub mod isa;
+mod kernels;
 pub mod mixture;
 pub mod norm;
 pub mod product;
@@ -26,5 +27,6 @@ pub mod swiglu;
 pub use attention::AttentionShape;
 pub use buffer::{Buffer, buffer};
 pub use isa::Isa;
+pub use kernels::Kernels;
 pub use product::{Matrix, Packed, product};
 pub use real::Real;

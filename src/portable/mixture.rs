@@ -94,10 +94,6 @@ impl Arrangement {
     /// # Panics
     /// Where the shapes do not fit.
     pub fn add<T: Real>(&self, isa: Isa, width: usize, table: &[T], to: &mut [T]) {
-        T::mixture_add(self, isa, width, table, to);
-    }
-
-    pub(crate) fn mixture_add<T: Real>(&self, isa: Isa, width: usize, table: &[T], to: &mut [T]) {
         assert_eq!(table.len(), self.rows.len() * width, "the shape of a mixture");
         assert_eq!(to.len() * self.per_token, table.len(), "the shape of a mixture");
         to.par_chunks_mut(ROWS * width)

@@ -13,7 +13,7 @@ portable! {
     ///
     /// # Panics
     /// Where the rows are not as long as the weight.
-    pub fn forward = norm_forward<T: Real>(x: &[T], weight: &[T], epsilon: T, y: &mut [T]) {
+    pub fn forward<T: Real>(x: &[T], weight: &[T], epsilon: T, y: &mut [T]) {
         let d = weight.len();
         assert!(x.len() == y.len() && x.len().is_multiple_of(d), "the shape of a norm");
         for (x, y) in x.chunks_exact(d).zip(y.chunks_exact_mut(d)) {
@@ -30,7 +30,7 @@ portable! {
     ///
     /// # Panics
     /// Where the shapes do not fit.
-    pub fn backward = norm_backward<T: Real>(
+    pub fn backward<T: Real>(
         x: &[T], weight: &[T], epsilon: T, g: &[T], residual: &[T], gx: &mut [T], gw: &mut [T],
     ) {
         let d = weight.len();
@@ -64,10 +64,6 @@ fn scale<T: Real>(x: &[T], epsilon: T) -> T {
 
 /// The gradient of the weight: the rows that [`backward`] left, added in order from +0.
 pub fn combine<T: Real>(parts: &[T], gw: &mut [T]) {
-    T::norm_combine(parts, gw);
-}
-
-pub(crate) fn norm_combine<T: Real>(parts: &[T], gw: &mut [T]) {
     gw.fill(T::ZERO);
     for part in parts.chunks_exact(gw.len()) {
         for (gw, part) in gw.iter_mut().zip(part) {

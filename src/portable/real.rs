@@ -7,13 +7,8 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 use std::sync::Mutex;
 
 use super::Isa;
-use super::adamw::Update;
-use super::attention::AttentionShape;
-use super::buffer::{Buffer, Kept, Shared};
-use super::compiled::kernels;
-use super::mixture::Arrangement;
-use super::product::{Job, Matrix, Packed, multiply32, multiply64, pack32, pack64};
-use super::router::{Coefficients, Router, Routing};
+use super::buffer::{Kept, Shared};
+use super::product::{Job, Matrix, multiply32, multiply64, pack32, pack64};
 
 /// A float32 or a float64. Names are written out, so that the platform's `exp` and `ln` are not taken
 /// for these.
@@ -68,8 +63,6 @@ pub trait Real:
     /// Packs some panels.
     #[doc(hidden)]
     fn pack(isa: Isa, panels: &mut [Self], b: Matrix<'_, Self>);
-
-    kernels!(declared);
 }
 
 static SHARED32: Shared<f32> = Mutex::new(Vec::new());
@@ -136,8 +129,6 @@ impl Real for f32 {
     fn pack(isa: Isa, panels: &mut [Self], b: Matrix<'_, Self>) {
         pack32(isa, panels, b);
     }
-
-    kernels!(compiled);
 }
 
 impl Real for f64 {
@@ -195,8 +186,6 @@ impl Real for f64 {
     fn pack(isa: Isa, panels: &mut [Self], b: Matrix<'_, Self>) {
         pack64(isa, panels, b);
     }
-
-    kernels!(compiled);
 }
 
 /// Below this, about ln 2^-126, e to the power would be less than the smallest normal number: nought.

@@ -83,19 +83,11 @@ fn halve<T: Real>(lanes: [T; LANES], join: impl Fn(T, T) -> T) -> T {
 
 /// The root of the sum of squares, in float64 and in the order of the elements.
 pub fn length<T: Real>(of: &[T]) -> f64 {
-    T::length(of)
-}
-
-pub(crate) fn length_in_order<T: Real>(of: &[T]) -> f64 {
     of.iter().fold(0.0, |sum, value| sum + value.to_f64() * value.to_f64()).sqrt()
 }
 
 /// The root of the sum of squared differences, in the same way.
 pub fn distance<T: Real>(before: &[T], after: &[T]) -> f64 {
-    T::distance(before, after)
-}
-
-pub(crate) fn distance_in_order<T: Real>(before: &[T], after: &[T]) -> f64 {
     let sum = std::iter::zip(before, after).fold(0.0, |sum, (before, after)| {
         let moved = after.to_f64() - before.to_f64();
         sum + moved * moved

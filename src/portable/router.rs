@@ -79,15 +79,6 @@ impl Router {
     /// # Panics
     /// Where the shapes do not fit, or a token has more experts than there are.
     pub fn choose<T: Real>(self, isa: Isa, logits: &[T], bias: Option<&[T]>) -> Routing<T> {
-        T::router_choose(self, isa, logits, bias)
-    }
-
-    pub(crate) fn router_choose<T: Real>(
-        self,
-        isa: Isa,
-        logits: &[T],
-        bias: Option<&[T]>,
-    ) -> Routing<T> {
         let Self { experts, per_token, .. } = self;
         assert!(
             per_token > 0
@@ -252,16 +243,6 @@ impl<T: Real> Routing<T> {
     /// # Panics
     /// Where the shapes do not fit.
     pub fn backward(&self, isa: Isa, losses: Coefficients, g_gates: &[T], into: &mut [T]) {
-        T::router_backward(self, isa, losses, g_gates, into);
-    }
-
-    pub(crate) fn router_backward(
-        &self,
-        isa: Isa,
-        losses: Coefficients,
-        g_gates: &[T],
-        into: &mut [T],
-    ) {
         let (experts, per_token) = (self.router.experts, self.router.per_token);
         assert!(
             g_gates.len() == self.gates.len() && into.len() == self.logits.len(),

@@ -14,7 +14,7 @@ portable! {
     ///
     /// # Panics
     /// Where the shapes do not fit.
-    pub fn forward = swiglu_forward<T: Real>(f: usize, gate_up: &[T], gates: Option<&[T]>, s: &mut [T]) {
+    pub fn forward<T: Real>(f: usize, gate_up: &[T], gates: Option<&[T]>, s: &mut [T]) {
         let rows = check(f, gate_up.len(), gates, s.len());
         for row in 0..rows {
             let (a, b) = gate_up[row * 2 * f..][..2 * f].split_at(f);
@@ -37,7 +37,7 @@ portable! {
     ///
     /// # Panics
     /// Where the shapes do not fit.
-    pub fn backward = swiglu_backward<T: Real>(
+    pub fn backward<T: Real>(
         f: usize, gate_up: &[T], gates: Option<(&[T], &mut [T])>, gs: &[T], s: &mut [T],
         g_gate_up: &mut [T],
     ) {

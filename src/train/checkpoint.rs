@@ -8,7 +8,7 @@ use super::data::Order;
 use super::learner::{Learner, Values};
 use super::optimizer::Moments;
 use super::{ARITHMETIC, BAD_TENSORS, TensorData, TensorFile};
-use repro_portable::Real;
+use repro_portable::Kernels;
 use repro_receipt::source::{Error, Location};
 
 /// What the names of the moments begin with: of the means, and of the means of squares.
@@ -37,7 +37,7 @@ impl Learner {
     }
 }
 
-impl<T: Real> Learner<T> {
+impl<T: Kernels> Learner<T> {
     /// Sets weights and optimizer to those of a checkpoint after `step` steps, which has exactly the
     /// tensors that this model has; `name` is what messages call it.
     pub fn restore(&mut self, step: u64, file: &TensorFile, name: &str) -> Result<(), Error> {

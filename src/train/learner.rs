@@ -8,12 +8,12 @@ use super::model::{Config, Failure, Forward, Load, Model, NamedTensor};
 use super::optimizer::{self, AdamW, Moments};
 use super::scorer::{RowScores, Scorer};
 use super::{MODEL_FAILED, Regime};
-use repro_portable::{Isa, Real, adamw, reduce};
+use repro_portable::{Isa, Kernels};
 use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::{Error, Location, Node};
 
 /// A model and its optimizer. Runs are trained in float32; float64 shows what rounding does.
-pub struct Learner<T: Real = f32> {
+pub struct Learner<T: Kernels = f32> {
     model: Model<T>,
     optimizer: AdamW<T>,
     /// Tokens of a sequence, and of a batch.
@@ -37,7 +37,7 @@ pub struct Values<T = f32> {
     pub values: Vec<T>,
 }
 
-impl<T: Real> Values<T> {
+impl<T: Kernels> Values<T> {
     /// The digest of the elements as float32, least significant byte first.
     pub fn digest(&self) -> Digest {
         let mut hasher = Hasher::default();
@@ -54,12 +54,12 @@ impl<T: Real> Values<T> {
     /// How far the tensor is from what it was: the root of the sum of squared differences, in float64 and
     /// in the order of the elements.
     pub fn distance(&self, before: &Self) -> f64 {
-        reduce::distance(&before.values, &self.values)
+        T::distance(&before.values, &self.values)
     }
 
     /// The root of the sum of squares, in the same way.
     pub fn size(&self) -> f64 {
-        reduce::length(&self.values)
+        T::length(&self.values)
     }
 }
 
@@ -90,7 +90,7 @@ impl Stepped {
     }
 }
 
-impl<T: Real> Learner<T> {
+impl<T: Kernels> Learner<T> {
     /// The model that a run's config describes, with the weights of a seed.
     pub fn new(config: Node<'_>, regime: &Regime, seed: u64, isa: Isa) -> Result<Self, Error> {
         Ok(Self::of(Model::new(&Config::read(config)?, isa, seed), regime))
@@ -145,7 +145,7 @@ impl<T: Real> Learner<T> {
         if let Some(frozen) = &self.frozen {
             model.drop_gradient(frozen)?;
         }
-        let squares: Vec<_> = model.gradients().map(|g| adamw::squares(isa, g)).collect();
+        let squares: Vec<_> = model.gradients().map(|g| T::squares(isa, g)).collect();
         let norm = optimizer::norm(&squares);
         let stepped = Stepped {
             loss: forward.cross_entropy.to_f64() as f32,

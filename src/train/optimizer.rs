@@ -5,8 +5,8 @@
 //! order of their names, which is also the order in which their squares are added for the norm.
 
 use super::Optimizer;
-use repro_portable::adamw::{self, Update};
-use repro_portable::{Isa, Real};
+use repro_portable::adamw::Update;
+use repro_portable::{Isa, Kernels};
 
 /// The state of the optimizer.
 #[derive(Debug, Clone)]
@@ -35,13 +35,13 @@ pub struct StepNumbers<T> {
     plain: Update<T>,
 }
 
-/// The norm of all gradients, of which these are the tensors' sums of squares ([`adamw::squares`]): the root
+/// The norm of all gradients, of which these are the tensors' sums of squares ([`Kernels::squares`]): the root
 /// of their sum, in order from +0.
 pub fn norm(squares: &[f64]) -> f64 {
     libm::sqrt(squares.iter().fold(0.0, |sum, squares| sum + squares))
 }
 
-impl<T: Real> AdamW<T> {
+impl<T: Kernels> AdamW<T> {
     /// An optimizer of tensors of these lengths, before its first step.
     pub fn new(settings: Optimizer, lengths: impl Iterator<Item = usize>) -> Self {
         let zero = |length| Moments { mean: vec![T::ZERO; length], square: vec![T::ZERO; length] };
@@ -97,7 +97,7 @@ impl<T: Real> AdamW<T> {
     ) {
         let update = if decays { step.decaying } else { step.plain };
         if let Some(Moments { mean, square }) = self.moments.get_mut(at) {
-            adamw::step(isa, weights, gradient, mean, square, update);
+            T::adamw(isa, weights, gradient, mean, square, update);
         }
     }
 }
@@ -135,7 +135,7 @@ mod tests {
                     resumed = Some((again, weight.clone()));
                 }
                 let make = |optimizer: &mut AdamW<f64>, weight: &mut [f64]| {
-                    let norm = norm(&[adamw::squares(Isa::SCALAR, &[*gradient])]);
+                    let norm = norm(&[Kernels::squares(Isa::SCALAR, &[*gradient])]);
                     let step = optimizer.begin(0.01, norm);
                     optimizer.update(Isa::SCALAR, &step, 0, decays, weight, &[*gradient]);
                 };
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn the_norm_is_over_all_tensors() {
         let (a, b) = ([3.0_f32, 0.0], [0.0, 4.0, 0.0]);
-        assert_eq!(norm(&[&a[..], &b[..]].map(|g| adamw::squares(Isa::SCALAR, g))), 5.0);
-        assert!(norm(&[adamw::squares(Isa::SCALAR, &[f32::NAN])]).is_nan());
+        assert_eq!(norm(&[&a[..], &b[..]].map(|g| Kernels::squares(Isa::SCALAR, g))), 5.0);
+        assert!(norm(&[Kernels::squares(Isa::SCALAR, &[f32::NAN])]).is_nan());
     }
 }

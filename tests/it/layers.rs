@@ -55,6 +55,7 @@ const CRATES: &[Crate] = &[
             &["reduce"],
             &["each", "mixture", "rope", "swiglu"],
             &["adamw", "attention", "cross_entropy", "norm", "router"],
+            &["kernels"],
         ],
     },
     Crate {

@@ -105,15 +105,15 @@ pub struct Packed<T: Real> {
 impl<T: Real> Packed<T> {
     /// Packs a matrix by the threads of the current pool.
     pub fn new(isa: Isa, b: Matrix<'_, T>) -> Self {
-        T::packed(isa, b, threads() > 1)
+        Self::by(isa, b, threads() > 1)
     }
 
     /// Packs a matrix by the calling thread.
     pub fn alone(isa: Isa, b: Matrix<'_, T>) -> Self {
-        T::packed(isa, b, false)
+        Self::by(isa, b, false)
     }
 
-    pub(crate) fn by(isa: Isa, b: Matrix<'_, T>, together: bool) -> Self {
+    fn by(isa: Isa, b: Matrix<'_, T>, together: bool) -> Self {
         let width = kernel::width::<T>(isa);
         let mut panels = buffer(b.columns.div_ceil(width) * width * b.rows);
         if b.rows > 0 && b.columns > 0 {
@@ -139,10 +139,6 @@ impl<T: Real> Packed<T> {
     /// # Panics
     /// Where the shapes do not fit.
     pub fn product(&self, isa: Isa, c: &mut [T], a: Matrix<'_, T>, add: Option<&[T]>) {
-        T::packed_product(self, isa, c, a, add);
-    }
-
-    pub(crate) fn by_all(&self, isa: Isa, c: &mut [T], a: Matrix<'_, T>, add: Option<&[T]>) {
         let (rows, columns) = (a.rows, self.columns);
         assert_eq!(c.len(), rows * columns, "the shape of a product");
         if c.is_empty() {
@@ -165,10 +161,6 @@ impl<T: Real> Packed<T> {
     /// # Panics
     /// Where the shapes do not fit.
     pub fn rows(&self, isa: Isa, c: &mut [T], a: Matrix<'_, T>, add: Option<&[T]>) {
-        T::packed_rows(self, isa, c, a, add);
-    }
-
-    pub(crate) fn by_one(&self, isa: Isa, c: &mut [T], a: Matrix<'_, T>, add: Option<&[T]>) {
         let add = add.map(|add| Matrix::new(add, a.rows, self.columns));
         self.range(isa, (c, self.columns), a, (0, self.columns), add);
     }

@@ -8,7 +8,7 @@ use super::{llama, mixtral};
 use crate::ops::{
     self, Attention, Backward, Embedding, FeedForward, Head, HeadScores, Sublayer, sized,
 };
-use repro_portable::{Isa, Real};
+use repro_portable::{Isa, Kernels};
 
 /// All sublayers, and the memory between them. Their weights, and their gradients, are flat variables in
 /// the order of the walk: the table of tokens, one for each sublayer, the head's norm, and the head's
@@ -39,7 +39,7 @@ enum Feed<T> {
     Sparse(ops::Mixture<T>),
 }
 
-impl<T: Real> Decoder<T> {
+impl<T: Kernels> Decoder<T> {
     /// The decoder of a config, and its tensors.
     pub fn new(config: &Config, isa: Isa) -> (Self, FlatTensors) {
         let mut tensors = FlatTensors::default();
@@ -131,7 +131,7 @@ impl<T: Real> Decoder<T> {
     }
 }
 
-impl<T: Real> Block<T> {
+impl<T: Kernels> Block<T> {
     fn new(config: &Config, isa: Isa, layer: usize, tensors: &mut FlatTensors) -> Self {
         let attention = llama::attention(config, isa, layer, tensors);
         let feed = match config.mixture_of(layer) {

@@ -8,7 +8,7 @@
 use super::config::Config;
 use super::tensors::{FlatTensors, Initializer};
 use crate::ops::{Attention, Embedding, FeedForward, Head};
-use repro_portable::{AttentionShape, Isa, Real};
+use repro_portable::{AttentionShape, Isa, Kernels};
 
 /// The table of tokens: (V, D).
 pub(super) fn embedding(config: &Config, tensors: &mut FlatTensors) -> Embedding {
@@ -20,7 +20,7 @@ pub(super) fn embedding(config: &Config, tensors: &mut FlatTensors) -> Embedding
 }
 
 /// The attention of a block: x + o attend(q h, k h, v h), h = norm(x).
-pub(super) fn attention<T: Real>(
+pub(super) fn attention<T: Kernels>(
     config: &Config,
     isa: Isa,
     layer: usize,
@@ -41,7 +41,7 @@ pub(super) fn attention<T: Real>(
 }
 
 /// The feed-forward network of a dense block: x + down(silu(gate h) * up h), h = norm(x).
-pub(super) fn feed_forward<T: Real>(
+pub(super) fn feed_forward<T: Kernels>(
     config: &Config,
     isa: Isa,
     layer: usize,
@@ -64,7 +64,7 @@ pub(super) fn gated(config: &Config, name: &str, inner: usize, tensors: &mut Fla
 }
 
 /// The last norm, and the matrix of the logits where it is not the table of tokens.
-pub(super) fn head<T: Real>(config: &Config, isa: Isa, tensors: &mut FlatTensors) -> Head<T> {
+pub(super) fn head<T: Kernels>(config: &Config, isa: Isa, tensors: &mut FlatTensors) -> Head<T> {
     let width = config.hidden_size;
     tensors.variable();
     tensors.norm("model.norm.weight".to_owned(), width);

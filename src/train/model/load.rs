@@ -1,6 +1,6 @@
 //! What a forward pass saw of a router; how evenly it spreads tokens is for `train::load` to say.
 
-use repro_portable::Real;
+use repro_portable::Kernels;
 use repro_portable::router::Routing;
 
 /// The load of the experts of one block, over some tokens.
@@ -19,7 +19,7 @@ pub struct Load {
 }
 
 impl Load {
-    pub(super) fn new<T: Real>(layer: usize, routing: &Routing<T>) -> Self {
+    pub(super) fn new<T: Kernels>(layer: usize, routing: &Routing<T>) -> Self {
         Self {
             layer,
             tokens: routing.tokens() as u64,

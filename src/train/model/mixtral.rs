@@ -12,10 +12,10 @@ use super::llama;
 use super::tensors::{FlatTensors, Initializer};
 use crate::ops::{Mixture, MixtureWidths};
 use repro_portable::router::{Coefficients, Router};
-use repro_portable::{Isa, Real};
+use repro_portable::{Isa, Kernels};
 
 /// The mixture of a block: x + shared h + sum of gate_e expert_e h, h = norm(x).
-pub(super) fn mixture<T: Real>(
+pub(super) fn mixture<T: Kernels>(
     config: &Config,
     mixture: &config::MixtureConfig,
     (isa, layer): (Isa, usize),

@@ -15,7 +15,7 @@ use crate::ops;
 pub use config::{Balancing, CODES, Config, IMPOSSIBLE, MixtureConfig, UNSUPPORTED};
 use decoder::Decoder;
 pub use load::Load;
-use repro_portable::{Isa, Real};
+use repro_portable::{Isa, Kernels};
 use repro_stats::rng::Rng;
 pub use tensors::NamedTensor;
 
@@ -40,7 +40,7 @@ pub struct Forward<T> {
     coefficients: [f64; 2],
 }
 
-impl<T: Real> Forward<T> {
+impl<T: Kernels> Forward<T> {
     /// What the gradients are those of: the cross-entropy, plus the weighted losses of all routers.
     pub fn objective(&self) -> f64 {
         let [balance, z] = self.coefficients;
@@ -116,7 +116,7 @@ pub struct Model<T> {
     length: Option<usize>,
 }
 
-impl<T: Real> Model<T> {
+impl<T: Kernels> Model<T> {
     /// A model with the weights that a seed gives: the stream `initial weights` fills the tensors in the
     /// order of their names.
     pub fn new(config: &Config, isa: Isa, seed: u64) -> Self {

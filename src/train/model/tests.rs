@@ -37,7 +37,7 @@ fn sparse() -> MixtureConfig {
 }
 
 /// A model with larger weights than a fresh one has, so that every term counts.
-fn model<T: Real>(config: &Config, isa: Isa) -> Model<T> {
+fn model<T: Kernels>(config: &Config, isa: Isa) -> Model<T> {
     let mut model = Model::<T>::new(config, isa, 3);
     let mut rng = Rng::new(5, "test");
     model.update(|named, numbers, _| {

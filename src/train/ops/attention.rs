@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{Backward, ROWS, Sublayer, sized};
 use repro_portable::attention::AttentionShape;
-use repro_portable::{Isa, Matrix, Packed, Real, buffer, norm, product};
+use repro_portable::{Isa, Kernels, Matrix, norm};
 
 /// `y = x + o attend(q h, k h, v h)` with `h = norm(x)`. The weights are those of the norm, then the
 /// matrices q, k, v and o.
@@ -32,7 +32,7 @@ struct Weights<'a, T> {
     output: Matrix<'a, T>,
 }
 
-impl<T: Real> Attention<T> {
+impl<T: Kernels> Attention<T> {
     fn split<'a>(&self, w: &'a [T]) -> Weights<'a, T> {
         let (d, vectors, attended) = (self.width, self.heads.width(), self.heads.output_width());
         let (norm, w) = w.split_at(d);
@@ -42,25 +42,25 @@ impl<T: Real> Attention<T> {
     }
 }
 
-impl<T: Real> Sublayer<T> for Attention<T> {
+impl<T: Kernels> Sublayer<T> for Attention<T> {
     fn forward(&mut self, length: usize, x: &[T], w: &[T], y: &mut [T]) {
         let (isa, d) = (self.isa, self.width);
         let (wide, narrow) = (self.heads.width(), self.heads.output_width());
         let (rows, epsilon) = (x.len() / d, T::from_f64(self.epsilon));
         let (weights, saved) = (self.split(w), &mut self.saved);
         let vectors = sized(&mut saved.vectors, rows * wide);
-        let into_vectors = Packed::new(isa, weights.vectors.transposed());
+        let into_vectors = T::packed(isa, weights.vectors.transposed());
         let h = sized(&mut saved.h, rows * d).par_chunks_mut(ROWS * d);
         x.par_chunks(ROWS * d).zip(h).zip(vectors.par_chunks_mut(ROWS * wide)).for_each(
             |((x, h), vectors)| {
-                norm::forward(isa, x, weights.norm, epsilon, h);
-                into_vectors.rows(isa, vectors, Matrix::new(h, x.len() / d, d), None);
+                T::norm(isa, x, weights.norm, epsilon, h);
+                T::packed_rows(&into_vectors, isa, vectors, Matrix::new(h, x.len() / d, d), None);
             },
         );
         let attended = sized(&mut saved.attended, rows * narrow);
-        self.heads.forward(isa, length, vectors, attended);
-        let output = Packed::new(isa, weights.output.transposed());
-        output.product(isa, y, Matrix::new(attended, rows, narrow), Some(x));
+        T::attention(&self.heads, isa, length, vectors, attended);
+        let output = T::packed(isa, weights.output.transposed());
+        T::packed_product(&output, isa, y, Matrix::new(attended, rows, narrow), Some(x));
     }
 
     fn backward(&self, length: usize, pass: Backward<'_, T>) {
@@ -71,28 +71,34 @@ impl<T: Real> Sublayer<T> for Attention<T> {
         let weights = self.split(w);
         let Saved { h, vectors, attended } = &self.saved;
 
-        let mut g_attended = buffer(rows * narrow);
-        product(isa, &mut g_attended, Matrix::new(g, rows, d), weights.output, None);
-        let mut g_vectors = buffer(rows * wide);
-        self.heads.backward(isa, length, vectors, &g_attended, &mut g_vectors);
-        let back = Packed::new(isa, weights.vectors);
-        let mut parts = buffer(rows.div_ceil(norm::ROWS) * d);
+        let mut g_attended = T::buffer(rows * narrow);
+        T::product(isa, &mut g_attended, Matrix::new(g, rows, d), weights.output, None);
+        let mut g_vectors = T::buffer(rows * wide);
+        T::attention_back(&self.heads, isa, length, vectors, &g_attended, &mut g_vectors);
+        let back = T::packed(isa, weights.vectors);
+        let mut parts = T::buffer(rows.div_ceil(norm::ROWS) * d);
         x.par_chunks(ROWS * d)
             .zip(g.par_chunks(ROWS * d).zip(g_vectors.par_chunks(ROWS * wide)))
             .zip(gx.par_chunks_mut(ROWS * d))
             .zip(parts.par_chunks_mut(ROWS / norm::ROWS * d))
             .for_each(|(((x, (g, g_vectors)), gx), part)| {
-                let mut gh = buffer(x.len());
-                back.rows(isa, &mut gh, Matrix::new(g_vectors, x.len() / d, wide), None);
-                norm::backward(isa, x, weights.norm, epsilon, &gh, g, gx, part);
+                let mut gh = T::buffer(x.len());
+                T::packed_rows(
+                    &back,
+                    isa,
+                    &mut gh,
+                    Matrix::new(g_vectors, x.len() / d, wide),
+                    None,
+                );
+                T::norm_back(isa, x, weights.norm, epsilon, &gh, g, gx, part);
             });
 
         let (g_norm, gw) = gw.split_at_mut(d);
         let (gw_vectors, gw_output) = gw.split_at_mut(wide * d);
-        norm::combine(&parts, g_norm);
+        T::norm_combine(&parts, g_norm);
         let left = Matrix::new(&g_vectors, rows, wide).transposed();
-        product(isa, gw_vectors, left, Matrix::new(h, rows, d), None);
+        T::product(isa, gw_vectors, left, Matrix::new(h, rows, d), None);
         let left = Matrix::new(g, rows, d).transposed();
-        product(isa, gw_output, left, Matrix::new(attended, rows, narrow), None);
+        T::product(isa, gw_output, left, Matrix::new(attended, rows, narrow), None);
     }
 }

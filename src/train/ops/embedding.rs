@@ -1,7 +1,7 @@
 //! Tokens to the rows of a table.
 
 use super::sized;
-use repro_portable::Real;
+use repro_portable::Kernels;
 
 /// The rows of a table of `width` columns that belong to some tokens. The gradient of the table is the sum
 /// of the gradients of its tokens' rows in their order: from +0, or, where the table is also the matrix of
@@ -17,7 +17,7 @@ pub struct Embedding {
 
 impl Embedding {
     /// Writes the rows of tokens, each of which the table has.
-    pub fn forward<T: Real>(&mut self, tokens: &[u32], table: &[T], rows: &mut Vec<T>) {
+    pub fn forward<T: Kernels>(&mut self, tokens: &[u32], table: &[T], rows: &mut Vec<T>) {
         let width = self.width;
         self.tokens.clear();
         self.tokens.extend_from_slice(tokens);
@@ -28,7 +28,7 @@ impl Embedding {
     }
 
     /// Writes the gradient of the table, or adds to it what the head wrote there.
-    pub fn backward<T: Real>(&self, g: &[T], into: &mut [T]) {
+    pub fn backward<T: Kernels>(&self, g: &[T], into: &mut [T]) {
         if !self.tied {
             into.fill(T::ZERO);
         }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::gated::Gated;
 use super::{ROWS, pieces};
 use repro_portable::mixture::Arrangement;
-use repro_portable::{Buffer, Isa, Real, buffer};
+use repro_portable::{Buffer, Isa, Kernels};
 
 /// Experts of one shape, and the rows that go to each with their gates.
 pub struct Experts<'a, T> {
@@ -21,7 +21,7 @@ pub struct Experts<'a, T> {
 /// Rows of one expert that a thread takes at a time.
 type Piece = (usize, Range<usize>);
 
-impl<T: Real> Experts<'_, T> {
+impl<T: Kernels> Experts<'_, T> {
     /// All rows, in pieces.
     fn work(&self) -> Vec<Piece> {
         let of = |expert| {
@@ -45,17 +45,17 @@ impl<T: Real> Experts<'_, T> {
         let Gated { width, inner } = self.shape;
         let networks = self.networks(w, |w| self.shape.forward(self.isa, w));
         let work = self.work();
-        let mut outputs = buffer(self.arrangement.len() * width);
+        let mut outputs = T::buffer(self.arrangement.len() * width);
         let into = cut(&mut outputs, &work, width).into_iter().zip(cut(gate_up, &work, 2 * inner));
         let all: Vec<_> = work.iter().zip(into).collect();
         all.into_par_iter().for_each(|((expert, rows), (output, gate_up))| {
             let Some(network) = &networks[*expert] else { return };
-            let mut own = buffer(rows.len() * width);
+            let mut own = T::buffer(rows.len() * width);
             self.arrangement.gather(rows.clone(), width, h, &mut own);
             let gates = Some(&self.gates[rows.clone()]);
             network.rows(self.isa, &own, gates, gate_up, (output, None));
         });
-        self.arrangement.add(self.isa, width, &outputs, y);
+        T::add_experts(self.arrangement, self.isa, width, &outputs, y);
     }
 
     /// Writes the gradient of the weights, given the tokens' rows h, the gradient g of their outputs and
@@ -71,9 +71,9 @@ impl<T: Real> Experts<'_, T> {
         let rows = self.arrangement.len();
         let networks = self.networks(w, |w| self.shape.backward(self.isa, w));
         let work = self.work();
-        let (mut own_h, mut own_g) = (buffer(rows * width), buffer(rows * width));
-        let (mut s, mut g_gate_up) = (buffer(rows * inner), buffer(rows * 2 * inner));
-        let (mut gh, mut g_gates) = (buffer(rows * width), vec![T::ZERO; rows]);
+        let (mut own_h, mut own_g) = (T::buffer(rows * width), T::buffer(rows * width));
+        let (mut s, mut g_gate_up) = (T::buffer(rows * inner), T::buffer(rows * 2 * inner));
+        let (mut gh, mut g_gates) = (T::buffer(rows * width), vec![T::ZERO; rows]);
         let own = cut(&mut own_h, &work, width).into_iter().zip(cut(&mut own_g, &work, width));
         let products = cut(&mut g_gate_up, &work, 2 * inner);
         let inners = cut(&mut s, &work, inner).into_iter().zip(products);

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{ROWS, sized};
-use repro_portable::{Isa, Matrix, Packed, Real, buffer, cross_entropy, norm, product};
+use repro_portable::{Isa, Kernels, Matrix, norm};
 
 /// The mean nats of the targets under the softmax of `head norm(x)`: summed in float64 in the order of
 /// the rows from +0, divided, and rounded once.
@@ -31,20 +31,26 @@ pub struct HeadScores<T> {
     pub greedy: Vec<bool>,
 }
 
-impl<T: Real> Head<T> {
+impl<T: Kernels> Head<T> {
     /// Scores the target of each row by itself.
     pub fn score(&self, targets: &[u32], [x, norm, matrix]: [&[T]; 3]) -> HeadScores<T> {
         let (d, columns) = (self.width, matrix.len() / self.width);
         let rows = targets.len();
         let mut scores = HeadScores { nats: vec![T::ZERO; rows], greedy: vec![false; rows] };
-        let logits_of = Packed::new(self.isa, Matrix::new(matrix, columns, d).transposed());
+        let logits_of = T::packed(self.isa, Matrix::new(matrix, columns, d).transposed());
         let into = scores.nats.par_chunks_mut(ROWS).zip(scores.greedy.par_chunks_mut(ROWS));
         x.par_chunks(ROWS * d).zip(targets.par_chunks(ROWS)).zip(into).for_each(
             |((x, targets), (nats, greedy))| {
-                let (mut h, mut logits) = (buffer(x.len()), buffer(targets.len() * columns));
-                norm::forward(self.isa, x, norm, self.epsilon(), &mut h);
-                logits_of.rows(self.isa, &mut logits, Matrix::new(&h, targets.len(), d), None);
-                cross_entropy::score(self.isa, &logits, targets, nats, greedy);
+                let (mut h, mut logits) = (T::buffer(x.len()), T::buffer(targets.len() * columns));
+                T::norm(self.isa, x, norm, self.epsilon(), &mut h);
+                T::packed_rows(
+                    &logits_of,
+                    self.isa,
+                    &mut logits,
+                    Matrix::new(&h, targets.len(), d),
+                    None,
+                );
+                T::score(self.isa, &logits, targets, nats, greedy);
             },
         );
         scores
@@ -60,16 +66,16 @@ impl<T: Real> Head<T> {
         let (saved, columns) = (&mut self.saved, matrix.len() / d);
         let rows = targets.len();
         let mut nats = vec![T::ZERO; rows];
-        let logits_of = Packed::new(isa, Matrix::new(matrix, columns, d).transposed());
+        let logits_of = T::packed(isa, Matrix::new(matrix, columns, d).transposed());
         let h = sized(&mut saved.h, rows * d).par_chunks_mut(ROWS * d);
         let logits = sized(&mut saved.g_logits, rows * columns).par_chunks_mut(ROWS * columns);
         x.par_chunks(ROWS * d)
             .zip(targets.par_chunks(ROWS).zip(nats.par_chunks_mut(ROWS)))
             .zip(h.zip(logits))
             .for_each(|((x, (targets, nats)), (h, logits))| {
-                norm::forward(isa, x, norm, epsilon, h);
-                logits_of.rows(isa, logits, Matrix::new(h, targets.len(), d), None);
-                cross_entropy::forward(isa, rows, logits, targets, nats);
+                T::norm(isa, x, norm, epsilon, h);
+                T::packed_rows(&logits_of, isa, logits, Matrix::new(h, targets.len(), d), None);
+                T::cross_entropy(isa, rows, logits, targets, nats);
             });
         let total = nats.into_iter().fold(0.0, |sum, nats| sum + nats.to_f64());
         T::from_f64(total / rows as f64)
@@ -80,20 +86,26 @@ impl<T: Real> Head<T> {
         let (d, columns) = (self.width, matrix.len() / self.width);
         let rows = x.len() / d;
         let Saved { h, g_logits } = &self.saved;
-        let back = Packed::new(self.isa, Matrix::new(matrix, columns, d));
-        let mut parts = buffer(rows.div_ceil(norm::ROWS) * d);
+        let back = T::packed(self.isa, Matrix::new(matrix, columns, d));
+        let mut parts = T::buffer(rows.div_ceil(norm::ROWS) * d);
         let nothing = vec![T::ZERO; ROWS.min(rows) * d];
         x.par_chunks(ROWS * d)
             .zip(g_logits.par_chunks(ROWS * columns))
             .zip(gx.par_chunks_mut(ROWS * d).zip(parts.par_chunks_mut(ROWS / norm::ROWS * d)))
             .for_each(|((x, g_logits), (gx, part))| {
-                let mut gh = buffer(x.len());
-                back.rows(self.isa, &mut gh, Matrix::new(g_logits, x.len() / d, columns), None);
+                let mut gh = T::buffer(x.len());
+                T::packed_rows(
+                    &back,
+                    self.isa,
+                    &mut gh,
+                    Matrix::new(g_logits, x.len() / d, columns),
+                    None,
+                );
                 let none = &nothing[..x.len()];
-                norm::backward(self.isa, x, norm, self.epsilon(), &gh, none, gx, part);
+                T::norm_back(self.isa, x, norm, self.epsilon(), &gh, none, gx, part);
             });
-        norm::combine(&parts, g_norm);
+        T::norm_combine(&parts, g_norm);
         let left = Matrix::new(g_logits, rows, columns).transposed();
-        product(self.isa, g_matrix, left, Matrix::new(h, rows, d), None);
+        T::product(self.isa, g_matrix, left, Matrix::new(h, rows, d), None);
     }
 }

@@ -10,7 +10,7 @@ use super::gated::Gated;
 use super::{Backward, ROWS, Sublayer, pieces, sized};
 use repro_portable::mixture::Arrangement;
 use repro_portable::router::{Coefficients, Router, Routing};
-use repro_portable::{Buffer, Isa, Matrix, Packed, Real, buffer, norm, product};
+use repro_portable::{Buffer, Isa, Kernels, Matrix, norm};
 
 /// `y = (x + shared h) + sum of gate_e expert_e h` with `h = norm(x)`, over the token's experts in rising
 /// order. The weights are those of the norm, the matrix of the router, those of each expert, and those of
@@ -61,7 +61,7 @@ struct Weights<S> {
     shared: S,
 }
 
-impl<T: Real> Mixture<T> {
+impl<T: Kernels> Mixture<T> {
     /// What the router did in the last forward pass.
     pub fn routing(&self) -> Option<&Routing<T>> {
         self.saved.routed.as_deref().map(|(routing, _)| routing)
@@ -122,16 +122,16 @@ impl<T: Real> Mixture<T> {
         let (isa, d, experts) = (self.isa, self.widths.width, self.router.experts);
         let (rows, epsilon) = (x.len() / d, T::from_f64(self.epsilon));
         let network = self.shared().map(|shape| shape.forward(isa, weights.shared));
-        let router = Packed::new(isa, Matrix::new(weights.router, experts, d).transposed());
-        let mut logits = buffer(rows * experts);
+        let router = T::packed(isa, Matrix::new(weights.router, experts, d).transposed());
+        let mut logits = T::buffer(rows * experts);
         let shared = pieces(shared, blocks(rows).map(|rows| rows.len() * 2 * self.widths.shared));
         x.par_chunks(ROWS * d)
             .zip(y.par_chunks_mut(ROWS * d))
             .zip(h.par_chunks_mut(ROWS * d).zip(logits.par_chunks_mut(ROWS * experts)))
             .zip(shared)
             .for_each(|(((x, y), (h, logits)), products)| {
-                norm::forward(isa, x, weights.norm, epsilon, h);
-                router.rows(isa, logits, Matrix::new(h, x.len() / d, d), None);
+                T::norm(isa, x, weights.norm, epsilon, h);
+                T::packed_rows(&router, isa, logits, Matrix::new(h, x.len() / d, d), None);
                 match &network {
                     Some(network) => network.rows(isa, h, None, products, (y, Some(x))),
                     None => y.copy_from_slice(x),
@@ -146,7 +146,7 @@ impl<T: Real> Mixture<T> {
     }
 
     fn route(&self, logits: &[T]) -> (Routing<T>, Arrangement) {
-        let routing = self.router.choose(self.isa, logits, self.bias.as_deref());
+        let routing = T::choose(self.router, self.isa, logits, self.bias.as_deref());
         let Router { experts, per_token, .. } = self.router;
         let arrangement = Arrangement::new(experts, per_token, &routing.chosen);
         (routing, arrangement)
@@ -179,12 +179,12 @@ impl<T: Real> Mixture<T> {
                     let before = buffer_of(gh);
                     network.rows(isa, (g, gate_up), None, inners, (gh, Some(&before)));
                 }
-                norm::backward(isa, x, weights.norm, epsilon, gh, g, gx, part);
+                T::norm_back(isa, x, weights.norm, epsilon, gh, g, gx, part);
             });
     }
 }
 
-impl<T: Real> Sublayer<T> for Mixture<T> {
+impl<T: Kernels> Sublayer<T> for Mixture<T> {
     fn forward(&mut self, _length: usize, x: &[T], w: &[T], y: &mut [T]) {
         let mut saved = std::mem::take(&mut self.saved);
         let MixtureWidths { width, inner, shared } = self.widths;
@@ -211,22 +211,22 @@ impl<T: Real> Sublayer<T> for Mixture<T> {
         let gates = arrangement.to_rows(&routing.gates);
         let routed = self.experts(arrangement, &gates);
         let (table, g_gates) = routed.backward((weights.experts, into.experts), (h, g), gate_up);
-        let mut g_logits = buffer(rows * experts);
-        routing.backward(isa, self.losses, &arrangement.to_slots(&g_gates), &mut g_logits);
+        let mut g_logits = T::buffer(rows * experts);
+        T::choose_back(routing, isa, self.losses, &arrangement.to_slots(&g_gates), &mut g_logits);
 
-        let mut gh = buffer(rows * width);
+        let mut gh = T::buffer(rows * width);
         let router = Matrix::new(weights.router, experts, width);
-        product(isa, &mut gh, Matrix::new(&g_logits, rows, experts), router, None);
+        T::product(isa, &mut gh, Matrix::new(&g_logits, rows, experts), router, None);
         let left = Matrix::new(&g_logits, rows, experts).transposed();
-        product(isa, into.router, left, Matrix::new(h, rows, width), None);
-        arrangement.add(isa, width, &table, &mut gh);
+        T::product(isa, into.router, left, Matrix::new(h, rows, width), None);
+        T::add_experts(arrangement, isa, width, &table, &mut gh);
 
-        let mut parts = buffer(rows.div_ceil(norm::ROWS) * width);
-        let (mut s, mut g_gate_up) = (buffer(rows * shared), buffer(rows * 2 * shared));
+        let mut parts = T::buffer(rows.div_ceil(norm::ROWS) * width);
+        let (mut s, mut g_gate_up) = (T::buffer(rows * shared), T::buffer(rows * 2 * shared));
         let inners = (&mut s[..], &mut g_gate_up[..]);
         let before = (&mut gh[..], gx, &mut parts[..]);
         self.backward_shared(&weights, (x, g), before, products, inners);
-        norm::combine(&parts, into.norm);
+        T::norm_combine(&parts, into.norm);
         if let Some(shape) = self.shared() {
             shape.gradient(isa, (h, &g_gate_up), (&s, g), into.shared);
         }
@@ -239,8 +239,8 @@ fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The same numbers.
-fn buffer_of<T: Real>(numbers: &[T]) -> Buffer<T> {
-    let mut copy = buffer(numbers.len());
+fn buffer_of<T: Kernels>(numbers: &[T]) -> Buffer<T> {
+    let mut copy = T::buffer(numbers.len());
     copy.copy_from_slice(numbers);
     copy
 }

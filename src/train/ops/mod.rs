@@ -18,7 +18,7 @@ pub(super) use feed_forward::FeedForward;
 pub(super) use head::{Head, HeadScores};
 pub(super) use mixture::{Mixture, MixtureWidths};
 
-use repro_portable::Real;
+use repro_portable::Kernels;
 
 /// Rows that a thread takes at a time: whole sums of a norm's weight, and few enough to stay at hand.
 const ROWS: usize = 2 * repro_portable::norm::ROWS;
@@ -47,7 +47,7 @@ pub struct Backward<'a, T> {
 }
 
 /// Makes it as many numbers as are asked for. What they hold is left over: write before reading.
-pub(super) fn sized<T: Real>(all: &mut Vec<T>, length: usize) -> &mut [T] {
+pub(super) fn sized<T: Kernels>(all: &mut Vec<T>, length: usize) -> &mut [T] {
     all.resize(length, T::ZERO);
     all
 }

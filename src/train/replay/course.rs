@@ -11,7 +11,7 @@ use super::step::{Layout, Step};
 use crate::Regime;
 use crate::data::{Corpus, Order};
 use crate::learner::{Learner, Stepped, Values};
-use repro_portable::{Isa, Real};
+use repro_portable::{Isa, Kernels};
 use repro_receipt::source::{Document, Error, Source};
 
 /// What the steps read.
@@ -70,7 +70,7 @@ pub enum StepMeasure {
 }
 
 /// A course under way.
-pub struct Walker<'a, T: Real = f32> {
+pub struct Walker<'a, T: Kernels = f32> {
     course: &'a Course,
     rows: RowsRead,
     /// The model.
@@ -113,7 +113,7 @@ impl Course {
     }
 
     /// Begins the course.
-    pub fn begin<T: Real>(&self) -> Result<Walker<'_, T>, Error> {
+    pub fn begin<T: Kernels>(&self) -> Result<Walker<'_, T>, Error> {
         let mut learner = Learner::zeros(self.config()?.root(), &self.regime, self.isa)?;
         learner.restore(self.counted, &self.start.tensors, &self.start.name)?;
         if let Some(tensor) = &self.frozen {
@@ -130,7 +130,7 @@ impl Course {
     }
 
     /// Makes all steps, as long as `each` says to go on.
-    pub fn walk<T: Real>(
+    pub fn walk<T: Kernels>(
         &self,
         measure: StepMeasure,
         mut each: impl FnMut(usize, &Step, &Stepped) -> ControlFlow<()>,
@@ -146,7 +146,7 @@ impl Course {
     }
 }
 
-impl<T: Real> Walker<'_, T> {
+impl<T: Kernels> Walker<'_, T> {
     /// Makes the next step, and measures it.
     pub fn step(&mut self, measure: StepMeasure) -> Result<(Step, Stepped), Error> {
         let (course, number) = (self.course, self.course.start.step + self.done);
@@ -202,6 +202,6 @@ impl<T: Real> Walker<'_, T> {
     }
 }
 
-fn distances<T: Real>(before: &[Values<T>], after: &[Values<T>]) -> Vec<f64> {
+fn distances<T: Kernels>(before: &[Values<T>], after: &[Values<T>]) -> Vec<f64> {
     std::iter::zip(before, after).map(|(before, after)| after.distance(before)).collect()
 }
