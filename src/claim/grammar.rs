@@ -1,0 +1,460 @@
+//! From text to the tree of an expression.
+//!
+//! A minus between names needs a space before it: `stop-step` is one name, `stop - step` a difference.
+//! Nothing nests deeper than [`DEEPEST`], so that no text exhausts the stack.
+
+use std::ops::Range;
+
+use winnow::ascii::{digit1, multispace0};
+use winnow::combinator::{
+    alt, cut_err, delimited, eof, fail, not, opt, peek, preceded, repeat, separated, terminated,
+};
+use winnow::error::{ContextError, ErrMode, StrContext, StrContextValue};
+use winnow::prelude::*;
+use winnow::stream::{LocatingSlice, Stateful};
+use winnow::token::{one_of, take_till, take_while};
+
+use crate::syntax::{Argument, ArithmeticOperator, Expression, ExpressionKind, RelationOperator};
+
+/// How deep parentheses, lists, calls and powers may nest.
+const DEEPEST: usize = 40;
+
+type Input<'a> = Stateful<LocatingSlice<&'a str>, usize>;
+
+/// A text that is no expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotAnExpression {
+    /// Where reading stopped, in bytes.
+    pub at: usize,
+    /// What could stand there.
+    pub expected: String,
+    /// What stands there.
+    pub found: String,
+}
+
+impl Expression {
+    /// Reads the one expression that a text is.
+    pub fn parse(text: &str) -> Result<Self, NotAnExpression> {
+        let input = Stateful { input: LocatingSlice::new(text), state: 0 };
+        let whole = delimited(multispace0, relation, end);
+        let mut whole = whole;
+        whole.parse(input).map_err(|error| {
+            let at = error.offset();
+            let expected: Vec<String> = error.inner().context().filter_map(expected).collect();
+            let expected = match expected.is_empty() {
+                true => "a value".to_owned(),
+                false => expected.join(" or "),
+            };
+            NotAnExpression { at, expected, found: found(text, at) }
+        })
+    }
+}
+
+fn expected(context: &StrContext) -> Option<String> {
+    match context {
+        StrContext::Expected(StrContextValue::Description(text)) => Some((*text).to_owned()),
+        StrContext::Expected(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// The word or sign at a place, for people.
+fn found(text: &str, at: usize) -> String {
+    let rest = text.get(at..).unwrap_or_default();
+    let Some(first) = rest.chars().next() else { return "the end".to_owned() };
+    let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let end = match in_word(first) {
+        true => rest.find(|c| !in_word(c)).unwrap_or(rest.len()),
+        false => first.len_utf8(),
+    };
+    format!("`{}`", &rest[..end])
+}
+
+fn describe(text: &'static str) -> StrContext {
+    StrContext::Expected(StrContextValue::Description(text))
+}
+
+fn end(input: &mut Input) -> ModalResult<()> {
+    preceded(multispace0, eof)
+        .void()
+        .context(describe("a sign such as `+` or `<`"))
+        .context(describe("the end"))
+        .parse_next(input)
+}
+
+fn node(kind: ExpressionKind, span: Range<usize>) -> Expression {
+    Expression { kind, span }
+}
+
+fn joined(first: &Expression, last: &Expression) -> Range<usize> {
+    first.span.start..last.span.end
+}
+
+/// What a parser reads, with the space before it passed over.
+fn spaced<'a, O>(
+    parser: impl ModalParser<Input<'a>, O, ContextError>,
+) -> impl ModalParser<Input<'a>, O, ContextError> {
+    preceded(multispace0, parser)
+}
+
+/// Goes one level deeper.
+fn deeper<'a, O>(
+    mut parser: impl ModalParser<Input<'a>, O, ContextError>,
+) -> impl ModalParser<Input<'a>, O, ContextError> {
+    move |input: &mut Input<'a>| {
+        if input.state >= DEEPEST {
+            return cut_err(fail.context(describe("less nesting"))).parse_next(input);
+        }
+        input.state += 1;
+        let result = parser.parse_next(input);
+        input.state -= 1;
+        result
+    }
+}
+
+fn relation(input: &mut Input) -> ModalResult<Expression> {
+    let negated = spaced(opt(terminated("not", peek(not(one_of(is_word)))).span()));
+    let Some(negated) = { negated }.parse_next(input)? else { return comparison(input) };
+    let inner = cut_err(comparison).parse_next(input)?;
+    let span = negated.start..inner.span.end;
+    Ok(node(ExpressionKind::Not(Box::new(inner)), span))
+}
+
+fn comparison(input: &mut Input) -> ModalResult<Expression> {
+    let first = sum(input)?;
+    let rest: Vec<_> = repeat(0.., (spaced(relation_operator), cut_err(sum))).parse_next(input)?;
+    let Some((_, last)) = rest.last() else { return Ok(first) };
+    let span = joined(&first, last);
+    Ok(node(ExpressionKind::Relation(Box::new(first), rest), span))
+}
+
+fn relation_operator(input: &mut Input) -> ModalResult<RelationOperator> {
+    alt((
+        alt(("<=", "≤")).value(RelationOperator::LessOrEqual),
+        alt((">=", "≥")).value(RelationOperator::GreaterOrEqual),
+        alt(("!=", "≠")).value(RelationOperator::NotEqual),
+        "<".value(RelationOperator::Less),
+        ">".value(RelationOperator::Greater),
+        alt(("==", "=")).value(RelationOperator::Equal),
+    ))
+    .parse_next(input)
+}
+
+fn sum(input: &mut Input) -> ModalResult<Expression> {
+    let sign = alt((
+        "+".value(ArithmeticOperator::Add),
+        one_of(['-', '−']).value(ArithmeticOperator::Subtract),
+    ));
+    chain(input, product, sign)
+}
+
+fn product(input: &mut Input) -> ModalResult<Expression> {
+    let sign = alt((
+        one_of(['*', '×', '·']).value(ArithmeticOperator::Multiply),
+        "/".value(ArithmeticOperator::Divide),
+    ));
+    chain(input, factor, sign)
+}
+
+/// Operands joined by signs of one strength, grouped from the left.
+fn chain<'a>(
+    input: &mut Input<'a>,
+    operand: fn(&mut Input<'a>) -> ModalResult<Expression>,
+    mut sign: impl ModalParser<Input<'a>, ArithmeticOperator, ContextError>,
+) -> ModalResult<Expression> {
+    let mut whole = operand(input)?;
+    while let Some(operator) = opt(spaced(sign.by_ref())).parse_next(input)? {
+        let right = cut_err(operand).parse_next(input)?;
+        let span = joined(&whole, &right);
+        whole = node(ExpressionKind::Arithmetic(operator, Box::new(whole), Box::new(right)), span);
+    }
+    Ok(whole)
+}
+
+fn factor(input: &mut Input) -> ModalResult<Expression> {
+    let minus = spaced(opt(one_of(['-', '−']).span())).parse_next(input)?;
+    let Some(minus) = minus else { return power(input) };
+    let inner = cut_err(power).parse_next(input)?;
+    let span = minus.start..inner.span.end;
+    Ok(node(ExpressionKind::Negative(Box::new(inner)), span))
+}
+
+fn power(input: &mut Input) -> ModalResult<Expression> {
+    let base = at_step(input)?;
+    if opt(spaced("^")).parse_next(input)?.is_none() {
+        return Ok(base);
+    }
+    let exponent = cut_err(deeper(factor)).parse_next(input)?;
+    let span = joined(&base, &exponent);
+    let operator = ArithmeticOperator::Power;
+    Ok(node(ExpressionKind::Arithmetic(operator, Box::new(base), Box::new(exponent)), span))
+}
+
+fn at_step(input: &mut Input) -> ModalResult<Expression> {
+    let of = fields(input)?;
+    if opt(spaced("@")).parse_next(input)?.is_none() {
+        return Ok(of);
+    }
+    let step = cut_err(fields).parse_next(input)?;
+    let span = joined(&of, &step);
+    Ok(node(ExpressionKind::At(Box::new(of), Box::new(step)), span))
+}
+
+fn fields(input: &mut Input) -> ModalResult<Expression> {
+    let mut of = spaced(operand).parse_next(input)?;
+    let has_fields = matches!(of.kind, ExpressionKind::Name(_) | ExpressionKind::Call(..));
+    while has_fields && opt('.').parse_next(input)?.is_some() {
+        let key = alt((quoted, word.take().map(str::to_owned)))
+            .context(describe("the name of a field"))
+            .with_span();
+        let (key, span) = cut_err(key).parse_next(input)?;
+        let span = of.span.start..span.end;
+        of = node(ExpressionKind::Field(Box::new(of), key), span);
+    }
+    Ok(of)
+}
+
+fn operand(input: &mut Input) -> ModalResult<Expression> {
+    let none = fail.context(describe("a name, a number, `[` or `(`"));
+    alt((number, text, list, parentheses, call_or_name, none)).parse_next(input)
+}
+
+/// A number: digits with `_` between them, decimals, an exponent, a suffix, `%`.
+fn number(input: &mut Input) -> ModalResult<Expression> {
+    let digits = || (digit1, repeat::<_, _, (), _, _>(0.., ('_', digit1)));
+    let exponent = (one_of(['e', 'E']), opt(one_of(['+', '-'])), digit1);
+    let suffix = alt(("Ki", "Mi", "Gi", "Ti", "k", "K", "M", "B", "T"));
+    let plain = (digits(), opt(('.', digit1)), opt(exponent), opt(suffix), opt('%'));
+    let whole = terminated(plain.take(), peek(not(one_of(is_word))));
+    let read =
+        |(text, span): (&str, Range<usize>)| node(ExpressionKind::Number(text.to_owned()), span);
+    whole.with_span().map(read).parse_next(input)
+}
+
+fn text(input: &mut Input) -> ModalResult<Expression> {
+    let read = |(text, span)| node(ExpressionKind::Text(text), span);
+    quoted.with_span().map(read).parse_next(input)
+}
+
+fn quoted(input: &mut Input) -> ModalResult<String> {
+    let single = delimited('\'', take_till(0.., '\''), cut_err('\''));
+    let double = delimited('"', take_till(0.., '"'), cut_err('"'));
+    alt((single, double)).map(|text: &str| text.to_owned()).parse_next(input)
+}
+
+fn list(input: &mut Input) -> ModalResult<Expression> {
+    let close = cut_err(spaced(']').context(describe("`,`")).context(describe("`]`")));
+    let items = separated(0.., deeper(relation), spaced(','));
+    let read = |(items, span)| node(ExpressionKind::List(items), span);
+    delimited('[', items, close).with_span().map(read).parse_next(input)
+}
+
+fn parentheses(input: &mut Input) -> ModalResult<Expression> {
+    let close = cut_err(spaced(')').context(describe("`)`")));
+    delimited('(', cut_err(deeper(relation)), close).parse_next(input)
+}
+
+fn call_or_name(input: &mut Input) -> ModalResult<Expression> {
+    let (name, span) = name.with_span().parse_next(input)?;
+    if opt('(').parse_next(input)?.is_none() {
+        return Ok(node(ExpressionKind::Name(name.to_owned()), span));
+    }
+    let arguments = separated(0.., deeper(argument), spaced(',')).parse_next(input)?;
+    let close = spaced(')').span().context(describe("`,`")).context(describe("`)`"));
+    let close = cut_err(close).parse_next(input)?;
+    Ok(node(ExpressionKind::Call(name.to_owned(), arguments), span.start..close.end))
+}
+
+fn argument(input: &mut Input) -> ModalResult<Argument> {
+    // `over = [...]` names an argument; `a == b` is a relation.
+    let named = terminated(spaced(name), (spaced('='), peek(not('='))));
+    let name = opt(named).parse_next(input)?.map(str::to_owned);
+    let value = match name {
+        Some(_) => cut_err(relation).parse_next(input)?,
+        None => relation(input)?,
+    };
+    Ok(Argument { name, value })
+}
+
+fn name<'a>(input: &mut Input<'a>) -> ModalResult<&'a str> {
+    (peek(one_of(|c: char| c.is_ascii_alphabetic() || c == '_')), word).take().parse_next(input)
+}
+
+/// Letters, digits and `_`, with single `-` between them.
+fn word(input: &mut Input) -> ModalResult<()> {
+    let part = || take_while(1.., is_word);
+    (part(), repeat::<_, _, (), ErrMode<ContextError>, _>(0.., ('-', part())))
+        .void()
+        .parse_next(input)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shown(text: &str) -> String {
+        Expression::parse(text).unwrap_or_else(|error| panic!("{text}: {error:?}")).to_string()
+    }
+
+    #[test]
+    fn expressions_are_written_as_they_are_read() {
+        for text in [
+            "8",
+            "0.5%",
+            "4.5B",
+            "1_000",
+            "dense.steps",
+            "bf16.dense.stop-step",
+            "runs.'0.001'.loss",
+            "steps * contract.tokens-per-step",
+            "(k + shared) * d",
+            "a - (b - c)",
+            "a / (b * c)",
+            "a - b - c",
+            "-a ^ 2",
+            "(-a) ^ 2",
+            "2 ^ 3 ^ 2",
+            "(2 ^ 3) ^ 2",
+            "-(a + b)",
+            "mean(moe.loss @ 500)",
+            "moe.loss < dense.loss",
+            "a < b < c",
+            "not significant(gap(a, b))",
+            "held_fixed(seen / active(it), over = [dense, moe64], within = 0.5%)",
+            "[]",
+            "f()",
+            "f('words, and more', x = 'it')",
+            "f((a = b))",
+            "same(title, \"it's\")",
+        ] {
+            assert_eq!(shown(text), text);
+        }
+    }
+
+    #[test]
+    fn other_spellings_are_the_same() {
+        for (text, same) in [
+            ("a×b", "a * b"),
+            ("8·384", "8 * 384"),
+            ("a ≤ b", "a <= b"),
+            ("a == b", "a = b"),
+            ("a − b", "a - b"),
+            ("3-2", "3 - 2"),
+            ("a -b", "a - b"),
+            (" f( a ,b ) ", "f(a, b)"),
+            ("((a))", "a"),
+            ("notable", "notable"),
+        ] {
+            assert_eq!(shown(text), same, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_say_where_and_what() {
+        for (text, at, expected, found) in [
+            ("", 0, "a name, a number, `[` or `(`", "the end"),
+            ("a +", 3, "a name, a number, `[` or `(`", "the end"),
+            ("a b", 2, "a sign such as `+` or `<` or the end", "`b`"),
+            ("f(a", 3, "`,` or `)`", "the end"),
+            ("[a; b]", 2, "`,` or `]`", "`;`"),
+            ("a.", 2, "the name of a field", "the end"),
+            ("f(over = )", 9, "a name, a number, `[` or `(`", "`)`"),
+            ("(a + b", 6, "`)`", "the end"),
+            ("3x", 0, "a name, a number, `[` or `(`", "`3x`"),
+        ] {
+            let error = Expression::parse(text).unwrap_err();
+            let wanted = NotAnExpression { at, expected: expected.into(), found: found.into() };
+            assert_eq!(error, wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        for (open, close) in [("(", ")"), ("[", "]"), ("f(", ")"), ("2 ^ ", "")] {
+            let text = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+            let error = Expression::parse(&text).unwrap_err();
+            assert_eq!(error.expected, "less nesting", "{open}");
+        }
+    }
+
+    #[test]
+    fn spans_cover_their_text() {
+        let text = "total(dense) / (2 * moe64.steps)";
+        let whole = Expression::parse(text).unwrap();
+        let ExpressionKind::Arithmetic(_, left, right) = whole.kind else { panic!() };
+        assert_eq!(&text[left.span], "total(dense)");
+        assert_eq!(&text[right.span], "2 * moe64.steps");
+    }
+
+    fn expression() -> impl Strategy<Value = Expression> {
+        let leaf = prop_oneof![
+            "[1-9][0-9]{0,3}(\\.[0-9]{1,3})?%?".prop_map(ExpressionKind::Number),
+            "[a-z]{1,4}(-[a-z0-9]{1,3})?"
+                .prop_filter("a word of the language", |name| name != "not")
+                .prop_map(ExpressionKind::Name),
+            "[a-z ,()]{0,6}".prop_map(ExpressionKind::Text),
+        ];
+        let whole = |kind| Expression { kind, span: 0..0 };
+        leaf.prop_map(whole).prop_recursive(5, 30, 3, move |inner| {
+            let boxed = inner.clone().prop_map(Box::new);
+            let operator = prop_oneof![
+                Just(ArithmeticOperator::Add),
+                Just(ArithmeticOperator::Subtract),
+                Just(ArithmeticOperator::Multiply),
+                Just(ArithmeticOperator::Divide),
+                Just(ArithmeticOperator::Power),
+            ];
+            let relation = prop_oneof![
+                Just(RelationOperator::Less),
+                Just(RelationOperator::Equal),
+                Just(RelationOperator::NotEqual),
+            ];
+            let pair = (relation, inner.clone());
+            let argument = (proptest::option::of("[a-z]{1,4}"), inner.clone())
+                .prop_map(|(name, value)| Argument { name, value });
+            prop_oneof![
+                (operator, boxed.clone(), boxed.clone())
+                    .prop_map(|(operator, a, b)| ExpressionKind::Arithmetic(operator, a, b)),
+                (boxed.clone(), proptest::collection::vec(pair, 1..3))
+                    .prop_map(|(first, rest)| ExpressionKind::Relation(first, rest)),
+                boxed.clone().prop_map(ExpressionKind::Negative),
+                boxed.clone().prop_map(ExpressionKind::Not),
+                ("[a-m]{1,4}", "[a-z0-9]{1,4}|[a-z .]{1,5}").prop_map(move |(of, key)| {
+                    ExpressionKind::Field(Box::new(whole(ExpressionKind::Name(of))), key)
+                }),
+                (boxed.clone(), boxed.clone()).prop_map(|(of, at)| ExpressionKind::At(of, at)),
+                proptest::collection::vec(inner, 0..3).prop_map(ExpressionKind::List),
+                ("[a-z]{1,4}", proptest::collection::vec(argument, 0..3))
+                    .prop_filter("a word of the language", |(name, _)| name != "not")
+                    .prop_map(|(name, arguments)| ExpressionKind::Call(name, arguments)),
+            ]
+            .prop_map(whole)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(expression in expression()) {
+            let text = expression.to_string();
+            prop_assert_eq!(Expression::parse(&text), Ok(expression), "{}", text);
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,60}") {
+            let _ = Expression::parse(&text);
+        }
+
+        #[test]
+        fn no_text_of_signs_panics(text in "[-a-c0-9.+*/^()\\[\\],=<>@'% ]{0,60}") {
+            if let Ok(expression) = Expression::parse(&text) {
+                let written = expression.to_string();
+                prop_assert_eq!(Expression::parse(&written), Ok(expression), "{}", written);
+            }
+        }
+    }
+}

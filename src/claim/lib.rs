@@ -1,0 +1,11 @@
+//! The language of claims: what a post file says about the numbers and the sentences of a text.
+//!
+//! Owns syntax alone: expressions, the numbers of a quote in their order, printed tables, names of
+//! evidence. What a name stands for and whether a statement holds is judged elsewhere.
+
+mod grammar;
+pub mod quote;
+pub mod syntax;
+
+pub use grammar::NotAnExpression;
+pub use syntax::Expression;

@@ -1,0 +1,236 @@
+//! The tree of an expression, and how it is written.
+
+use std::fmt;
+use std::ops::Range;
+
+/// A part of an expression and where it stands in the text, in bytes.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    /// What it is.
+    pub kind: ExpressionKind,
+    /// Where it stands.
+    pub span: Range<usize>,
+}
+
+/// What an expression can be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExpressionKind {
+    /// A number as written: `8`, `0.5%`, `4.5B`.
+    Number(String),
+    /// Words in quotation marks.
+    Text(String),
+    /// A name.
+    Name(String),
+    /// A field of something: `dense.steps`.
+    Field(Box<Expression>, String),
+    /// A quantity at a step: `moe.loss @ 500`.
+    At(Box<Expression>, Box<Expression>),
+    /// A list.
+    List(Vec<Expression>),
+    /// The negative of a number.
+    Negative(Box<Expression>),
+    /// The opposite of a relation.
+    Not(Box<Expression>),
+    /// Two numbers joined.
+    Arithmetic(ArithmeticOperator, Box<Expression>, Box<Expression>),
+    /// Two or more values in a relation: `a < b`, `a < b < c`.
+    Relation(Box<Expression>, Vec<(RelationOperator, Expression)>),
+    /// A function or a formula with its arguments.
+    Call(String, Vec<Argument>),
+}
+
+/// An argument of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Argument {
+    /// Its name, where one is written.
+    pub name: Option<String>,
+    /// Its value.
+    pub value: Expression,
+}
+
+/// What joins two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArithmeticOperator {
+    /// The sum.
+    Add,
+    /// The difference.
+    Subtract,
+    /// The product.
+    Multiply,
+    /// The quotient.
+    Divide,
+    /// A whole power.
+    Power,
+}
+
+/// What stands between two values of a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelationOperator {
+    /// Smaller.
+    Less,
+    /// Smaller or equal.
+    LessOrEqual,
+    /// Greater.
+    Greater,
+    /// Greater or equal.
+    GreaterOrEqual,
+    /// Equal.
+    Equal,
+    /// Not equal.
+    NotEqual,
+}
+
+impl ArithmeticOperator {
+    /// The sign.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Power => "^",
+        }
+    }
+
+    /// How tightly it binds.
+    fn strength(self) -> u8 {
+        match self {
+            Self::Add | Self::Subtract => 2,
+            Self::Multiply | Self::Divide => 3,
+            Self::Power => 5,
+        }
+    }
+}
+
+impl RelationOperator {
+    /// The sign.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+        }
+    }
+}
+
+/// Where a part stands says nothing about what it means.
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl Expression {
+    /// How tightly its outermost sign binds: a part that binds less tightly than its place asks needs
+    /// parentheses.
+    fn strength(&self) -> u8 {
+        match &self.kind {
+            ExpressionKind::Not(_) => 0,
+            ExpressionKind::Relation(..) => 1,
+            ExpressionKind::Arithmetic(operator, ..) => operator.strength(),
+            ExpressionKind::Negative(_) => 4,
+            ExpressionKind::At(..) => 6,
+            _ => 7,
+        }
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, least: u8) -> fmt::Result {
+        if self.strength() < least {
+            return write!(f, "({self})");
+        }
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ExpressionKind::Number(text) => f.write_str(text),
+            ExpressionKind::Text(text) if text.contains('\'') => write!(f, "\"{text}\""),
+            ExpressionKind::Text(text) => write!(f, "'{text}'"),
+            ExpressionKind::Name(name) => f.write_str(name),
+            ExpressionKind::Field(of, key) => {
+                of.write(f, 7)?;
+                if is_key(key) { write!(f, ".{key}") } else { write!(f, ".'{key}'") }
+            }
+            ExpressionKind::At(of, step) => {
+                of.write(f, 7)?;
+                f.write_str(" @ ")?;
+                step.write(f, 7)
+            }
+            ExpressionKind::List(items) => {
+                f.write_str("[")?;
+                separated(f, items.iter())?;
+                f.write_str("]")
+            }
+            ExpressionKind::Negative(of) => {
+                f.write_str("-")?;
+                of.write(f, 5)
+            }
+            ExpressionKind::Not(of) => {
+                f.write_str("not ")?;
+                of.write(f, 1)
+            }
+            ExpressionKind::Arithmetic(operator, left, right) => {
+                let strength = operator.strength();
+                // A power is grouped from the right, everything else from the left.
+                let (first, second) = match operator {
+                    ArithmeticOperator::Power => (strength + 1, strength - 1),
+                    _ => (strength, strength + 1),
+                };
+                left.write(f, first)?;
+                write!(f, " {} ", operator.sign())?;
+                right.write(f, second)
+            }
+            ExpressionKind::Relation(first, rest) => {
+                first.write(f, 2)?;
+                for (operator, value) in rest {
+                    write!(f, " {} ", operator.sign())?;
+                    value.write(f, 2)?;
+                }
+                Ok(())
+            }
+            ExpressionKind::Call(name, arguments) => {
+                write!(f, "{name}(")?;
+                separated(f, arguments.iter())?;
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name} = {}", self.value),
+            // A bare relation of a name would read as a named argument.
+            None if self.value.strength() < 2 => write!(f, "({})", self.value),
+            None => write!(f, "{}", self.value),
+        }
+    }
+}
+
+fn separated<T: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    items: impl Iterator<Item = T>,
+) -> fmt::Result {
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            f.write_str(", ")?;
+        }
+        write!(f, "{item}")?;
+    }
+    Ok(())
+}
+
+/// Whether a field can be written without quotation marks.
+fn is_key(key: &str) -> bool {
+    let mut parts = key.split('-');
+    let word = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    parts.all(word)
+}
