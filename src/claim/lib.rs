@@ -4,8 +4,11 @@
 //! evidence. What a name stands for and whether a statement holds is judged elsewhere.
 
 mod grammar;
+pub mod locator;
+pub mod place;
 pub mod quote;
 pub mod syntax;
+pub mod table;
 
 pub use grammar::NotAnExpression;
 pub use syntax::Expression;

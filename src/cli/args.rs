@@ -75,6 +75,9 @@ pub struct VerifyArgs {
     /// Public key (PEM) that must have signed each bundle; if repeated, any one of them
     #[arg(long, value_name = "PEM")]
     pub pubkey: Vec<PathBuf>,
+    /// The text of a post that does not redistribute it, known by its digest; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub text: Vec<PathBuf>,
     /// Which slices to run again: none, those that fit into the budget, or all that claims and bundles
     /// name
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReplaysArg::None)]

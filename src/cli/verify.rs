@@ -106,6 +106,7 @@ fn posts(root: &Path, own: &VerifyArgs) -> Result<Vec<String>, Vec<Error>> {
 
 fn demands(own: &VerifyArgs) -> Result<Demands, Error> {
     Ok(Demands {
+        texts: own.text.clone(),
         keys: own.pubkey.iter().map(|path| PublicKey::load(path)).collect::<Result<_, _>>()?,
         origin: own.min_origin.map(|origin| match origin {
             MinOrigin::Transcribed => EvidenceOrigin::Transcribed,

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use crate::page::Page;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Document, Error, Location, Node, Source, codes};
 use repro_report::outcome::Referee;
@@ -163,26 +164,49 @@ impl<'a> Claim<'a> {
     }
 }
 
+/// A post file in either of its two forms.
+#[derive(Debug)]
+pub enum PostFile {
+    /// With claims by kind.
+    Kinds(Post),
+    /// In the language of claims.
+    Language(Page),
+}
+
+impl PostFile {
+    /// Reads `repro/<id>.toml` below `root`.
+    pub fn load(root: &Path, id: &str) -> Result<Self, Error> {
+        let document = open(root, id)?;
+        match Page::is_one(&document) {
+            true => Page::parse(document).map(Self::Language),
+            false => Post::of_document(document).map(Self::Kinds),
+        }
+    }
+}
+
+/// The parsed file `repro/<id>.toml` below `root`.
+fn open(root: &Path, id: &str) -> Result<Document, Error> {
+    let name = format!("repro/{id}.toml");
+    let path = root.join("repro").join(format!("{id}.toml"));
+    if id.is_empty() || id.contains(['/', '\\']) || !path.is_file() {
+        return Err(NO_SUCH_POST.at(Location::file(name), "a post file", "none"));
+    }
+    Document::parse_toml(Source::load(&path, name)?)
+}
+
 impl Post {
     /// Reads `repro/<id>.toml` below `root`.
     pub fn load(root: &Path, id: &str) -> Result<Self, Error> {
-        let name = format!("repro/{id}.toml");
-        let path = root.join("repro").join(format!("{id}.toml"));
-        if id.is_empty() || id.contains(['/', '\\']) || !path.is_file() {
-            return Err(NO_SUCH_POST.at(Location::file(name), "a post file", "none"));
-        }
-        Self::parse(Source::load(&path, name)?)
+        Self::of_document(open(root, id)?)
+    }
+
+    /// Parses the text of a post file.
+    pub fn parse(source: Source) -> Result<Self, Error> {
+        Self::of_document(Document::parse_toml(source)?)
     }
 
     /// Parses a post file.
-    pub fn parse(source: Source) -> Result<Self, Error> {
-        let stem = source
-            .name()
-            .rsplit('/')
-            .next()
-            .and_then(|name| name.strip_suffix(".toml"))
-            .map(str::to_owned);
-        let document = Document::parse_toml(source)?;
+    pub fn of_document(document: Document) -> Result<Self, Error> {
         let root = document.root();
         let schema = root.required("schema")?;
         if schema.text()? != SCHEMA {
@@ -205,13 +229,7 @@ impl Post {
             "referee",
         ])?;
         let id = root.required("id")?;
-        if stem.as_deref().is_some_and(|stem| stem != id.text().unwrap_or_default()) {
-            return Err(WRONG_NAME.at(
-                id.place(),
-                format!("`{}`", stem.unwrap_or_default()),
-                format!("`{}`", id.text()?),
-            ));
-        }
+        matches_file_name(&document, id)?;
         let mut post = Self {
             id: identifier(id)?.to_owned(),
             title: root.required("title")?.text()?.to_owned(),
@@ -300,6 +318,17 @@ impl Post {
     }
 }
 
+/// Refuses a post whose id is not the name of its file.
+pub(crate) fn matches_file_name(document: &Document, id: Node) -> Result<(), Error> {
+    let file = document.source.name().rsplit('/').next();
+    match file.and_then(|name| name.strip_suffix(".toml")) {
+        Some(stem) if stem != id.text()? => {
+            Err(WRONG_NAME.at(id.place(), format!("`{stem}`"), format!("`{}`", id.text()?)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The pin of this name; any other name is refused.
 fn pinned<'a>(
     pins: &'a [Pin],
@@ -363,7 +392,7 @@ fn unique(root: Node, key: &str, field: &str) -> Result<(), Error> {
 }
 
 /// A name made of characters that are safe in file names, selectors and messages.
-fn identifier(node: Node<'_>) -> Result<&str, Error> {
+pub(crate) fn identifier(node: Node<'_>) -> Result<&str, Error> {
     let text = node.text()?;
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(&b);
     if text.is_empty() || !text.bytes().all(allowed) {
@@ -401,7 +430,7 @@ fn parse_pin(node: Node, known: &[&str]) -> Result<Pin, Error> {
     })
 }
 
-fn parse_referee(node: Node) -> Result<Referee, Error> {
+pub(crate) fn parse_referee(node: Node) -> Result<Referee, Error> {
     node.only(&["load_bearing_premises", "free_parameters", "missing_facts"])?;
     let lines = |field: &str| -> Result<Vec<String>, Error> {
         each(node, field, |line| line.text().map(str::to_owned))

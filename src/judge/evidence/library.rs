@@ -89,12 +89,12 @@ impl Library {
     }
 
     /// What was counted so far; entries are whole whenever the lock is free.
-    pub(super) fn counted(&self) -> MutexGuard<'_, Counted> {
+    pub(crate) fn counted(&self) -> MutexGuard<'_, Counted> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A file of a bundle, or what stands in its place; a refusal stands at `asked`.
-    pub(super) fn document(
+    pub(crate) fn document(
         &self,
         bundle: &str,
         file: &str,

@@ -431,7 +431,7 @@ fn timestamp(text: &str) -> Option<DateTime> {
 }
 
 /// The exhibit for a value: a transcribed one also names the publication it was typed from.
-fn evidence_ref(bundle: &Bundle, file: &str, pointer: &str) -> EvidenceRef {
+pub(crate) fn evidence_ref(bundle: &Bundle, file: &str, pointer: &str) -> EvidenceRef {
     let fact = bundle.fact_at(file, pointer);
     let (document, printed_at, pointer) = match fact {
         Some(fact) => (Some(fact.at.source.clone()), Some(fact.at.place.clone()), fact.pointer()),

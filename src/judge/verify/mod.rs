@@ -5,19 +5,22 @@
 
 mod store;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::claims;
 use crate::depends_on;
 use crate::evidence::{Evidence, Library};
-use crate::post::{Claim, Post};
+use crate::page::Page;
+use crate::post::{Claim, Post, PostFile};
+use crate::statement;
+use crate::texts::{GivenTexts, TextsAtHand};
 use repro_params::{self as params, Convention, ParameterCount};
 use repro_receipt::bundle::{Bundle, RECEIPT, ReadOptions, SIGNATURE};
 use repro_receipt::parallel;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Finding, Impact, Method, Outcome,
-    PostReport, Report, Severity, SignatureReport, Verdict,
+    PostReport, Referee, Report, Severity, SignatureReport, Verdict,
 };
 use repro_runs::replay::{Extent, ReplayOutcome, Replays};
 use repro_signature::{self as signature, PublicKey};
@@ -42,6 +45,8 @@ pub struct Demands {
     pub method: Option<Method>,
     /// The keys of which one must have signed each bundle; where there are none, nothing need be signed.
     pub keys: Vec<PublicKey>,
+    /// Files with the texts of posts that do not redistribute them, known by their digests.
+    pub texts: Vec<PathBuf>,
 }
 
 /// Steps of a bundle that are to be executed again.
@@ -77,30 +82,59 @@ pub fn verify_with<'r>(
     let threads = reading.threads;
     let mut report = Report::default();
     let mut store = BundleStore::new(reading, &demands.keys);
-    let loaded = parallel::map(ids, threads, |id| Post::load(root, id));
-    let fetched = loaded.into_iter().map(|post| {
-        let post = post.map_err(|error| vec![error])?;
-        store.fetch(root, &post).map(|()| post)
+    let given = match GivenTexts::load(&demands.texts) {
+        Ok(given) => given,
+        Err(error) => {
+            report.failures.push(error);
+            return report;
+        }
+    };
+    let loaded = parallel::map(ids, threads, |id| PostFile::load(root, id));
+    let fetched = loaded.into_iter().map(|file| match file.map_err(|error| vec![error])? {
+        PostFile::Kinds(post) => {
+            store.fetch(root, &post).map(|()| Fetched::Kinds(post))
+        }
+        PostFile::Language(page) => {
+            store.fetch_page(root, &page)?;
+            let texts = given.of(&page, root)?;
+            Ok(Fetched::Language(page, texts))
+        }
     });
-    let posts: Vec<Result<Post, Vec<Error>>> = fetched.collect();
+    let posts: Vec<Result<Fetched, Vec<Error>>> = fetched.collect();
     if let Some(replayer) = replayer {
-        let replays = replayer.replay(&requests(posts.iter().flatten(), &store.library));
+        let of_kinds = posts.iter().flatten().filter_map(|post| match post {
+            Fetched::Kinds(post) => Some(post),
+            Fetched::Language(..) => None,
+        });
+        let replays = replayer.replay(&requests(of_kinds, &store.library));
         report.replayed = executed(&replays);
         store.library.set_replays(replays);
     }
     for post in posts {
-        match post {
-            Err(errors) => report.failures.extend(errors),
-            Ok(post) => {
-                let judged = judge(&post, &store.library, threads);
-                report.failures.extend(judged.failures);
-                report.posts.push(judged.post);
+        let judged = match post {
+            Err(errors) => {
+                report.failures.extend(errors);
+                continue;
             }
-        }
+            Ok(Fetched::Kinds(post)) => judge(&post, &store.library, threads),
+            Ok(Fetched::Language(page, texts)) => {
+                judge_page(&page, &store.library, &texts, threads)
+            }
+        };
+        report.failures.extend(judged.failures);
+        report.posts.push(judged.post);
     }
     report.failures.dedup();
     report.below_minimum = below(&report, demands);
     report
+}
+
+/// A post whose evidence is loaded.
+enum Fetched {
+    /// In claims by kind.
+    Kinds(Post),
+    /// In the language of claims, with its texts.
+    Language(Page, TextsAtHand),
 }
 
 /// The steps that claims of these posts ask to execute again, each once. A claim that does not say them
@@ -295,29 +329,78 @@ pub fn judge(post: &Post, library: &Library, threads: usize) -> Judged {
         }
     }
     failures.extend(depends_on::settle(post, &mut claims));
-    let used: Vec<&Bundle> = post.pins.iter().filter_map(|pin| library.bundle(&pin.name)).collect();
-    let signature = |bundle: &Bundle| library.signature(&post.id, bundle.name()).cloned();
-    let bundles: Vec<_> = used.iter().map(|bundle| describe(bundle, signature(bundle))).collect();
-    let signatures = std::iter::zip(used, &bundles);
-    let signatures =
-        signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
-    let mut findings: Vec<_> = claims.iter().flat_map(findings).chain(signatures).collect();
-    findings.sort_by(|a, b| {
-        let key = |finding: &Finding| {
-            (finding.severity, finding.place.line, finding.place.column, finding.code.id)
-        };
-        key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
-    });
-    let report = PostReport {
-        id: post.id.clone(),
-        title: post.title.clone(),
-        file: post.file().to_owned(),
-        bundles,
-        claims,
-        findings,
-        referee: post.referee.clone(),
+    let names: Vec<&str> = post.pins.iter().map(|pin| pin.name.as_str()).collect();
+    let frame = PostFrame {
+        id: &post.id,
+        title: &post.title,
+        file: post.file(),
+        referee: post.referee.as_ref(),
+        bundles: &names,
     };
-    Judged { post: report, failures }
+    Judged { post: frame.report(claims, library), failures }
+}
+
+/// Judges every sentence and table of `page` on the bundles of `library`, at most `threads` at a time.
+pub fn judge_page(page: &Page, library: &Library, texts: &TextsAtHand, threads: usize) -> Judged {
+    let reports = parallel::map(&page.statements, threads, |one| {
+        statement::judge(page, one, library, texts)
+    });
+    let mut claims = Vec::new();
+    let mut failures = Vec::new();
+    for report in reports {
+        match report {
+            Ok(reports) => claims.extend(reports),
+            Err(error) => failures.push(error),
+        }
+    }
+    let names: Vec<&str> = page.bundles().into_iter().map(|(name, _)| name).collect();
+    let frame = PostFrame {
+        id: &page.id,
+        title: &page.title,
+        file: page.file(),
+        referee: page.referee.as_ref(),
+        bundles: &names,
+    };
+    Judged { post: frame.report(claims, library), failures }
+}
+
+/// What a report says of a post besides its claims.
+struct PostFrame<'a> {
+    id: &'a str,
+    title: &'a str,
+    file: &'a str,
+    referee: Option<&'a Referee>,
+    bundles: &'a [&'a str],
+}
+
+impl PostFrame<'_> {
+    /// The report of a post whose claims are judged.
+    fn report(&self, claims: Vec<ClaimReport>, library: &Library) -> PostReport {
+        let used: Vec<&Bundle> =
+            self.bundles.iter().filter_map(|name| library.bundle(name)).collect();
+        let signature = |bundle: &Bundle| library.signature(self.id, bundle.name()).cloned();
+        let bundles: Vec<_> =
+            used.iter().map(|bundle| describe(bundle, signature(bundle))).collect();
+        let signatures = std::iter::zip(used, &bundles);
+        let signatures =
+            signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
+        let mut findings: Vec<_> = claims.iter().flat_map(findings).chain(signatures).collect();
+        findings.sort_by(|a, b| {
+            let key = |finding: &Finding| {
+                (finding.severity, finding.place.line, finding.place.column, finding.code.id)
+            };
+            key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+        });
+        PostReport {
+            id: self.id.to_owned(),
+            title: self.title.to_owned(),
+            file: self.file.to_owned(),
+            bundles,
+            claims,
+            findings,
+            referee: self.referee.cloned(),
+        }
+    }
 }
 
 /// Judges one claim by itself, whatever it depends on.

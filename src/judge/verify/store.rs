@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::evidence::Library;
-use crate::post::Post;
+use crate::page::Page;
+use crate::post::{Post, UNKNOWN_BUNDLE};
 use repro_receipt::bundle::{Bundle, ReadOptions};
 use repro_receipt::source::Error;
 use repro_runs::study::{self, Study};
@@ -34,12 +35,7 @@ impl<'r> BundleStore<'r> {
     pub fn fetch(&mut self, root: &Path, post: &Post) -> Result<(), Vec<Error>> {
         let mut errors = self.fetch_studies(root, post);
         for pin in &post.pins {
-            if self.library.bundle(&pin.name).is_none() && !self.refused.contains_key(&pin.name) {
-                match Bundle::load(root, &pin.name, None, self.reading) {
-                    Ok(bundle) => self.library.add(bundle),
-                    Err(error) => drop(self.refused.insert(pin.name.clone(), error)),
-                }
-            }
+            self.load(root, &pin.name);
             match (self.library.bundle(&pin.name), self.refused.get(&pin.name)) {
                 (Some(bundle), _) => {
                     errors.extend(bundle.check_pin(&pin.digest, &pin.place).err());
@@ -56,6 +52,37 @@ impl<'r> BundleStore<'r> {
             }
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Loads the bundles that the names of `page` stand for.
+    pub fn fetch_page(&mut self, root: &Path, page: &Page) -> Result<(), Vec<Error>> {
+        let mut errors = Vec::new();
+        for (name, place) in page.bundles() {
+            self.load(root, name);
+            match (self.library.bundle(name), self.refused.get(name)) {
+                (Some(bundle), _) => match signature::judge(bundle, &self.keys, None) {
+                    Ok(None) => {}
+                    Ok(Some(signature)) => self.library.set_signature(&page.id, name, signature),
+                    Err(error) => errors.push(error),
+                },
+                (None, Some(error)) => errors.push(error.clone()),
+                (None, None) => {
+                    let expected = "a bundle of `receipts/`";
+                    errors.push(UNKNOWN_BUNDLE.at(place.clone(), expected, format!("`{name}`")));
+                }
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Reads and checks a bundle, if that was not done yet.
+    fn load(&mut self, root: &Path, name: &str) {
+        if self.library.bundle(name).is_none() && !self.refused.contains_key(name) {
+            match Bundle::load(root, name, None, self.reading) {
+                Ok(bundle) => self.library.add(bundle),
+                Err(error) => drop(self.refused.insert(name.to_owned(), error)),
+            }
+        }
     }
 
     /// Loads the studies that `post` pins; answers what was refused.

@@ -1,0 +1,119 @@
+//! How evidence is named: `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#PATH`, `BUNDLE:FILE#PATH`.
+//!
+//! A bundle's name may hold one range, `run-s{1..6}`, or one list, `{dense,moe}-s1`; then it stands for
+//! several bundles. PATH is the way into the file, or the beginning of the names of facts.
+
+/// More bundles than a post names by hand are a slip of the pen.
+const MOST_BUNDLES: u64 = 10_000;
+
+/// Where evidence lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Locator {
+    /// The bundles, in the order in which they are named.
+    pub bundles: Vec<String>,
+    /// Whether a range or a list was written, though it may hold one name only.
+    pub is_group: bool,
+    /// The file inside each.
+    pub file: Option<String>,
+    /// The parts of the way into it.
+    pub path: Vec<String>,
+}
+
+impl Locator {
+    /// Reads the name of a piece of evidence; none where it is malformed.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (before, path) = match text.split_once('#') {
+            Some((before, path)) => (before, path.split('.').map(str::to_owned).collect()),
+            None => (text, Vec::new()),
+        };
+        let (bundle, file) = match before.split_once(':') {
+            Some((bundle, file)) => (bundle, Some(file)),
+            None => (before, None),
+        };
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+        let good = |part: &str| !part.is_empty() && part.chars().all(plain);
+        let bundles = expand(bundle)?;
+        let names = bundles.iter().all(|name| good(name) && !name.contains('/'));
+        let parts = path.iter().all(|part: &String| good(part));
+        let whole = names && parts && file.is_none_or(good);
+        let is_group = bundle.contains('{');
+        whole.then(|| Self { bundles, is_group, file: file.map(str::to_owned), path })
+    }
+}
+
+/// The names that one with a range or a list stands for.
+fn expand(text: &str) -> Option<Vec<String>> {
+    let Some((before, rest)) = text.split_once('{') else {
+        return Some(vec![text.to_owned()]);
+    };
+    let (inside, after) = rest.split_once('}')?;
+    if after.contains(['{', '}']) {
+        return None;
+    }
+    let name = |part: &str| format!("{before}{part}{after}");
+    let Some((first, last)) = inside.split_once("..") else {
+        let parts: Vec<_> = inside.split(',').map(str::trim).collect();
+        return parts
+            .iter()
+            .all(|part| !part.is_empty())
+            .then(|| parts.into_iter().map(name).collect());
+    };
+    let digits = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(first) || !digits(last) {
+        return None;
+    }
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    let few = first <= last && last - first < MOST_BUNDLES;
+    few.then(|| (first..=last).map(|number| name(&number.to_string())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(text: &str) -> Option<(Vec<String>, Option<String>, String)> {
+        Locator::parse(text).map(|found| (found.bundles, found.file, found.path.join(".")))
+    }
+
+    #[test]
+    fn names_of_evidence_have_parts() {
+        let one = |bundle: &str| vec![bundle.to_owned()];
+        assert_eq!(parts("run"), Some((one("run"), None, String::new())));
+        assert_eq!(
+            parts("nmoe-0003:data/configs/dense.toml"),
+            Some((one("nmoe-0003"), Some("data/configs/dense.toml".into()), String::new()))
+        );
+        assert_eq!(
+            parts("tune-0.001#closure.bf16"),
+            Some((one("tune-0.001"), None, "closure.bf16".into()))
+        );
+        let three = vec!["a-s1x".to_owned(), "a-s2x".into(), "a-s3x".into()];
+        assert_eq!(parts("a-s{1..3}x"), Some((three, None, String::new())));
+        let two = vec!["dense-s1".to_owned(), "moe-s1".into()];
+        assert_eq!(parts("{dense, moe}-s1"), Some((two, None, String::new())));
+    }
+
+    #[test]
+    fn malformed_names_are_none() {
+        for text in [
+            "",
+            ":f",
+            "a:",
+            "a#",
+            "a#b..c",
+            "a{1..",
+            "a{2..1}",
+            "a{1..99999}",
+            "a{}",
+            "a{1,,2}",
+            "a{1..2}{1..2}",
+            "a b",
+            "a/b",
+            "a + b",
+            "f(x)",
+            "a{-1..2}",
+        ] {
+            assert_eq!(Locator::parse(text), None, "{text}");
+        }
+    }
+}

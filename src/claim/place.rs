@@ -1,0 +1,87 @@
+//! Where a quote stands in a text.
+
+use std::ops::Range;
+
+use crate::table::{self, Cell};
+
+/// Every place of `quote`; a run of white space matches any other, so that a quote may cross lines.
+pub fn of_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
+    let words: Vec<&str> = quote.split_whitespace().collect();
+    let Some((first, rest)) = words.split_first() else { return Vec::new() };
+    let whole = |start: usize| {
+        let mut end = start + first.len();
+        for word in rest {
+            let gap = text[end..].trim_start();
+            let skipped = text.len() - gap.len();
+            if skipped == end || !gap.starts_with(word) {
+                return None;
+            }
+            end = skipped + word.len();
+        }
+        Some(start..end)
+    };
+    text.match_indices(first).filter_map(|(start, _)| whole(start)).collect()
+}
+
+/// Every place of a line of a table: as a line of cells, or, where a page was copied without its
+/// lines, as the texts of the cells one behind the other with nothing but white space between them.
+pub fn of_row(text: &str, row: &[Cell]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if table::cells(line, at).is_some_and(|cells| table::same(&cells, row)) {
+            found.push(at..at + line.trim_end().len());
+        }
+        at += line.len();
+    }
+    if !found.is_empty() {
+        return found;
+    }
+    let joined: String =
+        row.iter().flat_map(|cell| cell.text.chars()).filter(|c| !c.is_whitespace()).collect();
+    squeezed(text, &joined)
+}
+
+/// The places of characters that follow each other when white space is left out.
+fn squeezed(text: &str, wanted: &str) -> Vec<Range<usize>> {
+    let Some(first) = wanted.chars().next() else { return Vec::new() };
+    let whole = |start: usize| {
+        let mut rest = text[start..].char_indices().filter(|(_, c)| !c.is_whitespace());
+        let mut end = start;
+        for c in wanted.chars() {
+            let (at, found) = rest.next()?;
+            if found != c {
+                return None;
+            }
+            end = start + at + c.len_utf8();
+        }
+        Some(start..end)
+    };
+    text.match_indices(first).filter_map(|(start, _)| whole(start)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_may_cross_lines() {
+        let text = "the loss is\n  3.28 here; the loss is 3.28\tthere";
+        let found = of_quote(text, "loss is 3.28");
+        assert_eq!(found.len(), 2);
+        assert_eq!(&text[found[0].clone()], "loss is\n  3.28");
+        assert!(of_quote(text, "loss is3.28").is_empty());
+        assert!(of_quote(text, "  ").is_empty());
+        assert!(of_quote(text, "there is").is_empty());
+    }
+
+    #[test]
+    fn a_row_is_found_with_and_without_its_lines() {
+        let row = table::cells("| Dense | 190,532,352 | 26.24 |", 0).unwrap();
+        let pipes = "x\n|Dense|190,532,352|26.24|\n";
+        assert_eq!(of_row(pipes, &row), vec![2..pipes.len() - 1]);
+        let flat = "ModelDense190,532,35226.24MoE";
+        assert_eq!(of_row(flat, &row), vec![5..26]);
+        assert!(of_row("Dense190,532,352 26.25", &row).is_empty());
+    }
+}

@@ -1,0 +1,130 @@
+//! Tables as they are printed: lines of cells between `|`.
+
+use std::iter::Peekable;
+use std::ops::Range;
+
+/// A cell: its text without the space around it, and where that stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// What it holds.
+    pub text: String,
+    /// Where that stands in the text that the table was read from, in bytes.
+    pub span: Range<usize>,
+}
+
+/// A table: the line of its head, and its other lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrintedTable {
+    /// The first line.
+    pub head: Vec<Cell>,
+    /// The other lines.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl PrintedTable {
+    /// Reads a table that stands alone in a text; none where there are no two lines of cells.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut lines = lines(text).filter(|(_, line)| !line.trim().is_empty()).peekable();
+        let table = Self::read(&mut lines)?;
+        lines.next().is_none().then_some(table)
+    }
+
+    /// The table of a longer text whose head has these cells, if there is just one.
+    pub fn find(text: &str, head: &[Cell]) -> Result<Self, usize> {
+        let mut found = Vec::new();
+        let all: Vec<_> = lines(text).collect();
+        for (index, (start, line)) in all.iter().enumerate() {
+            if cells(line, *start).is_some_and(|line| same(&line, head)) {
+                found.extend(Self::read(&mut all.iter().copied().skip(index).peekable()));
+            }
+        }
+        let count = found.len();
+        found.pop().filter(|_| count == 1).ok_or(count)
+    }
+
+    /// The table that begins with the next line and ends before the first that is none of its lines.
+    fn read<'a>(lines: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>) -> Option<Self> {
+        let mut next = || {
+            let (start, line) = lines.peek().copied()?;
+            let cells = cells(line, start)?;
+            lines.next();
+            Some(cells)
+        };
+        let mut rows = std::iter::from_fn(&mut next);
+        let head = rows.next()?;
+        let rows: Vec<_> = rows.filter(|row| !is_rule(row)).collect();
+        (!rows.is_empty()).then_some(Self { head, rows })
+    }
+}
+
+/// The cells of a line; none where it does not begin with `|`.
+pub fn cells(line: &str, start: usize) -> Option<Vec<Cell>> {
+    let trimmed = line.trim_end();
+    let inner = trimmed.trim_start().strip_prefix('|')?;
+    let mut at = start + trimmed.len() - inner.len();
+    let inner = inner.strip_suffix('|').unwrap_or(inner);
+    let mut cells = Vec::new();
+    for part in inner.split('|') {
+        let text = part.trim();
+        let before = part.len() - part.trim_start().len();
+        let span = at + before..at + before + text.len();
+        cells.push(Cell { text: text.to_owned(), span });
+        at += part.len() + 1;
+    }
+    Some(cells)
+}
+
+/// Whether two lines have the same cells.
+pub fn same(a: &[Cell], b: &[Cell]) -> bool {
+    a.len() == b.len() && std::iter::zip(a, b).all(|(a, b)| a.text == b.text)
+}
+
+/// Whether a line is the rule below a head: `|---|:--:|`.
+fn is_rule(row: &[Cell]) -> bool {
+    row.iter()
+        .all(|cell| cell.text.contains('-') && cell.text.chars().all(|c| matches!(c, '-' | ':')))
+}
+
+/// The lines of a text with the place where each begins.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    text.split_inclusive('\n').map(move |line| {
+        let start = at;
+        at += line.len();
+        (start, line)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "Before.\n\n| arm | loss |\n|---|---:|\n| `moe` | 1.70 |\n| é | -- |\n\nAfter | it.\n";
+
+    fn texts(row: &[Cell]) -> Vec<&str> {
+        row.iter().map(|cell| cell.text.as_str()).collect()
+    }
+
+    #[test]
+    fn a_table_is_found_by_its_head() {
+        let head = cells("|arm|  loss |", 0).unwrap();
+        let table = PrintedTable::find(TEXT, &head).unwrap();
+        assert_eq!(texts(&table.head), ["arm", "loss"]);
+        assert_eq!(table.rows.len(), 2);
+        let cell = &table.rows[0][1];
+        assert_eq!(&TEXT[cell.span.clone()], "1.70");
+        assert_eq!(PrintedTable::find(TEXT, &cells("| arm |", 0).unwrap()), Err(0));
+        let twice = format!("{TEXT}{TEXT}");
+        assert_eq!(PrintedTable::find(&twice, &head), Err(2));
+    }
+
+    #[test]
+    fn a_table_alone_is_a_whole_text() {
+        let table = PrintedTable::parse("\n| a | b |\n\n| 1 | 2 |\n| 3 | |\n").unwrap();
+        assert_eq!(texts(&table.rows[1]), ["3", ""]);
+        for text in ["", "| a |", "a | b\nc | d", "| a |\n| 1 |\nand more"] {
+            assert_eq!(PrintedTable::parse(text), None, "{text}");
+        }
+    }
+}

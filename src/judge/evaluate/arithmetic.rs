@@ -1,0 +1,123 @@
+//! The operators on numbers: over exact intervals and, beside them, over floats as a script would.
+
+use repro_claim::Expression;
+use repro_claim::syntax::ArithmeticOperator;
+use repro_exact::decimal::{Unit, format_significant};
+use repro_receipt::source::Error;
+
+use super::{Evaluator, Frame, NOT_COMPUTABLE};
+use crate::value::{DIGITS, Quantity, Sample, Value};
+
+/// The negative of a number, or of each number of a group.
+pub fn negative<'a>(
+    evaluator: &Evaluator<'a>,
+    of: &Expression,
+    frame: Frame<'_, 'a>,
+) -> Result<Value<'a>, Error> {
+    let value = evaluator.evaluate(of, frame)?;
+    match evaluator.settled(value, frame, of)? {
+        Value::Sample(sample) => {
+            let numbers = sample.numbers.iter().map(minus).collect();
+            Ok(Value::Sample(Sample { numbers, ..sample }))
+        }
+        other => Ok(Value::Number(minus(&evaluator.number(other, frame, of)?))),
+    }
+}
+
+fn minus(number: &Quantity) -> Quantity {
+    let text = format!("-{}", part(number, true));
+    Quantity { last_place: number.last_place.clone(), ..Quantity::result(-&number.interval, -number.float, text, &[number]) }
+}
+
+/// Two numbers joined; a group and a number, or two groups of the same runs, are joined run by run.
+pub fn join<'a>(
+    evaluator: &Evaluator<'a>,
+    operator: ArithmeticOperator,
+    (left, right): (&Expression, &Expression),
+    whole: &Expression,
+    frame: Frame<'_, 'a>,
+) -> Result<Value<'a>, Error> {
+    let side = |part: &Expression| {
+        let value = evaluator.evaluate(part, frame)?;
+        evaluator.settled(value, frame, part)
+    };
+    let both = |a: &Quantity, b: &Quantity| {
+        operate(operator, a, b).map_err(|why| {
+            let expected = "numbers for which there is a value";
+            evaluator.wrong(&NOT_COMPUTABLE, whole, frame, expected, &why)
+        })
+    };
+    match (side(left)?, side(right)?) {
+        (Value::Sample(a), Value::Sample(b)) => {
+            if a.count() != b.count() {
+                let found = format!("{} and {}", a.count(), b.count());
+                let expected = "groups of as many runs on both sides";
+                return Err(evaluator.wrong(&NOT_COMPUTABLE, whole, frame, expected, &found));
+            }
+            let numbers = std::iter::zip(&a.numbers, &b.numbers).map(|(a, b)| both(a, b));
+            let numbers = numbers.collect::<Result<_, _>>()?;
+            let runs = std::iter::zip(&a.runs, &b.runs);
+            let runs = runs.map(|(a, b)| if a == b { a.clone() } else { format!("{a}, {b}") });
+            Ok(Value::Sample(Sample { runs: runs.collect(), numbers }))
+        }
+        (Value::Sample(a), b) => {
+            let b = evaluator.number(b, frame, right)?;
+            let numbers = a.numbers.iter().map(|a| both(a, &b)).collect::<Result<_, _>>()?;
+            Ok(Value::Sample(Sample { numbers, ..a }))
+        }
+        (a, Value::Sample(b)) => {
+            let a = evaluator.number(a, frame, left)?;
+            let numbers = b.numbers.iter().map(|b| both(&a, b)).collect::<Result<_, _>>()?;
+            Ok(Value::Sample(Sample { numbers, ..b }))
+        }
+        (a, b) => {
+            let (a, b) = (evaluator.number(a, frame, left)?, evaluator.number(b, frame, right)?);
+            both(&a, &b).map(Value::Number)
+        }
+    }
+}
+
+/// One operation; why there is no result, where there is none.
+fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Quantity, String> {
+    let shown = |number: &Quantity| number.interval.to_string();
+    let (interval, float) = match operator {
+        ArithmeticOperator::Add => (&a.interval + &b.interval, a.float + b.float),
+        ArithmeticOperator::Subtract => (&a.interval - &b.interval, a.float - b.float),
+        ArithmeticOperator::Multiply => (&a.interval * &b.interval, a.float * b.float),
+        ArithmeticOperator::Divide => {
+            let quotient = a.interval.div(&b.interval);
+            let why = || format!("the divisor {} may be zero", shown(b));
+            (quotient.ok_or_else(why)?, a.float / b.float)
+        }
+        ArithmeticOperator::Power => {
+            let whole = crate::evidence::whole(&b.interval);
+            let power: Option<i32> = whole.and_then(|power| power.try_into().ok());
+            let power = power.ok_or_else(|| format!("the power {} is not whole", shown(b)))?;
+            let value = a.interval.powi(power);
+            let why = || format!("{} to the power {power}", shown(a));
+            (value.ok_or_else(why)?, a.float.powi(power))
+        }
+    };
+    let tight = matches!(
+        operator,
+        ArithmeticOperator::Multiply | ArithmeticOperator::Divide | ArithmeticOperator::Power
+    );
+    let inner = tight || operator == ArithmeticOperator::Subtract;
+    let text = format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner));
+    Ok(Quantity { unit: Unit::Plain, ..Quantity::result(interval, float, text, &[a, b]) })
+}
+
+/// The text of a number within a longer derivation: in parentheses where it needs them, and its value
+/// where its own derivation is long.
+fn part(number: &Quantity, tight: bool) -> String {
+    const LONG: usize = 48;
+    let text = &number.derivation;
+    if number.leaf.is_some() {
+        return text.clone();
+    }
+    if text.len() > LONG {
+        return format_significant(&number.point(), DIGITS);
+    }
+    let call = text.ends_with(')') && !text.starts_with('(') && !text.contains(" - ") && !text.contains(" + ");
+    if tight && !call && text.contains(' ') { format!("({text})") } else { text.clone() }
+}

@@ -1,0 +1,497 @@
+//! From expressions to values: names, formulas, operators and calls, with every piece of evidence noted.
+//!
+//! An expression has no side effects and does nothing but read bundles that the post names.
+
+mod arithmetic;
+mod reference;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use repro_claim::Expression;
+use repro_claim::syntax::{Argument, ExpressionKind};
+use repro_exact::decimal::Printed;
+use repro_receipt::source::{Code, Error, codes};
+use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome};
+
+use crate::evidence::Library;
+use crate::functions;
+use crate::order;
+use crate::page::{Page, PlacedExpression};
+use crate::value::{Quantity, Reference, Sample, Value, Words};
+
+codes! {
+    UNKNOWN_NAME = "expression::unknown-name", "nothing has this name", "name it in `[names]` or `[formulas]`, or correct it";
+    UNKNOWN_FUNCTION = "expression::unknown-function", "there is no function or formula of this name", "`repro list functions` names them; a formula of this post stands in `[formulas]`";
+    NO_FIELD = "expression::no-field", "the evidence has no such field", "correct the field";
+    WRONG_KIND = "expression::wrong-kind", "a value is not what is needed here", "see `repro explain` and the name of the function";
+    WRONG_ARGUMENTS = "expression::wrong-arguments", "a function is given other values than it takes", "see `repro explain` and the name of the function";
+    NOT_COMPUTABLE = "expression::not-computable", "the operation has no value for these numbers", "check them: a divisor may be zero";
+    TOO_DEEP = "expression::too-deep", "formulas refer to each other without end", "let no formula use itself";
+    UNREADABLE_VALUE = "expression::unreadable-value", "a value of the evidence is no number", "compare words with `same(...)`";
+}
+
+/// Formulas within formulas.
+const DEEPEST: usize = 32;
+
+/// Values by the names that a formula, a row or a function gives them.
+pub type Variables<'a> = BTreeMap<String, Value<'a>>;
+
+/// What an expression is evaluated in.
+#[derive(Debug)]
+pub struct Frame<'f, 'a> {
+    /// The expression that is read, for the places of its parts.
+    pub source: &'f PlacedExpression,
+    /// What has a name here.
+    pub variables: &'f Variables<'a>,
+}
+
+impl Clone for Frame<'_, '_> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl Copy for Frame<'_, '_> {}
+
+/// A call while it is evaluated.
+#[derive(Debug)]
+pub struct Call<'c, 'f, 'a> {
+    /// Who evaluates.
+    pub evaluator: &'c Evaluator<'a>,
+    /// Where.
+    pub frame: Frame<'f, 'a>,
+    /// The whole call, for messages.
+    pub whole: &'c Expression,
+    /// The name of the function.
+    pub name: &'c str,
+    /// What it is given.
+    pub arguments: &'c [Argument],
+}
+
+/// Evaluates the expressions of one claim.
+#[derive(Debug)]
+pub struct Evaluator<'a> {
+    page: &'a Page,
+    library: &'a Library,
+    shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
+    /// Which number read from evidence is moved a little, counted in the order of reading.
+    nudged: Cell<Option<usize>>,
+    read: Cell<usize>,
+    depth: Cell<usize>,
+    /// The numbers of the sentence's quote.
+    quoted: Vec<Printed>,
+}
+
+impl<'a> Evaluator<'a> {
+    /// For a claim of `page` on the bundles of `library`, whose quote has these numbers.
+    pub fn new(page: &'a Page, library: &'a Library, quoted: Vec<Printed>) -> Self {
+        Self {
+            page,
+            library,
+            shown: RefCell::default(),
+            nudged: Cell::new(None),
+            read: Cell::new(0),
+            depth: Cell::new(0),
+            quoted,
+        }
+    }
+
+    /// The post.
+    pub fn page(&self) -> &'a Page {
+        self.page
+    }
+
+    /// What is loaded.
+    pub fn library(&self) -> &'a Library {
+        self.library
+    }
+
+    /// The numbers of the sentence's quote.
+    pub fn quoted(&self) -> &[Printed] {
+        &self.quoted
+    }
+
+    /// Everything shown so far, sorted, and the weakest origin among it.
+    pub fn shown(&self) -> (Vec<EvidenceRef>, Option<EvidenceOrigin>) {
+        let shown = self.shown.borrow();
+        let weakest = shown.iter().map(|(_, origin)| *origin).min();
+        let mut all: Vec<_> = shown.iter().map(|(evidence, _)| evidence.clone()).collect();
+        all.sort();
+        all.dedup();
+        (all, weakest)
+    }
+
+    /// Evaluates a whole expression.
+    pub fn value(
+        &self,
+        source: &PlacedExpression,
+        variables: &Variables<'a>,
+    ) -> Result<Value<'a>, Error> {
+        self.evaluate(&source.tree, Frame { source, variables })
+    }
+
+    /// Whether some number that `source` reads moves its value: a result that none moves follows from
+    /// no evidence, whatever it mentions.
+    pub fn depends_on_evidence(
+        &self,
+        source: &PlacedExpression,
+        variables: impl Fn(&Self) -> Result<Variables<'a>, Error>,
+    ) -> Result<bool, Error> {
+        let number = |nudged: Option<usize>| {
+            self.nudged.set(nudged);
+            self.read.set(0);
+            let value = variables(self)
+                .and_then(|variables| self.value(source, &variables))
+                .and_then(|value| self.number(value, Frame { source, variables: &BTreeMap::new() }, &source.tree));
+            self.nudged.set(None);
+            value
+        };
+        let plain = number(None)?.interval;
+        let count = self.read.get();
+        // A nudge may leave the domain of a function; that too shows that the number matters.
+        Ok((0..count).any(|index| number(Some(index)).map_or(true, |moved| moved.interval != plain)))
+    }
+
+    /// Evaluates a part of an expression.
+    pub fn evaluate(
+        &self,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Value<'a>, Error> {
+        match &part.kind {
+            ExpressionKind::Number(text) => self.literal(text, part, frame),
+            ExpressionKind::Text(text) => {
+                Ok(Value::Text(Words { text: text.clone(), leaves: Vec::new() }))
+            }
+            ExpressionKind::Name(name) => self.name(name, part, frame),
+            ExpressionKind::Field(of, key) => {
+                let of = self.evaluate(of, frame)?;
+                self.field(of, key, part, frame)
+            }
+            ExpressionKind::At(of, step) => {
+                let step = self.whole(step, frame)?;
+                match self.evaluate(of, frame)? {
+                    Value::Reference(reference) => {
+                        Ok(Value::Reference(Reference { step: Some(step), ..reference }))
+                    }
+                    other => Err(self.wrong(&WRONG_KIND, part, frame, "a quantity of a run", other.word())),
+                }
+            }
+            ExpressionKind::List(items) => {
+                let items = items.iter().map(|item| self.evaluate(item, frame));
+                items.collect::<Result<_, _>>().map(Value::List)
+            }
+            ExpressionKind::Negative(of) => arithmetic::negative(self, of, frame),
+            ExpressionKind::Not(of) => {
+                let judged = self.judgement(of, frame)?;
+                Ok(Value::Judgement(Box::new(order::opposite(judged))))
+            }
+            ExpressionKind::Arithmetic(operator, left, right) => {
+                arithmetic::join(self, *operator, (left, right), part, frame)
+            }
+            ExpressionKind::Relation(first, rest) => order::relation(self, first, rest, frame)
+                .map(|outcome| Value::Judgement(Box::new(outcome))),
+            ExpressionKind::Call(name, arguments) => self.call(name, arguments, part, frame),
+        }
+    }
+
+    fn literal(
+        &self,
+        text: &str,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Value<'a>, Error> {
+        let printed = Printed::parse(text).map_err(|error| {
+            self.wrong(&WRONG_KIND, part, frame, "a number", &error.to_string())
+        })?;
+        Ok(Value::Number(Quantity::literal(&printed)))
+    }
+
+    /// What has this name: a variable, a piece of evidence, a formula, or the beginning of names.
+    fn name(
+        &self,
+        name: &str,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Value<'a>, Error> {
+        if let Some(value) = frame.variables.get(name) {
+            return Ok(value.clone());
+        }
+        if let Some(value) = self.named(name)? {
+            return Ok(value);
+        }
+        if let Some(formula) = self.page.formulas.get(name) {
+            if formula.parameters.is_empty() {
+                return self.formula(&formula.body, &Variables::new(), part, frame);
+            }
+            let expected = format!("`{name}({})`", formula.parameters.join(", "));
+            return Err(self.wrong(&WRONG_ARGUMENTS, part, frame, &expected, "its name alone"));
+        }
+        let known = self.page.names.keys().map(|known| known.split('.').next().unwrap_or(known));
+        let known = known.chain(self.page.formulas.keys().map(String::as_str));
+        let known = known.chain(frame.variables.keys().map(String::as_str));
+        let mut known: Vec<_> = known.map(|known| format!("`{known}`")).collect();
+        known.sort();
+        known.dedup();
+        let expected = format!("one of {}", known.join(", "));
+        let error = self.wrong(&UNKNOWN_NAME, part, frame, &expected, &format!("`{name}`"));
+        // `a-b` was perhaps meant as a difference.
+        Err(match name.contains('-') {
+            true => error.help("a minus between two names needs a space on both sides"),
+            false => error,
+        })
+    }
+
+    /// The evidence of a whole name, or the names that begin with it.
+    fn named(&self, name: &str) -> Result<Option<Value<'a>>, Error> {
+        if let Some((locator, place)) = self.page.names.get(name) {
+            return reference::open(self, locator, place).map(Value::Reference).map(Some);
+        }
+        let longer = format!("{name}.");
+        let begins = self.page.names.keys().any(|known| known.starts_with(&longer));
+        Ok(begins.then(|| Value::Names(name.to_owned())))
+    }
+
+    fn field(
+        &self,
+        of: Value<'a>,
+        key: &str,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Value<'a>, Error> {
+        match of {
+            Value::Names(before) => {
+                let name = format!("{before}.{key}");
+                self.named(&name)?.ok_or_else(|| {
+                    let longer = format!("{before}.");
+                    let known = self.page.names.keys().filter(|known| known.starts_with(&longer));
+                    let known: Vec<_> = known.map(|known| format!("`{known}`")).collect();
+                    let expected = format!("one of {}", known.join(", "));
+                    self.wrong(&UNKNOWN_NAME, part, frame, &expected, &format!("`{name}`"))
+                })
+            }
+            Value::Reference(mut reference) => {
+                reference.path.push(key.to_owned());
+                Ok(Value::Reference(reference))
+            }
+            other => Err(self.wrong(&WRONG_KIND, part, frame, "evidence with fields", other.word())),
+        }
+    }
+
+    fn call(
+        &self,
+        name: &str,
+        arguments: &[Argument],
+        whole: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Value<'a>, Error> {
+        if let Some(formula) = self.page.formulas.get(name) {
+            if arguments.len() != formula.parameters.len()
+                || arguments.iter().any(|argument| argument.name.is_some())
+            {
+                let expected = format!("`{name}({})`", formula.parameters.join(", "));
+                let found = format!("{} values", arguments.len());
+                return Err(self.wrong(&WRONG_ARGUMENTS, whole, frame, &expected, &found));
+            }
+            let mut variables = Variables::new();
+            for (parameter, argument) in formula.parameters.iter().zip(arguments) {
+                variables.insert(parameter.clone(), self.evaluate(&argument.value, frame)?);
+            }
+            return self.formula(&formula.body, &variables, whole, frame);
+        }
+        let Some(function) = functions::find(name) else {
+            let mut known: Vec<&str> = functions::all().map(|function| function.name).collect();
+            known.extend(self.page.formulas.keys().map(String::as_str));
+            let expected = format!("one of {}", known.join(", "));
+            let found = format!("`{name}`");
+            return Err(self.wrong(&UNKNOWN_FUNCTION, whole, frame, &expected, &found));
+        };
+        let call = Call { evaluator: self, frame, whole, name: function.name, arguments };
+        (function.evaluate)(&call)
+    }
+
+    /// The value of a formula of the post; errors inside it stand where it is written.
+    fn formula(
+        &self,
+        body: &PlacedExpression,
+        variables: &Variables<'a>,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Value<'a>, Error> {
+        if self.depth.get() >= DEEPEST {
+            let found = "more than 32 formulas within each other";
+            return Err(self.wrong(&TOO_DEEP, part, frame, "an end", found));
+        }
+        self.depth.set(self.depth.get() + 1);
+        let value = self.evaluate(&body.tree, Frame { source: body, variables });
+        self.depth.set(self.depth.get() - 1);
+        value
+    }
+
+    /// A value as one number.
+    pub fn number(
+        &self,
+        value: Value<'a>,
+        frame: Frame<'_, 'a>,
+        part: &Expression,
+    ) -> Result<Quantity, Error> {
+        let value = self.settled(value, frame, part)?;
+        match value {
+            Value::Number(number) => Ok(number),
+            Value::Sample(sample) => {
+                let found = format!(
+                    "{} numbers, one for each run: take `mean(...)` or another summary",
+                    sample.count()
+                );
+                Err(self.wrong(&WRONG_KIND, part, frame, "one number", &found))
+            }
+            other => Err(self.wrong(&WRONG_KIND, part, frame, "one number", other.word())),
+        }
+    }
+
+    /// A value with every reference followed to what stands there.
+    pub fn settled(
+        &self,
+        value: Value<'a>,
+        frame: Frame<'_, 'a>,
+        part: &Expression,
+    ) -> Result<Value<'a>, Error> {
+        match value {
+            Value::Reference(reference) => reference::read(self, &reference, part, frame),
+            Value::List(items) => {
+                let items = items.into_iter().map(|item| self.settled(item, frame, part));
+                items.collect::<Result<_, _>>().map(Value::List)
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Several numbers: of a list, or of the runs of a group.
+    pub fn numbers(
+        &self,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Sample, Error> {
+        let value = self.evaluate(part, frame)?;
+        match self.settled(value, frame, part)? {
+            Value::Sample(sample) => Ok(sample),
+            Value::Number(number) => {
+                Ok(Sample { runs: vec![String::new()], numbers: vec![number] })
+            }
+            Value::List(items) => {
+                let labels = match &part.kind {
+                    ExpressionKind::List(parts) => parts.iter().map(ToString::to_string).collect(),
+                    _ => (1..=items.len()).map(|index| format!("number {index}")).collect(),
+                };
+                let numbers = items.into_iter().map(|item| self.number(item, frame, part));
+                Ok(Sample { runs: labels, numbers: numbers.collect::<Result<_, _>>()? })
+            }
+            other => Err(self.wrong(&WRONG_KIND, part, frame, "numbers", other.word())),
+        }
+    }
+
+    /// A part that is a relation.
+    pub fn judgement(
+        &self,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Outcome, Error> {
+        match self.evaluate(part, frame)? {
+            Value::Judgement(outcome) => Ok(*outcome),
+            other => Err(self.wrong(&WRONG_KIND, part, frame, "a relation", other.word())),
+        }
+    }
+
+    /// A part that is a whole number from zero up.
+    fn whole(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<u64, Error> {
+        let value = self.evaluate(part, frame)?;
+        let number = self.number(value, frame, part)?;
+        let whole = crate::evidence::whole(&number.interval).and_then(|whole| whole.try_into().ok());
+        whole.ok_or_else(|| {
+            self.wrong(&WRONG_KIND, part, frame, "a whole number", &number.derivation)
+        })
+    }
+
+    /// An error at a part of an expression.
+    pub fn wrong(
+        &self,
+        code: &'static Code,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+        expected: &str,
+        found: &str,
+    ) -> Error {
+        code.at(frame.source.place_of(part, self.page.document()), expected, found)
+    }
+}
+
+impl<'a> Call<'_, '_, 'a> {
+    /// The argument at a position among those without a name.
+    pub fn positional(&self, index: usize) -> Option<&Expression> {
+        let mut plain = self.arguments.iter().filter(|argument| argument.name.is_none());
+        plain.nth(index).map(|argument| &argument.value)
+    }
+
+    /// The argument of a name.
+    pub fn named(&self, name: &str) -> Option<&Expression> {
+        let of = |argument: &&Argument| argument.name.as_deref() == Some(name);
+        self.arguments.iter().find(of).map(|argument| &argument.value)
+    }
+
+    /// Refuses another number of plain arguments, and names that the function does not know.
+    pub fn takes(&self, least: usize, most: usize, names: &[&str]) -> Result<(), Error> {
+        let plain = self.arguments.iter().filter(|argument| argument.name.is_none()).count();
+        if plain < least || plain > most {
+            let expected = match (least, most) {
+                (least, most) if least == most => format!("{least} values"),
+                (least, usize::MAX) => format!("at least {least} values"),
+                (least, most) => format!("{least} to {most} values"),
+            };
+            return Err(self.wrong(&WRONG_ARGUMENTS, &expected, &format!("{plain}")));
+        }
+        let mut seen = Vec::new();
+        for name in self.arguments.iter().filter_map(|argument| argument.name.as_deref()) {
+            if !names.contains(&name) || seen.contains(&name) {
+                let known: Vec<_> = names.iter().map(|name| format!("`{name} = `")).collect();
+                let expected = match known.is_empty() {
+                    true => "values without names".to_owned(),
+                    false => format!("{}, each once", known.join(", ")),
+                };
+                return Err(self.wrong(&WRONG_ARGUMENTS, &expected, &format!("`{name} = `")));
+            }
+            seen.push(name);
+        }
+        Ok(())
+    }
+
+    /// The one number that the argument at a position is.
+    pub fn number(&self, index: usize) -> Result<Quantity, Error> {
+        let Some(part) = self.positional(index) else {
+            return Err(self.wrong(&WRONG_ARGUMENTS, "another value", "none"));
+        };
+        let value = self.evaluator.evaluate(part, self.frame)?;
+        self.evaluator.number(value, self.frame, part)
+    }
+
+    /// The numbers that all plain arguments are together: `f(group)`, `f([a, b])` or `f(a, b)`.
+    pub fn numbers(&self) -> Result<Sample, Error> {
+        let plain: Vec<_> =
+            self.arguments.iter().filter(|argument| argument.name.is_none()).collect();
+        if let [one] = plain[..] {
+            return self.evaluator.numbers(&one.value, self.frame);
+        }
+        let mut all = Sample { runs: Vec::new(), numbers: Vec::new() };
+        for argument in plain {
+            let value = self.evaluator.evaluate(&argument.value, self.frame)?;
+            all.runs.push(argument.value.to_string());
+            all.numbers.push(self.evaluator.number(value, self.frame, &argument.value)?);
+        }
+        Ok(all)
+    }
+
+    /// An error of the whole call.
+    pub fn wrong(&self, code: &'static Code, expected: &str, found: &str) -> Error {
+        self.evaluator.wrong(code, self.whole, self.frame, expected, found)
+    }
+}

@@ -1,0 +1,316 @@
+//! From names of evidence to what stands there.
+//!
+//! In a transcribed bundle the way leads along the names of its facts; in a file along its keys; in a
+//! run's bundle first to what it recorded, then to its configuration.
+
+use std::rc::Rc;
+
+use num_rational::BigRational;
+use repro_claim::Expression;
+use repro_claim::locator::Locator;
+use repro_exact::decimal::{Interval, Printed, Unit, nearest_f64};
+use repro_receipt::bundle::{Bundle, FACTS, Origin, RECEIPT};
+use repro_receipt::source::{Document, Error, Kind, Location, Node};
+use repro_report::outcome::EvidenceOrigin;
+
+use super::{Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
+use crate::post::UNKNOWN_BUNDLE;
+use crate::value::{Leaf, LeafKind, Quantity, Reference, Sample, Value, Words};
+
+/// The configuration of a run.
+pub const CONFIG: &str = "data/config.json";
+
+/// The bundles that a name stands for.
+pub fn open<'a>(
+    evaluator: &Evaluator<'a>,
+    locator: &Locator,
+    place: &Location,
+) -> Result<Reference<'a>, Error> {
+    let bundles = locator.bundles.iter().map(|name| {
+        evaluator.library.bundle(name).ok_or_else(|| {
+            UNKNOWN_BUNDLE.at(place.clone(), "a bundle of `receipts/`", format!("`{name}`"))
+        })
+    });
+    Ok(Reference {
+        bundles: bundles.collect::<Result<_, _>>()?,
+        is_group: locator.is_group,
+        file: locator.file.clone(),
+        path: locator.path.clone(),
+        step: None,
+    })
+}
+
+/// What stands at a place: a number, words, or one number of each run of a group.
+pub fn read<'a>(
+    evaluator: &Evaluator<'a>,
+    reference: &Reference<'a>,
+    part: &Expression,
+    frame: Frame<'_, 'a>,
+) -> Result<Value<'a>, Error> {
+    let one = |bundle| read_one(evaluator, bundle, reference, part, frame);
+    match reference.bundles.as_slice() {
+        [bundle] if !reference.is_group => one(bundle),
+        bundles => {
+            let mut sample = Sample { runs: Vec::new(), numbers: Vec::new() };
+            for bundle in bundles {
+                let value = one(bundle)?;
+                sample.runs.push(bundle.name().to_owned());
+                sample.numbers.push(evaluator.number(value, frame, part)?);
+            }
+            Ok(Value::Sample(sample))
+        }
+    }
+}
+
+fn read_one<'a>(
+    evaluator: &Evaluator<'a>,
+    bundle: &'a Bundle,
+    reference: &Reference<'a>,
+    part: &Expression,
+    frame: Frame<'_, 'a>,
+) -> Result<Value<'a>, Error> {
+    let here = At { evaluator, bundle, part, frame };
+    match (&reference.file, bundle.origin()) {
+        (Some(file), _) => here.in_file(file, &reference.path, None),
+        (None, Origin::Transcribed) => here.fact(&reference.path),
+        (None, Origin::Emitted) => here.of_run(&reference.path, reference.step),
+    }
+}
+
+/// A bundle and the part of an expression that reads it.
+struct At<'e, 'f, 'a> {
+    evaluator: &'e Evaluator<'a>,
+    bundle: &'a Bundle,
+    part: &'e Expression,
+    frame: Frame<'f, 'a>,
+}
+
+impl<'a> At<'_, '_, 'a> {
+    /// The fact whose name is the way.
+    fn fact(&self, path: &[String]) -> Result<Value<'a>, Error> {
+        let id = path.join(".");
+        let Some((index, fact)) = self.bundle.fact(&id) else {
+            return Err(self.no_field(&id, self.nearby_facts(&id)));
+        };
+        // Read from the document, where the mutation check may have put another number.
+        let node = self.document(FACTS)?.root().at(&format!("/facts/{index}/value"))?;
+        self.leaf(node.printed()?, FACTS, &fact.pointer(), LeafKind::Printed, None)
+    }
+
+    /// The names of facts that go on where this one fails.
+    fn nearby_facts(&self, id: &str) -> Vec<String> {
+        let facts = self.bundle.facts().iter().map(|fact| fact.id.as_str());
+        let mut before = id;
+        loop {
+            before = before.rsplit_once('.').map_or("", |(before, _)| before);
+            let longer = if before.is_empty() { String::new() } else { format!("{before}.") };
+            let next = facts.clone().filter_map(|fact| fact.strip_prefix(longer.as_str()));
+            let mut next: Vec<String> = next
+                .map(|rest| format!("{longer}{}", rest.split('.').next().unwrap_or(rest)))
+                .collect();
+            next.dedup();
+            if !next.is_empty() || before.is_empty() {
+                return next;
+            }
+        }
+    }
+
+    /// A value of a file.
+    fn in_file(
+        &self,
+        file: &str,
+        path: &[String],
+        recorded: Option<u64>,
+    ) -> Result<Value<'a>, Error> {
+        let document = self.document(file)?;
+        let pointer: String =
+            path.iter().map(|key| format!("/{}", repro_receipt::source::escape(key))).collect();
+        let node = document.root().at(&pointer).map_err(|error| {
+            self.no_field(&path.join("."), vec![error.found.clone()])
+        })?;
+        let kind = match recorded {
+            Some(_) => LeafKind::Recorded,
+            None => LeafKind::Setting,
+        };
+        match &node.value().kind {
+            Kind::Bool(truth) => {
+                let text = if *truth { "true" } else { "false" };
+                self.leaf(text, file, &pointer, kind, recorded)
+            }
+            Kind::Array(_) => self.list(node, file, &pointer, kind, recorded),
+            _ => self.leaf(node.printed()?, file, &pointer, kind, recorded),
+        }
+    }
+
+    /// The numbers of a list, one by one.
+    fn list(
+        &self,
+        node: Node<'a>,
+        file: &str,
+        pointer: &str,
+        kind: LeafKind,
+        step: Option<u64>,
+    ) -> Result<Value<'a>, Error> {
+        let items = node.items()?.enumerate().map(|(index, item)| {
+            self.leaf(item.printed()?, file, &format!("{pointer}/{index}"), kind, step)
+        });
+        items.collect::<Result<_, _>>().map(Value::List)
+    }
+
+    /// What a run recorded or was configured with. `loss` and its neighbours are those of an
+    /// evaluation, the last one where no step is named.
+    fn of_run(&self, path: &[String], step: Option<u64>) -> Result<Value<'a>, Error> {
+        let (first, rest) = match path.split_first() {
+            Some((first, rest)) => (first.as_str(), rest),
+            None => return Err(self.no_field("", vec!["a quantity of the run, such as `loss`".into()])),
+        };
+        match first {
+            "config" => return self.in_file(CONFIG, rest, None),
+            "receipt" => {
+                let path: Vec<_> =
+                    std::iter::once("predicate".to_owned()).chain(rest.iter().cloned()).collect();
+                return self.in_file(RECEIPT, &path, None);
+            }
+            _ => {}
+        }
+        let checkpoints = &self.bundle.receipt().checkpoints;
+        let evaluated = checkpoints.iter().filter_map(|saved| {
+            saved.evaluation.as_deref().map(|file| (saved.step, file))
+        });
+        let wanted = match step {
+            Some(step) => evaluated.clone().find(|(saved, _)| *saved == step),
+            None => evaluated.clone().max_by_key(|(saved, _)| *saved),
+        };
+        let Some((step, file)) = wanted else {
+            let steps: Vec<_> = evaluated.map(|(step, _)| format!("step {step}")).collect();
+            let asked = step.map_or_else(|| "an evaluation".to_owned(), |step| format!("step {step}"));
+            return Err(self.no_field(&asked, steps));
+        };
+        let mut path = path.to_vec();
+        if first == "val_loss" {
+            path[0] = "loss".to_owned();
+        }
+        self.in_file(file, &path, Some(step))
+    }
+
+    /// One value with its provenance.
+    fn leaf(
+        &self,
+        text: &str,
+        file: &str,
+        pointer: &str,
+        kind: LeafKind,
+        step: Option<u64>,
+    ) -> Result<Value<'a>, Error> {
+        let evidence = crate::evidence::evidence_ref(self.bundle, file, pointer);
+        self.show(&evidence);
+        let quote = self.bundle.fact_at(file, pointer).and_then(|fact| fact.at.quote.clone());
+        let leaf = Leaf { kind, evidence: Some(evidence), quote, text: text.to_owned(), step };
+        let leaves = vec![Rc::new(leaf)];
+        let Ok(printed) = Printed::parse(text) else {
+            return Ok(Value::Text(Words { text: text.to_owned(), leaves }));
+        };
+        if printed.bound().is_some() {
+            let found = format!("\"{text}\", which only bounds a value");
+            return Err(self.evaluator.wrong(&UNREADABLE_VALUE, self.part, self.frame, "a number", &found));
+        }
+        let per_one = printed.unit().per_one();
+        let exact = kind != LeafKind::Printed
+            || (printed.is_integer_text() && printed.unit() == Unit::Plain);
+        let interval = if printed.approximate() {
+            printed.about(&repro_exact::decimal::about_tolerance())
+        } else if exact {
+            printed.exact()
+        } else {
+            printed.interval()
+        };
+        let nudge = self.evaluator.nudge();
+        Ok(Value::Number(Quantity {
+            interval: moved(interval.scaled(&per_one.recip()), nudge),
+            float: printed.as_f64() / nearest_f64(&per_one),
+            unit: Unit::Plain,
+            derivation: text.to_owned(),
+            leaf: Some(kind),
+            last_place: Some(printed.last_place() / per_one),
+            as_printed: false,
+            leaves,
+        }))
+    }
+
+    fn show(&self, evidence: &repro_report::outcome::EvidenceRef) {
+        self.evaluator.show(self.bundle, evidence.clone());
+    }
+
+    /// A file of the bundle; an error stands at the expression.
+    fn document(&self, file: &str) -> Result<&'a Document, Error> {
+        let asked = self.evaluator.page.document().root();
+        let document = self.evaluator.library.document(self.bundle.name(), file, asked);
+        let place = || self.frame.source.place_of(self.part, self.evaluator.page.document());
+        document.map_err(|error| error.moved(place()))
+    }
+
+    fn no_field(&self, wanted: &str, known: Vec<String>) -> Error {
+        let shown: Vec<_> = known.iter().take(12).map(|name| format!("`{name}`")).collect();
+        let more = if known.len() > 12 { ", …" } else { "" };
+        let expected = match shown.is_empty() {
+            true => "a field of the evidence".to_owned(),
+            false => format!("one of {}{more}", shown.join(", ")),
+        };
+        let found = format!("`{wanted}` of `{}`", self.bundle.name());
+        self.evaluator.wrong(&NO_FIELD, self.part, self.frame, &expected, &found)
+    }
+}
+
+/// An interval moved by a share that no rounding explains.
+fn moved(interval: Interval, nudge: bool) -> Interval {
+    if !nudge {
+        return interval;
+    }
+    let factor = BigRational::new(8_191.into(), 4_099.into());
+    &interval.scaled(&factor) + &Interval::point(BigRational::new(17.into(), 13.into()))
+}
+
+impl<'a> Evaluator<'a> {
+    /// Notes that a claim saw a piece of evidence.
+    pub fn show(&self, bundle: &Bundle, evidence: repro_report::outcome::EvidenceRef) {
+        let signature = self.library.signature(&self.page.id, bundle.name());
+        let origin = EvidenceOrigin::from(bundle.origin()).vouched_for(signature);
+        self.shown.borrow_mut().push((evidence, origin));
+    }
+
+    /// Counts a number that is read, and says whether it is the one to be moved.
+    pub fn nudge(&self) -> bool {
+        let index = self.read.get();
+        self.read.set(index + 1);
+        self.nudged.get() == Some(index)
+    }
+
+    /// The one bundle and file of a model: a configuration that is named, or that of a run.
+    pub fn model_of(
+        &self,
+        value: Value<'a>,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Vec<(&'a Bundle, String)>, Error> {
+        match value {
+            Value::Reference(reference) if reference.path.is_empty() => {
+                let file = |bundle: &Bundle| match (&reference.file, bundle.origin()) {
+                    (Some(file), _) => Some(file.clone()),
+                    (None, Origin::Emitted) => Some(CONFIG.to_owned()),
+                    (None, Origin::Transcribed) => None,
+                };
+                let models: Option<Vec<_>> = reference
+                    .bundles
+                    .iter()
+                    .map(|bundle| file(bundle).map(|file| (*bundle, file)))
+                    .collect();
+                models.ok_or_else(|| {
+                    self.wrong(&WRONG_KIND, part, frame, "a configuration or runs", "facts")
+                })
+            }
+            other => {
+                Err(self.wrong(&WRONG_KIND, part, frame, "a configuration or runs", other.word()))
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What is held fixed between models or runs, and what differs.
+
+use num_rational::BigRational;
+use repro_claim::Expression;
+use repro_claim::syntax::ExpressionKind;
+use repro_exact::decimal::format_significant;
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{Impact, Outcome};
+
+use super::Function;
+use crate::evaluate::{Call, WRONG_ARGUMENTS};
+use crate::value::{Quantity, Value};
+
+codes! {
+    NOT_EQUAL = "held_fixed::differs", "what is said to be held fixed is not", "correct the text, or compare where it is equal";
+    EQUAL = "differs::equal", "what is said to differ is equal", "correct the text";
+    UNDECIDED_SPREAD = "held_fixed::too-coarse", "the values are known too coarsely to decide", "publish them with more digits";
+}
+
+/// What "almost the same" and "close" mean in every post: within one part in fifty.
+fn nearly() -> BigRational {
+    BigRational::new(1.into(), 50.into())
+}
+
+pub static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "held_fixed",
+        signature: "held_fixed([a, b, ...]) or held_fixed(x, over = [a, b, ...])",
+        summary: "a quantity is the same in all models or runs; `it` stands for each in x",
+        misleads: "equal at the planned end says nothing about where the numbers were read",
+        example: "held_fixed(active_width(it), over = [dense, moe64])",
+        evaluate: |call| spread(call, Wanted::Equal),
+    },
+    Function {
+        name: "nearly_fixed",
+        signature: "nearly_fixed([a, b, ...], within = 1%) or nearly_fixed(x, over = [a, b, ...])",
+        summary: "a quantity is almost the same everywhere: the largest is within 2% of the smallest, or within less if said",
+        misleads: "2% of the parameters may be more than the effect that is reported",
+        example: "nearly_fixed(tokens / active(it), over = [dense, moe64])",
+        evaluate: |call| spread(call, Wanted::Near),
+    },
+    Function {
+        name: "differs",
+        signature: "differs([a, b, ...]) or differs(x, over = [a, b, ...])",
+        summary: "a quantity is not the same everywhere",
+        misleads: "numbers of single runs always differ",
+        example: "differs(it.layers, over = [d10, d12])",
+        evaluate: |call| spread(call, Wanted::Different),
+    },
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    Equal,
+    Near,
+    Different,
+}
+
+fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Value<'a>, Error> {
+    call.takes(1, usize::MAX, if wanted == Wanted::Near { &["over", "within"] } else { &["over"] })?;
+    let values = values(call)?;
+    if values.len() < 2 {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "at least two values", &values.len().to_string()));
+    }
+    let within = match (wanted, call.named("within")) {
+        (Wanted::Near, Some(part)) => {
+            let value = call.evaluator.evaluate(part, call.frame)?;
+            let share = call.evaluator.number(value, call.frame, part)?;
+            // What the text states counts; what the author of the post adds may only be stricter.
+            let stated = call.evaluator.quoted().iter().any(|printed| {
+                printed.exact().scaled(&printed.unit().per_one().recip()) == share.interval
+            });
+            let share = share.interval.high().clone();
+            if stated { share } else { share.min(nearly()) }
+        }
+        (Wanted::Near, None) => nearly(),
+        _ => BigRational::from_integer(0.into()),
+    };
+    Ok(Value::Judgement(Box::new(judge(&values, wanted, &within))))
+}
+
+fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) -> Outcome {
+    let shown = |number: &Quantity| format_significant(&number.point(), 5);
+    let listed: Vec<_> =
+        values.iter().map(|(label, number)| format!("{label} {}", shown(number))).collect();
+    let listed = listed.join(", ");
+    let one = BigRational::from_integer(1.into());
+    // Every pair whose intervals cannot be within the share of each other is surely apart, and every
+    // pair whose intervals cannot be further apart is surely near.
+    let factor = &one + within;
+    let (mut surely_apart, mut surely_near) = (false, true);
+    for (index, (_, a)) in values.iter().enumerate() {
+        for (_, b) in values.iter().skip(index + 1) {
+            let (a, b) = (&a.interval.abs(), &b.interval.abs());
+            let above = |low: &BigRational, high: &BigRational| *low > high * &factor;
+            surely_apart |= above(a.low(), b.high()) || above(b.low(), a.high());
+            surely_near &= !above(a.high(), b.low()) && !above(b.high(), a.low());
+        }
+    }
+    let widest = widest(values);
+    let outcome = match wanted {
+        Wanted::Different if surely_apart => Outcome::verified(),
+        Wanted::Different if surely_near => {
+            Outcome::refuted(&EQUAL, format!("it is the same: {listed}"))
+        }
+        Wanted::Different => coarse(&listed),
+        _ if surely_apart => Outcome::refuted(&NOT_EQUAL, format!("it is not: {listed}{widest}")),
+        _ if surely_near => Outcome::verified(),
+        // Equal prints of one precision state one number.
+        Wanted::Equal if same_prints(values) => Outcome::verified(),
+        _ => coarse(&listed),
+    };
+    let (rule, tolerance) = match wanted {
+        Wanted::Near => {
+            let hundred = BigRational::from_integer(100.into());
+            ("nearly_fixed", format!("{}%", format_significant(&(within * hundred), 5)))
+        }
+        _ => ("exact", "equal".to_owned()),
+    };
+    outcome.giving(listed).within(rule, tolerance).with_impact(Impact::Decision)
+}
+
+fn coarse(listed: &str) -> Outcome {
+    Outcome::inconclusive(&UNDECIDED_SPREAD, format!("the digits do not decide: {listed}"))
+}
+
+fn same_prints(values: &[(String, Quantity)]) -> bool {
+    values.windows(2).all(|pair| match pair {
+        [(_, a), (_, b)] => {
+            a.interval == b.interval && a.last_place == b.last_place && a.last_place.is_some()
+        }
+        _ => true,
+    })
+}
+
+/// How far apart the outermost are.
+fn widest(values: &[(String, Quantity)]) -> String {
+    let points = values.iter().map(|(_, number)| number.interval.abs().middle());
+    let (low, high) = (points.clone().min(), points.max());
+    match (low, high) {
+        (Some(low), Some(high)) if low > BigRational::from_integer(0.into()) => {
+            format!("; the largest is {} times the smallest", format_significant(&(high / low), 4))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The values with what they are called: of a list, or of `x` with `it` for each of `over`.
+fn values(call: &Call<'_, '_, '_>) -> Result<Vec<(String, Quantity)>, Error> {
+    let Some(over) = call.named("over") else {
+        let sample = call.numbers()?;
+        return Ok(std::iter::zip(sample.runs, sample.numbers).collect());
+    };
+    let Some(each) = call.positional(0) else { return Ok(Vec::new()) };
+    let of = match &over.kind {
+        ExpressionKind::List(items) => items.iter().collect::<Vec<&Expression>>(),
+        _ => {
+            let found = format!("`{over}`");
+            return Err(call.wrong(&WRONG_ARGUMENTS, "`over = [a, b, ...]`", &found));
+        }
+    };
+    let mut values = Vec::new();
+    for item in of {
+        let value = call.evaluator.evaluate(item, call.frame)?;
+        let mut variables = call.frame.variables.clone();
+        variables.insert("it".to_owned(), value);
+        let frame = crate::evaluate::Frame { source: call.frame.source, variables: &variables };
+        let value = call.evaluator.evaluate(each, frame)?;
+        values.push((item.to_string(), call.evaluator.number(value, frame, each)?));
+    }
+    Ok(values)
+}

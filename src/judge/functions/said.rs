@@ -1,0 +1,83 @@
+//! Words, and numbers as the text prints them.
+
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::Outcome;
+
+use super::Function;
+use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
+use crate::value::{Quantity, Value, Words};
+
+codes! {
+    OTHER_WORDS = "same::differs", "two documents state one fact differently", "correct one of them";
+}
+
+pub static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "same",
+        signature: "same(a, b, ...)",
+        summary: "several documents state one fact in the same words",
+        misleads: "two copies of one typing agree, whatever they say",
+        example: "same(abstract.title, paper.title)",
+        evaluate: same,
+    },
+    Function {
+        name: "quoted",
+        signature: "quoted(n)",
+        summary: "the n-th number of the quote, as the text states it",
+        misleads: "it is what the text says, and no evidence for it",
+        example: "nearly_fixed(active(it), over = [a, b], within = quoted(1))",
+        evaluate: quoted,
+    },
+    Function {
+        name: "printed",
+        signature: "printed(x)",
+        summary: "x as it is printed, so that an order of printed numbers can be stated as no more than that",
+        misleads: "the order of two prints says nothing about a repetition of the runs",
+        example: "printed(d12.bpb) < printed(d10.bpb)",
+        evaluate: |call| {
+            call.takes(1, 1, &[])?;
+            Ok(Value::Number(Quantity { as_printed: true, ..call.number(0)? }))
+        },
+    },
+];
+
+fn same<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+    call.takes(2, usize::MAX, &[])?;
+    let mut all: Vec<Words> = Vec::new();
+    for argument in call.arguments {
+        let value = call.evaluator.evaluate(&argument.value, call.frame)?;
+        match call.evaluator.settled(value, call.frame, &argument.value)? {
+            Value::Text(words) => all.push(words),
+            Value::Number(number) if number.leaf.is_some() => {
+                all.push(Words { text: number.derivation.clone(), leaves: number.leaves });
+            }
+            other => return Err(call.wrong(&WRONG_KIND, "words", other.word())),
+        }
+    }
+    let plain = |words: &Words| {
+        words.text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    };
+    let differs = all.windows(2).find(|pair| plain(&pair[0]) != plain(&pair[1]));
+    let outcome = match differs {
+        None => Outcome::verified(),
+        Some(pair) => {
+            let reason = format!("\"{}\" against \"{}\"", pair[0].text, pair[1].text);
+            Outcome::refuted(&OTHER_WORDS, reason)
+        }
+    };
+    let shown = all.first().map_or("", |words| words.text.as_str()).to_owned();
+    Ok(Value::Judgement(Box::new(outcome.giving(shown).within("same", "the same words"))))
+}
+
+fn quoted<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+    call.takes(1, 1, &[])?;
+    let index = call.number(0)?;
+    let numbers = call.evaluator.quoted();
+    let index = crate::evidence::whole(&index.interval).and_then(|whole| usize::try_from(whole).ok());
+    let printed = index.and_then(|index| numbers.get(index.checked_sub(1)?));
+    let printed = printed.ok_or_else(|| {
+        let expected = format!("1 to {}, the numbers of the quote", numbers.len());
+        call.wrong(&WRONG_ARGUMENTS, &expected, &call.whole.to_string())
+    })?;
+    Ok(Value::Number(Quantity::literal(printed)))
+}

@@ -1,0 +1,154 @@
+//! Functions of the numbers of several runs.
+
+use num_rational::BigRational;
+use repro_exact::decimal::Interval;
+use repro_receipt::source::Error;
+use repro_stats::{Summary, one_sample};
+
+use super::Function;
+use super::numbers::listed;
+use crate::evaluate::{Call, NOT_COMPUTABLE};
+use crate::value::{Quantity, Sample, Value};
+
+pub static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "count",
+        signature: "count(numbers)",
+        summary: "how many numbers or runs there are",
+        misleads: "three values of one seed are not three seeds",
+        example: "count(moe.loss)",
+        evaluate: count,
+    },
+    Function {
+        name: "mean",
+        signature: "mean(numbers)",
+        summary: "the arithmetic mean",
+        misleads: "a mean of ratios is not the ratio of the means, and unequal groups need weights",
+        example: "mean(moe.loss)",
+        evaluate: mean,
+    },
+    Function {
+        name: "sd",
+        signature: "sd(numbers)",
+        summary: "the standard deviation of single runs, divisor n - 1",
+        misleads: "numpy's default divides by n",
+        example: "sd(moe.loss)",
+        evaluate: |call| summary(call, |summary| summary.sd),
+    },
+    Function {
+        name: "population_sd",
+        signature: "population_sd(numbers)",
+        summary: "the standard deviation with divisor n",
+        misleads: "it is too small for the noise of further runs",
+        example: "population_sd(moe.loss)",
+        evaluate: |call| summary(call, |summary| summary.population_sd()),
+    },
+    Function {
+        name: "se",
+        signature: "se(numbers)",
+        summary: "the standard error of the mean, sd / √n",
+        misleads: "it is not the spread of single runs",
+        example: "se(moe.loss)",
+        evaluate: |call| summary(call, |summary| summary.standard_error()),
+    },
+    Function {
+        name: "ci95",
+        signature: "ci95(numbers)",
+        summary: "the ends of the 95% interval of the mean by Student's t; as one number behind ±, its half-width",
+        misleads: "it is about the mean, not about a further run",
+        example: "ci95(moe.loss)",
+        evaluate: ci95,
+    },
+];
+
+fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+    call.takes(1, 1, &[])?;
+    let Some(part) = call.positional(0) else {
+        return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", "nothing"));
+    };
+    let value = call.evaluator.evaluate(part, call.frame)?;
+    let items = match &value {
+        Value::Reference(reference) if reference.path.is_empty() => {
+            for bundle in &reference.bundles {
+                let receipt = repro_receipt::bundle::RECEIPT;
+                call.evaluator.show(bundle, crate::evidence::evidence_ref(bundle, receipt, ""));
+            }
+            reference.bundles.len()
+        }
+        _ => match call.evaluator.settled(value, call.frame, part)? {
+            Value::List(items) => items.len(),
+            Value::Sample(sample) => sample.count(),
+            other => {
+                return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", other.word()));
+            }
+        },
+    };
+    let text = format!("count({part})");
+    let mut number = Quantity::result(Interval::integer(items), items as f64, text, &[]);
+    number.leaves = vec![std::rc::Rc::new(crate::value::Leaf {
+        kind: crate::value::LeafKind::Counted,
+        evidence: None,
+        quote: None,
+        text: items.to_string(),
+        step: None,
+    })];
+    Ok(Value::Number(number))
+}
+
+fn mean<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+    call.takes(1, usize::MAX, &[])?;
+    let sample = call.numbers()?;
+    let Some(first) = sample.numbers.first() else {
+        return Err(call.wrong(&NOT_COMPUTABLE, "at least one number", "none"));
+    };
+    let rest = sample.numbers.iter().skip(1);
+    let sum = rest.fold(first.interval.clone(), |sum, number| &sum + &number.interval);
+    let share = BigRational::new(1.into(), sample.count().into());
+    let float = repro_stats::mean(&sample.floats()).unwrap_or(f64::NAN);
+    let all: Vec<&Quantity> = sample.numbers.iter().collect();
+    let text = listed("mean", &sample.numbers);
+    Ok(Value::Number(Quantity::result(sum.scaled(&share), float, text, &all)))
+}
+
+/// A summary of at least two numbers; their own rounding is not carried, so that all of them must be
+/// recorded or printed in full.
+fn summary<'a>(
+    call: &Call<'_, '_, 'a>,
+    of: impl Fn(&Summary) -> f64,
+) -> Result<Value<'a>, Error> {
+    call.takes(1, usize::MAX, &[])?;
+    let sample = call.numbers()?;
+    let value = of(&summarised(call, &sample)?);
+    Ok(Value::Number(from_float(call, value, &sample)?))
+}
+
+fn ci95<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+    call.takes(1, usize::MAX, &[])?;
+    let sample = call.numbers()?;
+    let test = one_sample(&summarised(call, &sample)?, 0.0).map_err(|why| {
+        call.wrong(&NOT_COMPUTABLE, "numbers with a spread", &why.to_string())
+    })?;
+    let ends = test.interval(0.95).map(|end| from_float(call, end, &sample).map(Value::Number));
+    ends.into_iter().collect::<Result<_, _>>().map(Value::List)
+}
+
+/// Mean and spread.
+pub fn summarised(call: &Call<'_, '_, '_>, sample: &Sample) -> Result<Summary, Error> {
+    Summary::of(&sample.floats()).map_err(|why| {
+        call.wrong(&NOT_COMPUTABLE, "at least two numbers", &why.to_string())
+    })
+}
+
+/// A number that statistics gave.
+pub fn from_float(
+    call: &Call<'_, '_, '_>,
+    value: f64,
+    sample: &Sample,
+) -> Result<Quantity, Error> {
+    let Some(exact) = BigRational::from_float(value) else {
+        return Err(call.wrong(&NOT_COMPUTABLE, "a finite number", &value.to_string()));
+    };
+    let all: Vec<&Quantity> = sample.numbers.iter().collect();
+    let text = listed(call.name, &sample.numbers);
+    Ok(Quantity::result(Interval::point(exact), value, text, &all))
+}

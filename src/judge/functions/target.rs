@@ -1,0 +1,39 @@
+//! Whether a loss meets a target.
+
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{Impact, Outcome};
+
+use super::Function;
+use crate::evaluate::Call;
+use crate::value::Value;
+
+codes! {
+    NOT_REACHED = "reached::above-target", "the loss is above the target that is said to be reached", "correct the text";
+    UNDECIDED_TARGET = "reached::too-coarse", "the loss is printed too coarsely to decide", "publish it with more digits";
+}
+
+pub static FUNCTIONS: &[Function] = &[Function {
+    name: "reached",
+    signature: "reached(loss, target)",
+    summary: "a loss is at or below a target",
+    misleads: "one run below a target does not show that the recipe meets it, and a stop step is a first passage on a grid",
+    example: "reached(bf16.dense.loss, dense.target_loss)",
+    evaluate: reached,
+}];
+
+fn reached<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+    call.takes(2, 2, &[])?;
+    let (loss, target) = (call.number(0)?, call.number(1)?);
+    let outcome = if loss.interval.high() <= target.interval.low() {
+        Outcome::verified()
+    } else if loss.interval.low() > target.interval.high() {
+        let reason = format!("{} is above {}", loss.derivation, target.derivation);
+        Outcome::refuted(&NOT_REACHED, reason)
+    } else {
+        let reason = format!("{} may lie on either side of {}", loss.derivation, target.derivation);
+        Outcome::inconclusive(&UNDECIDED_TARGET, reason)
+    };
+    let shown = format!("{} against {}", loss.derivation, target.derivation);
+    let outcome = outcome.giving(shown).within("rounding_interval", "at or below");
+    Ok(Value::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
+}

@@ -1,0 +1,238 @@
+//! Relations between values: exact ones by their intervals, those between runs with their noise.
+
+use num_rational::BigRational;
+use repro_claim::Expression;
+use repro_claim::syntax::RelationOperator;
+use repro_exact::decimal::{format_float, format_significant};
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{Impact, Outcome, Verdict};
+use repro_stats::{Summary, T, paired, welch};
+
+use crate::evaluate::{Evaluator, Frame};
+use crate::value::{DIGITS, Quantity, Sample, Value};
+
+/// The significance level of every test that no plan sets.
+const ALPHA: f64 = 0.05;
+/// The significant digits of test statistics in reports.
+const TEST_DIGITS: usize = 4;
+
+codes! {
+    WRONG_WAY = "order::wrong-way", "the evidence has the opposite order", "correct the text";
+    ONE_RUN = "order::one-run", "one run on a side: the noise between runs is not known", "repeat the runs with other seeds, or say `printed(a) < printed(b)`";
+    WITHIN_NOISE = "order::within-noise", "the noise between runs does not decide the order", "add runs, or say that it is open";
+    COARSE = "order::too-coarse", "the digits do not decide the relation", "publish the numbers with more digits";
+    NOT_EQUAL = "order::not-equal", "two values that are said to be equal are not", "correct the text";
+    ARE_EQUAL = "order::equal", "two values that are said to differ are equal", "correct the text";
+}
+
+/// What two or more values in a relation come to: every neighbouring pair must hold.
+pub fn relation<'a>(
+    evaluator: &Evaluator<'a>,
+    first: &Expression,
+    rest: &[(RelationOperator, Expression)],
+    frame: Frame<'_, 'a>,
+) -> Result<Outcome, Error> {
+    let settled = |part: &Expression| {
+        let value = evaluator.evaluate(part, frame)?;
+        evaluator.settled(value, frame, part)
+    };
+    let mut left = (first, settled(first)?);
+    let mut outcomes = Vec::new();
+    for (operator, part) in rest {
+        let right = settled(part)?;
+        let pair = match (&left.1, &right) {
+            (Value::Sample(a), Value::Sample(b)) => samples(evaluator, *operator, a, b),
+            (Value::Sample(a), Value::Number(b)) => few(*operator, &center(a), b),
+            (Value::Number(a), Value::Sample(b)) => few(*operator, a, &center(b)),
+            _ => {
+                let a = evaluator.number(left.1.clone(), frame, left.0)?;
+                let b = evaluator.number(right.clone(), frame, part)?;
+                numbers(*operator, &a, &b)
+            }
+        };
+        let labelled = format!("{} {} {part}", left.0, operator.sign());
+        outcomes.push((labelled, pair));
+        left = (part, right);
+    }
+    Ok(all(outcomes))
+}
+
+/// What holds only if everything holds: the worst part decides, and the reason names it.
+pub fn all(mut parts: Vec<(String, Outcome)>) -> Outcome {
+    if parts.len() == 1 && let Some((_, only)) = parts.pop() {
+        return only;
+    }
+    let given: Vec<_> = parts
+        .iter()
+        .filter(|(_, part)| !part.recomputed.is_empty())
+        .map(|(_, part)| part.recomputed.clone())
+        .collect();
+    let worst = parts.into_iter().min_by_key(|(_, part)| part.verdict);
+    let Some((label, worst)) = worst else { return Outcome::verified() };
+    let reason = match worst.verdict {
+        Verdict::Verified => String::new(),
+        _ => format!("{label}: {}", worst.reason),
+    };
+    Outcome { reason, recomputed: given.join("; "), ..worst }
+}
+
+/// The opposite of a relation. What noise leaves open stays open.
+pub fn opposite(outcome: Outcome) -> Outcome {
+    match outcome.verdict {
+        Verdict::Verified => {
+            let reason = format!("it holds: {}", outcome.recomputed);
+            let turned = Outcome::refuted(&WRONG_WAY, reason).giving(outcome.recomputed);
+            turned.within(outcome.rule, outcome.tolerance).with_impact(Impact::Decision)
+        }
+        Verdict::Refuted => {
+            let turned = Outcome::verified().giving(outcome.recomputed);
+            turned.within(outcome.rule, outcome.tolerance)
+        }
+        _ => outcome,
+    }
+}
+
+/// A relation of two numbers.
+fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
+    let exact = |number: &Quantity| number.as_printed || number.is_without_noise();
+    let ordering = !matches!(operator, RelationOperator::Equal | RelationOperator::NotEqual);
+    if ordering && !(exact(a) && exact(b)) {
+        return few(operator, a, b);
+    }
+    let shown = format!("{} {} {}", a.shown(), operator.sign(), b.shown());
+    certain(operator, a, b).giving(shown).within("exact", "the whole intervals").with_impact(Impact::Decision)
+}
+
+/// A relation of two intervals.
+fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
+    let (x, y) = (&a.interval, &b.interval);
+    let (below, not_above) = (x.high() < y.low(), x.high() <= y.low());
+    let (above, not_below) = (x.low() > y.high(), x.low() >= y.high());
+    let same = x.is_point() && x == y || same_print(a, b);
+    let (holds, fails) = match operator {
+        RelationOperator::Less => (below, not_below || same),
+        RelationOperator::LessOrEqual => (not_above || same, above),
+        RelationOperator::Greater => (above, not_above || same),
+        RelationOperator::GreaterOrEqual => (not_below || same, below),
+        RelationOperator::Equal => (same, below || above || other_print(a, b)),
+        RelationOperator::NotEqual => (below || above || other_print(a, b), same),
+    };
+    let values = || format!("{} and {}", short(a), short(b));
+    match (holds, fails) {
+        (true, _) => Outcome::verified(),
+        (false, true) => match operator {
+            RelationOperator::Equal => Outcome::refuted(&NOT_EQUAL, values()),
+            RelationOperator::NotEqual => Outcome::refuted(&ARE_EQUAL, values()),
+            _ => Outcome::refuted(&WRONG_WAY, format!("the evidence has {}", values())),
+        },
+        (false, false) => {
+            Outcome::inconclusive(&COARSE, format!("the digits do not decide: {}", values()))
+        }
+    }
+}
+
+/// Two prints of one number at one precision.
+fn same_print(a: &Quantity, b: &Quantity) -> bool {
+    a.interval == b.interval && a.last_place.is_some() && a.last_place == b.last_place
+}
+
+/// Two prints at one precision that are not of one number, though their intervals may touch.
+fn other_print(a: &Quantity, b: &Quantity) -> bool {
+    a.interval != b.interval && a.last_place.is_some() && a.last_place == b.last_place
+}
+
+fn short(number: &Quantity) -> String {
+    format_significant(&number.point(), DIGITS)
+}
+
+/// An order between numbers of which one at least is of a single run: it may be contradicted, and
+/// cannot be verified.
+fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
+    let plain = certain(operator, a, b);
+    let shown = format!("{} {} {}", short(a), operator.sign(), short(b));
+    let outcome = match plain.verdict {
+        Verdict::Verified => Outcome::inconclusive(
+            &ONE_RUN,
+            "as printed it holds; one run on a side, so the noise between runs is not known",
+        ),
+        _ => plain,
+    };
+    outcome.giving(shown).within("order", "as printed").with_impact(Impact::Decision)
+}
+
+fn center(sample: &Sample) -> Quantity {
+    let all: Vec<&Quantity> = sample.numbers.iter().collect();
+    let share = BigRational::new(1.into(), sample.count().max(1).into());
+    let zero = repro_exact::decimal::Interval::integer(0);
+    let sum = all.iter().fold(zero, |sum, number| &sum + &number.interval);
+    let float = repro_stats::mean(&sample.floats()).unwrap_or(f64::NAN);
+    Quantity::result(sum.scaled(&share), float, "mean".to_owned(), &all)
+}
+
+/// An order between two groups of runs, by the test that the design fixes.
+fn samples(
+    evaluator: &Evaluator<'_>,
+    operator: RelationOperator,
+    a: &Sample,
+    b: &Sample,
+) -> Outcome {
+    if a.count() < 2 || b.count() < 2 {
+        return few(operator, &center(a), &center(b));
+    }
+    let is_paired = evaluator.page().plan.is_some() && have_equal_data(evaluator, a, b);
+    let test = match is_paired {
+        true => paired(&a.floats(), &b.floats()),
+        false => Summary::of(&a.floats())
+            .and_then(|first| Summary::of(&b.floats()).and_then(|second| welch(&first, &second))),
+    };
+    let test = match test {
+        Ok(test) => test,
+        Err(why) => return Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
+    };
+    let name = if is_paired { "paired t" } else { "Welch's t" };
+    decided(operator, &test, name)
+}
+
+/// What a test says of an order.
+fn decided(operator: RelationOperator, test: &T, name: &str) -> Outcome {
+    let [low, high] = test.interval(1.0 - ALPHA);
+    let digits = |value: f64| format_float(value, TEST_DIGITS);
+    let shown = format!(
+        "difference {} [{}, {}], {name} = {}, df {}, two-sided p = {}",
+        digits(test.estimate),
+        digits(low),
+        digits(high),
+        digits(test.t),
+        digits(test.df),
+        digits(test.p_two_sided())
+    );
+    let (below, above) = (high < 0.0, low > 0.0);
+    let (holds, fails) = match operator {
+        RelationOperator::Less | RelationOperator::LessOrEqual => (below, above),
+        RelationOperator::Greater | RelationOperator::GreaterOrEqual => (above, below),
+        // Noise never shows that two means are equal: `equivalent(...)` has a margin.
+        RelationOperator::Equal => (false, below || above),
+        RelationOperator::NotEqual => (below || above, false),
+    };
+    let outcome = match (holds, fails) {
+        (true, _) => Outcome::verified(),
+        (_, true) => Outcome::refuted(&WRONG_WAY, "the runs differ the other way"),
+        _ => {
+            let p = digits(test.p_two_sided());
+            Outcome::inconclusive(&WITHIN_NOISE, format!("the noise between runs does not decide: p = {p}"))
+        }
+    };
+    outcome.giving(shown).within("test", format!("{name}, two-sided, alpha {ALPHA}")).with_impact(Impact::Decision)
+}
+
+/// Whether the runs of two groups saw the same data in the same order, one by one.
+fn have_equal_data(evaluator: &Evaluator<'_>, a: &Sample, b: &Sample) -> bool {
+    let data = |run: &String| {
+        let receipt = evaluator.library().bundle(run)?.receipt_document().root();
+        let read = |pointer: &str| Some(receipt.at(pointer).ok()?.printed().ok()?.to_owned());
+        Some((read("/predicate/seeds/data")?, read("/predicate/data/order")?, read("/predicate/data/sha256")?))
+    };
+    let pairs = std::iter::zip(&a.runs, &b.runs);
+    a.count() == b.count()
+        && pairs.into_iter().all(|(a, b)| data(a).is_some_and(|first| Some(first) == data(b)))
+}

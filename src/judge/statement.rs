@@ -1,0 +1,581 @@
+//! Sentences and tables of a text: what each of their numbers and relations comes to.
+
+use std::collections::BTreeMap;
+
+use repro_claim::quote::{self, Item, ItemKind};
+use repro_claim::syntax::ExpressionKind;
+use repro_claim::table::{Cell, PrintedTable};
+use repro_claim::{Expression, place};
+use repro_exact::decimal::Printed;
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
+
+use crate::compare;
+use crate::evaluate::{Evaluator, Frame, Variables};
+use crate::evidence::Library;
+use crate::functions;
+use crate::order;
+use crate::page::{
+    Binding, Mood, NO_SUCH_ROW, Page, PlacedExpression, Sentence, Statement, StatementKind, Table,
+};
+use crate::texts::TextsAtHand;
+use crate::value::{Leaf, LeafKind, Quantity, Value};
+
+codes! {
+    OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
+    NOT_THERE = "sentence::not-there", "the text does not have these words", "quote the text as it stands";
+    NO_TABLE = "sentence::no-table", "the text has no such table, or several", "give its head as it stands, or its lines in `printed`";
+    NOT_AT_HAND = "sentence::not-at-hand", "the text is not at hand", "give it: `--text FILE`";
+    SINGLE_SOURCE = "value::single-source", "the evidence was typed from the place that is quoted", "bind it to another document, or to what it follows from";
+    NO_EVIDENCE = "value::no-evidence", "the value follows from no evidence", "bind the number to evidence";
+    NOT_A_FACT = "sentence::not-a-fact", "it says what should be or what a word means", "nothing to do: only facts are checked";
+    PREMISE = "sentence::premise", "a refutation would need a premise that the text does not state", "see the premise";
+    NO_MEANING = "sentence::no-meaning", "a word of the sentence has no agreed meaning", "say how much, in numbers";
+    READINGS_DIFFER = "sentence::readings-differ", "the sentence holds in one reading and not in another", "say which is meant";
+    OTHER_TEXT = "value::other-words", "the evidence says something else", "correct the text or the expression";
+}
+
+/// Words of degree that state no number.
+const VAGUE: &[&str] = &[
+    "dramatically", "sharply", "substantially", "considerably", "massively", "vastly", "hugely",
+    "drastically", "greatly", "far", "much", "modestly", "slightly", "markedly", "strikingly",
+];
+
+/// Judges one statement: a report for each number that is bound and each relation.
+pub fn judge(
+    page: &Page,
+    statement: &Statement,
+    library: &Library,
+    texts: &TextsAtHand,
+) -> Result<Vec<ClaimReport>, Error> {
+    let judge = Judge { page, statement, library, texts };
+    match &statement.kind {
+        StatementKind::Sentence(sentence) => judge.sentence(sentence),
+        StatementKind::Table(table) => judge.table(table),
+    }
+}
+
+struct Judge<'a> {
+    page: &'a Page,
+    statement: &'a Statement,
+    library: &'a Library,
+    texts: &'a TextsAtHand,
+}
+
+/// Words of the text and what their numbers are bound to.
+struct Bound<'b> {
+    id: String,
+    quote: &'b str,
+    place_in_text: String,
+    /// Whether the text has these words; none where it is not at hand.
+    is_there: Option<bool>,
+    variables: &'b BTreeMap<String, PlacedExpression>,
+    bindings: &'b [Binding],
+}
+
+/// A number of the text, or a pair of them that one expression gives, and that expression.
+struct Pair<'p> {
+    items: Vec<&'p Item>,
+    expression: &'p PlacedExpression,
+}
+
+impl<'a> Judge<'a> {
+    fn sentence(&self, sentence: &Sentence) -> Result<Vec<ClaimReport>, Error> {
+        let text = self.texts.get(&self.statement.text);
+        let is_there = text.map(|text| !place::of_quote(text.text(), &sentence.quote).is_empty());
+        let none = BTreeMap::new();
+        let bound = Bound {
+            id: self.statement.id.clone(),
+            quote: &sentence.quote,
+            place_in_text: self.statement.place_in_text.clone(),
+            is_there,
+            variables: &none,
+            bindings: &sentence.is,
+        };
+        let mut reports = Vec::new();
+        if !sentence.is.is_empty() {
+            reports.extend(self.numbers(&bound)?);
+        }
+        let numbers = plain_numbers(&quote::items(&sentence.quote));
+        let relation = |expressions: &[PlacedExpression], any: bool| {
+            self.relations(sentence, expressions, any, &numbers, is_there)
+        };
+        for (index, expression) in sentence.says.iter().enumerate() {
+            let mut report = relation(std::slice::from_ref(expression), false)?;
+            report.id = match (sentence.says.len(), reports.is_empty()) {
+                (1, true) => report.id,
+                (1, false) => format!("{}.says", report.id),
+                _ => format!("{}.says-{}", self.statement.id, index + 1),
+            };
+            reports.push(report);
+        }
+        if !sentence.may_mean.is_empty() {
+            let mut report = relation(&sentence.may_mean, true)?;
+            if !reports.is_empty() {
+                report.id.push_str(".may-mean");
+            }
+            reports.push(report);
+        }
+        Ok(reports)
+    }
+
+    /// One relation, or several of which the sentence may mean any.
+    fn relations(
+        &self,
+        sentence: &Sentence,
+        expressions: &[PlacedExpression],
+        any: bool,
+        numbers: &[Printed],
+        is_there: Option<bool>,
+    ) -> Result<ClaimReport, Error> {
+        let evaluator = Evaluator::new(self.page, self.library, numbers.to_vec());
+        let none = Variables::new();
+        let mut parts = Vec::new();
+        for expression in expressions {
+            let frame = Frame { source: expression, variables: &none };
+            let outcome = evaluator.judgement(&expression.tree, frame)?;
+            parts.push((expression.tree.to_string(), outcome));
+        }
+        let outcome = if any { readings(parts) } else { order::all(parts) };
+        let outcome = self.worded(outcome, sentence);
+        let computed = expressions.iter().any(|expression| self.computes(&expression.tree));
+        let outcome = outcome.by(if computed { Method::Recomputed } else { Method::Compared });
+        let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
+        let (evidence, origin) = evaluator.shown();
+        let place = expressions.first().map(|first| first.place().clone());
+        Ok(self.finished(ClaimReport {
+            id: self.statement.id.clone(),
+            kind,
+            claimed: String::new(),
+            quote: sentence.quote.clone(),
+            at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
+            note: self.statement.note.clone(),
+            place: place.unwrap_or_else(|| self.statement.place.clone()),
+            origin,
+            impact: outcome.impact.unwrap_or(Impact::Decision),
+            outcome,
+            evidence,
+        }, is_there))
+    }
+
+    /// What the words of a sentence add to its relation.
+    fn worded(&self, outcome: Outcome, sentence: &Sentence) -> Outcome {
+        if sentence.mood != Mood::Fact {
+            let what = match sentence.mood {
+                Mood::Norm => "it says what should be",
+                _ => "it says what a word means",
+            };
+            let reason = match outcome.verdict {
+                Verdict::Verified => format!("{what}; here it is so"),
+                _ => format!("{what}; here: {}", outcome.reason),
+            };
+            return Outcome::unchecked(&NOT_A_FACT, reason).giving(outcome.recomputed);
+        }
+        if outcome.verdict == Verdict::Refuted
+            && let Some(premise) = &self.statement.premise
+        {
+            let reason = format!("wrong if {premise}: {}", outcome.reason);
+            return Outcome::inconclusive(&PREMISE, reason)
+                .giving(outcome.recomputed)
+                .within(outcome.rule, outcome.tolerance);
+        }
+        let vague = VAGUE.iter().find(|word| {
+            let own = |part: &str| part.eq_ignore_ascii_case(word);
+            sentence.quote.split(|c: char| !c.is_alphanumeric()).any(own)
+        });
+        match vague {
+            Some(word) if outcome.verdict == Verdict::Verified => {
+                let reason = format!("the order holds; \"{word}\" has no agreed meaning");
+                Outcome::inconclusive(&NO_MEANING, reason)
+                    .giving(outcome.recomputed)
+                    .within(outcome.rule, outcome.tolerance)
+            }
+            _ => outcome,
+        }
+    }
+
+    /// The numbers of some words of the text, each with its binding.
+    fn numbers(&self, bound: &Bound) -> Result<Vec<ClaimReport>, Error> {
+        let items = quote::items(bound.quote);
+        let mut reports = Vec::new();
+        for (index, pair) in self.pairs(bound, &items)?.into_iter().enumerate() {
+            let many = bound.bindings.len() > 1;
+            let id = if many { format!("{}.{}", bound.id, index + 1) } else { bound.id.clone() };
+            reports.push(self.number(bound, &pair, &items, id)?);
+        }
+        Ok(reports)
+    }
+
+    /// Each expression with the number or numbers that it is for.
+    fn pairs<'p>(&self, bound: &Bound<'p>, items: &'p [Item]) -> Result<Vec<Pair<'p>>, Error> {
+        let mut left = items;
+        let mut pairs = Vec::new();
+        let mut wanted = 0;
+        for binding in bound.bindings {
+            let count = match binding {
+                Binding::Excused(_) => 1,
+                Binding::Is(expression) if is_interval(&expression.tree) => {
+                    match left.first().map(|item| &item.kind) {
+                        Some(ItemKind::Spread(_)) => 1,
+                        _ => 2,
+                    }
+                }
+                Binding::Is(_) => 1,
+            };
+            wanted += count;
+            let (now, rest) = left.split_at(count.min(left.len()));
+            left = rest;
+            if let Binding::Is(expression) = binding {
+                pairs.push(Pair { items: now.iter().collect(), expression });
+            }
+        }
+        if wanted == items.len() {
+            return Ok(pairs);
+        }
+        let found: Vec<_> = items.iter().map(|item| item.text(bound.quote)).collect();
+        Err(OTHER_COUNT.at(
+            self.statement.place.clone(),
+            format!("bindings for {} numbers: {}", found.len(), found.join(", ")),
+            format!("bindings for {wanted}"),
+        ))
+    }
+
+    fn number(
+        &self,
+        bound: &Bound,
+        pair: &Pair,
+        items: &[Item],
+        id: String,
+    ) -> Result<ClaimReport, Error> {
+        let evaluator = Evaluator::new(self.page, self.library, plain_numbers(items));
+        let scope = |evaluator: &Evaluator<'a>| {
+            let none = Variables::new();
+            let each = bound.variables.iter().map(|(name, expression)| {
+                Ok((name.clone(), evaluator.value(expression, &none)?))
+            });
+            each.collect::<Result<Variables<'a>, Error>>()
+        };
+        let variables = scope(&evaluator)?;
+        let frame = Frame { source: pair.expression, variables: &variables };
+        let tree = &pair.expression.tree;
+        let value = evaluator.evaluate(tree, frame)?;
+        let value = evaluator.settled(value, frame, tree)?;
+        let given = match value {
+            Value::List(list) => {
+                let numbers = list.into_iter().map(|one| evaluator.number(one, frame, tree));
+                numbers.collect::<Result<Vec<_>, _>>()?
+            }
+            Value::Text(words) => return self.words(bound, pair, &evaluator, words.text, id),
+            other => vec![evaluator.number(other, frame, tree)?],
+        };
+        let mut outcome = self.compared(pair, given.clone());
+        let leaves = || given.iter().flat_map(|number| &number.leaves);
+        if outcome.verdict != Verdict::Unchecked {
+            if !leaves().any(|leaf| leaf.kind != LeafKind::Literal)
+                || given.len() == 1 && !evaluator.depends_on_evidence(pair.expression, scope)?
+            {
+                outcome = instead(&NO_EVIDENCE, "the value follows from no evidence", outcome);
+            } else if let Some(leaf) = leaves().find(|leaf| self.is_quoted(leaf, bound, pair)) {
+                let reason = match leaf.quote.is_some() {
+                    true => format!("single source: \"{}\" was typed from the quoted place", leaf.text),
+                    false => format!(
+                        "single source: \"{}\" was typed from the same document, and nothing shows that from another place",
+                        leaf.text
+                    ),
+                };
+                outcome = instead(&SINGLE_SOURCE, &reason, outcome);
+            }
+        }
+        let method = match given.iter().all(|number| number.leaf.is_some()) {
+            true => Method::Compared,
+            false => Method::Recomputed,
+        };
+        let outcome = outcome.by(method);
+        Ok(self.report(bound, pair, &evaluator, outcome, id))
+    }
+
+    /// Words of evidence against words of the text: a date, or a name with digits.
+    fn words(
+        &self,
+        bound: &Bound,
+        pair: &Pair,
+        evaluator: &Evaluator<'a>,
+        words: String,
+        id: String,
+    ) -> Result<ClaimReport, Error> {
+        let claimed = claimed(bound.quote, pair);
+        let outcome = match claimed == words {
+            true => Outcome::verified(),
+            false => Outcome::refuted(&OTHER_TEXT, format!("the evidence has \"{words}\"")),
+        };
+        let outcome = outcome.giving(words).within("same", "the same words").by(Method::Compared);
+        Ok(self.report(bound, pair, evaluator, outcome, id))
+    }
+
+    /// The printed numbers of a pair against what its expression gives.
+    fn compared(&self, pair: &Pair, given: Vec<Quantity>) -> Outcome {
+        let half_width = |ends: &[Quantity]| match ends {
+            [low, high] => {
+                let half = num_rational::BigRational::new(1.into(), 2.into());
+                let interval = (&high.interval - &low.interval).scaled(&half);
+                let float = (high.float - low.float) / 2.0;
+                let text = format!("half of {}", low.derivation);
+                Some(Quantity::result(interval, float, text, &[low, high]))
+            }
+            _ => None,
+        };
+        let given = match (pair.items.as_slice(), half_width(&given)) {
+            ([_], Some(half)) => vec![half],
+            _ => given,
+        };
+        let mut outcomes = Vec::new();
+        for (item, number) in std::iter::zip(&pair.items, &given) {
+            let outcome = match &item.kind {
+                ItemKind::Number(printed) | ItemKind::Spread(printed) => {
+                    compare::judge(printed, item.hedge, number)
+                }
+                ItemKind::Date(date) => {
+                    let reason = format!("the evidence gives {}, a number", number.derivation);
+                    Outcome::refuted(&OTHER_TEXT, reason).giving(date.clone())
+                }
+            };
+            outcomes.push((number.derivation.clone(), outcome));
+        }
+        order::all(outcomes)
+    }
+
+    /// Whether a piece of evidence was typed from the words that it is held against.
+    fn is_quoted(&self, leaf: &Leaf, bound: &Bound, pair: &Pair) -> bool {
+        let Some(evidence) = &leaf.evidence else { return false };
+        if evidence.document.as_deref() != Some(self.statement.text.as_str()) {
+            return false;
+        }
+        if evidence.printed_at.as_deref() == Some(bound.place_in_text.as_str()) {
+            return true;
+        }
+        let plain = |text: &str| text.split_whitespace().collect::<String>();
+        let own = plain(bound.quote);
+        match &leaf.quote {
+            Some(quote) => {
+                let typed = plain(quote);
+                own.contains(&typed) || typed.contains(&own)
+            }
+            // JSON pointers tell places apart; words do not.
+            None if evidence.printed_at.as_deref().is_some_and(|at| at.starts_with('/')) => false,
+            None => claimed(bound.quote, pair).contains(&leaf.text),
+        }
+    }
+
+    fn report(
+        &self,
+        bound: &Bound,
+        pair: &Pair,
+        evaluator: &Evaluator<'a>,
+        outcome: Outcome,
+        id: String,
+    ) -> ClaimReport {
+        let (evidence, origin) = evaluator.shown();
+        let report = ClaimReport {
+            id,
+            kind: kind_of(&pair.expression.tree, "number"),
+            claimed: claimed(bound.quote, pair),
+            quote: bound.quote.to_owned(),
+            at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
+            note: self.statement.note.clone(),
+            place: pair.expression.place().clone(),
+            origin,
+            impact: outcome.impact.unwrap_or(Impact::Digit),
+            outcome,
+            evidence,
+        };
+        self.finished(report, bound.is_there)
+    }
+
+    /// A claim about words that the text does not have says nothing about the text.
+    fn finished(&self, mut report: ClaimReport, is_there: Option<bool>) -> ClaimReport {
+        if is_there == Some(false) {
+            let reason = "the text does not have these words";
+            report.outcome = instead(&NOT_THERE, reason, report.outcome);
+        }
+        report
+    }
+
+    fn table(&self, table: &Table) -> Result<Vec<ClaimReport>, Error> {
+        let text = self.texts.get(&self.statement.text);
+        let found = match (&table.printed, text) {
+            (Some(printed), _) => printed.clone(),
+            (None, Some(text)) => PrintedTable::find(text.text(), &table.head).map_err(|count| {
+                let expected = "one table with this head in the text";
+                NO_TABLE.at(self.statement.place.clone(), expected, count.to_string())
+            })?,
+            (None, None) => {
+                let expected = "the text, or the lines of the table in `printed`";
+                return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
+            }
+        };
+        let none = BTreeMap::new();
+        let mut reports = Vec::new();
+        let columns = |bindings: &'_ [(String, Vec<Binding>)]| -> Vec<(usize, Vec<Binding>)> {
+            let index = |label: &str| found.head.iter().position(|cell| cell.text == label);
+            let each = bindings.iter().filter_map(|(label, list)| Some((index(label)?, list.clone())));
+            each.collect()
+        };
+        for (column, bindings) in columns(&table.heads) {
+            let parts = (found.head.as_slice(), column, "head");
+            reports.extend(self.cell(parts, &none, &bindings, text.is_some(), table)?);
+        }
+        let bound = columns(&table.columns);
+        for (label, variables) in &table.rows {
+            let row = row_of(&found, label).ok_or_else(|| {
+                let first = found.rows.iter().filter_map(|row| row.first());
+                let known: Vec<_> = first.map(|cell| format!("`{}`", cell.text)).collect();
+                NO_SUCH_ROW.at(self.statement.place.clone(), known.join(", "), format!("`{label}`"))
+            })?;
+            for (column, bindings) in &bound {
+                let parts = (row, *column, label.as_str());
+                reports.extend(self.cell(parts, variables, bindings, text.is_some(), table)?);
+            }
+        }
+        Ok(reports)
+    }
+
+    /// The numbers of one cell.
+    fn cell(
+        &self,
+        (row, column, label): (&[Cell], usize, &str),
+        variables: &BTreeMap<String, PlacedExpression>,
+        bindings: &[Binding],
+        at_hand: bool,
+        table: &Table,
+    ) -> Result<Vec<ClaimReport>, Error> {
+        let Some(cell) = row.get(column) else { return Ok(Vec::new()) };
+        let head = table.head.get(column).map_or("", |cell| cell.text.as_str());
+        let is_there = at_hand.then(|| {
+            let text = self.texts.get(&self.statement.text);
+            text.is_some_and(|text| !place::of_row(text.text(), row).is_empty())
+        });
+        let before = &self.statement.place_in_text;
+        let place = format!("row {label}, {head}");
+        let short = |text: &str| {
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+            let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+            words.join("-").to_ascii_lowercase()
+        };
+        self.numbers(&Bound {
+            id: format!("{}.{}.{}", self.statement.id, short(label), short(head)),
+            quote: &cell.text,
+            place_in_text: if before.is_empty() { place } else { format!("{before}, {place}") },
+            is_there,
+            variables,
+            bindings,
+        })
+    }
+
+    /// Whether an expression derives anything, or only holds values against each other.
+    fn computes(&self, expression: &Expression) -> bool {
+        const HOLDS: &[&str] =
+            &["held_fixed", "nearly_fixed", "differs", "same", "printed", "quoted", "reached"];
+        match &expression.kind {
+            ExpressionKind::Arithmetic(..) | ExpressionKind::Negative(_) => true,
+            ExpressionKind::Name(name) => self
+                .page
+                .formulas
+                .get(name)
+                .is_some_and(|formula| self.computes(&formula.body.tree)),
+            ExpressionKind::Call(name, arguments) => {
+                let own = match self.page.formulas.get(name) {
+                    Some(formula) => self.computes(&formula.body.tree),
+                    None => !HOLDS.contains(&name.as_str()),
+                };
+                own || arguments.iter().any(|argument| self.computes(&argument.value))
+            }
+            ExpressionKind::List(items) => items.iter().any(|item| self.computes(item)),
+            ExpressionKind::Not(of) => self.computes(of),
+            ExpressionKind::Relation(first, rest) => {
+                self.computes(first) || rest.iter().any(|(_, value)| self.computes(value))
+            }
+            ExpressionKind::At(of, _) | ExpressionKind::Field(of, _) => self.computes(of),
+            ExpressionKind::Number(_) | ExpressionKind::Text(_) => false,
+        }
+    }
+}
+
+/// An unchecked claim, with what was found nevertheless.
+fn instead(
+    code: &'static repro_receipt::source::Code,
+    reason: &str,
+    outcome: Outcome,
+) -> Outcome {
+    let unchecked = Outcome::unchecked(code, reason).giving(outcome.recomputed);
+    Outcome { method: outcome.method, ..unchecked }
+}
+
+/// What a sentence with several readings comes to: all of them, none of them, or undecided.
+fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
+    let decided = |verdict| parts.iter().all(|(_, part)| part.verdict == verdict);
+    let given: Vec<_> = parts.iter().map(|(_, part)| part.recomputed.clone()).collect();
+    let given = given.join("; ");
+    if decided(Verdict::Verified) {
+        return Outcome::verified().giving(given);
+    }
+    let each: Vec<_> = parts
+        .iter()
+        .map(|(label, part)| match part.verdict {
+            Verdict::Verified => format!("yes by `{label}`"),
+            Verdict::Refuted => format!("no by `{label}` ({})", part.reason),
+            _ => format!("open by `{label}` ({})", part.reason),
+        })
+        .collect();
+    let reason = each.join("; ");
+    match decided(Verdict::Refuted) {
+        true => Outcome::refuted(&order::WRONG_WAY, reason).giving(given),
+        false => Outcome::inconclusive(&READINGS_DIFFER, reason).giving(given),
+    }
+}
+
+/// What is claimed, as printed.
+fn claimed(quote: &str, pair: &Pair) -> String {
+    let texts: Vec<_> = pair.items.iter().map(|item| item.text(quote)).collect();
+    match texts.as_slice() {
+        [one] => (*one).to_owned(),
+        many => format!("[{}]", many.join(", ")),
+    }
+}
+
+fn plain_numbers(items: &[Item]) -> Vec<Printed> {
+    let number = |item: &Item| match &item.kind {
+        ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed.clone()),
+        ItemKind::Date(_) => None,
+    };
+    items.iter().filter_map(number).collect()
+}
+
+/// Whether an expression gives two ends.
+fn is_interval(expression: &Expression) -> bool {
+    match &expression.kind {
+        ExpressionKind::Call(name, _) => name == "ci95",
+        ExpressionKind::List(items) => items.len() == 2,
+        _ => false,
+    }
+}
+
+/// The kind of a claim: the function at the root of its expression.
+fn kind_of(expression: &Expression, otherwise: &'static str) -> &'static str {
+    match &expression.kind {
+        ExpressionKind::Call(name, _) => functions::find(name).map_or(otherwise, |function| function.name),
+        ExpressionKind::Not(of) => kind_of(of, otherwise),
+        _ => otherwise,
+    }
+}
+
+/// The line of a table whose first cells are these.
+fn row_of<'t>(table: &'t PrintedTable, label: &str) -> Option<&'t [Cell]> {
+    let parts: Vec<_> = label.split('|').map(str::trim).collect();
+    let fits = |row: &&Vec<Cell>| {
+        row.len() >= parts.len()
+            && std::iter::zip(row.iter(), &parts).all(|(cell, part)| cell.text == **part)
+    };
+    let mut rows = table.rows.iter().filter(fits);
+    let row = rows.next()?;
+    rows.next().is_none().then_some(row.as_slice())
+}

@@ -1,0 +1,77 @@
+//! The texts of posts: beside the post file, or given by the caller and known by their digest.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Error, Location, Source, codes};
+
+use crate::page::{Page, TextSource};
+
+codes! {
+    NO_TEXT = "text::missing", "the text that a post is about is not there", "put it back beside the post file";
+    OTHER_TEXT = "text::other", "the text is not the one that the post was written about", "give the text with this digest, or write the post anew";
+}
+
+/// The texts that a caller gave, by digest.
+#[derive(Debug, Default)]
+pub struct GivenTexts(BTreeMap<Digest, Arc<Source>>);
+
+/// The texts of one post that are at hand, by the ids of the post.
+pub type TextsAtHand = BTreeMap<String, Arc<Source>>;
+
+impl GivenTexts {
+    /// Reads the files that a caller gave.
+    pub fn load(paths: &[PathBuf]) -> Result<Self, Error> {
+        let mut given = BTreeMap::new();
+        for path in paths {
+            let source = Source::load(path, path.display().to_string())?;
+            given.insert(Digest::of(source.text().as_bytes()), Arc::new(source));
+        }
+        Ok(Self(given))
+    }
+
+    /// The texts of `page` that are at hand. One that must lie beside the post file and does not is an
+    /// error; one that is not redistributed may be absent.
+    pub fn of(&self, page: &Page, root: &Path) -> Result<TextsAtHand, Vec<Error>> {
+        let mut texts = TextsAtHand::new();
+        let mut errors = Vec::new();
+        for text in &page.texts {
+            match self.one(text, root) {
+                Ok(Some(source)) => drop(texts.insert(text.id.clone(), source)),
+                Ok(None) => {}
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() { Ok(texts) } else { Err(errors) }
+    }
+
+    fn one(&self, text: &TextSource, root: &Path) -> Result<Option<Arc<Source>>, Error> {
+        if let Some(digest) = &text.sha256
+            && let Some(given) = self.0.get(digest)
+        {
+            return Ok(Some(Arc::clone(given)));
+        }
+        let Some(file) = &text.file else { return Ok(None) };
+        let plain = !file.is_empty() && !file.starts_with('/') && !file.contains("..");
+        let path = root.join("repro").join(file);
+        if !plain || !path.is_file() {
+            // A file that a digest stands for need not be redistributed.
+            if text.sha256.is_some() {
+                return Ok(None);
+            }
+            return Err(NO_TEXT.at(text.place.clone(), format!("`repro/{file}`"), "no such file"));
+        }
+        let source = Source::load(&path, format!("repro/{file}"))?;
+        let digest = Digest::of(source.text().as_bytes());
+        match &text.sha256 {
+            Some(wanted) if *wanted != digest => Err(OTHER_TEXT.at(
+                Location::file(format!("repro/{file}")),
+                wanted.prefixed(),
+                digest.prefixed(),
+            )),
+            _ => Ok(Some(Arc::new(source))),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What an expression gives: numbers with their provenance, samples of runs, words, places in evidence.
+
+use std::rc::Rc;
+
+use num_rational::BigRational;
+use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
+use repro_receipt::bundle::Bundle;
+use repro_report::outcome::{EvidenceRef, Outcome};
+
+/// The significant digits of computed numbers in reports.
+pub const DIGITS: usize = 10;
+
+/// What an expression gives.
+#[derive(Debug, Clone)]
+pub enum Value<'a> {
+    /// A number.
+    Number(Quantity),
+    /// One number of each run of a group.
+    Sample(Sample),
+    /// Words.
+    Text(Words),
+    /// Several values.
+    List(Vec<Value<'a>>),
+    /// A place in evidence whose value nobody has asked for yet.
+    Reference(Reference<'a>),
+    /// The names that begin so.
+    Names(String),
+    /// Whether a relation holds.
+    Judgement(Box<Outcome>),
+}
+
+/// A place in one bundle, or the same place in each bundle of a group.
+#[derive(Debug, Clone)]
+pub struct Reference<'a> {
+    /// The bundles.
+    pub bundles: Vec<&'a Bundle>,
+    /// Whether it is a group, of one bundle perhaps.
+    pub is_group: bool,
+    /// The file, where one is named.
+    pub file: Option<String>,
+    /// The way into it.
+    pub path: Vec<String>,
+    /// The step at which a quantity of a run is meant; else the last.
+    pub step: Option<u64>,
+}
+
+/// How a number that is no result of an operation came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeafKind {
+    /// Written in the expression itself.
+    Literal,
+    /// Typed from a publication, as printed there.
+    Printed,
+    /// A field of a configuration.
+    Setting,
+    /// Counted from a configuration.
+    Counted,
+    /// Recorded by a run.
+    Recorded,
+}
+
+/// One piece of evidence that a value depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaf {
+    /// What it is.
+    pub kind: LeafKind,
+    /// Where it stands.
+    pub evidence: Option<EvidenceRef>,
+    /// The words around it in the publication that it was typed from.
+    pub quote: Option<String>,
+    /// Its digits.
+    pub text: String,
+    /// The step at which a run recorded it.
+    pub step: Option<u64>,
+}
+
+/// A number and how it came about.
+#[derive(Debug, Clone)]
+pub struct Quantity {
+    /// Where it lies, in `unit`.
+    pub interval: Interval,
+    /// The nearest binary float, computed as a script would.
+    pub float: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// How it is derived, with values in place: "(6 + 2) * 384"; for a leaf, its digits.
+    pub derivation: String,
+    /// What it is, where it is no result of an operation.
+    pub leaf: Option<LeafKind>,
+    /// What one step of its last printed digit is worth, where it is a leaf with one.
+    pub last_place: Option<BigRational>,
+    /// Whether only what is printed is meant, whatever the noise behind it.
+    pub as_printed: bool,
+    /// The evidence that it depends on.
+    pub leaves: Vec<Rc<Leaf>>,
+}
+
+/// Words of evidence.
+#[derive(Debug, Clone)]
+pub struct Words {
+    /// The words.
+    pub text: String,
+    /// The evidence that they come from.
+    pub leaves: Vec<Rc<Leaf>>,
+}
+
+/// One number of each run of a group.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// The runs, by the names of their bundles.
+    pub runs: Vec<String>,
+    /// The numbers in the same order.
+    pub numbers: Vec<Quantity>,
+}
+
+impl Value<'_> {
+    /// What it is, for messages.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Number(_) => "a number",
+            Self::Sample(_) => "one number for each run",
+            Self::Text(_) => "words",
+            Self::List(_) => "a list",
+            Self::Reference(_) => "a place in evidence",
+            Self::Names(_) => "the beginning of a name",
+            Self::Judgement(_) => "a relation",
+        }
+    }
+}
+
+impl Quantity {
+    /// A number that stands in the expression.
+    pub fn literal(printed: &Printed) -> Self {
+        let per_one = printed.unit().per_one();
+        let leaf = Leaf {
+            kind: LeafKind::Literal,
+            evidence: None,
+            quote: None,
+            text: printed.text().to_owned(),
+            step: None,
+        };
+        Self {
+            interval: printed.exact().scaled(&per_one.recip()),
+            float: printed.as_f64() / nearest_f64(&per_one),
+            unit: Unit::Plain,
+            derivation: printed.text().to_owned(),
+            leaf: Some(LeafKind::Literal),
+            last_place: None,
+            as_printed: false,
+            leaves: vec![Rc::new(leaf)],
+        }
+    }
+
+    /// The result of an operation on other numbers.
+    pub fn result(interval: Interval, float: f64, derivation: String, of: &[&Self]) -> Self {
+        let mut leaves: Vec<Rc<Leaf>> = Vec::new();
+        for leaf in of.iter().flat_map(|number| &number.leaves) {
+            if !leaves.contains(leaf) {
+                leaves.push(Rc::clone(leaf));
+            }
+        }
+        Self {
+            interval,
+            float,
+            unit: Unit::Plain,
+            derivation,
+            leaf: None,
+            last_place: None,
+            as_printed: false,
+            leaves,
+        }
+    }
+
+    /// The one value that it stands for: what is printed, or what follows from the printed values,
+    /// which need not be the middle of the interval.
+    pub fn point(&self) -> BigRational {
+        let middle = self.interval.middle();
+        if self.leaf.is_some() || self.interval.is_point() {
+            return middle;
+        }
+        let computed = BigRational::from_float(self.float);
+        computed.filter(|value| self.interval.contains(value)).unwrap_or(middle)
+    }
+
+    /// As it is shown: its value, and how it is derived where that is not its value.
+    pub fn shown(&self) -> String {
+        let value = format_significant(&self.point(), DIGITS);
+        match self.leaf {
+            Some(_) => self.derivation.clone(),
+            None => format!("{value} = {}", self.derivation),
+        }
+    }
+
+    /// Whether noise between runs cannot have moved it: settings, counts and literals.
+    pub fn is_without_noise(&self) -> bool {
+        let settled =
+            |kind| matches!(kind, LeafKind::Literal | LeafKind::Setting | LeafKind::Counted);
+        self.leaves.iter().all(|leaf| settled(leaf.kind))
+    }
+}
+
+impl Sample {
+    /// How many numbers there are.
+    pub fn count(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The numbers as floats.
+    pub fn floats(&self) -> Vec<f64> {
+        self.numbers.iter().map(|number| number.float).collect()
+    }
+}
