@@ -251,7 +251,8 @@ fn list(input: &mut Input) -> ModalResult<Expression> {
 
 fn parentheses(input: &mut Input) -> ModalResult<Expression> {
     let close = cut_err(spaced(')').context(describe("`)`")));
-    delimited('(', cut_err(deeper(relation)), close).parse_next(input)
+    let inner = delimited('(', cut_err(deeper(relation)), close);
+    inner.with_span().map(|(inner, span)| Expression { span, ..inner }).parse_next(input)
 }
 
 fn call_or_name(input: &mut Input) -> ModalResult<Expression> {
@@ -388,7 +389,7 @@ mod tests {
         let whole = Expression::parse(text).unwrap();
         let ExpressionKind::Arithmetic(_, left, right) = whole.kind else { panic!() };
         assert_eq!(&text[left.span], "total(dense)");
-        assert_eq!(&text[right.span], "2 * moe64.steps");
+        assert_eq!(&text[right.span], "(2 * moe64.steps)");
     }
 
     fn expression() -> impl Strategy<Value = Expression> {

@@ -3,6 +3,8 @@
 //! Owns syntax alone: expressions, the numbers of a quote in their order, printed tables, names of
 //! evidence. What a name stands for and whether a statement holds is judged elsewhere.
 
+#![forbid(unsafe_code)]
+
 mod grammar;
 pub mod locator;
 pub mod place;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::table::{self, Cell};
+use crate::table::{self, PrintedCell};
 
 /// Every place of `quote`; a run of white space matches any other, so that a quote may cross lines.
 pub fn of_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
@@ -25,7 +25,7 @@ pub fn of_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
 
 /// Every place of a line of a table: as a line of cells, or, where a page was copied without its
 /// lines, as the texts of the cells one behind the other with nothing but white space between them.
-pub fn of_row(text: &str, row: &[Cell]) -> Vec<Range<usize>> {
+pub fn of_row(text: &str, row: &[PrintedCell]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {

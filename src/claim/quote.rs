@@ -10,7 +10,7 @@ use repro_exact::decimal::{Bound, Printed};
 
 /// A number of a text, or a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct QuoteItem {
     /// Where it stands in the text, in bytes, without the words before it.
     pub span: Range<usize>,
     /// What it is.
@@ -41,7 +41,7 @@ pub enum Hedge {
     LimitOrCount(Bound),
 }
 
-impl Item {
+impl QuoteItem {
     /// Its digits as they stand in the text.
     pub fn text<'a>(&self, of: &'a str) -> &'a str {
         of.get(self.span.clone()).unwrap_or_default()
@@ -92,7 +92,7 @@ const UNITS: &[&str] = &["percentage points", "percentage point", "percent", "pp
 const SPREADS: &[&str] = &["±", "+/-", "+-"];
 
 /// The items of `text` in their order.
-pub fn items(text: &str) -> Vec<Item> {
+pub fn items(text: &str) -> Vec<QuoteItem> {
     let mut items = Vec::new();
     let mut at = 0;
     while let Some(here) = text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -118,7 +118,7 @@ pub fn items(text: &str) -> Vec<Item> {
 }
 
 /// Reads what begins with the digit at `at`, and returns where reading goes on.
-fn read_digits(text: &str, at: usize, items: &mut Vec<Item>) -> usize {
+fn read_digits(text: &str, at: usize, items: &mut Vec<QuoteItem>) -> usize {
     if let Some(end) = date(text, at) {
         items.push(item(text, at..end, ItemKind::Date(text[at..end].to_owned())));
         return end;
@@ -142,7 +142,7 @@ fn read_digits(text: &str, at: usize, items: &mut Vec<Item>) -> usize {
             && let Some(spread) = both.spread().cloned()
         {
             items.push(item(text, start..end, ItemKind::Number(both)));
-            items.push(Item {
+            items.push(QuoteItem {
                 span: after..spread_end,
                 kind: ItemKind::Spread(spread),
                 hedge: None,
@@ -154,12 +154,12 @@ fn read_digits(text: &str, at: usize, items: &mut Vec<Item>) -> usize {
     end
 }
 
-fn item(text: &str, span: Range<usize>, kind: ItemKind) -> Item {
+fn item(text: &str, span: Range<usize>, kind: ItemKind) -> QuoteItem {
     let hedge = match kind {
         ItemKind::Number(_) => hedge(&text[..span.start]),
         _ => None,
     };
-    Item { span, kind, hedge }
+    QuoteItem { span, kind, hedge }
 }
 
 /// What the words at the end of `before` say about the number that follows.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// A cell: its text without the space around it, and where that stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cell {
+pub struct PrintedCell {
     /// What it holds.
     pub text: String,
     /// Where that stands in the text that the table was read from, in bytes.
@@ -16,9 +16,9 @@ pub struct Cell {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintedTable {
     /// The first line.
-    pub head: Vec<Cell>,
+    pub head: Vec<PrintedCell>,
     /// The other lines.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<PrintedCell>>,
 }
 
 impl PrintedTable {
@@ -30,7 +30,7 @@ impl PrintedTable {
     }
 
     /// The table of a longer text whose head has these cells, if there is just one.
-    pub fn find(text: &str, head: &[Cell]) -> Result<Self, usize> {
+    pub fn find(text: &str, head: &[PrintedCell]) -> Result<Self, usize> {
         let mut found = Vec::new();
         let all: Vec<_> = lines(text).collect();
         for (index, (start, line)) in all.iter().enumerate() {
@@ -58,7 +58,7 @@ impl PrintedTable {
 }
 
 /// The cells of a line; none where it does not begin with `|`.
-pub fn cells(line: &str, start: usize) -> Option<Vec<Cell>> {
+pub fn cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
     let trimmed = line.trim_end();
     let inner = trimmed.trim_start().strip_prefix('|')?;
     let mut at = start + trimmed.len() - inner.len();
@@ -68,19 +68,19 @@ pub fn cells(line: &str, start: usize) -> Option<Vec<Cell>> {
         let text = part.trim();
         let before = part.len() - part.trim_start().len();
         let span = at + before..at + before + text.len();
-        cells.push(Cell { text: text.to_owned(), span });
+        cells.push(PrintedCell { text: text.to_owned(), span });
         at += part.len() + 1;
     }
     Some(cells)
 }
 
 /// Whether two lines have the same cells.
-pub fn same(a: &[Cell], b: &[Cell]) -> bool {
+pub fn same(a: &[PrintedCell], b: &[PrintedCell]) -> bool {
     a.len() == b.len() && std::iter::zip(a, b).all(|(a, b)| a.text == b.text)
 }
 
 /// Whether a line is the rule below a head: `|---|:--:|`.
-fn is_rule(row: &[Cell]) -> bool {
+fn is_rule(row: &[PrintedCell]) -> bool {
     row.iter()
         .all(|cell| cell.text.contains('-') && cell.text.chars().all(|c| matches!(c, '-' | ':')))
 }
@@ -102,7 +102,7 @@ mod tests {
     const TEXT: &str =
         "Before.\n\n| arm | loss |\n|---|---:|\n| `moe` | 1.70 |\n| é | -- |\n\nAfter | it.\n";
 
-    fn texts(row: &[Cell]) -> Vec<&str> {
+    fn texts(row: &[PrintedCell]) -> Vec<&str> {
         row.iter().map(|cell| cell.text.as_str()).collect()
     }
 

@@ -40,9 +40,9 @@ pub enum Command {
     /// Read logs of other trainers and write them as receipt bundles
     #[command(after_help = help::IMPORT)]
     Import(ImportArgs),
-    /// List claim kinds, formulas, posts, bundles or codes
+    /// List functions, claim kinds, formulas, posts, bundles or codes
     List(ListArgs),
-    /// Explain a code, a claim kind, a formula, `values`, `slices` or `scope`
+    /// Explain a code, a function, a claim kind, a formula, `post`, `values`, `slices` or `scope`
     Explain(ExplainArgs),
     /// Write the receipt and manifests of a folder of transcribed evidence
     Seal(SealArgs),
@@ -348,6 +348,7 @@ pub struct ListArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ListingArg {
+    Functions,
     Kinds,
     Formulas,
     Posts,

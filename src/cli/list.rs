@@ -10,7 +10,9 @@ use super::{Answer, UNKNOWN_CODE};
 use repro_exact::formula::{Formula, formulas};
 use repro_import as import;
 use repro_judge::claims::{self, KINDS};
-use repro_judge::post::{self, Post};
+use repro_judge::evaluate::functions;
+use repro_judge::post;
+use repro_judge::post_file::PostFile;
 use repro_judge::{depends_on, evidence, lock, verify};
 use repro_params as params;
 use repro_receipt::bundle::{self, Bundle};
@@ -64,6 +66,56 @@ A group of runs, such as `a` and `b` of a gap, is { label, values }; { label, me
 { label, printed, n, reading } where only a mean with its spread is published; or a term, which is one run.
 ";
 
+/// How a post is written in the language of claims.
+const POST: &str = "\
+A post binds each number and each comparison of a text to evidence. `repro/ID.toml`:
+
+  schema = \"repro.post/2\"
+  id = \"ID\"
+  title = \"...\"
+  text = \"ID.md\"                     the text, beside this file; or [texts.NAME] with `what`, and `file`
+                                     or, where it is not redistributed, `sha256`: `--text FILE` gives it
+  [names]                            evidence, each said once
+  moe64 = \"nmoe-0003:data/configs/moe64.toml\"     BUNDLE:FILE, BUNDLE:FILE#FIELD
+  bf16  = \"nmoe-0003#closure.bf16\"                BUNDLE#FACTS
+  moe   = \"tiny-moe-moe-active12-s{1..6}\"         a group of runs
+
+  [formulas]
+  \"tokens(steps)\" = \"steps * contract.tokens-per-step\"
+
+  [[sentence]]
+  place = \"section 3, paragraph 2\"
+  quote = \"1.5786 ± 0.0025 over three seeds, 4.5% below dense\"
+  is = [\"mean(moe.loss)\", \"sd(moe.loss)\", \"count(moe)\", \"percent_below(mean(moe.loss), mean(dense.loss))\"]
+
+  [[sentence]]
+  quote = \"the mixture is better than the dense model\"
+  says = \"moe.loss < dense.loss\"
+
+  [[table]]
+  head = \"| model | P_total | P_active |\"
+  [table.rows]
+  \"MoE-64\" = \"moe64\"
+  [table.columns]
+  \"P_total\" = \"total(it)\"
+  \"P_active\" = \"active(it)\"
+
+`is` has one expression for each number of the quote, in order; `\"_ the reason\"` excuses a number. Words from
+two to twelve, half, twice and double are numbers; bf16, MoE-64, #420 and 0003 are names. `says` is a relation,
+or a list of relations, each a claim of its own; `may_mean` a list of relations of which the sentence may mean any.
+`asserts = \"norm\"` or `\"definition\"` marks what is no fact, and `premise` what a refutation would rest on.
+Where a text is not at hand, a table has its lines in `printed`, as in Markdown, and a quote may part numbers
+that a page runs together by `|`.
+
+A run has the fields of its last evaluation (`loss`, `nats`, `bytes`, ...; `moe.loss @ 500` at another step),
+`config` and `receipt`. Names, fields and numbers are joined by + - * / ^, compared by < <= = != >= >, and given
+to functions: `repro list functions`. A minus between two names needs spaces: `stop-step` is one name.
+
+Printed digits carry their rounding. Settings and counts are exact. \"About\" means within 5% in every post. An
+order between runs is judged with its noise: one run on a side decides nothing, unless the claim is only about
+what is printed, `printed(a) < printed(b)`.
+";
+
 /// What a slice holds, for those who write one.
 const SLICES: &str = "\
 A slice is a stretch of training that others can execute again. After `k` steps it is
@@ -93,6 +145,9 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
         ListingArg::Kinds => KINDS.iter().map(|kind| row(kind.id, kind.summary)).collect(),
         ListingArg::Formulas => {
             formulas().map(|formula| row(formula.name, &formula.definition())).collect()
+        }
+        ListingArg::Functions => {
+            functions::all().map(|function| row(function.name, function.summary)).collect()
         }
         ListingArg::Codes => codes().into_iter().map(|code| row(code.id, code.meaning)).collect(),
         ListingArg::Posts => posts(&super::root(common)?)?,
@@ -128,10 +183,15 @@ pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
         SCOPE.to_owned()
     } else if name == "values" {
         VALUES.to_owned()
+    } else if name == "post" {
+        POST.to_owned()
     } else if name == "slices" {
         SLICES.to_owned()
     } else if let Some(kind) = KINDS.iter().find(|kind| kind.id == name) {
-        explain_kind(kind)
+        let function = functions::find(name).map(|function| format!("\n{}", function.explain()));
+        explain_kind(kind) + &function.unwrap_or_default()
+    } else if let Some(function) = functions::find(name) {
+        function.explain()
     } else if let Some(formula) = Formula::find(name) {
         formula.explain() + "\n"
     } else if let Some(code) = codes().into_iter().find(|code| code.id == name) {
@@ -151,7 +211,7 @@ pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
         let near: Vec<_> =
             codes().iter().map(|code| code.id).filter(|id| id.contains(name)).take(5).collect();
         let expected = if near.is_empty() {
-            "a code, kind, formula, `values`, `slices` or `scope`".to_owned()
+            "a code, function, kind, formula, `post`, `values`, `slices` or `scope`".to_owned()
         } else {
             format!("perhaps {}", near.join(", "))
         };
@@ -212,8 +272,14 @@ pub fn codes() -> Vec<&'static Code> {
         verify::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;
-    let own =
-        families.iter().chain(trained).chain(claims::SHARED_CODES).copied().flatten().copied();
+    let own = families
+        .iter()
+        .chain(trained)
+        .chain(claims::SHARED_CODES)
+        .chain(repro_judge::LANGUAGE_CODES)
+        .copied()
+        .flatten()
+        .copied();
     let mut codes: Vec<_> = own.chain(KINDS.iter().flat_map(|kind| kind.codes).copied()).collect();
     codes.sort_by_key(|code| code.id);
     codes
@@ -224,8 +290,9 @@ fn posts(root: &Path) -> Result<Vec<Row>, Vec<Error>> {
     Ok(ids
         .into_iter()
         .map(|id| {
-            let what = match Post::load(root, &id) {
-                Ok(post) => post.title,
+            let what = match PostFile::load(root, &id) {
+                Ok(PostFile::Kinds(post)) => post.title,
+                Ok(PostFile::Language(page)) => page.title,
                 Err(error) => error.to_string(),
             };
             (id, what)

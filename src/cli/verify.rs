@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::output::Output;
 use super::{Answer, BAD_USAGE, CANNOT_WRITE, trainer};
-use repro_judge::lock;
+use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::verify::{self, Demands, Replayer};
 use repro_receipt::bundle::{Cache, ReadOptions};
@@ -107,6 +107,7 @@ fn posts(root: &Path, own: &VerifyArgs) -> Result<Vec<String>, Vec<Error>> {
 fn demands(own: &VerifyArgs) -> Result<Demands, Error> {
     Ok(Demands {
         texts: own.text.clone(),
+        repin: own.write_lock,
         keys: own.pubkey.iter().map(|path| PublicKey::load(path)).collect::<Result<_, _>>()?,
         origin: own.min_origin.map(|origin| match origin {
             MinOrigin::Transcribed => EvidenceOrigin::Transcribed,
@@ -121,27 +122,77 @@ fn demands(own: &VerifyArgs) -> Result<Demands, Error> {
     })
 }
 
-/// Reads the lock file and notes the differences, or why it cannot be used. Where all posts are asked for, so are
+/// Reads the locks and notes the differences, or why one cannot be used. Where all posts are asked for, so are
 /// those that are recorded and gone.
 fn compare(root: &Path, own: &VerifyArgs, ids: &[String], report: &mut Report) {
-    let recorded = Source::load(&root.join(lock::FILE), lock::FILE)
-        .and_then(Document::parse_toml)
-        .and_then(|document| lock::parse(&document));
-    match recorded {
-        Ok(recorded) => {
-            let gone = recorded.keys().filter(|_| asks_for_all(own));
-            let ids: Vec<_> = ids.iter().chain(gone).cloned().collect();
-            report.locked = Some(lock::differences(&recorded, &lock::of(report), &ids));
-        }
-        Err(error) => {
-            report.failures.push(error.help("write it with `repro verify --post all --write-lock`"))
+    let mut differences = Vec::new();
+    let mut failures = Vec::new();
+    let (with_own, shared): (Vec<_>, Vec<_>) =
+        report.posts.iter().partition(|post| post.lock.is_some());
+    for post in with_own {
+        let missing = || {
+            let place = Location::file(lock::own_file(&post.id));
+            lock::NO_LOCK.at(place, "what was recorded of the post", "no such file")
+        };
+        match lock::own(root, &post.id).and_then(|recorded| recorded.ok_or_else(missing)) {
+            Ok(recorded) => {
+                differences.extend(recorded.differences(&post.id, &PostLock::of(post)));
+            }
+            Err(error) => failures.push(error),
         }
     }
+    let any_shared = !shared.is_empty() || root.join(lock::FILE).is_file();
+    let recorded = || {
+        let document = Source::load(&root.join(lock::FILE), lock::FILE)?;
+        lock::parse(&Document::parse_toml(document)?)
+    };
+    match any_shared.then(recorded).transpose() {
+        Ok(recorded) => {
+            let recorded = recorded.unwrap_or_default();
+            let gone = recorded.keys().filter(|_| asks_for_all(own));
+            let ids: Vec<_> = ids.iter().chain(gone).cloned().collect();
+            differences.extend(lock::differences(&recorded, &lock::of(report), &ids));
+        }
+        Err(error) => {
+            failures.push(error.help("write it with `repro verify --post all --write-lock`"));
+        }
+    }
+    if asks_for_all(own) {
+        failures.extend(gone_posts(root, ids));
+    }
+    if failures.is_empty() {
+        report.locked = Some(differences);
+    }
+    report.failures.extend(failures);
+}
+
+/// Locks without a post.
+fn gone_posts(root: &Path, ids: &[String]) -> Vec<Error> {
+    let entries = std::fs::read_dir(root.join("repro")).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut gone: Vec<String> = names
+        .filter_map(|name| name.strip_suffix(".lock").map(str::to_owned))
+        .filter(|id| id != "verdicts" && !ids.contains(id))
+        .collect();
+    gone.sort();
+    let missing = |id: String| {
+        let place = Location::file(format!("repro/{id}.toml"));
+        post::NO_SUCH_POST.at(place, format!("the post of `{}`", lock::own_file(&id)), "none")
+    };
+    gone.into_iter().map(missing).collect()
 }
 
 /// Records the verdicts; posts that were not asked for keep what was recorded.
 fn write_lock(root: &Path, ids: &[String], report: &Report) -> Result<(), Vec<Error>> {
+    for post in &report.posts {
+        if let Some(own) = &post.lock {
+            write(root, own, &PostLock::of(post).render())?;
+        }
+    }
     let path = root.join(lock::FILE);
+    if !path.is_file() && report.posts.iter().all(|post| post.lock.is_some()) {
+        return Ok(());
+    }
     let mut verdicts = if path.is_file() {
         Source::load(&path, lock::FILE)
             .and_then(Document::parse_toml)
@@ -153,13 +204,15 @@ fn write_lock(root: &Path, ids: &[String], report: &Report) -> Result<(), Vec<Er
     let known = post::list(root).map_err(|error| vec![error])?;
     verdicts.retain(|post, _| known.contains(post) && !ids.contains(post));
     verdicts.extend(lock::of(report).into_iter().filter(|(post, _)| ids.contains(post)));
+    write(root, lock::FILE, &lock::render(&verdicts))
+}
+
+/// Replaces a lock as a whole.
+fn write(root: &Path, name: &str, text: &str) -> Result<(), Vec<Error>> {
+    let path = root.join(name);
     let cannot = |error: std::io::Error| {
-        vec![CANNOT_WRITE.at(
-            Location::file(lock::FILE),
-            "a file that can be written",
-            error.to_string(),
-        )]
+        let expected = "a file that can be written";
+        vec![CANNOT_WRITE.at(Location::file(name), expected, error.to_string())]
     };
-    let text = lock::render(&verdicts);
     LocalDisk.replace(&path, &path.with_extension("lock.new"), text.as_bytes()).map_err(cannot)
 }

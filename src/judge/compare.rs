@@ -32,10 +32,8 @@ codes! {
 /// Holds a printed number against a computed one.
 pub fn judge(claimed: &Printed, hedge: Option<Hedge>, given: &Quantity) -> Outcome {
     let per_one = claimed.unit().per_one();
-    let scaled = Scaled {
-        interval: given.interval.scaled(&per_one),
-        point: given.point() * &per_one,
-    };
+    let scaled =
+        Scaled { interval: given.interval.scaled(&per_one), point: given.point() * &per_one };
     let outcome = match hedge {
         Some(Hedge::Limit(bound)) => limit(claimed, bound, &scaled),
         Some(Hedge::LimitOrCount(bound)) => limit_or_count(claimed, bound, &scaled),
@@ -86,11 +84,8 @@ fn setting(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
     let outcome = if scaled.interval.contains(claimed.value()) {
         Outcome::verified()
     } else if scaled.interval.meets(&claimed.interval()) {
-        let reason = format!(
-            "the setting is {}; \"{}\" only rounds it",
-            given.derivation,
-            claimed.text()
-        );
+        let reason =
+            format!("the setting is {}; \"{}\" only rounds it", given.derivation, claimed.text());
         Outcome::inconclusive(&OTHER_SETTING, reason)
     } else {
         Outcome::refuted(&DIFFERS, apart(claimed, scaled))
@@ -140,7 +135,8 @@ fn full_float(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
 
 fn near(claimed: &Printed, scaled: &Scaled) -> Outcome {
     let allowed = claimed.about(&about_tolerance());
-    let inside = allowed.contains(scaled.interval.low()) && allowed.contains(scaled.interval.high());
+    let inside =
+        allowed.contains(scaled.interval.low()) && allowed.contains(scaled.interval.high());
     // A word is no measurement: far off it is wrong, a little off it is a matter of taste.
     let wide = claimed.about(&(about_tolerance() * BigRational::from_integer(BigInt::from(5))));
     let outcome = if inside {
@@ -179,10 +175,8 @@ fn limit_or_count(claimed: &Printed, bound: Bound, scaled: &Scaled) -> Outcome {
     let outcome = limit(claimed, bound, scaled);
     match outcome.verdict {
         repro_report::outcome::Verdict::Verified => {
-            let reason = format!(
-                "it holds if \"{}\" is a limit, and not if it is a count",
-                claimed.text()
-            );
+            let reason =
+                format!("it holds if \"{}\" is a limit, and not if it is a count", claimed.text());
             Outcome::inconclusive(&TWO_READINGS, reason)
         }
         _ => outcome,
@@ -199,14 +193,15 @@ fn apart(claimed: &Printed, scaled: &Scaled) -> String {
         unit => unit.sign(),
     };
     let size = format_significant(&difference.abs(), 4);
-    let share = match scaled.point.is_zero() || matches!(claimed.unit(), Unit::Percent | Unit::Points) {
-        true => String::new(),
-        false => {
-            let hundred = BigRational::from_integer(100.into());
-            let share = (&difference / &scaled.point).abs() * hundred;
-            format!(" ({}%)", format_significant(&share, 2))
-        }
-    };
+    let share =
+        match scaled.point.is_zero() || matches!(claimed.unit(), Unit::Percent | Unit::Points) {
+            true => String::new(),
+            false => {
+                let hundred = BigRational::from_integer(100.into());
+                let share = (&difference / &scaled.point).abs() * hundred;
+                format!(" ({}%)", format_significant(&share, 2))
+            }
+        };
     let value = format_significant(&scaled.point, DIGITS);
     format!(
         "the evidence gives {value}{}, \"{}\" is {size}{sign} too {side}{share}",

@@ -208,6 +208,7 @@ mod tests {
             id: id.to_owned(),
             kind: "x",
             claimed: String::new(),
+            said: String::new(),
             quote: String::new(),
             at: None,
             note: String::new(),

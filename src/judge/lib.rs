@@ -4,17 +4,32 @@
 
 pub mod claims;
 mod compare;
+mod context;
 pub mod coverage;
 pub mod depends_on;
 pub mod evaluate;
 pub mod evidence;
-pub mod functions;
 pub mod lock;
 pub mod mutation;
-mod order;
 pub mod page;
 pub mod post;
+pub mod post_file;
 mod statement;
 pub mod texts;
 mod value;
 pub mod verify;
+
+/// The codes of posts in the language of claims.
+pub static LANGUAGE_CODES: &[&[&repro_receipt::source::Code]] = &[
+    compare::CODES,
+    context::CODES,
+    evaluate::CODES,
+    evaluate::functions::fixed::CODES,
+    evaluate::functions::said::CODES,
+    evaluate::functions::target::CODES,
+    evaluate::functions::tested::CODES,
+    evaluate::order::CODES,
+    page::CODES,
+    statement::CODES,
+    texts::CODES,
+];

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
-use repro_claim::table::{self, Cell, PrintedTable};
+use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location, Node, Source, codes};
 use repro_report::outcome::Referee;
@@ -104,7 +104,7 @@ pub struct BoundCell {
     /// The text of its column's head.
     pub column: String,
     /// What its line prints, for the place in the text.
-    pub line: Vec<Cell>,
+    pub line: Vec<PrintedCell>,
     /// What the cell prints.
     pub text: String,
     /// The variables of its row.
@@ -119,7 +119,7 @@ pub struct Table {
     /// The lines that are written in the post file; none where they are read from the text.
     pub printed: Option<PrintedTable>,
     /// The head, by which the text's table is found.
-    pub head: Vec<Cell>,
+    pub head: Vec<PrintedCell>,
     /// The variables of each row, by its first cells.
     pub rows: Vec<(String, BTreeMap<String, PlacedExpression>)>,
     /// The bindings of each column's cells, by its head.
@@ -139,7 +139,7 @@ pub enum StatementKind {
 
 /// A part of the text that is judged.
 #[derive(Debug, Clone)]
-pub struct Statement {
+pub struct PostStatement {
     /// Its name, unique in the post.
     pub id: String,
     /// The text that it stands in.
@@ -169,7 +169,7 @@ pub struct Excuse {
 
 /// A post file.
 #[derive(Debug)]
-pub struct Page {
+pub struct PostPage {
     document: Document,
     /// Its name.
     pub id: String,
@@ -184,7 +184,7 @@ pub struct Page {
     /// The study whose plan was registered before the runs.
     pub plan: Option<(String, Location)>,
     /// Sentences and tables in the order of the file.
-    pub statements: Vec<Statement>,
+    pub statements: Vec<PostStatement>,
     /// Numbers without a claim, with the reason.
     pub excused: Vec<Excuse>,
     /// What a referee would ask.
@@ -254,7 +254,7 @@ impl Binding {
     }
 }
 
-impl Page {
+impl PostPage {
     /// Whether a post file is written in this language.
     pub fn is_one(document: &Document) -> bool {
         let schema = document.root().get("schema").and_then(|schema| schema.text().ok());
@@ -319,12 +319,12 @@ impl Page {
     }
 
     /// Sentences and tables in the order of the file, each with a name of its own.
-    fn read_statements(&self, root: Node) -> Result<Vec<Statement>, Error> {
+    fn read_statements(&self, root: Node) -> Result<Vec<PostStatement>, Error> {
         let mut nodes: Vec<(Node, bool)> =
             list(root, "sentence")?.into_iter().map(|node| (node, false)).collect();
         nodes.extend(list(root, "table")?.into_iter().map(|node| (node, true)));
         nodes.sort_by_key(|(node, _)| node.value().span.start);
-        let mut statements: Vec<Statement> = Vec::new();
+        let mut statements: Vec<PostStatement> = Vec::new();
         let mut used = BTreeMap::new();
         let mut place_in_text = (String::new(), String::new());
         for (node, is_table) in nodes {
@@ -341,14 +341,16 @@ impl Page {
                 None => slug(&kind),
             };
             let count = used.entry(id.clone()).and_modify(|count| *count += 1).or_insert(1);
-            if *count > 1 && let Some(own) = node.get("id") {
+            if *count > 1
+                && let Some(own) = node.get("id")
+            {
                 let found = format!("`{id}` again");
                 return Err(post::REPEATED_ID.at(own.place(), "each id once", found));
             }
             let id = if *count > 1 { format!("{id}-{count}") } else { id };
             let word = |key: &str| node.get(key).map(Node::text).transpose();
             let same_text = place_in_text.0 == text;
-            statements.push(Statement {
+            statements.push(PostStatement {
                 id,
                 place_in_text: if same_text { place_in_text.1.clone() } else { String::new() },
                 text,
@@ -459,9 +461,9 @@ fn formulas(root: Node) -> Result<BTreeMap<String, PostFormula>, Error> {
             Some((name, rest)) => (name, rest.strip_suffix(')')),
             None => (key, Some("")),
         };
-        let parameters = inside.filter(|inside| !inside.is_empty()).map_or(Some(Vec::new()), |list| {
-            list.split(',').map(word).collect::<Option<Vec<_>>>()
-        });
+        let parameters = inside
+            .filter(|inside| !inside.is_empty())
+            .map_or(Some(Vec::new()), |list| list.split(',').map(word).collect::<Option<Vec<_>>>());
         let (Some(name), Some(parameters), Some(_)) = (word(name), parameters, inside) else {
             let expected = "a name, with the names of what it is given in parentheses";
             return Err(BAD_FORMULA.at(node.place(), expected, format!("`{key}`")));
@@ -579,7 +581,7 @@ fn slug(kind: &StatementKind) -> String {
     if words.is_empty() { "statement".to_owned() } else { words.join("-") }
 }
 
-impl Page {
+impl PostPage {
     /// Parses the text of a post file, for tests and for tools that hold one in memory.
     pub fn from_source(source: Source) -> Result<Self, Error> {
         Self::parse(Document::parse_toml(source)?)

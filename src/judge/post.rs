@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::page::Page;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Document, Error, Location, Node, Source, codes};
 use repro_report::outcome::Referee;
@@ -164,28 +163,8 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// A post file in either of its two forms.
-#[derive(Debug)]
-pub enum PostFile {
-    /// With claims by kind.
-    Kinds(Post),
-    /// In the language of claims.
-    Language(Page),
-}
-
-impl PostFile {
-    /// Reads `repro/<id>.toml` below `root`.
-    pub fn load(root: &Path, id: &str) -> Result<Self, Error> {
-        let document = open(root, id)?;
-        match Page::is_one(&document) {
-            true => Page::parse(document).map(Self::Language),
-            false => Post::of_document(document).map(Self::Kinds),
-        }
-    }
-}
-
 /// The parsed file `repro/<id>.toml` below `root`.
-fn open(root: &Path, id: &str) -> Result<Document, Error> {
+pub(crate) fn open(root: &Path, id: &str) -> Result<Document, Error> {
     let name = format!("repro/{id}.toml");
     let path = root.join("repro").join(format!("{id}.toml"));
     if id.is_empty() || id.contains(['/', '\\']) || !path.is_file() {

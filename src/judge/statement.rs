@@ -2,24 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use repro_claim::quote::{self, Item, ItemKind};
+use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::syntax::ExpressionKind;
-use repro_claim::table::{Cell, PrintedTable};
+use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_claim::{Expression, place};
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 
 use crate::compare;
+use crate::context::PostContext;
+use crate::evaluate::functions::{self, fixed};
+use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame, Variables};
-use crate::evidence::Library;
-use crate::functions;
-use crate::order;
 use crate::page::{
-    Binding, Mood, NO_SUCH_ROW, Page, PlacedExpression, Sentence, Statement, StatementKind, Table,
+    Binding, Mood, NO_SUCH_ROW, PlacedExpression, PostStatement, Sentence, StatementKind, Table,
 };
-use crate::texts::TextsAtHand;
-use crate::value::{Leaf, LeafKind, Quantity, Value};
+use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
 
 codes! {
     OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
@@ -37,18 +36,31 @@ codes! {
 
 /// Words of degree that state no number.
 const VAGUE: &[&str] = &[
-    "dramatically", "sharply", "substantially", "considerably", "massively", "vastly", "hugely",
-    "drastically", "greatly", "far", "much", "modestly", "slightly", "markedly", "strikingly",
+    "dramatically",
+    "sharply",
+    "substantially",
+    "considerably",
+    "massively",
+    "vastly",
+    "hugely",
+    "drastically",
+    "greatly",
+    "far",
+    "much",
+    "modestly",
+    "slightly",
+    "markedly",
+    "strikingly",
+    "similar",
+    "comparable",
 ];
 
 /// Judges one statement: a report for each number that is bound and each relation.
 pub fn judge(
-    page: &Page,
-    statement: &Statement,
-    library: &Library,
-    texts: &TextsAtHand,
+    context: &PostContext<'_>,
+    statement: &PostStatement,
 ) -> Result<Vec<ClaimReport>, Error> {
-    let judge = Judge { page, statement, library, texts };
+    let judge = Judge { context, statement };
     match &statement.kind {
         StatementKind::Sentence(sentence) => judge.sentence(sentence),
         StatementKind::Table(table) => judge.table(table),
@@ -56,10 +68,8 @@ pub fn judge(
 }
 
 struct Judge<'a> {
-    page: &'a Page,
-    statement: &'a Statement,
-    library: &'a Library,
-    texts: &'a TextsAtHand,
+    context: &'a PostContext<'a>,
+    statement: &'a PostStatement,
 }
 
 /// Words of the text and what their numbers are bound to.
@@ -75,14 +85,14 @@ struct Bound<'b> {
 
 /// A number of the text, or a pair of them that one expression gives, and that expression.
 struct Pair<'p> {
-    items: Vec<&'p Item>,
+    items: Vec<&'p QuoteItem>,
     expression: &'p PlacedExpression,
 }
 
 impl<'a> Judge<'a> {
     fn sentence(&self, sentence: &Sentence) -> Result<Vec<ClaimReport>, Error> {
-        let text = self.texts.get(&self.statement.text);
-        let is_there = text.map(|text| !place::of_quote(text.text(), &sentence.quote).is_empty());
+        let text = self.context.texts.get(&self.statement.text);
+        let is_there = text.map(|text| stands_in(text.text(), &sentence.quote));
         let none = BTreeMap::new();
         let bound = Bound {
             id: self.statement.id.clone(),
@@ -128,7 +138,7 @@ impl<'a> Judge<'a> {
         numbers: &[Printed],
         is_there: Option<bool>,
     ) -> Result<ClaimReport, Error> {
-        let evaluator = Evaluator::new(self.page, self.library, numbers.to_vec());
+        let evaluator = Evaluator::new(self.context, numbers.to_vec());
         let none = Variables::new();
         let mut parts = Vec::new();
         for expression in expressions {
@@ -143,19 +153,25 @@ impl<'a> Judge<'a> {
         let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
         let (evidence, origin) = evaluator.shown();
         let place = expressions.first().map(|first| first.place().clone());
-        Ok(self.finished(ClaimReport {
-            id: self.statement.id.clone(),
-            kind,
-            claimed: String::new(),
-            quote: sentence.quote.clone(),
-            at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
-            note: self.statement.note.clone(),
-            place: place.unwrap_or_else(|| self.statement.place.clone()),
-            origin,
-            impact: outcome.impact.unwrap_or(Impact::Decision),
-            outcome,
-            evidence,
-        }, is_there))
+        let said: Vec<_> = expressions.iter().map(|one| one.tree.to_string()).collect();
+        let said = said.join(if any { " or " } else { " and " });
+        Ok(self.finished(
+            ClaimReport {
+                id: self.statement.id.clone(),
+                kind,
+                claimed: String::new(),
+                said,
+                quote: sentence.quote.clone(),
+                at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
+                note: self.statement.note.clone(),
+                place: place.unwrap_or_else(|| self.statement.place.clone()),
+                origin,
+                impact: outcome.impact.unwrap_or(Impact::Decision),
+                outcome,
+                evidence,
+            },
+            is_there,
+        ))
     }
 
     /// What the words of a sentence add to its relation.
@@ -184,8 +200,15 @@ impl<'a> Judge<'a> {
             sentence.quote.split(|c: char| !c.is_alphanumeric()).any(own)
         });
         match vague {
-            Some(word) if outcome.verdict == Verdict::Verified => {
-                let reason = format!("the order holds; \"{word}\" has no agreed meaning");
+            Some(word)
+                if outcome.verdict == Verdict::Verified
+                    || outcome.verdict == Verdict::Refuted && outcome.rule == fixed::NEARLY =>
+            {
+                let held = match outcome.verdict {
+                    Verdict::Verified => "it holds as stated".to_owned(),
+                    _ => outcome.reason.clone(),
+                };
+                let reason = format!("{held}; \"{word}\" has no agreed meaning");
                 Outcome::inconclusive(&NO_MEANING, reason)
                     .giving(outcome.recomputed)
                     .within(outcome.rule, outcome.tolerance)
@@ -207,7 +230,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Each expression with the number or numbers that it is for.
-    fn pairs<'p>(&self, bound: &Bound<'p>, items: &'p [Item]) -> Result<Vec<Pair<'p>>, Error> {
+    fn pairs<'p>(&self, bound: &Bound<'p>, items: &'p [QuoteItem]) -> Result<Vec<Pair<'p>>, Error> {
         let mut left = items;
         let mut pairs = Vec::new();
         let mut wanted = 0;
@@ -244,15 +267,16 @@ impl<'a> Judge<'a> {
         &self,
         bound: &Bound,
         pair: &Pair,
-        items: &[Item],
+        items: &[QuoteItem],
         id: String,
     ) -> Result<ClaimReport, Error> {
-        let evaluator = Evaluator::new(self.page, self.library, plain_numbers(items));
+        let evaluator = Evaluator::new(self.context, plain_numbers(items));
         let scope = |evaluator: &Evaluator<'a>| {
             let none = Variables::new();
-            let each = bound.variables.iter().map(|(name, expression)| {
-                Ok((name.clone(), evaluator.value(expression, &none)?))
-            });
+            let each = bound
+                .variables
+                .iter()
+                .map(|(name, expression)| Ok((name.clone(), evaluator.value(expression, &none)?)));
             each.collect::<Result<Variables<'a>, Error>>()
         };
         let variables = scope(&evaluator)?;
@@ -261,23 +285,25 @@ impl<'a> Judge<'a> {
         let value = evaluator.evaluate(tree, frame)?;
         let value = evaluator.settled(value, frame, tree)?;
         let given = match value {
-            Value::List(list) => {
+            Evaluated::List(list) => {
                 let numbers = list.into_iter().map(|one| evaluator.number(one, frame, tree));
                 numbers.collect::<Result<Vec<_>, _>>()?
             }
-            Value::Text(words) => return self.words(bound, pair, &evaluator, words.text, id),
+            Evaluated::Text(words) => return self.words(bound, pair, &evaluator, words.text, id),
             other => vec![evaluator.number(other, frame, tree)?],
         };
         let mut outcome = self.compared(pair, given.clone());
         let leaves = || given.iter().flat_map(|number| &number.leaves);
         if outcome.verdict != Verdict::Unchecked {
             if !leaves().any(|leaf| leaf.kind != LeafKind::Literal)
-                || given.len() == 1 && !evaluator.depends_on_evidence(pair.expression, scope)?
+                || !evaluator.depends_on_evidence(pair.expression, scope)?
             {
                 outcome = instead(&NO_EVIDENCE, "the value follows from no evidence", outcome);
             } else if let Some(leaf) = leaves().find(|leaf| self.is_quoted(leaf, bound, pair)) {
                 let reason = match leaf.quote.is_some() {
-                    true => format!("single source: \"{}\" was typed from the quoted place", leaf.text),
+                    true => {
+                        format!("single source: \"{}\" was typed from the quoted place", leaf.text)
+                    }
                     false => format!(
                         "single source: \"{}\" was typed from the same document, and nothing shows that from another place",
                         leaf.text
@@ -286,7 +312,9 @@ impl<'a> Judge<'a> {
                 outcome = instead(&SINGLE_SOURCE, &reason, outcome);
             }
         }
-        let method = match given.iter().all(|number| number.leaf.is_some()) {
+        let compared =
+            |number: &Quantity| number.leaf.is_some_and(|kind| kind != LeafKind::Counted);
+        let method = match given.iter().all(compared) {
             true => Method::Compared,
             false => Method::Recomputed,
         };
@@ -379,6 +407,7 @@ impl<'a> Judge<'a> {
             id,
             kind: kind_of(&pair.expression.tree, "number"),
             claimed: claimed(bound.quote, pair),
+            said: pair.expression.tree.to_string(),
             quote: bound.quote.to_owned(),
             at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
             note: self.statement.note.clone(),
@@ -401,13 +430,15 @@ impl<'a> Judge<'a> {
     }
 
     fn table(&self, table: &Table) -> Result<Vec<ClaimReport>, Error> {
-        let text = self.texts.get(&self.statement.text);
+        let text = self.context.texts.get(&self.statement.text);
         let found = match (&table.printed, text) {
             (Some(printed), _) => printed.clone(),
-            (None, Some(text)) => PrintedTable::find(text.text(), &table.head).map_err(|count| {
-                let expected = "one table with this head in the text";
-                NO_TABLE.at(self.statement.place.clone(), expected, count.to_string())
-            })?,
+            (None, Some(text)) => {
+                PrintedTable::find(text.text(), &table.head).map_err(|count| {
+                    let expected = "one table with this head in the text";
+                    NO_TABLE.at(self.statement.place.clone(), expected, count.to_string())
+                })?
+            }
             (None, None) => {
                 let expected = "the text, or the lines of the table in `printed`";
                 return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
@@ -417,7 +448,8 @@ impl<'a> Judge<'a> {
         let mut reports = Vec::new();
         let columns = |bindings: &'_ [(String, Vec<Binding>)]| -> Vec<(usize, Vec<Binding>)> {
             let index = |label: &str| found.head.iter().position(|cell| cell.text == label);
-            let each = bindings.iter().filter_map(|(label, list)| Some((index(label)?, list.clone())));
+            let each =
+                bindings.iter().filter_map(|(label, list)| Some((index(label)?, list.clone())));
             each.collect()
         };
         for (column, bindings) in columns(&table.heads) {
@@ -442,7 +474,7 @@ impl<'a> Judge<'a> {
     /// The numbers of one cell.
     fn cell(
         &self,
-        (row, column, label): (&[Cell], usize, &str),
+        (row, column, label): (&[PrintedCell], usize, &str),
         variables: &BTreeMap<String, PlacedExpression>,
         bindings: &[Binding],
         at_hand: bool,
@@ -451,7 +483,7 @@ impl<'a> Judge<'a> {
         let Some(cell) = row.get(column) else { return Ok(Vec::new()) };
         let head = table.head.get(column).map_or("", |cell| cell.text.as_str());
         let is_there = at_hand.then(|| {
-            let text = self.texts.get(&self.statement.text);
+            let text = self.context.texts.get(&self.statement.text);
             text.is_some_and(|text| !place::of_row(text.text(), row).is_empty())
         });
         let before = &self.statement.place_in_text;
@@ -478,12 +510,13 @@ impl<'a> Judge<'a> {
         match &expression.kind {
             ExpressionKind::Arithmetic(..) | ExpressionKind::Negative(_) => true,
             ExpressionKind::Name(name) => self
+                .context
                 .page
                 .formulas
                 .get(name)
                 .is_some_and(|formula| self.computes(&formula.body.tree)),
             ExpressionKind::Call(name, arguments) => {
-                let own = match self.page.formulas.get(name) {
+                let own = match self.context.page.formulas.get(name) {
                     Some(formula) => self.computes(&formula.body.tree),
                     None => !HOLDS.contains(&name.as_str()),
                 };
@@ -501,11 +534,7 @@ impl<'a> Judge<'a> {
 }
 
 /// An unchecked claim, with what was found nevertheless.
-fn instead(
-    code: &'static repro_receipt::source::Code,
-    reason: &str,
-    outcome: Outcome,
-) -> Outcome {
+fn instead(code: &'static repro_receipt::source::Code, reason: &str, outcome: Outcome) -> Outcome {
     let unchecked = Outcome::unchecked(code, reason).giving(outcome.recomputed);
     Outcome { method: outcome.method, ..unchecked }
 }
@@ -533,6 +562,16 @@ fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
     }
 }
 
+/// Whether a text has these words. Bars part what a page runs together: `1,209 | 2,476` stands in
+/// "1,2092,476".
+fn stands_in(text: &str, quote: &str) -> bool {
+    if !quote.contains('|') {
+        return !place::of_quote(text, quote).is_empty();
+    }
+    let line = format!("|{quote}|");
+    table::cells(&line, 0).is_some_and(|cells| !place::of_row(text, &cells).is_empty())
+}
+
 /// What is claimed, as printed.
 fn claimed(quote: &str, pair: &Pair) -> String {
     let texts: Vec<_> = pair.items.iter().map(|item| item.text(quote)).collect();
@@ -542,8 +581,8 @@ fn claimed(quote: &str, pair: &Pair) -> String {
     }
 }
 
-fn plain_numbers(items: &[Item]) -> Vec<Printed> {
-    let number = |item: &Item| match &item.kind {
+fn plain_numbers(items: &[QuoteItem]) -> Vec<Printed> {
+    let number = |item: &QuoteItem| match &item.kind {
         ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed.clone()),
         ItemKind::Date(_) => None,
     };
@@ -553,7 +592,7 @@ fn plain_numbers(items: &[Item]) -> Vec<Printed> {
 /// Whether an expression gives two ends.
 fn is_interval(expression: &Expression) -> bool {
     match &expression.kind {
-        ExpressionKind::Call(name, _) => name == "ci95",
+        ExpressionKind::Call(name, _) => name == "ci95" || name == "gap_ci95",
         ExpressionKind::List(items) => items.len() == 2,
         _ => false,
     }
@@ -562,16 +601,18 @@ fn is_interval(expression: &Expression) -> bool {
 /// The kind of a claim: the function at the root of its expression.
 fn kind_of(expression: &Expression, otherwise: &'static str) -> &'static str {
     match &expression.kind {
-        ExpressionKind::Call(name, _) => functions::find(name).map_or(otherwise, |function| function.name),
+        ExpressionKind::Call(name, _) => {
+            functions::find(name).map_or(otherwise, |function| function.name)
+        }
         ExpressionKind::Not(of) => kind_of(of, otherwise),
         _ => otherwise,
     }
 }
 
 /// The line of a table whose first cells are these.
-fn row_of<'t>(table: &'t PrintedTable, label: &str) -> Option<&'t [Cell]> {
+fn row_of<'t>(table: &'t PrintedTable, label: &str) -> Option<&'t [PrintedCell]> {
     let parts: Vec<_> = label.split('|').map(str::trim).collect();
-    let fits = |row: &&Vec<Cell>| {
+    let fits = |row: &&Vec<PrintedCell>| {
         row.len() >= parts.len()
             && std::iter::zip(row.iter(), &parts).all(|(cell, part)| cell.text == **part)
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, Source, codes};
 
-use crate::page::{Page, TextSource};
+use crate::page::{PostPage, TextSource};
 
 codes! {
     NO_TEXT = "text::missing", "the text that a post is about is not there", "put it back beside the post file";
@@ -34,7 +34,7 @@ impl GivenTexts {
 
     /// The texts of `page` that are at hand. One that must lie beside the post file and does not is an
     /// error; one that is not redistributed may be absent.
-    pub fn of(&self, page: &Page, root: &Path) -> Result<TextsAtHand, Vec<Error>> {
+    pub fn of(&self, page: &PostPage, root: &Path) -> Result<TextsAtHand, Vec<Error>> {
         let mut texts = TextsAtHand::new();
         let mut errors = Vec::new();
         for text in &page.texts {

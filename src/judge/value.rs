@@ -12,17 +12,17 @@ pub const DIGITS: usize = 10;
 
 /// What an expression gives.
 #[derive(Debug, Clone)]
-pub enum Value<'a> {
+pub enum Evaluated<'a> {
     /// A number.
     Number(Quantity),
     /// One number of each run of a group.
-    Sample(Sample),
+    Sample(RunSample),
     /// Words.
-    Text(Words),
+    Text(EvidenceWords),
     /// Several values.
-    List(Vec<Value<'a>>),
+    List(Vec<Evaluated<'a>>),
     /// A place in evidence whose value nobody has asked for yet.
-    Reference(Reference<'a>),
+    Reference(EvidencePath<'a>),
     /// The names that begin so.
     Names(String),
     /// Whether a relation holds.
@@ -31,7 +31,7 @@ pub enum Value<'a> {
 
 /// A place in one bundle, or the same place in each bundle of a group.
 #[derive(Debug, Clone)]
-pub struct Reference<'a> {
+pub struct EvidencePath<'a> {
     /// The bundles.
     pub bundles: Vec<&'a Bundle>,
     /// Whether it is a group, of one bundle perhaps.
@@ -97,7 +97,7 @@ pub struct Quantity {
 
 /// Words of evidence.
 #[derive(Debug, Clone)]
-pub struct Words {
+pub struct EvidenceWords {
     /// The words.
     pub text: String,
     /// The evidence that they come from.
@@ -106,14 +106,14 @@ pub struct Words {
 
 /// One number of each run of a group.
 #[derive(Debug, Clone)]
-pub struct Sample {
+pub struct RunSample {
     /// The runs, by the names of their bundles.
     pub runs: Vec<String>,
     /// The numbers in the same order.
     pub numbers: Vec<Quantity>,
 }
 
-impl Value<'_> {
+impl Evaluated<'_> {
     /// What it is, for messages.
     pub fn word(&self) -> &'static str {
         match self {
@@ -199,7 +199,7 @@ impl Quantity {
     }
 }
 
-impl Sample {
+impl RunSample {
     /// How many numbers there are.
     pub fn count(&self) -> usize {
         self.numbers.len()

@@ -226,6 +226,8 @@ pub struct ClaimReport {
     pub kind: &'static str,
     /// The claimed value as printed; empty for statements without one.
     pub claimed: String,
+    /// The expression that it is held against; empty for claims by kind.
+    pub said: String,
     /// The words of the publication.
     pub quote: String,
     /// The published document and the place in it.
@@ -277,6 +279,8 @@ pub struct PostReport {
     pub title: String,
     /// Its file.
     pub file: String,
+    /// The lock of this post alone, where it has one of its own.
+    pub lock: Option<String>,
     /// The bundles that it depends on.
     pub bundles: Vec<BundleReport>,
     /// Its claims.

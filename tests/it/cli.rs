@@ -254,7 +254,7 @@ fn bad_input_is_refused_where_it_stands() {
             "identity",
             Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\noccurrence = nan")),
         ),
-        ("wrong schema", "identity", Box::new(post("repro.post/1", "repro.post/2"))),
+        ("wrong schema", "identity", Box::new(post("repro.post/1", "repro.post/3"))),
         (
             "name of another file",
             "identity",
@@ -505,7 +505,7 @@ fn bad_usage_is_refused_on_standard_error() {
         &["verify", "--postt", "identity"],
         &["list", "kinds", "--format", "junit"],
         &["explain", "no-such-code"],
-        &["explain", "differs"],
+        &["explain", "differ"],
         &["coverage", "--post", "identity", "no/such/text.md"],
         &["mutate", "--post", "none"],
         &["params", "no/such/config.json"],

@@ -21,6 +21,11 @@ struct Crate {
 const CRATES: &[Crate] = &[
     Crate { name: "exact", on: &[], rows: &[&["decimal"], &["formula"]] },
     Crate {
+        name: "claim",
+        on: &["exact"],
+        rows: &[&["locator", "quote", "syntax", "table"], &["grammar", "place"]],
+    },
+    Crate {
         name: "stats",
         on: &["exact"],
         rows: &[
@@ -122,11 +127,15 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "judge",
-        on: &["exact", "params", "receipt", "report", "runs", "signature", "stats"],
+        on: &["claim", "exact", "params", "receipt", "report", "runs", "signature", "stats"],
         rows: &[
-            &["lock", "post"],
-            &["depends_on", "evidence"],
-            &["claims", "coverage"],
+            &["post"],
+            &["depends_on", "evidence", "lock"],
+            &["claims", "coverage", "page", "value"],
+            &["compare", "post_file", "texts"],
+            &["context"],
+            &["evaluate"],
+            &["statement"],
             &["verify"],
             &["mutation"],
         ],

@@ -18,6 +18,8 @@ mod golden;
 mod import;
 #[cfg(all(feature = "train", unix))]
 mod kills;
+#[cfg(unix)]
+mod language;
 mod layers;
 mod mutation;
 mod new_kind;

@@ -71,6 +71,7 @@ fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimRep
         id: id.to_owned(),
         kind,
         claimed: claimed.to_owned(),
+        said: String::new(),
         quote: String::new(),
         at: Some(("post".to_owned(), "section 3, table 1".to_owned())),
         note: String::new(),
@@ -190,6 +191,7 @@ fn post() -> PostReport {
         id: "9999".to_owned(),
         title: "An invented post".to_owned(),
         file: "repro/9999.toml".to_owned(),
+        lock: None,
         bundles: vec![BundleReport {
             name: "nmoe-0003".to_owned(),
             digest: format!("sha256:{}", "0123456789abcdef".repeat(4)),

@@ -9,17 +9,17 @@
 //! An entry that transcribes a printed formula quotes it in its source, letter by letter.
 
 use super::registry::formulas;
-use super::{Expression, Formula, InputSpec, Precision, number};
+use super::{Formula, FormulaTree, InputSpec, Precision, number};
 use crate::decimal::Unit;
 
 /// Weights of one layer in units of D²: attention, and gate, up and down at this expansion.
-fn layer(expansion: Expression) -> Expression {
+fn layer(expansion: FormulaTree) -> FormulaTree {
     number(4) + number(3) * expansion
 }
 
 /// Forward FLOPs of one layer for one token in units of D²: two for each weight, and two for each
 /// product of the scores with keys and with values.
-fn flops_of_layer(expansion: Expression, gamma: Expression) -> Expression {
+fn flops_of_layer(expansion: FormulaTree, gamma: FormulaTree) -> FormulaTree {
     number(2) * layer(expansion) + number(4) * gamma
 }
 

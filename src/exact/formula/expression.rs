@@ -9,17 +9,17 @@ use crate::decimal::Interval;
 
 /// A formula over numbered inputs.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Expression {
+pub enum FormulaTree {
     /// The input with this index, from 0.
     Input(usize),
     /// An integer.
     Number(i64),
     /// What the inner expression gives for every operand of the last input, taken together.
-    Fold(Fold, Box<Expression>),
+    Fold(Fold, Box<FormulaTree>),
     /// A function of one value.
-    Apply(Function, Box<Expression>),
+    Apply(FormulaFunction, Box<FormulaTree>),
     /// Two values joined.
-    Join(Operator, Box<Expression>, Box<Expression>),
+    Join(Operator, Box<FormulaTree>, Box<FormulaTree>),
 }
 
 /// How the values of an input given many times become one.
@@ -35,7 +35,7 @@ pub enum Fold {
 
 /// A function of one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Function {
+pub enum FormulaFunction {
     /// e to the value.
     Exp,
     /// The natural logarithm.
@@ -62,11 +62,11 @@ pub enum Operator {
 }
 
 /// An integer in a formula.
-pub fn number(value: i64) -> Expression {
-    Expression::Number(value)
+pub fn number(value: i64) -> FormulaTree {
+    FormulaTree::Number(value)
 }
 
-impl From<i64> for Expression {
+impl From<i64> for FormulaTree {
     fn from(value: i64) -> Self {
         number(value)
     }
@@ -74,7 +74,7 @@ impl From<i64> for Expression {
 
 macro_rules! operators {
     ($($name:ident $method:ident $operator:ident;)+) => {
-        $(impl<Right: Into<Expression>> std::ops::$name<Right> for Expression {
+        $(impl<Right: Into<FormulaTree>> std::ops::$name<Right> for FormulaTree {
             type Output = Self;
             fn $method(self, right: Right) -> Self {
                 Self::Join(Operator::$operator, Box::new(self), Box::new(right.into()))
@@ -84,7 +84,7 @@ macro_rules! operators {
 }
 operators! { Add add Add; Sub sub Subtract; Mul mul Multiply; Div div Divide; }
 
-impl Expression {
+impl FormulaTree {
     /// The sum of this over every operand of the last input.
     pub fn total(self) -> Self {
         Self::Fold(Fold::Sum, Box::new(self))
@@ -102,27 +102,27 @@ impl Expression {
 
     /// e to this.
     pub fn exp(self) -> Self {
-        Self::Apply(Function::Exp, Box::new(self))
+        Self::Apply(FormulaFunction::Exp, Box::new(self))
     }
 
     /// The natural logarithm of this.
     pub fn ln(self) -> Self {
-        Self::Apply(Function::Ln, Box::new(self))
+        Self::Apply(FormulaFunction::Ln, Box::new(self))
     }
 
     /// The least integer not below this.
     pub fn ceil(self) -> Self {
-        Self::Apply(Function::Ceil, Box::new(self))
+        Self::Apply(FormulaFunction::Ceil, Box::new(self))
     }
 
     /// The greatest integer not above this.
     pub fn floor(self) -> Self {
-        Self::Apply(Function::Floor, Box::new(self))
+        Self::Apply(FormulaFunction::Floor, Box::new(self))
     }
 
     /// The size of this without its sign.
     pub fn abs(self) -> Self {
-        Self::Apply(Function::Abs, Box::new(self))
+        Self::Apply(FormulaFunction::Abs, Box::new(self))
     }
 
     /// How often an input is mentioned.
@@ -185,36 +185,36 @@ fn joined<T>(
     values.try_fold(first, |sum, next| Ok(join(&sum, &next?)))
 }
 
-impl Function {
+impl FormulaFunction {
     pub(super) fn interval(self, of: &Interval) -> Result<Interval, FormulaError> {
         let outside = || FormulaError::Domain { function: self.word(), argument: of.to_string() };
         match self {
-            Function::Exp => of.exp().ok_or_else(outside),
-            Function::Ln => of.ln().ok_or_else(outside),
-            Function::Ceil => Ok(of.ceil()),
-            Function::Floor => Ok(of.floor()),
-            Function::Abs => Ok(of.abs()),
+            FormulaFunction::Exp => of.exp().ok_or_else(outside),
+            FormulaFunction::Ln => of.ln().ok_or_else(outside),
+            FormulaFunction::Ceil => Ok(of.ceil()),
+            FormulaFunction::Floor => Ok(of.floor()),
+            FormulaFunction::Abs => Ok(of.abs()),
         }
     }
 
     fn float(self, of: f64) -> f64 {
         match self {
-            Function::Exp => libm::exp(of),
-            Function::Ln => libm::log(of),
-            Function::Ceil => of.ceil(),
-            Function::Floor => of.floor(),
-            Function::Abs => of.abs(),
+            FormulaFunction::Exp => libm::exp(of),
+            FormulaFunction::Ln => libm::log(of),
+            FormulaFunction::Ceil => of.ceil(),
+            FormulaFunction::Floor => of.floor(),
+            FormulaFunction::Abs => of.abs(),
         }
     }
 
     /// Its name in a formula.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Function::Exp => "exp",
-            Function::Ln => "ln",
-            Function::Ceil => "ceil",
-            Function::Floor => "floor",
-            Function::Abs => "abs",
+            FormulaFunction::Exp => "exp",
+            FormulaFunction::Ln => "ln",
+            FormulaFunction::Ceil => "ceil",
+            FormulaFunction::Floor => "floor",
+            FormulaFunction::Abs => "abs",
         }
     }
 }
@@ -275,7 +275,7 @@ impl<T: Clone> Slots<T> {
 /// and a wide range hides wrong claims. Where the slope in such an input keeps its sign over the
 /// whole box, the least and the greatest value lie at the ends of that input, so they replace it.
 pub(super) fn range(
-    expression: &Expression,
+    expression: &FormulaTree,
     inputs: &Slots<Interval>,
 ) -> Result<Interval, FormulaError> {
     let plain = expression.interval(inputs)?;
@@ -309,7 +309,7 @@ pub(super) fn range(
 
 /// Value and slope in one input, both over the whole box; none where the slope is not known.
 fn slope(
-    expression: &Expression,
+    expression: &FormulaTree,
     input: usize,
     inputs: &Slots<Interval>,
 ) -> Option<(Interval, Interval)> {
@@ -318,19 +318,21 @@ fn slope(
         return Some((expression.interval(inputs).ok()?, zero()));
     }
     match expression {
-        Expression::Input(_) => Some((inputs.get(input).ok()?.clone(), Interval::integer(1))),
-        Expression::Number(_) | Expression::Fold(..) => None,
-        Expression::Apply(function, inner) => {
+        FormulaTree::Input(_) => Some((inputs.get(input).ok()?.clone(), Interval::integer(1))),
+        FormulaTree::Number(_) | FormulaTree::Fold(..) => None,
+        FormulaTree::Apply(function, inner) => {
             let (of, inner_slope) = slope(inner, input, inputs)?;
             let value = function.interval(&of).ok()?;
             let outer = match function {
-                Function::Exp => value.clone(),
-                Function::Ln => Interval::integer(1).div(&of)?,
-                Function::Abs | Function::Ceil | Function::Floor => return None,
+                FormulaFunction::Exp => value.clone(),
+                FormulaFunction::Ln => Interval::integer(1).div(&of)?,
+                FormulaFunction::Abs | FormulaFunction::Ceil | FormulaFunction::Floor => {
+                    return None;
+                }
             };
             Some((value, &outer * &inner_slope))
         }
-        Expression::Join(operator, left, right) => {
+        FormulaTree::Join(operator, left, right) => {
             let (a, a_slope) = slope(left, input, inputs)?;
             let (b, b_slope) = slope(right, input, inputs)?;
             let value = operator.interval(&a, &b).ok()?;
@@ -360,8 +362,8 @@ mod tests {
         Slots { single, many: Vec::new() }
     }
 
-    fn relative_delta() -> Expression {
-        let (a, b) = (Expression::Input(0), Expression::Input(1));
+    fn relative_delta() -> FormulaTree {
+        let (a, b) = (FormulaTree::Input(0), FormulaTree::Input(1));
         (a - b.clone()) / b
     }
 
@@ -379,14 +381,14 @@ mod tests {
 
     #[test]
     fn x_less_x_is_zero() {
-        let x = Expression::Input(0);
+        let x = FormulaTree::Input(0);
         let inputs = single(&["3.3"]);
         assert_eq!(range(&(x.clone() - x), &inputs), Ok(Interval::integer(0)));
     }
 
     #[test]
     fn a_slope_that_changes_sign_decides_nothing() {
-        let x = Expression::Input(0);
+        let x = FormulaTree::Input(0);
         let inputs =
             Slots { single: vec![Interval::between(ratio(-1, 1), ratio(2, 1))], many: vec![] };
         let square = x.clone() * x.clone();
@@ -397,7 +399,7 @@ mod tests {
 
     #[test]
     fn what_is_undefined_is_an_error() {
-        let x = Expression::Input(0);
+        let x = FormulaTree::Input(0);
         let zero = single(&["0.0"]);
         assert!(matches!(
             (number(1) / x.clone()).interval(&zero),
@@ -411,8 +413,8 @@ mod tests {
             x.exp().interval(&single(&["800"])),
             Err(FormulaError::Domain { function: "exp", .. })
         ));
-        assert_eq!(Expression::Input(3).interval(&zero), Err(FormulaError::NoSuchInput));
-        assert_eq!(Expression::Input(0).total().interval(&zero), Err(FormulaError::NoSuchInput));
+        assert_eq!(FormulaTree::Input(3).interval(&zero), Err(FormulaError::NoSuchInput));
+        assert_eq!(FormulaTree::Input(0).total().interval(&zero), Err(FormulaError::NoSuchInput));
     }
 
     proptest! {
@@ -426,7 +428,7 @@ mod tests {
             let (x, y) = (inside(&inputs.single[0], at), inside(&inputs.single[1], bt));
             let point = [x, y].map(Interval::point).to_vec();
             let point = Slots { single: point, many: vec![] };
-            let (p, q) = (Expression::Input(0), Expression::Input(1));
+            let (p, q) = (FormulaTree::Input(0), FormulaTree::Input(1));
             for expression in [
                 relative_delta(),
                 p.clone() * q.clone() - p.clone(),

@@ -14,9 +14,9 @@ mod text;
 
 use crate::decimal::{Interval, Printed, Unit, about_tolerance, nearest_f64};
 use expression::Slots;
-pub use expression::{Expression, Fold, Function, Operator, number};
+pub use expression::{Fold, FormulaFunction, FormulaTree, Operator, number};
 use num_traits::One;
-use text::Words;
+use text::FormulaWords;
 
 /// A named formula with what a person needs to know before relying on it.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Formula {
     /// Its inputs in order.
     pub inputs: &'static [InputSpec],
     /// Its definition.
-    pub expression: fn() -> Expression,
+    pub expression: fn() -> FormulaTree,
     /// The unit of its result.
     pub unit: Unit,
     /// What it computes.
@@ -219,7 +219,7 @@ impl Formula {
         let float = expression.float(&slots(single, many, |o| o.float))?;
         let words = |list: &[Operand]| list.iter().map(|o| o.text.clone()).collect::<Vec<_>>();
         let (single, many) = (words(single), words(many));
-        let words = Words::Values {
+        let words = FormulaWords::Values {
             single: single.iter().map(String::as_str).collect(),
             many: many.iter().map(String::as_str).collect(),
         };
@@ -235,7 +235,7 @@ impl Formula {
     /// The formula with the names of its inputs.
     pub fn definition(&self) -> String {
         let names = self.inputs.iter().map(|input| input.name).collect();
-        text::render(&(self.expression)(), &Words::Names(names))
+        text::render(&(self.expression)(), &FormulaWords::Names(names))
     }
 
     /// Everything a person needs to know about it, as a short text.

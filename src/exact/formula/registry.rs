@@ -4,7 +4,7 @@
 //! An input written `name[many]` may be given several times; it stands last, and only inside
 //! `total()`, `multiplied()` and `count()`.
 
-use super::{Expression, Formula, InputSpec, Precision, number};
+use super::{Formula, FormulaTree, InputSpec, Precision, number};
 use crate::decimal::Unit;
 
 macro_rules! formulas {
@@ -24,7 +24,7 @@ macro_rules! formulas {
                 doc: $doc,
             }),+],
             expression: || {
-                let [$($input),+] = std::array::from_fn(Expression::Input);
+                let [$($input),+] = std::array::from_fn(FormulaTree::Input);
                 $expression
             },
             unit: Unit::$unit,

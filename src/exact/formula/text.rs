@@ -1,13 +1,13 @@
 //! A formula as text, with the names or the printed values of its inputs in place.
 
-use super::expression::{Expression, Fold, Function, Operator};
+use super::expression::{Fold, FormulaFunction, FormulaTree, Operator};
 use crate::decimal::grouped;
 
 /// More operands than this are shown by their first ones and their last.
 const SHOWN: usize = 6;
 
 /// What stands for the inputs.
-pub(super) enum Words<'a> {
+pub(super) enum FormulaWords<'a> {
     /// Their names.
     Names(Vec<&'a str>),
     /// Their values as printed: of the inputs given once, and of the one given many times.
@@ -23,28 +23,30 @@ enum Binding {
 }
 
 /// The expression with `words` for its inputs.
-pub(super) fn render(expression: &Expression, words: &Words) -> String {
+pub(super) fn render(expression: &FormulaTree, words: &FormulaWords) -> String {
     bound(expression, words).0
 }
 
-fn bound(expression: &Expression, words: &Words) -> (String, Binding) {
+fn bound(expression: &FormulaTree, words: &FormulaWords) -> (String, Binding) {
     match expression {
-        Expression::Number(value) => (grouped(&value.to_string()), Binding::Atom),
-        Expression::Input(index) => {
+        FormulaTree::Number(value) => (grouped(&value.to_string()), Binding::Atom),
+        FormulaTree::Input(index) => {
             let word = match words {
-                Words::Names(names) => names.get(*index).map(|name| name.to_string()),
-                Words::Values { single, .. } => single.get(*index).map(|value| enclosed(value)),
+                FormulaWords::Names(names) => names.get(*index).map(|name| name.to_string()),
+                FormulaWords::Values { single, .. } => {
+                    single.get(*index).map(|value| enclosed(value))
+                }
             };
             (word.unwrap_or_default(), Binding::Atom)
         }
-        Expression::Fold(fold, inner) => folded(*fold, inner, words),
-        Expression::Apply(Function::Abs, inner) => {
+        FormulaTree::Fold(fold, inner) => folded(*fold, inner, words),
+        FormulaTree::Apply(FormulaFunction::Abs, inner) => {
             (format!("|{}|", render(inner, words)), Binding::Atom)
         }
-        Expression::Apply(function, inner) => {
+        FormulaTree::Apply(function, inner) => {
             (format!("{}({})", function.word(), render(inner, words)), Binding::Atom)
         }
-        Expression::Join(operator, left, right) => {
+        FormulaTree::Join(operator, left, right) => {
             let (sign, binding) = match operator {
                 Operator::Add => ("+", Binding::Sum),
                 Operator::Subtract => ("-", Binding::Sum),
@@ -59,25 +61,27 @@ fn bound(expression: &Expression, words: &Words) -> (String, Binding) {
     }
 }
 
-fn folded(fold: Fold, inner: &Expression, words: &Words) -> (String, Binding) {
+fn folded(fold: Fold, inner: &FormulaTree, words: &FormulaWords) -> (String, Binding) {
     let (word, sign, binding) = match fold {
         Fold::Sum => ("sum", " + ", Binding::Sum),
         Fold::Product => ("product", " × ", Binding::Product),
         Fold::Count => ("number of", "", Binding::Atom),
     };
     let (single, many) = match words {
-        Words::Names(_) => {
+        FormulaWords::Names(_) => {
             let text = render(inner, words);
             return (format!("{word}({text})"), Binding::Atom);
         }
-        Words::Values { many, .. } if fold == Fold::Count => {
+        FormulaWords::Values { many, .. } if fold == Fold::Count => {
             return (many.len().to_string(), Binding::Atom);
         }
-        Words::Values { single, many } => (single, many),
+        FormulaWords::Values { single, many } => (single, many),
     };
     let one = |value: &&str| {
         let single = single.iter().copied().chain([*value]).collect();
-        held(bound(inner, &Words::Values { single, many: Vec::new() }), |inner| inner > binding)
+        held(bound(inner, &FormulaWords::Values { single, many: Vec::new() }), |inner| {
+            inner > binding
+        })
     };
     let mut terms: Vec<String> = match many.as_slice() {
         [first @ .., last] if first.len() >= SHOWN => {
@@ -114,8 +118,8 @@ mod tests {
 
     #[test]
     fn parentheses_stand_only_where_needed() {
-        let [a, b, c] = std::array::from_fn(Expression::Input);
-        let words = Words::Names(vec!["a", "b", "c"]);
+        let [a, b, c] = std::array::from_fn(FormulaTree::Input);
+        let words = FormulaWords::Names(vec!["a", "b", "c"]);
         for (expression, text) in [
             ((a.clone() + b.clone()) * c.clone(), "(a + b) × c"),
             (a.clone() + b.clone() * c.clone(), "a + b × c"),
@@ -133,11 +137,11 @@ mod tests {
 
     #[test]
     fn printed_values_stand_in_place() {
-        let [a, b] = std::array::from_fn(Expression::Input);
-        let words = Words::Values { single: vec!["-0.5", "4.5 B"], many: vec![] };
+        let [a, b] = std::array::from_fn(FormulaTree::Input);
+        let words = FormulaWords::Values { single: vec!["-0.5", "4.5 B"], many: vec![] };
         assert_eq!(render(&(a.clone() - b), &words), "(-0.5) - (4.5 B)");
         let mean = a.clone().total() / a.count();
-        let values = |many| render(&mean, &Words::Values { single: vec![], many });
+        let values = |many| render(&mean, &FormulaWords::Values { single: vec![], many });
         assert_eq!(values(vec!["1", "2"]), "(1 + 2) / 2");
         assert_eq!(values(vec!["1"]), "1 / 1");
         assert_eq!(

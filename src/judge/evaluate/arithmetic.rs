@@ -5,28 +5,32 @@ use repro_claim::syntax::ArithmeticOperator;
 use repro_exact::decimal::{Unit, format_significant};
 use repro_receipt::source::Error;
 
-use super::{Evaluator, Frame, NOT_COMPUTABLE};
-use crate::value::{DIGITS, Quantity, Sample, Value};
+use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED};
+use crate::evaluate::order::have_equal_data;
+use crate::value::{DIGITS, Evaluated, Quantity, RunSample};
 
 /// The negative of a number, or of each number of a group.
 pub fn negative<'a>(
     evaluator: &Evaluator<'a>,
     of: &Expression,
     frame: Frame<'_, 'a>,
-) -> Result<Value<'a>, Error> {
+) -> Result<Evaluated<'a>, Error> {
     let value = evaluator.evaluate(of, frame)?;
     match evaluator.settled(value, frame, of)? {
-        Value::Sample(sample) => {
+        Evaluated::Sample(sample) => {
             let numbers = sample.numbers.iter().map(minus).collect();
-            Ok(Value::Sample(Sample { numbers, ..sample }))
+            Ok(Evaluated::Sample(RunSample { numbers, ..sample }))
         }
-        other => Ok(Value::Number(minus(&evaluator.number(other, frame, of)?))),
+        other => Ok(Evaluated::Number(minus(&evaluator.number(other, frame, of)?))),
     }
 }
 
 fn minus(number: &Quantity) -> Quantity {
     let text = format!("-{}", part(number, true));
-    Quantity { last_place: number.last_place.clone(), ..Quantity::result(-&number.interval, -number.float, text, &[number]) }
+    Quantity {
+        last_place: number.last_place.clone(),
+        ..Quantity::result(-&number.interval, -number.float, text, &[number])
+    }
 }
 
 /// Two numbers joined; a group and a number, or two groups of the same runs, are joined run by run.
@@ -36,7 +40,7 @@ pub fn join<'a>(
     (left, right): (&Expression, &Expression),
     whole: &Expression,
     frame: Frame<'_, 'a>,
-) -> Result<Value<'a>, Error> {
+) -> Result<Evaluated<'a>, Error> {
     let side = |part: &Expression| {
         let value = evaluator.evaluate(part, frame)?;
         evaluator.settled(value, frame, part)
@@ -48,31 +52,37 @@ pub fn join<'a>(
         })
     };
     match (side(left)?, side(right)?) {
-        (Value::Sample(a), Value::Sample(b)) => {
+        (Evaluated::Sample(a), Evaluated::Sample(b)) => {
             if a.count() != b.count() {
                 let found = format!("{} and {}", a.count(), b.count());
                 let expected = "groups of as many runs on both sides";
                 return Err(evaluator.wrong(&NOT_COMPUTABLE, whole, frame, expected, &found));
             }
+            if a.runs != b.runs && !have_equal_data(evaluator, &a, &b) {
+                let expected =
+                    "runs whose receipts have the same data seeds and order, pair by pair";
+                let found = "runs that nothing pairs";
+                return Err(evaluator.wrong(&NOT_PAIRED, whole, frame, expected, found));
+            }
             let numbers = std::iter::zip(&a.numbers, &b.numbers).map(|(a, b)| both(a, b));
             let numbers = numbers.collect::<Result<_, _>>()?;
             let runs = std::iter::zip(&a.runs, &b.runs);
             let runs = runs.map(|(a, b)| if a == b { a.clone() } else { format!("{a}, {b}") });
-            Ok(Value::Sample(Sample { runs: runs.collect(), numbers }))
+            Ok(Evaluated::Sample(RunSample { runs: runs.collect(), numbers }))
         }
-        (Value::Sample(a), b) => {
+        (Evaluated::Sample(a), b) => {
             let b = evaluator.number(b, frame, right)?;
             let numbers = a.numbers.iter().map(|a| both(a, &b)).collect::<Result<_, _>>()?;
-            Ok(Value::Sample(Sample { numbers, ..a }))
+            Ok(Evaluated::Sample(RunSample { numbers, ..a }))
         }
-        (a, Value::Sample(b)) => {
+        (a, Evaluated::Sample(b)) => {
             let a = evaluator.number(a, frame, left)?;
             let numbers = b.numbers.iter().map(|b| both(&a, b)).collect::<Result<_, _>>()?;
-            Ok(Value::Sample(Sample { numbers, ..b }))
+            Ok(Evaluated::Sample(RunSample { numbers, ..b }))
         }
         (a, b) => {
             let (a, b) = (evaluator.number(a, frame, left)?, evaluator.number(b, frame, right)?);
-            both(&a, &b).map(Value::Number)
+            both(&a, &b).map(Evaluated::Number)
         }
     }
 }
@@ -118,6 +128,9 @@ fn part(number: &Quantity, tight: bool) -> String {
     if text.len() > LONG {
         return format_significant(&number.point(), DIGITS);
     }
-    let call = text.ends_with(')') && !text.starts_with('(') && !text.contains(" - ") && !text.contains(" + ");
+    let call = text.ends_with(')')
+        && !text.starts_with('(')
+        && !text.contains(" - ")
+        && !text.contains(" + ");
     if tight && !call && text.contains(' ') { format!("({text})") } else { text.clone() }
 }

@@ -3,10 +3,12 @@
 //! An expression has no side effects and does nothing but read bundles that the post names.
 
 mod arithmetic;
+pub mod functions;
+pub mod order;
 mod reference;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
@@ -14,11 +16,10 @@ use repro_exact::decimal::Printed;
 use repro_receipt::source::{Code, Error, codes};
 use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome};
 
+use crate::context::PostContext;
 use crate::evidence::Library;
-use crate::functions;
-use crate::order;
-use crate::page::{Page, PlacedExpression};
-use crate::value::{Quantity, Reference, Sample, Value, Words};
+use crate::page::{PlacedExpression, PostPage};
+use crate::value::{Evaluated, EvidencePath, EvidenceWords, Quantity, RunSample};
 
 codes! {
     UNKNOWN_NAME = "expression::unknown-name", "nothing has this name", "name it in `[names]` or `[formulas]`, or correct it";
@@ -27,15 +28,20 @@ codes! {
     WRONG_KIND = "expression::wrong-kind", "a value is not what is needed here", "see `repro explain` and the name of the function";
     WRONG_ARGUMENTS = "expression::wrong-arguments", "a function is given other values than it takes", "see `repro explain` and the name of the function";
     NOT_COMPUTABLE = "expression::not-computable", "the operation has no value for these numbers", "check them: a divisor may be zero";
+    NOT_PAIRED = "expression::not-paired", "two groups of runs are joined run by run, and nothing pairs them", "compare the groups: `a < b`, `p(a, b)`, `mean(a) - mean(b)`";
     TOO_DEEP = "expression::too-deep", "formulas refer to each other without end", "let no formula use itself";
     UNREADABLE_VALUE = "expression::unreadable-value", "a value of the evidence is no number", "compare words with `same(...)`";
 }
 
+/// Numbers that are moved, one by one, to see whether a result depends on any: the first nearly always does.
+const MOST_NUDGES: usize = 64;
+/// What rounding alone moves a result by, at most, as a share of it.
+const MOVED: f64 = 1e-9;
 /// Formulas within formulas.
 const DEEPEST: usize = 32;
 
 /// Values by the names that a formula, a row or a function gives them.
-pub type Variables<'a> = BTreeMap<String, Value<'a>>;
+pub type Variables<'a> = BTreeMap<String, Evaluated<'a>>;
 
 /// What an expression is evaluated in.
 #[derive(Debug)]
@@ -72,39 +78,38 @@ pub struct Call<'c, 'f, 'a> {
 /// Evaluates the expressions of one claim.
 #[derive(Debug)]
 pub struct Evaluator<'a> {
-    page: &'a Page,
-    library: &'a Library,
+    context: &'a PostContext<'a>,
     shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
-    /// Which number read from evidence is moved a little, counted in the order of reading.
+    /// Which number read from evidence is moved a little, in the order of `read`.
     nudged: Cell<Option<usize>>,
-    read: Cell<usize>,
+    /// The numbers that were read, each once, with their places in the order of reading.
+    read: RefCell<HashMap<String, usize>>,
     depth: Cell<usize>,
     /// The numbers of the sentence's quote.
     quoted: Vec<Printed>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// For a claim of `page` on the bundles of `library`, whose quote has these numbers.
-    pub fn new(page: &'a Page, library: &'a Library, quoted: Vec<Printed>) -> Self {
+    /// For a claim whose quote has these numbers.
+    pub fn new(context: &'a PostContext<'a>, quoted: Vec<Printed>) -> Self {
         Self {
-            page,
-            library,
+            context,
             shown: RefCell::default(),
             nudged: Cell::new(None),
-            read: Cell::new(0),
+            read: RefCell::default(),
             depth: Cell::new(0),
             quoted,
         }
     }
 
     /// The post.
-    pub fn page(&self) -> &'a Page {
-        self.page
+    pub fn page(&self) -> &'a PostPage {
+        self.context.page
     }
 
     /// What is loaded.
     pub fn library(&self) -> &'a Library {
-        self.library
+        self.context.library
     }
 
     /// The numbers of the sentence's quote.
@@ -127,30 +132,43 @@ impl<'a> Evaluator<'a> {
         &self,
         source: &PlacedExpression,
         variables: &Variables<'a>,
-    ) -> Result<Value<'a>, Error> {
+    ) -> Result<Evaluated<'a>, Error> {
         self.evaluate(&source.tree, Frame { source, variables })
     }
 
     /// Whether some number that `source` reads moves its value: a result that none moves follows from
-    /// no evidence, whatever it mentions.
+    /// no evidence, whatever it mentions. `variables` is read anew each time, as it reads evidence too.
     pub fn depends_on_evidence(
         &self,
         source: &PlacedExpression,
         variables: impl Fn(&Self) -> Result<Variables<'a>, Error>,
     ) -> Result<bool, Error> {
-        let number = |nudged: Option<usize>| {
+        let result = |nudged: Option<usize>| {
             self.nudged.set(nudged);
-            self.read.set(0);
-            let value = variables(self)
-                .and_then(|variables| self.value(source, &variables))
-                .and_then(|value| self.number(value, Frame { source, variables: &BTreeMap::new() }, &source.tree));
+            let ends = variables(self).and_then(|variables| {
+                let frame = Frame { source, variables: &variables };
+                let value = self.evaluate(&source.tree, frame)?;
+                match self.settled(value, frame, &source.tree)? {
+                    Evaluated::List(items) => {
+                        let ends = items.into_iter().map(|item| {
+                            self.number(item, frame, &source.tree).map(|number| number.float)
+                        });
+                        ends.collect::<Result<Vec<_>, _>>()
+                    }
+                    other => Ok(vec![self.number(other, frame, &source.tree)?.float]),
+                }
+            });
             self.nudged.set(None);
-            value
+            ends
         };
-        let plain = number(None)?.interval;
-        let count = self.read.get();
+        let plain = result(None)?;
+        let count = self.read.borrow().len().min(MOST_NUDGES);
         // A nudge may leave the domain of a function; that too shows that the number matters.
-        Ok((0..count).any(|index| number(Some(index)).map_or(true, |moved| moved.interval != plain)))
+        let differ = |moved: &[f64]| {
+            let apart = |(a, b): (&f64, &f64)| (a - b).abs() > MOVED * a.abs().max(b.abs());
+            std::iter::zip(&plain, moved).any(apart)
+        };
+        Ok((0..count).any(|index| result(Some(index)).map_or(true, |moved| differ(&moved))))
     }
 
     /// Evaluates a part of an expression.
@@ -158,11 +176,11 @@ impl<'a> Evaluator<'a> {
         &self,
         part: &Expression,
         frame: Frame<'_, 'a>,
-    ) -> Result<Value<'a>, Error> {
+    ) -> Result<Evaluated<'a>, Error> {
         match &part.kind {
             ExpressionKind::Number(text) => self.literal(text, part, frame),
             ExpressionKind::Text(text) => {
-                Ok(Value::Text(Words { text: text.clone(), leaves: Vec::new() }))
+                Ok(Evaluated::Text(EvidenceWords { text: text.clone(), leaves: Vec::new() }))
             }
             ExpressionKind::Name(name) => self.name(name, part, frame),
             ExpressionKind::Field(of, key) => {
@@ -172,26 +190,32 @@ impl<'a> Evaluator<'a> {
             ExpressionKind::At(of, step) => {
                 let step = self.whole(step, frame)?;
                 match self.evaluate(of, frame)? {
-                    Value::Reference(reference) => {
-                        Ok(Value::Reference(Reference { step: Some(step), ..reference }))
+                    Evaluated::Reference(reference) => {
+                        Ok(Evaluated::Reference(EvidencePath { step: Some(step), ..reference }))
                     }
-                    other => Err(self.wrong(&WRONG_KIND, part, frame, "a quantity of a run", other.word())),
+                    other => Err(self.wrong(
+                        &WRONG_KIND,
+                        part,
+                        frame,
+                        "a quantity of a run",
+                        other.word(),
+                    )),
                 }
             }
             ExpressionKind::List(items) => {
                 let items = items.iter().map(|item| self.evaluate(item, frame));
-                items.collect::<Result<_, _>>().map(Value::List)
+                items.collect::<Result<_, _>>().map(Evaluated::List)
             }
             ExpressionKind::Negative(of) => arithmetic::negative(self, of, frame),
             ExpressionKind::Not(of) => {
                 let judged = self.judgement(of, frame)?;
-                Ok(Value::Judgement(Box::new(order::opposite(judged))))
+                Ok(Evaluated::Judgement(Box::new(order::opposite(judged))))
             }
             ExpressionKind::Arithmetic(operator, left, right) => {
                 arithmetic::join(self, *operator, (left, right), part, frame)
             }
             ExpressionKind::Relation(first, rest) => order::relation(self, first, rest, frame)
-                .map(|outcome| Value::Judgement(Box::new(outcome))),
+                .map(|outcome| Evaluated::Judgement(Box::new(outcome))),
             ExpressionKind::Call(name, arguments) => self.call(name, arguments, part, frame),
         }
     }
@@ -201,11 +225,11 @@ impl<'a> Evaluator<'a> {
         text: &str,
         part: &Expression,
         frame: Frame<'_, 'a>,
-    ) -> Result<Value<'a>, Error> {
+    ) -> Result<Evaluated<'a>, Error> {
         let printed = Printed::parse(text).map_err(|error| {
             self.wrong(&WRONG_KIND, part, frame, "a number", &error.to_string())
         })?;
-        Ok(Value::Number(Quantity::literal(&printed)))
+        Ok(Evaluated::Number(Quantity::literal(&printed)))
     }
 
     /// What has this name: a variable, a piece of evidence, a formula, or the beginning of names.
@@ -214,22 +238,23 @@ impl<'a> Evaluator<'a> {
         name: &str,
         part: &Expression,
         frame: Frame<'_, 'a>,
-    ) -> Result<Value<'a>, Error> {
+    ) -> Result<Evaluated<'a>, Error> {
         if let Some(value) = frame.variables.get(name) {
             return Ok(value.clone());
         }
         if let Some(value) = self.named(name)? {
             return Ok(value);
         }
-        if let Some(formula) = self.page.formulas.get(name) {
+        if let Some(formula) = self.context.page.formulas.get(name) {
             if formula.parameters.is_empty() {
                 return self.formula(&formula.body, &Variables::new(), part, frame);
             }
             let expected = format!("`{name}({})`", formula.parameters.join(", "));
             return Err(self.wrong(&WRONG_ARGUMENTS, part, frame, &expected, "its name alone"));
         }
-        let known = self.page.names.keys().map(|known| known.split('.').next().unwrap_or(known));
-        let known = known.chain(self.page.formulas.keys().map(String::as_str));
+        let known =
+            self.context.page.names.keys().map(|known| known.split('.').next().unwrap_or(known));
+        let known = known.chain(self.context.page.formulas.keys().map(String::as_str));
         let known = known.chain(frame.variables.keys().map(String::as_str));
         let mut known: Vec<_> = known.map(|known| format!("`{known}`")).collect();
         known.sort();
@@ -244,38 +269,42 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The evidence of a whole name, or the names that begin with it.
-    fn named(&self, name: &str) -> Result<Option<Value<'a>>, Error> {
-        if let Some((locator, place)) = self.page.names.get(name) {
-            return reference::open(self, locator, place).map(Value::Reference).map(Some);
+    fn named(&self, name: &str) -> Result<Option<Evaluated<'a>>, Error> {
+        if let Some((locator, place)) = self.context.page.names.get(name) {
+            self.context.usable(name)?;
+            return reference::open(self, locator, place).map(Evaluated::Reference).map(Some);
         }
         let longer = format!("{name}.");
-        let begins = self.page.names.keys().any(|known| known.starts_with(&longer));
-        Ok(begins.then(|| Value::Names(name.to_owned())))
+        let begins = self.context.page.names.keys().any(|known| known.starts_with(&longer));
+        Ok(begins.then(|| Evaluated::Names(name.to_owned())))
     }
 
     fn field(
         &self,
-        of: Value<'a>,
+        of: Evaluated<'a>,
         key: &str,
         part: &Expression,
         frame: Frame<'_, 'a>,
-    ) -> Result<Value<'a>, Error> {
+    ) -> Result<Evaluated<'a>, Error> {
         match of {
-            Value::Names(before) => {
+            Evaluated::Names(before) => {
                 let name = format!("{before}.{key}");
                 self.named(&name)?.ok_or_else(|| {
                     let longer = format!("{before}.");
-                    let known = self.page.names.keys().filter(|known| known.starts_with(&longer));
+                    let known =
+                        self.context.page.names.keys().filter(|known| known.starts_with(&longer));
                     let known: Vec<_> = known.map(|known| format!("`{known}`")).collect();
                     let expected = format!("one of {}", known.join(", "));
                     self.wrong(&UNKNOWN_NAME, part, frame, &expected, &format!("`{name}`"))
                 })
             }
-            Value::Reference(mut reference) => {
+            Evaluated::Reference(mut reference) => {
                 reference.path.push(key.to_owned());
-                Ok(Value::Reference(reference))
+                Ok(Evaluated::Reference(reference))
             }
-            other => Err(self.wrong(&WRONG_KIND, part, frame, "evidence with fields", other.word())),
+            other => {
+                Err(self.wrong(&WRONG_KIND, part, frame, "evidence with fields", other.word()))
+            }
         }
     }
 
@@ -285,8 +314,8 @@ impl<'a> Evaluator<'a> {
         arguments: &[Argument],
         whole: &Expression,
         frame: Frame<'_, 'a>,
-    ) -> Result<Value<'a>, Error> {
-        if let Some(formula) = self.page.formulas.get(name) {
+    ) -> Result<Evaluated<'a>, Error> {
+        if let Some(formula) = self.context.page.formulas.get(name) {
             if arguments.len() != formula.parameters.len()
                 || arguments.iter().any(|argument| argument.name.is_some())
             {
@@ -302,7 +331,7 @@ impl<'a> Evaluator<'a> {
         }
         let Some(function) = functions::find(name) else {
             let mut known: Vec<&str> = functions::all().map(|function| function.name).collect();
-            known.extend(self.page.formulas.keys().map(String::as_str));
+            known.extend(self.context.page.formulas.keys().map(String::as_str));
             let expected = format!("one of {}", known.join(", "));
             let found = format!("`{name}`");
             return Err(self.wrong(&UNKNOWN_FUNCTION, whole, frame, &expected, &found));
@@ -318,7 +347,7 @@ impl<'a> Evaluator<'a> {
         variables: &Variables<'a>,
         part: &Expression,
         frame: Frame<'_, 'a>,
-    ) -> Result<Value<'a>, Error> {
+    ) -> Result<Evaluated<'a>, Error> {
         if self.depth.get() >= DEEPEST {
             let found = "more than 32 formulas within each other";
             return Err(self.wrong(&TOO_DEEP, part, frame, "an end", found));
@@ -332,14 +361,14 @@ impl<'a> Evaluator<'a> {
     /// A value as one number.
     pub fn number(
         &self,
-        value: Value<'a>,
+        value: Evaluated<'a>,
         frame: Frame<'_, 'a>,
         part: &Expression,
     ) -> Result<Quantity, Error> {
         let value = self.settled(value, frame, part)?;
         match value {
-            Value::Number(number) => Ok(number),
-            Value::Sample(sample) => {
+            Evaluated::Number(number) => Ok(number),
+            Evaluated::Sample(sample) => {
                 let found = format!(
                     "{} numbers, one for each run: take `mean(...)` or another summary",
                     sample.count()
@@ -353,52 +382,44 @@ impl<'a> Evaluator<'a> {
     /// A value with every reference followed to what stands there.
     pub fn settled(
         &self,
-        value: Value<'a>,
+        value: Evaluated<'a>,
         frame: Frame<'_, 'a>,
         part: &Expression,
-    ) -> Result<Value<'a>, Error> {
+    ) -> Result<Evaluated<'a>, Error> {
         match value {
-            Value::Reference(reference) => reference::read(self, &reference, part, frame),
-            Value::List(items) => {
+            Evaluated::Reference(reference) => reference::read(self, &reference, part, frame),
+            Evaluated::List(items) => {
                 let items = items.into_iter().map(|item| self.settled(item, frame, part));
-                items.collect::<Result<_, _>>().map(Value::List)
+                items.collect::<Result<_, _>>().map(Evaluated::List)
             }
             other => Ok(other),
         }
     }
 
     /// Several numbers: of a list, or of the runs of a group.
-    pub fn numbers(
-        &self,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Sample, Error> {
+    pub fn numbers(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<RunSample, Error> {
         let value = self.evaluate(part, frame)?;
         match self.settled(value, frame, part)? {
-            Value::Sample(sample) => Ok(sample),
-            Value::Number(number) => {
-                Ok(Sample { runs: vec![String::new()], numbers: vec![number] })
+            Evaluated::Sample(sample) => Ok(sample),
+            Evaluated::Number(number) => {
+                Ok(RunSample { runs: vec![String::new()], numbers: vec![number] })
             }
-            Value::List(items) => {
+            Evaluated::List(items) => {
                 let labels = match &part.kind {
                     ExpressionKind::List(parts) => parts.iter().map(ToString::to_string).collect(),
-                    _ => (1..=items.len()).map(|index| format!("number {index}")).collect(),
+                    _ => vec![String::new(); items.len()],
                 };
                 let numbers = items.into_iter().map(|item| self.number(item, frame, part));
-                Ok(Sample { runs: labels, numbers: numbers.collect::<Result<_, _>>()? })
+                Ok(RunSample { runs: labels, numbers: numbers.collect::<Result<_, _>>()? })
             }
             other => Err(self.wrong(&WRONG_KIND, part, frame, "numbers", other.word())),
         }
     }
 
     /// A part that is a relation.
-    pub fn judgement(
-        &self,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Outcome, Error> {
+    pub fn judgement(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Outcome, Error> {
         match self.evaluate(part, frame)? {
-            Value::Judgement(outcome) => Ok(*outcome),
+            Evaluated::Judgement(outcome) => Ok(*outcome),
             other => Err(self.wrong(&WRONG_KIND, part, frame, "a relation", other.word())),
         }
     }
@@ -407,7 +428,8 @@ impl<'a> Evaluator<'a> {
     fn whole(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<u64, Error> {
         let value = self.evaluate(part, frame)?;
         let number = self.number(value, frame, part)?;
-        let whole = crate::evidence::whole(&number.interval).and_then(|whole| whole.try_into().ok());
+        let whole =
+            crate::evidence::whole(&number.interval).and_then(|whole| whole.try_into().ok());
         whole.ok_or_else(|| {
             self.wrong(&WRONG_KIND, part, frame, "a whole number", &number.derivation)
         })
@@ -422,7 +444,7 @@ impl<'a> Evaluator<'a> {
         expected: &str,
         found: &str,
     ) -> Error {
-        code.at(frame.source.place_of(part, self.page.document()), expected, found)
+        code.at(frame.source.place_of(part, self.context.page.document()), expected, found)
     }
 }
 
@@ -444,7 +466,9 @@ impl<'a> Call<'_, '_, 'a> {
         let plain = self.arguments.iter().filter(|argument| argument.name.is_none()).count();
         if plain < least || plain > most {
             let expected = match (least, most) {
+                (1, 1) => "1 value".to_owned(),
                 (least, most) if least == most => format!("{least} values"),
+                (1, usize::MAX) => "at least 1 value".to_owned(),
                 (least, usize::MAX) => format!("at least {least} values"),
                 (least, most) => format!("{least} to {most} values"),
             };
@@ -475,13 +499,13 @@ impl<'a> Call<'_, '_, 'a> {
     }
 
     /// The numbers that all plain arguments are together: `f(group)`, `f([a, b])` or `f(a, b)`.
-    pub fn numbers(&self) -> Result<Sample, Error> {
+    pub fn numbers(&self) -> Result<RunSample, Error> {
         let plain: Vec<_> =
             self.arguments.iter().filter(|argument| argument.name.is_none()).collect();
         if let [one] = plain[..] {
             return self.evaluator.numbers(&one.value, self.frame);
         }
-        let mut all = Sample { runs: Vec::new(), numbers: Vec::new() };
+        let mut all = RunSample { runs: Vec::new(), numbers: Vec::new() };
         for argument in plain {
             let value = self.evaluator.evaluate(&argument.value, self.frame)?;
             all.runs.push(argument.value.to_string());

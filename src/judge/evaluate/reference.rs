@@ -15,7 +15,7 @@ use repro_report::outcome::EvidenceOrigin;
 
 use super::{Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
 use crate::post::UNKNOWN_BUNDLE;
-use crate::value::{Leaf, LeafKind, Quantity, Reference, Sample, Value, Words};
+use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample};
 
 /// The configuration of a run.
 pub const CONFIG: &str = "data/config.json";
@@ -25,13 +25,13 @@ pub fn open<'a>(
     evaluator: &Evaluator<'a>,
     locator: &Locator,
     place: &Location,
-) -> Result<Reference<'a>, Error> {
+) -> Result<EvidencePath<'a>, Error> {
     let bundles = locator.bundles.iter().map(|name| {
-        evaluator.library.bundle(name).ok_or_else(|| {
+        evaluator.library().bundle(name).ok_or_else(|| {
             UNKNOWN_BUNDLE.at(place.clone(), "a bundle of `receipts/`", format!("`{name}`"))
         })
     });
-    Ok(Reference {
+    Ok(EvidencePath {
         bundles: bundles.collect::<Result<_, _>>()?,
         is_group: locator.is_group,
         file: locator.file.clone(),
@@ -43,21 +43,21 @@ pub fn open<'a>(
 /// What stands at a place: a number, words, or one number of each run of a group.
 pub fn read<'a>(
     evaluator: &Evaluator<'a>,
-    reference: &Reference<'a>,
+    reference: &EvidencePath<'a>,
     part: &Expression,
     frame: Frame<'_, 'a>,
-) -> Result<Value<'a>, Error> {
+) -> Result<Evaluated<'a>, Error> {
     let one = |bundle| read_one(evaluator, bundle, reference, part, frame);
     match reference.bundles.as_slice() {
         [bundle] if !reference.is_group => one(bundle),
         bundles => {
-            let mut sample = Sample { runs: Vec::new(), numbers: Vec::new() };
+            let mut sample = RunSample { runs: Vec::new(), numbers: Vec::new() };
             for bundle in bundles {
                 let value = one(bundle)?;
                 sample.runs.push(bundle.name().to_owned());
                 sample.numbers.push(evaluator.number(value, frame, part)?);
             }
-            Ok(Value::Sample(sample))
+            Ok(Evaluated::Sample(sample))
         }
     }
 }
@@ -65,10 +65,10 @@ pub fn read<'a>(
 fn read_one<'a>(
     evaluator: &Evaluator<'a>,
     bundle: &'a Bundle,
-    reference: &Reference<'a>,
+    reference: &EvidencePath<'a>,
     part: &Expression,
     frame: Frame<'_, 'a>,
-) -> Result<Value<'a>, Error> {
+) -> Result<Evaluated<'a>, Error> {
     let here = At { evaluator, bundle, part, frame };
     match (&reference.file, bundle.origin()) {
         (Some(file), _) => here.in_file(file, &reference.path, None),
@@ -87,7 +87,7 @@ struct At<'e, 'f, 'a> {
 
 impl<'a> At<'_, '_, 'a> {
     /// The fact whose name is the way.
-    fn fact(&self, path: &[String]) -> Result<Value<'a>, Error> {
+    fn fact(&self, path: &[String]) -> Result<Evaluated<'a>, Error> {
         let id = path.join(".");
         let Some((index, fact)) = self.bundle.fact(&id) else {
             return Err(self.no_field(&id, self.nearby_facts(&id)));
@@ -102,7 +102,6 @@ impl<'a> At<'_, '_, 'a> {
         let facts = self.bundle.facts().iter().map(|fact| fact.id.as_str());
         let mut before = id;
         loop {
-            before = before.rsplit_once('.').map_or("", |(before, _)| before);
             let longer = if before.is_empty() { String::new() } else { format!("{before}.") };
             let next = facts.clone().filter_map(|fact| fact.strip_prefix(longer.as_str()));
             let mut next: Vec<String> = next
@@ -112,6 +111,7 @@ impl<'a> At<'_, '_, 'a> {
             if !next.is_empty() || before.is_empty() {
                 return next;
             }
+            before = before.rsplit_once('.').map_or("", |(before, _)| before);
         }
     }
 
@@ -121,12 +121,19 @@ impl<'a> At<'_, '_, 'a> {
         file: &str,
         path: &[String],
         recorded: Option<u64>,
-    ) -> Result<Value<'a>, Error> {
+    ) -> Result<Evaluated<'a>, Error> {
         let document = self.document(file)?;
         let pointer: String =
             path.iter().map(|key| format!("/{}", repro_receipt::source::escape(key))).collect();
-        let node = document.root().at(&pointer).map_err(|error| {
-            self.no_field(&path.join("."), vec![error.found.clone()])
+        let node = document.root().at(&pointer).map_err(|_| {
+            let mut reached = document.root();
+            for key in path {
+                let step = format!("/{}", repro_receipt::source::escape(key));
+                let Ok(next) = reached.at(&step) else { break };
+                reached = next;
+            }
+            let known = reached.members().into_iter().flatten().map(|(key, _)| key.to_owned());
+            self.no_field(&path.join("."), known.collect())
         })?;
         let kind = match recorded {
             Some(_) => LeafKind::Recorded,
@@ -150,19 +157,21 @@ impl<'a> At<'_, '_, 'a> {
         pointer: &str,
         kind: LeafKind,
         step: Option<u64>,
-    ) -> Result<Value<'a>, Error> {
+    ) -> Result<Evaluated<'a>, Error> {
         let items = node.items()?.enumerate().map(|(index, item)| {
             self.leaf(item.printed()?, file, &format!("{pointer}/{index}"), kind, step)
         });
-        items.collect::<Result<_, _>>().map(Value::List)
+        items.collect::<Result<_, _>>().map(Evaluated::List)
     }
 
     /// What a run recorded or was configured with. `loss` and its neighbours are those of an
     /// evaluation, the last one where no step is named.
-    fn of_run(&self, path: &[String], step: Option<u64>) -> Result<Value<'a>, Error> {
+    fn of_run(&self, path: &[String], step: Option<u64>) -> Result<Evaluated<'a>, Error> {
         let (first, rest) = match path.split_first() {
             Some((first, rest)) => (first.as_str(), rest),
-            None => return Err(self.no_field("", vec!["a quantity of the run, such as `loss`".into()])),
+            None => {
+                return Err(self.no_field("", vec!["a quantity of the run, such as `loss`".into()]));
+            }
         };
         match first {
             "config" => return self.in_file(CONFIG, rest, None),
@@ -174,16 +183,17 @@ impl<'a> At<'_, '_, 'a> {
             _ => {}
         }
         let checkpoints = &self.bundle.receipt().checkpoints;
-        let evaluated = checkpoints.iter().filter_map(|saved| {
-            saved.evaluation.as_deref().map(|file| (saved.step, file))
-        });
+        let evaluated = checkpoints
+            .iter()
+            .filter_map(|saved| saved.evaluation.as_deref().map(|file| (saved.step, file)));
         let wanted = match step {
             Some(step) => evaluated.clone().find(|(saved, _)| *saved == step),
             None => evaluated.clone().max_by_key(|(saved, _)| *saved),
         };
         let Some((step, file)) = wanted else {
             let steps: Vec<_> = evaluated.map(|(step, _)| format!("step {step}")).collect();
-            let asked = step.map_or_else(|| "an evaluation".to_owned(), |step| format!("step {step}"));
+            let asked =
+                step.map_or_else(|| "an evaluation".to_owned(), |step| format!("step {step}"));
             return Err(self.no_field(&asked, steps));
         };
         let mut path = path.to_vec();
@@ -201,18 +211,24 @@ impl<'a> At<'_, '_, 'a> {
         pointer: &str,
         kind: LeafKind,
         step: Option<u64>,
-    ) -> Result<Value<'a>, Error> {
+    ) -> Result<Evaluated<'a>, Error> {
         let evidence = crate::evidence::evidence_ref(self.bundle, file, pointer);
         self.show(&evidence);
         let quote = self.bundle.fact_at(file, pointer).and_then(|fact| fact.at.quote.clone());
         let leaf = Leaf { kind, evidence: Some(evidence), quote, text: text.to_owned(), step };
         let leaves = vec![Rc::new(leaf)];
         let Ok(printed) = Printed::parse(text) else {
-            return Ok(Value::Text(Words { text: text.to_owned(), leaves }));
+            return Ok(Evaluated::Text(EvidenceWords { text: text.to_owned(), leaves }));
         };
         if printed.bound().is_some() {
             let found = format!("\"{text}\", which only bounds a value");
-            return Err(self.evaluator.wrong(&UNREADABLE_VALUE, self.part, self.frame, "a number", &found));
+            return Err(self.evaluator.wrong(
+                &UNREADABLE_VALUE,
+                self.part,
+                self.frame,
+                "a number",
+                &found,
+            ));
         }
         let per_one = printed.unit().per_one();
         let exact = kind != LeafKind::Printed
@@ -224,10 +240,16 @@ impl<'a> At<'_, '_, 'a> {
         } else {
             printed.interval()
         };
-        let nudge = self.evaluator.nudge();
-        Ok(Value::Number(Quantity {
-            interval: moved(interval.scaled(&per_one.recip()), nudge),
-            float: printed.as_f64() / nearest_f64(&per_one),
+        let (interval, float) =
+            (interval.scaled(&per_one.recip()), printed.as_f64() / nearest_f64(&per_one));
+        let (interval, float) =
+            match self.evaluator.nudge(&format!("{} {file} {pointer}", self.bundle.name())) {
+                true => moved(&interval, float),
+                false => (interval, float),
+            };
+        Ok(Evaluated::Number(Quantity {
+            interval,
+            float,
             unit: Unit::Plain,
             derivation: text.to_owned(),
             leaf: Some(kind),
@@ -243,9 +265,9 @@ impl<'a> At<'_, '_, 'a> {
 
     /// A file of the bundle; an error stands at the expression.
     fn document(&self, file: &str) -> Result<&'a Document, Error> {
-        let asked = self.evaluator.page.document().root();
-        let document = self.evaluator.library.document(self.bundle.name(), file, asked);
-        let place = || self.frame.source.place_of(self.part, self.evaluator.page.document());
+        let asked = self.evaluator.page().document().root();
+        let document = self.evaluator.library().document(self.bundle.name(), file, asked);
+        let place = || self.frame.source.place_of(self.part, self.evaluator.page().document());
         document.map_err(|error| error.moved(place()))
     }
 
@@ -261,39 +283,41 @@ impl<'a> At<'_, '_, 'a> {
     }
 }
 
-/// An interval moved by a share that no rounding explains.
-fn moved(interval: Interval, nudge: bool) -> Interval {
-    if !nudge {
-        return interval;
-    }
-    let factor = BigRational::new(8_191.into(), 4_099.into());
-    &interval.scaled(&factor) + &Interval::point(BigRational::new(17.into(), 13.into()))
+/// A number moved by what no rounding explains.
+fn moved(interval: &Interval, float: f64) -> (Interval, f64) {
+    let (factor, step) = ((8_191, 4_099), (17, 13));
+    let ratio = |(top, bottom): (i32, i32)| BigRational::new(top.into(), bottom.into());
+    let share = |(top, bottom): (i32, i32)| f64::from(top) / f64::from(bottom);
+    let interval = &interval.scaled(&ratio(factor)) + &Interval::point(ratio(step));
+    (interval, float * share(factor) + share(step))
 }
 
 impl<'a> Evaluator<'a> {
     /// Notes that a claim saw a piece of evidence.
     pub fn show(&self, bundle: &Bundle, evidence: repro_report::outcome::EvidenceRef) {
-        let signature = self.library.signature(&self.page.id, bundle.name());
+        let signature = self.library().signature(&self.page().id, bundle.name());
         let origin = EvidenceOrigin::from(bundle.origin()).vouched_for(signature);
         self.shown.borrow_mut().push((evidence, origin));
     }
 
-    /// Counts a number that is read, and says whether it is the one to be moved.
-    pub fn nudge(&self) -> bool {
-        let index = self.read.get();
-        self.read.set(index + 1);
+    /// Notes a number that is read, and says whether it is the one to be moved. However often it is read,
+    /// it is one number.
+    pub fn nudge(&self, name: &str) -> bool {
+        let mut read = self.read.borrow_mut();
+        let next = read.len();
+        let index = *read.entry(name.to_owned()).or_insert(next);
         self.nudged.get() == Some(index)
     }
 
     /// The one bundle and file of a model: a configuration that is named, or that of a run.
     pub fn model_of(
         &self,
-        value: Value<'a>,
+        value: Evaluated<'a>,
         part: &Expression,
         frame: Frame<'_, 'a>,
     ) -> Result<Vec<(&'a Bundle, String)>, Error> {
         match value {
-            Value::Reference(reference) if reference.path.is_empty() => {
+            Evaluated::Reference(reference) if reference.path.is_empty() => {
                 let file = |bundle: &Bundle| match (&reference.file, bundle.origin()) {
                     (Some(file), _) => Some(file.clone()),
                     (None, Origin::Emitted) => Some(CONFIG.to_owned()),

@@ -8,10 +8,13 @@ mod store;
 use std::path::{Path, PathBuf};
 
 use crate::claims;
+use crate::context::PostContext;
 use crate::depends_on;
 use crate::evidence::{Evidence, Library};
-use crate::page::Page;
-use crate::post::{Claim, Post, PostFile};
+use crate::lock;
+use crate::page::{PostPage, PostStatement};
+use crate::post::{Claim, Post};
+use crate::post_file::PostFile;
 use crate::statement;
 use crate::texts::{GivenTexts, TextsAtHand};
 use repro_params::{self as params, Convention, ParameterCount};
@@ -47,6 +50,8 @@ pub struct Demands {
     pub keys: Vec<PublicKey>,
     /// Files with the texts of posts that do not redistribute them, known by their digests.
     pub texts: Vec<PathBuf>,
+    /// Whether the locks of posts are written anew, so that they pin nothing now.
+    pub repin: bool,
 }
 
 /// Steps of a bundle that are to be executed again.
@@ -91,11 +96,11 @@ pub fn verify_with<'r>(
     };
     let loaded = parallel::map(ids, threads, |id| PostFile::load(root, id));
     let fetched = loaded.into_iter().map(|file| match file.map_err(|error| vec![error])? {
-        PostFile::Kinds(post) => {
-            store.fetch(root, &post).map(|()| Fetched::Kinds(post))
-        }
+        PostFile::Kinds(post) => store.fetch(root, &post).map(|()| Fetched::Kinds(post)),
         PostFile::Language(page) => {
-            store.fetch_page(root, &page)?;
+            let pins = (!demands.repin).then(|| lock::own(root, &page.id)).transpose();
+            let pins = pins.map_err(|error| vec![error])?.flatten();
+            store.fetch_page(root, &page, pins.as_ref())?;
             let texts = given.of(&page, root)?;
             Ok(Fetched::Language(page, texts))
         }
@@ -134,7 +139,7 @@ enum Fetched {
     /// In claims by kind.
     Kinds(Post),
     /// In the language of claims, with its texts.
-    Language(Page, TextsAtHand),
+    Language(PostPage, TextsAtHand),
 }
 
 /// The steps that claims of these posts ask to execute again, each once. A claim that does not say them
@@ -206,6 +211,7 @@ pub fn inspect<'r>(
                 id: bundle.name().to_owned(),
                 title: format!("{} receipt bundle", bundle.receipt().origin.word()),
                 file: shown,
+                lock: None,
                 findings: about_claims.chain(signature_finding(&bundle, &described)).collect(),
                 bundles: vec![described],
                 claims,
@@ -293,6 +299,7 @@ fn own_claim(
         id: id.to_owned(),
         kind: "bundle",
         claimed,
+        said: String::new(),
         quote: quote.to_owned(),
         at: None,
         note: String::new(),
@@ -336,15 +343,21 @@ pub fn judge(post: &Post, library: &Library, threads: usize) -> Judged {
         file: post.file(),
         referee: post.referee.as_ref(),
         bundles: &names,
+        has_lock: false,
     };
     Judged { post: frame.report(claims, library), failures }
 }
 
 /// Judges every sentence and table of `page` on the bundles of `library`, at most `threads` at a time.
-pub fn judge_page(page: &Page, library: &Library, texts: &TextsAtHand, threads: usize) -> Judged {
-    let reports = parallel::map(&page.statements, threads, |one| {
-        statement::judge(page, one, library, texts)
-    });
+pub fn judge_page(
+    page: &PostPage,
+    library: &Library,
+    texts: &TextsAtHand,
+    threads: usize,
+) -> Judged {
+    let context = PostContext::new(page, library, texts);
+    let judge = |one: &PostStatement| statement::judge(&context, one);
+    let reports = parallel::map(&page.statements, threads, judge);
     let mut claims = Vec::new();
     let mut failures = Vec::new();
     for report in reports {
@@ -360,6 +373,7 @@ pub fn judge_page(page: &Page, library: &Library, texts: &TextsAtHand, threads: 
         file: page.file(),
         referee: page.referee.as_ref(),
         bundles: &names,
+        has_lock: true,
     };
     Judged { post: frame.report(claims, library), failures }
 }
@@ -371,6 +385,8 @@ struct PostFrame<'a> {
     file: &'a str,
     referee: Option<&'a Referee>,
     bundles: &'a [&'a str],
+    /// Whether the post has a lock of its own.
+    has_lock: bool,
 }
 
 impl PostFrame<'_> {
@@ -395,6 +411,7 @@ impl PostFrame<'_> {
             id: self.id.to_owned(),
             title: self.title.to_owned(),
             file: self.file.to_owned(),
+            lock: self.has_lock.then(|| lock::own_file(self.id)),
             bundles,
             claims,
             findings,
@@ -417,6 +434,7 @@ pub fn judge_claim(post: &Post, claim: &Claim, library: &Library) -> Result<Clai
         id: claim.id.to_owned(),
         kind: kind.id,
         claimed: claim.claimed.map_or(Ok(""), |node| node.text())?.to_owned(),
+        said: String::new(),
         quote: claim.quote.to_owned(),
         at: claim.at.map(|at| (at.source.to_owned(), at.place.to_owned())),
         note: claim.note.to_owned(),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::evidence::Library;
-use crate::page::Page;
+use crate::lock::PostLock;
+use crate::page::PostPage;
 use crate::post::{Post, UNKNOWN_BUNDLE};
 use repro_receipt::bundle::{Bundle, ReadOptions};
 use repro_receipt::source::Error;
@@ -54,11 +55,19 @@ impl<'r> BundleStore<'r> {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Loads the bundles that the names of `page` stand for.
-    pub fn fetch_page(&mut self, root: &Path, page: &Page) -> Result<(), Vec<Error>> {
+    /// Loads the bundles that the names of `page` stand for, and holds them against the pins of its lock.
+    pub fn fetch_page(
+        &mut self,
+        root: &Path,
+        page: &PostPage,
+        lock: Option<&PostLock>,
+    ) -> Result<(), Vec<Error>> {
         let mut errors = Vec::new();
         for (name, place) in page.bundles() {
             self.load(root, name);
+            if let (Some(lock), Some(bundle)) = (lock, self.library.bundle(name)) {
+                errors.extend(lock.check_pin(bundle, place).err());
+            }
             match (self.library.bundle(name), self.refused.get(name)) {
                 (Some(bundle), _) => match signature::judge(bundle, &self.keys, None) {
                     Ok(None) => {}

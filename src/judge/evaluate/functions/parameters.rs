@@ -10,7 +10,7 @@ use repro_receipt::source::Error;
 
 use super::Function;
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
-use crate::value::{Leaf, LeafKind, Quantity, Value};
+use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
 
 pub static FUNCTIONS: &[Function] = &[
     Function {
@@ -31,7 +31,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
 ];
 
-fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Value<'a>, Error> {
+fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {
     call.takes(1, 1, &["convention"])?;
     let Some(part) = call.positional(0) else {
         return Err(call.wrong(&WRONG_ARGUMENTS, "a model", "nothing"));
@@ -48,15 +48,11 @@ fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Value<'a>
     };
     // Runs of one group are runs of one model.
     if let Some((other, odd, _)) = counts.iter().find(|(count, ..)| count != first) {
-        let found = format!(
-            "{first} in `{}` and {other} in `{}`",
-            bundle.name(),
-            odd.name()
-        );
+        let found = format!("{first} in `{}` and {other} in `{}`", bundle.name(), odd.name());
         return Err(call.wrong(&WRONG_KIND, "one model in all runs of the group", &found));
     }
     let evidence = crate::evidence::evidence_ref(bundle, file, "");
-    let nudge = u64::from(call.evaluator.nudge());
+    let nudged = call.evaluator.nudge(&format!("{} of {} {file}", call.name, bundle.name()));
     let leaf = Leaf {
         kind: LeafKind::Counted,
         evidence: Some(evidence),
@@ -64,8 +60,10 @@ fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Value<'a>
         text: first.to_string(),
         step: None,
     };
-    let number = first + nudge;
-    Ok(Value::Number(Quantity {
+    // Moved by what no rounding hides, where a result is asked whether it depends on this.
+    let number = if nudged { first * 2 + 1 } else { *first };
+    Ok(Evaluated::Number(Quantity {
+        leaf: Some(LeafKind::Counted),
         leaves: vec![Rc::new(leaf)],
         ..Quantity::result(Interval::integer(number), number as f64, first.to_string(), &[])
     }))
@@ -74,7 +72,7 @@ fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Value<'a>
 fn convention(call: &Call<'_, '_, '_>) -> Result<Convention, Error> {
     let Some(part) = call.named("convention") else { return Ok(Convention::Default) };
     let value = call.evaluator.evaluate(part, call.frame)?;
-    let Value::Text(words) = value else {
+    let Evaluated::Text(words) = value else {
         return Err(call.wrong(&WRONG_KIND, "the name of a convention", value.word()));
     };
     Convention::named(&words.text).ok_or_else(|| {

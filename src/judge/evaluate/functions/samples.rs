@@ -8,7 +8,7 @@ use repro_stats::{Summary, one_sample};
 use super::Function;
 use super::numbers::listed;
 use crate::evaluate::{Call, NOT_COMPUTABLE};
-use crate::value::{Quantity, Sample, Value};
+use crate::value::{Evaluated, Quantity, RunSample};
 
 pub static FUNCTIONS: &[Function] = &[
     Function {
@@ -61,14 +61,14 @@ pub static FUNCTIONS: &[Function] = &[
     },
 ];
 
-fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(1, 1, &[])?;
     let Some(part) = call.positional(0) else {
         return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", "nothing"));
     };
     let value = call.evaluator.evaluate(part, call.frame)?;
     let items = match &value {
-        Value::Reference(reference) if reference.path.is_empty() => {
+        Evaluated::Reference(reference) if reference.path.is_empty() => {
             for bundle in &reference.bundles {
                 let receipt = repro_receipt::bundle::RECEIPT;
                 call.evaluator.show(bundle, crate::evidence::evidence_ref(bundle, receipt, ""));
@@ -76,13 +76,14 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
             reference.bundles.len()
         }
         _ => match call.evaluator.settled(value, call.frame, part)? {
-            Value::List(items) => items.len(),
-            Value::Sample(sample) => sample.count(),
+            Evaluated::List(items) => items.len(),
+            Evaluated::Sample(sample) => sample.count(),
             other => {
                 return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", other.word()));
             }
         },
     };
+    let items = items + usize::from(call.evaluator.nudge(&format!("count of {part}")));
     let text = format!("count({part})");
     let mut number = Quantity::result(Interval::integer(items), items as f64, text, &[]);
     number.leaves = vec![std::rc::Rc::new(crate::value::Leaf {
@@ -92,10 +93,10 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
         text: items.to_string(),
         step: None,
     })];
-    Ok(Value::Number(number))
+    Ok(Evaluated::Number(number))
 }
 
-fn mean<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+fn mean<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(1, usize::MAX, &[])?;
     let sample = call.numbers()?;
     let Some(first) = sample.numbers.first() else {
@@ -107,7 +108,7 @@ fn mean<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
     let float = repro_stats::mean(&sample.floats()).unwrap_or(f64::NAN);
     let all: Vec<&Quantity> = sample.numbers.iter().collect();
     let text = listed("mean", &sample.numbers);
-    Ok(Value::Number(Quantity::result(sum.scaled(&share), float, text, &all)))
+    Ok(Evaluated::Number(Quantity::result(sum.scaled(&share), float, text, &all)))
 }
 
 /// A summary of at least two numbers; their own rounding is not carried, so that all of them must be
@@ -115,35 +116,33 @@ fn mean<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
 fn summary<'a>(
     call: &Call<'_, '_, 'a>,
     of: impl Fn(&Summary) -> f64,
-) -> Result<Value<'a>, Error> {
+) -> Result<Evaluated<'a>, Error> {
     call.takes(1, usize::MAX, &[])?;
     let sample = call.numbers()?;
     let value = of(&summarised(call, &sample)?);
-    Ok(Value::Number(from_float(call, value, &sample)?))
+    Ok(Evaluated::Number(from_float(call, value, &sample)?))
 }
 
-fn ci95<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+fn ci95<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(1, usize::MAX, &[])?;
     let sample = call.numbers()?;
-    let test = one_sample(&summarised(call, &sample)?, 0.0).map_err(|why| {
-        call.wrong(&NOT_COMPUTABLE, "numbers with a spread", &why.to_string())
-    })?;
-    let ends = test.interval(0.95).map(|end| from_float(call, end, &sample).map(Value::Number));
-    ends.into_iter().collect::<Result<_, _>>().map(Value::List)
+    let test = one_sample(&summarised(call, &sample)?, 0.0)
+        .map_err(|why| call.wrong(&NOT_COMPUTABLE, "numbers with a spread", &why.to_string()))?;
+    let ends = test.interval(0.95).map(|end| from_float(call, end, &sample).map(Evaluated::Number));
+    ends.into_iter().collect::<Result<_, _>>().map(Evaluated::List)
 }
 
 /// Mean and spread.
-pub fn summarised(call: &Call<'_, '_, '_>, sample: &Sample) -> Result<Summary, Error> {
-    Summary::of(&sample.floats()).map_err(|why| {
-        call.wrong(&NOT_COMPUTABLE, "at least two numbers", &why.to_string())
-    })
+pub fn summarised(call: &Call<'_, '_, '_>, sample: &RunSample) -> Result<Summary, Error> {
+    Summary::of(&sample.floats())
+        .map_err(|why| call.wrong(&NOT_COMPUTABLE, "at least two numbers", &why.to_string()))
 }
 
 /// A number that statistics gave.
 pub fn from_float(
     call: &Call<'_, '_, '_>,
     value: f64,
-    sample: &Sample,
+    sample: &RunSample,
 ) -> Result<Quantity, Error> {
     let Some(exact) = BigRational::from_float(value) else {
         return Err(call.wrong(&NOT_COMPUTABLE, "a finite number", &value.to_string()));

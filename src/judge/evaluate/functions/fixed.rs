@@ -9,13 +9,16 @@ use repro_report::outcome::{Impact, Outcome};
 
 use super::Function;
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
-use crate::value::{Quantity, Value};
+use crate::value::{Evaluated, Quantity};
 
 codes! {
     NOT_EQUAL = "held_fixed::differs", "what is said to be held fixed is not", "correct the text, or compare where it is equal";
     EQUAL = "differs::equal", "what is said to differ is equal", "correct the text";
     UNDECIDED_SPREAD = "held_fixed::too-coarse", "the values are known too coarsely to decide", "publish them with more digits";
 }
+
+/// The rule of what is almost the same.
+pub const NEARLY: &str = "nearly_fixed";
 
 /// What "almost the same" and "close" mean in every post: within one part in fifty.
 fn nearly() -> BigRational {
@@ -56,8 +59,12 @@ enum Wanted {
     Different,
 }
 
-fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Value<'a>, Error> {
-    call.takes(1, usize::MAX, if wanted == Wanted::Near { &["over", "within"] } else { &["over"] })?;
+fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, Error> {
+    call.takes(
+        1,
+        usize::MAX,
+        if wanted == Wanted::Near { &["over", "within"] } else { &["over"] },
+    )?;
     let values = values(call)?;
     if values.len() < 2 {
         return Err(call.wrong(&WRONG_ARGUMENTS, "at least two values", &values.len().to_string()));
@@ -76,13 +83,19 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Value<'a>, Erro
         (Wanted::Near, None) => nearly(),
         _ => BigRational::from_integer(0.into()),
     };
-    Ok(Value::Judgement(Box::new(judge(&values, wanted, &within))))
+    Ok(Evaluated::Judgement(Box::new(judge(&values, wanted, &within))))
 }
 
 fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) -> Outcome {
-    let shown = |number: &Quantity| format_significant(&number.point(), 5);
-    let listed: Vec<_> =
-        values.iter().map(|(label, number)| format!("{label} {}", shown(number))).collect();
+    let shown = |(label, number): &(String, Quantity)| {
+        let value = format_significant(&number.point(), 5);
+        match label.is_empty() {
+            true if number.leaf.is_some() => value,
+            true => format!("{value} ({})", number.derivation),
+            false => format!("{label} {value}"),
+        }
+    };
+    let listed: Vec<_> = values.iter().map(shown).collect();
     let listed = listed.join(", ");
     let one = BigRational::from_integer(1.into());
     // Every pair whose intervals cannot be within the share of each other is surely apart, and every
@@ -98,7 +111,14 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
         }
     }
     let widest = widest(values);
+    let settled = |number: &Quantity| number.as_printed || number.is_without_noise();
+    let has_noise = !values.iter().all(|(_, number)| settled(number));
     let outcome = match wanted {
+        Wanted::Different if surely_apart && has_noise => {
+            let reason =
+                "they differ as printed; one run each, so the noise between runs is not known";
+            Outcome::inconclusive(&crate::evaluate::order::ONE_RUN, reason)
+        }
         Wanted::Different if surely_apart => Outcome::verified(),
         Wanted::Different if surely_near => {
             Outcome::refuted(&EQUAL, format!("it is the same: {listed}"))
@@ -113,7 +133,7 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
     let (rule, tolerance) = match wanted {
         Wanted::Near => {
             let hundred = BigRational::from_integer(100.into());
-            ("nearly_fixed", format!("{}%", format_significant(&(within * hundred), 5)))
+            (NEARLY, format!("{}%", format_significant(&(within * hundred), 5)))
         }
         _ => ("exact", "equal".to_owned()),
     };

@@ -6,7 +6,7 @@ use repro_receipt::source::Error;
 
 use super::Function;
 use crate::evaluate::{Call, NOT_COMPUTABLE};
-use crate::value::{Quantity, Value};
+use crate::value::{Evaluated, Quantity};
 
 pub static FUNCTIONS: &[Function] = &[
     Function {
@@ -104,7 +104,7 @@ fn one<'a>(
     call: &Call<'_, '_, 'a>,
     interval: impl Fn(&Interval) -> Option<Interval>,
     float: impl Fn(f64) -> f64,
-) -> Result<Value<'a>, Error> {
+) -> Result<Evaluated<'a>, Error> {
     call.takes(1, 1, &[])?;
     let x = call.number(0)?;
     let Some(value) = interval(&x.interval) else {
@@ -112,7 +112,7 @@ fn one<'a>(
         return Err(call.wrong(&NOT_COMPUTABLE, "a number for which there is a value", &found));
     };
     let text = format!("{}({})", call.name, x.derivation);
-    Ok(Value::Number(Quantity::result(value, float(x.float), text, &[&x])))
+    Ok(Evaluated::Number(Quantity::result(value, float(x.float), text, &[&x])))
 }
 
 /// A function of several numbers, taken from left to right.
@@ -120,7 +120,7 @@ fn fold<'a>(
     call: &Call<'_, '_, 'a>,
     interval: impl Fn(&Interval, &Interval) -> Interval,
     float: impl Fn(f64, f64) -> f64,
-) -> Result<Value<'a>, Error> {
+) -> Result<Evaluated<'a>, Error> {
     call.takes(1, usize::MAX, &[])?;
     let all = call.numbers()?.numbers;
     let Some((first, rest)) = all.split_first() else {
@@ -132,7 +132,7 @@ fn fold<'a>(
     });
     let text = listed(call.name, &all);
     let all: Vec<&Quantity> = all.iter().collect();
-    Ok(Value::Number(Quantity::result(value, float, text, &all)))
+    Ok(Evaluated::Number(Quantity::result(value, float, text, &all)))
 }
 
 /// `name(1, 2, 3)`, or what there is of it for a reader.
@@ -159,7 +159,7 @@ fn hull_by(
 }
 
 /// The distance of a to b as a share of b.
-fn relative<'a>(call: &Call<'_, '_, 'a>, below: bool) -> Result<Value<'a>, Error> {
+fn relative<'a>(call: &Call<'_, '_, 'a>, below: bool) -> Result<Evaluated<'a>, Error> {
     call.takes(2, 2, &[])?;
     let (a, b) = (call.number(0)?, call.number(1)?);
     // 1 - a/b moves by each input once, so that the interval is no wider than it must be.
@@ -172,5 +172,5 @@ fn relative<'a>(call: &Call<'_, '_, 'a>, below: bool) -> Result<Value<'a>, Error
         false => (&quotient - &unit, a.float / b.float - 1.0),
     };
     let text = format!("{}({}, {})", call.name, a.derivation, b.derivation);
-    Ok(Value::Number(Quantity::result(interval, float, text, &[&a, &b])))
+    Ok(Evaluated::Number(Quantity::result(interval, float, text, &[&a, &b])))
 }

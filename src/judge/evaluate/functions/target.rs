@@ -5,7 +5,7 @@ use repro_report::outcome::{Impact, Outcome};
 
 use super::Function;
 use crate::evaluate::Call;
-use crate::value::Value;
+use crate::value::Evaluated;
 
 codes! {
     NOT_REACHED = "reached::above-target", "the loss is above the target that is said to be reached", "correct the text";
@@ -21,7 +21,7 @@ pub static FUNCTIONS: &[Function] = &[Function {
     evaluate: reached,
 }];
 
-fn reached<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+fn reached<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(2, 2, &[])?;
     let (loss, target) = (call.number(0)?, call.number(1)?);
     let outcome = if loss.interval.high() <= target.interval.low() {
@@ -35,5 +35,5 @@ fn reached<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
     };
     let shown = format!("{} against {}", loss.derivation, target.derivation);
     let outcome = outcome.giving(shown).within("rounding_interval", "at or below");
-    Ok(Value::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
+    Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
 }

@@ -6,15 +6,15 @@ use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::{format_float, format_significant};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Outcome, Verdict};
-use repro_stats::{Summary, T, paired, welch};
+use repro_stats::{Refused, Summary, T, one_sample, paired, welch};
 
 use crate::evaluate::{Evaluator, Frame};
-use crate::value::{DIGITS, Quantity, Sample, Value};
+use crate::value::{DIGITS, Evaluated, Quantity, RunSample};
 
 /// The significance level of every test that no plan sets.
-const ALPHA: f64 = 0.05;
+pub const ALPHA: f64 = 0.05;
 /// The significant digits of test statistics in reports.
-const TEST_DIGITS: usize = 4;
+pub const TEST_DIGITS: usize = 4;
 
 codes! {
     WRONG_WAY = "order::wrong-way", "the evidence has the opposite order", "correct the text";
@@ -41,9 +41,9 @@ pub fn relation<'a>(
     for (operator, part) in rest {
         let right = settled(part)?;
         let pair = match (&left.1, &right) {
-            (Value::Sample(a), Value::Sample(b)) => samples(evaluator, *operator, a, b),
-            (Value::Sample(a), Value::Number(b)) => few(*operator, &center(a), b),
-            (Value::Number(a), Value::Sample(b)) => few(*operator, a, &center(b)),
+            (Evaluated::Sample(a), Evaluated::Sample(b)) => samples(evaluator, *operator, a, b),
+            (Evaluated::Sample(a), Evaluated::Number(b)) => few(*operator, &center(a), b),
+            (Evaluated::Number(a), Evaluated::Sample(b)) => few(*operator, a, &center(b)),
             _ => {
                 let a = evaluator.number(left.1.clone(), frame, left.0)?;
                 let b = evaluator.number(right.clone(), frame, part)?;
@@ -59,7 +59,9 @@ pub fn relation<'a>(
 
 /// What holds only if everything holds: the worst part decides, and the reason names it.
 pub fn all(mut parts: Vec<(String, Outcome)>) -> Outcome {
-    if parts.len() == 1 && let Some((_, only)) = parts.pop() {
+    if parts.len() == 1
+        && let Some((_, only)) = parts.pop()
+    {
         return only;
     }
     let given: Vec<_> = parts
@@ -95,12 +97,15 @@ pub fn opposite(outcome: Outcome) -> Outcome {
 /// A relation of two numbers.
 fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     let exact = |number: &Quantity| number.as_printed || number.is_without_noise();
-    let ordering = !matches!(operator, RelationOperator::Equal | RelationOperator::NotEqual);
-    if ordering && !(exact(a) && exact(b)) {
+    // Two numbers of single runs always differ, and are in some order.
+    if operator != RelationOperator::Equal && !(exact(a) && exact(b)) {
         return few(operator, a, b);
     }
     let shown = format!("{} {} {}", a.shown(), operator.sign(), b.shown());
-    certain(operator, a, b).giving(shown).within("exact", "the whole intervals").with_impact(Impact::Decision)
+    certain(operator, a, b)
+        .giving(shown)
+        .within("exact", "the whole intervals")
+        .with_impact(Impact::Decision)
 }
 
 /// A relation of two intervals.
@@ -160,7 +165,7 @@ fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     outcome.giving(shown).within("order", "as printed").with_impact(Impact::Decision)
 }
 
-fn center(sample: &Sample) -> Quantity {
+fn center(sample: &RunSample) -> Quantity {
     let all: Vec<&Quantity> = sample.numbers.iter().collect();
     let share = BigRational::new(1.into(), sample.count().max(1).into());
     let zero = repro_exact::decimal::Interval::integer(0);
@@ -173,32 +178,54 @@ fn center(sample: &Sample) -> Quantity {
 fn samples(
     evaluator: &Evaluator<'_>,
     operator: RelationOperator,
-    a: &Sample,
-    b: &Sample,
+    a: &RunSample,
+    b: &RunSample,
 ) -> Outcome {
     if a.count() < 2 || b.count() < 2 {
         return few(operator, &center(a), &center(b));
     }
-    let is_paired = evaluator.page().plan.is_some() && have_equal_data(evaluator, a, b);
-    let test = match is_paired {
-        true => paired(&a.floats(), &b.floats()),
-        false => Summary::of(&a.floats())
-            .and_then(|first| Summary::of(&b.floats()).and_then(|second| welch(&first, &second))),
+    match design(evaluator, a, Some(b)) {
+        Ok(design) => decided(operator, &design),
+        Err(why) => Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
+    }
+}
+
+/// A test between two groups, and what it is called.
+#[derive(Debug)]
+pub struct ChosenTest {
+    /// The test of the mean of `a` less the mean of `b`.
+    pub test: T,
+    /// Its name.
+    pub name: &'static str,
+}
+
+/// The test that the design fixes: paired where a plan was registered and the runs saw the same data in
+/// the same order, else Welch's; of differences, the t of their mean.
+pub fn design(
+    evaluator: &Evaluator<'_>,
+    a: &RunSample,
+    b: Option<&RunSample>,
+) -> Result<ChosenTest, Refused> {
+    let Some(b) = b else {
+        let test = one_sample(&Summary::of(&a.floats())?, 0.0)?;
+        return Ok(ChosenTest { test, name: "the t test of the differences" });
     };
-    let test = match test {
-        Ok(test) => test,
-        Err(why) => return Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
-    };
-    let name = if is_paired { "paired t" } else { "Welch's t" };
-    decided(operator, &test, name)
+    if evaluator.page().plan.is_some() && have_equal_data(evaluator, a, b) {
+        return Ok(ChosenTest {
+            test: paired(&a.floats(), &b.floats())?,
+            name: "the paired t test",
+        });
+    }
+    let test = welch(&Summary::of(&a.floats())?, &Summary::of(&b.floats())?)?;
+    Ok(ChosenTest { test, name: "Welch's t test" })
 }
 
 /// What a test says of an order.
-fn decided(operator: RelationOperator, test: &T, name: &str) -> Outcome {
+fn decided(operator: RelationOperator, ChosenTest { test, name }: &ChosenTest) -> Outcome {
     let [low, high] = test.interval(1.0 - ALPHA);
     let digits = |value: f64| format_float(value, TEST_DIGITS);
     let shown = format!(
-        "difference {} [{}, {}], {name} = {}, df {}, two-sided p = {}",
+        "difference {} [{}, {}], {name}: t = {}, df {}, two-sided p = {}",
         digits(test.estimate),
         digits(low),
         digits(high),
@@ -219,18 +246,28 @@ fn decided(operator: RelationOperator, test: &T, name: &str) -> Outcome {
         (_, true) => Outcome::refuted(&WRONG_WAY, "the runs differ the other way"),
         _ => {
             let p = digits(test.p_two_sided());
-            Outcome::inconclusive(&WITHIN_NOISE, format!("the noise between runs does not decide: p = {p}"))
+            Outcome::inconclusive(
+                &WITHIN_NOISE,
+                format!("the noise between runs does not decide: p = {p}"),
+            )
         }
     };
-    outcome.giving(shown).within("test", format!("{name}, two-sided, alpha {ALPHA}")).with_impact(Impact::Decision)
+    outcome
+        .giving(shown)
+        .within("test", format!("{name}, two-sided, alpha {ALPHA}"))
+        .with_impact(Impact::Decision)
 }
 
 /// Whether the runs of two groups saw the same data in the same order, one by one.
-fn have_equal_data(evaluator: &Evaluator<'_>, a: &Sample, b: &Sample) -> bool {
+pub fn have_equal_data(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
     let data = |run: &String| {
         let receipt = evaluator.library().bundle(run)?.receipt_document().root();
         let read = |pointer: &str| Some(receipt.at(pointer).ok()?.printed().ok()?.to_owned());
-        Some((read("/predicate/seeds/data")?, read("/predicate/data/order")?, read("/predicate/data/sha256")?))
+        Some((
+            read("/predicate/seeds/data")?,
+            read("/predicate/data/order")?,
+            read("/predicate/data/sha256")?,
+        ))
     };
     let pairs = std::iter::zip(&a.runs, &b.runs);
     a.count() == b.count()

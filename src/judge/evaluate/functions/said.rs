@@ -1,11 +1,12 @@
 //! Words, and numbers as the text prints them.
 
+use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::Outcome;
 
 use super::Function;
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
-use crate::value::{Quantity, Value, Words};
+use crate::value::{Evaluated, EvidenceWords, Quantity};
 
 codes! {
     OTHER_WORDS = "same::differs", "two documents state one fact differently", "correct one of them";
@@ -29,6 +30,19 @@ pub static FUNCTIONS: &[Function] = &[
         evaluate: quoted,
     },
     Function {
+        name: "declared",
+        signature: "declared(x)",
+        summary: "x exactly as it is printed: a fraction, a target or a coefficient that was chosen, not measured",
+        misleads: "a measured number is known only to its last digit",
+        example: "declared(plan.fraction) * total(moe64)",
+        evaluate: |call| {
+            call.takes(1, 1, &[])?;
+            let x = call.number(0)?;
+            let exact = x.interval.middle();
+            Ok(Evaluated::Number(Quantity { interval: Interval::point(exact), ..x }))
+        },
+    },
+    Function {
         name: "printed",
         signature: "printed(x)",
         summary: "x as it is printed, so that an order of printed numbers can be stated as no more than that",
@@ -36,25 +50,25 @@ pub static FUNCTIONS: &[Function] = &[
         example: "printed(d12.bpb) < printed(d10.bpb)",
         evaluate: |call| {
             call.takes(1, 1, &[])?;
-            Ok(Value::Number(Quantity { as_printed: true, ..call.number(0)? }))
+            Ok(Evaluated::Number(Quantity { as_printed: true, ..call.number(0)? }))
         },
     },
 ];
 
-fn same<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+fn same<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(2, usize::MAX, &[])?;
-    let mut all: Vec<Words> = Vec::new();
+    let mut all: Vec<EvidenceWords> = Vec::new();
     for argument in call.arguments {
         let value = call.evaluator.evaluate(&argument.value, call.frame)?;
         match call.evaluator.settled(value, call.frame, &argument.value)? {
-            Value::Text(words) => all.push(words),
-            Value::Number(number) if number.leaf.is_some() => {
-                all.push(Words { text: number.derivation.clone(), leaves: number.leaves });
+            Evaluated::Text(words) => all.push(words),
+            Evaluated::Number(number) if number.leaf.is_some() => {
+                all.push(EvidenceWords { text: number.derivation.clone(), leaves: number.leaves });
             }
             other => return Err(call.wrong(&WRONG_KIND, "words", other.word())),
         }
     }
-    let plain = |words: &Words| {
+    let plain = |words: &EvidenceWords| {
         words.text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
     };
     let differs = all.windows(2).find(|pair| plain(&pair[0]) != plain(&pair[1]));
@@ -66,18 +80,19 @@ fn same<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
         }
     };
     let shown = all.first().map_or("", |words| words.text.as_str()).to_owned();
-    Ok(Value::Judgement(Box::new(outcome.giving(shown).within("same", "the same words"))))
+    Ok(Evaluated::Judgement(Box::new(outcome.giving(shown).within("same", "the same words"))))
 }
 
-fn quoted<'a>(call: &Call<'_, '_, 'a>) -> Result<Value<'a>, Error> {
+fn quoted<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(1, 1, &[])?;
     let index = call.number(0)?;
     let numbers = call.evaluator.quoted();
-    let index = crate::evidence::whole(&index.interval).and_then(|whole| usize::try_from(whole).ok());
+    let index =
+        crate::evidence::whole(&index.interval).and_then(|whole| usize::try_from(whole).ok());
     let printed = index.and_then(|index| numbers.get(index.checked_sub(1)?));
     let printed = printed.ok_or_else(|| {
         let expected = format!("1 to {}, the numbers of the quote", numbers.len());
         call.wrong(&WRONG_ARGUMENTS, &expected, &call.whole.to_string())
     })?;
-    Ok(Value::Number(Quantity::literal(printed)))
+    Ok(Evaluated::Number(Quantity::literal(printed)))
 }

@@ -1,16 +1,17 @@
 //! The functions of the language. A new one is one file here, `mod name;` and its line in [`GROUPS`].
 
-mod fixed;
+pub mod fixed;
 mod numbers;
 mod parameters;
-mod said;
+pub mod said;
 mod samples;
-mod target;
+pub mod target;
+pub mod tested;
 
 use repro_receipt::source::Error;
 
 use crate::evaluate::Call;
-use crate::value::Value;
+use crate::value::Evaluated;
 
 /// A function of the language.
 #[derive(Debug)]
@@ -30,11 +31,12 @@ pub struct Function {
 }
 
 /// How a function is evaluated.
-pub type Evaluate = for<'c, 'f, 'a> fn(&Call<'c, 'f, 'a>) -> Result<Value<'a>, Error>;
+pub type Evaluate = for<'c, 'f, 'a> fn(&Call<'c, 'f, 'a>) -> Result<Evaluated<'a>, Error>;
 
 static GROUPS: &[&[Function]] = &[
     numbers::FUNCTIONS,
     samples::FUNCTIONS,
+    tested::FUNCTIONS,
     parameters::FUNCTIONS,
     fixed::FUNCTIONS,
     target::FUNCTIONS,
@@ -44,6 +46,16 @@ static GROUPS: &[&[Function]] = &[
 /// Every function, in the order of lists.
 pub fn all() -> impl Iterator<Item = &'static Function> {
     GROUPS.iter().copied().flatten()
+}
+
+impl Function {
+    /// All that there is to say of it.
+    pub fn explain(&self) -> String {
+        format!(
+            "{}\n  {}\n\nIt misleads: {}\nExample: {}\n",
+            self.signature, self.summary, self.misleads, self.example
+        )
+    }
 }
 
 /// The function of this name.

@@ -1,0 +1,81 @@
+//! What the statements of one post are judged in: the post, what is loaded, its texts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use repro_claim::locator::Locator;
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::{Error, Location, codes};
+
+use crate::evidence::Library;
+use crate::page::PostPage;
+use crate::texts::TextsAtHand;
+
+codes! {
+    REPEATED_RUN = "group::repeated-run", "one run stands twice in a group", "name each run once: copies and repeated seeds are no further runs";
+}
+
+/// The course of a run: equal ones are of one run.
+const COURSE: &str = "data/metrics.jsonl";
+
+/// A post with everything that its statements may ask for.
+#[derive(Debug)]
+pub struct PostContext<'a> {
+    /// The post.
+    pub page: &'a PostPage,
+    /// What is loaded.
+    pub library: &'a Library,
+    /// The texts that are at hand.
+    pub texts: &'a TextsAtHand,
+    /// Why some names cannot be used.
+    refused: BTreeMap<&'a str, Error>,
+}
+
+impl<'a> PostContext<'a> {
+    /// Looks at every group of the post once.
+    pub fn new(page: &'a PostPage, library: &'a Library, texts: &'a TextsAtHand) -> Self {
+        let groups = page.names.iter().filter(|(_, (locator, _))| locator.is_group);
+        let refused = groups.filter_map(|(name, (locator, place))| {
+            Some((name.as_str(), repeated(library, locator, place)?))
+        });
+        Self { page, library, texts, refused: refused.collect() }
+    }
+
+    /// Refuses the name of a group that holds a run twice.
+    pub fn usable(&self, name: &str) -> Result<(), Error> {
+        self.refused.get(name).map_or(Ok(()), |error| Err(error.clone()))
+    }
+}
+
+/// The error of a group in which a run stands twice: by name, by digest, by seeds, by its course.
+fn repeated(library: &Library, locator: &Locator, place: &Location) -> Option<Error> {
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    for name in &locator.bundles {
+        let marks = library.bundle(name).map(marks).unwrap_or_default();
+        for mark in std::iter::once(format!("one name, {name}")).chain(marks) {
+            if let Some(first) = seen.insert(mark.clone(), name) {
+                let found = format!("`{first}` and `{name}` have {mark}");
+                return Some(REPEATED_RUN.at(place.clone(), "each run once", found));
+            }
+        }
+    }
+    None
+}
+
+/// What no two runs of a group share.
+fn marks(bundle: &Bundle) -> Vec<String> {
+    let mut marks = vec![format!("the digest {}", bundle.digest().prefixed())];
+    let receipt = bundle.receipt_document().root();
+    let seed = |key: &str| {
+        let found = receipt.at(&format!("/predicate/seeds/{key}")).ok()?;
+        Some(format!("{key} {}", found.printed().ok()?))
+    };
+    let seeds: Vec<_> = ["init", "data"].into_iter().filter_map(seed).collect();
+    if !seeds.is_empty() {
+        marks.push(format!("the seeds {}", seeds.join(", ")));
+    }
+    // The losses of two runs with different seeds are never the same to the last digit.
+    if let Some(file) = bundle.files().get(COURSE) {
+        marks.push(format!("the course of losses {}", file.digest.prefixed()));
+    }
+    marks
+}

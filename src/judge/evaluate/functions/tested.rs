@@ -1,0 +1,152 @@
+//! Tests between two groups of runs, and of one group of differences.
+
+use repro_exact::decimal::{Interval, format_float};
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{Impact, Outcome};
+use repro_stats::{equivalence, holm};
+
+use super::Function;
+use super::samples::from_float;
+use crate::evaluate::order::{ALPHA, ChosenTest, TEST_DIGITS, design};
+use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
+use crate::value::{Evaluated, Quantity, RunSample};
+
+codes! {
+    NOT_SIGNIFICANT = "significant::not", "a difference that is said to be significant is not", "correct the text";
+    NOT_EQUIVALENT = "equivalent::open", "the runs do not show that two groups are equal within the margin", "add runs, or say that it is open";
+    OUTSIDE = "equivalent::outside", "the groups differ by more than the margin", "correct the text";
+}
+
+pub static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "p",
+        signature: "p(a, b) or p(differences)",
+        summary: "the two-sided p of the test that the design fixes: paired where a plan pairs the runs, else Welch's",
+        misleads: "a large p does not show that there is no difference, and a p among several needs Holm's adjustment",
+        example: "p(dense.loss, moe.loss)",
+        evaluate: p_value,
+    },
+    Function {
+        name: "gap_ci95",
+        signature: "gap_ci95(a, b)",
+        summary: "the ends of the 95% interval of mean(a) - mean(b), by the test that the design fixes",
+        misleads: "two intervals that overlap may still belong to means that differ",
+        example: "gap_ci95(dense.loss, moe.loss)",
+        evaluate: interval,
+    },
+    Function {
+        name: "significant",
+        signature: "significant(p, family = [p, ...])",
+        summary: "a p lies below 0.05, after Holm's adjustment where a family is named",
+        misleads: "not significant is not the same as equal",
+        example: "significant(p(a.loss, b.loss), family = [p(a.loss, b.loss), p(a.loss, c.loss)])",
+        evaluate: significant,
+    },
+    Function {
+        name: "equivalent",
+        signature: "equivalent(a, b, margin)",
+        summary: "two groups differ by less than a margin: two one-sided tests at 0.05",
+        misleads: "the margin is a choice; it must be made before the runs",
+        example: "equivalent(a.loss, b.loss, 0.005)",
+        evaluate: equivalent,
+    },
+];
+
+/// The two groups that a call is given, or the one of differences.
+fn groups(call: &Call<'_, '_, '_>) -> Result<(RunSample, Option<RunSample>), Error> {
+    let part = |index| call.positional(index);
+    let Some(first) = part(0) else {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "a group of runs", "nothing"));
+    };
+    let a = call.evaluator.numbers(first, call.frame)?;
+    let b = part(1).map(|second| call.evaluator.numbers(second, call.frame));
+    Ok((a, b.transpose()?))
+}
+
+fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
+    let (a, b) = groups(call)?;
+    let design = design(call.evaluator, &a, b.as_ref());
+    let refused = |why: repro_stats::Refused| {
+        call.wrong(&NOT_COMPUTABLE, "groups of at least two runs", &why.to_string())
+    };
+    let mut all = a;
+    if let Some(b) = b {
+        all.runs.extend(b.runs);
+        all.numbers.extend(b.numbers);
+    }
+    Ok((design.map_err(refused)?, all))
+}
+
+fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(1, 2, &[])?;
+    let (design, all) = tested(call)?;
+    let number = from_float(call, design.test.p_two_sided(), &all)?;
+    let text = format!("p by {}", design.name);
+    Ok(Evaluated::Number(Quantity { derivation: text, ..number }))
+}
+
+fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(2, 2, &[])?;
+    let (design, all) = tested(call)?;
+    let ends = design.test.interval(1.0 - ALPHA).map(|end| {
+        let number = from_float(call, end, &all)?;
+        Ok(Evaluated::Number(Quantity { derivation: format!("95% by {}", design.name), ..number }))
+    });
+    ends.into_iter().collect::<Result<_, _>>().map(Evaluated::List)
+}
+
+fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(1, 1, &["family"])?;
+    let own = call.number(0)?;
+    let family = match call.named("family") {
+        None => vec![own.float],
+        Some(part) => call.evaluator.numbers(part, call.frame)?.floats(),
+    };
+    let Some(index) = family.iter().position(|p| *p == own.float) else {
+        let expected = "the p itself among its family";
+        return Err(call.wrong(&WRONG_ARGUMENTS, expected, "other p alone"));
+    };
+    let adjusted = holm(&family).get(index).copied().unwrap_or(own.float);
+    let digits = |value: f64| format_float(value, TEST_DIGITS);
+    let shown = match family.len() {
+        1 => format!("p = {}", digits(own.float)),
+        count => {
+            format!("p = {}, {} after Holm over {count}", digits(own.float), digits(adjusted))
+        }
+    };
+    let outcome = match adjusted < ALPHA {
+        true => Outcome::verified(),
+        false => Outcome::refuted(&NOT_SIGNIFICANT, format!("{shown}, not below {ALPHA}")),
+    };
+    let outcome =
+        outcome.giving(shown).within("test", format!("{}, alpha {ALPHA}", own.derivation));
+    Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
+}
+
+fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(3, 3, &[])?;
+    let margin = call.number(2)?;
+    if margin.interval.low() <= Interval::integer(0).low() {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "a margin above 0", &margin.derivation));
+    }
+    let (design, _) = tested(call)?;
+    let refused = |why: repro_stats::Refused| {
+        call.wrong(&NOT_COMPUTABLE, "groups with a spread", &why.to_string())
+    };
+    let tests = equivalence(&design.test, -margin.float, margin.float).map_err(refused)?;
+    let [low, high] = design.test.interval(1.0 - 2.0 * ALPHA);
+    let digits = |value: f64| format_float(value, TEST_DIGITS);
+    let shown =
+        format!("90% interval [{}, {}], p = {}", digits(low), digits(high), digits(tests.p()));
+    let outcome = if tests.p() < ALPHA {
+        Outcome::verified()
+    } else if low > margin.float || high < -margin.float {
+        Outcome::refuted(&OUTSIDE, format!("the interval lies outside ± {}", margin.derivation))
+    } else {
+        let reason = format!("the interval reaches beyond ± {}", margin.derivation);
+        Outcome::inconclusive(&NOT_EQUIVALENT, reason)
+    };
+    let tolerance = format!("two one-sided tests, {}, ± {}", design.name, margin.derivation);
+    let outcome = outcome.giving(shown).within("test", tolerance).with_impact(Impact::Decision);
+    Ok(Evaluated::Judgement(Box::new(outcome)))
+}
