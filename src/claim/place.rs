@@ -37,27 +37,48 @@ pub fn of_row(text: &str, row: &[PrintedCell]) -> Vec<Range<usize>> {
     if !found.is_empty() {
         return found;
     }
-    let joined: String =
-        row.iter().flat_map(|cell| cell.text.chars()).filter(|c| !c.is_whitespace()).collect();
-    squeezed(text, &joined)
+    let ends = |cells: Vec<Range<usize>>| Some(cells.first()?.start..cells.last()?.end);
+    squeezed(text, row).into_iter().filter_map(ends).collect()
 }
 
-/// The places of characters that follow each other when white space is left out.
-fn squeezed(text: &str, wanted: &str) -> Vec<Range<usize>> {
-    let Some(first) = wanted.chars().next() else { return Vec::new() };
+/// The same, cell by cell; a cell without text is an empty place.
+pub fn cells_of_row(text: &str, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(cells) = table::cells(line, at).filter(|cells| table::same(cells, row)) {
+            found.push(cells.into_iter().map(|cell| cell.span).collect());
+        }
+        at += line.len();
+    }
+    if found.is_empty() { squeezed(text, row) } else { found }
+}
+
+/// The places of cells whose characters follow each other when white space is left out.
+fn squeezed(text: &str, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
+    let characters =
+        |cell: &PrintedCell| cell.text.chars().filter(|c| !c.is_whitespace()).collect();
+    let cells: Vec<Vec<char>> = row.iter().map(characters).collect();
+    let Some(first) = cells.iter().flatten().next() else { return Vec::new() };
     let whole = |start: usize| {
         let mut rest = text[start..].char_indices().filter(|(_, c)| !c.is_whitespace());
         let mut end = start;
-        for c in wanted.chars() {
-            let (at, found) = rest.next()?;
-            if found != c {
-                return None;
+        let mut spans = Vec::with_capacity(cells.len());
+        for cell in &cells {
+            let mut span = end..end;
+            for (index, c) in cell.iter().enumerate() {
+                let (at, found) = rest.next()?;
+                if found != *c {
+                    return None;
+                }
+                end = start + at + c.len_utf8();
+                span = if index == 0 { start + at..end } else { span.start..end };
             }
-            end = start + at + c.len_utf8();
+            spans.push(span);
         }
-        Some(start..end)
+        Some(spans)
     };
-    text.match_indices(first).filter_map(|(start, _)| whole(start)).collect()
+    text.match_indices(*first).filter_map(|(start, _)| whole(start)).collect()
 }
 
 #[cfg(test)]
@@ -83,5 +104,7 @@ mod tests {
         let flat = "ModelDense190,532,35226.24MoE";
         assert_eq!(of_row(flat, &row), vec![5..26]);
         assert!(of_row("Dense190,532,352 26.25", &row).is_empty());
+        assert_eq!(cells_of_row(flat, &row), [[5..10, 10..21, 21..26]]);
+        assert_eq!(cells_of_row(pipes, &row), [[3..8, 9..20, 21..26]]);
     }
 }

@@ -6,6 +6,7 @@ pub mod claims;
 mod compare;
 mod context;
 pub mod coverage;
+pub mod covered;
 pub mod depends_on;
 pub mod evaluate;
 pub mod evidence;

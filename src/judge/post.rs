@@ -15,7 +15,7 @@ use repro_signature::PublicKey;
 pub const SCHEMA: &str = "repro.post/1";
 
 codes! {
-    WRONG_SCHEMA = "post::wrong-schema", "the file has another schema", "start it with `schema = \"repro.post/1\"`";
+    WRONG_SCHEMA = "post::wrong-schema", "the file has another schema", "start it with `schema = \"repro.post/2\"`; `repro explain post`";
     WRONG_NAME = "post::wrong-name", "the post's id differs from its file name", "give both the same name";
     REPEATED_ID = "post::repeated-id", "an id is used twice", "give each its own id";
     BAD_ID = "post::bad-id", "an id has characters that are not allowed", "use lowercase letters, digits, `-`, `_` and `.`";
@@ -191,7 +191,7 @@ impl Post {
         if schema.text()? != SCHEMA {
             return Err(WRONG_SCHEMA.at(
                 schema.place(),
-                format!("`{SCHEMA}`"),
+                format!("`repro.post/2` or `{SCHEMA}`"),
                 format!("`{}`", schema.text()?),
             ));
         }

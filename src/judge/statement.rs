@@ -103,9 +103,7 @@ impl<'a> Judge<'a> {
             bindings: &sentence.is,
         };
         let mut reports = Vec::new();
-        if !sentence.is.is_empty() {
-            reports.extend(self.numbers(&bound)?);
-        }
+        reports.extend(self.numbers(&bound)?);
         let numbers = plain_numbers(&quote::items(&sentence.quote));
         let relation = |expressions: &[PlacedExpression], any: bool| {
             self.relations(sentence, expressions, any, &numbers, is_there)
@@ -229,8 +227,24 @@ impl<'a> Judge<'a> {
         Ok(reports)
     }
 
-    /// Each expression with the number or numbers that it is for.
+    /// Each expression with the number or numbers that it is for. Numbers in words are bound all or none.
     fn pairs<'p>(&self, bound: &Bound<'p>, items: &'p [QuoteItem]) -> Result<Vec<Pair<'p>>, Error> {
+        let all: Vec<&QuoteItem> = items.iter().collect();
+        let in_digits =
+            |item: &&&QuoteItem| item.text(bound.quote).contains(|c: char| c.is_ascii_digit());
+        let digits: Vec<&QuoteItem> = all.iter().filter(in_digits).copied().collect();
+        match self.aligned(bound, &all) {
+            Ok(pairs) => Ok(pairs),
+            Err(error) => self.aligned(bound, &digits).map_err(|_| error),
+        }
+    }
+
+    /// Each expression with the number or numbers that it is for, where there are as many of both.
+    fn aligned<'p>(
+        &self,
+        bound: &Bound<'p>,
+        items: &[&'p QuoteItem],
+    ) -> Result<Vec<Pair<'p>>, Error> {
         let mut left = items;
         let mut pairs = Vec::new();
         let mut wanted = 0;
@@ -249,7 +263,7 @@ impl<'a> Judge<'a> {
             let (now, rest) = left.split_at(count.min(left.len()));
             left = rest;
             if let Binding::Is(expression) = binding {
-                pairs.push(Pair { items: now.iter().collect(), expression });
+                pairs.push(Pair { items: now.to_vec(), expression });
             }
         }
         if wanted == items.len() {

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
+use repro_judge::covered::covered;
+use repro_judge::page::PostPage;
 use repro_judge::verify::{Demands, verify};
+use repro_receipt::source::Source;
 use repro_report::outcome::Report;
 
 /// The head of every post here.
@@ -266,6 +269,44 @@ fn only_facts_are_refuted_and_a_premise_is_named() {
     let vague = r#"says = "total(moe64) > total(dense)""#;
     assert_eq!(sentence("it grew dramatically", vague), ["inconclusive sentence::no-meaning"]);
     assert_eq!(sentence("it grew", vague), ["verified"]);
+}
+
+#[test]
+fn every_number_of_the_text_is_bound_or_told() {
+    let statements = r#"
+[[excused]]
+quote = "section 3"
+reason = "the number of a section"
+[[sentence]]
+quote = "bf16 took 9536 steps in two lanes, 8 a day"
+is = ["dense.steps", "_ not published"]
+[[table]]
+printed = '''
+| model | total | active |
+| MoE-64 | 755,534,592 | 191,073,024 |
+'''
+[table.rows]
+"MoE-64" = "moe64"
+[table.columns]
+"total" = "total(it)"
+"#;
+    let text = "In section 3, bf16 took 9536\nsteps in two lanes, 8 a day, 17 in all.\n\
+                modeltotalactiveMoE-64755,534,592191,073,024";
+    let project = project(statements, Some(text));
+    let source = std::fs::read_to_string(project.path().join("repro/p.toml")).unwrap();
+    let source = Source::new("repro/p.toml", source.into_bytes()).unwrap();
+    let page = PostPage::from_source(source).unwrap();
+    let text = Source::new("p.md", text.into()).unwrap();
+    let found = covered(&page, &page.texts[0], &text);
+    let unbound: Vec<_> = found
+        .numbers
+        .iter()
+        .filter(|number| number.is_unbound())
+        .map(|number| &number.text)
+        .collect();
+    // The number of active parameters is bound by nothing; the page runs it into the other.
+    assert_eq!(unbound, ["17", "592191"]);
+    assert_eq!((found.counts(), found.misplaced.len()), ((2, 2, 2), 0));
 }
 
 #[test]

@@ -132,7 +132,7 @@ const CRATES: &[Crate] = &[
             &["post"],
             &["depends_on", "evidence", "lock"],
             &["claims", "coverage", "page", "value"],
-            &["compare", "post_file", "texts"],
+            &["compare", "covered", "post_file", "texts"],
             &["context"],
             &["evaluate"],
             &["statement"],

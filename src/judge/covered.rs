@@ -1,0 +1,180 @@
+//! Which numbers of a text the statements of a post bind, which they excuse, and which nobody mentions.
+
+use std::ops::Range;
+
+use repro_claim::place;
+use repro_claim::quote::{self, ItemKind};
+use repro_claim::table::{self, PrintedTable};
+use repro_receipt::source::Source;
+
+use crate::coverage::{Coverage, Number};
+use crate::page::{Binding, PostPage, PostStatement, StatementKind, Table, TextSource};
+
+/// A stretch of the text that a statement is about.
+struct Mark {
+    span: Range<usize>,
+    by: String,
+    /// Why nothing is claimed there.
+    reason: Option<String>,
+}
+
+/// The numbers of one text of a post. Numbers in words count where they are bound.
+pub fn covered(page: &PostPage, text: &TextSource, source: &Source) -> Coverage {
+    let mut marks = Vec::new();
+    let mut misplaced = Vec::new();
+    for statement in page.statements.iter().filter(|one| one.text == text.id) {
+        let found = match &statement.kind {
+            StatementKind::Sentence(sentence) => {
+                sentence_marks(statement, &sentence.quote, &sentence.is, source.text())
+            }
+            StatementKind::Table(table) => table_marks(statement, table, source.text()),
+        };
+        if found.is_empty() {
+            misplaced.push(format!("`{}`", statement.id));
+        }
+        marks.extend(found);
+    }
+    for excuse in page.excused.iter().filter(|excuse| excuse.text == text.id) {
+        let found = place::of_quote(source.text(), &excuse.quote);
+        if found.is_empty() {
+            misplaced.push(format!("excused \"{}\"", excuse.quote));
+        }
+        let reason = || Some(excuse.reason.clone());
+        marks.extend(found.into_iter().map(|span| Mark {
+            span,
+            by: String::new(),
+            reason: reason(),
+        }));
+    }
+    Coverage {
+        post: page.id.clone(),
+        source: text.id.clone(),
+        file: source.name().to_owned(),
+        numbers: numbers(source, &marks),
+        misplaced,
+    }
+}
+
+/// Every number with what is marked around it.
+fn numbers(source: &Source, marks: &[Mark]) -> Vec<Number> {
+    let text = source.text();
+    let mut numbers = Vec::new();
+    for item in quote::items(text) {
+        let around = around(marks, &item.span);
+        let shown = item.text(text);
+        let in_words = !shown.contains(|c: char| c.is_ascii_digit());
+        if in_words && around.is_empty() && matches!(item.kind, ItemKind::Number(_)) {
+            continue;
+        }
+        let (line, column) = source.line_column(item.span.start);
+        let bound = around.iter().filter(|mark| mark.reason.is_none());
+        numbers.push(Number {
+            text: shown.to_owned(),
+            line,
+            column,
+            bound_by: bound.map(|mark| format!("claim {}", mark.by)).collect(),
+            reason: around.iter().find_map(|mark| mark.reason.clone()),
+        });
+    }
+    numbers
+}
+
+/// The marks that together hold a stretch of the text; none where a part of it is marked by nothing. What
+/// a page runs together may belong to two cells.
+fn around<'m>(marks: &'m [Mark], span: &Range<usize>) -> Vec<&'m Mark> {
+    let mut found = Vec::new();
+    let mut at = span.start;
+    while at < span.end {
+        let here: Vec<&Mark> =
+            marks.iter().filter(|mark| mark.span.start <= at && at < mark.span.end).collect();
+        let Some(end) = here.iter().map(|mark| mark.span.end).max() else { return Vec::new() };
+        found.extend(here);
+        at = end;
+    }
+    found
+}
+
+/// The numbers of a quote, each where it stands in the text.
+fn sentence_marks(statement: &PostStatement, words: &str, is: &[Binding], text: &str) -> Vec<Mark> {
+    let spans = match words.contains('|') {
+        false => place::of_quote(text, words),
+        true => {
+            let line = format!("|{words}|");
+            table::cells(&line, 0).map(|cells| place::of_row(text, &cells)).unwrap_or_default()
+        }
+    };
+    let whole = |span: Range<usize>| {
+        // Words and what they are bound to stand in one order; where the text runs numbers together
+        // the whole quote is marked.
+        let here = text.get(span.clone()).unwrap_or_default();
+        let mut items = quote::items(here);
+        let reasons: Vec<_> = is.iter().map(reason).collect();
+        if items.len() > reasons.len() {
+            items.retain(|item| item.text(here).contains(|c: char| c.is_ascii_digit()));
+        }
+        if items.len() != reasons.len() {
+            let reason =
+                reasons.iter().all(Option::is_some).then(|| reasons.first().cloned().flatten());
+            let by = statement.id.clone();
+            return vec![Mark { span, by, reason: reason.flatten() }];
+        }
+        let each = std::iter::zip(items, reasons).map(|(item, reason)| Mark {
+            span: span.start + item.span.start..span.start + item.span.end,
+            by: statement.id.clone(),
+            reason,
+        });
+        // A quote without numbers is found all the same.
+        let quote = Mark { span: span.start..span.start, by: String::new(), reason: None };
+        std::iter::once(quote).chain(each).collect()
+    };
+    spans.into_iter().flat_map(whole).collect()
+}
+
+fn reason(binding: &Binding) -> Option<String> {
+    match binding {
+        Binding::Excused(reason) => Some(reason.clone()),
+        Binding::Is(_) => None,
+    }
+}
+
+/// The cells that a table binds, each where it stands in the text, and its labels.
+fn table_marks(statement: &PostStatement, table: &Table, text: &str) -> Vec<Mark> {
+    let found = match &table.printed {
+        Some(printed) => printed.clone(),
+        None => match PrintedTable::find(text, &table.head) {
+            Ok(found) => found,
+            Err(_) => return Vec::new(),
+        },
+    };
+    let column = |label: &str| found.head.iter().position(|cell| cell.text == label);
+    let mut marks = Vec::new();
+    let mut mark = |row: &[table::PrintedCell], labels: usize, bound: &[(String, Vec<Binding>)]| {
+        let bound: Vec<_> =
+            bound.iter().filter_map(|(label, list)| Some((column(label)?, list))).collect();
+        for cells in place::cells_of_row(text, row) {
+            for (index, span) in cells.into_iter().enumerate() {
+                let list = bound.iter().find(|(at, _)| *at == index).map(|(_, list)| *list);
+                let excused =
+                    list.and_then(|list| list.iter().map(reason).collect::<Option<Vec<_>>>());
+                let label =
+                    (list.is_none() && index < labels).then(|| "the name of a row".to_owned());
+                let reason = excused.and_then(|reasons| reasons.first().cloned()).or(label);
+                if list.is_some() || reason.is_some() {
+                    marks.push(Mark { span, by: statement.id.clone(), reason });
+                }
+            }
+        }
+    };
+    mark(&found.head, 0, &table.heads);
+    for (label, _) in &table.rows {
+        let parts: Vec<_> = label.split('|').map(str::trim).collect();
+        let fits = |row: &&Vec<table::PrintedCell>| {
+            row.len() >= parts.len()
+                && std::iter::zip(row.iter(), &parts).all(|(cell, part)| cell.text == **part)
+        };
+        if let Some(row) = found.rows.iter().find(fits) {
+            mark(row, parts.len(), &table.columns);
+        }
+    }
+    marks
+}
