@@ -26,6 +26,7 @@ pub static LANGUAGE_CODES: &[&[&repro_receipt::source::Code]] = &[
     context::CODES,
     evaluate::CODES,
     evaluate::functions::fixed::CODES,
+    evaluate::functions::possible::CODES,
     evaluate::functions::said::CODES,
     evaluate::functions::target::CODES,
     evaluate::functions::tested::CODES,

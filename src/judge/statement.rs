@@ -606,7 +606,9 @@ fn plain_numbers(items: &[QuoteItem]) -> Vec<Printed> {
 /// Whether an expression gives two ends.
 fn is_interval(expression: &Expression) -> bool {
     match &expression.kind {
-        ExpressionKind::Call(name, _) => name == "ci95" || name == "gap_ci95",
+        ExpressionKind::Call(name, _) => {
+            ["ci95", "gap_ci95", "wilson95", "bootstrap95"].contains(&name.as_str())
+        }
         ExpressionKind::List(items) => items.len() == 2,
         _ => false,
     }

@@ -223,6 +223,41 @@ fn the_test_is_fixed_by_the_design() {
 }
 
 #[test]
+fn what_is_only_possible_is_not_verified() {
+    let says = |quote: &str, what: &str| {
+        let stated = format!("says = \"{what}\"\nis = \"_ said\"");
+        sentence(quote, &stated).remove(0)
+    };
+    let only = "inconclusive possible::only";
+    assert_eq!(says("a share of 0.257", "possible(quoted(1), 1 / 4, 1 / 2)"), only);
+    assert_eq!(says("a share of 0.457", "possible(quoted(1), 1 / 4, 1 / 2)"), only);
+    let outside = "refuted possible::outside";
+    assert_eq!(says("a share of 0.557", "possible(quoted(1), 1 / 4, 1 / 2)"), outside);
+    assert_eq!(says("right in 13.34%", "grim(quoted(1), 1319)"), only);
+    assert_eq!(says("right in 13.3%", "grim(quoted(1), 30)"), only);
+    assert_eq!(says("right in 13.5%", "grim(quoted(1), 30)"), "refuted grim::no-such-count");
+    let grid = |quote: &str| says(quote, "on_grid(quoted(1), dense.validation_every, dense.steps)");
+    assert_eq!(grid("stopped at step 8320"), only);
+    assert_eq!(grid("stopped at step 9536"), only);
+    assert_eq!(grid("stopped at step 8321"), "refuted on_grid::off");
+    assert_eq!(grid("stopped at step 9600"), "refuted on_grid::off");
+}
+
+#[test]
+fn shares_slopes_and_power_are_recomputed() {
+    let is = |quote: &str, what: &str| sentence(quote, &format!("is = \"{what}\"")).remove(0);
+    assert_eq!(is("[34.5%, 65.5%]", "wilson95(count(arm.moe) * 3, 36)"), "verified");
+    assert_eq!(is("[34.5%, 66.5%]", "wilson95(count(arm.moe) * 3, 36)"), "refuted value::differs");
+    let gap = "detectable(arm.dense.loss, arm.moe.loss, family = 2)";
+    assert_eq!(is("0.0258", gap), "verified");
+    assert_eq!(is("0.0358", gap), "refuted value::differs");
+    let slopes = "slopes([arm.dense.loss @ 242 - arm.moe.loss @ 242, arm.dense.loss @ 967 - arm.moe.loss @ 967], \
+                  over = [ln(495616), ln(1980416)])";
+    assert_eq!(is("-0.0201", &format!("mean({slopes})")), "verified");
+    assert_eq!(is("0.0201", &format!("mean({slopes})")), "refuted value::differs");
+}
+
+#[test]
 fn groups_know_their_runs() {
     let is = |what: &str| sentence("it is 1.70", &format!("is = \"{what}\"")).remove(0);
     assert_eq!(is("mean(twice.loss)"), "group::repeated-run");

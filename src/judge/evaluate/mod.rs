@@ -416,6 +416,20 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// Several groups of runs, one by one.
+    pub fn groups(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Vec<RunSample>, Error> {
+        let value = self.evaluate(part, frame)?;
+        let Evaluated::List(items) = self.settled(value, frame, part)? else {
+            let found = format!("`{part}`");
+            return Err(self.wrong(&WRONG_KIND, part, frame, "a list of groups of runs", &found));
+        };
+        let group = |item| match item {
+            Evaluated::Sample(group) => Ok(group),
+            other => Err(self.wrong(&WRONG_KIND, part, frame, "groups of runs", other.word())),
+        };
+        items.into_iter().map(group).collect()
+    }
+
     /// A part that is a relation.
     pub fn judgement(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Outcome, Error> {
         match self.evaluate(part, frame)? {

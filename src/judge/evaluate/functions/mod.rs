@@ -3,6 +3,8 @@
 pub mod fixed;
 mod numbers;
 mod parameters;
+pub mod possible;
+mod resampled;
 pub mod said;
 mod samples;
 pub mod target;
@@ -37,9 +39,11 @@ static GROUPS: &[&[Function]] = &[
     numbers::FUNCTIONS,
     samples::FUNCTIONS,
     tested::FUNCTIONS,
+    resampled::FUNCTIONS,
     parameters::FUNCTIONS,
     fixed::FUNCTIONS,
     target::FUNCTIONS,
+    possible::FUNCTIONS,
     said::FUNCTIONS,
 ];
 

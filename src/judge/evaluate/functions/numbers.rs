@@ -1,7 +1,7 @@
 //! Functions of numbers: exact over intervals, with the float that a script would get beside them.
 
 use num_rational::BigRational;
-use repro_exact::decimal::Interval;
+use repro_exact::decimal::{Interval, format_significant};
 use repro_receipt::source::Error;
 
 use super::Function;
@@ -138,11 +138,16 @@ fn fold<'a>(
 /// `name(1, 2, 3)`, or what there is of it for a reader.
 pub fn listed(name: &str, numbers: &[Quantity]) -> String {
     const SHOWN: usize = 6;
-    let mut shown: Vec<&str> =
-        numbers.iter().take(SHOWN).map(|number| number.derivation.as_str()).collect();
-    let more = format!("… {} in all", numbers.len());
+    const LONG: usize = 12;
+    const LIST_DIGITS: usize = 7;
+    let one = |number: &Quantity| match number.derivation.len() {
+        // A float printed in full fills a line and tells nobody more.
+        LONG.. => format_significant(&number.point(), LIST_DIGITS),
+        _ => number.derivation.clone(),
+    };
+    let mut shown: Vec<String> = numbers.iter().take(SHOWN).map(one).collect();
     if numbers.len() > SHOWN {
-        shown.push(&more);
+        shown.push(format!("… {} in all", numbers.len()));
     }
     format!("{name}({})", shown.join(", "))
 }

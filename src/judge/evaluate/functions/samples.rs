@@ -138,16 +138,25 @@ pub fn summarised(call: &Call<'_, '_, '_>, sample: &RunSample) -> Result<Summary
         .map_err(|why| call.wrong(&NOT_COMPUTABLE, "at least two numbers", &why.to_string()))
 }
 
-/// A number that statistics gave.
+/// A number that statistics gave for a group.
 pub fn from_float(
     call: &Call<'_, '_, '_>,
     value: f64,
     sample: &RunSample,
 ) -> Result<Quantity, Error> {
+    let all: Vec<&Quantity> = sample.numbers.iter().collect();
+    number_from(call, value, listed(call.name, &sample.numbers), &all)
+}
+
+/// A number that statistics gave for some numbers.
+pub fn number_from(
+    call: &Call<'_, '_, '_>,
+    value: f64,
+    text: String,
+    of: &[&Quantity],
+) -> Result<Quantity, Error> {
     let Some(exact) = BigRational::from_float(value) else {
         return Err(call.wrong(&NOT_COMPUTABLE, "a finite number", &value.to_string()));
     };
-    let all: Vec<&Quantity> = sample.numbers.iter().collect();
-    let text = listed(call.name, &sample.numbers);
-    Ok(Quantity::result(Interval::point(exact), value, text, &all))
+    Ok(Quantity::result(Interval::point(exact), value, text, of))
 }

@@ -1,0 +1,151 @@
+//! Intervals of shares, of resampled means, and slopes over training.
+
+use repro_exact::decimal::nearest_f64;
+use repro_receipt::source::Error;
+use repro_stats::bootstrap::Resampled;
+use repro_stats::power::{Goal, Sides};
+use repro_stats::proportion::Proportion;
+use repro_stats::slope;
+
+use super::Function;
+use super::samples::{from_float, number_from};
+use crate::evaluate::order::{ALPHA, design};
+use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
+use crate::value::{Evaluated, Quantity, RunSample};
+
+/// Resamples where nothing else is said.
+const RESAMPLES: usize = 10_000;
+
+pub static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "wilson95",
+        signature: "wilson95(right, items)",
+        summary: "the ends of Wilson's 95% interval of a share: the noise of the items",
+        misleads: "it knows nothing of the noise between runs",
+        example: "wilson95(run.tasks.correct, run.tasks.n)",
+        evaluate: wilson,
+    },
+    Function {
+        name: "bootstrap95",
+        signature: "bootstrap95(numbers, seed = 0, resamples = 10000)",
+        summary: "the ends of the 95% percentile bootstrap interval of the mean",
+        misleads: "fewer than eight numbers decide nothing, and blocks that depend on each other count as one",
+        example: "bootstrap95(blocks, seed = 1)",
+        evaluate: bootstrap,
+    },
+    Function {
+        name: "slopes",
+        signature: "slopes([a, b, ...], over = [x, y, ...])",
+        summary: "for each run the least-squares slope of its numbers over x: one group of runs for each x",
+        misleads: "a line through two phases of the learning rate is no trend",
+        example: "slopes([moe.loss @ 242, moe.loss @ 967], over = [ln(495616), ln(1980416)])",
+        evaluate: slopes,
+    },
+    Function {
+        name: "detectable",
+        signature: "detectable(a, b, family = 1)",
+        summary: "the smallest gap that these runs find four times in five at 5%, over a family of so many tests",
+        misleads: "it rests on the spread of these very runs",
+        example: "detectable(dense.loss, moe.loss, family = 2)",
+        evaluate: detectable,
+    },
+];
+
+fn count(call: &Call<'_, '_, '_>, index: usize) -> Result<(u64, Quantity), Error> {
+    let number = call.number(index)?;
+    let whole =
+        crate::evidence::whole(&number.interval).and_then(|whole| u64::try_from(whole).ok());
+    match whole {
+        Some(whole) => Ok((whole, number)),
+        None => Err(call.wrong(&WRONG_ARGUMENTS, "a whole number of items", &number.derivation)),
+    }
+}
+
+/// A whole number that an argument names, or what holds where it is left out.
+fn option(call: &Call<'_, '_, '_>, name: &str, otherwise: u64) -> Result<u64, Error> {
+    let Some(part) = call.named(name) else { return Ok(otherwise) };
+    let value = call.evaluator.evaluate(part, call.frame)?;
+    let number = call.evaluator.number(value, call.frame, part)?;
+    let whole =
+        crate::evidence::whole(&number.interval).and_then(|whole| u64::try_from(whole).ok());
+    whole.ok_or_else(|| call.wrong(&WRONG_ARGUMENTS, "a whole number", &number.derivation))
+}
+
+fn refused(call: &Call<'_, '_, '_>, why: impl std::fmt::Display) -> Error {
+    call.wrong(&NOT_COMPUTABLE, "numbers for which there is a value", &why.to_string())
+}
+
+fn wilson<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(2, 2, &[])?;
+    let ((right, a), (items, b)) = (count(call, 0)?, count(call, 1)?);
+    let share = Proportion::new(right, items).map_err(|why| refused(call, why))?;
+    let ends = share.wilson(0.95).map_err(|why| refused(call, why))?;
+    let text = format!("Wilson's interval of {right}/{items}");
+    let ends = ends.map(|end| number_from(call, end, text.clone(), &[&a, &b]));
+    ends.into_iter()
+        .map(|end| end.map(Evaluated::Number))
+        .collect::<Result<_, _>>()
+        .map(Evaluated::List)
+}
+
+fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(1, 1, &["seed", "resamples"])?;
+    let sample = call.numbers()?;
+    let resamples = option(call, "resamples", RESAMPLES as u64)?;
+    let resamples = usize::try_from(resamples).unwrap_or(usize::MAX);
+    let drawn = Resampled::of(&sample.floats(), resamples, option(call, "seed", 0)?);
+    let ends =
+        drawn.and_then(|drawn| drawn.percentile(1.0 - ALPHA)).map_err(|why| refused(call, why))?;
+    let ends = [ends.low, ends.high].map(|end| from_float(call, end, &sample));
+    ends.into_iter()
+        .map(|end| end.map(Evaluated::Number))
+        .collect::<Result<_, _>>()
+        .map(Evaluated::List)
+}
+
+fn slopes<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(1, 1, &["over"])?;
+    let (Some(part), Some(over)) = (call.positional(0), call.named("over")) else {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "groups, and `over = `", "one of them alone"));
+    };
+    let x = call.evaluator.numbers(over, call.frame)?;
+    let groups = call.evaluator.groups(part, call.frame)?;
+    let runs = groups.first().map(|group| group.runs.clone()).unwrap_or_default();
+    if groups.len() != x.count() || groups.iter().any(|group| group.runs != runs) {
+        let found = format!("{} groups over {}", groups.len(), x.count());
+        return Err(call.wrong(
+            &WRONG_ARGUMENTS,
+            "the same runs at as many points as there are x",
+            &found,
+        ));
+    }
+    let across: Vec<f64> = x.numbers.iter().map(|number| nearest_f64(&number.point())).collect();
+    let of_run = |run: usize| {
+        let points: Vec<&Quantity> =
+            groups.iter().filter_map(|group| group.numbers.get(run)).collect();
+        let up: Vec<f64> = points.iter().map(|number| number.float).collect();
+        let value = slope(&across, &up).map_err(|why| refused(call, why))?;
+        let of: Vec<&Quantity> = points.into_iter().chain(&x.numbers).collect();
+        number_from(call, value, format!("slope of run {}", run + 1), &of)
+    };
+    let numbers = (0..runs.len()).map(of_run).collect::<Result<_, _>>()?;
+    Ok(Evaluated::Sample(RunSample { runs, numbers }))
+}
+
+fn detectable<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(2, 2, &["family"])?;
+    let (Some(first), Some(second)) = (call.positional(0), call.positional(1)) else {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "two groups", "one"));
+    };
+    let a = call.evaluator.numbers(first, call.frame)?;
+    let b = call.evaluator.numbers(second, call.frame)?;
+    let family = option(call, "family", 1)?.max(1);
+    let chosen = design(call.evaluator, &a, Some(&b)).map_err(|why| refused(call, why))?;
+    let goal =
+        Goal::new(ALPHA / family as f64, 0.8, Sides::Two).map_err(|why| refused(call, why))?;
+    let gap = goal.minimum_detectable_gap(chosen.test.standard_error, chosen.test.df);
+    let gap = gap.map_err(|why| refused(call, why))?;
+    let of: Vec<&Quantity> = a.numbers.iter().chain(&b.numbers).collect();
+    let text = format!("80% power by {}", chosen.name);
+    number_from(call, gap, text, &of).map(Evaluated::Number)
+}
