@@ -57,6 +57,7 @@ fn project(statements: &str, text: Option<&str>) -> tempfile::TempDir {
     let folder = temporary.path().join("repro");
     std::fs::create_dir_all(&folder).unwrap();
     std::os::unix::fs::symlink(here.join("receipts"), temporary.path().join("receipts")).unwrap();
+    std::os::unix::fs::symlink(here.join("repro/studies"), folder.join("studies")).unwrap();
     std::fs::write(folder.join("p.toml"), format!("{}{statements}", head(statements))).unwrap();
     if let Some(text) = text {
         std::fs::write(folder.join("p.md"), text).unwrap();
@@ -211,7 +212,7 @@ fn the_test_is_fixed_by_the_design() {
     let p = |quote: &str| sentence(quote, r#"is = "p(arm.dense.loss, arm.moe.loss)""#).remove(0);
     assert_eq!(p("p = 0.057"), "verified");
     // Welch's, which the plan does not name.
-    assert_eq!(p("p = 0.041"), "refuted value::differs");
+    assert_eq!(p("p = 0.045"), "refuted value::differs");
     let says = |what: &str| sentence("it is so", &format!("says = \"{what}\"")).remove(0);
     assert_eq!(says("significant(p(arm.dense.loss, arm.moe.loss))"), "refuted significant::not");
     assert_eq!(says("not significant(p(arm.dense.loss, arm.moe.loss))"), "verified");
@@ -220,6 +221,30 @@ fn the_test_is_fixed_by_the_design() {
         "inconclusive equivalent::open"
     );
     assert_eq!(says("equivalent(arm.dense.loss, arm.moe.loss, 0.1)"), "verified");
+}
+
+#[test]
+fn without_a_plan_nothing_is_paired() {
+    let of = |plan: &str| {
+        let project = project(
+            "[[sentence]]\nquote = 'p = 0.057'\nis = \"p(arm.dense.loss, arm.moe.loss)\"\n",
+            Some("p = 0.057"),
+        );
+        let file = project.path().join("repro/p.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace("plan = \"tiny-moe\"", plan)).unwrap();
+        let report = verify(project.path(), &["p".to_owned()], &Demands::default(), 1);
+        let claim = report.posts.first().map(|post| post.claims[0].outcome.clone());
+        claim.map_or_else(
+            || report.failures[0].code.id.to_owned(),
+            |outcome| format!("{} {}", outcome.verdict.word(), outcome.recomputed),
+        )
+    };
+    assert_eq!(of("plan = \"tiny-moe\""), "verified 0.05737860708 = p by the paired t test");
+    assert_eq!(of(""), "refuted 0.04539999576 = p by Welch's t test");
+    // The plan of another study says nothing of these runs.
+    assert_eq!(of("plan = \"fairness\""), of(""));
+    assert_eq!(of("plan = \"none\""), "study::no-such-study");
 }
 
 #[test]

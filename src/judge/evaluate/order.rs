@@ -210,7 +210,7 @@ pub fn design(
         let test = one_sample(&Summary::of(&a.floats())?, 0.0)?;
         return Ok(ChosenTest { test, name: "the t test of the differences" });
     };
-    if evaluator.page().plan.is_some() && have_equal_data(evaluator, a, b) {
+    if is_paired_by_plan(evaluator, a, b) && have_equal_data(evaluator, a, b) {
         return Ok(ChosenTest {
             test: paired(&a.floats(), &b.floats())?,
             name: "the paired t test",
@@ -256,6 +256,26 @@ fn decided(operator: RelationOperator, ChosenTest { test, name }: &ChosenTest) -
         .giving(shown)
         .within("test", format!("{name}, two-sided, alpha {ALPHA}"))
         .with_impact(Impact::Decision)
+}
+
+/// Whether the plan of the post's study, registered before the runs, pairs them: it names the paired test,
+/// and each receipt names this study and the digest of this plan.
+fn is_paired_by_plan(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
+    let plan = evaluator.page().plan.as_ref();
+    let Some(study) = plan.and_then(|(name, _)| evaluator.library().study(name)) else {
+        return false;
+    };
+    let digest = study.digest().to_string();
+    let of_plan = |run: &String| {
+        evaluator.library().bundle(run).is_some_and(|bundle| {
+            let receipt = bundle.receipt();
+            let named = receipt.run.as_ref().and_then(|run| run.study.as_deref());
+            let planned = receipt.extra.get("plan_sha256").and_then(|plan| plan.as_str());
+            named == Some(study.id.as_str()) && planned == Some(digest.as_str())
+        })
+    };
+    let names_it = study.analysis.tests.iter().any(|test| test.contains("paired t"));
+    names_it && a.runs.iter().chain(&b.runs).all(of_plan)
 }
 
 /// Whether the runs of two groups saw the same data in the same order, one by one.

@@ -81,7 +81,19 @@ impl<'r> BundleStore<'r> {
                 }
             }
         }
+        if let Some((plan, place)) = &page.plan {
+            errors
+                .extend(self.load_study(root, plan).err().map(|error| error.moved(place.clone())));
+        }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Loads a study, if that was not done yet.
+    fn load_study(&mut self, root: &Path, name: &str) -> Result<(), Error> {
+        if self.library.study(name).is_none() {
+            self.library.add_study(Study::load(root, name)?);
+        }
+        Ok(())
     }
 
     /// Reads and checks a bundle, if that was not done yet.
@@ -98,12 +110,7 @@ impl<'r> BundleStore<'r> {
     fn fetch_studies(&mut self, root: &Path, post: &Post) -> Vec<Error> {
         let mut errors = Vec::new();
         for pin in &post.studies {
-            if self.library.study(&pin.name).is_none() {
-                match Study::load(root, &pin.name) {
-                    Ok(study) => self.library.add_study(study),
-                    Err(error) => errors.push(error),
-                }
-            }
+            errors.extend(self.load_study(root, &pin.name).err());
             let study = self.library.study(&pin.name);
             errors.extend(study.and_then(|study| study.check_pin(&pin.digest, &pin.place).err()));
         }
