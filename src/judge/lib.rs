@@ -13,6 +13,7 @@ pub mod evidence;
 pub mod lock;
 pub mod mutation;
 pub mod page;
+mod planned;
 pub mod post;
 pub mod post_file;
 mod statement;
@@ -26,6 +27,8 @@ pub static LANGUAGE_CODES: &[&[&repro_receipt::source::Code]] = &[
     context::CODES,
     evaluate::CODES,
     evaluate::functions::fixed::CODES,
+    evaluate::functions::complete::CODES,
+    evaluate::functions::again::CODES,
     evaluate::functions::possible::CODES,
     evaluate::functions::said::CODES,
     evaluate::functions::target::CODES,

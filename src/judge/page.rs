@@ -254,6 +254,18 @@ impl Binding {
     }
 }
 
+impl PostStatement {
+    /// The relations that it states.
+    pub fn relations(&self) -> impl Iterator<Item = &Expression> {
+        let sentence = match &self.kind {
+            StatementKind::Sentence(sentence) => Some(sentence),
+            StatementKind::Table(_) => None,
+        };
+        let all = sentence.map(|sentence| sentence.says.iter().chain(&sentence.may_mean));
+        all.into_iter().flatten().map(|expression| &expression.tree)
+    }
+}
+
 impl PostPage {
     /// Whether a post file is written in this language.
     pub fn is_one(document: &Document) -> bool {

@@ -12,7 +12,7 @@ use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 
 use crate::compare;
 use crate::context::PostContext;
-use crate::evaluate::functions::{self, fixed};
+use crate::evaluate::functions::{self, again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::page::{
@@ -147,8 +147,11 @@ impl<'a> Judge<'a> {
         let outcome = if any { readings(parts) } else { order::all(parts) };
         let outcome = self.worded(outcome, sentence);
         let computed = expressions.iter().any(|expression| self.computes(&expression.tree));
-        let outcome = outcome.by(if computed { Method::Recomputed } else { Method::Compared });
         let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
+        let method = if computed { Method::Recomputed } else { Method::Compared };
+        // Only what was executed is replayed.
+        let method = outcome.method.or((kind != again::REPLAYED).then_some(method));
+        let outcome = Outcome { method, ..outcome };
         let (evidence, origin) = evaluator.shown();
         let place = expressions.first().map(|first| first.place().clone());
         let said: Vec<_> = expressions.iter().map(|one| one.tree.to_string()).collect();

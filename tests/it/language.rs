@@ -27,6 +27,7 @@ january  = "nmoe-0003#january.dense"
 arm.dense = "tiny-moe-dense_active-active12-s{1..6}"
 arm.moe   = "tiny-moe-moe-active12-s{1..6}"
 arm.total = "tiny-moe-dense_total-active12-s{1..6}"
+one       = "tiny-moe-moe-active12-s1"
 three     = "tiny-moe-moe-active12-s{1..3}"
 swapped   = "tiny-moe-dense_active-active12-{s2,s1,s3}"
 twice     = "tiny-moe-moe-active12-{s1,s2,s1}"
@@ -245,6 +246,18 @@ fn without_a_plan_nothing_is_paired() {
     // The plan of another study says nothing of these runs.
     assert_eq!(of("plan = \"fairness\""), of(""));
     assert_eq!(of("plan = \"none\""), "study::no-such-study");
+}
+
+#[test]
+fn a_plan_is_complete_only_with_all_of_its_runs() {
+    let says = sentence("All runs of the plan", "says = \"complete()\"");
+    assert_eq!(says, ["refuted complete::not-run"]);
+    let again = "says = \"replayed(one, '967..977')\"";
+    assert_eq!(sentence("they come out again", again), ["unchecked replayed::not-asked"]);
+    let odd = "says = \"replayed(arm.moe, '967..977')\"";
+    assert_eq!(sentence("they come out again", odd), ["expression::wrong-kind"]);
+    let odd = "says = \"replayed(one, '967..968')\"";
+    assert_eq!(sentence("they come out again", odd), ["expression::wrong-arguments"]);
 }
 
 #[test]

@@ -130,7 +130,7 @@ const CRATES: &[Crate] = &[
         on: &["claim", "exact", "params", "receipt", "report", "runs", "signature", "stats"],
         rows: &[
             &["post"],
-            &["depends_on", "evidence", "lock"],
+            &["depends_on", "evidence", "lock", "planned"],
             &["claims", "coverage", "page", "value"],
             &["compare", "covered", "post_file", "texts"],
             &["context"],
@@ -185,7 +185,6 @@ const SHARED: &[&str] = &[
     "axes",
     "comparison",
     "mod",
-    "planned",
     "plus_minus",
     "proportions",
     "significance",

@@ -1,13 +1,15 @@
 //! Every row of a table has its receipt, every planned run its bundle, and stated numbers of things
 //! are their numbers.
 
-use super::planned::{self, Departure};
 use super::tolerance::{Declared, judge, printed};
 use super::{ClaimKind, FieldSpec};
 use crate::evidence::{Evidence, EvidenceQuantity};
+use crate::planned::{self, BundlesOfPlan, Departure};
 use crate::post::Claim;
-use repro_receipt::source::{Code, Error, Node};
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::{Code, Document, Error, Node};
 use repro_report::outcome::{Impact, Method, Outcome, Verdict};
+use repro_runs::study::Study;
 
 repro_receipt::source::codes! {
     NO_RECEIPT = "all_runs_reported::no-receipt", "rows of a table have no receipt", "publish a receipt for each row";
@@ -116,7 +118,9 @@ fn check_plan(claim: &Claim, plan: Node, evidence: &Evidence) -> Result<Outcome,
         return Err(repro_receipt::source::UNKNOWN_FIELD.at(other.place(), expected, "one"));
     }
     plan.only(&["study"])?;
-    let compared = planned::compare(plan.required("study")?, evidence)?;
+    let name = plan.required("study")?;
+    let study = evidence.study(name)?;
+    let compared = planned::compare(study, &OfClaim { evidence, name })?;
     let outcome = match compared.departures.split_first() {
         None => other_number(claim, compared.planned, "planned")?.unwrap_or_else(Outcome::verified),
         Some(((gravest, reason), others)) => {
@@ -128,6 +132,26 @@ fn check_plan(claim: &Claim, plan: Node, evidence: &Evidence) -> Result<Outcome,
     };
     let given = format!("planned runs: {}", compared.planned);
     Ok(outcome.giving(given).within("exact_integer", "exact").by(Method::Recomputed))
+}
+
+/// The bundles that a claim may ask for, and where it names the study.
+struct OfClaim<'c, 'a> {
+    evidence: &'c Evidence<'a>,
+    name: Node<'c>,
+}
+
+impl BundlesOfPlan for OfClaim<'_, '_> {
+    fn run(&self, id: &str) -> Option<&Bundle> {
+        self.evidence.run(id)
+    }
+
+    fn present(&self, study: &Study) -> Vec<&str> {
+        self.evidence.bundles_of(study).collect()
+    }
+
+    fn file(&self, bundle: &Bundle, file: &str) -> Result<&Document, Error> {
+        self.evidence.file(bundle, file, self.name)
+    }
 }
 
 fn code_of(departure: Departure) -> &'static Code {

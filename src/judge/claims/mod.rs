@@ -39,7 +39,6 @@ mod trend;
 mod arms;
 mod axes;
 mod comparison;
-mod planned;
 mod plus_minus;
 mod proportions;
 mod significance;

@@ -52,7 +52,7 @@ impl Library {
     }
 
     /// The names of all bundles that say they belong to the study `id`.
-    pub(super) fn bundles_of(&self, id: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn bundles_of(&self, id: &str) -> impl Iterator<Item = &str> {
         let of = move |present: &&Present| present.study == id;
         self.present.iter().filter(of).map(|present| present.bundle.as_str())
     }

@@ -5,11 +5,13 @@
 
 mod store;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::claims;
 use crate::context::PostContext;
 use crate::depends_on;
+use crate::evaluate::functions::again;
 use crate::evidence::{Evidence, Library};
 use crate::lock;
 use crate::page::{PostPage, PostStatement};
@@ -17,6 +19,7 @@ use crate::post::{Claim, Post};
 use crate::post_file::PostFile;
 use crate::statement;
 use crate::texts::{GivenTexts, TextsAtHand};
+use repro_claim::syntax::ExpressionKind;
 use repro_params::{self as params, Convention, ParameterCount};
 use repro_receipt::bundle::{Bundle, RECEIPT, ReadOptions, SIGNATURE};
 use repro_receipt::parallel;
@@ -111,7 +114,15 @@ pub fn verify_with<'r>(
             Fetched::Kinds(post) => Some(post),
             Fetched::Language(..) => None,
         });
-        let replays = replayer.replay(&requests(of_kinds, &store.library));
+        let mut wanted = requests(of_kinds, &store.library);
+        for post in posts.iter().flatten() {
+            if let Fetched::Language(page, _) = post {
+                let more = replays_of(page, &store.library);
+                wanted.extend(more);
+            }
+        }
+        distinct(&mut wanted);
+        let replays = replayer.replay(&wanted);
         report.replayed = executed(&replays);
         store.library.set_replays(replays);
     }
@@ -142,7 +153,7 @@ enum Fetched {
     Language(PostPage, TextsAtHand),
 }
 
-/// The steps that claims of these posts ask to execute again, each once. A claim that does not say them
+/// The steps that claims of these posts ask to execute again. A claim that does not say them
 /// well is refused when it is judged.
 fn requests<'a>(
     posts: impl Iterator<Item = &'a Post>,
@@ -157,15 +168,40 @@ fn requests<'a>(
             let bundle = name.and_then(|name| library.bundle(name));
             let extent = claims::slice_replay::extent(claim.node).ok();
             let Some((bundle, extent)) = bundle.zip(extent) else { continue };
-            let same = |known: &SliceRequest<'_>| {
-                known.extent == extent && known.bundle.name() == bundle.name()
-            };
-            if !all.iter().any(same) {
-                all.push(SliceRequest { bundle, extent });
-            }
+            all.push(SliceRequest { bundle, extent });
         }
     }
     all
+}
+
+/// The steps that the statements of a post ask to execute again.
+fn replays_of<'a>(page: &PostPage, library: &'a Library) -> Vec<SliceRequest<'a>> {
+    let mut found = Vec::new();
+    for tree in page.statements.iter().flat_map(PostStatement::relations) {
+        tree.each(&mut |part| {
+            let ExpressionKind::Call(name, arguments) = &part.kind else { return };
+            let [run, steps] = arguments.as_slice() else { return };
+            if name != again::REPLAYED {
+                return;
+            }
+            // What is not said well is an error where it is judged.
+            let locator = page.names.get(&run.value.to_string()).map(|(locator, _)| locator);
+            let bundle = locator.and_then(|locator| match locator.bundles.as_slice() {
+                [bundle] => library.bundle(bundle),
+                _ => None,
+            });
+            if let (Some(bundle), Some(extent)) = (bundle, again::extent(&steps.value)) {
+                found.push(SliceRequest { bundle, extent });
+            }
+        });
+    }
+    found
+}
+
+/// Each request once.
+fn distinct(requests: &mut Vec<SliceRequest<'_>>) {
+    let mut seen = HashSet::new();
+    requests.retain(|asked| seen.insert((asked.bundle.name().to_owned(), asked.extent)));
 }
 
 /// How many replays were executed.

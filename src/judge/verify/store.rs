@@ -84,6 +84,7 @@ impl<'r> BundleStore<'r> {
         if let Some((plan, place)) = &page.plan {
             errors
                 .extend(self.load_study(root, plan).err().map(|error| error.moved(place.clone())));
+            errors.extend(self.search(root).err());
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
@@ -114,13 +115,18 @@ impl<'r> BundleStore<'r> {
             let study = self.library.study(&pin.name);
             errors.extend(study.and_then(|study| study.check_pin(&pin.digest, &pin.place).err()));
         }
-        if !post.studies.is_empty() && !self.searched {
-            self.searched = true;
-            match study::present(root) {
-                Ok(present) => self.library.set_present(present),
-                Err(error) => errors.push(error),
-            }
+        if !post.studies.is_empty() {
+            errors.extend(self.search(root).err());
         }
         errors
+    }
+
+    /// Finds the bundles that say they belong to studies, once.
+    fn search(&mut self, root: &Path) -> Result<(), Error> {
+        if !self.searched {
+            self.searched = true;
+            self.library.set_present(study::present(root)?);
+        }
+        Ok(())
     }
 }

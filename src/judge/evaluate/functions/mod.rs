@@ -1,5 +1,7 @@
 //! The functions of the language. A new one is one file here, `mod name;` and its line in [`GROUPS`].
 
+pub mod again;
+pub mod complete;
 pub mod fixed;
 mod numbers;
 mod parameters;
@@ -44,6 +46,8 @@ static GROUPS: &[&[Function]] = &[
     fixed::FUNCTIONS,
     target::FUNCTIONS,
     possible::FUNCTIONS,
+    complete::FUNCTIONS,
+    again::FUNCTIONS,
     said::FUNCTIONS,
 ];
 

@@ -6,9 +6,8 @@
 
 use std::collections::HashSet;
 
-use crate::evidence::Evidence;
 use repro_receipt::bundle::Bundle;
-use repro_receipt::source::{Error, Node};
+use repro_receipt::source::{Document, Error};
 use repro_runs::study::{PlannedRun, Rates, RunKind, Study, Tuned};
 
 /// The file of an emitted bundle that holds the run's configuration.
@@ -40,12 +39,21 @@ pub struct Compared {
     pub departures: Vec<(Departure, String)>,
 }
 
-/// Compares the study that stands at `name` with the bundles beside the post.
-pub fn compare(name: Node, evidence: &Evidence) -> Result<Compared, Error> {
-    let study = evidence.study(name)?;
+/// The bundles beside a post, as the comparison asks for them.
+pub trait BundlesOfPlan {
+    /// The bundle of a run, where the post names it.
+    fn run(&self, id: &str) -> Option<&Bundle>;
+    /// The names of all bundles that say they belong to a study, whether the post names them or not.
+    fn present(&self, study: &Study) -> Vec<&str>;
+    /// A parsed file of a bundle.
+    fn file(&self, bundle: &Bundle, file: &str) -> Result<&Document, Error>;
+}
+
+/// Compares a study with the bundles beside the post.
+pub fn compare(study: &Study, evidence: &impl BundlesOfPlan) -> Result<Compared, Error> {
     let mut departures = Vec::new();
     let tuning: Vec<_> = study.tuning_runs().cloned().collect();
-    let rates = chosen(study, name, evidence, &mut departures)?;
+    let rates = chosen(study, evidence, &mut departures)?;
     let finals = match &rates {
         Some(rates) => study.final_runs(rates),
         // Without rates the runs at the shared rate are neither wanted nor unwelcome.
@@ -56,7 +64,7 @@ pub fn compare(name: Node, evidence: &Evidence) -> Result<Compared, Error> {
     for run in &runs {
         match evidence.run(&run.id) {
             None => missing.push(run.id.as_str()),
-            Some(bundle) => judge(run, bundle, name, evidence, &mut departures)?,
+            Some(bundle) => judge(run, bundle, evidence, &mut departures)?,
         }
     }
     if !missing.is_empty() {
@@ -68,7 +76,8 @@ pub fn compare(name: Node, evidence: &Evidence) -> Result<Compared, Error> {
     if rates.is_none() {
         wanted.extend(study.listed().map(|run| run.id));
     }
-    let surplus: Vec<_> = evidence.bundles_of(study).filter(|id| !wanted.contains(id)).collect();
+    let present = evidence.present(study).into_iter();
+    let surplus: Vec<_> = present.filter(|id| !wanted.contains(id)).collect();
     if !surplus.is_empty() {
         let of = format!("bundles of the study that are not in its plan: {}", surplus.len());
         departures.push((Departure::NotPlanned, format!("{of}, {}", few(&surplus))));
@@ -80,15 +89,14 @@ pub fn compare(name: Node, evidence: &Evidence) -> Result<Compared, Error> {
 /// The learning rates that the tuning runs choose; none where they choose none.
 fn chosen(
     study: &Study,
-    name: Node,
-    evidence: &Evidence,
+    evidence: &impl BundlesOfPlan,
     departures: &mut Vec<(Departure, String)>,
 ) -> Result<Option<Rates>, Error> {
     let mut results = Vec::new();
     for run in study.tuning_runs() {
         // A run without a bundle is named with the others that are missing.
         let Some(bundle) = evidence.run(&run.id) else { return Ok(None) };
-        let loss = development_loss(bundle, name, evidence)?;
+        let loss = development_loss(bundle, evidence)?;
         results.push(Tuned { arm: &run.arm, rate: run.rate.unwrap_or(f64::NAN), loss });
     }
     match study.rates(&results) {
@@ -103,17 +111,13 @@ fn chosen(
 
 /// Nats per token on the split that a tuning run was evaluated on; none where it diverged or was not
 /// evaluated.
-fn development_loss(
-    bundle: &Bundle,
-    name: Node,
-    evidence: &Evidence,
-) -> Result<Option<f64>, Error> {
+fn development_loss(bundle: &Bundle, evidence: &impl BundlesOfPlan) -> Result<Option<f64>, Error> {
     if bundle.diverged_at()?.is_some() {
         return Ok(None);
     }
     let last = bundle.receipt().checkpoints.iter().max_by_key(|saved| saved.step);
     let Some(file) = last.and_then(|saved| saved.evaluation.as_ref()) else { return Ok(None) };
-    let evaluation = evidence.file(bundle, file, name)?.root();
+    let evaluation = evidence.file(bundle, file)?.root();
     let sum = |field: &str| evaluation.required(field)?.float();
     Ok(Some(sum("nats")? / sum("predicted_tokens")?))
 }
@@ -122,8 +126,7 @@ fn development_loss(
 fn judge(
     run: &PlannedRun,
     bundle: &Bundle,
-    name: Node,
-    evidence: &Evidence,
+    evidence: &impl BundlesOfPlan,
     departures: &mut Vec<(Departure, String)>,
 ) -> Result<(), Error> {
     let receipt = bundle.receipt();
@@ -152,7 +155,7 @@ fn judge(
     if let Some(wrong) = wrong {
         departures.push((Departure::OtherPlan, format!("`{}` {wrong}", run.id)));
     }
-    let config = evidence.file(bundle, CONFIG, name)?;
+    let config = evidence.file(bundle, CONFIG)?;
     if let Some(other) = run.differs_from(config.root())? {
         departures.push((Departure::OtherConfig, format!("`{}`: {other}", run.id)));
     }

@@ -1,0 +1,117 @@
+//! Whether the bundles beside a post are the runs that its plan lists.
+
+use std::rc::Rc;
+
+use repro_exact::decimal::Interval;
+use repro_receipt::bundle::{Bundle, RECEIPT};
+use repro_receipt::source::{Code, Document, Error, codes};
+use repro_report::outcome::{Impact, Outcome};
+use repro_runs::study::Study;
+
+use super::Function;
+use crate::evaluate::{Call, Evaluator, WRONG_ARGUMENTS};
+use crate::planned::{BundlesOfPlan, Compared, Departure, compare};
+use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
+
+codes! {
+    NOT_RUN = "complete::not-run", "a planned run has no bundle", "run it, or say why it was not run: a plan that shrinks afterwards chooses its results";
+    NOT_PLANNED = "complete::not-planned", "a bundle of a study is not in its plan", "remove it from the study, or plan it before it is run";
+    OTHER_PLAN = "complete::other-plan", "a run was made under another plan", "run it under this plan";
+    NO_RATES = "complete::no-rates", "the tuning runs choose no learning rate", "see the plan's rule of choice";
+    OTHER_CONFIG = "complete::other-config", "a run was configured otherwise than planned", "run it again as planned";
+}
+
+pub static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "complete",
+        signature: "complete()",
+        summary: "every run of the post's plan has its bundle, made under this plan and configured as planned, and there is no other",
+        misleads: "runs that were never written down stay unseen",
+        example: "complete()",
+        evaluate: complete,
+    },
+    Function {
+        name: "planned_runs",
+        signature: "planned_runs()",
+        summary: "how many runs the post's plan has, at the learning rates that its tuning runs choose",
+        misleads: "a plan is not a run",
+        example: "planned_runs()",
+        evaluate: planned_runs,
+    },
+];
+
+/// What an evaluator knows of the bundles of a plan.
+struct OfPost<'e, 'a>(&'e Evaluator<'a>);
+
+impl BundlesOfPlan for OfPost<'_, '_> {
+    fn run(&self, id: &str) -> Option<&Bundle> {
+        let named = self.0.page().names.values();
+        let mut named = named.flat_map(|(locator, _)| &locator.bundles);
+        let bundle = self.0.library().bundle(id).filter(|_| named.any(|name| name == id))?;
+        self.0.show(bundle, crate::evidence::evidence_ref(bundle, RECEIPT, ""));
+        Some(bundle)
+    }
+
+    fn present(&self, study: &Study) -> Vec<&str> {
+        self.0.library().bundles_of(&study.id).collect()
+    }
+
+    fn file(&self, bundle: &Bundle, file: &str) -> Result<&Document, Error> {
+        self.0.show(bundle, crate::evidence::evidence_ref(bundle, file, ""));
+        self.0.library().document(bundle.name(), file, self.0.page().document().root())
+    }
+}
+
+fn compared(call: &Call<'_, '_, '_>) -> Result<Compared, Error> {
+    call.takes(0, 0, &[])?;
+    let plan = call.evaluator.page().plan.as_ref();
+    let study = plan.and_then(|(name, _)| call.evaluator.library().study(name));
+    let study = study.ok_or_else(|| {
+        call.wrong(&WRONG_ARGUMENTS, "a post with a plan: `plan = \"STUDY\"`", "none")
+    })?;
+    compare(study, &OfPost(call.evaluator))
+}
+
+fn complete<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let compared = compared(call)?;
+    let outcome = match compared.departures.split_first() {
+        None => Outcome::verified(),
+        Some(((gravest, reason), others)) => {
+            let outcome = Outcome::refuted(code_of(*gravest), reason.clone());
+            others.iter().fold(outcome, |outcome, (departure, reason)| {
+                outcome.noting(code_of(*departure), reason.clone())
+            })
+        }
+    };
+    let given = format!("planned runs: {}", compared.planned);
+    let outcome = outcome.giving(given).within("exact_integer", "exact");
+    Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
+}
+
+fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let runs = compared(call)?.planned;
+    let leaf = Leaf {
+        kind: LeafKind::Counted,
+        evidence: None,
+        quote: None,
+        text: runs.to_string(),
+        step: None,
+    };
+    let runs = if call.evaluator.nudge("planned runs") { runs * 2 + 1 } else { runs };
+    let number = Quantity::result(Interval::integer(runs), runs as f64, runs.to_string(), &[]);
+    Ok(Evaluated::Number(Quantity {
+        leaf: Some(LeafKind::Counted),
+        leaves: vec![Rc::new(leaf)],
+        ..number
+    }))
+}
+
+fn code_of(departure: Departure) -> &'static Code {
+    match departure {
+        Departure::NotRun => &NOT_RUN,
+        Departure::NotPlanned => &NOT_PLANNED,
+        Departure::OtherPlan => &OTHER_PLAN,
+        Departure::NoRates => &NO_RATES,
+        Departure::OtherConfig => &OTHER_CONFIG,
+    }
+}
