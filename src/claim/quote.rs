@@ -1,7 +1,7 @@
 //! The numbers of a text, in the order in which they stand there.
 //!
 //! A number is a run of digits that is not part of a name: `9536-step` holds one, `bf16`, `MoE-64`,
-//! `#420`, `0003` and `10th` hold none. Small counts in words (`two` to `twelve`) and `half`, `twice`,
+//! `#420`, `0003` and `10th` hold none, and neither does the `1. ` of a list. Small counts in words (`two` to `twelve`) and `half`, `twice`,
 //! `double` are numbers too. Behind `±` stands a number of its own. A date is an item without a value.
 
 use std::ops::Range;
@@ -124,7 +124,10 @@ fn read_digits(text: &str, at: usize, items: &mut Vec<QuoteItem>) -> usize {
         return end;
     }
     let mut end = number_end(text, at);
-    if belongs_to_a_name(text, at) || is_a_name(&text[at..end], &text[end..]) {
+    if belongs_to_a_name(text, at)
+        || is_a_name(&text[at..end], &text[end..])
+        || is_a_list_mark(&text[..at], &text[end..])
+    {
         return name_end(text, end);
     }
     let start = sign_start(text, at);
@@ -314,6 +317,13 @@ fn is_a_name(digits: &str, rest: &str) -> bool {
     (whole && digits.starts_with('0')) || ordinal || version
 }
 
+/// Whether digits count the entries of a list or the sections of a text: `1. ` at the start of a line.
+fn is_a_list_mark(before: &str, rest: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    let starts = line.chars().all(|c| c.is_whitespace() || c == '#');
+    starts && rest.strip_prefix(['.', ')']).is_some_and(|rest| rest.starts_with(' '))
+}
+
 /// The end of `YYYY-MM-DD`, with a time behind it where there is one.
 fn date(text: &str, at: usize) -> Option<usize> {
     let shape = |at: usize, shape: &str| {
@@ -403,6 +413,7 @@ mod tests {
             ("1e-7 and 3.2E+4, 1.1e20", &["1e-7", "3.2E+4", "1.1e20"]),
             ("24 percent, 1.5 percentage points", &["24 percent", "1.5 percentage points"]),
             ("| 0.43 | .5 |", &["0.43", ".5"]),
+            ("## 3. Results\n  1. 20 seeds\n2) 30, 4. 5", &["20", "30", "4", "5"]),
         ] {
             assert_eq!(texts(text), numbers, "{text}");
         }

@@ -74,6 +74,17 @@ pub fn cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
     Some(cells)
 }
 
+/// The column that a head names: by its text, or, where several have one text, by text and number, `loss #2`.
+pub fn column(head: &[PrintedCell], label: &str) -> Option<usize> {
+    let numbered =
+        label.rsplit_once(" #").and_then(|(text, number)| Some((text, number.parse().ok()?)));
+    let (text, number): (&str, usize) = numbered.unwrap_or((label, 1));
+    let mut named = head.iter().enumerate().filter(|(_, cell)| cell.text == text);
+    let found = named.nth(number.checked_sub(1)?)?.0;
+    // Without a number the text must name one column.
+    (numbered.is_some() || named.next().is_none()).then_some(found)
+}
+
 /// Whether two lines have the same cells.
 pub fn same(a: &[PrintedCell], b: &[PrintedCell]) -> bool {
     a.len() == b.len() && std::iter::zip(a, b).all(|(a, b)| a.text == b.text)
@@ -117,6 +128,17 @@ mod tests {
         assert_eq!(PrintedTable::find(TEXT, &cells("| arm |", 0).unwrap()), Err(0));
         let twice = format!("{TEXT}{TEXT}");
         assert_eq!(PrintedTable::find(&twice, &head), Err(2));
+    }
+
+    #[test]
+    fn columns_of_one_name_are_numbered() {
+        let head = cells("| a | share | b | share |", 0).unwrap();
+        let of = |label: &str| column(&head, label);
+        assert_eq!((of("a"), of("share #1"), of("share #2")), (Some(0), Some(1), Some(3)));
+        assert_eq!(
+            (of("share"), of("share #3"), of("share #0"), of("c")),
+            (None, None, None, None)
+        );
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn table_marks(statement: &PostStatement, table: &Table, text: &str) -> Vec<Mark
             Err(_) => return Vec::new(),
         },
     };
-    let column = |label: &str| found.head.iter().position(|cell| cell.text == label);
+    let column = |label: &str| table::column(&found.head, label);
     let mut marks = Vec::new();
     let mut mark = |row: &[table::PrintedCell], labels: usize, bound: &[(String, Vec<Binding>)]| {
         let bound: Vec<_> =

@@ -569,7 +569,7 @@ fn read_table(node: Node) -> Result<Table, Error> {
     let table =
         Table { printed, head, rows, columns: bindings("columns")?, heads: bindings("heads")? };
     for (label, _) in table.columns.iter().chain(&table.heads) {
-        if !table.head.iter().any(|cell| cell.text == *label) {
+        if table::column(&table.head, label).is_none() {
             let known: Vec<_> = table.head.iter().map(|cell| format!("`{}`", cell.text)).collect();
             let place = node.required("columns")?.place();
             return Err(NO_SUCH_ROW.at(place, known.join(", "), format!("`{label}`")));

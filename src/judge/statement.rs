@@ -464,7 +464,7 @@ impl<'a> Judge<'a> {
         let none = BTreeMap::new();
         let mut reports = Vec::new();
         let columns = |bindings: &'_ [(String, Vec<Binding>)]| -> Vec<(usize, Vec<Binding>)> {
-            let index = |label: &str| found.head.iter().position(|cell| cell.text == label);
+            let index = |label: &str| table::column(&found.head, label);
             let each =
                 bindings.iter().filter_map(|(label, list)| Some((index(label)?, list.clone())));
             each.collect()

@@ -3,7 +3,7 @@
 use repro_claim::Expression;
 use repro_claim::syntax::ArithmeticOperator;
 use repro_exact::decimal::{Unit, format_significant};
-use repro_receipt::source::Error;
+use repro_receipt::source::{Code, Error};
 
 use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED};
 use crate::evaluate::order::have_equal_data;
@@ -33,7 +33,8 @@ fn minus(number: &Quantity) -> Quantity {
     }
 }
 
-/// Two numbers joined; a group and a number, or two groups of the same runs, are joined run by run.
+/// Two numbers joined. A group and a number, two groups of the same runs and two lists of one length are
+/// joined one by one.
 pub fn join<'a>(
     evaluator: &Evaluator<'a>,
     operator: ArithmeticOperator,
@@ -45,45 +46,77 @@ pub fn join<'a>(
         let value = evaluator.evaluate(part, frame)?;
         evaluator.settled(value, frame, part)
     };
-    let both = |a: &Quantity, b: &Quantity| {
-        operate(operator, a, b).map_err(|why| {
-            let expected = "numbers for which there is a value";
-            evaluator.wrong(&NOT_COMPUTABLE, whole, frame, expected, &why)
-        })
-    };
-    match (side(left)?, side(right)?) {
-        (Evaluated::Sample(a), Evaluated::Sample(b)) => {
-            if a.count() != b.count() {
-                let found = format!("{} and {}", a.count(), b.count());
-                let expected = "groups of as many runs on both sides";
-                return Err(evaluator.wrong(&NOT_COMPUTABLE, whole, frame, expected, &found));
+    let (a, b) = (side(left)?, side(right)?);
+    Join { evaluator, operator, left, right, whole, frame }.values(a, b)
+}
+
+/// One operator between two parts of an expression.
+struct Join<'e, 'f, 'a> {
+    evaluator: &'e Evaluator<'a>,
+    operator: ArithmeticOperator,
+    left: &'e Expression,
+    right: &'e Expression,
+    whole: &'e Expression,
+    frame: Frame<'f, 'a>,
+}
+
+impl<'a> Join<'_, '_, 'a> {
+    fn values(&self, a: Evaluated<'a>, b: Evaluated<'a>) -> Result<Evaluated<'a>, Error> {
+        match (a, b) {
+            (Evaluated::List(a), Evaluated::List(b)) => {
+                self.as_many(a.len(), b.len(), "lists")?;
+                let pairs = std::iter::zip(a, b).map(|(a, b)| self.values(a, b));
+                pairs.collect::<Result<_, _>>().map(Evaluated::List)
             }
-            if a.runs != b.runs && !have_equal_data(evaluator, &a, &b) {
-                let expected =
-                    "runs whose receipts have the same data seeds and order, pair by pair";
-                let found = "runs that nothing pairs";
-                return Err(evaluator.wrong(&NOT_PAIRED, whole, frame, expected, found));
+            (Evaluated::Sample(a), Evaluated::Sample(b)) => self.samples(&a, &b),
+            (Evaluated::Sample(a), b) => {
+                let b = self.evaluator.number(b, self.frame, self.right)?;
+                let numbers = a.numbers.iter().map(|a| self.numbers(a, &b));
+                let numbers = numbers.collect::<Result<_, _>>()?;
+                Ok(Evaluated::Sample(RunSample { numbers, ..a }))
             }
-            let numbers = std::iter::zip(&a.numbers, &b.numbers).map(|(a, b)| both(a, b));
-            let numbers = numbers.collect::<Result<_, _>>()?;
-            let runs = std::iter::zip(&a.runs, &b.runs);
-            let runs = runs.map(|(a, b)| if a == b { a.clone() } else { format!("{a}, {b}") });
-            Ok(Evaluated::Sample(RunSample { runs: runs.collect(), numbers }))
+            (a, Evaluated::Sample(b)) => {
+                let a = self.evaluator.number(a, self.frame, self.left)?;
+                let numbers = b.numbers.iter().map(|b| self.numbers(&a, b));
+                let numbers = numbers.collect::<Result<_, _>>()?;
+                Ok(Evaluated::Sample(RunSample { numbers, ..b }))
+            }
+            (a, b) => {
+                let a = self.evaluator.number(a, self.frame, self.left)?;
+                let b = self.evaluator.number(b, self.frame, self.right)?;
+                self.numbers(&a, &b).map(Evaluated::Number)
+            }
         }
-        (Evaluated::Sample(a), b) => {
-            let b = evaluator.number(b, frame, right)?;
-            let numbers = a.numbers.iter().map(|a| both(a, &b)).collect::<Result<_, _>>()?;
-            Ok(Evaluated::Sample(RunSample { numbers, ..a }))
+    }
+
+    fn samples(&self, a: &RunSample, b: &RunSample) -> Result<Evaluated<'a>, Error> {
+        self.as_many(a.count(), b.count(), "groups")?;
+        if a.runs != b.runs && !have_equal_data(self.evaluator, a, b) {
+            let expected = "runs whose receipts have the same data seeds and order, pair by pair";
+            return Err(self.wrong(&NOT_PAIRED, expected, "runs that nothing pairs"));
         }
-        (a, Evaluated::Sample(b)) => {
-            let a = evaluator.number(a, frame, left)?;
-            let numbers = b.numbers.iter().map(|b| both(&a, b)).collect::<Result<_, _>>()?;
-            Ok(Evaluated::Sample(RunSample { numbers, ..b }))
+        let numbers = std::iter::zip(&a.numbers, &b.numbers).map(|(a, b)| self.numbers(a, b));
+        let numbers = numbers.collect::<Result<_, _>>()?;
+        let runs = std::iter::zip(&a.runs, &b.runs);
+        let runs = runs.map(|(a, b)| if a == b { a.clone() } else { format!("{a}, {b}") });
+        Ok(Evaluated::Sample(RunSample { runs: runs.collect(), numbers }))
+    }
+
+    fn numbers(&self, a: &Quantity, b: &Quantity) -> Result<Quantity, Error> {
+        operate(self.operator, a, b)
+            .map_err(|why| self.wrong(&NOT_COMPUTABLE, "numbers for which there is a value", &why))
+    }
+
+    fn as_many(&self, a: usize, b: usize, what: &str) -> Result<(), Error> {
+        if a == b {
+            return Ok(());
         }
-        (a, b) => {
-            let (a, b) = (evaluator.number(a, frame, left)?, evaluator.number(b, frame, right)?);
-            both(&a, &b).map(Evaluated::Number)
-        }
+        let expected = format!("{what} of one length on both sides");
+        Err(self.wrong(&NOT_COMPUTABLE, &expected, &format!("{a} and {b}")))
+    }
+
+    fn wrong(&self, code: &'static Code, expected: &str, found: &str) -> Error {
+        self.evaluator.wrong(code, self.whole, self.frame, expected, found)
     }
 }
 

@@ -51,15 +51,44 @@ pub fn read<'a>(
     match reference.bundles.as_slice() {
         [bundle] if !reference.is_group => one(bundle),
         bundles => {
-            let mut sample = RunSample { runs: Vec::new(), numbers: Vec::new() };
-            for bundle in bundles {
-                let value = one(bundle)?;
-                sample.runs.push(bundle.name().to_owned());
-                sample.numbers.push(evaluator.number(value, frame, part)?);
-            }
-            Ok(Evaluated::Sample(sample))
+            let values = bundles.iter().map(|bundle| one(bundle)).collect::<Result<Vec<_>, _>>()?;
+            let runs: Vec<_> = bundles.iter().map(|bundle| bundle.name().to_owned()).collect();
+            group(evaluator, &runs, values, part, frame)
         }
     }
+}
+
+/// One value of each run as a group; where each run has a list, a list of groups.
+fn group<'a>(
+    evaluator: &Evaluator<'a>,
+    runs: &[String],
+    values: Vec<Evaluated<'a>>,
+    part: &Expression,
+    frame: Frame<'_, 'a>,
+) -> Result<Evaluated<'a>, Error> {
+    let length = values.iter().find_map(|value| match value {
+        Evaluated::List(items) => Some(items.len()),
+        _ => None,
+    });
+    let Some(length) = length else {
+        let numbers = values.into_iter().map(|value| evaluator.number(value, frame, part));
+        let numbers = numbers.collect::<Result<_, _>>()?;
+        return Ok(Evaluated::Sample(RunSample { runs: runs.to_vec(), numbers }));
+    };
+    let mut columns: Vec<Vec<Evaluated<'a>>> = (0..length).map(|_| Vec::new()).collect();
+    for value in values {
+        match value {
+            Evaluated::List(items) if items.len() == length => {
+                columns.iter_mut().zip(items).for_each(|(column, item)| column.push(item));
+            }
+            _ => {
+                let expected = "lists of one length in all runs";
+                return Err(evaluator.wrong(&WRONG_KIND, part, frame, expected, "others"));
+            }
+        }
+    }
+    let groups = columns.into_iter().map(|column| group(evaluator, runs, column, part, frame));
+    groups.collect::<Result<_, _>>().map(Evaluated::List)
 }
 
 fn read_one<'a>(
@@ -135,9 +164,12 @@ impl<'a> At<'_, '_, 'a> {
             let known = reached.members().into_iter().flatten().map(|(key, _)| key.to_owned());
             self.no_field(&path.join("."), known.collect())
         })?;
-        let kind = match recorded {
-            Some(_) => LeafKind::Recorded,
-            None => LeafKind::Setting,
+        // What a run writes beside its configuration and its receipt is what it recorded.
+        let is_setting =
+            self.bundle.origin() == Origin::Transcribed || [CONFIG, RECEIPT].contains(&file);
+        let kind = match recorded.is_none() && is_setting {
+            true => LeafKind::Setting,
+            false => LeafKind::Recorded,
         };
         match &node.value().kind {
             Kind::Bool(truth) => {

@@ -1,11 +1,12 @@
 //! Intervals of shares, of resampled means, and slopes over training.
 
-use repro_exact::decimal::nearest_f64;
+use num_rational::BigRational;
+use repro_exact::decimal::{Interval, nearest_f64};
 use repro_receipt::source::Error;
 use repro_stats::bootstrap::Resampled;
 use repro_stats::power::{Goal, Sides};
 use repro_stats::proportion::Proportion;
-use repro_stats::slope;
+use repro_stats::{Summary, slope};
 
 use super::Function;
 use super::samples::{from_float, number_from};
@@ -15,6 +16,10 @@ use crate::value::{Evaluated, Quantity, RunSample};
 
 /// Resamples where nothing else is said.
 const RESAMPLES: usize = 10_000;
+/// Draws by which the error of drawing is estimated.
+const SEEDS: u64 = 8;
+/// How many standard deviations of drawing an end may be off.
+const DRAWN_SD: f64 = 5.0;
 
 pub static FUNCTIONS: &[Function] = &[
     Function {
@@ -27,10 +32,10 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "bootstrap95",
-        signature: "bootstrap95(numbers, seed = 0, resamples = 10000)",
-        summary: "the ends of the 95% percentile bootstrap interval of the mean",
+        signature: "bootstrap95(numbers, resamples = 10000)",
+        summary: "the ends of the 95% percentile bootstrap interval of the mean, within what other draws would give",
         misleads: "fewer than eight numbers decide nothing, and blocks that depend on each other count as one",
-        example: "bootstrap95(blocks, seed = 1)",
+        example: "bootstrap95(means(dense.blocks) - means(moe.blocks))",
         evaluate: bootstrap,
     },
     Function {
@@ -89,18 +94,30 @@ fn wilson<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 }
 
 fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["seed", "resamples"])?;
+    call.takes(1, 1, &["resamples"])?;
     let sample = call.numbers()?;
     let resamples = option(call, "resamples", RESAMPLES as u64)?;
     let resamples = usize::try_from(resamples).unwrap_or(usize::MAX);
-    let drawn = Resampled::of(&sample.floats(), resamples, option(call, "seed", 0)?);
-    let ends =
-        drawn.and_then(|drawn| drawn.percentile(1.0 - ALPHA)).map_err(|why| refused(call, why))?;
-    let ends = [ends.low, ends.high].map(|end| from_float(call, end, &sample));
-    ends.into_iter()
-        .map(|end| end.map(Evaluated::Number))
-        .collect::<Result<_, _>>()
-        .map(Evaluated::List)
+    let mut drawn: Vec<[f64; 2]> = Vec::new();
+    for seed in 0..SEEDS {
+        let one = Resampled::of(&sample.floats(), resamples, seed);
+        let one = one.map_err(|why| refused(call, why))?;
+        let ends = one.percentile(1.0 - ALPHA).map_err(|why| refused(call, why))?;
+        drawn.push([ends.low, ends.high]);
+        // All resamples of a short list are enumerated: no seed changes them.
+        if one.support().is_some() {
+            break;
+        }
+    }
+    let end = |index: usize| {
+        let ends: Vec<f64> = drawn.iter().map(|ends| ends[index]).collect();
+        let number = from_float(call, ends.first().copied().unwrap_or(f64::NAN), &sample)?;
+        let Ok(summary) = Summary::of(&ends) else { return Ok(number) };
+        let reach = BigRational::from_float(DRAWN_SD * summary.sd).unwrap_or_default();
+        let interval = Interval::around(&number.interval.middle(), &reach);
+        Ok(Quantity { interval, ..number })
+    };
+    Ok(Evaluated::List(vec![Evaluated::Number(end(0)?), Evaluated::Number(end(1)?)]))
 }
 
 fn slopes<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {

@@ -28,6 +28,14 @@ pub static FUNCTIONS: &[Function] = &[
         evaluate: mean,
     },
     Function {
+        name: "means",
+        signature: "means([group, ...])",
+        summary: "the mean over runs of each of several groups, such as of each block of a text",
+        misleads: "a mean over runs hides how they differ",
+        example: "means(moe.blocks)",
+        evaluate: means,
+    },
+    Function {
         name: "sd",
         signature: "sd(numbers)",
         summary: "the standard deviation of single runs, divisor n - 1",
@@ -96,9 +104,22 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     Ok(Evaluated::Number(number))
 }
 
+fn means<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(1, 1, &[])?;
+    let Some(part) = call.positional(0) else {
+        return Err(call.wrong(&NOT_COMPUTABLE, "a list of groups", "nothing"));
+    };
+    let groups = call.evaluator.groups(part, call.frame)?;
+    let each = groups.iter().map(|group| mean_of(call, group).map(Evaluated::Number));
+    each.collect::<Result<_, _>>().map(Evaluated::List)
+}
+
 fn mean<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(1, usize::MAX, &[])?;
-    let sample = call.numbers()?;
+    mean_of(call, &call.numbers()?).map(Evaluated::Number)
+}
+
+fn mean_of(call: &Call<'_, '_, '_>, sample: &RunSample) -> Result<Quantity, Error> {
     let Some(first) = sample.numbers.first() else {
         return Err(call.wrong(&NOT_COMPUTABLE, "at least one number", "none"));
     };
@@ -108,7 +129,7 @@ fn mean<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let float = repro_stats::mean(&sample.floats()).unwrap_or(f64::NAN);
     let all: Vec<&Quantity> = sample.numbers.iter().collect();
     let text = listed("mean", &sample.numbers);
-    Ok(Evaluated::Number(Quantity::result(sum.scaled(&share), float, text, &all)))
+    Ok(Quantity::result(sum.scaled(&share), float, text, &all))
 }
 
 /// A summary of at least two numbers; their own rounding is not carried, so that all of them must be
