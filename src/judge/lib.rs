@@ -11,6 +11,7 @@ pub mod depends_on;
 pub mod evaluate;
 pub mod evidence;
 pub mod lock;
+pub mod mutated;
 pub mod mutation;
 pub mod page;
 mod planned;

@@ -628,14 +628,30 @@ fn kind_of(expression: &Expression, otherwise: &'static str) -> &'static str {
     }
 }
 
+/// Line and column of the cell of a table that binds just one.
+pub fn only_cell(table: &Table) -> Option<(usize, usize)> {
+    let printed = table.printed.as_ref()?;
+    let ([(row, _)], [(column, _)]) = (table.rows.as_slice(), table.columns.as_slice()) else {
+        return None;
+    };
+    let column = table::column(&printed.head, column)?;
+    let at = row_at(printed, row).filter(|at| column < printed.rows[*at].len())?;
+    Some((at, column))
+}
+
 /// The line of a table whose first cells are these.
 fn row_of<'t>(table: &'t PrintedTable, label: &str) -> Option<&'t [PrintedCell]> {
+    row_at(table, label).map(|at| table.rows[at].as_slice())
+}
+
+/// The position of the only line of a table whose first cells are these.
+fn row_at(table: &PrintedTable, label: &str) -> Option<usize> {
     let parts: Vec<_> = label.split('|').map(str::trim).collect();
-    let fits = |row: &&Vec<PrintedCell>| {
+    let fits = |(_, row): &(usize, &Vec<PrintedCell>)| {
         row.len() >= parts.len()
             && std::iter::zip(row.iter(), &parts).all(|(cell, part)| cell.text == **part)
     };
-    let mut rows = table.rows.iter().filter(fits);
-    let row = rows.next()?;
-    rows.next().is_none().then_some(row.as_slice())
+    let mut rows = table.rows.iter().enumerate().filter(fits);
+    let at = rows.next()?.0;
+    rows.next().is_none().then_some(at)
 }

@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use repro_judge::covered::covered;
+use repro_judge::mutated::changed;
+use repro_judge::mutation::Digit;
 use repro_judge::page::PostPage;
-use repro_judge::verify::{Demands, verify};
+use repro_judge::post_file::PostFile;
+use repro_judge::texts::{GivenTexts, TextsAtHand};
+use repro_judge::verify::{BundleStore, Demands, judge_page, verify};
 use repro_receipt::source::Source;
-use repro_report::outcome::Report;
+use repro_report::outcome::{Report, Verdict};
 
 /// The head of every post here.
 const HEAD: &str = r#"
@@ -466,4 +470,56 @@ fn a_lock_holds_what_was_said_and_by_which_bundles() {
     assert_eq!(run(&["--post", "all", "--locked"]).0, 2);
     std::fs::create_dir(&post).unwrap();
     assert_eq!(run(&["--post", "all", "--locked"]).0, 2);
+}
+
+/// Real posts in the language, judged on the bundles of the repository.
+fn real(id: &str) -> (tempfile::TempDir, PostPage, BundleStore<'static>, TextsAtHand) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let temporary = project("", None);
+    let folder = temporary.path().join("repro");
+    std::fs::remove_file(folder.join("p.toml")).unwrap();
+    let file = format!("{id}.toml");
+    std::fs::copy(here.join("tests/language").join(&file), folder.join(&file)).unwrap();
+    let text = here.join("repro").join(format!("{id}.md"));
+    if text.is_file() {
+        std::fs::copy(text, folder.join(format!("{id}.md"))).unwrap();
+    }
+    let PostFile::Language(page) = PostFile::load(temporary.path(), id).unwrap() else {
+        panic!("{id} is written in claims by kind")
+    };
+    let mut store = BundleStore::new(1, &[]);
+    store.fetch_page(temporary.path(), &page, None).unwrap();
+    let texts = GivenTexts::default().of(&page, temporary.path()).unwrap();
+    (temporary, page, store, texts)
+}
+
+#[test]
+fn real_posts_come_to_these_verdicts() {
+    for id in ["0004", "tiny-moe"] {
+        let (_project, page, store, texts) = real(id);
+        let judged = judge_page(&page, &store.library, &texts, 2);
+        assert!(judged.failures.is_empty(), "{:?}", judged.failures);
+        let lines = judged.post.claims.iter().map(|claim| {
+            let code = claim.outcome.code.map_or("", |code| code.id);
+            let method = claim.outcome.method.map_or("none", |method| method.word());
+            let verdict = claim.outcome.verdict.word();
+            format!("{verdict:<12} {method:<10} {:<50} {} {code}", claim.id, claim.said)
+                .trim_end()
+                .to_owned()
+        });
+        let lines: Vec<_> = lines.collect();
+        insta::assert_snapshot!(format!("language_{id}"), lines.join("\n"));
+    }
+}
+
+#[test]
+fn no_recomputed_claim_holds_with_another_first_digit() {
+    for id in ["0004", "tiny-moe"] {
+        let (_project, page, store, texts) = real(id);
+        let all = changed(&page, &store.library, &texts, Digit::First).unwrap();
+        let held = all.iter().filter(|one| one.verdict == Verdict::Verified);
+        let (noticed, missed): (Vec<_>, Vec<_>) = held.partition(|one| one.is_noticed);
+        assert!(noticed.len() > 50, "{id}: {}", noticed.len());
+        assert!(missed.is_empty(), "{id}: {missed:?}");
+    }
 }

@@ -138,6 +138,7 @@ const CRATES: &[Crate] = &[
             &["statement"],
             &["verify"],
             &["mutation"],
+            &["mutated"],
         ],
     },
     Crate {
