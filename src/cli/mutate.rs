@@ -8,12 +8,17 @@ use serde::Serialize;
 use super::Answer;
 use super::args;
 use super::output::Output;
-use repro_judge::mutation::{Mutant, Typing, mutate, table};
-use repro_judge::post::{self, Post};
+use repro_judge::lock;
+use repro_judge::mutated::{ChangedNumber, changed};
+use repro_judge::mutation::{Digit, Mutant, Typing, mutate, table};
+use repro_judge::page::PostPage;
+use repro_judge::post;
+use repro_judge::post_file::PostFile;
+use repro_judge::texts::GivenTexts;
 use repro_judge::verify::BundleStore;
 use repro_receipt::bundle::fact_id;
 use repro_receipt::source::Error;
-use repro_report::outcome::ExitStatus;
+use repro_report::outcome::{ExitStatus, Verdict};
 
 /// `repro.mutation/1`.
 #[derive(Serialize)]
@@ -21,6 +26,58 @@ struct Document<'a> {
     schema: &'static str,
     posts: Vec<&'a str>,
     numbers: &'a [Mutant],
+    /// The numbers of the texts of posts in the language of claims.
+    texts: &'a [OfText],
+}
+
+/// The numbers of the text of one post, each with one digit changed.
+#[derive(Serialize)]
+struct OfText {
+    post: String,
+    first_digit: Vec<ChangedNumber>,
+    last_digit: Vec<ChangedNumber>,
+}
+
+/// Changes the numbers that a post in the language of claims binds.
+fn of_text(
+    root: &Path,
+    page: &PostPage,
+    shelf: &mut BundleStore<'_>,
+) -> Result<OfText, Vec<Error>> {
+    let one = |error: Error| vec![error];
+    let lock = lock::own(root, &page.id).map_err(one)?;
+    shelf.fetch_page(root, page, lock.as_ref())?;
+    let texts = GivenTexts::default().of(page, root)?;
+    let with = |digit| changed(page, &shelf.library, &texts, digit).map_err(one);
+    let (first_digit, last_digit) = (with(Digit::First)?, with(Digit::Last)?);
+    Ok(OfText { post: page.id.clone(), first_digit, last_digit })
+}
+
+impl OfText {
+    /// Whether each claim that holds would not with another first digit.
+    fn is_covered(&self) -> bool {
+        self.first_digit.iter().all(|one| one.is_noticed || one.verdict != Verdict::Verified)
+    }
+
+    /// How many changes are noticed, and each that is not.
+    fn render(&self, text: &mut String) {
+        for (what, all) in [("first", &self.first_digit), ("last", &self.last_digit)] {
+            let (noticed, missed): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.is_noticed);
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{}: {} numbers of the text with another {what} digit, {} noticed",
+                self.post,
+                all.len(),
+                noticed.len()
+            );
+            for one in missed {
+                let (from, to) = &one.texts;
+                let verdict = one.verdict.word();
+                let _ = writeln!(text, "  {from:<20} {to:<20} {verdict}  claim {}", one.claim);
+            }
+        }
+    }
 }
 
 /// Runs the command: 0 where no first digit can change unnoticed, else 3.
@@ -29,20 +86,34 @@ pub fn run(root: &Path, own: &args::MutateArgs, output: &Output) -> Answer {
     let one = |error: Error| vec![error];
     let all = own.post.is_empty() || own.post.iter().any(|id| id == "all");
     let ids = if all { post::list(root).map_err(one)? } else { own.post.clone() };
-    let posts =
-        ids.iter().map(|id| Post::load(root, id)).collect::<Result<Vec<_>, _>>().map_err(one)?;
     let mut shelf = BundleStore::new(1, &[]);
-    for post in &posts {
-        shelf.fetch(root, post)?;
+    let (mut posts, mut of_texts) = (Vec::new(), Vec::new());
+    for id in &ids {
+        match PostFile::load(root, id).map_err(one)? {
+            PostFile::Kinds(post) => {
+                shelf.fetch(root, &post)?;
+                posts.push(post);
+            }
+            PostFile::Language(page) => of_texts.push(of_text(root, &page, &mut shelf)?),
+        }
     }
-    let mutants = mutate(&posts, &mut shelf.library).map_err(one)?;
+    let mutants = match posts.is_empty() {
+        true => Vec::new(),
+        false => mutate(&posts, &mut shelf.library).map_err(one)?,
+    };
     if json {
-        let posts = posts.iter().map(|post| post.id.as_str()).collect();
-        output.print_json(&Document { schema: "repro.mutation/1", posts, numbers: &mutants });
+        let posts = ids.iter().map(String::as_str).collect();
+        let (numbers, texts) = (&mutants[..], &of_texts[..]);
+        output.print_json(&Document { schema: "repro.mutation/1", posts, numbers, texts });
     } else {
-        output.print(&render(&mutants));
+        let mut text = if posts.is_empty() { String::new() } else { render(&mutants) };
+        of_texts.iter().for_each(|one| one.render(&mut text));
+        output.print(&text);
     }
-    let covered = !mutants.is_empty() && mutants.iter().all(|mutant| mutant.first_digit.counts());
+    let any = !mutants.is_empty() || of_texts.iter().any(|one| !one.first_digit.is_empty());
+    let covered = any
+        && mutants.iter().all(|mutant| mutant.first_digit.counts())
+        && of_texts.iter().all(OfText::is_covered);
     Ok(if covered { ExitStatus::Verified } else { ExitStatus::Undecided })
 }
 

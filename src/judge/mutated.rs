@@ -7,6 +7,7 @@ use repro_claim::quote;
 use repro_claim::table::PrintedTable;
 use repro_receipt::source::Error;
 use repro_report::outcome::{ClaimReport, Method, Verdict};
+use serde::Serialize;
 
 use crate::context::PostContext;
 use crate::evidence::Library;
@@ -16,7 +17,7 @@ use crate::statement;
 use crate::texts::TextsAtHand;
 
 /// A number of the text with one digit changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedNumber {
     /// The claim that binds it.
     pub claim: String,

@@ -3,13 +3,18 @@
 use std::path::Path;
 
 use repro_judge::mutation::{Catch, Mutant, Typing, mutate, table};
-use repro_judge::post::{self, Post};
+use repro_judge::post;
+use repro_judge::post_file::PostFile;
 use repro_judge::verify::BundleStore;
 
 fn mutants() -> Vec<Mutant> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let ids = post::list(root).unwrap();
-    let posts: Vec<_> = ids.iter().map(|id| Post::load(root, id).unwrap()).collect();
+    let kinds = |id: &String| match PostFile::load(root, id).unwrap() {
+        PostFile::Kinds(post) => Some(post),
+        PostFile::Language(_) => None,
+    };
+    let posts: Vec<_> = ids.iter().filter_map(kinds).collect();
     let mut shelf = BundleStore::new(1, &[]);
     for post in &posts {
         shelf.fetch(root, post).unwrap();
