@@ -1,4 +1,4 @@
-//! The functions of the language. A new one is one file here, `mod name;` and its line in [`GROUPS`].
+//! The functions of the language. A new one is one file here, `mod name;` and its line in `GROUPS`.
 
 pub mod again;
 pub mod complete;
