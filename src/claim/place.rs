@@ -23,6 +23,15 @@ pub fn of_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
     text.match_indices(first).filter_map(|(start, _)| whole(start)).collect()
 }
 
+/// The same where bars part what a page runs together: `1,209 | 2,476` stands in "1,2092,476".
+pub fn of_parted_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
+    if !quote.contains('|') {
+        return of_quote(text, quote);
+    }
+    let line = format!("|{quote}|");
+    table::cells(&line, 0).map(|cells| of_row(text, &cells)).unwrap_or_default()
+}
+
 /// Every place of a line of a table: as a line of cells, or, where a page was copied without its
 /// lines, as the texts of the cells one behind the other with nothing but white space between them.
 pub fn of_row(text: &str, row: &[PrintedCell]) -> Vec<Range<usize>> {
@@ -94,6 +103,12 @@ mod tests {
         assert!(of_quote(text, "loss is3.28").is_empty());
         assert!(of_quote(text, "  ").is_empty());
         assert!(of_quote(text, "there is").is_empty());
+    }
+
+    #[test]
+    fn bars_part_what_a_page_runs_together() {
+        assert_eq!(of_parted_quote("x 1,2092,476", "1,209 | 2,476"), vec![2..12]);
+        assert_eq!(of_parted_quote("loss is 3", "loss is 3"), vec![0..9]);
     }
 
     #[test]

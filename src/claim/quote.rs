@@ -46,6 +46,11 @@ impl QuoteItem {
     pub fn text<'a>(&self, of: &'a str) -> &'a str {
         of.get(self.span.clone()).unwrap_or_default()
     }
+
+    /// Whether it is written in digits, and not in words.
+    pub fn is_in_digits(&self, of: &str) -> bool {
+        self.text(of).contains(|c: char| c.is_ascii_digit())
+    }
 }
 
 /// Words before a number; longer ones stand before those that they begin or end with.

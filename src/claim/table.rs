@@ -42,6 +42,18 @@ impl PrintedTable {
         found.pop().filter(|_| count == 1).ok_or(count)
     }
 
+    /// The line whose first cells are these, parted by `|` where there are several, if there is just one.
+    pub fn row(&self, label: &str) -> Option<usize> {
+        let parts: Vec<_> = label.split('|').map(str::trim).collect();
+        let fits = |(_, row): &(usize, &Vec<PrintedCell>)| {
+            row.len() >= parts.len()
+                && std::iter::zip(row.iter(), &parts).all(|(cell, part)| cell.text == **part)
+        };
+        let mut rows = self.rows.iter().enumerate().filter(fits);
+        let at = rows.next()?.0;
+        rows.next().is_none().then_some(at)
+    }
+
     /// The table that begins with the next line and ends before the first that is none of its lines.
     fn read<'a>(lines: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>) -> Option<Self> {
         let mut next = || {
@@ -128,6 +140,14 @@ mod tests {
         assert_eq!(PrintedTable::find(TEXT, &cells("| arm |", 0).unwrap()), Err(0));
         let twice = format!("{TEXT}{TEXT}");
         assert_eq!(PrintedTable::find(&twice, &head), Err(2));
+    }
+
+    #[test]
+    fn a_line_is_named_by_its_first_cells() {
+        let table = PrintedTable::parse("| a | b |\n| 1 | x |\n| 1 | y |\n| 2 | x |").unwrap();
+        let of = |label: &str| table.row(label);
+        assert_eq!((of("2"), of("1 | y"), of("1|x")), (Some(2), Some(1), Some(0)));
+        assert_eq!((of("1"), of("3"), of("2 | x | z")), (None, None, None));
     }
 
     #[test]

@@ -26,7 +26,6 @@ codes! {
     TOO_COARSE = "value::too-coarse", "the inputs are printed too coarsely to decide", "publish them with more digits";
     STRADDLES = "value::straddles", "the value may lie on either side of the limit", "publish the inputs with more digits";
     TWO_READINGS = "value::two-readings", "\"over\" may be a limit or what a mean runs over, and the number fits one of them", "write \"more than\" for a limit";
-    ONLY_POSSIBLE = "value::possible", "the number is possible, which does not show that it is right", "bind it to the evidence that it comes from";
 }
 
 /// Holds a printed number against a computed one.

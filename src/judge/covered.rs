@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use repro_claim::place;
-use repro_claim::quote::{self, ItemKind};
-use repro_claim::table::{self, PrintedTable};
+use repro_claim::quote;
+use repro_claim::table;
 use repro_receipt::source::Source;
 
 use crate::coverage::{Coverage, Number};
@@ -61,15 +61,13 @@ fn numbers(source: &Source, marks: &[Mark]) -> Vec<Number> {
     let mut numbers = Vec::new();
     for item in quote::items(text) {
         let around = around(marks, &item.span);
-        let shown = item.text(text);
-        let in_words = !shown.contains(|c: char| c.is_ascii_digit());
-        if in_words && around.is_empty() && matches!(item.kind, ItemKind::Number(_)) {
+        if !item.is_in_digits(text) && around.is_empty() {
             continue;
         }
         let (line, column) = source.line_column(item.span.start);
         let bound = around.iter().filter(|mark| mark.reason.is_none());
         numbers.push(Number {
-            text: shown.to_owned(),
+            text: item.text(text).to_owned(),
             line,
             column,
             bound_by: bound.map(|mark| format!("claim {}", mark.by)).collect(),
@@ -96,13 +94,6 @@ fn around<'m>(marks: &'m [Mark], span: &Range<usize>) -> Vec<&'m Mark> {
 
 /// The numbers of a quote, each where it stands in the text.
 fn sentence_marks(statement: &PostStatement, words: &str, is: &[Binding], text: &str) -> Vec<Mark> {
-    let spans = match words.contains('|') {
-        false => place::of_quote(text, words),
-        true => {
-            let line = format!("|{words}|");
-            table::cells(&line, 0).map(|cells| place::of_row(text, &cells)).unwrap_or_default()
-        }
-    };
     let whole = |span: Range<usize>| {
         // Words and what they are bound to stand in one order; where the text runs numbers together
         // the whole quote is marked.
@@ -110,7 +101,7 @@ fn sentence_marks(statement: &PostStatement, words: &str, is: &[Binding], text: 
         let mut items = quote::items(here);
         let reasons: Vec<_> = is.iter().map(reason).collect();
         if items.len() > reasons.len() {
-            items.retain(|item| item.text(here).contains(|c: char| c.is_ascii_digit()));
+            items.retain(|item| item.is_in_digits(here));
         }
         if items.len() != reasons.len() {
             let reason =
@@ -127,7 +118,7 @@ fn sentence_marks(statement: &PostStatement, words: &str, is: &[Binding], text: 
         let quote = Mark { span: span.start..span.start, by: String::new(), reason: None };
         std::iter::once(quote).chain(each).collect()
     };
-    spans.into_iter().flat_map(whole).collect()
+    place::of_parted_quote(text, words).into_iter().flat_map(whole).collect()
 }
 
 fn reason(binding: &Binding) -> Option<String> {
@@ -139,13 +130,7 @@ fn reason(binding: &Binding) -> Option<String> {
 
 /// The cells that a table binds, each where it stands in the text, and its labels.
 fn table_marks(statement: &PostStatement, table: &Table, text: &str) -> Vec<Mark> {
-    let found = match &table.printed {
-        Some(printed) => printed.clone(),
-        None => match PrintedTable::find(text, &table.head) {
-            Ok(found) => found,
-            Err(_) => return Vec::new(),
-        },
-    };
+    let Ok(found) = table.lines(text) else { return Vec::new() };
     let column = |label: &str| table::column(&found.head, label);
     let mut marks = Vec::new();
     let mut mark = |row: &[table::PrintedCell], labels: usize, bound: &[(String, Vec<Binding>)]| {
@@ -167,13 +152,8 @@ fn table_marks(statement: &PostStatement, table: &Table, text: &str) -> Vec<Mark
     };
     mark(&found.head, 0, &table.heads);
     for (label, _) in &table.rows {
-        let parts: Vec<_> = label.split('|').map(str::trim).collect();
-        let fits = |row: &&Vec<table::PrintedCell>| {
-            row.len() >= parts.len()
-                && std::iter::zip(row.iter(), &parts).all(|(cell, part)| cell.text == **part)
-        };
-        if let Some(row) = found.rows.iter().find(fits) {
-            mark(row, parts.len(), &table.columns);
+        if let Some(row) = found.row(label) {
+            mark(&found.rows[row], label.split('|').count(), &table.columns);
         }
     }
     marks

@@ -4,7 +4,6 @@
 //! changed in the text, nothing else is, and the claim is judged again.
 
 use repro_claim::quote;
-use repro_claim::table::PrintedTable;
 use repro_receipt::source::Error;
 use repro_report::outcome::{ClaimReport, Method, Verdict};
 use serde::Serialize;
@@ -45,15 +44,15 @@ pub fn changed(
     for one in &page.statements {
         let text = texts.get(&one.text).map_or("", |text| text.text());
         for part in parts(one, text) {
+            let before = statement::judge(&context, &part)?;
             for (from, other) in variants(&part, digit) {
-                let (before, after) =
-                    (statement::judge(&context, &part)?, statement::judge(&context, &other)?);
+                let after = statement::judge(&context, &other)?;
                 let differs =
-                    |(before, after): &(ClaimReport, ClaimReport)| before.claimed != after.claimed;
-                let pair = std::iter::zip(before, after).find(differs);
+                    |(before, after): &(&ClaimReport, ClaimReport)| before.claimed != after.claimed;
+                let pair = std::iter::zip(&before, after).find(differs);
                 let Some((before, after)) = pair else { continue };
                 all.push(ChangedNumber {
-                    claim: before.id,
+                    claim: before.id.clone(),
                     texts: (from, after.claimed),
                     verdict: before.outcome.verdict,
                     method: before.outcome.method,
@@ -74,11 +73,9 @@ fn parts(statement: &PostStatement, text: &str) -> Vec<PostStatement> {
             vec![with(StatementKind::Sentence(numbers))]
         }
         StatementKind::Table(table) => {
-            let printed = table.printed.clone();
-            let printed = printed.or_else(|| PrintedTable::find(text, &table.head).ok());
-            let Some(printed) = printed else { return Vec::new() };
+            let Ok(printed) = table.lines(text) else { return Vec::new() };
             let cell = |row: &_, column: &_| Table {
-                printed: Some(printed.clone()),
+                printed: Some(printed.clone().into_owned()),
                 head: table.head.clone(),
                 rows: vec![Clone::clone(row)],
                 columns: vec![Clone::clone(column)],

@@ -3,6 +3,7 @@
 //! Owns the file's frame and where each part of it stands. What an expression gives is left to
 //! `evaluate`, and whether a statement holds to `statement`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use repro_claim::Expression;
 use repro_claim::locator::Locator;
 use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_receipt::digest::Digest;
-use repro_receipt::source::{Document, Error, Location, Node, Source, codes};
+use repro_receipt::source::{Document, Error, Location, Node, codes};
 use repro_report::outcome::Referee;
 
 use crate::post::{self, parse_referee};
@@ -250,6 +251,17 @@ impl Binding {
         match node.items() {
             Ok(items) => items.map(Self::read).collect(),
             Err(_) => Ok(vec![Self::read(node)?]),
+        }
+    }
+}
+
+impl Table {
+    /// Its lines: those of the post file, else those of the one table of the text with this head; else how
+    /// many such tables the text has.
+    pub fn lines(&self, text: &str) -> Result<Cow<'_, PrintedTable>, usize> {
+        match &self.printed {
+            Some(printed) => Ok(Cow::Borrowed(printed)),
+            None => PrintedTable::find(text, &self.head).map(Cow::Owned),
         }
     }
 }
@@ -591,11 +603,4 @@ fn slug(kind: &StatementKind) -> String {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<_> = words.take(6).map(str::to_ascii_lowercase).collect();
     if words.is_empty() { "statement".to_owned() } else { words.join("-") }
-}
-
-impl PostPage {
-    /// Parses the text of a post file, for tests and for tools that hold one in memory.
-    pub fn from_source(source: Source) -> Result<Self, Error> {
-        Self::parse(Document::parse_toml(source)?)
-    }
 }

@@ -7,7 +7,8 @@
 use std::collections::HashSet;
 
 use repro_receipt::bundle::Bundle;
-use repro_receipt::source::{Document, Error};
+use repro_receipt::source::{Code, Document, Error};
+use repro_report::outcome::Outcome;
 use repro_runs::study::{PlannedRun, Rates, RunKind, Study, Tuned};
 
 /// The file of an emitted bundle that holds the run's configuration.
@@ -37,6 +38,17 @@ pub struct Compared {
     pub planned: usize,
     /// Every departure, the gravest first, with a sentence.
     pub departures: Vec<(Departure, String)>,
+}
+
+impl Compared {
+    /// What the departures come to, each under its code; none where there is none.
+    pub fn departed(&self, code_of: impl Fn(Departure) -> &'static Code) -> Option<Outcome> {
+        let ((gravest, reason), others) = self.departures.split_first()?;
+        let outcome = Outcome::refuted(code_of(*gravest), reason.clone());
+        Some(others.iter().fold(outcome, |outcome, (departure, reason)| {
+            outcome.noting(code_of(*departure), reason.clone())
+        }))
+    }
 }
 
 /// The bundles beside a post, as the comparison asks for them.

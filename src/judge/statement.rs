@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::syntax::ExpressionKind;
-use repro_claim::table::{self, PrintedCell, PrintedTable};
+use repro_claim::table::{self, PrintedCell};
 use repro_claim::{Expression, place};
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
@@ -12,7 +12,7 @@ use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 
 use crate::compare;
 use crate::context::PostContext;
-use crate::evaluate::functions::{self, again, fixed};
+use crate::evaluate::functions::{self, Gives, again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::page::{
@@ -92,7 +92,8 @@ struct Pair<'p> {
 impl<'a> Judge<'a> {
     fn sentence(&self, sentence: &Sentence) -> Result<Vec<ClaimReport>, Error> {
         let text = self.context.texts.get(&self.statement.text);
-        let is_there = text.map(|text| stands_in(text.text(), &sentence.quote));
+        let is_there =
+            text.map(|text| !place::of_parted_quote(text.text(), &sentence.quote).is_empty());
         let none = BTreeMap::new();
         let bound = Bound {
             id: self.statement.id.clone(),
@@ -233,13 +234,11 @@ impl<'a> Judge<'a> {
     /// Each expression with the number or numbers that it is for. Numbers in words are bound all or none.
     fn pairs<'p>(&self, bound: &Bound<'p>, items: &'p [QuoteItem]) -> Result<Vec<Pair<'p>>, Error> {
         let all: Vec<&QuoteItem> = items.iter().collect();
-        let in_digits =
-            |item: &&&QuoteItem| item.text(bound.quote).contains(|c: char| c.is_ascii_digit());
-        let digits: Vec<&QuoteItem> = all.iter().filter(in_digits).copied().collect();
-        match self.aligned(bound, &all) {
-            Ok(pairs) => Ok(pairs),
-            Err(error) => self.aligned(bound, &digits).map_err(|_| error),
-        }
+        self.aligned(bound, &all).or_else(|error| {
+            let digits: Vec<_> =
+                all.into_iter().filter(|item| item.is_in_digits(bound.quote)).collect();
+            self.aligned(bound, &digits).map_err(|_| error)
+        })
     }
 
     /// Each expression with the number or numbers that it is for, where there are as many of both.
@@ -301,19 +300,15 @@ impl<'a> Judge<'a> {
         let tree = &pair.expression.tree;
         let value = evaluator.evaluate(tree, frame)?;
         let value = evaluator.settled(value, frame, tree)?;
-        let given = match value {
-            Evaluated::List(list) => {
-                let numbers = list.into_iter().map(|one| evaluator.number(one, frame, tree));
-                numbers.collect::<Result<Vec<_>, _>>()?
-            }
-            Evaluated::Text(words) => return self.words(bound, pair, &evaluator, words.text, id),
-            other => vec![evaluator.number(other, frame, tree)?],
-        };
-        let mut outcome = self.compared(pair, given.clone());
+        if let Evaluated::Text(words) = value {
+            return self.words(bound, pair, &evaluator, words.text, id);
+        }
+        let given = evaluator.parts(value, frame, tree)?;
+        let mut outcome = self.compared(pair, &given);
         let leaves = || given.iter().flat_map(|number| &number.leaves);
         if outcome.verdict != Verdict::Unchecked {
             if !leaves().any(|leaf| leaf.kind != LeafKind::Literal)
-                || !evaluator.depends_on_evidence(pair.expression, scope)?
+                || !evaluator.depends_on_evidence(pair.expression, scope, &given)
             {
                 outcome = instead(&NO_EVIDENCE, "the value follows from no evidence", outcome);
             } else if let Some(leaf) = leaves().find(|leaf| self.is_quoted(leaf, bound, pair)) {
@@ -358,7 +353,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The printed numbers of a pair against what its expression gives.
-    fn compared(&self, pair: &Pair, given: Vec<Quantity>) -> Outcome {
+    fn compared(&self, pair: &Pair, given: &[Quantity]) -> Outcome {
         let half_width = |ends: &[Quantity]| match ends {
             [low, high] => {
                 let half = num_rational::BigRational::new(1.into(), 2.into());
@@ -369,12 +364,10 @@ impl<'a> Judge<'a> {
             }
             _ => None,
         };
-        let given = match (pair.items.as_slice(), half_width(&given)) {
-            ([_], Some(half)) => vec![half],
-            _ => given,
-        };
+        let half = half_width(given).filter(|_| pair.items.len() == 1);
+        let given = half.as_ref().map_or(given, std::slice::from_ref);
         let mut outcomes = Vec::new();
-        for (item, number) in std::iter::zip(&pair.items, &given) {
+        for (item, number) in std::iter::zip(&pair.items, given) {
             let outcome = match &item.kind {
                 ItemKind::Number(printed) | ItemKind::Spread(printed) => {
                     compare::judge(printed, item.hedge, number)
@@ -448,82 +441,69 @@ impl<'a> Judge<'a> {
 
     fn table(&self, table: &Table) -> Result<Vec<ClaimReport>, Error> {
         let text = self.context.texts.get(&self.statement.text);
-        let found = match (&table.printed, text) {
-            (Some(printed), _) => printed.clone(),
-            (None, Some(text)) => {
-                PrintedTable::find(text.text(), &table.head).map_err(|count| {
-                    let expected = "one table with this head in the text";
-                    NO_TABLE.at(self.statement.place.clone(), expected, count.to_string())
-                })?
-            }
-            (None, None) => {
-                let expected = "the text, or the lines of the table in `printed`";
-                return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
-            }
-        };
-        let none = BTreeMap::new();
-        let mut reports = Vec::new();
-        let columns = |bindings: &'_ [(String, Vec<Binding>)]| -> Vec<(usize, Vec<Binding>)> {
-            let index = |label: &str| table::column(&found.head, label);
-            let each =
-                bindings.iter().filter_map(|(label, list)| Some((index(label)?, list.clone())));
-            each.collect()
-        };
-        for (column, bindings) in columns(&table.heads) {
-            let parts = (found.head.as_slice(), column, "head");
-            reports.extend(self.cell(parts, &none, &bindings, text.is_some(), table)?);
+        if table.printed.is_none() && text.is_none() {
+            let expected = "the text, or the lines of the table in `printed`";
+            return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
         }
-        let bound = columns(&table.columns);
+        let found = table.lines(text.map_or("", |text| text.text())).map_err(|count| {
+            let expected = "one table with this head in the text";
+            NO_TABLE.at(self.statement.place.clone(), expected, count.to_string())
+        })?;
+        let none = BTreeMap::new();
+        let mut reports = self.row(table, (&found.head, "head"), &none, &table.heads)?;
         for (label, variables) in &table.rows {
-            let row = row_of(&found, label).ok_or_else(|| {
+            let row = found.row(label).ok_or_else(|| {
                 let first = found.rows.iter().filter_map(|row| row.first());
                 let known: Vec<_> = first.map(|cell| format!("`{}`", cell.text)).collect();
                 NO_SUCH_ROW.at(self.statement.place.clone(), known.join(", "), format!("`{label}`"))
             })?;
-            for (column, bindings) in &bound {
-                let parts = (row, *column, label.as_str());
-                reports.extend(self.cell(parts, variables, bindings, text.is_some(), table)?);
-            }
+            reports.extend(self.row(
+                table,
+                (&found.rows[row], label),
+                variables,
+                &table.columns,
+            )?);
         }
         Ok(reports)
     }
 
-    /// The numbers of one cell.
-    fn cell(
+    /// The numbers of the cells of one line that are bound.
+    fn row(
         &self,
-        (row, column, label): (&[PrintedCell], usize, &str),
-        variables: &BTreeMap<String, PlacedExpression>,
-        bindings: &[Binding],
-        at_hand: bool,
         table: &Table,
+        (row, label): (&[PrintedCell], &str),
+        variables: &BTreeMap<String, PlacedExpression>,
+        bindings: &[(String, Vec<Binding>)],
     ) -> Result<Vec<ClaimReport>, Error> {
-        let Some(cell) = row.get(column) else { return Ok(Vec::new()) };
-        let head = table.head.get(column).map_or("", |cell| cell.text.as_str());
-        let is_there = at_hand.then(|| {
-            let text = self.context.texts.get(&self.statement.text);
-            text.is_some_and(|text| !place::of_row(text.text(), row).is_empty())
-        });
+        let text = self.context.texts.get(&self.statement.text);
+        let is_there = text.map(|text| !place::of_row(text.text(), row).is_empty());
         let before = &self.statement.place_in_text;
-        let place = format!("row {label}, {head}");
         let short = |text: &str| {
             let words = text.split(|c: char| !c.is_ascii_alphanumeric());
             let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
             words.join("-").to_ascii_lowercase()
         };
-        self.numbers(&Bound {
-            id: format!("{}.{}.{}", self.statement.id, short(label), short(head)),
-            quote: &cell.text,
-            place_in_text: if before.is_empty() { place } else { format!("{before}, {place}") },
-            is_there,
-            variables,
-            bindings,
-        })
+        let mut reports = Vec::new();
+        for (column, bindings) in bindings {
+            let Some(column) = table::column(&table.head, column) else { continue };
+            let (Some(head), Some(cell)) = (table.head.get(column), row.get(column)) else {
+                continue;
+            };
+            let place = format!("row {label}, {}", head.text);
+            reports.extend(self.numbers(&Bound {
+                id: format!("{}.{}.{}", self.statement.id, short(label), short(&head.text)),
+                quote: &cell.text,
+                place_in_text: if before.is_empty() { place } else { format!("{before}, {place}") },
+                is_there,
+                variables,
+                bindings,
+            })?);
+        }
+        Ok(reports)
     }
 
     /// Whether an expression derives anything, or only holds values against each other.
     fn computes(&self, expression: &Expression) -> bool {
-        const HOLDS: &[&str] =
-            &["held_fixed", "nearly_fixed", "differs", "same", "printed", "quoted", "reached"];
         match &expression.kind {
             ExpressionKind::Arithmetic(..) | ExpressionKind::Negative(_) => true,
             ExpressionKind::Name(name) => self
@@ -535,7 +515,7 @@ impl<'a> Judge<'a> {
             ExpressionKind::Call(name, arguments) => {
                 let own = match self.context.page.formulas.get(name) {
                     Some(formula) => self.computes(&formula.body.tree),
-                    None => !HOLDS.contains(&name.as_str()),
+                    None => functions::find(name).is_none_or(|own| own.gives != Gives::AsItStands),
                 };
                 own || arguments.iter().any(|argument| self.computes(&argument.value))
             }
@@ -579,16 +559,6 @@ fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
     }
 }
 
-/// Whether a text has these words. Bars part what a page runs together: `1,209 | 2,476` stands in
-/// "1,2092,476".
-fn stands_in(text: &str, quote: &str) -> bool {
-    if !quote.contains('|') {
-        return !place::of_quote(text, quote).is_empty();
-    }
-    let line = format!("|{quote}|");
-    table::cells(&line, 0).is_some_and(|cells| !place::of_row(text, &cells).is_empty())
-}
-
 /// What is claimed, as printed.
 fn claimed(quote: &str, pair: &Pair) -> String {
     let texts: Vec<_> = pair.items.iter().map(|item| item.text(quote)).collect();
@@ -610,7 +580,7 @@ fn plain_numbers(items: &[QuoteItem]) -> Vec<Printed> {
 fn is_interval(expression: &Expression) -> bool {
     match &expression.kind {
         ExpressionKind::Call(name, _) => {
-            ["ci95", "gap_ci95", "wilson95", "bootstrap95"].contains(&name.as_str())
+            functions::find(name).is_some_and(|function| function.gives == Gives::Ends)
         }
         ExpressionKind::List(items) => items.len() == 2,
         _ => false,
@@ -635,23 +605,6 @@ pub fn only_cell(table: &Table) -> Option<(usize, usize)> {
         return None;
     };
     let column = table::column(&printed.head, column)?;
-    let at = row_at(printed, row).filter(|at| column < printed.rows[*at].len())?;
+    let at = printed.row(row).filter(|at| column < printed.rows[*at].len())?;
     Some((at, column))
-}
-
-/// The line of a table whose first cells are these.
-fn row_of<'t>(table: &'t PrintedTable, label: &str) -> Option<&'t [PrintedCell]> {
-    row_at(table, label).map(|at| table.rows[at].as_slice())
-}
-
-/// The position of the only line of a table whose first cells are these.
-fn row_at(table: &PrintedTable, label: &str) -> Option<usize> {
-    let parts: Vec<_> = label.split('|').map(str::trim).collect();
-    let fits = |(_, row): &(usize, &Vec<PrintedCell>)| {
-        row.len() >= parts.len()
-            && std::iter::zip(row.iter(), &parts).all(|(cell, part)| cell.text == **part)
-    };
-    let mut rows = table.rows.iter().enumerate().filter(fits);
-    let at = rows.next()?.0;
-    rows.next().is_none().then_some(at)
 }

@@ -191,11 +191,23 @@ impl Quantity {
         }
     }
 
-    /// Whether noise between runs cannot have moved it: settings, counts and literals.
+    /// Whether noise between runs cannot have moved it, or is not meant: settings, counts, literals, and what
+    /// is only said to be printed.
     pub fn is_without_noise(&self) -> bool {
         let settled =
             |kind| matches!(kind, LeafKind::Literal | LeafKind::Setting | LeafKind::Counted);
-        self.leaves.iter().all(|leaf| settled(leaf.kind))
+        self.as_printed || self.leaves.iter().all(|leaf| settled(leaf.kind))
+    }
+
+    /// Whether both are prints of one precision. Such prints state one number only if they are the same: the
+    /// intervals of two neighbours touch.
+    pub fn has_precision_of(&self, other: &Self) -> bool {
+        self.last_place.is_some() && self.last_place == other.last_place
+    }
+
+    /// The whole number from zero up that it is.
+    pub fn count(&self) -> Option<u64> {
+        crate::evidence::whole(&self.interval)?.try_into().ok()
     }
 }
 
@@ -203,6 +215,16 @@ impl RunSample {
     /// How many numbers there are.
     pub fn count(&self) -> usize {
         self.numbers.len()
+    }
+
+    /// The mean of at least one number, derived in these words.
+    pub fn mean(&self, derivation: String) -> Quantity {
+        let zero = Interval::integer(0);
+        let sum = self.numbers.iter().fold(zero, |sum, number| &sum + &number.interval);
+        let share = BigRational::new(1.into(), self.count().max(1).into());
+        let float = repro_stats::mean(&self.floats()).unwrap_or(f64::NAN);
+        let all: Vec<&Quantity> = self.numbers.iter().collect();
+        Quantity::result(sum.scaled(&share), float, derivation, &all)
     }
 
     /// The numbers as floats.

@@ -370,9 +370,9 @@ printed = '''
     let text = "In section 3, bf16 took 9536\nsteps in two lanes, 8 a day, 17 in all.\n\
                 modeltotalactiveMoE-64755,534,592191,073,024";
     let project = project(statements, Some(text));
-    let source = std::fs::read_to_string(project.path().join("repro/p.toml")).unwrap();
-    let source = Source::new("repro/p.toml", source.into_bytes()).unwrap();
-    let page = PostPage::from_source(source).unwrap();
+    let PostFile::Language(page) = PostFile::load(project.path(), "p").unwrap() else {
+        panic!("a post in the language")
+    };
     let text = Source::new("p.md", text.into()).unwrap();
     let found = covered(&page, &page.texts[0], &text);
     let unbound: Vec<_> = found

@@ -121,14 +121,9 @@ fn check_plan(claim: &Claim, plan: Node, evidence: &Evidence) -> Result<Outcome,
     let name = plan.required("study")?;
     let study = evidence.study(name)?;
     let compared = planned::compare(study, &OfClaim { evidence, name })?;
-    let outcome = match compared.departures.split_first() {
+    let outcome = match compared.departed(code_of) {
         None => other_number(claim, compared.planned, "planned")?.unwrap_or_else(Outcome::verified),
-        Some(((gravest, reason), others)) => {
-            let outcome = Outcome::refuted(code_of(*gravest), reason.clone());
-            others.iter().fold(outcome, |outcome, (departure, reason)| {
-                outcome.noting(code_of(*departure), reason.clone())
-            })
-        }
+        Some(departed) => departed,
     };
     let given = format!("planned runs: {}", compared.planned);
     Ok(outcome.giving(given).within("exact_integer", "exact").by(Method::Recomputed))

@@ -136,39 +136,46 @@ impl<'a> Evaluator<'a> {
         self.evaluate(&source.tree, Frame { source, variables })
     }
 
-    /// Whether some number that `source` reads moves its value: a result that none moves follows from
-    /// no evidence, whatever it mentions. `variables` is read anew each time, as it reads evidence too.
+    /// A value as the numbers of which it consists: one, or those of a list.
+    pub fn parts(
+        &self,
+        value: Evaluated<'a>,
+        frame: Frame<'_, 'a>,
+        part: &Expression,
+    ) -> Result<Vec<Quantity>, Error> {
+        match self.settled(value, frame, part)? {
+            Evaluated::List(items) => {
+                items.into_iter().map(|item| self.number(item, frame, part)).collect()
+            }
+            other => Ok(vec![self.number(other, frame, part)?]),
+        }
+    }
+
+    /// Whether some number that was read for `source` moves what it gave: a result that none moves follows
+    /// from no evidence, whatever it mentions. `variables` is read anew each time, as it reads evidence too.
     pub fn depends_on_evidence(
         &self,
         source: &PlacedExpression,
         variables: impl Fn(&Self) -> Result<Variables<'a>, Error>,
-    ) -> Result<bool, Error> {
-        let result = |nudged: Option<usize>| {
-            self.nudged.set(nudged);
-            let ends = variables(self).and_then(|variables| {
+        given: &[Quantity],
+    ) -> bool {
+        let moved_by = |index: usize| {
+            self.nudged.set(Some(index));
+            let moved = variables(self).and_then(|variables| {
                 let frame = Frame { source, variables: &variables };
-                let value = self.evaluate(&source.tree, frame)?;
-                match self.settled(value, frame, &source.tree)? {
-                    Evaluated::List(items) => {
-                        let ends = items.into_iter().map(|item| {
-                            self.number(item, frame, &source.tree).map(|number| number.float)
-                        });
-                        ends.collect::<Result<Vec<_>, _>>()
-                    }
-                    other => Ok(vec![self.number(other, frame, &source.tree)?.float]),
-                }
+                self.parts(self.evaluate(&source.tree, frame)?, frame, &source.tree)
             });
             self.nudged.set(None);
-            ends
+            moved
         };
-        let plain = result(None)?;
+        let differ = |(a, b): (&Quantity, &Quantity)| {
+            (a.float - b.float).abs() > MOVED * a.float.abs().max(b.float.abs())
+        };
         let count = self.read.borrow().len().min(MOST_NUDGES);
         // A nudge may leave the domain of a function; that too shows that the number matters.
-        let differ = |moved: &[f64]| {
-            let apart = |(a, b): (&f64, &f64)| (a - b).abs() > MOVED * a.abs().max(b.abs());
-            std::iter::zip(&plain, moved).any(apart)
-        };
-        Ok((0..count).any(|index| result(Some(index)).map_or(true, |moved| differ(&moved))))
+        let moves =
+            |index| moved_by(index).map_or(true, |moved| std::iter::zip(given, &moved).any(differ));
+        (0..count).any(moves)
     }
 
     /// Evaluates a part of an expression.
@@ -442,9 +449,7 @@ impl<'a> Evaluator<'a> {
     fn whole(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<u64, Error> {
         let value = self.evaluate(part, frame)?;
         let number = self.number(value, frame, part)?;
-        let whole =
-            crate::evidence::whole(&number.interval).and_then(|whole| whole.try_into().ok());
-        whole.ok_or_else(|| {
+        number.count().ok_or_else(|| {
             self.wrong(&WRONG_KIND, part, frame, "a whole number", &number.derivation)
         })
     }

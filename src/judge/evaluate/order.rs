@@ -1,6 +1,5 @@
 //! Relations between values: exact ones by their intervals, those between runs with their noise.
 
-use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::{format_float, format_significant};
@@ -42,8 +41,8 @@ pub fn relation<'a>(
         let right = settled(part)?;
         let pair = match (&left.1, &right) {
             (Evaluated::Sample(a), Evaluated::Sample(b)) => samples(evaluator, *operator, a, b),
-            (Evaluated::Sample(a), Evaluated::Number(b)) => few(*operator, &center(a), b),
-            (Evaluated::Number(a), Evaluated::Sample(b)) => few(*operator, a, &center(b)),
+            (Evaluated::Sample(a), Evaluated::Number(b)) => few(*operator, &mean(a), b),
+            (Evaluated::Number(a), Evaluated::Sample(b)) => few(*operator, a, &mean(b)),
             _ => {
                 let a = evaluator.number(left.1.clone(), frame, left.0)?;
                 let b = evaluator.number(right.clone(), frame, part)?;
@@ -96,9 +95,8 @@ pub fn opposite(outcome: Outcome) -> Outcome {
 
 /// A relation of two numbers.
 fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
-    let exact = |number: &Quantity| number.as_printed || number.is_without_noise();
     // Two numbers of single runs always differ, and are in some order.
-    if operator != RelationOperator::Equal && !(exact(a) && exact(b)) {
+    if operator != RelationOperator::Equal && !(a.is_without_noise() && b.is_without_noise()) {
         return few(operator, a, b);
     }
     let shown = format!("{} {} {}", a.shown(), operator.sign(), b.shown());
@@ -113,14 +111,16 @@ fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     let (x, y) = (&a.interval, &b.interval);
     let (below, not_above) = (x.high() < y.low(), x.high() <= y.low());
     let (above, not_below) = (x.low() > y.high(), x.low() >= y.high());
-    let same = x.is_point() && x == y || same_print(a, b);
+    let prints = a.has_precision_of(b);
+    let same = x == y && (x.is_point() || prints);
+    let other = x != y && prints;
     let (holds, fails) = match operator {
         RelationOperator::Less => (below, not_below || same),
         RelationOperator::LessOrEqual => (not_above || same, above),
         RelationOperator::Greater => (above, not_above || same),
         RelationOperator::GreaterOrEqual => (not_below || same, below),
-        RelationOperator::Equal => (same, below || above || other_print(a, b)),
-        RelationOperator::NotEqual => (below || above || other_print(a, b), same),
+        RelationOperator::Equal => (same, below || above || other),
+        RelationOperator::NotEqual => (below || above || other, same),
     };
     let values = || format!("{} and {}", short(a), short(b));
     match (holds, fails) {
@@ -134,16 +134,6 @@ fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
             Outcome::inconclusive(&COARSE, format!("the digits do not decide: {}", values()))
         }
     }
-}
-
-/// Two prints of one number at one precision.
-fn same_print(a: &Quantity, b: &Quantity) -> bool {
-    a.interval == b.interval && a.last_place.is_some() && a.last_place == b.last_place
-}
-
-/// Two prints at one precision that are not of one number, though their intervals may touch.
-fn other_print(a: &Quantity, b: &Quantity) -> bool {
-    a.interval != b.interval && a.last_place.is_some() && a.last_place == b.last_place
 }
 
 fn short(number: &Quantity) -> String {
@@ -165,13 +155,8 @@ fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     outcome.giving(shown).within("order", "as printed").with_impact(Impact::Decision)
 }
 
-fn center(sample: &RunSample) -> Quantity {
-    let all: Vec<&Quantity> = sample.numbers.iter().collect();
-    let share = BigRational::new(1.into(), sample.count().max(1).into());
-    let zero = repro_exact::decimal::Interval::integer(0);
-    let sum = all.iter().fold(zero, |sum, number| &sum + &number.interval);
-    let float = repro_stats::mean(&sample.floats()).unwrap_or(f64::NAN);
-    Quantity::result(sum.scaled(&share), float, "mean".to_owned(), &all)
+fn mean(sample: &RunSample) -> Quantity {
+    sample.mean("mean".to_owned())
 }
 
 /// An order between two groups of runs, by the test that the design fixes.
@@ -182,7 +167,7 @@ fn samples(
     b: &RunSample,
 ) -> Outcome {
     if a.count() < 2 || b.count() < 2 {
-        return few(operator, &center(a), &center(b));
+        return few(operator, &mean(a), &mean(b));
     }
     match design(evaluator, a, Some(b)) {
         Ok(design) => decided(operator, &design),

@@ -9,7 +9,7 @@ use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Outcome, Verdict};
 use repro_runs::replay::{Extent, ReplayOutcome};
 
-use super::Function;
+use super::{Function, Gives};
 use crate::claims::slice_replay;
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
 use crate::value::{Evaluated, EvidencePath, Quantity};
@@ -27,6 +27,7 @@ pub static FUNCTIONS: &[Function] = &[Function {
     summary: "these steps of a run, or `'full'`, come out again when they are executed: bit for bit in portable arithmetic",
     misleads: "what happened between the slices is not seen",
     example: "replayed(run, '967..977')",
+    gives: Gives::Derived,
     evaluate: replayed,
 }];
 

@@ -8,7 +8,7 @@ use repro_receipt::source::{Code, Document, Error, codes};
 use repro_report::outcome::{Impact, Outcome};
 use repro_runs::study::Study;
 
-use super::Function;
+use super::{Function, Gives};
 use crate::evaluate::{Call, Evaluator, WRONG_ARGUMENTS};
 use crate::planned::{BundlesOfPlan, Compared, Departure, compare};
 use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
@@ -28,6 +28,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "every run of the post's plan has its bundle, made under this plan and configured as planned, and there is no other",
         misleads: "runs that were never written down stay unseen",
         example: "complete()",
+        gives: Gives::Derived,
         evaluate: complete,
     },
     Function {
@@ -36,6 +37,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "how many runs the post's plan has, at the learning rates that its tuning runs choose",
         misleads: "a plan is not a run",
         example: "planned_runs()",
+        gives: Gives::Derived,
         evaluate: planned_runs,
     },
 ];
@@ -74,15 +76,7 @@ fn compared(call: &Call<'_, '_, '_>) -> Result<Compared, Error> {
 
 fn complete<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let compared = compared(call)?;
-    let outcome = match compared.departures.split_first() {
-        None => Outcome::verified(),
-        Some(((gravest, reason), others)) => {
-            let outcome = Outcome::refuted(code_of(*gravest), reason.clone());
-            others.iter().fold(outcome, |outcome, (departure, reason)| {
-                outcome.noting(code_of(*departure), reason.clone())
-            })
-        }
-    };
+    let outcome = compared.departed(code_of).unwrap_or_else(Outcome::verified);
     let given = format!("planned runs: {}", compared.planned);
     let outcome = outcome.giving(given).within("exact_integer", "exact");
     Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))

@@ -7,7 +7,7 @@ use repro_exact::decimal::format_significant;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Outcome};
 
-use super::Function;
+use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, Quantity};
 
@@ -32,6 +32,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "a quantity is the same in all models or runs; `it` stands for each in x",
         misleads: "equal at the planned end says nothing about where the numbers were read",
         example: "held_fixed(active_width(it), over = [dense, moe64])",
+        gives: Gives::AsItStands,
         evaluate: |call| spread(call, Wanted::Equal),
     },
     Function {
@@ -40,6 +41,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "a quantity is almost the same everywhere: the largest is within 2% of the smallest, or within less if said",
         misleads: "2% of the parameters may be more than the effect that is reported",
         example: "nearly_fixed(tokens / active(it), over = [dense, moe64])",
+        gives: Gives::AsItStands,
         evaluate: |call| spread(call, Wanted::Near),
     },
     Function {
@@ -48,6 +50,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "a quantity is not the same everywhere",
         misleads: "numbers of single runs always differ",
         example: "differs(it.layers, over = [d10, d12])",
+        gives: Gives::AsItStands,
         evaluate: |call| spread(call, Wanted::Different),
     },
 ];
@@ -111,8 +114,7 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
         }
     }
     let widest = widest(values);
-    let settled = |number: &Quantity| number.as_printed || number.is_without_noise();
-    let has_noise = !values.iter().all(|(_, number)| settled(number));
+    let has_noise = !values.iter().all(|(_, number)| number.is_without_noise());
     let outcome = match wanted {
         Wanted::Different if surely_apart && has_noise => {
             let reason =
@@ -146,9 +148,7 @@ fn coarse(listed: &str) -> Outcome {
 
 fn same_prints(values: &[(String, Quantity)]) -> bool {
     values.windows(2).all(|pair| match pair {
-        [(_, a), (_, b)] => {
-            a.interval == b.interval && a.last_place == b.last_place && a.last_place.is_some()
-        }
+        [(_, a), (_, b)] => a.interval == b.interval && a.has_precision_of(b),
         _ => true,
     })
 }

@@ -30,8 +30,21 @@ pub struct Function {
     pub misleads: &'static str,
     /// An example.
     pub example: &'static str,
-    /// What it gives.
+    /// What kind of result it has.
+    pub gives: Gives,
+    /// What it computes.
     pub evaluate: Evaluate,
+}
+
+/// What kind of result a function has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gives {
+    /// Something derived from its arguments.
+    Derived,
+    /// The two ends of an interval, which stand for two numbers of a quote, or for one behind `±`.
+    Ends,
+    /// Its arguments as they stand, or whether they hold against each other.
+    AsItStands,
 }
 
 /// How a function is evaluated.

@@ -4,7 +4,7 @@ use num_rational::BigRational;
 use repro_exact::decimal::{Interval, format_significant};
 use repro_receipt::source::Error;
 
-use super::Function;
+use super::{Function, Gives};
 use crate::evaluate::{Call, NOT_COMPUTABLE};
 use crate::value::{Evaluated, Quantity};
 
@@ -15,6 +15,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "e to the power x",
         misleads: "e to a mean is not the mean of the powers: a perplexity of a mean loss is not a mean perplexity",
         example: "exp(moe.loss)",
+        gives: Gives::Derived,
         evaluate: |call| one(call, |x| x.exp(), libm::exp),
     },
     Function {
@@ -23,6 +24,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the natural logarithm",
         misleads: "bits need `ln(2)` as the divisor",
         example: "moe.loss / ln(2)",
+        gives: Gives::Derived,
         evaluate: |call| one(call, |x| x.ln(), libm::log),
     },
     Function {
@@ -31,6 +33,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the size of x without its sign",
         misleads: "it forgets who is ahead",
         example: "abs(a - b)",
+        gives: Gives::Derived,
         evaluate: |call| one(call, |x| Some(x.abs()), f64::abs),
     },
     Function {
@@ -39,6 +42,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the greatest whole number that is not above x",
         misleads: "say it only where the text says that it rounds down; else take `whole(x)`",
         example: "floor(tokens / tokens-per-step)",
+        gives: Gives::Derived,
         evaluate: |call| one(call, |x| Some(x.floor()), f64::floor),
     },
     Function {
@@ -47,6 +51,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the least whole number that is not below x",
         misleads: "say it only where the text says that it rounds up; else take `whole(x)`",
         example: "ceil(vocabulary / 128) * 128",
+        gives: Gives::Derived,
         evaluate: |call| one(call, |x| Some(x.ceil()), f64::ceil),
     },
     Function {
@@ -55,6 +60,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "x as a whole number by a rounding that the text does not state: down, to the nearest or up",
         misleads: "it lets pass any of the two whole numbers beside x",
         example: "whole(gamma * total(moe64) / tokens-per-step)",
+        gives: Gives::Derived,
         evaluate: |call| one(call, |x| Some(x.floor().hull(&x.ceil())), f64::round),
     },
     Function {
@@ -63,6 +69,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the greatest of several numbers",
         misleads: "the best of many seeds is no mean",
         example: "max([a, b, c])",
+        gives: Gives::Derived,
         evaluate: |call| fold(call, |a, b| hull_by(a, b, BigRational::max), f64::max),
     },
     Function {
@@ -71,6 +78,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the least of several numbers",
         misleads: "the best of many seeds is no mean",
         example: "min(runs.loss)",
+        gives: Gives::Derived,
         evaluate: |call| fold(call, |a, b| hull_by(a, b, BigRational::min), f64::min),
     },
     Function {
@@ -79,6 +87,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the sum of several numbers",
         misleads: "rounded parts need not add up to the rounded whole: the slack grows with every part",
         example: "sum(dense.nats, moe.nats)",
+        gives: Gives::Derived,
         evaluate: |call| fold(call, |a, b| a + b, |a, b| a + b),
     },
     Function {
@@ -87,6 +96,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "by how many percent of b the number a lies below b",
         misleads: "the percentage is of b, not of a: 4.5% below is not 4.5% above seen from the other side",
         example: "percent_below(moe.loss, dense.loss)",
+        gives: Gives::Derived,
         evaluate: |call| relative(call, true),
     },
     Function {
@@ -95,6 +105,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "by how many percent of b the number a lies above b",
         misleads: "the percentage is of b",
         example: "percent_above(moe.tokens-per-second, dense.tokens-per-second)",
+        gives: Gives::Derived,
         evaluate: |call| relative(call, false),
     },
 ];

@@ -8,7 +8,7 @@ use repro_params::{self as params, Convention, ParameterCount, ParameterCounts};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::Error;
 
-use super::Function;
+use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
 use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
 
@@ -19,6 +19,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "every parameter that a model stores, recomputed from its configuration",
         misleads: "with or without embeddings differs much for small models: name the convention",
         example: "total(moe64)",
+        gives: Gives::Derived,
         evaluate: |call| count(call, ParameterCount::Total),
     },
     Function {
@@ -27,6 +28,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the parameters that one token uses, recomputed from its configuration",
         misleads: "routers, shared experts and embeddings count unless the convention says otherwise",
         example: "active(moe64)",
+        gives: Gives::Derived,
         evaluate: |call| count(call, ParameterCount::Active),
     },
 ];

@@ -7,7 +7,7 @@ use repro_exact::decimal::{Interval, format_significant};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::Outcome;
 
-use super::Function;
+use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::value::{DIGITS, Evaluated, Quantity};
 
@@ -25,6 +25,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "x lies within limits that hold by definition; outside it is refuted, inside it is only possible",
         misleads: "what is possible need not be so: it is no verification",
         example: "possible(quoted(1), 1 / experts, 1 / k)",
+        gives: Gives::Derived,
         evaluate: between,
     },
     Function {
@@ -33,6 +34,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "a share of so many items is k/n for a whole k; else it is refuted, and if it is, only possible",
         misleads: "the number of items of a benchmark is often not the number that was scored, and a mean of shares has another grid",
         example: "grim(quoted(1), gsm8k.items)",
+        gives: Gives::Derived,
         evaluate: grim,
     },
     Function {
@@ -41,6 +43,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "a step is a multiple of the steps between evaluations, or the last; else it is refuted, and if it is, only possible",
         misleads: "a grid that begins elsewhere has other points",
         example: "on_grid(quoted(1), dense.validation_every, dense.steps)",
+        gives: Gives::Derived,
         evaluate: on_grid,
     },
 ];

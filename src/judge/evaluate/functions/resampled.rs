@@ -8,8 +8,8 @@ use repro_stats::power::{Goal, Sides};
 use repro_stats::proportion::Proportion;
 use repro_stats::{Summary, slope};
 
-use super::Function;
-use super::samples::{from_float, number_from};
+use super::samples::{self, from_float, number_from};
+use super::{Function, Gives};
 use crate::evaluate::order::{ALPHA, design};
 use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, Quantity, RunSample};
@@ -28,6 +28,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the ends of Wilson's 95% interval of a share: the noise of the items",
         misleads: "it knows nothing of the noise between runs",
         example: "wilson95(run.tasks.correct, run.tasks.n)",
+        gives: Gives::Ends,
         evaluate: wilson,
     },
     Function {
@@ -36,6 +37,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the ends of the 95% percentile bootstrap interval of the mean, within what other draws would give",
         misleads: "fewer than eight numbers decide nothing, and blocks that depend on each other count as one",
         example: "bootstrap95(means(dense.blocks) - means(moe.blocks))",
+        gives: Gives::Ends,
         evaluate: bootstrap,
     },
     Function {
@@ -44,6 +46,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "for each run the least-squares slope of its numbers over x: one group of runs for each x",
         misleads: "a line through two phases of the learning rate is no trend",
         example: "slopes([moe.loss @ 242, moe.loss @ 967], over = [ln(495616), ln(1980416)])",
+        gives: Gives::Derived,
         evaluate: slopes,
     },
     Function {
@@ -52,15 +55,14 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the smallest gap that these runs find four times in five at 5%, over a family of so many tests",
         misleads: "it rests on the spread of these very runs",
         example: "detectable(dense.loss, moe.loss, family = 2)",
+        gives: Gives::Derived,
         evaluate: detectable,
     },
 ];
 
 fn count(call: &Call<'_, '_, '_>, index: usize) -> Result<(u64, Quantity), Error> {
     let number = call.number(index)?;
-    let whole =
-        crate::evidence::whole(&number.interval).and_then(|whole| u64::try_from(whole).ok());
-    match whole {
+    match number.count() {
         Some(whole) => Ok((whole, number)),
         None => Err(call.wrong(&WRONG_ARGUMENTS, "a whole number of items", &number.derivation)),
     }
@@ -71,9 +73,7 @@ fn option(call: &Call<'_, '_, '_>, name: &str, otherwise: u64) -> Result<u64, Er
     let Some(part) = call.named(name) else { return Ok(otherwise) };
     let value = call.evaluator.evaluate(part, call.frame)?;
     let number = call.evaluator.number(value, call.frame, part)?;
-    let whole =
-        crate::evidence::whole(&number.interval).and_then(|whole| u64::try_from(whole).ok());
-    whole.ok_or_else(|| call.wrong(&WRONG_ARGUMENTS, "a whole number", &number.derivation))
+    number.count().ok_or_else(|| call.wrong(&WRONG_ARGUMENTS, "a whole number", &number.derivation))
 }
 
 fn refused(call: &Call<'_, '_, '_>, why: impl std::fmt::Display) -> Error {
@@ -86,11 +86,7 @@ fn wilson<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let share = Proportion::new(right, items).map_err(|why| refused(call, why))?;
     let ends = share.wilson(0.95).map_err(|why| refused(call, why))?;
     let text = format!("Wilson's interval of {right}/{items}");
-    let ends = ends.map(|end| number_from(call, end, text.clone(), &[&a, &b]));
-    ends.into_iter()
-        .map(|end| end.map(Evaluated::Number))
-        .collect::<Result<_, _>>()
-        .map(Evaluated::List)
+    samples::ends(ends.map(|end| number_from(call, end, text.clone(), &[&a, &b])))
 }
 
 fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -117,7 +113,7 @@ fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         let interval = Interval::around(&number.interval.middle(), &reach);
         Ok(Quantity { interval, ..number })
     };
-    Ok(Evaluated::List(vec![Evaluated::Number(end(0)?), Evaluated::Number(end(1)?)]))
+    samples::ends([end(0), end(1)])
 }
 
 fn slopes<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {

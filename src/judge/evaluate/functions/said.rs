@@ -4,7 +4,7 @@ use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::Outcome;
 
-use super::Function;
+use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
 use crate::value::{Evaluated, EvidenceWords, Quantity};
 
@@ -19,6 +19,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "several documents state one fact in the same words",
         misleads: "two copies of one typing agree, whatever they say",
         example: "same(abstract.title, paper.title)",
+        gives: Gives::AsItStands,
         evaluate: same,
     },
     Function {
@@ -27,6 +28,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the n-th number of the quote, as the text states it",
         misleads: "it is what the text says, and no evidence for it",
         example: "nearly_fixed(active(it), over = [a, b], within = quoted(1))",
+        gives: Gives::AsItStands,
         evaluate: quoted,
     },
     Function {
@@ -35,6 +37,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "x exactly as it is printed: a fraction, a target or a coefficient that was chosen, not measured",
         misleads: "a measured number is known only to its last digit",
         example: "declared(plan.fraction) * total(moe64)",
+        gives: Gives::Derived,
         evaluate: |call| {
             call.takes(1, 1, &[])?;
             let x = call.number(0)?;
@@ -48,6 +51,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "x as it is printed, so that an order of printed numbers can be stated as no more than that",
         misleads: "the order of two prints says nothing about a repetition of the runs",
         example: "printed(d12.bpb) < printed(d10.bpb)",
+        gives: Gives::AsItStands,
         evaluate: |call| {
             call.takes(1, 1, &[])?;
             Ok(Evaluated::Number(Quantity { as_printed: true, ..call.number(0)? }))
@@ -87,8 +91,7 @@ fn quoted<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(1, 1, &[])?;
     let index = call.number(0)?;
     let numbers = call.evaluator.quoted();
-    let index =
-        crate::evidence::whole(&index.interval).and_then(|whole| usize::try_from(whole).ok());
+    let index = index.count().and_then(|index| usize::try_from(index).ok());
     let printed = index.and_then(|index| numbers.get(index.checked_sub(1)?));
     let printed = printed.ok_or_else(|| {
         let expected = format!("1 to {}, the numbers of the quote", numbers.len());

@@ -5,8 +5,8 @@ use repro_exact::decimal::Interval;
 use repro_receipt::source::Error;
 use repro_stats::{Summary, one_sample};
 
-use super::Function;
 use super::numbers::listed;
+use super::{Function, Gives};
 use crate::evaluate::{Call, NOT_COMPUTABLE};
 use crate::value::{Evaluated, Quantity, RunSample};
 
@@ -17,6 +17,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "how many numbers or runs there are",
         misleads: "three values of one seed are not three seeds",
         example: "count(moe.loss)",
+        gives: Gives::Derived,
         evaluate: count,
     },
     Function {
@@ -25,6 +26,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the arithmetic mean",
         misleads: "a mean of ratios is not the ratio of the means, and unequal groups need weights",
         example: "mean(moe.loss)",
+        gives: Gives::Derived,
         evaluate: mean,
     },
     Function {
@@ -33,6 +35,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the mean over runs of each of several groups, such as of each block of a text",
         misleads: "a mean over runs hides how they differ",
         example: "means(moe.blocks)",
+        gives: Gives::Derived,
         evaluate: means,
     },
     Function {
@@ -41,6 +44,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the standard deviation of single runs, divisor n - 1",
         misleads: "numpy's default divides by n",
         example: "sd(moe.loss)",
+        gives: Gives::Derived,
         evaluate: |call| summary(call, |summary| summary.sd),
     },
     Function {
@@ -49,6 +53,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the standard deviation with divisor n",
         misleads: "it is too small for the noise of further runs",
         example: "population_sd(moe.loss)",
+        gives: Gives::Derived,
         evaluate: |call| summary(call, |summary| summary.population_sd()),
     },
     Function {
@@ -57,6 +62,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the standard error of the mean, sd / √n",
         misleads: "it is not the spread of single runs",
         example: "se(moe.loss)",
+        gives: Gives::Derived,
         evaluate: |call| summary(call, |summary| summary.standard_error()),
     },
     Function {
@@ -65,6 +71,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the ends of the 95% interval of the mean by Student's t; as one number behind ±, its half-width",
         misleads: "it is about the mean, not about a further run",
         example: "ci95(moe.loss)",
+        gives: Gives::Ends,
         evaluate: ci95,
     },
 ];
@@ -120,16 +127,10 @@ fn mean<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 }
 
 fn mean_of(call: &Call<'_, '_, '_>, sample: &RunSample) -> Result<Quantity, Error> {
-    let Some(first) = sample.numbers.first() else {
+    if sample.numbers.is_empty() {
         return Err(call.wrong(&NOT_COMPUTABLE, "at least one number", "none"));
-    };
-    let rest = sample.numbers.iter().skip(1);
-    let sum = rest.fold(first.interval.clone(), |sum, number| &sum + &number.interval);
-    let share = BigRational::new(1.into(), sample.count().into());
-    let float = repro_stats::mean(&sample.floats()).unwrap_or(f64::NAN);
-    let all: Vec<&Quantity> = sample.numbers.iter().collect();
-    let text = listed("mean", &sample.numbers);
-    Ok(Quantity::result(sum.scaled(&share), float, text, &all))
+    }
+    Ok(sample.mean(listed("mean", &sample.numbers)))
 }
 
 /// A summary of at least two numbers; their own rounding is not carried, so that all of them must be
@@ -149,8 +150,12 @@ fn ci95<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let sample = call.numbers()?;
     let test = one_sample(&summarised(call, &sample)?, 0.0)
         .map_err(|why| call.wrong(&NOT_COMPUTABLE, "numbers with a spread", &why.to_string()))?;
-    let ends = test.interval(0.95).map(|end| from_float(call, end, &sample).map(Evaluated::Number));
-    ends.into_iter().collect::<Result<_, _>>().map(Evaluated::List)
+    ends(test.interval(0.95).map(|end| from_float(call, end, &sample)))
+}
+
+/// The two ends of an interval.
+pub fn ends<'a>([low, high]: [Result<Quantity, Error>; 2]) -> Result<Evaluated<'a>, Error> {
+    Ok(Evaluated::List(vec![Evaluated::Number(low?), Evaluated::Number(high?)]))
 }
 
 /// Mean and spread.

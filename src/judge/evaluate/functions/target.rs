@@ -3,7 +3,7 @@
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Outcome};
 
-use super::Function;
+use super::{Function, Gives};
 use crate::evaluate::Call;
 use crate::value::Evaluated;
 
@@ -18,6 +18,7 @@ pub static FUNCTIONS: &[Function] = &[Function {
     summary: "a loss is at or below a target",
     misleads: "one run below a target does not show that the recipe meets it, and a stop step is a first passage on a grid",
     example: "reached(bf16.dense.loss, dense.target_loss)",
+    gives: Gives::AsItStands,
     evaluate: reached,
 }];
 

@@ -5,8 +5,8 @@ use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Outcome};
 use repro_stats::{equivalence, holm};
 
-use super::Function;
-use super::samples::from_float;
+use super::samples::{ends, from_float};
+use super::{Function, Gives};
 use crate::evaluate::order::{ALPHA, ChosenTest, TEST_DIGITS, design};
 use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, Quantity, RunSample};
@@ -24,6 +24,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the two-sided p of the test that the design fixes: paired where a plan pairs the runs, else Welch's",
         misleads: "a large p does not show that there is no difference, and a p among several needs Holm's adjustment",
         example: "p(dense.loss, moe.loss)",
+        gives: Gives::Derived,
         evaluate: p_value,
     },
     Function {
@@ -32,6 +33,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "the ends of the 95% interval of mean(a) - mean(b), by the test that the design fixes",
         misleads: "two intervals that overlap may still belong to means that differ",
         example: "gap_ci95(dense.loss, moe.loss)",
+        gives: Gives::Ends,
         evaluate: interval,
     },
     Function {
@@ -40,6 +42,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "a p lies below 0.05, after Holm's adjustment where a family is named",
         misleads: "not significant is not the same as equal",
         example: "significant(p(a.loss, b.loss), family = [p(a.loss, b.loss), p(a.loss, c.loss)])",
+        gives: Gives::Derived,
         evaluate: significant,
     },
     Function {
@@ -48,6 +51,7 @@ pub static FUNCTIONS: &[Function] = &[
         summary: "two groups differ by less than a margin: two one-sided tests at 0.05",
         misleads: "the margin is a choice; it must be made before the runs",
         example: "equivalent(a.loss, b.loss, 0.005)",
+        gives: Gives::Derived,
         evaluate: equivalent,
     },
 ];
@@ -88,11 +92,10 @@ fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(2, 2, &[])?;
     let (design, all) = tested(call)?;
-    let ends = design.test.interval(1.0 - ALPHA).map(|end| {
+    ends(design.test.interval(1.0 - ALPHA).map(|end| {
         let number = from_float(call, end, &all)?;
-        Ok(Evaluated::Number(Quantity { derivation: format!("95% by {}", design.name), ..number }))
-    });
-    ends.into_iter().collect::<Result<_, _>>().map(Evaluated::List)
+        Ok(Quantity { derivation: format!("95% by {}", design.name), ..number })
+    }))
 }
 
 fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
