@@ -37,5 +37,6 @@ pub static LANGUAGE_CODES: &[&[&repro_receipt::source::Code]] = &[
     evaluate::order::CODES,
     page::CODES,
     statement::CODES,
+    statement::wording::CODES,
     texts::CODES,
 ];

@@ -3,15 +3,14 @@
 //! Owns the order of things and what one failure stops: a malformed claim is reported and the others
 //! are still judged; a bundle that is refused stops the posts that pin it, and no others.
 
+mod replays;
 mod store;
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::claims;
 use crate::context::PostContext;
 use crate::depends_on;
-use crate::evaluate::functions::again;
 use crate::evidence::{Evidence, Library};
 use crate::lock;
 use crate::page::{PostPage, PostStatement};
@@ -19,7 +18,6 @@ use crate::post::{Claim, Post};
 use crate::post_file::PostFile;
 use crate::statement;
 use crate::texts::{GivenTexts, TextsAtHand};
-use repro_claim::syntax::ExpressionKind;
 use repro_params::{self as params, Convention, ParameterCount};
 use repro_receipt::bundle::{Bundle, RECEIPT, ReadOptions, SIGNATURE};
 use repro_receipt::parallel;
@@ -34,6 +32,8 @@ use repro_signature::{self as signature, PublicKey};
 /// The file of an emitted bundle that holds the run's configuration.
 const CONFIG: &str = "data/config.json";
 
+pub use replays::{Replayer, SliceRequest};
+use replays::{distinct, replays_of, requests};
 pub use store::BundleStore;
 
 codes! {
@@ -55,21 +55,6 @@ pub struct Demands {
     pub texts: Vec<PathBuf>,
     /// Whether the locks of posts are written anew, so that they pin nothing now.
     pub repin: bool,
-}
-
-/// Steps of a bundle that are to be executed again.
-#[derive(Debug, Clone, Copy)]
-pub struct SliceRequest<'a> {
-    /// The bundle.
-    pub bundle: &'a Bundle,
-    /// The steps.
-    pub extent: Extent,
-}
-
-/// Somebody who executes training steps again.
-pub trait Replayer {
-    /// What becomes of each of these replays; the order is the replayer's own.
-    fn replay(&mut self, requests: &[SliceRequest<'_>]) -> Replays;
 }
 
 /// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time, and
@@ -151,57 +136,6 @@ enum Fetched {
     Kinds(Post),
     /// In the language of claims, with its texts.
     Language(PostPage, TextsAtHand),
-}
-
-/// The steps that claims of these posts ask to execute again. A claim that does not say them
-/// well is refused when it is judged.
-fn requests<'a>(
-    posts: impl Iterator<Item = &'a Post>,
-    library: &'a Library,
-) -> Vec<SliceRequest<'a>> {
-    let mut all: Vec<SliceRequest<'a>> = Vec::new();
-    for post in posts {
-        let replays = |claim: &Claim<'_>| claim.kind == claims::slice_replay::KIND.id;
-        for claim in post.claims().flatten().filter(replays) {
-            let named = claim.node.get("bundle").and_then(|name| name.text().ok());
-            let name = named.or(post.default_bundle.as_deref());
-            let bundle = name.and_then(|name| library.bundle(name));
-            let extent = claims::slice_replay::extent(claim.node).ok();
-            let Some((bundle, extent)) = bundle.zip(extent) else { continue };
-            all.push(SliceRequest { bundle, extent });
-        }
-    }
-    all
-}
-
-/// The steps that the statements of a post ask to execute again.
-fn replays_of<'a>(page: &PostPage, library: &'a Library) -> Vec<SliceRequest<'a>> {
-    let mut found = Vec::new();
-    for tree in page.statements.iter().flat_map(PostStatement::relations) {
-        tree.each(&mut |part| {
-            let ExpressionKind::Call(name, arguments) = &part.kind else { return };
-            let [run, steps] = arguments.as_slice() else { return };
-            if name != again::REPLAYED {
-                return;
-            }
-            // What is not said well is an error where it is judged.
-            let locator = page.names.get(&run.value.to_string()).map(|(locator, _)| locator);
-            let bundle = locator.and_then(|locator| match locator.bundles.as_slice() {
-                [bundle] => library.bundle(bundle),
-                _ => None,
-            });
-            if let (Some(bundle), Some(extent)) = (bundle, again::extent(&steps.value)) {
-                found.push(SliceRequest { bundle, extent });
-            }
-        });
-    }
-    found
-}
-
-/// Each request once.
-fn distinct(requests: &mut Vec<SliceRequest<'_>>) {
-    let mut seen = HashSet::new();
-    requests.retain(|asked| seen.insert((asked.bundle.name().to_owned(), asked.extent)));
 }
 
 /// How many replays were executed.

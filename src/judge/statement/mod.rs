@@ -1,5 +1,7 @@
 //! Sentences and tables of a text: what each of their numbers and relations comes to.
 
+pub mod wording;
+
 use std::collections::BTreeMap;
 
 use repro_claim::quote::{self, ItemKind, QuoteItem};
@@ -12,13 +14,14 @@ use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 
 use crate::compare;
 use crate::context::PostContext;
-use crate::evaluate::functions::{self, Gives, again, fixed};
+use crate::evaluate::functions::{self, Gives, again};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::page::{
-    Binding, Mood, NO_SUCH_ROW, PlacedExpression, PostStatement, Sentence, StatementKind, Table,
+    Binding, NO_SUCH_ROW, PlacedExpression, PostStatement, Sentence, StatementKind, Table,
 };
 use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
+use wording::{readings, worded};
 
 codes! {
     OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
@@ -27,33 +30,8 @@ codes! {
     NOT_AT_HAND = "sentence::not-at-hand", "the text is not at hand", "give it: `--text FILE`";
     SINGLE_SOURCE = "value::single-source", "the evidence was typed from the place that is quoted", "bind it to another document, or to what it follows from";
     NO_EVIDENCE = "value::no-evidence", "the value follows from no evidence", "bind the number to evidence";
-    NOT_A_FACT = "sentence::not-a-fact", "it says what should be or what a word means", "nothing to do: only facts are checked";
-    PREMISE = "sentence::premise", "a refutation would need a premise that the text does not state", "see the premise";
-    NO_MEANING = "sentence::no-meaning", "a word of the sentence has no agreed meaning", "say how much, in numbers";
-    READINGS_DIFFER = "sentence::readings-differ", "the sentence holds in one reading and not in another", "say which is meant";
     OTHER_TEXT = "value::other-words", "the evidence says something else", "correct the text or the expression";
 }
-
-/// Words of degree that state no number.
-const VAGUE: &[&str] = &[
-    "dramatically",
-    "sharply",
-    "substantially",
-    "considerably",
-    "massively",
-    "vastly",
-    "hugely",
-    "drastically",
-    "greatly",
-    "far",
-    "much",
-    "modestly",
-    "slightly",
-    "markedly",
-    "strikingly",
-    "similar",
-    "comparable",
-];
 
 /// Judges one statement: a report for each number that is bound and each relation.
 pub fn judge(
@@ -146,7 +124,7 @@ impl<'a> Judge<'a> {
             parts.push((expression.tree.to_string(), outcome));
         }
         let outcome = if any { readings(parts) } else { order::all(parts) };
-        let outcome = self.worded(outcome, sentence);
+        let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
         let computed = expressions.iter().any(|expression| self.computes(&expression.tree));
         let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
         let method = if computed { Method::Recomputed } else { Method::Compared };
@@ -174,49 +152,6 @@ impl<'a> Judge<'a> {
             },
             is_there,
         ))
-    }
-
-    /// What the words of a sentence add to its relation.
-    fn worded(&self, outcome: Outcome, sentence: &Sentence) -> Outcome {
-        if sentence.mood != Mood::Fact {
-            let what = match sentence.mood {
-                Mood::Norm => "it says what should be",
-                _ => "it says what a word means",
-            };
-            let reason = match outcome.verdict {
-                Verdict::Verified => format!("{what}; here it is so"),
-                _ => format!("{what}; here: {}", outcome.reason),
-            };
-            return Outcome::unchecked(&NOT_A_FACT, reason).giving(outcome.recomputed);
-        }
-        if outcome.verdict == Verdict::Refuted
-            && let Some(premise) = &self.statement.premise
-        {
-            let reason = format!("wrong if {premise}: {}", outcome.reason);
-            return Outcome::inconclusive(&PREMISE, reason)
-                .giving(outcome.recomputed)
-                .within(outcome.rule, outcome.tolerance);
-        }
-        let vague = VAGUE.iter().find(|word| {
-            let own = |part: &str| part.eq_ignore_ascii_case(word);
-            sentence.quote.split(|c: char| !c.is_alphanumeric()).any(own)
-        });
-        match vague {
-            Some(word)
-                if outcome.verdict == Verdict::Verified
-                    || outcome.verdict == Verdict::Refuted && outcome.rule == fixed::NEARLY =>
-            {
-                let held = match outcome.verdict {
-                    Verdict::Verified => "it holds as stated".to_owned(),
-                    _ => outcome.reason.clone(),
-                };
-                let reason = format!("{held}; \"{word}\" has no agreed meaning");
-                Outcome::inconclusive(&NO_MEANING, reason)
-                    .giving(outcome.recomputed)
-                    .within(outcome.rule, outcome.tolerance)
-            }
-            _ => outcome,
-        }
     }
 
     /// The numbers of some words of the text, each with its binding.
@@ -534,29 +469,6 @@ impl<'a> Judge<'a> {
 fn instead(code: &'static repro_receipt::source::Code, reason: &str, outcome: Outcome) -> Outcome {
     let unchecked = Outcome::unchecked(code, reason).giving(outcome.recomputed);
     Outcome { method: outcome.method, ..unchecked }
-}
-
-/// What a sentence with several readings comes to: all of them, none of them, or undecided.
-fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
-    let decided = |verdict| parts.iter().all(|(_, part)| part.verdict == verdict);
-    let given: Vec<_> = parts.iter().map(|(_, part)| part.recomputed.clone()).collect();
-    let given = given.join("; ");
-    if decided(Verdict::Verified) {
-        return Outcome::verified().giving(given);
-    }
-    let each: Vec<_> = parts
-        .iter()
-        .map(|(label, part)| match part.verdict {
-            Verdict::Verified => format!("yes by `{label}`"),
-            Verdict::Refuted => format!("no by `{label}` ({})", part.reason),
-            _ => format!("open by `{label}` ({})", part.reason),
-        })
-        .collect();
-    let reason = each.join("; ");
-    match decided(Verdict::Refuted) {
-        true => Outcome::refuted(&order::WRONG_WAY, reason).giving(given),
-        false => Outcome::inconclusive(&READINGS_DIFFER, reason).giving(given),
-    }
 }
 
 /// What is claimed, as printed.
