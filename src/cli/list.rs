@@ -103,6 +103,7 @@ A post binds each number and each comparison of a text to evidence. `repro/ID.to
 `is` has one expression for each number of the quote, in order; `\"_ the reason\"` excuses a number. Words from
 two to twelve, half, twice and double are numbers; bf16, MoE-64, #420 and 0003 are names. `says` is a relation,
 or a list of relations, each a claim of its own; `may_mean` a list of relations of which the sentence may mean any.
+`missing` names what would show a sentence that nothing published bears out: it is unchecked, and says so.
 `asserts = \"norm\"` or `\"definition\"` marks what is no fact, and `premise` what a refutation would rest on.
 Where a text is not at hand, a table has its lines in `printed`, as in Markdown, and a quote may part numbers
 that a page runs together by `|`.

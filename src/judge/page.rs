@@ -25,7 +25,7 @@ codes! {
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
     BAD_TABLE = "post::bad-table", "a table cannot be read", "write its lines as in Markdown: cells between `|`, the head first";
     NO_SUCH_ROW = "post::no-such-row", "a row or column that the post binds is not in the table", "name it as the table does: the text of its first cells, or of its head";
-    NOTHING_SAID = "post::nothing-said", "a sentence says nothing", "give it `is`, one expression for each number, or `says`, a relation";
+    NOTHING_SAID = "post::nothing-said", "a sentence says nothing", "give it `is`, one expression for each number, or `says`, a relation; or name in `missing` what would show it";
 }
 
 /// A published document whose statements are checked.
@@ -93,6 +93,8 @@ pub struct Sentence {
     pub says: Vec<PlacedExpression>,
     /// Relations of which the sentence may mean any.
     pub may_mean: Vec<PlacedExpression>,
+    /// What would show it and is published nowhere.
+    pub missing: Option<String>,
     /// Whether it states a fact.
     pub mood: Mood,
 }
@@ -273,8 +275,14 @@ impl PostStatement {
             StatementKind::Sentence(sentence) => Some(sentence),
             StatementKind::Table(_) => None,
         };
-        let all = sentence.map(|sentence| sentence.says.iter().chain(&sentence.may_mean));
-        all.into_iter().flatten().map(|expression| &expression.tree)
+        sentence.into_iter().flat_map(Sentence::relations)
+    }
+}
+
+impl Sentence {
+    /// The relations that it states.
+    pub fn relations(&self) -> impl Iterator<Item = &Expression> {
+        self.says.iter().chain(&self.may_mean).map(|expression| &expression.tree)
     }
 }
 
@@ -499,7 +507,8 @@ fn formulas(root: Node) -> Result<BTreeMap<String, PostFormula>, Error> {
 
 fn read_sentence(node: Node) -> Result<Sentence, Error> {
     node.only(&[
-        "id", "text", "place", "quote", "is", "says", "may_mean", "asserts", "premise", "note",
+        "id", "text", "place", "quote", "is", "says", "may_mean", "missing", "asserts", "premise",
+        "note",
     ])?;
     let expressions = |key: &str| match node.get(key) {
         None => Ok(Vec::new()),
@@ -526,11 +535,14 @@ fn read_sentence(node: Node) -> Result<Sentence, Error> {
         is: node.get("is").map(Binding::read_all).transpose()?.unwrap_or_default(),
         says: expressions("says")?,
         may_mean: expressions("may_mean")?,
+        missing: node.get("missing").map(Node::text).transpose()?.map(str::to_owned),
         mood,
     };
-    if sentence.is.is_empty() && sentence.says.is_empty() && sentence.may_mean.is_empty() {
+    let is_said = !sentence.is.is_empty() || sentence.relations().next().is_some();
+    if is_said == sentence.missing.is_some() {
+        let found = if is_said { "both" } else { "none of them" };
         let place = node.required("quote")?.place();
-        return Err(NOTHING_SAID.at(place, "`is`, `says` or `may_mean`", "none of them"));
+        return Err(NOTHING_SAID.at(place, "`is`, `says` or `may_mean`, or else `missing`", found));
     }
     Ok(sentence)
 }

@@ -30,6 +30,7 @@ codes! {
     NOT_AT_HAND = "sentence::not-at-hand", "the text is not at hand", "give it: `--text FILE`";
     SINGLE_SOURCE = "value::single-source", "the evidence was typed from the place that is quoted", "bind it to another document, or to what it follows from";
     NO_EVIDENCE = "value::no-evidence", "the value follows from no evidence", "bind the number to evidence";
+    NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
     OTHER_TEXT = "value::other-words", "the evidence says something else", "correct the text or the expression";
 }
 
@@ -82,7 +83,10 @@ impl<'a> Judge<'a> {
             bindings: &sentence.is,
         };
         let mut reports = Vec::new();
-        reports.extend(self.numbers(&bound)?);
+        match &sentence.missing {
+            Some(what) => reports.push(self.finished(self.unpublished(sentence, what), is_there)),
+            None => reports.extend(self.numbers(&bound)?),
+        }
         let numbers = plain_numbers(&quote::items(&sentence.quote));
         let relation = |expressions: &[PlacedExpression], any: bool| {
             self.relations(sentence, expressions, any, &numbers, is_there)
@@ -104,6 +108,24 @@ impl<'a> Judge<'a> {
             reports.push(report);
         }
         Ok(reports)
+    }
+
+    /// A sentence that nothing published bears out or contradicts.
+    fn unpublished(&self, sentence: &Sentence, what: &str) -> ClaimReport {
+        ClaimReport {
+            id: self.statement.id.clone(),
+            kind: "missing",
+            claimed: String::new(),
+            said: String::new(),
+            quote: sentence.quote.clone(),
+            at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
+            note: self.statement.note.clone(),
+            place: self.statement.place.clone(),
+            origin: None,
+            impact: Impact::Decision,
+            outcome: Outcome::unchecked(&NOT_PUBLISHED, format!("not published: {what}")),
+            evidence: Vec::new(),
+        }
     }
 
     /// One relation, or several of which the sentence may mean any.
