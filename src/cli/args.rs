@@ -78,6 +78,9 @@ pub struct VerifyArgs {
     /// The text of a post that does not redistribute it, known by its digest; may be given several times
     #[arg(long, value_name = "FILE")]
     pub text: Vec<PathBuf>,
+    /// Fail (status 3) where a number of a text is bound to nothing, or a text is not at hand
+    #[arg(long)]
+    pub all_bound: bool,
     /// Which slices to run again: none, those that fit into the budget, or all that claims and bundles
     /// name
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReplaysArg::None)]

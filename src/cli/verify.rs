@@ -52,6 +52,8 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
             }
         }
     };
+    report.wants_all_bound = own.all_bound;
+    report.base = base(root);
     for note in cache.iter().flat_map(Cache::notes) {
         output.say(&note);
     }
@@ -65,6 +67,17 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     // The verdicts that were just recorded are what was asked for.
     let recorded = own.write_lock && report.failures.is_empty();
     Ok(if recorded { ExitStatus::Verified } else { report.exit_status() })
+}
+
+/// The way from the top of the repository to the root of the project, with a slash at its end.
+fn base(root: &Path) -> String {
+    let Ok(root) = root.canonicalize() else { return String::new() };
+    let top = root.ancestors().find(|folder| folder.join(".git").exists());
+    let below = top.and_then(|top| root.strip_prefix(top).ok()).unwrap_or(Path::new(""));
+    match below.to_str() {
+        Some(below) if !below.is_empty() => format!("{}/", below.replace('\\', "/")),
+        _ => String::new(),
+    }
 }
 
 /// What is to be judged, and how.

@@ -10,15 +10,24 @@ use num_traits::{Signed, Zero};
 use repro_claim::quote::Hedge;
 use repro_exact::decimal::{
     Agreement, Bound, Interval, Printed, Unit, about_tolerance, compare, format_significant,
-    truncates_to, ulp_distance,
+    nearest_f64, truncates_to, ulp_distance,
 };
 use repro_receipt::source::codes;
-use repro_report::outcome::Outcome;
+use repro_report::outcome::{Measured, Outcome};
 
 use crate::value::{DIGITS, LeafKind, Quantity};
 
 /// The most units in the last place by which two binary floats that state one number may differ.
 const ULPS: u64 = 4;
+
+/// The rule of whole numbers: exact.
+const EXACT: &str = "exact_integer";
+/// The rule of settings: exact.
+const SETTING: &str = "exact_setting";
+/// The rule of printed digits: they carry their rounding.
+const ROUNDED: &str = "rounding_interval";
+/// The rule of "about".
+const ABOUT: &str = "about";
 
 codes! {
     DIFFERS = "value::differs", "the evidence gives another number", "correct the number, or the expression";
@@ -49,7 +58,29 @@ pub fn judge(claimed: &Printed, hedge: Option<Hedge>, given: &Quantity) -> Outco
         }
         None => measured(claimed, &scaled),
     };
-    outcome.giving(shown(claimed, given, &scaled))
+    let measured = measured_of(claimed, given, &scaled, outcome.rule);
+    outcome.giving(shown(claimed, given, &scaled)).measuring([measured])
+}
+
+/// The numbers of the comparison, in the unit of the print.
+fn measured_of(claimed: &Printed, given: &Quantity, scaled: &Scaled, rule: &str) -> Measured {
+    let ends = |interval: &Interval| [nearest_f64(interval.low()), nearest_f64(interval.high())];
+    let allowed = match rule {
+        ABOUT => Some(ends(&claimed.about(&about_tolerance()))),
+        ROUNDED => Some(ends(&claimed.interval())),
+        EXACT | SETTING => Some(ends(&claimed.exact())),
+        // A limit has no other end, and units in the last place are no interval of their own.
+        _ => None,
+    };
+    let plain = claimed.unit() == Unit::Plain;
+    Measured {
+        claimed: Some(claimed.as_f64()),
+        unit: claimed.unit().sign(),
+        value: Some(if plain { given.float } else { nearest_f64(&scaled.point) }),
+        interval: Some(ends(&scaled.interval)),
+        allowed,
+        test: None,
+    }
 }
 
 /// The computed number in the unit of the print.
@@ -75,7 +106,7 @@ fn exact(claimed: &Printed, scaled: &Scaled) -> Outcome {
         true => Outcome::verified(),
         false => Outcome::refuted(&DIFFERS, apart(claimed, scaled)),
     };
-    outcome.within("exact_integer", "exact")
+    outcome.within(EXACT, "exact")
 }
 
 /// A setting is stated, not measured.
@@ -89,7 +120,7 @@ fn setting(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
     } else {
         Outcome::refuted(&DIFFERS, apart(claimed, scaled))
     };
-    outcome.within("exact_setting", "exact")
+    outcome.within(SETTING, "exact")
 }
 
 fn measured(claimed: &Printed, scaled: &Scaled) -> Outcome {
@@ -118,7 +149,7 @@ fn measured(claimed: &Printed, scaled: &Scaled) -> Outcome {
             Outcome::refuted(&DIFFERS, format!("{}{also}", apart(claimed, scaled)))
         }
     };
-    outcome.within("rounding_interval", tolerance)
+    outcome.within(ROUNDED, tolerance)
 }
 
 fn full_float(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
@@ -150,7 +181,7 @@ fn near(claimed: &Printed, scaled: &Scaled) -> Outcome {
     } else {
         Outcome::refuted(&DIFFERS, apart(claimed, scaled))
     };
-    outcome.within("about", "± 5%")
+    outcome.within(ABOUT, "± 5%")
 }
 
 fn limit(claimed: &Printed, bound: Bound, scaled: &Scaled) -> Outcome {
@@ -169,7 +200,7 @@ fn limit_or_count(claimed: &Printed, bound: Bound, scaled: &Scaled) -> Outcome {
         return limit(claimed, bound, scaled);
     }
     if scaled.interval.is_point() && scaled.point == *claimed.value() {
-        return Outcome::verified().within("exact_integer", "exact");
+        return Outcome::verified().within(EXACT, "exact");
     }
     let outcome = limit(claimed, bound, scaled);
     match outcome.verdict {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use num_rational::BigRational;
 use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
 use repro_receipt::bundle::Bundle;
-use repro_report::outcome::{EvidenceRef, Outcome};
+use repro_report::outcome::{EvidenceRef, Measured, Outcome};
 
 /// The significant digits of computed numbers in reports.
 pub const DIGITS: usize = 10;
@@ -180,6 +180,12 @@ impl Quantity {
         }
         let computed = BigRational::from_float(self.float);
         computed.filter(|value| self.interval.contains(value)).unwrap_or(middle)
+    }
+
+    /// It and its interval, for programs.
+    pub fn measured(&self) -> Measured {
+        let ends = [nearest_f64(self.interval.low()), nearest_f64(self.interval.high())];
+        Measured { value: Some(self.float), interval: Some(ends), ..Measured::default() }
     }
 
     /// As it is shown: its value, and how it is derived where that is not its value.

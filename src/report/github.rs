@@ -50,7 +50,7 @@ pub(super) fn render(report: &Report) -> String {
     let mut text = String::new();
     for (level, annotations) in [("error", errors), ("warning", warnings), ("notice", notices)] {
         for annotation in capped(annotations, level) {
-            annotation.write(level, &mut text);
+            annotation.write(level, &report.base, &mut text);
         }
     }
     text
@@ -181,10 +181,10 @@ impl Annotation {
         }
     }
 
-    fn write(&self, level: &str, text: &mut String) {
+    fn write(&self, level: &str, base: &str, text: &mut String) {
         let mut properties = Vec::new();
         if !self.place.file.is_empty() {
-            properties.push(format!("file={}", property(&self.place.file)));
+            properties.push(format!("file={}", property(&format!("{base}{}", self.place.file))));
             if self.place.line > 0 {
                 properties.push(format!("line={}", self.place.line));
                 properties.push(format!("col={}", self.place.column.max(1)));

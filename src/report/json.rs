@@ -1,10 +1,10 @@
-//! `repro.report/1`: the whole report for programs. Keys keep one order; strings are as in the inputs.
+//! `repro.report/2`: the whole report for programs. Keys keep one order; strings are as in the inputs.
 
 use serde::Serialize;
 
 use crate::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Finding, Impact, LockDifference,
-    Method, PostReport, Referee, Report, Severity, Verdict, VerdictCounts,
+    Measured, Method, PostReport, Referee, Report, Severity, TextReport, Verdict, VerdictCounts,
 };
 use repro_receipt::source::{Error, Location};
 
@@ -31,8 +31,7 @@ struct PostJson<'a> {
     file: &'a str,
     claims: Vec<ClaimJson<'a>>,
     findings: Vec<FindingJson<'a>>,
-    /// Known only to a run that read the post's text; `verify` does not.
-    coverage: Option<()>,
+    texts: &'a [TextReport],
     bundles: &'a [BundleReport],
     referee: Option<&'a Referee>,
     summary: VerdictCounts,
@@ -49,6 +48,8 @@ struct ClaimJson<'a> {
     recomputed: &'a str,
     tolerance: &'a str,
     rule: &'a str,
+    said: &'a str,
+    measured: &'a [Measured],
     reason: &'a str,
     code: Option<&'a str>,
     quote: &'a str,
@@ -87,7 +88,7 @@ struct FailureJson<'a> {
 /// The report as pretty-printed JSON.
 pub(super) fn render(report: &Report) -> String {
     let document = ReportJson {
-        schema: "repro.report/1",
+        schema: "repro.report/2",
         posts: report.posts.iter().map(post).collect(),
         failures: report.failures.iter().map(failure).collect(),
         locked: report.locked.as_deref(),
@@ -107,7 +108,7 @@ fn post(post: &PostReport) -> PostJson<'_> {
         file: &post.file,
         claims: post.claims.iter().map(claim).collect(),
         findings: wording::sorted(&post.findings).into_iter().map(finding).collect(),
-        coverage: None,
+        texts: &post.texts,
         bundles: &post.bundles,
         referee: post.referee.as_ref(),
         summary: VerdictCounts::of(&post.claims),
@@ -126,6 +127,8 @@ fn claim(claim: &ClaimReport) -> ClaimJson<'_> {
         recomputed: &outcome.recomputed,
         tolerance: &outcome.tolerance,
         rule: outcome.rule,
+        said: &claim.said,
+        measured: &outcome.measured,
         reason: &outcome.reason,
         code: outcome.code.map(|code| code.id),
         quote: &claim.quote,

@@ -7,6 +7,7 @@
 
 mod columns;
 mod drawing;
+mod folded;
 mod github;
 mod json;
 mod junit;
@@ -38,7 +39,7 @@ checkpoint came from the steps before it.";
 pub enum Format {
     /// For a terminal.
     Text,
-    /// `repro.report/1`.
+    /// `repro.report/2`.
     Json,
     /// For CI systems that show tests.
     Junit,

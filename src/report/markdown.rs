@@ -1,15 +1,18 @@
 //! The report as Markdown for a comment, an issue or a job summary. Text of inputs can open no
 //! markup, link nowhere and call nobody; rows beyond the limit of the place are counted, not cut.
 
-use crate::outcome::{ClaimReport, PostReport, Report, Verdict, VerdictCounts};
+use crate::outcome::{PostReport, Report, Verdict, VerdictCounts};
 use repro_receipt::source::Error;
 
+use super::folded::{self, Fold, by_code, folds};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
 use super::{REPLAY_SCOPE, SCOPE, wording};
 
 /// GitHub takes comments and issues of up to 65,536 characters.
 pub(super) const COMMENT_LIMIT: usize = 65_000;
+/// A name of more characters may be broken.
+const LONG_NAME: usize = 20;
 /// The most characters of a cell.
 const CELL_LIMIT: usize = 400;
 /// What is kept free for the lines that close the report.
@@ -81,14 +84,22 @@ fn heading(report: &Report, sheet: &mut Sheet) {
 fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
     let owner =
         if report.posts.len() > 1 { format!("{}: ", code(&post.id)) } else { String::new() };
-    for verdict in Verdict::ALL {
-        let claims = wording::ranked(post, verdict);
+    sheet.line(&format!("{owner}{}\n\n", escaped_whole(&folded::in_one_sentence(post))));
+    for verdict in [Verdict::Refuted, Verdict::Inconclusive] {
         sheet.table(
             &format!("{owner}{}", verdict.word()),
-            &["claim", "kind", "claimed", "evidence gives", "assurance", "impact", "why"],
-            claims.into_iter().map(row),
+            &["claim", "quote and place", "evidence", "why"],
+            folds(&wording::ranked(post, verdict)).iter().map(|fold| row(fold, &report.base)),
         );
     }
+    let unchecked = wording::ranked(post, Verdict::Unchecked);
+    sheet.table(
+        &format!("{owner}unchecked"),
+        &["claims", "why"],
+        by_code(&unchecked).into_iter().map(|(reason, count)| {
+            vec![count.to_string(), format!("{} ({})", escaped(reason.meaning), code(reason.id))]
+        }),
+    );
     let signatures = wording::signatures(post, |_| true).into_iter();
     let signatures = signatures.map(|words| vec![escaped(&words)]);
     sheet.table(&format!("{owner}signatures"), &["result"], signatures);
@@ -112,24 +123,42 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
     sheet.table(&format!("{owner}what a referee would ask"), &["is", "what"], asked);
 }
 
-fn row(claim: &ClaimReport) -> Vec<String> {
-    let said = match claim.claimed.is_empty() {
-        true => escaped(&wording::claimed(claim, 120)),
-        false => code(&claim.claimed),
+/// The claims of one sentence: four cells that fit on a page of 900 pixels.
+fn row(fold: &Fold, base: &str) -> Vec<String> {
+    let lines = |parts: Vec<String>| {
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("<br>")
     };
-    let mut why = escaped(&claim.outcome.reason);
-    if !claim.note.trim().is_empty() {
-        why = format!("{why}<br>note: {}", escaped(&claim.note));
-    }
+    let claim = fold.first;
+    let line = format!("{base}{}", wording::line_of(&claim.place));
+    let claimed: Vec<_> = fold.claims().map(|one| broken(&wording::held_against(one))).collect();
+    let quote = match claim.quote.trim().is_empty() {
+        true => broken(&claim.id),
+        false => escaped(&format!("\"{}\"", claim.quote.trim())),
+    };
+    let untold = fold.claims().filter(|one| !wording::is_told(one));
+    let derived = untold.map(|one| broken(&wording::derived(one)));
+    let facts = format!("{} · {}", wording::assurance(claim), wording::impact(claim.impact));
+    let mut why: Vec<_> =
+        fold.by_reason().iter().map(|group| escaped(&group[0].outcome.reason)).collect();
+    why.extend(fold.notes().into_iter().map(|note| format!("note: {}", escaped(note))));
     vec![
-        format!("{}<br>{}", code(&claim.id), code(&wording::line_of(&claim.place))),
-        escaped(claim.kind),
-        said,
-        code(&claim.outcome.recomputed),
-        wording::assurance(claim),
-        wording::impact(claim.impact).to_owned(),
-        why.trim_start_matches("<br>").to_owned(),
+        lines(claimed),
+        lines(vec![quote, escaped(&fold.place()), broken(&line)]),
+        lines(derived.chain([escaped(&facts)]).collect()),
+        lines(why),
     ]
+}
+
+/// Text whose long names a browser may break at the marks inside them, so that no cell is wider than its share.
+fn broken(text: &str) -> String {
+    let word = |word: &str| {
+        if word.chars().count() <= LONG_NAME {
+            return word.to_owned();
+        }
+        word.replace('.', ".<wbr>").replace('/', "/<wbr>").replace('(', "(<wbr>")
+    };
+    escaped(text).split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn failure(error: &Error) -> Vec<String> {
@@ -196,10 +225,15 @@ fn code(text: &str) -> String {
     }
 }
 
-/// `text` as text: no markup, no HTML, no link, no mention.
+/// `text` as text of a cell: no markup, no HTML, no link, no mention.
 fn escaped(text: &str) -> String {
+    escaped_whole(&clipped(prose(text).trim(), CELL_LIMIT))
+}
+
+/// Text of any length as text.
+fn escaped_whole(text: &str) -> String {
+    let text = prose(text);
     let mut shown = String::with_capacity(text.len());
-    let text = clipped(prose(text).trim(), CELL_LIMIT);
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
         match c {

@@ -126,6 +126,42 @@ pub enum Impact {
     Digit,
 }
 
+/// The numbers behind an outcome, for programs: one for each number that was compared, in its unit.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Measured {
+    /// The number of the text, where there is one.
+    pub claimed: Option<f64>,
+    /// The unit of both: empty, `%`, `M`, ...
+    pub unit: &'static str,
+    /// What the evidence gives.
+    pub value: Option<f64>,
+    /// The ends of what the evidence can stand for, as printed digits are rounded.
+    pub interval: Option<[f64; 2]>,
+    /// The ends between which a value agrees with the text.
+    pub allowed: Option<[f64; 2]>,
+    /// The test, where there is one.
+    pub test: Option<TestNumbers>,
+}
+
+/// The numbers of a test between runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TestNumbers {
+    /// Its name.
+    pub name: &'static str,
+    /// The difference of the means, the first less the second.
+    pub estimate: f64,
+    /// The ends of its 95% interval.
+    pub interval95: [f64; 2],
+    /// The statistic.
+    pub t: f64,
+    /// Its degrees of freedom.
+    pub df: f64,
+    /// The two-sided p.
+    pub p: f64,
+    /// How many runs there are on each side.
+    pub n: Vec<usize>,
+}
+
 /// What checking one claim came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -143,6 +179,8 @@ pub struct Outcome {
     pub tolerance: String,
     /// The tolerance rule: `rounding_interval`, `exact_integer`, `float_4ulp`, or the kind's own.
     pub rule: &'static str,
+    /// The numbers behind it.
+    pub measured: Vec<Measured>,
     /// What being wrong changes here, where it is not what the kind says in general.
     pub impact: Option<Impact>,
     /// Further findings, besides the verdict itself.
@@ -180,6 +218,7 @@ impl Outcome {
             recomputed,
             tolerance,
             rule: "",
+            measured: Vec::new(),
             impact: None,
             notes: Vec::new(),
         }
@@ -201,6 +240,12 @@ impl Outcome {
     pub fn within(mut self, rule: &'static str, tolerance: impl Into<String>) -> Self {
         self.rule = rule;
         self.tolerance = tolerance.into();
+        self
+    }
+
+    /// The numbers behind it.
+    pub fn measuring(mut self, numbers: impl IntoIterator<Item = Measured>) -> Self {
+        self.measured.extend(numbers);
         self
     }
 
@@ -270,6 +315,19 @@ pub struct BundleReport {
     pub signature: Option<SignatureReport>,
 }
 
+/// A text that a post is about, as far as this run could read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TextReport {
+    /// Its name in the post file.
+    pub id: String,
+    /// What it is.
+    pub what: String,
+    /// Whether it was read: quotes and digits are looked up in it.
+    pub is_at_hand: bool,
+    /// Its numbers that no claim binds and nothing excuses, as `1.58 (line 12)`.
+    pub unbound: Vec<String>,
+}
+
 /// One post and its claims, in the order of the post file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PostReport {
@@ -281,6 +339,8 @@ pub struct PostReport {
     pub file: String,
     /// The lock of this post alone, where it has one of its own.
     pub lock: Option<String>,
+    /// The texts that it is about, where it is written in the language of claims.
+    pub texts: Vec<TextReport>,
     /// The bundles that it depends on.
     pub bundles: Vec<BundleReport>,
     /// Its claims.
@@ -357,16 +417,33 @@ pub struct Report {
     pub failures: Vec<Error>,
     /// With `--locked`: the differences to the lock file.
     pub locked: Option<Vec<LockDifference>>,
+    /// The way from the top of the repository that this runs in to the root of the project, with a slash at
+    /// its end; empty where they are one folder. Tools that show files go by it.
+    pub base: String,
     /// How many replays were executed.
     pub replayed: usize,
     /// Claims below the caller's `--min-origin` or `--min-method`, as `post/claim`.
     pub below_minimum: Vec<String>,
+    /// Whether a number of a text that is bound to nothing, or a text that is not at hand, fails.
+    pub wants_all_bound: bool,
 }
 
 impl Report {
     /// Counts over all posts.
     pub fn summary(&self) -> VerdictCounts {
         VerdictCounts::of(self.posts.iter().flat_map(|post| &post.claims))
+    }
+
+    /// The claim of a post.
+    pub fn claim(&self, post: &str, claim: &str) -> Option<&ClaimReport> {
+        let post = self.posts.iter().find(|one| one.id == post)?;
+        post.claims.iter().find(|one| one.id == claim)
+    }
+
+    /// Whether every text was read and every number of it is bound or excused.
+    pub fn all_bound(&self) -> bool {
+        let mut texts = self.posts.iter().flat_map(|post| &post.texts);
+        texts.all(|text| text.is_at_hand && text.unbound.is_empty())
     }
 
     /// The exit status that this report stands for; the format never changes it.
@@ -386,6 +463,7 @@ impl Report {
             ExitStatus::Refuted
         } else if summary.total() == 0
             || !self.below_minimum.is_empty()
+            || self.wants_all_bound && !self.all_bound()
             || self.locked.is_none() && summary.verified < summary.total()
         {
             ExitStatus::Undecided

@@ -1,4 +1,5 @@
-//! The report for a terminal: what is wrong first, each claim with its value, its place and its assurance.
+//! The report for a terminal: each finding with its words and their place first, then what became of them;
+//! what needs no reading is counted, and the last lines say what is wrong.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,17 +7,20 @@ use anstyle::{AnsiColor, Effects, Style};
 
 use crate::outcome::{
     BundleReport, ClaimReport, Finding, Impact, LockDifference, PostReport, Referee, Report,
-    Severity, SignatureReport, Verdict, VerdictCounts,
+    Severity, SignatureReport, TextReport, Verdict, VerdictCounts,
 };
 
 use super::drawing::Drawing;
-use super::layout::{GLUE, Page, Piece, columns, readable};
+use super::folded::{self, Fold, by_code, clusters, folds};
+use super::layout::{GLUE, Page, Piece, columns};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
 use super::{REPLAY_SCOPE, ReportOptions, SCOPE, wording};
 
-/// Where the parts of an entry begin after its mark.
+/// Where the lines below the words of a finding begin.
 const INDENT: usize = 4;
+/// How many unbound numbers of a text are named.
+const NAMED: usize = 5;
 
 const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().effects(Effects::BOLD);
@@ -24,29 +28,28 @@ const FAINT: Style = Style::new().effects(Effects::DIMMED);
 
 /// The report as text.
 pub(super) fn render(report: &Report, options: &ReportOptions) -> String {
-    let mut text = Text {
-        page: Page::new(options.width, options.colour),
-        stops: Stops::of(report, readable(options.width)),
-        options,
-    };
+    let mut text = Text { page: Page::new(options.width, options.colour), options };
     text.failures(report);
-    if let Some(differences) = &report.locked {
-        text.differences(differences, report.summary().total());
-    }
-    if report.locked.is_none() || (options.verbose && !options.quiet) {
+    let whole = report.locked.is_none() || (options.verbose && !options.quiet);
+    if whole {
         report.posts.iter().for_each(|post| text.post(post));
-        text.total(report);
     } else {
         report.posts.iter().for_each(|post| text.signatures(post, true));
     }
     text.below_minimum(&report.below_minimum);
+    if whole {
+        text.closing(report);
+    }
+    if let Some(differences) = &report.locked {
+        text.differences(report, differences);
+    }
     text.page.blank();
-    // A command is never broken over two lines.
-    let command = "repro explain scope";
-    let glued = command.replace(' ', &GLUE.to_string());
     if report.replayed > 0 {
         text.page.paragraph(0, 0, PLAIN, REPLAY_SCOPE);
     }
+    // A command is never broken over two lines.
+    let command = "repro explain scope";
+    let glued = command.replace(' ', &GLUE.to_string());
     text.page.paragraph(0, 0, PLAIN, &SCOPE.replace(command, &glued));
     text.page.finish()
 }
@@ -61,41 +64,8 @@ fn mark(verdict: Verdict) -> (&'static str, Style) {
     }
 }
 
-/// The columns at which the parts of all entries of a report stand, so that they line up.
-#[derive(Clone, Copy)]
-struct Stops {
-    kind: usize,
-    claimed: usize,
-    derived: usize,
-}
-
-impl Stops {
-    fn of(report: &Report, width: usize) -> Self {
-        let claims = || report.posts.iter().flat_map(|post| &post.claims);
-        // One long name may not push the others off the page: it spills over its own stop instead.
-        let widest = |cap: usize, part: &dyn Fn(&ClaimReport) -> usize| {
-            claims().map(part).filter(|&wide| wide <= cap).max().unwrap_or(0) + 2
-        };
-        let name = |claim: &ClaimReport| {
-            columns(&visible(&claim.id)).max(columns(&wording::line_of(&claim.place)))
-        };
-        let kind =
-            |claim: &ClaimReport| columns(claim.kind).max(columns(wording::impact(claim.impact)));
-        let claimed = |claim: &ClaimReport| {
-            let cap = width * 24 / 100;
-            let said = columns(&wording::claimed(claim, cap));
-            columns(&wording::assurance(claim)).max(if said <= cap { said } else { 0 })
-        };
-        let kind_stop = INDENT + widest(width * 28 / 100, &name);
-        let claimed_stop = kind_stop + widest(width * 24 / 100, &kind);
-        let derived_stop = claimed_stop + widest(width * 24 / 100, &claimed);
-        Self { kind: kind_stop, claimed: claimed_stop, derived: derived_stop }
-    }
-}
-
 struct Text<'a> {
     page: Page,
-    stops: Stops,
     options: &'a ReportOptions,
 }
 
@@ -108,54 +78,51 @@ impl Text<'_> {
         }
     }
 
-    fn differences(&mut self, differences: &[LockDifference], total: usize) {
+    /// What is not as recorded: what was, what is, and why.
+    fn differences(&mut self, report: &Report, differences: &[LockDifference]) {
         self.page.blank();
         if differences.is_empty() {
-            let words = match total {
+            let words = match report.summary().total() {
                 1 => "the 1 verdict is as recorded".to_owned(),
-                _ => format!("all {total} verdicts are as recorded"),
+                total => format!("all {total} verdicts are as recorded"),
             };
             return self.page.paragraph(0, 2, BOLD, &words);
+        }
+        for difference in differences {
+            let name = format!("{}/{}", visible(&difference.post), visible(&difference.claim));
+            self.page.paragraph(0, 2, BOLD, &name);
+            let (was, is) = wording::before_and_now(difference);
+            self.page.paragraph(2, INDENT + 4, PLAIN, &format!("was  {was}"));
+            self.page.paragraph(2, INDENT + 4, PLAIN, &format!("now  {is}"));
+            if let Some(claim) = report.claim(&difference.post, &difference.claim) {
+                self.page.paragraph(2, INDENT, FAINT, &wording::derived(claim));
+                self.page.paragraph(2, INDENT, FAINT, &prose(&claim.outcome.reason));
+            }
         }
         let verb = if differences.len() == 1 { "differs" } else { "differ" };
         let counted = wording::many(differences.len(), "verdict");
         let words = format!("{counted} {verb} from the recorded ones");
+        self.page.blank();
         self.page.paragraph(0, 2, mark(Verdict::Refuted).1, &words);
-        let name = |d: &LockDifference| format!("{}/{}", visible(&d.post), visible(&d.claim));
-        let cap = self.page.width() / 2;
-        let widest = differences.iter().map(|d| columns(&name(d))).filter(|&w| w <= cap).max();
-        for difference in differences {
-            let stop = 2 + widest.unwrap_or(0) + 2;
-            self.page.row(
-                INDENT,
-                &[
-                    Piece::at(2, PLAIN, name(difference)),
-                    Piece::at(stop, PLAIN, wording::change(difference)),
-                ],
-            );
-        }
     }
 
     fn post(&mut self, post: &PostReport) {
         self.page.blank();
         let name = format!("{}  {}", visible(&post.id), prose(&post.title));
-        self.page.ends(
-            Piece::at(0, BOLD, name),
-            Piece::at(0, PLAIN, counts(VerdictCounts::of(&post.claims))),
-        );
+        self.page.paragraph(0, 2, BOLD, &name);
         let remarks = Remarks::of(post);
         let refuted = wording::ranked(post, Verdict::Refuted);
         let decisive = refuted.partition_point(|claim| claim.impact == Impact::Decision);
         let (decisions, digits) = refuted.split_at(decisive);
-        self.group(&remarks, Verdict::Refuted, "refuted, and a decision changes", decisions);
-        self.group(&remarks, Verdict::Refuted, "refuted, no decision changes", digits);
+        self.group(&remarks, "refuted, and a decision changes", decisions);
+        self.group(&remarks, "refuted, no decision changes", digits);
         self.signatures(post, self.options.quiet);
         if self.options.quiet {
             return;
         }
-        for verdict in [Verdict::Inconclusive, Verdict::Unchecked] {
-            self.group(&remarks, verdict, verdict.word(), &wording::ranked(post, verdict));
-        }
+        let inconclusive = wording::ranked(post, Verdict::Inconclusive);
+        self.group(&remarks, "inconclusive", &inconclusive);
+        self.unchecked(post, &remarks);
         self.verified(post, &remarks);
         self.remarks(post, &remarks);
         if let Some(referee) = &post.referee {
@@ -179,143 +146,105 @@ impl Text<'_> {
         }
     }
 
-    fn group(&mut self, remarks: &Remarks, verdict: Verdict, name: &str, claims: &[&ClaimReport]) {
-        if claims.is_empty() {
-            return;
-        }
+    fn group(&mut self, remarks: &Remarks, name: &str, claims: &[&ClaimReport]) {
+        let Some(first) = claims.first() else { return };
         self.page.blank();
-        self.page.paragraph(0, 2, mark(verdict).1, name);
-        for cluster in remarks.clusters(claims) {
-            self.entry(remarks, &cluster);
+        self.page.paragraph(0, 2, mark(first.outcome.verdict).1, name);
+        for cluster in clusters(remarks, folds(claims)) {
+            self.cluster(remarks, &cluster);
         }
     }
 
-    /// Claims that came to one outcome for one reason: their heads, then the reason once.
-    fn entry(&mut self, remarks: &Remarks, cluster: &[&ClaimReport]) {
-        let [claim, others @ ..] = cluster else { return };
-        let (derived, reason) = (wording::derived(claim), prose(&claim.outcome.reason));
-        let code = claim.outcome.code.map_or("", |code| code.id);
-        let code_fits = self.page.fits(self.stops.derived, code);
-        let shown_code = if code_fits { code } else { "" };
-        let beside = if others.is_empty() {
-            let beside = self.beside(&derived, &reason);
-            self.head(claim, &beside, shown_code);
-            beside
-        } else {
-            self.heads(cluster, shown_code);
-            String::new()
+    /// Sentences that came to one outcome for one reason: their words, then the reason once.
+    fn cluster(&mut self, remarks: &Remarks, cluster: &[Fold]) {
+        for fold in cluster {
+            self.words(fold);
+        }
+        let [fold, others @ ..] = cluster else { return };
+        let many = !others.is_empty();
+        for claims in fold.by_reason() {
+            self.reason(&claims, many);
+        }
+        let claim = fold.first;
+        let facts = [
+            wording::assurance(claim),
+            wording::impact(claim.impact).to_owned(),
+            claim.outcome.code.map_or(String::new(), |code| format!("[{}]", code.id)),
+        ];
+        let facts: Vec<_> = facts
+            .iter()
+            .filter(|fact| !fact.is_empty())
+            .map(|fact| fact.replace(' ', &GLUE.to_string()))
+            .collect();
+        self.page.paragraph(INDENT, INDENT, FAINT, &facts.join(" · "));
+        for fold in cluster {
+            self.additions(remarks, fold);
+        }
+    }
+
+    /// The words of the text and their place.
+    fn words(&mut self, fold: &Fold) {
+        let (sign, style) = mark(fold.first.outcome.verdict);
+        self.page.paragraph(2, INDENT, style, &format!("{sign} {}", fold.title()));
+        let line = wording::line_of(&fold.first.place);
+        let place = match fold.place() {
+            place if place.is_empty() => line,
+            place => format!("{place} · {line}"),
         };
+        self.page.paragraph(INDENT, INDENT, FAINT, &place);
+        if self.options.verbose {
+            let ids: Vec<_> = fold.claims().map(|claim| visible(&claim.id)).collect();
+            self.page.paragraph(INDENT, INDENT, FAINT, &ids.join(", "));
+        }
+    }
+
+    /// What claims of one sentence came to for one reason. Of several sentences only what they share is said.
+    fn reason(&mut self, claims: &[&ClaimReport], of_many: bool) {
+        let [claim, ..] = claims else { return };
+        let reason = prose(&claim.outcome.reason);
+        if of_many && !self.options.verbose {
+            return self.page.paragraph(INDENT, INDENT, PLAIN, &reason);
+        }
         let refuted = claim.outcome.verdict == Verdict::Refuted;
-        match Drawing::of_claim(claim).filter(|_| self.options.verbose && refuted) {
-            Some(drawing) => {
-                let room = self.page.width().saturating_sub(INDENT);
-                self.page.block(INDENT, &drawing.render(room, self.options.colour));
-            }
-            None => {
-                let told = reason.contains(&prose(&claim.outcome.recomputed));
-                if beside.is_empty() && !told {
-                    self.page.paragraph(INDENT, INDENT, PLAIN, &derived);
+        if let Some(drawing) = Drawing::of_claim(claim).filter(|_| self.options.verbose && refuted)
+        {
+            let room = self.page.width().saturating_sub(INDENT);
+            return self.page.block(INDENT, &drawing.render(room, self.options.colour));
+        }
+        for claim in claims {
+            let told = wording::is_told(claim);
+            let shown = if told { String::new() } else { wording::derived(claim) };
+            let line = match wording::held_against(claim) {
+                said if said.is_empty() => shown,
+                said if shown.is_empty() => said,
+                said => format!("{said}: {shown}"),
+            };
+            self.page.paragraph(INDENT, INDENT + 2, PLAIN, &line);
+        }
+        self.page.paragraph(INDENT, INDENT, PLAIN, &reason);
+    }
+
+    /// The lines below a finding: tolerance and evidence when asked, further findings, the author's notes.
+    fn additions(&mut self, remarks: &Remarks, fold: &Fold) {
+        let refuted = fold.first.outcome.verdict == Verdict::Refuted;
+        for claim in fold.claims() {
+            if self.options.verbose {
+                let tolerance = wording::tolerance(claim);
+                if !tolerance.is_empty() && !refuted {
+                    self.addition("agreement:", &tolerance);
                 }
-                let reason = if beside == reason { String::new() } else { reason };
-                let code = if code_fits { String::new() } else { format!(" [{code}]") };
-                self.page.paragraph(INDENT, INDENT, PLAIN, &(reason + &code));
+                for evidence in wording::evidence(claim) {
+                    self.addition("evidence:", &evidence);
+                }
+            }
+            for finding in remarks.on(&claim.id) {
+                self.addition("also:", &remark(finding));
             }
         }
-        self.additions(remarks, claim, refuted);
-        let mut said = vec![claim.note.trim()];
-        for note in others.iter().map(|other| other.note.trim()).filter(|note| !note.is_empty()) {
-            if !said.contains(&note) {
-                said.push(note);
+        if self.options.verbose || refuted {
+            for note in fold.notes() {
                 self.addition("note:", &prose(note));
             }
-        }
-    }
-
-    /// The two lines that every entry has.
-    fn head(&mut self, claim: &ClaimReport, beside: &str, code: &str) {
-        let Stops { kind, claimed, derived } = self.stops;
-        let (sign, style) = mark(claim.outcome.verdict);
-        // A quotation is shortened to its column; a value never is.
-        let limit = derived.saturating_sub(claimed + 2).max(24);
-        let name = format!("{sign} {}", visible(&claim.id));
-        let first = [
-            Piece::at(2, style, name),
-            Piece::at(kind, PLAIN, claim.kind),
-            Piece::at(claimed, PLAIN, wording::claimed(claim, limit)),
-            Piece::at(derived, BOLD, beside),
-        ];
-        let second = [
-            Piece::at(INDENT, FAINT, wording::line_of(&claim.place)),
-            Piece::at(kind, FAINT, wording::impact(claim.impact)),
-            Piece::at(claimed, FAINT, wording::assurance(claim)),
-            Piece::at(derived, FAINT, code),
-        ];
-        self.page.row(INDENT, &first);
-        self.page.row(INDENT, &second);
-    }
-
-    /// The lines of claims that share the rest: one each, then what all have in common.
-    fn heads(&mut self, cluster: &[&ClaimReport], code: &str) {
-        let Stops { kind, claimed, derived } = self.stops;
-        let limit = derived.saturating_sub(claimed + 2).max(24);
-        for claim in cluster {
-            let (sign, style) = mark(claim.outcome.verdict);
-            let line = [
-                Piece::at(2, style, format!("{sign} {}", visible(&claim.id))),
-                Piece::at(kind, PLAIN, claim.kind),
-                Piece::at(claimed, PLAIN, wording::claimed(claim, limit)),
-                Piece::at(derived, FAINT, wording::line_of(&claim.place)),
-            ];
-            self.page.row(INDENT, &line);
-        }
-        if let [claim, ..] = cluster {
-            let shared = [
-                Piece::at(INDENT, FAINT, format!("all {}", cluster.len())),
-                Piece::at(kind, FAINT, wording::impact(claim.impact)),
-                Piece::at(claimed, FAINT, wording::assurance(claim)),
-                Piece::at(derived, FAINT, code),
-            ];
-            self.page.row(INDENT, &shared);
-        }
-    }
-
-    /// What stands on the first line of an entry: the recomputed value, or the reason, where it fits.
-    fn beside(&self, derived: &str, reason: &str) -> String {
-        let fitting = |words: &&str| self.page.fits(self.stops.derived, words);
-        let whole = Some(reason).filter(|reason| reason.starts_with(derived)).filter(fitting);
-        whole.or(Some(derived).filter(fitting)).unwrap_or_default().to_owned()
-    }
-
-    /// The lines below an entry: tolerance and evidence when asked, findings, the author's note.
-    fn additions(&mut self, remarks: &Remarks, claim: &ClaimReport, drawn: bool) {
-        let tolerance = wording::tolerance(claim);
-        if self.options.verbose {
-            if !tolerance.is_empty() && !drawn {
-                self.addition("agreement:", &tolerance);
-            }
-            for evidence_ref in &claim.evidence {
-                let inside = format!(
-                    "{} {} {}",
-                    evidence_ref.bundle, evidence_ref.file, evidence_ref.pointer
-                );
-                let inside = inside.trim_end();
-                let printed: Vec<&str> = [&evidence_ref.document, &evidence_ref.printed_at]
-                    .into_iter()
-                    .flatten()
-                    .map(String::as_str)
-                    .collect();
-                let printed = match printed.is_empty() {
-                    true => String::new(),
-                    false => format!(" (printed in {})", printed.join(", ")),
-                };
-                self.addition("evidence:", &visible(&format!("{inside}{printed}")));
-            }
-        }
-        for finding in remarks.on(&claim.id) {
-            self.addition("also:", &remark(finding));
-        }
-        if !claim.note.trim().is_empty() {
-            self.addition("note:", &prose(&claim.note));
         }
     }
 
@@ -323,10 +252,47 @@ impl Text<'_> {
         self.page.paragraph(INDENT, INDENT + 2, FAINT, &format!("{lead} {words}"));
     }
 
+    /// A line that counts what is listed only when asked.
+    fn counted(&mut self, heading: &str, style: Style, words: &str) {
+        const HINT: &str = "(--verbose lists them)";
+        self.page.blank();
+        let stop = columns(heading) + 2;
+        if self.page.fits(stop, &format!("{words}  {HINT}")) {
+            let pieces = [
+                Piece::at(0, style, heading),
+                Piece::at(stop, PLAIN, words),
+                Piece::at(self.page.width() - columns(HINT), FAINT, HINT),
+            ];
+            self.page.row(stop, &pieces);
+        } else {
+            self.page.paragraph(0, 2, style, heading);
+            self.page.paragraph(2, INDENT, PLAIN, words);
+            self.page.paragraph(2, 2, FAINT, HINT);
+        }
+    }
+
+    fn unchecked(&mut self, post: &PostReport, remarks: &Remarks) {
+        let claims = wording::ranked(post, Verdict::Unchecked);
+        if self.options.verbose {
+            return self.group(remarks, "unchecked", &claims);
+        }
+        if claims.is_empty() {
+            return;
+        }
+        let (heading, style) = (Verdict::Unchecked.word(), mark(Verdict::Unchecked).1);
+        let words = format!("{}, by reason", claims.len());
+        self.counted(heading, style, &words);
+        for (code, count) in by_code(&claims) {
+            let lead = INDENT.saturating_sub(columns(&count.to_string()));
+            let line = format!("{count}{GLUE} {} [{}]", code.meaning, code.id);
+            self.page.paragraph(lead, INDENT + 2, PLAIN, &line);
+        }
+    }
+
     fn verified(&mut self, post: &PostReport, remarks: &Remarks) {
         let claims = wording::ranked(post, Verdict::Verified);
         if self.options.verbose {
-            return self.group(remarks, Verdict::Verified, "verified", &claims);
+            return self.group(remarks, "verified", &claims);
         }
         let mut assurances: BTreeMap<_, (usize, &ClaimReport)> = BTreeMap::new();
         for claim in claims {
@@ -339,23 +305,7 @@ impl Text<'_> {
         let parts: Vec<String> =
             assurances.values().map(|(count, claim)| wording::verified_as(*count, claim)).collect();
         let (heading, style) = (Verdict::Verified.word(), mark(Verdict::Verified).1);
-        let (words, hint) = (parts.join(" · "), "(--verbose lists them)");
-        self.page.blank();
-        let stop = columns(heading) + 3;
-        if self.page.fits(stop, &words) {
-            self.page.row(
-                stop,
-                &[
-                    Piece::at(0, style, heading),
-                    Piece::at(stop, PLAIN, words),
-                    Piece::at(self.page.width() - columns(hint), FAINT, hint),
-                ],
-            );
-        } else {
-            self.page.paragraph(0, 2, style, heading);
-            self.page.paragraph(2, 2, PLAIN, &words);
-            self.page.paragraph(2, 2, FAINT, hint);
-        }
+        self.counted(heading, style, &parts.join(" · "));
     }
 
     /// Findings that nothing above has shown: of the post itself, and warnings on verified claims.
@@ -387,16 +337,23 @@ impl Text<'_> {
 
     fn referee(&mut self, referee: &Referee) {
         let lists = [
-            ("premises that the conclusions depend on", &referee.load_bearing_premises),
+            ("premises", &referee.load_bearing_premises),
             ("free choices", &referee.free_parameters),
-            ("facts that would settle open questions", &referee.missing_facts),
+            ("missing facts", &referee.missing_facts),
         ];
-        if lists.iter().all(|(_, items)| items.is_empty()) {
+        let lists: Vec<_> = lists.into_iter().filter(|(_, items)| !items.is_empty()).collect();
+        if lists.is_empty() {
             return;
         }
+        let heading = "what a referee would ask";
+        if !self.options.verbose {
+            let counts: Vec<_> =
+                lists.iter().map(|(name, items)| format!("{} {name}", items.len())).collect();
+            return self.counted(heading, BOLD, &counts.join(" · "));
+        }
         self.page.blank();
-        self.page.paragraph(0, 2, BOLD, "what a referee would ask");
-        for (name, items) in lists.into_iter().filter(|(_, items)| !items.is_empty()) {
+        self.page.paragraph(0, 2, BOLD, heading);
+        for (name, items) in lists {
             self.page.paragraph(2, 2, FAINT, name);
             for item in items {
                 self.page.paragraph(INDENT, INDENT + 2, PLAIN, &format!("- {}", prose(item)));
@@ -410,28 +367,72 @@ impl Text<'_> {
         }
         self.page.blank();
         self.page.paragraph(0, 2, BOLD, "bundles");
+        let names = bundles.iter().map(|bundle| columns(&visible(&bundle.name))).max();
+        let stop = 2 + names.unwrap_or(0).min(self.page.width() / 2) + 2;
         for bundle in bundles {
             let digest = clipped(&visible(&bundle.digest), "sha256:".len() + 13);
+            let origin_stop = stop + columns(&digest) + 2;
             self.page.row(
                 INDENT,
                 &[
                     Piece::at(2, PLAIN, visible(&bundle.name)),
-                    Piece::at(self.stops.kind, FAINT, digest),
-                    Piece::at(self.stops.claimed, FAINT, bundle.origin.word()),
+                    Piece::at(stop, FAINT, digest),
+                    Piece::at(origin_stop, FAINT, bundle.origin.word()),
                 ],
             );
         }
     }
 
-    fn total(&mut self, report: &Report) {
+    /// What was read of the texts, what is wrong with each post, and the counts: the last lines.
+    fn closing(&mut self, report: &Report) {
         if report.posts.is_empty() {
             self.page.blank();
-            self.page.paragraph(0, 0, PLAIN, "nothing was checked");
-        } else if report.posts.len() > 1 {
+            return self.page.paragraph(0, 0, PLAIN, "nothing was checked");
+        }
+        for post in &report.posts {
+            self.page.blank();
+            self.texts(&post.texts);
+            let (verdict, style) = match VerdictCounts::of(&post.claims) {
+                counts if counts.refuted > 0 => mark(Verdict::Refuted),
+                counts if counts.verified < counts.total() => mark(Verdict::Inconclusive),
+                _ => mark(Verdict::Verified),
+            };
+            let sentence = folded::in_one_sentence(post);
+            let end = if sentence.ends_with(['.', '…']) { "" } else { "." };
+            let id = visible(&post.id);
+            self.page.paragraph(0, 2, style, &format!("{verdict} {id}: {sentence}{end}"));
+            self.page.paragraph(2, 2, BOLD, &counts(VerdictCounts::of(&post.claims)));
+        }
+        if report.posts.len() > 1 {
             self.page.blank();
             let posts = wording::many(report.posts.len(), "post");
             let counted = Piece::at(0, BOLD, counts(report.summary()));
             self.page.ends(Piece::at(0, BOLD, posts), counted);
+        }
+    }
+
+    /// Which texts were not there to look quotes up in, and which numbers of the others nobody mentions.
+    fn texts(&mut self, texts: &[TextReport]) {
+        let away = texts.iter().filter(|text| !text.is_at_hand);
+        let away: Vec<_> = away.map(|text| prose(&text.what)).collect();
+        if !away.is_empty() {
+            let words = format!(
+                "Quotes were not looked up, as these are not at hand (--text FILE): {}.",
+                away.join("; ")
+            );
+            self.page.paragraph(0, 2, FAINT, &words);
+        }
+        for text in texts.iter().filter(|text| !text.unbound.is_empty()) {
+            let named: Vec<_> = text.unbound.iter().take(NAMED).map(|one| visible(one)).collect();
+            let more = match text.unbound.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let numbers = wording::many(text.unbound.len(), "number");
+            let name = prose(&text.what);
+            let words =
+                format!("Bound to nothing: {numbers} of {name}: {}{more}.", named.join(", "));
+            self.page.paragraph(0, 2, PLAIN, &words);
         }
     }
 

@@ -127,14 +127,51 @@ pub(super) fn line_of(place: &repro_receipt::source::Location) -> String {
     }
 }
 
+/// What a claim is held against: `"26.24" as planned / total(dense)`, or the relation.
+pub(super) fn held_against(claim: &ClaimReport) -> String {
+    let (claimed, said) = (visible(&claim.claimed), visible(&claim.said));
+    match (claimed.is_empty(), said.is_empty()) {
+        (true, _) => said,
+        (false, true) => format!("\"{claimed}\""),
+        (false, false) => format!("\"{claimed}\" as {said}"),
+    }
+}
+
+/// Whether the reason of a claim tells what the evidence gives.
+pub(super) fn is_told(claim: &ClaimReport) -> bool {
+    let (reason, given) = (&claim.outcome.reason, &claim.outcome.recomputed);
+    // A sentence of several readings names them in its reason.
+    let names = |part: &str| reason.contains(&format!("`{part}`"));
+    given.is_empty() || reason.contains(given) || claim.said.split(" or ").any(names)
+}
+
+/// Where each piece of evidence stands, and in which document it was printed.
+pub(super) fn evidence(claim: &ClaimReport) -> impl Iterator<Item = String> {
+    claim.evidence.iter().map(|one| {
+        let inside = format!("{} {} {}", one.bundle, one.file, one.pointer);
+        let printed = [&one.document, &one.printed_at];
+        let printed: Vec<&str> = printed.into_iter().flatten().map(String::as_str).collect();
+        let printed = match printed.is_empty() {
+            true => String::new(),
+            false => format!(" (printed in {})", printed.join(", ")),
+        };
+        visible(&format!("{}{printed}", inside.trim_end()))
+    })
+}
+
 /// "verified → refuted".
 pub(super) fn change(difference: &LockDifference) -> String {
+    let (recorded, found) = before_and_now(difference);
+    format!("{recorded} → {found}")
+}
+
+/// What was recorded of a claim, and what was found.
+pub(super) fn before_and_now(difference: &LockDifference) -> (String, String) {
     let word = |verdict: &Option<String>, absent: &str| match verdict {
         Some(verdict) => visible(verdict),
         None => absent.to_owned(),
     };
-    let recorded = word(&difference.recorded, "not recorded");
-    format!("{recorded} → {}", word(&difference.found, "no longer a claim"))
+    (word(&difference.recorded, "not recorded"), word(&difference.found, "no longer a claim"))
 }
 
 /// The claims with one verdict; those that change a decision first, then in the order of the file.
@@ -185,26 +222,5 @@ impl<'a> Remarks<'a> {
     /// Those of one claim.
     pub(super) fn on(&self, claim: &str) -> &[&'a Finding] {
         self.by_claim.get(claim).map_or(&[], Vec::as_slice)
-    }
-
-    /// Claims that came to one outcome for one reason, together, in the order of the first of each.
-    pub(super) fn clusters(&self, claims: &[&'a ClaimReport]) -> Vec<Vec<&'a ClaimReport>> {
-        let mut clusters: Vec<Vec<&ClaimReport>> = Vec::new();
-        let mut known: HashMap<_, usize> = HashMap::new();
-        for &claim in claims {
-            let also: Vec<_> = self.on(&claim.id).iter().map(|f| (f.code.id, &f.message)).collect();
-            let outcome = &claim.outcome;
-            // Without a reason there is nothing that could be said once.
-            let key = (!outcome.reason.is_empty())
-                .then(|| (claim.kind, &outcome.reason, outcome.code.map(|code| code.id), also));
-            match key.as_ref().and_then(|key| known.get(key)) {
-                Some(&at) => clusters[at].push(claim),
-                None => {
-                    known.extend(key.map(|key| (key, clusters.len())));
-                    clusters.push(vec![claim]);
-                }
-            }
-        }
-        clusters
     }
 }

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use repro_receipt::source::{Code, Document, Error, Location, Source};
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Finding, Impact, LockDifference,
-    Method, Outcome, PinnedBy, PostReport, Referee, Report, Severity, SignatureReport, Verdict,
+    Measured, Method, Outcome, PinnedBy, PostReport, Referee, Report, Severity, SignatureReport,
+    TextReport, Verdict,
 };
 use repro_report::{Format, ReportOptions, SCOPE, github_summary, render, render_failure};
 
@@ -87,6 +88,13 @@ fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimRep
             recomputed: claimed.to_owned(),
             tolerance: "half a unit of the last printed digit".to_owned(),
             rule: "rounding_interval",
+            measured: vec![Measured {
+                claimed: Some(2.31),
+                value: Some(2.308),
+                interval: Some([2.3075, 2.3085]),
+                allowed: Some([2.305, 2.315]),
+                ..Measured::default()
+            }],
             notes: Vec::new(),
         },
         evidence: vec![EvidenceRef {
@@ -192,6 +200,20 @@ fn post() -> PostReport {
         title: "An invented post".to_owned(),
         file: "repro/9999.toml".to_owned(),
         lock: None,
+        texts: vec![
+            TextReport {
+                id: "post".to_owned(),
+                what: "the post".to_owned(),
+                is_at_hand: true,
+                unbound: vec!["0.31 (line 4)".to_owned(), "7 (line 9)".to_owned()],
+            },
+            TextReport {
+                id: "receipts".to_owned(),
+                what: "its receipts".to_owned(),
+                is_at_hand: false,
+                unbound: Vec::new(),
+            },
+        ],
         bundles: vec![BundleReport {
             name: "nmoe-0003".to_owned(),
             digest: format!("sha256:{}", "0123456789abcdef".repeat(4)),
@@ -246,6 +268,7 @@ fn everything() -> Report {
         locked: None,
         replayed: 1,
         below_minimum: vec!["0001/steps".to_owned()],
+        ..Report::default()
     }
 }
 
@@ -370,7 +393,7 @@ fn json_has_every_field() {
     let drawn = render(&everything(), Format::Json, &ReportOptions::default());
     snapshot("json", &drawn);
     let json: serde_json::Value = serde_json::from_str(&drawn).unwrap();
-    assert_eq!(json["schema"], "repro.report/1");
+    assert_eq!(json["schema"], "repro.report/2");
     assert_eq!(json["exit_code"], 2);
     assert_eq!(
         json["summary"],
@@ -383,10 +406,13 @@ fn json_has_every_field() {
     };
     has(&json, "schema posts failures locked below_minimum summary exit_code");
     for post in json["posts"].as_array().unwrap() {
-        has(post, "id claims findings coverage bundles referee");
-        assert!(post["coverage"].is_null());
+        has(post, "id claims findings texts bundles referee");
         for claim in post["claims"].as_array().unwrap() {
-            has(claim, "id kind verdict origin method claimed recomputed tolerance rule reason");
+            has(
+                claim,
+                "id kind verdict origin method claimed recomputed tolerance rule said reason",
+            );
+            has(claim, "measured");
             has(claim, "quote at evidence place impact note");
             has(&claim["evidence"][0], "bundle file pointer");
         }
@@ -424,9 +450,48 @@ fn junit_counts_what_the_report_counts() {
     assert_eq!((parsed.tests, parsed.failures, parsed.errors), (13, 2, 2));
     let names: Vec<_> = parsed.test_suites.iter().map(|suite| suite.name.as_str()).collect();
     assert_eq!(names, ["0001", "9999", "inputs"]);
+    assert_eq!(attributes_beyond_schema(&drawn), Vec::<String>::new());
     let drawn = render(&locked(), Format::Junit, &ReportOptions::default());
     let parsed = quick_junit::Report::deserialize_from_str(&drawn).unwrap();
     assert_eq!((parsed.tests, parsed.failures, parsed.errors), (9, 3, 0));
+}
+
+/// Attributes that the schema by which Jenkins reads results does not have on an element.
+fn attributes_beyond_schema(text: &str) -> Vec<String> {
+    let known = |element: &str| match element {
+        "testsuites" => "name time tests failures errors",
+        "testsuite" => {
+            "name tests failures errors group time skipped timestamp hostname id package file log url"
+        }
+        "testcase" => "name time classname group",
+        "failure" | "error" | "skipped" => "type message",
+        "system-out" | "?xml" => "version encoding",
+        other => panic!("the element {other}"),
+    };
+    let mut beyond = Vec::new();
+    for tag in text.split('<').filter(|tag| !tag.is_empty() && !tag.starts_with('/')) {
+        let tag = tag.split('>').next().unwrap();
+        let (element, rest) = tag.split_once(' ').unwrap_or((tag.trim_end_matches('/'), ""));
+        // Values are between quotes, and no value has a quote in it.
+        for name in rest.split('"').step_by(2) {
+            let name = name.trim().trim_end_matches('=');
+            if !name.trim_matches(['/', '?']).is_empty()
+                && !known(element).split(' ').any(|k| k == name)
+            {
+                beyond.push(format!("{element} {name}"));
+            }
+        }
+    }
+    beyond
+}
+
+#[test]
+fn files_are_those_of_the_repository() {
+    let below = Report { base: "papers/one/".to_owned(), ..everything() };
+    let github = render(&below, Format::Github, &ReportOptions::default());
+    assert!(github.contains("file=papers/one/repro/9999.toml,line=4"), "{github}");
+    let junit = render(&below, Format::Junit, &ReportOptions::default());
+    assert!(junit.contains("papers/one/repro/9999.toml:4"), "{junit}");
 }
 
 #[test]

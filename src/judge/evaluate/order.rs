@@ -4,7 +4,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::{format_float, format_significant};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome, Verdict};
+use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Refused, Summary, T, one_sample, paired, welch};
 
 use crate::evaluate::{Evaluator, Frame};
@@ -68,13 +68,14 @@ pub fn all(mut parts: Vec<(String, Outcome)>) -> Outcome {
         .filter(|(_, part)| !part.recomputed.is_empty())
         .map(|(_, part)| part.recomputed.clone())
         .collect();
+    let measured: Vec<_> = parts.iter().flat_map(|(_, part)| part.measured.clone()).collect();
     let worst = parts.into_iter().min_by_key(|(_, part)| part.verdict);
     let Some((label, worst)) = worst else { return Outcome::verified() };
     let reason = match worst.verdict {
         Verdict::Verified => String::new(),
         _ => format!("{label}: {}", worst.reason),
     };
-    Outcome { reason, recomputed: given.join("; "), ..worst }
+    Outcome { reason, recomputed: given.join("; "), measured, ..worst }
 }
 
 /// The opposite of a relation. What noise leaves open stays open.
@@ -83,10 +84,12 @@ pub fn opposite(outcome: Outcome) -> Outcome {
         Verdict::Verified => {
             let reason = format!("it holds: {}", outcome.recomputed);
             let turned = Outcome::refuted(&WRONG_WAY, reason).giving(outcome.recomputed);
+            let turned = turned.measuring(outcome.measured);
             turned.within(outcome.rule, outcome.tolerance).with_impact(Impact::Decision)
         }
         Verdict::Refuted => {
             let turned = Outcome::verified().giving(outcome.recomputed);
+            let turned = turned.measuring(outcome.measured);
             turned.within(outcome.rule, outcome.tolerance)
         }
         _ => outcome,
@@ -103,6 +106,7 @@ fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     certain(operator, a, b)
         .giving(shown)
         .within("exact", "the whole intervals")
+        .measuring([a, b].map(Quantity::measured))
         .with_impact(Impact::Decision)
 }
 
@@ -152,7 +156,11 @@ fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
         ),
         _ => plain,
     };
-    outcome.giving(shown).within("order", "as printed").with_impact(Impact::Decision)
+    outcome
+        .giving(shown)
+        .within("order", "as printed")
+        .measuring([a, b].map(Quantity::measured))
+        .with_impact(Impact::Decision)
 }
 
 fn mean(sample: &RunSample) -> Quantity {
@@ -182,6 +190,24 @@ pub struct ChosenTest {
     pub test: T,
     /// Its name.
     pub name: &'static str,
+    /// How many runs there are on each side.
+    pub n: Vec<usize>,
+}
+
+impl ChosenTest {
+    /// Its numbers, for programs.
+    pub fn measured(&self) -> Measured {
+        let test = TestNumbers {
+            name: self.name,
+            estimate: self.test.estimate,
+            interval95: self.test.interval(1.0 - ALPHA),
+            t: self.test.t,
+            df: self.test.df,
+            p: self.test.p_two_sided(),
+            n: self.n.clone(),
+        };
+        Measured { test: Some(test), ..Measured::default() }
+    }
 }
 
 /// The test that the design fixes: paired where a plan was registered and the runs saw the same data in
@@ -193,20 +219,22 @@ pub fn design(
 ) -> Result<ChosenTest, Refused> {
     let Some(b) = b else {
         let test = one_sample(&Summary::of(&a.floats())?, 0.0)?;
-        return Ok(ChosenTest { test, name: "the t test of the differences" });
+        return Ok(ChosenTest { test, name: "the t test of the differences", n: vec![a.count()] });
     };
     if is_paired_by_plan(evaluator, a, b) && have_equal_data(evaluator, a, b) {
         return Ok(ChosenTest {
             test: paired(&a.floats(), &b.floats())?,
             name: "the paired t test",
+            n: vec![a.count(), b.count()],
         });
     }
     let test = welch(&Summary::of(&a.floats())?, &Summary::of(&b.floats())?)?;
-    Ok(ChosenTest { test, name: "Welch's t test" })
+    Ok(ChosenTest { test, name: "Welch's t test", n: vec![a.count(), b.count()] })
 }
 
 /// What a test says of an order.
-fn decided(operator: RelationOperator, ChosenTest { test, name }: &ChosenTest) -> Outcome {
+fn decided(operator: RelationOperator, design: &ChosenTest) -> Outcome {
+    let ChosenTest { test, name, .. } = design;
     let [low, high] = test.interval(1.0 - ALPHA);
     let digits = |value: f64| format_float(value, TEST_DIGITS);
     let shown = format!(
@@ -240,6 +268,7 @@ fn decided(operator: RelationOperator, ChosenTest { test, name }: &ChosenTest) -
     outcome
         .giving(shown)
         .within("test", format!("{name}, two-sided, alpha {ALPHA}"))
+        .measuring([design.measured()])
         .with_impact(Impact::Decision)
 }
 

@@ -490,6 +490,7 @@ impl<'a> Judge<'a> {
 /// An unchecked claim, with what was found nevertheless.
 fn instead(code: &'static repro_receipt::source::Code, reason: &str, outcome: Outcome) -> Outcome {
     let unchecked = Outcome::unchecked(code, reason).giving(outcome.recomputed);
+    let unchecked = unchecked.measuring(outcome.measured);
     Outcome { method: outcome.method, ..unchecked }
 }
 

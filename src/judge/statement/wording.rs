@@ -46,14 +46,19 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
             Verdict::Verified => format!("{what}; here it is so"),
             _ => format!("{what}; here: {}", outcome.reason),
         };
-        return Outcome::unchecked(&NOT_A_FACT, reason).giving(outcome.recomputed);
+        let unchecked = Outcome::unchecked(&NOT_A_FACT, reason).giving(outcome.recomputed);
+        return unchecked.measuring(outcome.measured);
     }
     if outcome.verdict == Verdict::Refuted
         && let Some(premise) = premise
     {
-        let reason = format!("wrong if {premise}: {}", outcome.reason);
+        let reason = format!(
+            "wrong on a premise that the text does not state ({premise}): {}",
+            outcome.reason
+        );
         return Outcome::inconclusive(&PREMISE, reason)
             .giving(outcome.recomputed)
+            .measuring(outcome.measured)
             .within(outcome.rule, outcome.tolerance);
     }
     let vague = VAGUE.iter().find(|word| {
@@ -72,6 +77,7 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
             let reason = format!("{held}; \"{word}\" has no agreed meaning");
             Outcome::inconclusive(&NO_MEANING, reason)
                 .giving(outcome.recomputed)
+                .measuring(outcome.measured)
                 .within(outcome.rule, outcome.tolerance)
         }
         _ => outcome,
@@ -83,20 +89,30 @@ pub fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
     let decided = |verdict| parts.iter().all(|(_, part)| part.verdict == verdict);
     let given: Vec<_> = parts.iter().map(|(_, part)| part.recomputed.clone()).collect();
     let given = given.join("; ");
+    let measured: Vec<_> = parts.iter().flat_map(|(_, part)| part.measured.clone()).collect();
     if decided(Verdict::Verified) {
-        return Outcome::verified().giving(given);
+        return Outcome::verified().giving(given).measuring(measured);
     }
-    let each: Vec<_> = parts
-        .iter()
-        .map(|(label, part)| match part.verdict {
-            Verdict::Verified => format!("yes by `{label}`"),
-            Verdict::Refuted => format!("no by `{label}` ({})", part.reason),
-            _ => format!("open by `{label}` ({})", part.reason),
-        })
-        .collect();
-    let reason = each.join("; ");
-    match decided(Verdict::Refuted) {
-        true => Outcome::refuted(&order::WRONG_WAY, reason).giving(given),
-        false => Outcome::inconclusive(&READINGS_DIFFER, reason).giving(given),
+    // What several readings come to is said once.
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for (label, part) in &parts {
+        let what = match part.verdict {
+            Verdict::Verified => "it holds".to_owned(),
+            Verdict::Refuted => format!("wrong ({})", part.reason),
+            _ => format!("open ({})", part.reason),
+        };
+        let label = format!("`{label}`");
+        match told.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, labels)) => labels.push(label),
+            None => told.push((what, vec![label])),
+        }
     }
+    let told =
+        told.iter().map(|(what, labels)| format!("{what} if it means {}", labels.join(" or ")));
+    let reason = told.collect::<Vec<_>>().join("; ");
+    let outcome = match decided(Verdict::Refuted) {
+        true => Outcome::refuted(&order::WRONG_WAY, reason),
+        false => Outcome::inconclusive(&READINGS_DIFFER, reason),
+    };
+    outcome.giving(given).measuring(measured)
 }

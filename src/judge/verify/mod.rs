@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use crate::claims;
 use crate::context::PostContext;
+use crate::covered::covered;
 use crate::depends_on;
 use crate::evidence::{Evidence, Library};
 use crate::lock;
-use crate::page::{PostPage, PostStatement};
+use crate::page::{PostPage, PostStatement, TextSource};
 use crate::post::{Claim, Post};
 use crate::post_file::PostFile;
 use crate::statement;
@@ -24,7 +25,7 @@ use repro_receipt::parallel;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Finding, Impact, Method, Outcome,
-    PostReport, Referee, Report, Severity, SignatureReport, Verdict,
+    PostReport, Referee, Report, Severity, SignatureReport, TextReport, Verdict,
 };
 use repro_runs::replay::{Extent, ReplayOutcome, Replays};
 use repro_signature::{self as signature, PublicKey};
@@ -182,6 +183,7 @@ pub fn inspect<'r>(
                 title: format!("{} receipt bundle", bundle.receipt().origin.word()),
                 file: shown,
                 lock: None,
+                texts: Vec::new(),
                 findings: about_claims.chain(signature_finding(&bundle, &described)).collect(),
                 bundles: vec![described],
                 claims,
@@ -345,7 +347,24 @@ pub fn judge_page(
         bundles: &names,
         has_lock: true,
     };
-    Judged { post: frame.report(claims, library), failures }
+    let post = PostReport { texts: texts_of(page, texts), ..frame.report(claims, library) };
+    Judged { post, failures }
+}
+
+/// Which texts of a post were read, and which of their numbers nothing binds.
+fn texts_of(page: &PostPage, at_hand: &TextsAtHand) -> Vec<TextReport> {
+    let one = |text: &TextSource| {
+        let source = at_hand.get(&text.id);
+        let numbers = source.map(|source| covered(page, text, source).numbers);
+        let unbound = numbers.into_iter().flatten().filter(|number| number.is_unbound());
+        TextReport {
+            id: text.id.clone(),
+            what: text.what.clone(),
+            is_at_hand: source.is_some(),
+            unbound: unbound.map(|one| format!("{} (line {})", one.text, one.line)).collect(),
+        }
+    };
+    page.texts.iter().map(one).collect()
 }
 
 /// What a report says of a post besides its claims.
@@ -382,6 +401,7 @@ impl PostFrame<'_> {
             title: self.title.to_owned(),
             file: self.file.to_owned(),
             lock: self.has_lock.then(|| lock::own_file(self.id)),
+            texts: Vec::new(),
             bundles,
             claims,
             findings,

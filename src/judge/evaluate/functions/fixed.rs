@@ -1,9 +1,10 @@
 //! What is held fixed between models or runs, and what differs.
 
 use num_rational::BigRational;
+use num_traits::Signed;
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
-use repro_exact::decimal::format_significant;
+use repro_exact::decimal::{Interval, format_significant};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Outcome};
 
@@ -107,6 +108,8 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
     let (mut surely_apart, mut surely_near) = (false, true);
     for (index, (_, a)) in values.iter().enumerate() {
         for (_, b) in values.iter().skip(index + 1) {
+            surely_apart |= opposite(&a.interval, &b.interval);
+            surely_near &= same_sign(&a.interval, &b.interval);
             let (a, b) = (&a.interval.abs(), &b.interval.abs());
             let above = |low: &BigRational, high: &BigRational| *low > high * &factor;
             surely_apart |= above(a.low(), b.high()) || above(b.low(), a.high());
@@ -126,7 +129,7 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
             Outcome::refuted(&EQUAL, format!("it is the same: {listed}"))
         }
         Wanted::Different => coarse(&listed),
-        _ if surely_apart => Outcome::refuted(&NOT_EQUAL, format!("it is not: {listed}{widest}")),
+        _ if surely_apart => Outcome::refuted(&NOT_EQUAL, format!("{widest}: {listed}")),
         _ if surely_near => Outcome::verified(),
         // Equal prints of one precision state one number.
         Wanted::Equal if same_prints(values) => Outcome::verified(),
@@ -139,7 +142,8 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
         }
         _ => ("exact", "equal".to_owned()),
     };
-    outcome.giving(listed).within(rule, tolerance).with_impact(Impact::Decision)
+    let measured = values.iter().map(|(_, number)| number.measured());
+    outcome.giving(listed).within(rule, tolerance).measuring(measured).with_impact(Impact::Decision)
 }
 
 fn coarse(listed: &str) -> Outcome {
@@ -155,14 +159,28 @@ fn same_prints(values: &[(String, Quantity)]) -> bool {
 
 /// How far apart the outermost are.
 fn widest(values: &[(String, Quantity)]) -> String {
-    let points = values.iter().map(|(_, number)| number.interval.abs().middle());
+    let points = values.iter().map(|(_, number)| number.interval.middle());
     let (low, high) = (points.clone().min(), points.max());
     match (low, high) {
         (Some(low), Some(high)) if low > BigRational::from_integer(0.into()) => {
-            format!("; the largest is {} times the smallest", format_significant(&(high / low), 4))
+            format!("the largest is {} times the smallest", format_significant(&(high / low), 4))
         }
-        _ => String::new(),
+        _ => "not the same".to_owned(),
     }
+}
+
+/// Whether one number is surely above zero and the other surely below.
+fn opposite(a: &Interval, b: &Interval) -> bool {
+    let above = |one: &Interval| one.low().is_positive();
+    let below = |one: &Interval| one.high().is_negative();
+    above(a) && below(b) || below(a) && above(b)
+}
+
+/// Whether two numbers surely lie on one side of zero, or both are zero.
+fn same_sign(a: &Interval, b: &Interval) -> bool {
+    let above = |one: &Interval| !one.low().is_negative();
+    let below = |one: &Interval| !one.high().is_positive();
+    above(a) && above(b) || below(a) && below(b)
 }
 
 /// The values with what they are called: of a list, or of `x` with `it` for each of `over`.

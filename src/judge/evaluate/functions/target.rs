@@ -36,5 +36,6 @@ fn reached<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     };
     let shown = format!("{} against {}", loss.derivation, target.derivation);
     let outcome = outcome.giving(shown).within("rounding_interval", "at or below");
+    let outcome = outcome.measuring([loss, target].map(|number| number.measured()));
     Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
 }

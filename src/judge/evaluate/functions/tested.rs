@@ -2,7 +2,7 @@
 
 use repro_exact::decimal::{Interval, format_float};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome};
+use repro_report::outcome::{Impact, Measured, Outcome};
 use repro_stats::{equivalence, holm};
 
 use super::samples::{ends, from_float};
@@ -121,8 +121,10 @@ fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         true => Outcome::verified(),
         false => Outcome::refuted(&NOT_SIGNIFICANT, format!("{shown}, not below {ALPHA}")),
     };
-    let outcome =
-        outcome.giving(shown).within("test", format!("{}, alpha {ALPHA}", own.derivation));
+    let measured =
+        Measured { value: Some(adjusted), allowed: Some([0.0, ALPHA]), ..Measured::default() };
+    let tolerance = format!("{}, alpha {ALPHA}", own.derivation);
+    let outcome = outcome.giving(shown).within("test", tolerance).measuring([measured]);
     Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
 }
 
@@ -150,6 +152,7 @@ fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         Outcome::inconclusive(&NOT_EQUIVALENT, reason)
     };
     let tolerance = format!("two one-sided tests, {}, ± {}", design.name, margin.derivation);
-    let outcome = outcome.giving(shown).within("test", tolerance).with_impact(Impact::Decision);
+    let outcome = outcome.giving(shown).within("test", tolerance).measuring([design.measured()]);
+    let outcome = outcome.with_impact(Impact::Decision);
     Ok(Evaluated::Judgement(Box::new(outcome)))
 }

@@ -1,0 +1,178 @@
+//! Claims told together: those of one sentence, and sentences that came to one outcome for one reason;
+//! and what is wrong with a post, in one sentence.
+
+use std::collections::HashMap;
+
+use repro_receipt::source::Code;
+
+use crate::outcome::{ClaimReport, Impact, PostReport, Verdict, VerdictCounts};
+use crate::visible::{clipped, prose, visible};
+use crate::wording::{self, Remarks};
+
+/// The most characters of a reason in a sentence.
+const REASON_LIMIT: usize = 160;
+/// The most characters of a quote in a sentence.
+const QUOTE_LIMIT: usize = 120;
+
+/// Claims with one verdict on one sentence of the text.
+#[derive(Debug, Clone)]
+pub(super) struct Fold<'a> {
+    /// The first of them.
+    pub first: &'a ClaimReport,
+    /// The others, in the order of the post.
+    pub others: Vec<&'a ClaimReport>,
+}
+
+impl<'a> Fold<'a> {
+    /// All its claims.
+    pub(super) fn claims(&self) -> impl Iterator<Item = &'a ClaimReport> {
+        std::iter::once(self.first).chain(self.others.iter().copied())
+    }
+
+    /// The words of the text, whole; those of a claim that quotes nothing are its number, or its name.
+    pub(super) fn title(&self) -> String {
+        let claim = self.first;
+        match (claim.quote.trim(), claim.claimed.is_empty()) {
+            ("", true) => visible(&claim.id),
+            ("", false) => format!("{}: \"{}\"", visible(&claim.id), prose(&claim.claimed)),
+            (quote, _) => format!("\"{}\"", prose(quote)),
+        }
+    }
+
+    /// Its place in the text.
+    pub(super) fn place(&self) -> String {
+        let at = self.first.at.as_ref();
+        at.map_or_else(String::new, |(_, place)| prose(place))
+    }
+
+    /// Its claims, those with one reason together.
+    pub(super) fn by_reason(&self) -> Vec<Vec<&'a ClaimReport>> {
+        let mut groups: Vec<Vec<&ClaimReport>> = Vec::new();
+        for claim in self.claims() {
+            let same = |group: &&mut Vec<&ClaimReport>| {
+                group.first().is_some_and(|first| reason(first) == reason(claim))
+            };
+            match groups.iter_mut().find(same) {
+                Some(group) => group.push(claim),
+                None => groups.push(vec![claim]),
+            }
+        }
+        groups
+    }
+
+    /// The notes of the author of the post, each once.
+    pub(super) fn notes(&self) -> Vec<&'a str> {
+        let mut notes: Vec<&str> = Vec::new();
+        for note in self.claims().map(|claim| claim.note.trim()) {
+            if !note.is_empty() && !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes
+    }
+}
+
+fn reason(claim: &ClaimReport) -> (&str, Option<&str>) {
+    (&claim.outcome.reason, claim.outcome.code.map(|code| code.id))
+}
+
+/// Claims as folds, in the order of the first claim of each.
+pub(super) fn folds<'a>(claims: &[&'a ClaimReport]) -> Vec<Fold<'a>> {
+    let mut folds: Vec<Fold> = Vec::new();
+    let mut known = HashMap::new();
+    for &claim in claims {
+        // What quotes nothing stands alone.
+        let key = (!claim.quote.trim().is_empty()).then_some((&claim.quote, &claim.at));
+        match key.and_then(|key| known.get(&key).copied()) {
+            Some(at) => {
+                let fold: &mut Fold = &mut folds[at];
+                fold.others.push(claim);
+            }
+            None => {
+                known.extend(key.map(|key| (key, folds.len())));
+                folds.push(Fold { first: claim, others: Vec::new() });
+            }
+        }
+    }
+    folds
+}
+
+/// Folds that say the same of their sentences, together, in the order of the first of each.
+pub(super) fn clusters<'a>(remarks: &Remarks, folds: Vec<Fold<'a>>) -> Vec<Vec<Fold<'a>>> {
+    let mut clusters: Vec<Vec<Fold>> = Vec::new();
+    let mut known: HashMap<Vec<_>, usize> = HashMap::new();
+    for fold in folds {
+        let mut key: Vec<_> = fold.by_reason().iter().map(|group| reason(group[0])).collect();
+        key.sort_unstable();
+        let says_nothing = key.iter().all(|(reason, _)| reason.is_empty());
+        let has_more = fold.claims().any(|claim| !remarks.on(&claim.id).is_empty());
+        match known.get(&key).filter(|_| !says_nothing && !has_more) {
+            Some(&at) => clusters[at].push(fold),
+            None => {
+                if !has_more {
+                    known.insert(key, clusters.len());
+                }
+                clusters.push(vec![fold]);
+            }
+        }
+    }
+    clusters
+}
+
+/// How many claims have which code, the most frequent first.
+pub(super) fn by_code(claims: &[&ClaimReport]) -> Vec<(&'static Code, usize)> {
+    let mut counts: Vec<(&'static Code, usize)> = Vec::new();
+    for code in claims.iter().filter_map(|claim| claim.outcome.code) {
+        match counts.iter_mut().find(|(known, _)| known.id == code.id) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((code, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+}
+
+/// What is wrong with a post.
+pub(super) fn in_one_sentence(post: &PostReport) -> String {
+    let counts = VerdictCounts::of(&post.claims);
+    let refuted = wording::ranked(post, Verdict::Refuted);
+    let (decisions, digits): (Vec<_>, Vec<_>) =
+        refuted.iter().copied().partition(|claim| claim.impact == Impact::Decision);
+    let (decisions, digits) = (folds(&decisions), folds(&digits));
+    let Some(worst) = decisions.first().or(digits.first()) else {
+        return nothing_refuted(post, counts);
+    };
+    let at = match worst.place() {
+        place if place.is_empty() => String::new(),
+        place => format!(" ({place})"),
+    };
+    let title = clipped(&worst.title(), QUOTE_LIMIT);
+    let why = clipped(&prose(&worst.first.outcome.reason), REASON_LIMIT);
+    let all = decisions.len() + digits.len();
+    let verb = if all == 1 { "does" } else { "do" };
+    let weight = match (decisions.len(), all) {
+        (0, _) => "; no decision changes".to_owned(),
+        (changing, all) if changing == all => String::new(),
+        (1, _) => "; with one of them a decision changes".to_owned(),
+        (changing, _) => format!("; with {changing} of them a decision changes"),
+    };
+    let first = if all > 1 { "The first: " } else { "" };
+    let statements = wording::many(all, "statement");
+    format!("{statements} {verb} not hold{weight}. {first}{title}{at}: {why}")
+}
+
+fn nothing_refuted(post: &PostReport, counts: VerdictCounts) -> String {
+    let open: Vec<_> = [Verdict::Inconclusive, Verdict::Unchecked]
+        .into_iter()
+        .flat_map(|verdict| wording::ranked(post, verdict))
+        .collect();
+    match (by_code(&open).first(), counts.total()) {
+        (_, 0) => "Nothing was checked".to_owned(),
+        (None, all) => format!("Nothing is wrong: all {all} claims follow from the evidence"),
+        (Some((code, count)), _) => format!(
+            "Nothing is refuted; {} cannot be decided, {count} of them because {}",
+            wording::many(open.len(), "claim"),
+            code.meaning
+        ),
+    }
+}
