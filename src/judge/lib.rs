@@ -37,6 +37,7 @@ pub static LANGUAGE_CODES: &[&[&repro_receipt::source::Code]] = &[
     evaluate::order::CODES,
     page::CODES,
     statement::CODES,
+    statement::about::CODES,
     statement::wording::CODES,
     texts::CODES,
 ];

@@ -16,14 +16,14 @@ const QUOTE_LIMIT: usize = 120;
 
 /// Claims with one verdict on one sentence of the text.
 #[derive(Debug, Clone)]
-pub(super) struct Fold<'a> {
+pub(super) struct ToldTogether<'a> {
     /// The first of them.
     pub first: &'a ClaimReport,
     /// The others, in the order of the post.
     pub others: Vec<&'a ClaimReport>,
 }
 
-impl<'a> Fold<'a> {
+impl<'a> ToldTogether<'a> {
     /// All its claims.
     pub(super) fn claims(&self) -> impl Iterator<Item = &'a ClaimReport> {
         std::iter::once(self.first).chain(self.others.iter().copied())
@@ -77,20 +77,20 @@ fn reason(claim: &ClaimReport) -> (&str, Option<&str>) {
 }
 
 /// Claims as folds, in the order of the first claim of each.
-pub(super) fn folds<'a>(claims: &[&'a ClaimReport]) -> Vec<Fold<'a>> {
-    let mut folds: Vec<Fold> = Vec::new();
+pub(super) fn folds<'a>(claims: &[&'a ClaimReport]) -> Vec<ToldTogether<'a>> {
+    let mut folds: Vec<ToldTogether> = Vec::new();
     let mut known = HashMap::new();
     for &claim in claims {
         // What quotes nothing stands alone.
         let key = (!claim.quote.trim().is_empty()).then_some((&claim.quote, &claim.at));
         match key.and_then(|key| known.get(&key).copied()) {
             Some(at) => {
-                let fold: &mut Fold = &mut folds[at];
+                let fold: &mut ToldTogether = &mut folds[at];
                 fold.others.push(claim);
             }
             None => {
                 known.extend(key.map(|key| (key, folds.len())));
-                folds.push(Fold { first: claim, others: Vec::new() });
+                folds.push(ToldTogether { first: claim, others: Vec::new() });
             }
         }
     }
@@ -98,8 +98,11 @@ pub(super) fn folds<'a>(claims: &[&'a ClaimReport]) -> Vec<Fold<'a>> {
 }
 
 /// Folds that say the same of their sentences, together, in the order of the first of each.
-pub(super) fn clusters<'a>(remarks: &Remarks, folds: Vec<Fold<'a>>) -> Vec<Vec<Fold<'a>>> {
-    let mut clusters: Vec<Vec<Fold>> = Vec::new();
+pub(super) fn clusters<'a>(
+    remarks: &Remarks,
+    folds: Vec<ToldTogether<'a>>,
+) -> Vec<Vec<ToldTogether<'a>>> {
+    let mut clusters: Vec<Vec<ToldTogether>> = Vec::new();
     let mut known: HashMap<Vec<_>, usize> = HashMap::new();
     for fold in folds {
         let mut key: Vec<_> = fold.by_reason().iter().map(|group| reason(group[0])).collect();

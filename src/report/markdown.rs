@@ -4,7 +4,7 @@
 use crate::outcome::{PostReport, Report, Verdict, VerdictCounts};
 use repro_receipt::source::Error;
 
-use super::folded::{self, Fold, by_code, folds};
+use super::folded::{self, ToldTogether, by_code, folds};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
 use super::{REPLAY_SCOPE, SCOPE, wording};
@@ -124,7 +124,7 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
 }
 
 /// The claims of one sentence: four cells that fit on a page of 900 pixels.
-fn row(fold: &Fold, base: &str) -> Vec<String> {
+fn row(fold: &ToldTogether, base: &str) -> Vec<String> {
     let lines = |parts: Vec<String>| {
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.join("<br>")

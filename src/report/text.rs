@@ -11,7 +11,7 @@ use crate::outcome::{
 };
 
 use super::drawing::Drawing;
-use super::folded::{self, Fold, by_code, clusters, folds};
+use super::folded::{self, ToldTogether, by_code, clusters, folds};
 use super::layout::{GLUE, Page, Piece, columns};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
@@ -156,7 +156,7 @@ impl Text<'_> {
     }
 
     /// Sentences that came to one outcome for one reason: their words, then the reason once.
-    fn cluster(&mut self, remarks: &Remarks, cluster: &[Fold]) {
+    fn cluster(&mut self, remarks: &Remarks, cluster: &[ToldTogether]) {
         for fold in cluster {
             self.words(fold);
         }
@@ -183,7 +183,7 @@ impl Text<'_> {
     }
 
     /// The words of the text and their place.
-    fn words(&mut self, fold: &Fold) {
+    fn words(&mut self, fold: &ToldTogether) {
         let (sign, style) = mark(fold.first.outcome.verdict);
         self.page.paragraph(2, INDENT, style, &format!("{sign} {}", fold.title()));
         let line = wording::line_of(&fold.first.place);
@@ -225,7 +225,7 @@ impl Text<'_> {
     }
 
     /// The lines below a finding: tolerance and evidence when asked, further findings, the author's notes.
-    fn additions(&mut self, remarks: &Remarks, fold: &Fold) {
+    fn additions(&mut self, remarks: &Remarks, fold: &ToldTogether) {
         let refuted = fold.first.outcome.verdict == Verdict::Refuted;
         for claim in fold.claims() {
             if self.options.verbose {

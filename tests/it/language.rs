@@ -480,7 +480,7 @@ fn real(id: &str) -> (tempfile::TempDir, PostPage, BundleStore<'static>, TextsAt
     std::fs::remove_file(folder.join("p.toml")).unwrap();
     let file = format!("{id}.toml");
     let own = here.join("repro").join(&file);
-    let post = if id == "0004" { here.join("tests/language").join(&file) } else { own };
+    let post = own;
     std::fs::copy(post, folder.join(&file)).unwrap();
     let text = here.join("repro").join(format!("{id}.md"));
     if text.is_file() {

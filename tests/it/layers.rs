@@ -69,7 +69,7 @@ const CRATES: &[Crate] = &[
         rows: &[
             &["outcome", "visible"],
             &["layout", "wording"],
-            &["drawing"],
+            &["drawing", "folded"],
             &["columns", "json", "junit", "markdown", "text"],
             &["github"],
         ],

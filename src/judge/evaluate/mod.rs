@@ -10,6 +10,7 @@ mod reference;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
@@ -20,7 +21,7 @@ use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome};
 use crate::context::PostContext;
 use crate::evidence::Library;
 use crate::page::{PlacedExpression, PostPage};
-use crate::value::{Evaluated, EvidencePath, EvidenceWords, Quantity, RunSample};
+use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, Quantity, RunSample};
 
 pub use call::Call;
 
@@ -68,6 +69,8 @@ impl Copy for Frame<'_, '_> {}
 pub struct Evaluator<'a> {
     context: &'a PostContext<'a>,
     shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
+    /// What was read as a number or words.
+    leaves: RefCell<Vec<Rc<Leaf>>>,
     /// Which number read from evidence is moved a little, in the order of `read`.
     nudged: Cell<Option<usize>>,
     /// The numbers that were read, each once, with their places in the order of reading.
@@ -83,6 +86,7 @@ impl<'a> Evaluator<'a> {
         Self {
             context,
             shown: RefCell::default(),
+            leaves: RefCell::default(),
             nudged: Cell::new(None),
             read: RefCell::default(),
             depth: Cell::new(0),
@@ -103,6 +107,18 @@ impl<'a> Evaluator<'a> {
     /// The numbers of the sentence's quote.
     pub fn quoted(&self) -> &[Printed] {
         &self.quoted
+    }
+
+    /// What was read so far.
+    pub fn leaves(&self) -> Vec<Rc<Leaf>> {
+        self.leaves.borrow().clone()
+    }
+
+    /// Notes what was read; where a number is moved, all is read once more.
+    fn note(&self, leaf: &Rc<Leaf>) {
+        if self.nudged.get().is_none() {
+            self.leaves.borrow_mut().push(Rc::clone(leaf));
+        }
     }
 
     /// Everything shown so far, sorted, and the weakest origin among it.

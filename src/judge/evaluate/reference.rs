@@ -248,7 +248,9 @@ impl<'a> At<'_, '_, 'a> {
         self.show(&evidence);
         let quote = self.bundle.fact_at(file, pointer).and_then(|fact| fact.at.quote.clone());
         let leaf = Leaf { kind, evidence: Some(evidence), quote, text: text.to_owned(), step };
-        let leaves = vec![Rc::new(leaf)];
+        let leaf = Rc::new(leaf);
+        self.evaluator.note(&leaf);
+        let leaves = vec![leaf];
         let Ok(printed) = Printed::parse(text) else {
             return Ok(Evaluated::Text(EvidenceWords { text: text.to_owned(), leaves }));
         };

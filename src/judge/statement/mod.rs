@@ -1,5 +1,6 @@
 //! Sentences and tables of a text: what each of their numbers and relations comes to.
 
+pub mod about;
 pub mod wording;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use crate::page::{
     Binding, NO_SUCH_ROW, PlacedExpression, PostStatement, Sentence, StatementKind, Table,
 };
 use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
+use about::Words;
 use wording::{readings, worded};
 
 codes! {
@@ -147,6 +149,9 @@ impl<'a> Judge<'a> {
         }
         let outcome = if any { readings(parts) } else { order::all(parts) };
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
+        let words = Words { quote: &sentence.quote, place: &self.statement.place_in_text };
+        let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
+        let outcome = self.about(outcome, words, &trees, &evaluator);
         let computed = expressions.iter().any(|expression| self.computes(&expression.tree));
         let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
         let method = if computed { Method::Recomputed } else { Method::Compared };
@@ -287,8 +292,21 @@ impl<'a> Judge<'a> {
             true => Method::Compared,
             false => Method::Recomputed,
         };
-        let outcome = outcome.by(method);
+        let words = Words { quote: bound.quote, place: &bound.place_in_text };
+        let outcome = self.about(outcome.by(method), words, &[tree], &evaluator);
         Ok(self.report(bound, pair, &evaluator, outcome, id))
+    }
+
+    /// The outcome, unless the evidence is about something else than the words.
+    fn about(
+        &self,
+        outcome: Outcome,
+        words: Words,
+        expressions: &[&Expression],
+        evaluator: &Evaluator<'a>,
+    ) -> Outcome {
+        let is_formula = |name: &str| self.context.page.formulas.contains_key(name);
+        about::checked(outcome, words, expressions, &is_formula, &evaluator.leaves())
     }
 
     /// Words of evidence against words of the text: a date, or a name with digits.
