@@ -35,6 +35,8 @@ one       = "tiny-moe-moe-active12-s1"
 three     = "tiny-moe-moe-active12-s{1..3}"
 swapped   = "tiny-moe-dense_active-active12-{s2,s1,s3}"
 twice     = "tiny-moe-moe-active12-{s1,s2,s1}"
+cloze     = "tiny-moe-moe-active12-s1:data/evaluation/step-001209.tasks.csv#0"
+june2024  = "nmoe-0003#june2024.run"
 
 [formulas]
 planned = "dense.steps * contract.tokens-per-step"
@@ -76,8 +78,23 @@ fn report(statements: &str, text: Option<&str>) -> Report {
 }
 
 /// Verdict and code of each claim, and the codes of failures.
-fn judged(statements: &str, text: &str) -> Vec<String> {
-    let report = report(statements, Some(text));
+pub fn judged(statements: &str, text: &str) -> Vec<String> {
+    verdicts(&report(statements, Some(text)))
+}
+
+/// The same in a post that names every run of the study.
+pub fn judged_with_all_runs(statements: &str, text: &str) -> Vec<String> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let of_study = std::fs::read_to_string(here.join("repro/tiny-moe.toml")).unwrap();
+    let (head, _) = of_study.split_once("[formulas]").unwrap();
+    let project = project("", Some(text));
+    let head = head.replace("id = \"tiny-moe\"", "id = \"p\"").replace("tiny-moe.md", "p.md");
+    std::fs::write(project.path().join("repro/p.toml"), head + statements).unwrap();
+    verdicts(&verify(project.path(), &["p".to_owned()], &Demands::default(), 1))
+}
+
+/// Verdict and code of each claim, and the codes of failures.
+fn verdicts(report: &Report) -> Vec<String> {
     let claims = report.posts.iter().flat_map(|post| &post.claims).map(|claim| {
         let code = claim.outcome.code.map_or("", |code| code.id);
         format!("{} {code}", claim.outcome.verdict.word()).trim().to_owned()

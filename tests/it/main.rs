@@ -12,6 +12,7 @@ mod equal_resource;
 #[cfg(feature = "train")]
 mod evaluation;
 mod executing;
+mod functions;
 mod fuzz;
 #[cfg(feature = "train")]
 mod golden;
