@@ -29,10 +29,10 @@ longest() {
   esac
 }
 
-# The folders of seeds of a target; posts begin with the fixtures of all kinds.
+# The folders of seeds of a target; posts begin with those of the corpus too.
 seeds() {
   echo "tests/fuzz/seeds/$1"
-  if [ "$1" = post ]; then printf '%s\n' tests/corpus/*/cases/repro; fi
+  if [ "$1" = post ]; then printf '%s\n' tests/corpus/*/repro; fi
 }
 
 # The files whose lines are counted.
@@ -47,7 +47,10 @@ readers() {
     header) ls src/receipt/checkpoint/header.rs src/receipt/bundle/weights.rs ;;
     import) ls src/import/{speedrun,mlperf,jsonl,csv,hf_trainer,log,columns,run,scoring/convergence}.rs ;;
     json) ls src/receipt/source/{json,pointer,code}.rs src/receipt/bundle/{canonical,glance}.rs ;;
-    post) ls src/judge/post.rs src/receipt/source/toml.rs src/judge/evidence/{mod,lists}.rs ;;
+    post)
+      ls src/receipt/source/toml.rs src/judge/{page,post,compare,covered,mutated}.rs src/judge/statement/*.rs \
+        src/judge/evaluate/*.rs src/claim/{grammar,locator,place,quote,syntax,table}.rs
+      ;;
     tables) ls src/receipt/source/csv.rs ;;
   esac
 }

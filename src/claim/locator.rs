@@ -34,7 +34,8 @@ impl Locator {
         let good = |part: &str| !part.is_empty() && part.chars().all(plain);
         let bundles = expand(bundle)?;
         let names = bundles.iter().all(|name| good(name) && !name.contains('/'));
-        let parts = path.iter().all(|part: &String| good(part));
+        // `step=60` picks the line of a table whose `step` is 60.
+        let parts = path.iter().all(|part: &String| good(&part.replacen('=', "", 1)));
         let whole = names && parts && file.is_none_or(good);
         let is_group = bundle.contains('{');
         whole.then(|| Self { bundles, is_group, file: file.map(str::to_owned), path })

@@ -23,13 +23,15 @@ pub fn of_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
     text.match_indices(first).filter_map(|(start, _)| whole(start)).collect()
 }
 
-/// The same where bars part what a page runs together: `1,209 | 2,476` stands in "1,2092,476".
+/// The same where bars part what a page runs together: `1,209 | 2,476` stands in "1,2092,476". A part of a
+/// line of cells stands there as it is.
 pub fn of_parted_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
     if !quote.contains('|') {
         return of_quote(text, quote);
     }
     let line = format!("|{quote}|");
-    table::cells(&line, 0).map(|cells| of_row(text, &cells)).unwrap_or_default()
+    let found = table::cells(&line, 0).map(|cells| of_row(text, &cells)).unwrap_or_default();
+    if found.is_empty() { of_quote(text, quote) } else { found }
 }
 
 /// Every place of a line of a table: as a line of cells, or, where a page was copied without its

@@ -92,7 +92,8 @@ const WORDS: &[&str] = &[
     "half", "twice", "double",
 ];
 
-const SUFFIXES: &[&str] = &["Ki", "Mi", "Gi", "Ti", "k", "K", "M", "B", "T"];
+const SUFFIXES: &[&str] =
+    &["million", "billion", "trillion", "Ki", "Mi", "Gi", "Ti", "k", "K", "M", "B", "T"];
 const UNITS: &[&str] = &["percentage points", "percentage point", "percent", "pp"];
 const SPREADS: &[&str] = &["±", "+/-", "+-"];
 
@@ -104,6 +105,9 @@ pub fn items(text: &str) -> Vec<QuoteItem> {
         let next = at + here.len_utf8();
         if here.is_ascii_digit() || (here == '.' && starts_with_digit(text, next)) {
             at = read_digits(text, at, &mut items);
+        } else if here == '\\' {
+            // A command of TeX ends with its letters: `\approx20` holds a number.
+            at = next + run(&text[next..], |c| c.is_ascii_alphabetic());
         } else if here.is_ascii_alphabetic() && starts_word(text, at) {
             let end = word_end(text, at);
             let word = &text[at..end];
@@ -302,6 +306,10 @@ fn sign_start(text: &str, at: usize) -> usize {
 /// Whether the digits at `at` go on a name: `bf16`, `MoE-64`, `#420`, `v0.1`.
 fn belongs_to_a_name(text: &str, at: usize) -> bool {
     let before = &text[..at];
+    let command = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    if command.ends_with('\\') && command.len() < before.len() {
+        return false;
+    }
     let mut back = before.chars().rev();
     match back.next() {
         Some(c) if c.is_alphabetic() || c == '_' || c == '#' => true,
@@ -415,6 +423,8 @@ mod tests {
             ("Published 2026-03-14, 2026-03-03T16:15:00Z", &["2026-03-14", "2026-03-03T16:15:00Z"]),
             ("Two of the three; one is twice as large", &["Two", "three", "twice"]),
             ("5 Models, 5 M, 16 kB, 250ms", &["5", "5 M", "16", "250"]),
+            ("50 trillion tokens, 1.5 million, 3 millions", &["50 trillion", "1.5 million", "3"]),
+            (r"\(r_a^{**}\approx20\%\), \zeta^2 L^3", &["20", "2", "3"]),
             ("1e-7 and 3.2E+4, 1.1e20", &["1e-7", "3.2E+4", "1.1e20"]),
             ("24 percent, 1.5 percentage points", &["24 percent", "1.5 percentage points"]),
             ("| 0.43 | .5 |", &["0.43", ".5"]),
@@ -432,6 +442,7 @@ mod tests {
             ("at least 0.5", Some(Hedge::Limit(Bound::AtLeast))),
             ("p < 0.01", Some(Hedge::Limit(Bound::Below))),
             ("sub-25M", Some(Hedge::Limit(Bound::Below))),
+            (r"x\approx20", Some(Hedge::About)),
             ("up to 7x", Some(Hedge::Limit(Bound::AtMost))),
             ("over three seeds", Some(Hedge::LimitOrCount(Bound::Above))),
             ("the cover 3", None),

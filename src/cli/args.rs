@@ -40,9 +40,9 @@ pub enum Command {
     /// Read logs of other trainers and write them as receipt bundles
     #[command(after_help = help::IMPORT)]
     Import(ImportArgs),
-    /// List functions, claim kinds, formulas, posts, bundles or codes
+    /// List functions, rules, posts, bundles or codes
     List(ListArgs),
-    /// Explain a code, a function, a claim kind, a formula, `post`, `values`, `slices` or `scope`
+    /// Explain a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices` or `scope`
     Explain(ExplainArgs),
     /// Write the receipt and manifests of a folder of transcribed evidence
     Seal(SealArgs),
@@ -60,10 +60,10 @@ pub struct VerifyArgs {
     /// Folders of bundles to check on their own
     #[arg(value_name = "BUNDLE")]
     pub bundles: Vec<PathBuf>,
-    /// Compare the verdicts with `repro/verdicts.lock` (for CI)
+    /// Compare each post with its lock, `repro/ID.lock` (for CI)
     #[arg(long, conflicts_with = "write_lock")]
     pub locked: bool,
-    /// Record the verdicts in `repro/verdicts.lock`
+    /// Record each post in its lock, `repro/ID.lock`
     #[arg(long)]
     pub write_lock: bool,
     /// The weakest origin that counts as verified
@@ -171,6 +171,12 @@ pub struct MutateArgs {
     /// Post id, or `all`; may be repeated [default: all]
     #[arg(long, value_name = "ID")]
     pub post: Vec<String>,
+    /// Instead of each number in turn: so many random changes of each post (digits, rows, units, steps, groups)
+    #[arg(long, value_name = "N")]
+    pub random: Option<usize>,
+    /// The seed of the random changes
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "random")]
+    pub seed: u64,
 }
 
 #[derive(Debug, Args)]
@@ -352,8 +358,7 @@ pub struct ListArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ListingArg {
     Functions,
-    Kinds,
-    Formulas,
+    Rules,
     Posts,
     Bundles,
     Codes,
@@ -361,7 +366,8 @@ pub enum ListingArg {
 
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A code such as `identity::differs`, a kind, a formula, `values`, `slices` or `scope`
+    /// A code such as `value::differs`, a function, a rule, `post` (how posts are written), `sentence`, `table`,
+    /// `post-schema` (their JSON Schema, for editors), `slices` or `scope`
     pub name: String,
 }
 

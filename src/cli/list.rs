@@ -7,13 +7,12 @@ use super::args::{ExplainArgs, ListArgs, ListingArg};
 use super::common::CommonArgs;
 use super::output::Output;
 use super::{Answer, UNKNOWN_CODE};
-use repro_exact::formula::{Formula, formulas};
 use repro_import as import;
-use repro_judge::claims::{self, KINDS};
 use repro_judge::evaluate::functions;
+use repro_judge::page::PostPage;
+use repro_judge::page_keys;
 use repro_judge::post;
-use repro_judge::post_file::PostFile;
-use repro_judge::{depends_on, evidence, lock, verify};
+use repro_judge::{lock, rules, verify};
 use repro_params as params;
 use repro_receipt::bundle::{self, Bundle};
 use repro_receipt::checkpoint;
@@ -40,33 +39,7 @@ intact bundle of a trainer or importer) < signed. Method: compared (two statemen
 the check was not run.
 ";
 
-/// How the claims of a post file write the values that they depend on.
-const VALUES: &str = "\
-A value of a claim is a term:
-  { fact = \"ID\" }                                  a transcribed fact
-  { bundle = \"B\", file = \"F\", pointer = \"/P\" }     a number in a file of a bundle
-  { formula = \"NAME\", inputs = { ... } }           a formula over terms; `repro list formulas` names them
-  { model = { bundle = \"B\", file = \"F\" }, parameters = \"total\" }
-                                                   a parameter count from a config, or \"active\";
-                                                   `convention` selects another way of counting
-  { timestamp = { ... } }                          a moment, in seconds
-`bundle` may be left out if the post has a `default_bundle`. A term may have a `label`, and a number a
-`precision`: \"exact\" if it is not rounded, \"measured\" if it is.
-
-A list of values is
-  [TERM, ...]                                      terms one by one
-  { bundles = \"run-s{1..6}\", file = \"F\", pointer = \"/P\" }
-                                                   the same place in run-s1, run-s2 to run-s6
-  { bundle = \"B\", file = \"F\", list = \"/P\" }        the numbers of a list
-  { bundle = \"B\", file = \"F\", column = \"C\" }       a column of records, labeled by the column `by`
-  { mean_of = [LIST, ...] }                        means position by position
-  { mean_of = { bundles = \"run-s{1..6}\", file = \"F\", list = \"/P\" } }
-
-A group of runs, such as `a` and `b` of a gap, is { label, values }; { label, mean, spread, n, reading } or
-{ label, printed, n, reading } where only a mean with its spread is published; or a term, which is one run.
-";
-
-/// How a post is written in the language of claims.
+/// How a post is written.
 const POST: &str = "\
 A post binds each number and each comparison of a text to evidence. `repro/ID.toml`:
 
@@ -100,21 +73,43 @@ A post binds each number and each comparison of a text to evidence. `repro/ID.to
   \"P_total\" = \"total(it)\"
   \"P_active\" = \"active(it)\"
 
+  [[table]]                          in a text that is JSON: `place` points to an object or a list, and rows and
+  place = \"/results\"                 columns are members, by pointers from there
+  [table.rows]
+  \"bf16/dense\" = \"bf16.dense\"
+  [table.columns]
+  \"stop_step\" = \"it.tokens / contract.tokens-per-step\"
+  [table.says]                       what the cells of a column state; the cell `false` denies it
+  \"target_reached\" = \"reached(it.loss, dense.target_loss)\"
+
+  [[table]]                          one object of JSON: its fields, each with what is printed
+  place = \"/contract\"
+  [table.fields]
+  \"steps: 9536\" = \"each(dense.steps, moe64.steps)\"
+
 `is` has one expression for each number of the quote, in order; `\"_ the reason\"` excuses a number. Words from
 two to twelve, half, twice and double are numbers; bf16, MoE-64, #420 and 0003 are names. `says` is a relation,
 or a list of relations, each a claim of its own; `may_mean` a list of relations of which the sentence may mean any.
+In a relation `quoted(2)` is the second number of the quote; where relations take all of them, no `is` is needed.
 `missing` names what would show a sentence that nothing published bears out: it is unchecked, and says so.
 `asserts = \"norm\"` or `\"definition\"` marks what is no fact, and `premise` what a refutation would rest on.
+`[[excused]]` has a `quote`, or a list of quotes, whose numbers claim nothing, and the `reason`.
+A quote or a cell without numbers is compared as words. In `each(a, b)` every one must be the number or the words.
 Where a text is not at hand, a table has its lines in `printed`, as in Markdown, and a quote may part numbers
-that a page runs together by `|`.
+that a page runs together by `|`. What stands at several places has a list of them as `place`.
 
 A run has the fields of its last evaluation (`loss`, `nats`, `bytes`, ...; `moe.loss @ 500` at another step),
 `config` and `receipt`. Names, fields and numbers are joined by + - * / ^, compared by < <= = != >= >, and given
 to functions: `repro list functions`. A minus between two names needs spaces: `stop-step` is one name.
 
+`repro explain sentence` and `repro explain table` list their keys, `repro list rules` what counts as agreement.
+
 Printed digits carry their rounding. Settings and counts are exact. \"About\" means within 5% in every post. An
 order between runs is judged with its noise: one run on a side decides nothing, unless the claim is only about
-what is printed, `printed(a) < printed(b)`.
+what is printed, `printed(a) < printed(b)`. Of runs that are printed as mean ± spread, `printed_runs(...)`, an
+order holds if every reading of ± gives it; relations of formulas hold for all values, `holds(...)`, or not.
+
+`repro explain post-schema` prints the JSON Schema of post files, by which an editor marks misspelt keys.
 ";
 
 /// What a slice holds, for those who write one.
@@ -143,13 +138,10 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let mut status = ExitStatus::Verified;
     let rows = match own.what {
-        ListingArg::Kinds => KINDS.iter().map(|kind| row(kind.id, kind.summary)).collect(),
-        ListingArg::Formulas => {
-            formulas().map(|formula| row(formula.name, &formula.definition())).collect()
-        }
         ListingArg::Functions => {
             functions::all().map(|function| row(function.name, function.summary)).collect()
         }
+        ListingArg::Rules => rules::RULES.iter().map(|rule| row(rule.name, rule.summary)).collect(),
         ListingArg::Codes => codes().into_iter().map(|code| row(code.id, code.meaning)).collect(),
         ListingArg::Posts => posts(&super::root(common)?)?,
         ListingArg::Bundles => {
@@ -177,42 +169,34 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
     Ok(status)
 }
 
-/// Explains a code, a kind, a formula, how values are written, what slices hold, or the scope of a pass.
+/// Explains a code, a function, a rule, how posts are written, what slices hold, or the scope of a pass.
 pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
     let name = own.name.as_str();
     let text = if name == "scope" {
         SCOPE.to_owned()
-    } else if name == "values" {
-        VALUES.to_owned()
     } else if name == "post" {
         POST.to_owned()
+    } else if name == "post-schema" {
+        format!("{:#}\n", page_keys::schema())
     } else if name == "slices" {
         SLICES.to_owned()
-    } else if let Some(kind) = KINDS.iter().find(|kind| kind.id == name) {
-        let function = functions::find(name).map(|function| format!("\n{}", function.explain()));
-        explain_kind(kind) + &function.unwrap_or_default()
+    } else if ["sentence", "table"].contains(&name) {
+        keys_of(name)
     } else if let Some(function) = functions::find(name) {
         function.explain()
-    } else if let Some(formula) = Formula::find(name) {
-        formula.explain() + "\n"
+    } else if let Some(rule) = rules::find(name) {
+        let meaning = wrap(rule.meaning, 100, 100).join("\n");
+        format!("{}: {}\n\n{meaning}\n", rule.name, rule.summary)
     } else if let Some(code) = codes().into_iter().find(|code| code.id == name) {
-        let owner = name.split("::").next().unwrap_or_default();
-        let more = KINDS
-            .iter()
-            .find(|kind| kind.id == owner)
-            .map(|kind| format!("\n{}", explain_kind(kind)));
-        format!(
-            "{}: {}.\nHelp: {}.\n{}",
-            code.id,
-            code.meaning,
-            code.help,
-            more.unwrap_or_default()
-        )
+        let owner = name.split("::").next().and_then(functions::find);
+        let more = owner.map(|function| format!("\n{}", function.explain()));
+        let (meaning, help) = (code.meaning, code.help);
+        format!("{}: {meaning}.\nHelp: {help}.\n{}", code.id, more.unwrap_or_default())
     } else {
         let near: Vec<_> =
             codes().iter().map(|code| code.id).filter(|id| id.contains(name)).take(5).collect();
         let expected = if near.is_empty() {
-            "a code, function, kind, formula, `post`, `values`, `slices` or `scope`".to_owned()
+            "a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices` or `scope`".to_owned()
         } else {
             format!("perhaps {}", near.join(", "))
         };
@@ -226,28 +210,20 @@ pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
     Ok(ExitStatus::Verified)
 }
 
-fn explain_kind(kind: &claims::ClaimKind) -> String {
-    let mut text = format!(
-        "{}: {}\n\n{}\n\nFields, in addition to those of every claim:\n",
-        kind.id,
-        kind.summary,
-        wrapped(kind.explain)
-    );
-    for field in kind.fields {
-        let need = if field.required { "required" } else { "optional" };
-        let _ = writeln!(text, "  {:<16} {need}  {}", field.name, field.doc);
-    }
-    text.push_str("\nCodes:\n");
-    for code in kind.codes {
-        let _ = writeln!(text, "  {}  {}", code.id, code.meaning);
+/// The keys of a sentence or a table of a post file.
+fn keys_of(name: &str) -> String {
+    let tables = page_keys::TABLES.iter().filter(|table| table.name == name);
+    let mut text = String::new();
+    for table in tables {
+        let _ =
+            writeln!(text, "{} of a post file: `repro explain post` has examples.\n", table.head);
+        for key in table.keys {
+            let need = if key.is_required { "required" } else { "optional" };
+            let lines = wrap(key.meaning, 78, 78).join(&format!("\n{:22}", ""));
+            let _ = writeln!(text, "  {:<9} {need}  {lines}", key.name);
+        }
     }
     text
-}
-
-/// Paragraphs broken at 100 columns.
-fn wrapped(text: &str) -> String {
-    let lines: Vec<_> = text.lines().flat_map(|paragraph| wrap(paragraph, 100, 100)).collect();
-    lines.join("\n")
 }
 
 /// Every code of the program, by id.
@@ -259,29 +235,18 @@ pub fn codes() -> Vec<&'static Code> {
         params::CODES,
         contract::CODES,
         post::CODES,
-        evidence::CODES,
         import::CODES,
         lock::CODES,
-        claims::CODES,
-        claims::ARM_CODES,
         super::CODES,
         checkpoint::CODES,
         replay::CODES,
-        depends_on::CODES,
         study::CODES,
         tasks::CODES,
         verify::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;
-    let own = families
-        .iter()
-        .chain(trained)
-        .chain(claims::SHARED_CODES)
-        .chain(repro_judge::LANGUAGE_CODES)
-        .copied()
-        .flatten()
-        .copied();
-    let mut codes: Vec<_> = own.chain(KINDS.iter().flat_map(|kind| kind.codes).copied()).collect();
+    let own = families.iter().chain(trained).chain(repro_judge::CODES).copied().flatten().copied();
+    let mut codes: Vec<_> = own.collect();
     codes.sort_by_key(|code| code.id);
     codes
 }
@@ -291,17 +256,13 @@ fn posts(root: &Path) -> Result<Vec<Row>, Vec<Error>> {
     Ok(ids
         .into_iter()
         .map(|id| {
-            let what = match PostFile::load(root, &id) {
-                Ok(PostFile::Kinds(post)) => post.title,
-                Ok(PostFile::Language(page)) => page.title,
-                Err(error) => error.to_string(),
-            };
+            let page = PostPage::load(root, &id);
+            let what = page.map_or_else(|error| error.to_string(), |page| page.title);
             (id, what)
         })
         .collect())
 }
 
-/// The bundles with their digests, as a post pins them.
 /// The bundles with their digests, or why each is refused, and whether one is.
 fn bundles(root: &Path) -> Result<(Vec<Row>, bool), Vec<Error>> {
     let unreadable = |error: std::io::Error| {

@@ -42,7 +42,7 @@ codes! {
     BAD_USAGE = "cli::bad-usage", "the arguments are invalid or do not go together", "see `repro help`";
     BAD_NUMBER = "cli::bad-number", "an argument is not a valid number", "see `repro stats --help` for what each option takes";
     CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check the folder, its permissions and the free space";
-    UNKNOWN_CODE = "cli::unknown-code", "nothing with this name can be explained", "names are listed by `repro list codes`, `kinds` and `formulas`";
+    UNKNOWN_CODE = "cli::unknown-code", "nothing with this name can be explained", "`repro list codes` and `repro list functions` name them";
 }
 
 /// What a command comes to: a status, or inputs that could not be used.

@@ -1,5 +1,6 @@
 //! `repro mutate`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -9,25 +10,20 @@ use super::Answer;
 use super::args;
 use super::output::Output;
 use repro_judge::lock;
-use repro_judge::mutated::{ChangedNumber, changed};
-use repro_judge::mutation::{Digit, Mutant, Typing, mutate, table};
+use repro_judge::mutants::{self, MutantTally, MutationKind};
+use repro_judge::mutated::{ChangedNumber, Digit, changed};
 use repro_judge::page::PostPage;
 use repro_judge::post;
-use repro_judge::post_file::PostFile;
 use repro_judge::texts::GivenTexts;
 use repro_judge::verify::BundleStore;
-use repro_receipt::bundle::fact_id;
 use repro_receipt::source::Error;
 use repro_report::outcome::{ExitStatus, Verdict};
 
-/// `repro.mutation/1`.
+/// `repro.mutation/2`.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
-    posts: Vec<&'a str>,
-    numbers: &'a [Mutant],
-    /// The numbers of the texts of posts in the language of claims.
-    texts: &'a [OfText],
+    posts: &'a [OfText],
 }
 
 /// The numbers of the text of one post, each with one digit changed.
@@ -38,15 +34,15 @@ struct OfText {
     last_digit: Vec<ChangedNumber>,
 }
 
-/// Changes the numbers that a post in the language of claims binds.
+/// Changes the numbers that a post binds.
 fn of_text(
     root: &Path,
     page: &PostPage,
     shelf: &mut BundleStore<'_>,
 ) -> Result<OfText, Vec<Error>> {
     let one = |error: Error| vec![error];
-    let lock = lock::own(root, &page.id).map_err(one)?;
-    shelf.fetch_page(root, page, lock.as_ref())?;
+    let lock = lock::read(root, &page.id).map_err(one)?;
+    shelf.fetch(root, page, lock.as_ref())?;
     let texts = GivenTexts::default().of(page, root)?;
     let with = |digit| changed(page, &shelf.library, &texts, digit).map_err(one);
     let (first_digit, last_digit) = (with(Digit::First)?, with(Digit::Last)?);
@@ -80,82 +76,70 @@ impl OfText {
     }
 }
 
+/// The random changes of some posts, a line for each kind of change, then those that nothing noticed.
+fn random(root: &Path, ids: &[String], count: usize, seed: u64) -> Result<String, Vec<Error>> {
+    let one = |error: Error| vec![error];
+    let mut shelf = BundleStore::new(1, &[]);
+    let mut tallies: BTreeMap<MutationKind, MutantTally> = BTreeMap::new();
+    let mut missed = String::new();
+    for id in ids {
+        let page = PostPage::load(root, id).map_err(one)?;
+        let lock = lock::read(root, id).map_err(one)?;
+        shelf.fetch(root, &page, lock.as_ref())?;
+        let texts = GivenTexts::default().of(&page, root)?;
+        let found = mutants::random(&page, &shelf.library, &texts, count, seed).map_err(one)?;
+        for (kind, tally) in found.tallies {
+            let all = tallies.entry(kind).or_default();
+            all.tried += tally.tried;
+            all.noticed += tally.noticed;
+            all.still_true += tally.still_true;
+        }
+        for one in found.unnoticed {
+            let (kind, claim, words) = (one.kind.word(), one.claim, one.words);
+            // Writing to a string cannot fail.
+            let _ = writeln!(missed, "  {kind:<15} {id}/{claim}  {words} [{}]", one.rule);
+        }
+    }
+    let mut text = format!(
+        "{:<15} {:>7} {:>8} {:>11} {:>10}\n",
+        "change", "tried", "noticed", "still true", "unnoticed"
+    );
+    for (kind, tally) in &tallies {
+        let MutantTally { tried, noticed, still_true } = tally;
+        let left = tried - noticed - still_true;
+        let _ = writeln!(
+            text,
+            "{:<15} {tried:>7} {noticed:>8} {still_true:>11} {left:>10}",
+            kind.word()
+        );
+    }
+    Ok(text + &missed)
+}
+
 /// Runs the command: 0 where no first digit can change unnoticed, else 3.
 pub fn run(root: &Path, own: &args::MutateArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
     let one = |error: Error| vec![error];
     let all = own.post.is_empty() || own.post.iter().any(|id| id == "all");
     let ids = if all { post::list(root).map_err(one)? } else { own.post.clone() };
-    let mut shelf = BundleStore::new(1, &[]);
-    let (mut posts, mut of_texts) = (Vec::new(), Vec::new());
-    for id in &ids {
-        match PostFile::load(root, id).map_err(one)? {
-            PostFile::Kinds(post) => {
-                shelf.fetch(root, &post)?;
-                posts.push(post);
-            }
-            PostFile::Language(page) => of_texts.push(of_text(root, &page, &mut shelf)?),
-        }
+    if let Some(count) = own.random {
+        output.print(&random(root, &ids, count, own.seed)?);
+        return Ok(ExitStatus::Verified);
     }
-    let mutants = match posts.is_empty() {
-        true => Vec::new(),
-        false => mutate(&posts, &mut shelf.library).map_err(one)?,
-    };
+    let mut shelf = BundleStore::new(1, &[]);
+    let mut posts = Vec::new();
+    for id in &ids {
+        let page = PostPage::load(root, id).map_err(one)?;
+        posts.push(of_text(root, &page, &mut shelf)?);
+    }
     if json {
-        let posts = ids.iter().map(String::as_str).collect();
-        let (numbers, texts) = (&mutants[..], &of_texts[..]);
-        output.print_json(&Document { schema: "repro.mutation/1", posts, numbers, texts });
+        output.print_json(&Document { schema: "repro.mutation/2", posts: &posts });
     } else {
-        let mut text = if posts.is_empty() { String::new() } else { render(&mutants) };
-        of_texts.iter().for_each(|one| one.render(&mut text));
+        let mut text = String::new();
+        posts.iter().for_each(|post| post.render(&mut text));
         output.print(&text);
     }
-    let any = !mutants.is_empty() || of_texts.iter().any(|one| !one.first_digit.is_empty());
-    let covered = any
-        && mutants.iter().all(|mutant| mutant.first_digit.counts())
-        && of_texts.iter().all(OfText::is_covered);
+    let any = posts.iter().any(|post| !post.first_digit.is_empty());
+    let covered = any && posts.iter().all(OfText::is_covered);
     Ok(if covered { ExitStatus::Verified } else { ExitStatus::Undecided })
-}
-
-/// The table, then every number that could change unnoticed.
-fn render(mutants: &[Mutant]) -> String {
-    let mut text = table(mutants);
-    let any = |mutant: &&Mutant| !mutant.first_digit.counts();
-    let last = |mutant: &&Mutant| mutant.first_digit.counts() && !mutant.last_digit.counts();
-    list(&mut text, "any digit could change unnoticed", mutants.iter().filter(any).collect());
-    list(
-        &mut text,
-        "only the last digit could change unnoticed",
-        mutants.iter().filter(last).collect(),
-    );
-    text
-}
-
-fn list(text: &mut String, heading: &str, mutants: Vec<&Mutant>) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "\n{heading}: {}", mutants.len());
-    for mutant in mutants {
-        let unit = &mutant.unit;
-        let document = unit.document.as_deref().unwrap_or("no document");
-        let _ = writeln!(
-            text,
-            "  {:<20} {document} {}  {}",
-            unit.text,
-            unit.place,
-            typings(&unit.typings)
-        );
-    }
-}
-
-/// "claim 0004/d10-depth, fact nmoe-0004/post.d10.depth".
-fn typings(typings: &[Typing]) -> String {
-    let name = |typing: &Typing| match typing {
-        Typing::Claim { post, id } => format!("claim {post}/{id}"),
-        Typing::Value { bundle, file, shown, .. } => {
-            let fact = fact_id(shown);
-            fact.map_or_else(|| format!("{bundle}/{file}"), |fact| format!("fact {bundle}/{fact}"))
-        }
-    };
-    let names: Vec<_> = typings.iter().map(name).collect();
-    format!("({})", names.join(", "))
 }

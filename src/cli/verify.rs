@@ -11,7 +11,7 @@ use repro_judge::post;
 use repro_judge::verify::{self, Demands, Replayer};
 use repro_receipt::bundle::{Cache, ReadOptions};
 use repro_receipt::disk::{Disk, LocalDisk};
-use repro_receipt::source::{Document, Error, Location, Source};
+use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, Report};
 use repro_signature::PublicKey;
 
@@ -29,8 +29,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "both")]);
     }
     if !own.bundles.is_empty() && (own.locked || own.write_lock) {
-        let expected =
-            "posts alone: `repro/verdicts.lock` records no bundles that are named on their own";
+        let expected = "posts alone: no lock records bundles that are named on their own";
         return Err(vec![BAD_USAGE.at(Location::file("--locked"), expected, "a bundle")]);
     }
     let ids = posts(root, own)?;
@@ -61,7 +60,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         compare(root, own, &ids, &mut report);
     }
     if own.write_lock && report.failures.is_empty() {
-        write_lock(root, &ids, &report)?;
+        write_lock(root, &report)?;
     }
     output.report(&report)?;
     // The verdicts that were just recorded are what was asked for.
@@ -140,34 +139,16 @@ fn demands(own: &VerifyArgs) -> Result<Demands, Error> {
 fn compare(root: &Path, own: &VerifyArgs, ids: &[String], report: &mut Report) {
     let mut differences = Vec::new();
     let mut failures = Vec::new();
-    let (with_own, shared): (Vec<_>, Vec<_>) =
-        report.posts.iter().partition(|post| post.lock.is_some());
-    for post in with_own {
+    for post in &report.posts {
         let missing = || {
-            let place = Location::file(lock::own_file(&post.id));
+            let place = Location::file(lock::file(&post.id));
             lock::NO_LOCK.at(place, "what was recorded of the post", "no such file")
         };
-        match lock::own(root, &post.id).and_then(|recorded| recorded.ok_or_else(missing)) {
+        match lock::read(root, &post.id).and_then(|recorded| recorded.ok_or_else(missing)) {
             Ok(recorded) => {
                 differences.extend(recorded.differences(&post.id, &PostLock::of(post)));
             }
             Err(error) => failures.push(error),
-        }
-    }
-    let any_shared = !shared.is_empty() || root.join(lock::FILE).is_file();
-    let recorded = || {
-        let document = Source::load(&root.join(lock::FILE), lock::FILE)?;
-        lock::parse(&Document::parse_toml(document)?)
-    };
-    match any_shared.then(recorded).transpose() {
-        Ok(recorded) => {
-            let recorded = recorded.unwrap_or_default();
-            let gone = recorded.keys().filter(|_| asks_for_all(own));
-            let ids: Vec<_> = ids.iter().chain(gone).cloned().collect();
-            differences.extend(lock::differences(&recorded, &lock::of(report), &ids));
-        }
-        Err(error) => {
-            failures.push(error.help("write it with `repro verify --post all --write-lock`"));
         }
     }
     if asks_for_all(own) {
@@ -185,39 +166,22 @@ fn gone_posts(root: &Path, ids: &[String]) -> Vec<Error> {
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut gone: Vec<String> = names
         .filter_map(|name| name.strip_suffix(".lock").map(str::to_owned))
-        .filter(|id| id != "verdicts" && !ids.contains(id))
+        .filter(|id| !ids.contains(id))
         .collect();
     gone.sort();
     let missing = |id: String| {
         let place = Location::file(format!("repro/{id}.toml"));
-        post::NO_SUCH_POST.at(place, format!("the post of `{}`", lock::own_file(&id)), "none")
+        let error =
+            post::NO_SUCH_POST.at(place, format!("the post of `{}`", lock::file(&id)), "none");
+        error.help("put the post back, or remove its lock")
     };
     gone.into_iter().map(missing).collect()
 }
 
-/// Records the verdicts; posts that were not asked for keep what was recorded.
-fn write_lock(root: &Path, ids: &[String], report: &Report) -> Result<(), Vec<Error>> {
-    for post in &report.posts {
-        if let Some(own) = &post.lock {
-            write(root, own, &PostLock::of(post).render())?;
-        }
-    }
-    let path = root.join(lock::FILE);
-    if !path.is_file() && report.posts.iter().all(|post| post.lock.is_some()) {
-        return Ok(());
-    }
-    let mut verdicts = if path.is_file() {
-        Source::load(&path, lock::FILE)
-            .and_then(Document::parse_toml)
-            .and_then(|document| lock::parse(&document))
-            .map_err(|error| vec![error])?
-    } else {
-        lock::Verdicts::new()
-    };
-    let known = post::list(root).map_err(|error| vec![error])?;
-    verdicts.retain(|post, _| known.contains(post) && !ids.contains(post));
-    verdicts.extend(lock::of(report).into_iter().filter(|(post, _)| ids.contains(post)));
-    write(root, lock::FILE, &lock::render(&verdicts))
+/// Records what was found of each post.
+fn write_lock(root: &Path, report: &Report) -> Result<(), Vec<Error>> {
+    let mut posts = report.posts.iter();
+    posts.try_for_each(|post| write(root, &lock::file(&post.id), &PostLock::of(post).render()))
 }
 
 /// Replaces a lock as a whole.

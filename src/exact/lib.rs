@@ -16,4 +16,3 @@
 #![forbid(unsafe_code)]
 
 pub mod decimal;
-pub mod formula;

@@ -48,7 +48,11 @@ pub fn judge(claimed: &Printed, hedge: Option<Hedge>, given: &Quantity) -> Outco
         Some(Hedge::About) => near(claimed, &scaled),
         None if claimed.approximate() => near(claimed, &scaled),
         None if given.leaf == Some(LeafKind::Setting) => setting(claimed, given, &scaled),
-        None if claimed.is_full_float() => full_float(claimed, given, &scaled),
+        None if is_reprint(claimed, given) => reprint(claimed, &scaled),
+        // Another unit is another number, however many digits there are.
+        None if claimed.is_full_float() && claimed.unit() == Unit::Plain => {
+            full_float(claimed, given, &scaled)
+        }
         None if claimed.is_integer_text()
             && claimed.unit() == Unit::Plain
             && scaled.interval.is_point()
@@ -123,6 +127,25 @@ fn setting(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
     outcome.within(SETTING, "exact")
 }
 
+/// Whether the evidence is another print of the same precision.
+fn is_reprint(claimed: &Printed, given: &Quantity) -> bool {
+    let place = claimed.last_place() / claimed.unit().per_one();
+    // What is printed as "nearly 200" is wider than its last digit.
+    given.leaf == Some(LeafKind::Printed)
+        && given.last_place.as_ref() == Some(&place)
+        && given.interval.width() <= place
+}
+
+/// Two prints of one precision state one number only if they are the same: the intervals of two neighbours
+/// touch.
+fn reprint(claimed: &Printed, scaled: &Scaled) -> Outcome {
+    let outcome = match scaled.point == *claimed.value() {
+        true => Outcome::verified(),
+        false => Outcome::refuted(&DIFFERS, apart(claimed, scaled)),
+    };
+    outcome.within("same_print", "the same digits")
+}
+
 fn measured(claimed: &Printed, scaled: &Scaled) -> Outcome {
     let half = claimed.last_place() / BigRational::from_integer(2.into());
     let sign = match claimed.unit() {
@@ -188,6 +211,11 @@ fn limit(claimed: &Printed, bound: Bound, scaled: &Scaled) -> Outcome {
     let found = || format!("{} against the limit \"{}\"", scaled.interval, claimed.text());
     let outcome = match bound.satisfied(&scaled.interval, claimed.value()) {
         Some(true) => Outcome::verified(),
+        // "Up to 8" for 8.3: so it is if 8 is a rounded limit, which the words do not say.
+        Some(false) if scaled.interval.meets(&claimed.interval()) => {
+            let reason = format!("{}: it holds only of the rounded number", found());
+            Outcome::inconclusive(&STRADDLES, reason)
+        }
         Some(false) => Outcome::refuted(&DIFFERS, found()),
         None => Outcome::inconclusive(&STRADDLES, found()),
     };

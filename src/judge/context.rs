@@ -6,7 +6,7 @@ use repro_claim::locator::Locator;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location, codes};
 
-use crate::evidence::Library;
+use crate::library::Library;
 use crate::page::PostPage;
 use crate::texts::TextsAtHand;
 

@@ -6,9 +6,56 @@ use repro_claim::place;
 use repro_claim::quote;
 use repro_claim::table;
 use repro_receipt::source::Source;
+use serde::Serialize;
 
-use crate::coverage::{Coverage, Number};
+use crate::json_text;
 use crate::page::{Binding, PostPage, PostStatement, StatementKind, Table, TextSource};
+
+/// The numbers of one text.
+#[derive(Debug, Serialize)]
+pub struct Coverage {
+    /// The post.
+    pub post: String,
+    /// The text, by its id in the post file.
+    pub source: String,
+    /// The file that was read.
+    pub file: String,
+    /// Every number, in the order of the text.
+    pub numbers: Vec<Number>,
+    /// Claims whose quote, or place, the text does not have.
+    pub misplaced: Vec<String>,
+}
+
+/// A number of the text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Number {
+    /// Its digits as they stand there.
+    pub text: String,
+    /// Line from 1.
+    pub line: usize,
+    /// Column in characters from 1.
+    pub column: usize,
+    /// The claims that bind it.
+    pub bound_by: Vec<String>,
+    /// Why nothing is claimed, where the post says so.
+    pub reason: Option<String>,
+}
+
+impl Number {
+    /// Whether neither a claim nor a reason stands behind it.
+    pub fn is_unbound(&self) -> bool {
+        self.bound_by.is_empty() && self.reason.is_none()
+    }
+}
+
+impl Coverage {
+    /// How many numbers have a claim, have a reason, have neither.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let bound = self.numbers.iter().filter(|number| !number.bound_by.is_empty()).count();
+        let unbound = self.numbers.iter().filter(|number| number.is_unbound()).count();
+        (bound, self.numbers.len() - bound - unbound, unbound)
+    }
+}
 
 /// A stretch of the text that a statement is about.
 struct Mark {
@@ -16,6 +63,36 @@ struct Mark {
     by: String,
     /// Why nothing is claimed there.
     reason: Option<String>,
+}
+
+/// Marks in the order of the text.
+struct Marks {
+    marks: Vec<Mark>,
+    /// For each mark the farthest end of it and all before it.
+    reach: Vec<usize>,
+}
+
+impl Marks {
+    fn new(mut marks: Vec<Mark>) -> Self {
+        // A stable sort: of marks that begin at one place the first statement comes first.
+        marks.sort_by_key(|mark| mark.span.start);
+        let mut farthest = 0;
+        let reach = marks.iter().map(|mark| {
+            farthest = farthest.max(mark.span.end);
+            farthest
+        });
+        Self { reach: reach.collect(), marks }
+    }
+
+    /// The marks that hold the byte at `at`.
+    fn at(&self, at: usize) -> Vec<&Mark> {
+        let begun = self.marks.partition_point(|mark| mark.span.start <= at);
+        let near = (0..begun).rev().take_while(|index| self.reach[*index] > at);
+        let mut here: Vec<_> =
+            near.map(|index| &self.marks[index]).filter(|mark| at < mark.span.end).collect();
+        here.reverse();
+        here
+    }
 }
 
 /// The numbers of one text of a post. Numbers in words count where they are bound.
@@ -50,13 +127,13 @@ pub fn covered(page: &PostPage, text: &TextSource, source: &Source) -> Coverage 
         post: page.id.clone(),
         source: text.id.clone(),
         file: source.name().to_owned(),
-        numbers: numbers(source, &marks),
+        numbers: numbers(source, &Marks::new(marks)),
         misplaced,
     }
 }
 
 /// Every number with what is marked around it.
-fn numbers(source: &Source, marks: &[Mark]) -> Vec<Number> {
+fn numbers(source: &Source, marks: &Marks) -> Vec<Number> {
     let text = source.text();
     let mut numbers = Vec::new();
     for item in quote::items(text) {
@@ -79,12 +156,11 @@ fn numbers(source: &Source, marks: &[Mark]) -> Vec<Number> {
 
 /// The marks that together hold a stretch of the text; none where a part of it is marked by nothing. What
 /// a page runs together may belong to two cells.
-fn around<'m>(marks: &'m [Mark], span: &Range<usize>) -> Vec<&'m Mark> {
+fn around<'m>(marks: &'m Marks, span: &Range<usize>) -> Vec<&'m Mark> {
     let mut found = Vec::new();
     let mut at = span.start;
     while at < span.end {
-        let here: Vec<&Mark> =
-            marks.iter().filter(|mark| mark.span.start <= at && at < mark.span.end).collect();
+        let here = marks.at(at);
         let Some(end) = here.iter().map(|mark| mark.span.end).max() else { return Vec::new() };
         found.extend(here);
         at = end;
@@ -118,7 +194,8 @@ fn sentence_marks(statement: &PostStatement, words: &str, is: &[Binding], text: 
         let quote = Mark { span: span.start..span.start, by: String::new(), reason: None };
         std::iter::once(quote).chain(each).collect()
     };
-    place::of_parted_quote(text, words).into_iter().flat_map(whole).collect()
+    let found = json_text::places_of_quote(text, &statement.place_in_text, words);
+    found.into_iter().flat_map(whole).collect()
 }
 
 fn reason(binding: &Binding) -> Option<String> {
@@ -130,6 +207,9 @@ fn reason(binding: &Binding) -> Option<String> {
 
 /// The cells that a table binds, each where it stands in the text, and its labels.
 fn table_marks(statement: &PostStatement, table: &Table, text: &str) -> Vec<Mark> {
+    if table.pointer.is_some() {
+        return member_marks(statement, table, text);
+    }
     let Ok(found) = table.lines(text) else { return Vec::new() };
     let column = |label: &str| table::column(&found.head, label);
     let mut marks = Vec::new();
@@ -154,6 +234,29 @@ fn table_marks(statement: &PostStatement, table: &Table, text: &str) -> Vec<Mark
     for (label, _) in &table.rows {
         if let Some(row) = found.row(label) {
             mark(&found.rows[row], label.split('|').count(), &table.columns);
+        }
+    }
+    marks
+}
+
+/// The members of JSON that a table binds, each where it stands in the text.
+fn member_marks(statement: &PostStatement, table: &Table, text: &str) -> Vec<Mark> {
+    let Ok(found) = table.found(text) else { return Vec::new() };
+    let bound = |label: &str| {
+        let list = table.columns.iter().find(|(column, _)| column == label).map(|(_, list)| list);
+        let is_said = table.says.iter().any(|(column, _)| column == label);
+        (list, is_said)
+    };
+    let mut marks = Vec::new();
+    for row in found.rows {
+        for (head, cell) in std::iter::zip(&table.head, row).skip(1) {
+            let (list, is_said) = bound(&head.text);
+            let reasons = list.map(|list| list.iter().map(reason).collect::<Option<Vec<_>>>());
+            let excused = reasons.flatten().and_then(|reasons| reasons.first().cloned());
+            if list.is_some() || is_said {
+                let (by, reason) = (statement.id.clone(), excused.filter(|_| !is_said));
+                marks.push(Mark { span: cell.span, by, reason });
+            }
         }
     }
     marks

@@ -2,39 +2,45 @@
 
 #![forbid(unsafe_code)]
 
-pub mod claims;
 mod compare;
 mod context;
-pub mod coverage;
 pub mod covered;
-pub mod depends_on;
 pub mod evaluate;
-pub mod evidence;
+mod json_text;
+pub mod library;
 pub mod lock;
+mod moment;
+pub mod mutants;
 pub mod mutated;
-pub mod mutation;
 pub mod page;
+pub mod page_keys;
 mod planned;
 pub mod post;
-pub mod post_file;
+pub mod rules;
 mod statement;
 pub mod texts;
 mod value;
 pub mod verify;
 
-/// The codes of posts in the language of claims.
-pub static LANGUAGE_CODES: &[&[&repro_receipt::source::Code]] = &[
+/// The codes of posts and their statements.
+pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     compare::CODES,
     context::CODES,
     evaluate::CODES,
+    evaluate::error_bars::CODES,
     evaluate::functions::fixed::CODES,
+    evaluate::functions::items::CODES,
+    evaluate::functions::tasks::CODES,
     evaluate::functions::complete::CODES,
     evaluate::functions::again::CODES,
+    evaluate::functions::everywhere::CODES,
+    evaluate::functions::shares::CODES,
     evaluate::functions::possible::CODES,
+    evaluate::functions::reversed::CODES,
     evaluate::functions::said::CODES,
     evaluate::functions::target::CODES,
     evaluate::functions::tested::CODES,
-    evaluate::order::CODES,
+    evaluate::noise::CODES,
     page::CODES,
     statement::CODES,
     statement::about::CODES,

@@ -9,11 +9,46 @@ use repro_report::outcome::{ClaimReport, Method, Verdict};
 use serde::Serialize;
 
 use crate::context::PostContext;
-use crate::evidence::Library;
-use crate::mutation::Digit;
-use crate::page::{PostPage, PostStatement, Sentence, StatementKind, Table};
+use crate::library::Library;
+use crate::page::{
+    PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table, quoted_numbers,
+};
 use crate::statement;
 use crate::texts::TextsAtHand;
+
+/// Which digit is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Digit {
+    /// The first that is not zero: a change that matters.
+    First,
+    /// The last of the mantissa: the smallest change that is printed.
+    Last,
+}
+
+impl Digit {
+    /// The text with this digit changed: 9 becomes 8, any other the next one.
+    pub fn change(self, text: &str) -> String {
+        let found = match self {
+            Self::First => {
+                text.find(|c: char| c.is_ascii_digit() && c != '0').or_else(|| last_digit(text))
+            }
+            Self::Last => last_digit(text),
+        };
+        let Some(at) = found else { return text.to_owned() };
+        let digit = text.as_bytes()[at];
+        let other = if digit == b'9' { '8' } else { char::from(digit + 1) };
+        format!("{}{other}{}", &text[..at], &text[at + 1..])
+    }
+}
+
+/// The last digit before an exponent.
+fn last_digit(text: &str) -> Option<usize> {
+    let exponent = text.find(['e', 'E']).filter(|&at| {
+        text[..at].ends_with(|c: char| c.is_ascii_digit())
+            && text[at + 1..].contains(|c: char| c.is_ascii_digit())
+    });
+    text[..exponent.unwrap_or(text.len())].rfind(|c: char| c.is_ascii_digit())
+}
 
 /// A number of the text with one digit changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -65,20 +100,28 @@ pub fn changed(
 }
 
 /// A statement as pieces that each hold one quote: a sentence, or one cell of a table.
-fn parts(statement: &PostStatement, text: &str) -> Vec<PostStatement> {
+pub(crate) fn parts(statement: &PostStatement, text: &str) -> Vec<PostStatement> {
     let with = |kind| PostStatement { kind, ..statement.clone() };
     match &statement.kind {
         StatementKind::Sentence(sentence) => {
-            let numbers = Sentence { says: Vec::new(), may_mean: Vec::new(), ..sentence.clone() };
+            // A relation that takes no number of the quote says the same of any other.
+            let quoting = |all: &[PlacedExpression]| {
+                let one = |relation: &&PlacedExpression| !quoted_numbers(&relation.tree).is_empty();
+                all.iter().filter(one).cloned().collect()
+            };
+            let (says, may_mean) = (quoting(&sentence.says), quoting(&sentence.may_mean));
+            let numbers = Sentence { says, may_mean, ..sentence.clone() };
             vec![with(StatementKind::Sentence(numbers))]
         }
         StatementKind::Table(table) => {
             let Ok(printed) = table.lines(text) else { return Vec::new() };
             let cell = |row: &_, column: &_| Table {
                 printed: Some(printed.clone().into_owned()),
+                pointer: table.pointer.clone(),
                 head: table.head.clone(),
                 rows: vec![Clone::clone(row)],
                 columns: vec![Clone::clone(column)],
+                says: Vec::new(),
                 heads: Vec::new(),
             };
             let rows = table.rows.iter();

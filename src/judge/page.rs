@@ -6,18 +6,20 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
+use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location, Node, codes};
 use repro_report::outcome::Referee;
+use repro_signature::PublicKey;
 
+use crate::json_text;
+use crate::page_keys::{EXCUSED, REFEREE, ROOT, SCHEMA, SENTENCE, SOURCE, TABLE};
 use crate::post::{self, parse_referee};
-
-/// The schema id that a post file opens with.
-pub const SCHEMA: &str = "repro.post/2";
 
 codes! {
     BAD_EXPRESSION = "post::bad-expression", "an expression cannot be read", "`repro explain post` shows how expressions are written";
@@ -25,7 +27,7 @@ codes! {
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
     BAD_TABLE = "post::bad-table", "a table cannot be read", "write its lines as in Markdown: cells between `|`, the head first";
     NO_SUCH_ROW = "post::no-such-row", "a row or column that the post binds is not in the table", "name it as the table does: the text of its first cells, or of its head";
-    NOTHING_SAID = "post::nothing-said", "a sentence says nothing", "give it `is`, one expression for each number, or `says`, a relation; or name in `missing` what would show it";
+    NOTHING_SAID = "post::nothing-said", "a sentence says nothing, or says what is missing too", "give it `is`, one expression for each number, or `says`, a relation; or name in `missing` what would show it";
 }
 
 /// A published document whose statements are checked.
@@ -121,12 +123,16 @@ pub struct BoundCell {
 pub struct Table {
     /// The lines that are written in the post file; none where they are read from the text.
     pub printed: Option<PrintedTable>,
-    /// The head, by which the text's table is found.
+    /// The pointer of the object or list that it is, where the text is JSON: rows and columns are its members.
+    pub pointer: Option<String>,
+    /// The head, by which the text's table is found; of a table in JSON, its columns behind an empty cell.
     pub head: Vec<PrintedCell>,
     /// The variables of each row, by its first cells.
     pub rows: Vec<(String, BTreeMap<String, PlacedExpression>)>,
     /// The bindings of each column's cells, by its head.
     pub columns: Vec<(String, Vec<Binding>)>,
+    /// Relations that each column's cells state, by its head.
+    pub says: Vec<(String, Vec<PlacedExpression>)>,
     /// The bindings of numbers in the head, by the head.
     pub heads: Vec<(String, Vec<Binding>)>,
 }
@@ -171,7 +177,7 @@ pub struct Excuse {
 }
 
 /// A post file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PostPage {
     document: Document,
     /// Its name.
@@ -182,6 +188,8 @@ pub struct PostPage {
     pub texts: Vec<TextSource>,
     /// Evidence by name; a dot in a name parts it into groups.
     pub names: BTreeMap<String, (Locator, Location)>,
+    /// The keys that must have signed bundles, as the author of the post says, by the bundles' names.
+    pub keys: BTreeMap<String, PublicKey>,
     /// Formulas by name.
     pub formulas: BTreeMap<String, PostFormula>,
     /// The study whose plan was registered before the runs.
@@ -218,6 +226,20 @@ impl PlacedExpression {
         Ok(Self { tree, text: span, place: node.place() })
     }
 
+    /// Reads one expression or a list of them.
+    fn read_all(node: Node) -> Result<Vec<Self>, Error> {
+        each_of(node).into_iter().map(Self::read).collect()
+    }
+
+    /// The opposite of the relation that it is.
+    pub fn negated(&self) -> Self {
+        let tree = Expression {
+            kind: ExpressionKind::Not(Box::new(self.tree.clone())),
+            span: self.tree.span.clone(),
+        };
+        Self { tree, ..self.clone() }
+    }
+
     /// Where a part of it stands in the post file.
     pub fn place_of(&self, part: &Expression, document: &Document) -> Location {
         let Some(text) = &self.text else { return self.place.clone() };
@@ -250,21 +272,36 @@ impl Binding {
 
     /// Reads one binding or a list of them.
     fn read_all(node: Node) -> Result<Vec<Self>, Error> {
-        match node.items() {
-            Ok(items) => items.map(Self::read).collect(),
-            Err(_) => Ok(vec![Self::read(node)?]),
-        }
+        each_of(node).into_iter().map(Self::read).collect()
     }
 }
 
 impl Table {
-    /// Its lines: those of the post file, else those of the one table of the text with this head; else how
-    /// many such tables the text has.
-    pub fn lines(&self, text: &str) -> Result<Cow<'_, PrintedTable>, usize> {
+    /// Its lines: those of the post file, else those of the text; else what the text has instead.
+    pub fn lines(&self, text: &str) -> Result<Cow<'_, PrintedTable>, String> {
         match &self.printed {
             Some(printed) => Ok(Cow::Borrowed(printed)),
-            None => PrintedTable::find(text, &self.head).map(Cow::Owned),
+            None => self.found(text).map(Cow::Owned),
         }
+    }
+
+    /// The columns that it names, with the place where they are named.
+    fn labels<'t>(&'t self, node: Node<'t>) -> impl Iterator<Item = (&'t str, Location)> {
+        let of = move |key: &str| node.get(key).unwrap_or(node).place();
+        let columns = self.columns.iter().map(move |(label, _)| (label.as_str(), of("columns")));
+        let says = self.says.iter().map(move |(label, _)| (label.as_str(), of("says")));
+        let heads = self.heads.iter().map(move |(label, _)| (label.as_str(), of("heads")));
+        columns.chain(says).chain(heads)
+    }
+
+    /// Its lines in the text: the members at its pointer, or the one table with its head.
+    pub fn found(&self, text: &str) -> Result<PrintedTable, String> {
+        let Some(pointer) = &self.pointer else {
+            let other = |count: usize| format!("{count} tables with this head");
+            return PrintedTable::find(text, &self.head).map_err(other);
+        };
+        let rows: Vec<&str> = self.rows.iter().map(|(label, _)| label.as_str()).collect();
+        json_text::table(text, pointer, &rows, &self.head)
     }
 }
 
@@ -280,26 +317,54 @@ impl PostStatement {
 }
 
 impl Sentence {
+    /// Words that state a fact, with nothing bound to them.
+    pub fn of_words(words: &str) -> Self {
+        Self {
+            quote: words.to_owned(),
+            is: Vec::new(),
+            says: Vec::new(),
+            may_mean: Vec::new(),
+            missing: None,
+            mood: Mood::Fact,
+        }
+    }
+
     /// The relations that it states.
     pub fn relations(&self) -> impl Iterator<Item = &Expression> {
         self.says.iter().chain(&self.may_mean).map(|expression| &expression.tree)
     }
 }
 
+/// The numbers of the quote that a relation takes as the text states them: `quoted(2)`, counted from one.
+pub fn quoted_numbers(relation: &Expression) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    relation.each(&mut |part| {
+        if let ExpressionKind::Call(name, arguments) = &part.kind
+            && name == "quoted"
+            && let [Argument { value, .. }] = &arguments[..]
+            && let ExpressionKind::Number(digits) = &value.kind
+        {
+            numbers.extend(digits.parse::<usize>());
+        }
+    });
+    numbers
+}
+
 impl PostPage {
-    /// Whether a post file is written in this language.
-    pub fn is_one(document: &Document) -> bool {
-        let schema = document.root().get("schema").and_then(|schema| schema.text().ok());
-        schema == Some(SCHEMA)
+    /// Reads `repro/<id>.toml` below `root`.
+    pub fn load(root: &Path, id: &str) -> Result<Self, Error> {
+        Self::parse(post::open(root, id)?)
     }
 
     /// Parses a post file.
     pub fn parse(document: Document) -> Result<Self, Error> {
         let root = document.root();
-        root.only(&[
-            "schema", "id", "title", "text", "texts", "names", "formulas", "plan", "sentence",
-            "table", "excused", "referee",
-        ])?;
+        let schema = root.required("schema")?;
+        if schema.text()? != SCHEMA {
+            let found = format!("`{}`", schema.text()?);
+            return Err(post::WRONG_SCHEMA.at(schema.place(), format!("`{SCHEMA}`"), found));
+        }
+        ROOT.only(root)?;
         let id = post::identifier(root.required("id")?)?.to_owned();
         post::matches_file_name(&document, root.required("id")?)?;
         let mut page = Self {
@@ -307,11 +372,12 @@ impl PostPage {
             title: root.required("title")?.text()?.to_owned(),
             texts: texts(root)?,
             names: names(root)?,
+            keys: keys(root)?,
             formulas: formulas(root)?,
             plan: None,
             statements: Vec::new(),
             excused: Vec::new(),
-            referee: root.get("referee").map(parse_referee).transpose()?,
+            referee: root.get("referee").map(referee).transpose()?,
             document: document.clone(),
         };
         if let Some(plan) = root.get("plan") {
@@ -319,12 +385,7 @@ impl PostPage {
         }
         page.statements = page.read_statements(root)?;
         for node in list(root, "excused")? {
-            node.only(&["text", "quote", "reason"])?;
-            page.excused.push(Excuse {
-                text: page.text_of(node)?,
-                quote: node.required("quote")?.text()?.to_owned(),
-                reason: node.required("reason")?.text()?.to_owned(),
-            });
+            page.excused.extend(page.read_excuses(node)?);
         }
         Ok(page)
     }
@@ -359,13 +420,13 @@ impl PostPage {
         let mut statements: Vec<PostStatement> = Vec::new();
         let mut used = BTreeMap::new();
         let mut place_in_text = (String::new(), String::new());
-        for (node, is_table) in nodes {
+        for (node, is_table, place) in at_each_place(nodes)? {
             let text = self.text_of(node)?;
-            if let Some(place) = node.get("place") {
-                place_in_text = (text.clone(), place.text()?.to_owned());
+            if let Some(place) = place {
+                place_in_text = (text.clone(), place.to_owned());
             }
             let kind = match is_table {
-                true => StatementKind::Table(read_table(node)?),
+                true => StatementKind::Table(read_table(node, place)?),
                 false => StatementKind::Sentence(read_sentence(node)?),
             };
             let id = match node.get("id") {
@@ -373,7 +434,10 @@ impl PostPage {
                 None => slug(&kind),
             };
             let count = used.entry(id.clone()).and_modify(|count| *count += 1).or_insert(1);
+            let place = node.get("quote").unwrap_or(node).place();
+            let is_next_place = statements.last().is_some_and(|last| last.place == place);
             if *count > 1
+                && !is_next_place
                 && let Some(own) = node.get("id")
             {
                 let found = format!("`{id}` again");
@@ -388,26 +452,79 @@ impl PostPage {
                 text,
                 premise: word("premise")?.map(str::to_owned),
                 note: word("note")?.unwrap_or_default().to_owned(),
-                place: node.get("quote").unwrap_or(node).place(),
+                place,
                 kind,
             });
         }
         Ok(statements)
     }
 
+    /// Words without a claim: one quote or several, of one text or several.
+    fn read_excuses(&self, node: Node) -> Result<Vec<Excuse>, Error> {
+        EXCUSED.only(node)?;
+        let reason = node.required("reason")?.text()?;
+        let texts: Vec<String> = match node.get("text").map(each_of) {
+            None => vec![self.main_text()],
+            Some(named) => {
+                named.into_iter().map(|text| self.text_named(text)).collect::<Result<_, _>>()?
+            }
+        };
+        let mut excuses = Vec::new();
+        for quote in each_of(node.required("quote")?) {
+            for text in &texts {
+                let quote = quote.text()?.to_owned();
+                excuses.push(Excuse { text: text.clone(), quote, reason: reason.to_owned() });
+            }
+        }
+        Ok(excuses)
+    }
+
+    fn main_text(&self) -> String {
+        self.texts.first().map(|text| text.id.clone()).unwrap_or_default()
+    }
+
     /// The text that a statement names, else the main one.
     fn text_of(&self, node: Node) -> Result<String, Error> {
-        let Some(named) = node.get("text") else {
-            return Ok(self.texts.first().map(|text| text.id.clone()).unwrap_or_default());
-        };
+        node.get("text").map_or_else(|| Ok(self.main_text()), |named| self.text_named(named))
+    }
+
+    fn text_named(&self, named: Node) -> Result<String, Error> {
         let name = named.text()?;
         if self.texts.iter().any(|text| text.id == name) {
             return Ok(name.to_owned());
         }
         let known: Vec<_> = self.texts.iter().map(|text| format!("`{}`", text.id)).collect();
         let expected = format!("one of {}", known.join(", "));
-        Err(post::UNKNOWN_SOURCE.at(named.place(), expected, format!("`{name}`")))
+        Err(post::UNKNOWN_TEXT.at(named.place(), expected, format!("`{name}`")))
     }
+}
+
+/// A sentence or a table, whether it is a table, and its place.
+type PlacedNode<'a> = (Node<'a>, bool, Option<&'a str>);
+
+/// Each sentence and table with its place; one that stands at several places stands there in turn.
+fn at_each_place<'a>(nodes: Vec<(Node<'a>, bool)>) -> Result<Vec<PlacedNode<'a>>, Error> {
+    let mut all = Vec::new();
+    for (node, is_table) in nodes {
+        let Some(place) = node.get("place") else {
+            all.push((node, is_table, None));
+            continue;
+        };
+        for place in each_of(place) {
+            all.push((node, is_table, Some(place.text()?)));
+        }
+    }
+    Ok(all)
+}
+
+/// The entries of a list; of anything else, that alone.
+fn each_of(node: Node<'_>) -> Vec<Node<'_>> {
+    node.items().map_or_else(|_| vec![node], Iterator::collect)
+}
+
+fn referee(node: Node) -> Result<Referee, Error> {
+    REFEREE.only(node)?;
+    parse_referee(node)
 }
 
 fn list<'a>(root: Node<'a>, key: &str) -> Result<Vec<Node<'a>>, Error> {
@@ -425,7 +542,7 @@ fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
     }
     let Some(table) = root.get("texts") else { return Ok(texts) };
     for (id, node) in table.members()? {
-        node.only(&["what", "date", "file", "url", "sha256"])?;
+        SOURCE.only(node)?;
         for field in ["date", "url"] {
             node.get(field).map(Node::text).transpose()?;
         }
@@ -433,7 +550,8 @@ fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
             let text = digest.text()?;
             Digest::parse_prefixed(&format!("sha256:{text}")).ok_or_else(|| {
                 let expected = "64 hexadecimal digits";
-                post::BAD_DIGEST.at(digest.place(), expected, format!("`{text}`"))
+                let error = post::BAD_DIGEST.at(digest.place(), expected, format!("`{text}`"));
+                error.help("write the digits that `sha256sum` prints of the text")
             })
         });
         texts.push(TextSource {
@@ -477,6 +595,20 @@ fn add_names(
     Ok(())
 }
 
+/// `"run-s{1..6}" = "-----BEGIN PUBLIC KEY-----..."`: who must have signed these bundles.
+fn keys(root: Node) -> Result<BTreeMap<String, PublicKey>, Error> {
+    let mut keys = BTreeMap::new();
+    let Some(table) = root.get("keys") else { return Ok(keys) };
+    for (names, node) in table.members()? {
+        let locator = Locator::parse(names).ok_or_else(|| {
+            BAD_LOCATOR.at(node.place(), "the names of bundles", format!("`{names}`"))
+        })?;
+        let key = PublicKey::parse(node.text()?, node.place())?;
+        keys.extend(locator.bundles.into_iter().map(|name| (name, key.clone())));
+    }
+    Ok(keys)
+}
+
 /// `"name(a, b)" = "expression"`, or `name = "expression"`.
 fn formulas(root: Node) -> Result<BTreeMap<String, PostFormula>, Error> {
     let mut formulas = BTreeMap::new();
@@ -506,28 +638,15 @@ fn formulas(root: Node) -> Result<BTreeMap<String, PostFormula>, Error> {
 }
 
 fn read_sentence(node: Node) -> Result<Sentence, Error> {
-    node.only(&[
-        "id", "text", "place", "quote", "is", "says", "may_mean", "missing", "asserts", "premise",
-        "note",
-    ])?;
-    let expressions = |key: &str| match node.get(key) {
-        None => Ok(Vec::new()),
-        Some(list) => match list.items() {
-            Ok(items) => items.map(PlacedExpression::read).collect(),
-            Err(_) => Ok(vec![PlacedExpression::read(list)?]),
-        },
-    };
+    SENTENCE.only(node)?;
+    let expressions = |key: &str| node.get(key).map_or(Ok(Vec::new()), PlacedExpression::read_all);
     let mood = match node.get("asserts").map(|word| Ok((word.text()?, word))).transpose()? {
         None | Some(("fact", _)) => Mood::Fact,
         Some(("norm", _)) => Mood::Norm,
         Some(("definition", _)) => Mood::Definition,
         Some((other, word)) => {
             let expected = "`fact`, `norm` or `definition`";
-            return Err(crate::evidence::BAD_CHOICE.at(
-                word.place(),
-                expected,
-                format!("`{other}`"),
-            ));
+            return Err(post::BAD_MOOD.at(word.place(), expected, format!("`{other}`")));
         }
     };
     let sentence = Sentence {
@@ -547,10 +666,14 @@ fn read_sentence(node: Node) -> Result<Sentence, Error> {
     Ok(sentence)
 }
 
-fn read_table(node: Node) -> Result<Table, Error> {
-    node.only(&[
-        "id", "text", "place", "printed", "head", "rows", "columns", "heads", "premise", "note",
-    ])?;
+fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error> {
+    TABLE.only(node)?;
+    let columns = bindings(node, "columns")?;
+    let says = relations(node)?;
+    let heads = bindings(node, "heads")?;
+    if let Some(fields) = node.get("fields") {
+        return read_object(node, fields, place, says);
+    }
     let bad = |node: Node, found: &str| {
         BAD_TABLE.at(node.place(), "a head and at least one line of cells between `|`", found)
     };
@@ -560,14 +683,18 @@ fn read_table(node: Node) -> Result<Table, Error> {
             Some(PrintedTable::parse(text.text()?).ok_or_else(|| bad(text, "something else"))?)
         }
     };
+    let pointer = place.filter(|place| place.starts_with('/') && node.get("head").is_none());
     let head = match (&printed, node.get("head")) {
         (Some(table), _) => table.head.clone(),
         (None, Some(head)) => {
             table::cells(head.text()?, 0).ok_or_else(|| bad(head, "no line of cells"))?
         }
+        (None, None) if pointer.is_some() => members(
+            columns.iter().map(|(label, _)| label).chain(says.iter().map(|(label, _)| label)),
+        ),
         (None, None) => {
-            let found = "neither";
-            return Err(BAD_TABLE.at(node.place(), "`head` or `printed`", found));
+            let expected = "`head` or `printed`; or a JSON pointer as `place`";
+            return Err(BAD_TABLE.at(node.place(), expected, "neither"));
         }
     };
     let mut rows = Vec::new();
@@ -585,21 +712,95 @@ fn read_table(node: Node) -> Result<Table, Error> {
         }
         rows.push((label.to_owned(), variables));
     }
-    let bindings = |key: &str| -> Result<Vec<(String, Vec<Binding>)>, Error> {
-        let Some(table) = node.get(key) else { return Ok(Vec::new()) };
-        let each = |(label, node): (&str, Node)| Ok((label.to_owned(), Binding::read_all(node)?));
-        table.members()?.map(each).collect()
-    };
-    let table =
-        Table { printed, head, rows, columns: bindings("columns")?, heads: bindings("heads")? };
-    for (label, _) in table.columns.iter().chain(&table.heads) {
+    let pointer = pointer.map(str::to_owned);
+    let table = Table { printed, pointer, head, rows, columns, says, heads };
+    for (label, place) in table.labels(node) {
         if table::column(&table.head, label).is_none() {
             let known: Vec<_> = table.head.iter().map(|cell| format!("`{}`", cell.text)).collect();
-            let place = node.required("columns")?.place();
             return Err(NO_SUCH_ROW.at(place, known.join(", "), format!("`{label}`")));
         }
     }
     Ok(table)
+}
+
+/// One object of JSON: a table with one line, whose columns are named `field: value` with what is printed.
+fn read_object(
+    node: Node,
+    fields: Node,
+    place: Option<&str>,
+    says: Vec<(String, Vec<PlacedExpression>)>,
+) -> Result<Table, Error> {
+    let pointer = place.filter(|place| place.is_empty() || place.starts_with('/'));
+    let Some(pointer) = pointer else {
+        let expected = "a `place` that is a JSON pointer, such as `/runs/0`";
+        return Err(BAD_TABLE.at(fields.place(), expected, "none"));
+    };
+    for key in ["printed", "head", "rows", "columns", "heads"] {
+        if let Some(other) = node.get(key) {
+            return Err(BAD_TABLE.at(
+                other.place(),
+                "`fields` alone, or `rows` and `columns`",
+                format!("`{key}`"),
+            ));
+        }
+    }
+    let mut columns = bindings(node, "fields")?;
+    let mut says = says;
+    let mut values: Vec<(String, Option<String>)> = Vec::new();
+    let labels =
+        columns.iter_mut().map(|(label, _)| label).chain(says.iter_mut().map(|(label, _)| label));
+    for label in labels {
+        let value = label.split_once(": ").map(|(_, value)| value.to_owned());
+        if let Some((field, _)) = label.split_once(": ") {
+            *label = field.to_owned();
+        }
+        match values.iter_mut().find(|(known, _)| known == label) {
+            Some((_, known)) => *known = known.take().or(value),
+            None => values.push((label.clone(), value)),
+        }
+    }
+    let head = members(values.iter().map(|(label, _)| label));
+    let cells: Option<Vec<PrintedCell>> = std::iter::once(Some(String::new()))
+        .chain(values.into_iter().map(|(_, value)| value))
+        .map(|text| Some(PrintedCell { text: text?, span: 0..0 }))
+        .collect();
+    let printed = cells.map(|cells| PrintedTable { head: head.clone(), rows: vec![cells] });
+    let rows = vec![(String::new(), BTreeMap::new())];
+    Ok(Table {
+        printed,
+        pointer: Some(pointer.to_owned()),
+        head,
+        rows,
+        columns,
+        says,
+        heads: Vec::new(),
+    })
+}
+
+/// The head of a table in JSON: the names of its columns behind that of its rows, each once.
+fn members<'s>(labels: impl Iterator<Item = &'s String>) -> Vec<PrintedCell> {
+    let mut head = vec![PrintedCell { text: String::new(), span: 0..0 }];
+    for label in labels {
+        if !head.iter().any(|cell| cell.text == *label) {
+            head.push(PrintedCell { text: label.clone(), span: 0..0 });
+        }
+    }
+    head
+}
+
+/// What the numbers of each column are bound to.
+fn bindings(node: Node, key: &str) -> Result<Vec<(String, Vec<Binding>)>, Error> {
+    let Some(table) = node.get(key) else { return Ok(Vec::new()) };
+    let each = |(label, node): (&str, Node)| Ok((label.to_owned(), Binding::read_all(node)?));
+    table.members()?.map(each).collect()
+}
+
+/// What the cells of each column state.
+fn relations(node: Node) -> Result<Vec<(String, Vec<PlacedExpression>)>, Error> {
+    let Some(table) = node.get("says") else { return Ok(Vec::new()) };
+    let each =
+        |(label, node): (&str, Node)| Ok((label.to_owned(), PlacedExpression::read_all(node)?));
+    table.members()?.map(each).collect()
 }
 
 /// A name made of the first words of a statement.
@@ -608,7 +809,15 @@ fn slug(kind: &StatementKind) -> String {
         StatementKind::Sentence(sentence) => (sentence.quote.clone(), ""),
         StatementKind::Table(table) => {
             let heads: Vec<_> = table.head.iter().map(|cell| cell.text.as_str()).collect();
-            (heads.join(" "), "table ")
+            let words = table.pointer.clone().filter(|pointer| !pointer.is_empty());
+            match words {
+                // The last members of a pointer say more than its first.
+                Some(pointer) => {
+                    let parts: Vec<_> = pointer.rsplit('/').take(2).collect();
+                    (parts.into_iter().rev().collect::<Vec<_>>().join(" "), "")
+                }
+                None => (heads.join(" "), "table "),
+            }
         }
     };
     let text = format!("{before}{text}");

@@ -61,7 +61,8 @@ impl GivenTexts {
             if text.sha256.is_some() {
                 return Ok(None);
             }
-            return Err(NO_TEXT.at(text.place.clone(), format!("`repro/{file}`"), "no such file"));
+            let found = if plain { "no such file" } else { "a path that leaves the folder" };
+            return Err(NO_TEXT.at(text.place.clone(), format!("`repro/{file}`"), found));
         }
         let source = Source::load(&path, format!("repro/{file}"))?;
         let digest = Digest::of(source.text().as_bytes());

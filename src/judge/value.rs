@@ -1,7 +1,9 @@
 //! What an expression gives: numbers with their provenance, samples of runs, words, places in evidence.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
+use num_bigint::BigInt;
 use num_rational::BigRational;
 use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
 use repro_receipt::bundle::Bundle;
@@ -9,6 +11,8 @@ use repro_report::outcome::{EvidenceRef, Measured, Outcome};
 
 /// The significant digits of computed numbers in reports.
 pub const DIGITS: usize = 10;
+/// So many pieces of evidence are sought one by one.
+const FEW_LEAVES: usize = 4;
 
 /// What an expression gives.
 #[derive(Debug, Clone)]
@@ -17,6 +21,8 @@ pub enum Evaluated<'a> {
     Number(Quantity),
     /// One number of each run of a group.
     Sample(RunSample),
+    /// Runs of which only mean, spread and number are printed.
+    Stated(Box<PrintedRuns>),
     /// Words.
     Text(EvidenceWords),
     /// Several values.
@@ -45,7 +51,7 @@ pub struct EvidencePath<'a> {
 }
 
 /// How a number that is no result of an operation came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LeafKind {
     /// Written in the expression itself.
     Literal,
@@ -60,7 +66,7 @@ pub enum LeafKind {
 }
 
 /// One piece of evidence that a value depends on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Leaf {
     /// What it is.
     pub kind: LeafKind,
@@ -113,12 +119,25 @@ pub struct RunSample {
     pub numbers: Vec<Quantity>,
 }
 
+/// Runs of which a publication prints the mean, a number behind ± and how many there were, and not what
+/// the number behind ± is.
+#[derive(Debug, Clone)]
+pub struct PrintedRuns {
+    /// The mean.
+    pub mean: Quantity,
+    /// The number behind ±.
+    pub spread: Quantity,
+    /// How many runs there were, at least two.
+    pub runs: u64,
+}
+
 impl Evaluated<'_> {
     /// What it is, for messages.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Number(_) => "a number",
             Self::Sample(_) => "one number for each run",
+            Self::Stated(_) => "a printed mean with its ±",
             Self::Text(_) => "words",
             Self::List(_) => "a list",
             Self::Reference(_) => "a place in evidence",
@@ -153,12 +172,7 @@ impl Quantity {
 
     /// The result of an operation on other numbers.
     pub fn result(interval: Interval, float: f64, derivation: String, of: &[&Self]) -> Self {
-        let mut leaves: Vec<Rc<Leaf>> = Vec::new();
-        for leaf in of.iter().flat_map(|number| &number.leaves) {
-            if !leaves.contains(leaf) {
-                leaves.push(Rc::clone(leaf));
-            }
-        }
+        let leaves = together(of);
         Self {
             interval,
             float,
@@ -174,12 +188,15 @@ impl Quantity {
     /// The one value that it stands for: what is printed, or what follows from the printed values,
     /// which need not be the middle of the interval.
     pub fn point(&self) -> BigRational {
-        let middle = self.interval.middle();
-        if self.leaf.is_some() || self.interval.is_point() {
-            return middle;
+        if self.interval.is_point() {
+            return self.interval.low().clone();
+        }
+        if self.leaf.is_some() {
+            return self.interval.middle();
         }
         let computed = BigRational::from_float(self.float);
-        computed.filter(|value| self.interval.contains(value)).unwrap_or(middle)
+        let inside = computed.filter(|value| self.interval.contains(value));
+        inside.unwrap_or_else(|| self.interval.middle())
     }
 
     /// It and its interval, for programs.
@@ -211,10 +228,47 @@ impl Quantity {
         self.last_place.is_some() && self.last_place == other.last_place
     }
 
+    /// The whole number that it is.
+    pub fn whole(&self) -> Option<BigInt> {
+        let ends = &self.interval;
+        (ends.is_point() && ends.low().is_integer()).then(|| ends.low().to_integer())
+    }
+
     /// The whole number from zero up that it is.
     pub fn count(&self) -> Option<u64> {
-        crate::evidence::whole(&self.interval)?.try_into().ok()
+        self.whole()?.try_into().ok()
     }
+}
+
+impl PrintedRuns {
+    /// As a publication prints it: "1.5788 ± 0.0020".
+    pub fn shown(&self) -> String {
+        format!("{} ± {}", self.mean.derivation, self.spread.derivation)
+    }
+}
+
+/// The evidence of several numbers, each piece once, in the order of the numbers.
+fn together(of: &[&Quantity]) -> Vec<Rc<Leaf>> {
+    let Some((first, others)) = of.split_first() else { return Vec::new() };
+    // Those of one number are each there once.
+    let mut leaves = first.leaves.clone();
+    let more: usize = others.iter().map(|number| number.leaves.len()).sum();
+    if more <= FEW_LEAVES {
+        for leaf in others.iter().flat_map(|number| &number.leaves) {
+            if !leaves.contains(leaf) {
+                leaves.push(Rc::clone(leaf));
+            }
+        }
+        return leaves;
+    }
+    let mut seen: HashSet<&Leaf> = HashSet::with_capacity(first.leaves.len() + more);
+    seen.extend(first.leaves.iter().map(AsRef::as_ref));
+    for leaf in others.iter().flat_map(|number| &number.leaves) {
+        if seen.insert(leaf.as_ref()) {
+            leaves.push(Rc::clone(leaf));
+        }
+    }
+    leaves
 }
 
 impl RunSample {

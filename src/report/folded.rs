@@ -76,46 +76,46 @@ fn reason(claim: &ClaimReport) -> (&str, Option<&str>) {
     (&claim.outcome.reason, claim.outcome.code.map(|code| code.id))
 }
 
-/// Claims as folds, in the order of the first claim of each.
-pub(super) fn folds<'a>(claims: &[&'a ClaimReport]) -> Vec<ToldTogether<'a>> {
-    let mut folds: Vec<ToldTogether> = Vec::new();
+/// Claims on one sentence together, in the order of the first claim of each.
+pub(super) fn told_together<'a>(claims: &[&'a ClaimReport]) -> Vec<ToldTogether<'a>> {
+    let mut groups: Vec<ToldTogether> = Vec::new();
     let mut known = HashMap::new();
     for &claim in claims {
         // What quotes nothing stands alone.
         let key = (!claim.quote.trim().is_empty()).then_some((&claim.quote, &claim.at));
         match key.and_then(|key| known.get(&key).copied()) {
             Some(at) => {
-                let fold: &mut ToldTogether = &mut folds[at];
-                fold.others.push(claim);
+                let told: &mut ToldTogether = &mut groups[at];
+                told.others.push(claim);
             }
             None => {
-                known.extend(key.map(|key| (key, folds.len())));
-                folds.push(ToldTogether { first: claim, others: Vec::new() });
+                known.extend(key.map(|key| (key, groups.len())));
+                groups.push(ToldTogether { first: claim, others: Vec::new() });
             }
         }
     }
-    folds
+    groups
 }
 
-/// Folds that say the same of their sentences, together, in the order of the first of each.
+/// Sentences of which the same is said, together, in the order of the first of each.
 pub(super) fn clusters<'a>(
     remarks: &Remarks,
-    folds: Vec<ToldTogether<'a>>,
+    groups: Vec<ToldTogether<'a>>,
 ) -> Vec<Vec<ToldTogether<'a>>> {
     let mut clusters: Vec<Vec<ToldTogether>> = Vec::new();
     let mut known: HashMap<Vec<_>, usize> = HashMap::new();
-    for fold in folds {
-        let mut key: Vec<_> = fold.by_reason().iter().map(|group| reason(group[0])).collect();
+    for told in groups {
+        let mut key: Vec<_> = told.by_reason().iter().map(|group| reason(group[0])).collect();
         key.sort_unstable();
         let says_nothing = key.iter().all(|(reason, _)| reason.is_empty());
-        let has_more = fold.claims().any(|claim| !remarks.on(&claim.id).is_empty());
+        let has_more = told.claims().any(|claim| !remarks.on(&claim.id).is_empty());
         match known.get(&key).filter(|_| !says_nothing && !has_more) {
-            Some(&at) => clusters[at].push(fold),
+            Some(&at) => clusters[at].push(told),
             None => {
                 if !has_more {
                     known.insert(key, clusters.len());
                 }
-                clusters.push(vec![fold]);
+                clusters.push(vec![told]);
             }
         }
     }
@@ -135,33 +135,71 @@ pub(super) fn by_code(claims: &[&ClaimReport]) -> Vec<(&'static Code, usize)> {
     counts
 }
 
+/// What is wrong with a post, in one sentence; and, where that is more than one statement, the others.
+pub(super) struct Wrong {
+    /// The sentence.
+    pub sentence: String,
+    /// Further statements that do not hold, with their places.
+    pub others: Vec<String>,
+    /// What is open, by reason.
+    pub open: String,
+}
+
+/// How many further statements are named.
+const NAMED: usize = 5;
+/// How many reasons for open claims are named.
+const REASONS: usize = 3;
+
 /// What is wrong with a post.
-pub(super) fn in_one_sentence(post: &PostReport) -> String {
-    let counts = VerdictCounts::of(&post.claims);
+pub(super) fn wrong(post: &PostReport) -> Wrong {
     let refuted = wording::ranked(post, Verdict::Refuted);
-    let (decisions, digits): (Vec<_>, Vec<_>) =
-        refuted.iter().copied().partition(|claim| claim.impact == Impact::Decision);
-    let (decisions, digits) = (folds(&decisions), folds(&digits));
-    let Some(worst) = decisions.first().or(digits.first()) else {
-        return nothing_refuted(post, counts);
+    let all = told_together(&refuted);
+    let changing = all.iter().filter(|one| one.first.impact == Impact::Decision).count();
+    let mut others: Vec<_> = all.iter().skip(1).take(NAMED).map(short).collect();
+    if let Some(more) = all.len().checked_sub(NAMED + 1).filter(|more| *more > 0) {
+        others.push(format!("{more} more"));
+    }
+    let sentence = match all.first() {
+        None => nothing_refuted(post, VerdictCounts::of(&post.claims)),
+        Some(worst) => {
+            let verb = if all.len() == 1 { "does" } else { "do" };
+            let weight = match changing {
+                0 => "; no decision changes".to_owned(),
+                _ if changing == all.len() => String::new(),
+                1 => "; with one of them a decision changes".to_owned(),
+                _ => format!("; with {changing} of them a decision changes"),
+            };
+            let statements = wording::many(all.len(), "statement");
+            let why = clipped(&prose(&worst.first.outcome.reason), REASON_LIMIT);
+            format!("{statements} {verb} not hold{weight}. {}: {why}", short(worst))
+        }
     };
-    let at = match worst.place() {
-        place if place.is_empty() => String::new(),
-        place => format!(" ({place})"),
-    };
-    let title = clipped(&worst.title(), QUOTE_LIMIT);
-    let why = clipped(&prose(&worst.first.outcome.reason), REASON_LIMIT);
-    let all = decisions.len() + digits.len();
-    let verb = if all == 1 { "does" } else { "do" };
-    let weight = match (decisions.len(), all) {
-        (0, _) => "; no decision changes".to_owned(),
-        (changing, all) if changing == all => String::new(),
-        (1, _) => "; with one of them a decision changes".to_owned(),
-        (changing, _) => format!("; with {changing} of them a decision changes"),
-    };
-    let first = if all > 1 { "The first: " } else { "" };
-    let statements = wording::many(all, "statement");
-    format!("{statements} {verb} not hold{weight}. {first}{title}{at}: {why}")
+    Wrong { sentence, others, open: open(post) }
+}
+
+/// The words of a statement and their place.
+fn short(one: &ToldTogether) -> String {
+    let title = clipped(&one.title(), QUOTE_LIMIT);
+    match one.place() {
+        place if place.is_empty() => title,
+        place => format!("{title} ({place})"),
+    }
+}
+
+/// Why claims are open, the most frequent reasons first; empty where none is.
+fn open(post: &PostReport) -> String {
+    let claims = wording::ranked(post, Verdict::Inconclusive);
+    let reasons = by_code(&claims);
+    let told: Vec<_> = reasons
+        .iter()
+        .take(REASONS)
+        .map(|(code, count)| format!("{} ({count})", code.meaning))
+        .collect();
+    match (told.is_empty(), reasons.len() > REASONS) {
+        (true, _) => String::new(),
+        (false, true) => format!("open: {}, and others", told.join("; ")),
+        (false, false) => format!("open: {}", told.join("; ")),
+    }
 }
 
 fn nothing_refuted(post: &PostReport, counts: VerdictCounts) -> String {

@@ -4,7 +4,7 @@
 use crate::outcome::{PostReport, Report, Verdict, VerdictCounts};
 use repro_receipt::source::Error;
 
-use super::folded::{self, ToldTogether, by_code, folds};
+use super::folded::{self, ToldTogether, by_code, told_together};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
 use super::{REPLAY_SCOPE, SCOPE, wording};
@@ -84,12 +84,29 @@ fn heading(report: &Report, sheet: &mut Sheet) {
 fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
     let owner =
         if report.posts.len() > 1 { format!("{}: ", code(&post.id)) } else { String::new() };
-    sheet.line(&format!("{owner}{}\n\n", escaped_whole(&folded::in_one_sentence(post))));
+    let wrong = folded::wrong(post);
+    sheet.line(&format!("{owner}{}\n\n", escaped_whole(&wrong.sentence)));
+    for other in &wrong.others {
+        sheet.line(&format!("- also {}\n", escaped_whole(other)));
+    }
+    if !wrong.others.is_empty() {
+        sheet.line("\n");
+    }
+    let away: Vec<_> = post.texts.iter().filter(|text| !text.is_at_hand).collect();
+    if !away.is_empty() {
+        let names: Vec<_> = away.iter().map(|text| escaped_whole(&text.what)).collect();
+        sheet.line(&format!(
+            "Quotes were not looked up, as these are not at hand: {}.\n\n",
+            names.join("; ")
+        ));
+    }
     for verdict in [Verdict::Refuted, Verdict::Inconclusive] {
         sheet.table(
             &format!("{owner}{}", verdict.word()),
             &["claim", "quote and place", "evidence", "why"],
-            folds(&wording::ranked(post, verdict)).iter().map(|fold| row(fold, &report.base)),
+            told_together(&wording::ranked(post, verdict))
+                .iter()
+                .map(|told| row(told, &report.base)),
         );
     }
     let unchecked = wording::ranked(post, Verdict::Unchecked);
@@ -124,27 +141,27 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
 }
 
 /// The claims of one sentence: four cells that fit on a page of 900 pixels.
-fn row(fold: &ToldTogether, base: &str) -> Vec<String> {
+fn row(told: &ToldTogether, base: &str) -> Vec<String> {
     let lines = |parts: Vec<String>| {
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.join("<br>")
     };
-    let claim = fold.first;
+    let claim = told.first;
     let line = format!("{base}{}", wording::line_of(&claim.place));
-    let claimed: Vec<_> = fold.claims().map(|one| broken(&wording::held_against(one))).collect();
+    let claimed: Vec<_> = told.claims().map(|one| broken(&wording::held_against(one))).collect();
     let quote = match claim.quote.trim().is_empty() {
         true => broken(&claim.id),
         false => escaped(&format!("\"{}\"", claim.quote.trim())),
     };
-    let untold = fold.claims().filter(|one| !wording::is_told(one));
+    let untold = told.claims().filter(|one| !wording::is_told(one));
     let derived = untold.map(|one| broken(&wording::derived(one)));
     let facts = format!("{} · {}", wording::assurance(claim), wording::impact(claim.impact));
     let mut why: Vec<_> =
-        fold.by_reason().iter().map(|group| escaped(&group[0].outcome.reason)).collect();
-    why.extend(fold.notes().into_iter().map(|note| format!("note: {}", escaped(note))));
+        told.by_reason().iter().map(|group| escaped(&group[0].outcome.reason)).collect();
+    why.extend(told.notes().into_iter().map(|note| format!("note: {}", escaped(note))));
     vec![
         lines(claimed),
-        lines(vec![quote, escaped(&fold.place()), broken(&line)]),
+        lines(vec![quote, escaped(&told.place()), broken(&line)]),
         lines(derived.chain([escaped(&facts)]).collect()),
         lines(why),
     ]

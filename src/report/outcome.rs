@@ -100,7 +100,7 @@ pub struct Finding {
 }
 
 /// Where a piece of evidence stands, and in which published document it was printed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Hash)]
 pub struct EvidenceRef {
     /// The bundle.
     pub bundle: String,
@@ -337,9 +337,7 @@ pub struct PostReport {
     pub title: String,
     /// Its file.
     pub file: String,
-    /// The lock of this post alone, where it has one of its own.
-    pub lock: Option<String>,
-    /// The texts that it is about, where it is written in the language of claims.
+    /// The texts that it is about.
     pub texts: Vec<TextReport>,
     /// The bundles that it depends on.
     pub bundles: Vec<BundleReport>,

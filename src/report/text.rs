@@ -11,7 +11,7 @@ use crate::outcome::{
 };
 
 use super::drawing::Drawing;
-use super::folded::{self, ToldTogether, by_code, clusters, folds};
+use super::folded::{self, ToldTogether, by_code, clusters, told_together};
 use super::layout::{GLUE, Page, Piece, columns};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
@@ -19,6 +19,8 @@ use super::{REPLAY_SCOPE, ReportOptions, SCOPE, wording};
 
 /// Where the lines below the words of a finding begin.
 const INDENT: usize = 4;
+/// The rule of necessary conditions.
+const POSSIBLE: &str = "possible";
 /// How many unbound numbers of a text are named.
 const NAMED: usize = 5;
 
@@ -120,8 +122,7 @@ impl Text<'_> {
         if self.options.quiet {
             return;
         }
-        let inconclusive = wording::ranked(post, Verdict::Inconclusive);
-        self.group(&remarks, "inconclusive", &inconclusive);
+        self.inconclusive(post, &remarks);
         self.unchecked(post, &remarks);
         self.verified(post, &remarks);
         self.remarks(post, &remarks);
@@ -150,22 +151,22 @@ impl Text<'_> {
         let Some(first) = claims.first() else { return };
         self.page.blank();
         self.page.paragraph(0, 2, mark(first.outcome.verdict).1, name);
-        for cluster in clusters(remarks, folds(claims)) {
+        for cluster in clusters(remarks, told_together(claims)) {
             self.cluster(remarks, &cluster);
         }
     }
 
     /// Sentences that came to one outcome for one reason: their words, then the reason once.
     fn cluster(&mut self, remarks: &Remarks, cluster: &[ToldTogether]) {
-        for fold in cluster {
-            self.words(fold);
+        for told in cluster {
+            self.words(told);
         }
-        let [fold, others @ ..] = cluster else { return };
+        let [told, others @ ..] = cluster else { return };
         let many = !others.is_empty();
-        for claims in fold.by_reason() {
+        for claims in told.by_reason() {
             self.reason(&claims, many);
         }
-        let claim = fold.first;
+        let claim = told.first;
         let facts = [
             wording::assurance(claim),
             wording::impact(claim.impact).to_owned(),
@@ -177,23 +178,23 @@ impl Text<'_> {
             .map(|fact| fact.replace(' ', &GLUE.to_string()))
             .collect();
         self.page.paragraph(INDENT, INDENT, FAINT, &facts.join(" · "));
-        for fold in cluster {
-            self.additions(remarks, fold);
+        for told in cluster {
+            self.additions(remarks, told);
         }
     }
 
     /// The words of the text and their place.
-    fn words(&mut self, fold: &ToldTogether) {
-        let (sign, style) = mark(fold.first.outcome.verdict);
-        self.page.paragraph(2, INDENT, style, &format!("{sign} {}", fold.title()));
-        let line = wording::line_of(&fold.first.place);
-        let place = match fold.place() {
+    fn words(&mut self, told: &ToldTogether) {
+        let (sign, style) = mark(told.first.outcome.verdict);
+        self.page.paragraph(2, INDENT, style, &format!("{sign} {}", told.title()));
+        let line = wording::line_of(&told.first.place);
+        let place = match told.place() {
             place if place.is_empty() => line,
             place => format!("{place} · {line}"),
         };
         self.page.paragraph(INDENT, INDENT, FAINT, &place);
         if self.options.verbose {
-            let ids: Vec<_> = fold.claims().map(|claim| visible(&claim.id)).collect();
+            let ids: Vec<_> = told.claims().map(|claim| visible(&claim.id)).collect();
             self.page.paragraph(INDENT, INDENT, FAINT, &ids.join(", "));
         }
     }
@@ -225,9 +226,9 @@ impl Text<'_> {
     }
 
     /// The lines below a finding: tolerance and evidence when asked, further findings, the author's notes.
-    fn additions(&mut self, remarks: &Remarks, fold: &ToldTogether) {
-        let refuted = fold.first.outcome.verdict == Verdict::Refuted;
-        for claim in fold.claims() {
+    fn additions(&mut self, remarks: &Remarks, told: &ToldTogether) {
+        let refuted = told.first.outcome.verdict == Verdict::Refuted;
+        for claim in told.claims() {
             if self.options.verbose {
                 let tolerance = wording::tolerance(claim);
                 if !tolerance.is_empty() && !refuted {
@@ -242,7 +243,7 @@ impl Text<'_> {
             }
         }
         if self.options.verbose || refuted {
-            for note in fold.notes() {
+            for note in told.notes() {
                 self.addition("note:", &prose(note));
             }
         }
@@ -268,6 +269,19 @@ impl Text<'_> {
             self.page.paragraph(0, 2, style, heading);
             self.page.paragraph(2, INDENT, PLAIN, words);
             self.page.paragraph(2, 2, FAINT, HINT);
+        }
+    }
+
+    /// What is only possible needs no reading one by one.
+    fn inconclusive(&mut self, post: &PostReport, remarks: &Remarks) {
+        let claims = wording::ranked(post, Verdict::Inconclusive);
+        let is_possible = |claim: &&&ClaimReport| claim.outcome.rule == POSSIBLE;
+        let (possible, open): (Vec<_>, Vec<_>) =
+            claims.iter().copied().partition(|claim| !self.options.verbose && is_possible(&claim));
+        self.group(remarks, "inconclusive", &open);
+        if !possible.is_empty() {
+            let words = format!("{}: not impossible, which shows no more", possible.len());
+            self.counted("only possible", mark(Verdict::Inconclusive).1, &words);
         }
     }
 
@@ -397,11 +411,22 @@ impl Text<'_> {
                 counts if counts.verified < counts.total() => mark(Verdict::Inconclusive),
                 _ => mark(Verdict::Verified),
             };
-            let sentence = folded::in_one_sentence(post);
-            let end = if sentence.ends_with(['.', '…']) { "" } else { "." };
+            let wrong = folded::wrong(post);
+            let end = if wrong.sentence.ends_with(['.', '…']) { "" } else { "." };
             let id = visible(&post.id);
+            // A claim that cannot be judged is told above, and nothing is right as long as it is there.
+            let refused = report.failures.iter().any(|failure| failure.place.file == post.file);
+            let sentence = match refused {
+                true => "A part of it cannot be used: see the errors above".to_owned(),
+                false => wrong.sentence,
+            };
+            let (verdict, style) = if refused { mark(Verdict::Refuted) } else { (verdict, style) };
             self.page.paragraph(0, 2, style, &format!("{verdict} {id}: {sentence}{end}"));
+            for other in &wrong.others {
+                self.page.paragraph(2, INDENT, PLAIN, &format!("also {other}"));
+            }
             self.page.paragraph(2, 2, BOLD, &counts(VerdictCounts::of(&post.claims)));
+            self.page.paragraph(2, INDENT, FAINT, &wrong.open);
         }
         if report.posts.len() > 1 {
             self.page.blank();

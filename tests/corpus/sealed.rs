@@ -1,5 +1,5 @@
 //! Fixtures as bundles. The tag files of a bundle follow from its payload, so the repository does not hold them:
-//! a copy is sealed, as `repro seal` does, and must come to the digest that the post beside it pins.
+//! a copy is sealed, as `repro seal` does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 pub fn corpus() -> PathBuf {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = ["tests/corpus", "../corpus"].map(|folder| crate_folder.join(folder));
-    folders.into_iter().find(|folder| folder.is_dir()).expect("the fixtures of the kinds")
+    folders.into_iter().find(|folder| folder.is_dir()).expect("the corpus")
 }
 
 /// An empty folder, on the memory file system where there is one.

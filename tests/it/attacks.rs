@@ -165,6 +165,7 @@ fn refused(code: &str, ran: &Ran) -> Vec<String> {
     let file = failure["place"]["file"].as_str().unwrap_or_default();
     let own = file.starts_with("receipts/run-1")
         || file == "repro/p.toml"
+        || file == "repro/p.lock"
         || file.starts_with("receipts/");
     expect(own, format!("place in `{file}`"));
     faults

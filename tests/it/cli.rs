@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use repro_judge::claims::KINDS;
+use repro_judge::evaluate::functions;
 use tempfile::TempDir;
 
 use crate::sealed::{new_folder, sealed_into};
@@ -34,10 +34,10 @@ fn run(root: &Path, arguments: &[&str]) -> Ran {
     Ran { code, stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// A project of the corpus, in a folder of its own.
-fn corpus(kind: &str, root: &str) -> TempDir {
+/// The small project of the corpus, with two sound posts, in a folder of its own.
+fn project() -> TempDir {
     let folder = new_folder();
-    sealed_into(&format!("{kind}/{root}"), folder.path());
+    sealed_into("small", folder.path());
     folder
 }
 
@@ -63,45 +63,50 @@ fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// A project with the sound post `fine`, which shares its evidence with the post `identity`, or a
-/// whole corpus project of another kind beside it.
-fn project(kind: &str) -> TempDir {
-    let temporary = corpus(kind, "good");
-    let root = temporary.path();
-    // The sound post depends on a bundle of its own.
-    sealed_into("rounding_pair/good/receipts/evidence", &root.join("receipts/sound"));
-    let other = crate::sealed::corpus().join("rounding_pair/good/repro/rounding_pair.toml");
-    let text = std::fs::read_to_string(other).unwrap();
-    let text = text
-        .replace("id = \"rounding_pair\"", "id = \"fine\"")
-        .replace("\"evidence\"", "\"sound\"");
-    std::fs::write(root.join("repro/fine.toml"), text).unwrap();
-    temporary
-}
-
 fn edit(path: &Path, from: &str, to: &str) {
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.contains(from), "{from} in {}", path.display());
     std::fs::write(path, text.replacen(from, to, 1)).unwrap();
 }
 
-/// Seals the bundle anew and pins it.
-fn reseal(root: &Path, post: &str) {
+/// Replaces one part of a file of the evidence, and seals the bundle anew.
+fn edit_evidence(root: &Path, file: &str, from: &str, to: &str) {
+    edit(&root.join("receipts/evidence/data").join(file), from, to);
     let sealed = run(root, &["seal", "receipts/evidence"]);
     assert_eq!((sealed.code, sealed.stderr.as_str()), (0, ""));
-    let path = root.join("repro").join(post);
-    let text = std::fs::read_to_string(&path).unwrap();
-    let digest = text.lines().find(|line| line.starts_with("digest")).unwrap().to_owned();
-    edit(&path, &digest, &format!("digest = \"{}\"", sealed.stdout.trim()));
 }
 
 /// How a project is broken.
 type Break = Box<dyn Fn(&Path)>;
 
+/// A part of the small post replaced by another.
+fn post(from: &'static str, to: &'static str) -> Break {
+    Box::new(move |root: &Path| edit(&root.join("repro/small.toml"), from, to))
+}
+
+/// A part of a file of the evidence replaced by another.
+fn evidence(file: &'static str, from: &'static str, to: &'static str) -> Break {
+    Box::new(move |root: &Path| edit_evidence(root, file, from, to))
+}
+
+/// The expression of the first sentence replaced by another.
+fn says(expression: &'static str) -> Break {
+    post("\"ratio(log.before, log.after)\"", expression)
+}
+
+/// The lock of the small post, with one part of it replaced.
+fn lock(from: &'static str, to: &'static str) -> Break {
+    Box::new(move |root: &Path| {
+        let written = run(root, &["verify", "--post", "small", "--write-lock"]);
+        assert_eq!(written.code, 0, "{}", written.stdout);
+        edit(&root.join("repro/small.lock"), from, to);
+    })
+}
+
 /// Breaks a project, verifies it, and answers how the failure is drawn: exit code 2, nothing written,
 /// the sound post judged all the same.
-fn refused(kind: &str, break_it: impl Fn(&Path)) -> String {
-    let temporary = project(kind);
+fn refused(break_it: &Break) -> String {
+    let temporary = project();
     let root = temporary.path();
     break_it(root);
     let before = files(root);
@@ -111,7 +116,7 @@ fn refused(kind: &str, break_it: impl Fn(&Path)) -> String {
     assert_eq!(ran.stderr, "", "refused inputs of a post are part of the report");
     let json = run(root, &["verify", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!(json["failures"].as_array().unwrap().len(), 1, "one message");
+    assert_eq!(json["failures"].as_array().unwrap().len(), 1, "one message: {}", ran.stdout);
     let fine = json["posts"].as_array().unwrap().iter().find(|post| post["id"] == "fine").unwrap();
     assert_eq!(fine["summary"]["verified"], 1, "other posts are judged");
     let shown = root.display().to_string();
@@ -119,381 +124,217 @@ fn refused(kind: &str, break_it: impl Fn(&Path)) -> String {
     ran.stdout.split("\n\n").next().unwrap().to_owned()
 }
 
+/// How each broken project is refused, one after the other.
+fn all_refused(cases: &[(&str, Break)]) -> String {
+    let drawn: Vec<_> = cases
+        .iter()
+        .map(|(name, break_it)| format!("## {name}\n{}\n", refused(break_it)))
+        .collect();
+    drawn.join("\n")
+}
+
+const SPEEDUP: &str = "quote = \"2.5 times as fast\"";
+
 #[test]
-fn bad_input_is_refused_where_it_stands() {
-    let post = |from: &'static str, to: &'static str| {
-        move |root: &Path| edit(&root.join("repro/identity.toml"), from, to)
-    };
-    let facts = |from: &'static str, to: &'static str| {
-        move |root: &Path| {
-            edit(&root.join("receipts/evidence/data/facts.json"), from, to);
-            reseal(root, "identity.toml");
-        }
-    };
-    let config = |from: &'static str, to: &'static str| {
-        move |root: &Path| {
-            edit(&root.join("receipts/evidence/data/configs/moe.toml"), from, to);
-            reseal(root, "param_count.toml");
-        }
-    };
-    let identity = "inputs = { a = { fact = \"before\" }, b = { fact = \"after\" } }";
-    let cases: Vec<(&str, &str, Break)> = vec![
+fn bundles_texts_and_locks_are_refused_where_they_are_named() {
+    let cases: Vec<(&str, Break)> = vec![
         (
             "missing bundle",
-            "identity",
             Box::new(|root: &Path| {
                 std::fs::remove_dir_all(root.join("receipts/evidence")).unwrap();
             }),
         ),
         (
             "changed byte",
-            "identity",
             Box::new(|root: &Path| {
                 edit(&root.join("receipts/evidence/data/facts.json"), "250.0", "251.0");
             }),
         ),
         (
-            "wrong pin",
-            "identity",
+            "another bundle than the recorded one",
             Box::new(|root: &Path| {
-                let path = root.join("repro/identity.toml");
-                let text = std::fs::read_to_string(&path).unwrap();
-                let digest =
-                    text.lines().find(|line| line.starts_with("digest")).unwrap().to_owned();
-                edit(&path, &digest, &format!("digest = \"sha256:{}\"", "0".repeat(64)));
+                lock("verified", "verified")(root);
+                edit_evidence(root, "facts.json", "250.0", "251.0");
             }),
         ),
-        ("malformed pin", "identity", Box::new(post("digest = \"sha256:", "digest = \"md5:"))),
+        ("malformed pin", lock("\"sha256:", "\"md5:")),
+        ("bundle that the lock does not hold", lock("\"evidence\" = ", "\"other\" = ")),
+        ("lock of another schema", lock("repro.lock/2", "repro.lock/9")),
+        ("malformed entry of a lock", lock(", \"2.5\", ", ", ")),
         (
-            "unpinned bundle",
-            "identity",
-            Box::new(post("{ fact = \"after\" }", "{ bundle = \"other\", fact = \"after\" }")),
+            "text that is missing",
+            Box::new(|root: &Path| std::fs::remove_file(root.join("repro/small.md")).unwrap()),
         ),
-        ("malformed claim", "identity", Box::new(post("claimed = \"2.5\"", "claimed = 2.5"))),
+        ("text outside of the folder", post("\"small.md\"", "\"../small.md\"")),
         (
-            "unknown claim field",
-            "identity",
-            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\ntolerence = \"2%\"")),
-        ),
-        (
-            "resting on an unknown claim",
-            "identity",
-            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\ndepends_on = [\"nowhere\"]")),
-        ),
-        (
-            "resting on itself",
-            "identity",
-            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\ndepends_on = [\"speedup\"]")),
-        ),
-        ("missing claim field", "identity", Box::new(post("formula = \"ratio\"\n", ""))),
-        ("no claimed value", "identity", Box::new(post("claimed = \"2.5\"\n", ""))),
-        (
-            "claimed is no number",
-            "identity",
-            Box::new(post("claimed = \"2.5\"", "claimed = \"two and a half\"")),
-        ),
-        ("unknown kind", "identity", Box::new(post("kind = \"identity\"", "kind = \"identiti\""))),
-        ("unknown formula", "identity", Box::new(post("\"ratio\"", "\"rasio\""))),
-        ("wrong formula inputs", "identity", Box::new(post("b = { fact", "c = { fact"))),
-        ("missing formula input", "identity", Box::new(post(", b = { fact = \"after\" }", ""))),
-        ("division by zero", "identity", Box::new(facts("100.0", "0"))),
-        ("unknown fact", "identity", Box::new(post("\"after\"", "\"aftre\""))),
-        (
-            "unknown file",
-            "identity",
-            Box::new(post(
-                "{ fact = \"after\" }",
-                "{ file = \"data/none.json\", pointer = \"/a\" }",
-            )),
+            "another text",
+            post(
+                "text = \"small.md\"",
+                "[texts.post]\nwhat = \"the post\"\nfile = \"small.md\"\n\
+                 sha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"",
+            ),
         ),
         (
-            "pointer that leads nowhere",
-            "identity",
-            Box::new(post(
-                "{ fact = \"after\" }",
-                "{ file = \"data/facts.json\", pointer = \"/facts/7/value\" }",
-            )),
+            "malformed digest of a text",
+            post("text = \"small.md\"", "[texts.post]\nwhat = \"the post\"\nsha256 = \"0\""),
         ),
-        (
-            "malformed pointer",
-            "identity",
-            Box::new(post(
-                "{ fact = \"after\" }",
-                "{ file = \"data/facts.json\", pointer = \"facts\" }",
-            )),
-        ),
-        ("value that is no number", "identity", Box::new(facts("100.0", "fast"))),
-        (
-            "missing default bundle",
-            "identity",
-            Box::new(post("default_bundle = \"evidence\"\n", "")),
-        ),
-        ("unknown source", "identity", Box::new(post("source = \"post\"", "source = \"blog\""))),
-        (
-            "bad tolerance",
-            "identity",
-            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\ntolerance = \"some\"")),
-        ),
-        (
-            "duplicate claim id",
-            "identity",
-            Box::new(move |root: &Path| {
-                let twice =
-                    format!("{identity}\n\n[[claim]]\nid = \"speedup\"\nkind = \"identity\"\n");
-                edit(&root.join("repro/identity.toml"), identity, &twice);
-            }),
-        ),
-        (
-            "duplicate key",
-            "identity",
-            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\nclaimed = \"2.6\"")),
-        ),
-        ("TOML syntax", "identity", Box::new(post("title = \"A", "title = A"))),
-        (
-            "number that is not finite",
-            "identity",
-            Box::new(post("claimed = \"2.5\"", "claimed = \"2.5\"\noccurrence = nan")),
-        ),
-        ("wrong schema", "identity", Box::new(post("repro.post/1", "repro.post/3"))),
-        (
-            "name of another file",
-            "identity",
-            Box::new(post("id = \"identity\"", "id = \"identify\"")),
-        ),
-        ("unknown model family", "param_count", Box::new(config("dim = 64\n", "width = 64\n"))),
-        (
-            "shape field that nobody understands",
-            "param_count",
-            Box::new(config("attn = \"sdpa\"", "attn = \"sdpa\"\nn_register_tokens = 4")),
-        ),
-        (
-            "impossible shape",
-            "param_count",
-            Box::new(config("n_activated_experts = 2", "n_activated_experts = 9")),
-        ),
-        (
-            "unknown convention",
-            "param_count",
-            Box::new(|root: &Path| {
-                edit(
-                    &root.join("repro/param_count.toml"),
-                    "parameters = \"total\"",
-                    "parameters = \"total\"\nconvention = \"mine\"",
-                );
-            }),
-        ),
-        (
-            "no horizons",
-            "horizon_steps",
-            Box::new(|root: &Path| {
-                edit(
-                    &root.join("repro/horizon_steps.toml"),
-                    "rounding =",
-                    "horizons = []\nrounding =",
-                );
-            }),
-        ),
-        (
-            "no tokens in a step",
-            "horizon_steps",
-            Box::new(|root: &Path| {
-                edit(&root.join("receipts/evidence/data/facts.json"), "4,000", "0");
-                reseal(root, "horizon_steps.toml");
-            }),
-        ),
-        (
-            "grid of zero steps",
-            "eval_grid",
-            Box::new(|root: &Path| {
-                edit(&root.join("receipts/evidence/data/facts.json"), "\"128\"", "\"0\"");
-                reseal(root, "eval_grid.toml");
-            }),
-        ),
-        (
-            "about a step",
-            "eval_grid",
-            Box::new(|root: &Path| {
-                edit(&root.join("repro/eval_grid.toml"), "\"4,864\"", "\"~4,864\"");
-            }),
-        ),
-        (
-            "more active experts than there are",
-            "bounds",
-            Box::new(|root: &Path| {
-                let hard = "experts = { fact = \"experts\" }\nactive = { fact = \"active\" }\nhard_top_k = true";
-                edit(&root.join("repro/bounds.toml"), "experts = { fact = \"experts\" }", hard);
-                let active = "{\"facts\":[{\"id\":\"active\",\"value\":\"65\",\"at\":{\"source\":\"log\",\"place\":\"1\"}},";
-                edit(&root.join("receipts/evidence/data/facts.json"), "{\"facts\":[", active);
-                reseal(root, "bounds.toml");
-            }),
-        ),
-        (
-            "nobody to be ahead of",
-            "ranking",
-            Box::new(|root: &Path| {
-                edit(
-                    &root.join("repro/ranking.toml"),
-                    "winner = \"MoE-64\"",
-                    "winner = [\"MoE-64\", \"dense\"]",
-                );
-            }),
-        ),
-        (
-            "axis that is not there",
-            "ranking",
-            Box::new(|root: &Path| {
-                edit(&root.join("repro/ranking.toml"), "axis = \"loss\"", "axis = \"speed\"");
-            }),
-        ),
+        ("unknown text", post(SPEEDUP, "text = \"blog\"\nquote = \"2.5 times as fast\"")),
+        ("unknown study", post("text = \"small.md\"", "text = \"small.md\"\nplan = \"nowhere\"")),
+        ("malformed key", post("[formulas]", "[keys]\nevidence = \"a secret\"\n\n[formulas]")),
     ];
-    let drawn: Vec<_> = cases
-        .iter()
-        .map(|(name, kind, break_it)| format!("## {name}\n{}\n", refused(kind, break_it)))
-        .collect();
-    snapshot("refused", &drawn.join("\n"));
+    snapshot("refused_bundles", &all_refused(&cases));
 }
 
 #[test]
-fn groups_of_runs_that_cannot_be_are_refused_where_they_stand() {
-    let moe = "b = { label = \"MoE\", values = [{ fact = \"moe-1\" }, { fact = \"moe-2\" }, { fact = \"moe-3\" }] }";
-    let alike = "margin = { fact = \"margin\" }";
-    let cases = [
+fn a_malformed_post_is_refused_where_it_is_wrong() {
+    let cases: Vec<(&str, Break)> = vec![
+        ("TOML syntax", post("title = \"A", "title = A")),
+        ("duplicate key", post("is = \"ratio", "is = \"1\"\nis = \"ratio")),
+        ("number that is not finite", post("id = \"speedup\"", "id = nan")),
+        ("wrong schema", post("repro.post/2", "repro.post/3")),
+        ("name of another file", post("id = \"small\"", "id = \"smell\"")),
+        ("unknown field of the post", post("title = ", "subtitle = \"x\"\ntitle = ")),
+        ("unknown field of a sentence", post(SPEEDUP, "quote = \"2.5\"\ntolerance = \"2%\"")),
+        ("unknown field of a table", post("head = ", "caption = \"x\"\nhead = ")),
+        ("no quote", post(SPEEDUP, "")),
+        ("quote that is no text", post(SPEEDUP, "quote = 2.5")),
+        ("nothing said", post("is = \"ratio(log.before, log.after)\"", "")),
+        ("said and missing", post("is = \"ratio", "missing = \"a log\"\nis = \"ratio")),
+        ("unknown mood", post(SPEEDUP, "quote = \"2.5 times as fast\"\nasserts = \"hope\"")),
+        ("repeated id", post("id = \"models\"", "id = \"speedup\"")),
+        ("bad id", post("id = \"models\"", "id = \"The models\"")),
+        ("table without a head", post("head = \"| model | total | active |\"\n", "")),
         (
-            "pairs of unequal length",
-            "gap",
-            moe,
-            "paired = true\nb = { label = \"MoE\", values = [{ fact = \"moe-1\" }, { fact = \"moe-2\" }] }",
+            "head that is no line of cells",
+            post("head = \"| model | total | active |\"", "head = \"\""),
         ),
+        ("unknown row", post("\"mixture\" = ", "\"mixtures\" = ")),
+        ("unknown column", post("\"total\" = ", "\"totals\" = ")),
         (
-            "pairs of a printed mean",
-            "gap",
-            moe,
-            "paired = true\nb = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = 3 }",
+            "table that is not in the text",
+            Box::new(|root: &Path| edit(&root.join("repro/small.md"), "| model |", "| size |")),
         ),
+        ("locator that names nothing", post("log = \"evidence\"", "log = \"\"")),
+        ("locator without a file", post("\"evidence:data/tasks.csv\"", "\"evidence:\"")),
+        ("locator with an endless group", post("log = \"evidence\"", "log = \"evidence-{1..}\"")),
+        ("formula without a name", post("\"ratio(a, b)\"", "\"(a, b)\"")),
+        ("formula with an open parenthesis", post("\"ratio(a, b)\"", "\"ratio(a, b\"")),
+        ("formula that cannot be read", post("\"a / b\"", "\"a / \"")),
+    ];
+    snapshot("refused_posts", &all_refused(&cases));
+}
+
+#[test]
+fn an_expression_is_refused_at_its_column() {
+    let cases: Vec<(&str, Break)> = vec![
+        ("an operator without an end", says("\"log.before / \"")),
+        ("a parenthesis without an end", says("\"(log.before / log.after\"")),
+        ("a character of no meaning", says("\"log.before ÷ log.after\"")),
+        ("a number that is none", says("\"1..2\"")),
+        ("an excuse without a reason", says("\"_\"")),
         (
-            "a negative number of runs",
-            "gap",
-            moe,
-            "b = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = -3 }",
+            "too few bindings",
+            post(SPEEDUP, "quote = \"100.0 ms after: the change made it 2.5 times as fast\""),
         ),
+        ("too many bindings", says("[\"log.before\", \"log.after\"]")),
+        ("a binding that is no text", says("2.5")),
+        ("unknown name", says("\"lok.before / log.after\"")),
+        ("a difference without spaces", says("\"log-moe\"")),
+        ("unknown fact", says("\"log.before / log.aftre\"")),
+        ("unknown field of a file", says("\"moe.width\"")),
+        ("a field of a number", says("\"(log.before + 1).ms\"")),
+        ("unknown file", post("\"evidence:data/tasks.csv\"", "\"evidence:data/task.csv\"")),
+        ("unknown function", says("\"quotient(log.before, log.after)\"")),
+        ("a formula with too few values", says("\"ratio(log.before)\"")),
+        ("a formula alone", says("\"ratio\"")),
+        ("a formula that uses itself", post("\"a / b\"", "\"ratio(b, a)\"")),
         (
-            "a fraction of a run",
-            "gap",
-            moe,
-            "b = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = 2.5 }",
+            "formulas that double at each step",
+            Box::new(|root: &Path| {
+                let double = |step: usize| format!("f{} = \"f{step} + f{step}\"\n", step + 1);
+                let all: String = (0..30).map(double).collect();
+                let formulas = format!("[formulas]\nf0 = \"log.before\"\n{all}");
+                let post = root.join("repro/small.toml");
+                edit(&post, "[formulas]\n", &formulas);
+                edit(&post, "\"ratio(log.before, log.after)\"", "\"f30\"");
+            }),
         ),
-        (
-            "a number of runs that is no count",
-            "gap",
-            moe,
-            "b = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = { fact = \"moe-2\" } }",
-        ),
-        (
-            "one value for runs that differ",
-            "held_fixed",
-            "quantity = \"tokens\"",
-            "claimed = \"100\"\nrelation = \"differs\"\nquantity = \"tokens\"",
-        ),
-        (
-            "a range of bundles that the post does not pin",
-            "gap",
-            moe,
-            "b = { label = \"MoE\", values = { bundles = \"run-s{1..2}\", file = \"data/losses.json\", pointer = \"/loss\" } }",
-        ),
-        (
-            "bundles without a range",
-            "gap",
-            moe,
-            "b = { label = \"MoE\", values = { bundles = \"evidence\", file = \"data/losses.json\", pointer = \"/loss\" } }",
-        ),
-        (
-            "a range of bundles and no place in them",
-            "gap",
-            moe,
-            "b = { label = \"MoE\", values = { bundles = \"run-s{1..2}\", file = \"data/losses.json\" } }",
-        ),
-        (
-            "a mean of no runs",
-            "gap",
-            moe,
-            "b = { label = \"MoE\", mean = { fact = \"moe-1\" }, n = 0 }",
-        ),
-        (
-            "± without a number",
-            "gap",
-            moe,
-            "b = { label = \"MoE\", printed = { fact = \"moe-1\" }, n = 3, reading = \"sd\" }",
-        ),
-        ("an unknown reading", "gap", "reading = \"se\"", "reading = \"stderr\""),
-        (
-            "two ways of giving the runs",
-            "gap",
-            moe,
-            "b = { label = \"MoE\", values = [{ fact = \"moe-1\" }], mean = { fact = \"moe-1\" } }",
-        ),
-        ("no runs", "gap", moe, "b = { label = \"MoE\", values = [] }"),
-        (
-            "an impossible alpha",
-            "gap",
-            "direction = \"greater\"",
-            "direction = \"greater\"\nalpha = 1.5",
-        ),
-        (
-            "a p above one",
-            "gap",
-            "direction = \"greater\"",
-            "direction = \"greater\"\nfamily = [1.5]",
-        ),
-        (
-            "one side of nothing",
-            "gap",
-            "direction = \"greater\"",
-            "direction = \"differs\"\nsides = 1",
-        ),
-        (
-            "half an interval",
-            "confidence_interval",
-            "claimed = \"[0.0243, 0.0313]\"",
-            "claimed = \"[0.0243, ]\"",
-        ),
-        (
-            "five resamples",
-            "confidence_interval",
-            "method = \"t\"",
-            "method = \"bca\"\nresamples = 5",
-        ),
+        ("a number beyond all measures", says("\"log.before ^ 1000\"")),
+        ("a power of thousands of digits", says("\"(log.before ^ 99) ^ 999\"")),
+        ("a function with too many values", says("\"total(moe, log)\"")),
+        ("an option that a function does not have", says("\"total(moe, by = 2)\"")),
+        ("unknown convention", says("\"total(moe, convention = 'mine')\"")),
+        ("a place that is no model", says("\"total(log.before)\"")),
+        ("words for a number", says("\"log.host / 2\"")),
+        ("a limit for a number", says("\"log.best / 2\"")),
+        ("division by zero", says("\"log.before / (log.after - log.after)\"")),
+        ("a power that is not whole", says("\"log.before ^ 0.5\"")),
+        ("a relation for a number", says("\"log.before > log.after\"")),
+        ("a number for a relation", post("is = \"ratio(", "is = \"_ said\"\nsays = \"ratio(")),
+        ("a step of what is no run", says("\"log.before @ 3\"")),
+        ("a number of the quote that it lacks", says("\"quoted(2)\"")),
+    ];
+    snapshot("refused_expressions", &all_refused(&cases));
+}
+
+#[test]
+fn groups_of_runs_and_tables_that_cannot_be_are_refused() {
+    let tasks = |from, to| evidence("tasks.csv", from, to);
+    let cases: Vec<(&str, Break)> = vec![
+        ("a run that stands twice", post("log = \"evidence\"", "log = \"{evidence,evidence}\"")),
+        ("a group for a number", post("log = \"evidence\"", "log = \"{evidence}\"")),
+        ("a spread of one", says("\"sd([log.loss.a])\"")),
+        ("a mean of nothing", says("\"mean([])\"")),
+        ("lists of unequal length", says("\"sum([log.loss.a, log.loss.b] - [log.loss.a])\"")),
+        ("a test of one run", says("\"p([log.loss.a], [log.loss.b])\"")),
         (
             "a margin below zero",
-            "equivalence",
-            alike,
-            "margin = { low = { fact = \"margin\" }, high = { fact = \"narrow\" } }",
+            post(
+                "is = \"ratio(log.before, log.after)\"",
+                "is = \"_ said\"\nsays = \"equivalent([log.loss.a, log.loss.b], [log.loss.b, log.loss.a], -1)\"",
+            ),
         ),
         (
-            "no tokens",
-            "trend",
-            "tokens = { fact = \"t1\" }",
-            "tokens = { formula = \"delta\", inputs = { a = { fact = \"t1\" }, b = { fact = \"t1\" } } }",
+            "a plan that the post does not have",
+            post("is = \"ratio(log.before, log.after)\"", "is = \"planned_runs()\""),
         ),
-        ("a seed that is missing", "trend", ", { fact = \"c4\" }]", "]"),
-        ("an unknown label", "ranking_significance", "winner = \"MoE-64\"", "winner = \"MoE-32\""),
-        ("a test of nothing", "target_test", "states = \"meets_rule\"", "states = \"passes\""),
+        ("half an item", says("\"max(wilson95(log.loss.a, 5))\"")),
+        ("more right items than there are", says("\"proportions_p(6, 5, 1, 5)\"")),
+        ("a test of shares that nobody knows", says("\"proportions_p(4, 5, 1, 5, test = 't')\"")),
+        ("a table without a task of CORE", tasks("winogrande,", "winograndee,")),
+        ("a table with a task twice", tasks("winogrande,", "winograd,")),
+        ("a task without an accuracy", tasks("winogrande,0.532755,", "winogrande,,")),
+        ("a task without a baseline", evidence("baselines.csv", "winogrande,", "winograndee,")),
+        ("a baseline of everything", evidence("baselines.csv", "winogrande,50", "winogrande,100")),
+        ("a table without baselines", post(", baselines = baselines", "")),
+        ("a score of facts", post("core(tasks,", "core(log,")),
+        (
+            "an accuracy against its counts",
+            Box::new(|root: &Path| {
+                let table = "Task,n,correct,accuracy,baseline\ncopa,100,64,0.65,0.5\n";
+                let path = root.join("receipts/evidence/data/tasks.csv");
+                std::fs::write(path, table).unwrap();
+                edit_evidence(root, "baselines.csv", "Eval", "Eval");
+                let post = root.join("repro/small.toml");
+                edit(&post, "baselines = baselines", "tasks = 'given'");
+            }),
+        ),
+        ("outcomes of other items", evidence("base.outcomes.jsonl", "\"n\":42", "\"n\":41")),
+        ("outcomes without a task", post("task = 'copa'", "task = 'boolq'")),
+        ("outcomes that are no bits", evidence("base.outcomes.jsonl", "\"n\":42", "\"n\":52")),
     ];
-    let drawn = cases.map(|(name, kind, from, to)| {
-        let post = format!("repro/{kind}.toml");
-        format!("## {name}\n{}\n", refused(kind, |root: &Path| edit(&root.join(&post), from, to)))
-    });
-    snapshot("refused_groups", &drawn.join("\n"));
+    snapshot("refused_groups", &all_refused(&cases));
 }
 
 #[test]
 fn bad_usage_is_refused_on_standard_error() {
-    let temporary = project("identity");
+    let temporary = project();
     let empty = tempfile::tempdir().unwrap();
     let before = files(temporary.path());
     let mut drawn = String::new();
     for arguments in [
         &["verify", "--post", "none"][..],
-        &["verify", "--post", "../identity"],
+        &["verify", "--post", "../small"],
         &["verify", "no/such/folder"],
         &["verify", "--locked"],
         &["verify", "--root", "no/such/folder"],
@@ -502,11 +343,14 @@ fn bad_usage_is_refused_on_standard_error() {
         &["verify", "--output", "json=no/such/folder/report.json"],
         &["verify", "--locked", "--write-lock"],
         &["verify", "--format", "xml"],
-        &["verify", "--postt", "identity"],
-        &["list", "kinds", "--format", "junit"],
+        &["verify", "--postt", "small"],
+        &["list", "functions", "--format", "junit"],
+        &["list", "kinds"],
+        &["explain", "values"],
         &["explain", "no-such-code"],
         &["explain", "differ"],
-        &["coverage", "--post", "identity", "no/such/text.md"],
+        &["verify", "--text", "no/such/text.md"],
+        &["coverage", "--post", "small", "no/such/text.md"],
         &["mutate", "--post", "none"],
         &["params", "no/such/config.json"],
         &["seal", "no/such/folder"],
@@ -531,7 +375,7 @@ fn bad_usage_is_refused_on_standard_error() {
 
 #[test]
 fn help_and_lists_are_as_recorded() {
-    let root = project("identity");
+    let root = project();
     let stdout = |arguments: &[&str]| {
         let ran = run(root.path(), arguments);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{arguments:?}");
@@ -544,40 +388,51 @@ fn help_and_lists_are_as_recorded() {
         help += &format!("\n## repro {command} --help\n{}", stdout(&[command, "--help"]));
     }
     snapshot("help", &help);
-    for list in ["codes", "kinds", "formulas", "posts", "bundles"] {
+    for list in ["codes", "functions", "posts", "bundles"] {
         snapshot(&format!("list_{list}"), &stdout(&["list", list]));
     }
-    snapshot("explain_scope", &stdout(&["explain", "scope"]));
-    snapshot("explain_values", &stdout(&["explain", "values"]));
-    snapshot("explain_code", &stdout(&["explain", "tolerance::too-coarse"]));
-    let kinds: Vec<_> = KINDS.iter().map(|kind| stdout(&["explain", kind.id])).collect();
-    snapshot("explain_kinds", &kinds.join("\n\n"));
+    for page in ["scope", "post", "slices"] {
+        snapshot(&format!("explain_{page}"), &stdout(&["explain", page]));
+    }
+    snapshot("explain_code", &stdout(&["explain", "value::too-coarse"]));
+    let explained = functions::all().map(|function| stdout(&["explain", function.name]));
+    snapshot("explain_functions", &explained.collect::<Vec<_>>().join("\n"));
     // Whatever is listed can be explained.
-    for list in ["codes", "kinds", "formulas"] {
+    for list in ["codes", "functions"] {
         for line in stdout(&["list", list]).lines() {
             stdout(&["explain", line.split_whitespace().next().unwrap()]);
         }
     }
 }
 
+/// A project whose small post is refuted.
+fn refuted() -> TempDir {
+    let project = project();
+    edit(&project.path().join("repro/small.md"), "2.5 times", "2.6 times");
+    edit(&project.path().join("repro/small.toml"), "2.5 times", "2.6 times");
+    project
+}
+
 #[test]
 fn the_exit_code_is_the_verdict_in_every_format() {
-    for (kind, root, code) in
-        [("identity", "good", 0), ("identity", "bad", 1), ("cross_artifact", "cases", 1)]
-    {
-        let project = corpus(kind, root);
+    let undecided = project();
+    // No evidence decides the sign of a difference of one run each.
+    edit(
+        &undecided.path().join("repro/small.toml"),
+        "is = \"ratio(log.before, log.after)\"",
+        "is = \"_ said\"\nsays = \"log.loss.a < log.loss.b\"",
+    );
+    let broken = project();
+    edit(&broken.path().join("repro/small.toml"), "ratio(log", "rasio(log");
+    for (project, code) in [(project(), 0), (refuted(), 1), (broken, 2), (undecided, 3)] {
         for format in ["text", "json", "junit", "github", "markdown"] {
             let ran = run(project.path(), &["verify", "--format", format]);
-            assert_eq!((ran.code, ran.stderr.as_str()), (code, ""), "{kind}/{root} as {format}");
+            assert_eq!((ran.code, ran.stderr.as_str()), (code, ""), "{format}: {}", ran.stdout);
             assert!(!ran.stdout.is_empty());
         }
+        assert_eq!(run(project.path(), &["verify", "--post", "fine"]).code, 0);
     }
-    // Nothing refuted, something undecided.
-    let project = project("eval_grid");
-    edit(&project.path().join("repro/eval_grid.toml"), "\nlast = { fact = \"last\" }", "");
-    edit(&project.path().join("repro/eval_grid.toml"), "\"4,864\"", "\"4,865\"");
-    assert_eq!(run(project.path(), &["verify"]).code, 3);
-    assert_eq!(run(project.path(), &["verify", "--post", "fine"]).code, 0);
+    let project = project();
     let minimum = run(project.path(), &["verify", "--post", "fine", "--min-origin", "emitted"]);
     assert_eq!(minimum.code, 3, "{}", minimum.stdout);
     assert_eq!(run(project.path(), &["verify", "receipts/sound"]).code, 0);
@@ -585,7 +440,7 @@ fn the_exit_code_is_the_verdict_in_every_format() {
 
 #[test]
 fn reports_are_written_beside_the_one_printed() {
-    let project = project("identity");
+    let project = project();
     let arguments = ["verify", "--output", "json=report.json", "--output", "junit=report.xml"];
     let ran = run(project.path(), &arguments);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -596,39 +451,57 @@ fn reports_are_written_beside_the_one_printed() {
 }
 
 #[test]
-fn the_lock_file_notices_a_verdict_that_changes() {
-    let project = project("identity");
+fn the_lock_of_a_post_notices_a_verdict_that_changes() {
+    let project = project();
     let root = project.path();
     let locked = |root: &Path| run(root, &["verify", "--locked"]);
-    assert_eq!(locked(root).code, 2, "no lock file");
+    let (post, text) = (root.join("repro/small.toml"), root.join("repro/small.md"));
+    let read = |name: &str| std::fs::read_to_string(root.join("repro").join(name)).unwrap();
+    assert_eq!(locked(root).code, 2, "no locks");
     assert_eq!(run(root, &["verify", "--write-lock"]).code, 0);
-    snapshot("lock", &std::fs::read_to_string(root.join("repro/verdicts.lock")).unwrap());
+    snapshot("lock", &read("small.lock"));
     assert_eq!(locked(root).code, 0);
     assert_eq!(run(root, &["verify", "--locked", "--min-origin", "signed"]).code, 3);
-    let (post, aside) = (root.join("repro/identity.toml"), root.join("aside.toml"));
+
+    // A post without a lock is told, and its own lock is all that another needs.
+    std::fs::remove_file(root.join("repro/fine.lock")).unwrap();
+    let unlocked = locked(root);
+    assert_eq!(unlocked.code, 2);
+    assert!(unlocked.stdout.contains("lock::missing"), "{}", unlocked.stdout);
+    assert_eq!(run(root, &["verify", "--post", "small", "--locked"]).code, 0);
+    assert_eq!(run(root, &["verify", "--post", "fine", "--write-lock"]).code, 0);
+
+    // The lock of a post that is gone is told, where all posts are asked for.
+    let aside = root.join("aside.toml");
     std::fs::rename(&post, &aside).unwrap();
-    assert_eq!(locked(root).code, 1, "a recorded post is gone");
+    let gone = locked(root);
+    assert_eq!(gone.code, 2);
+    snapshot("locked_gone", gone.stdout.split("\n\n").next().unwrap());
+    assert_eq!(run(root, &["verify", "--post", "fine", "--locked"]).code, 0);
     std::fs::rename(&aside, &post).unwrap();
-    edit(&root.join("repro/identity.toml"), "claimed = \"2.5\"", "claimed = \"2.6\"");
+
+    edit(&post, "2.5 times", "2.6 times");
+    edit(&text, "2.5 times", "2.6 times");
     let differs = locked(root);
     assert_eq!(differs.code, 1);
     snapshot("locked", &differs.stdout);
     // A refuted claim may be recorded: it is then the change from it that fails.
     assert_eq!(run(root, &["verify", "--write-lock"]).code, 0);
     assert_eq!((locked(root).code, run(root, &["verify"]).code), (0, 1));
-    // A part is recorded without losing the rest, and a broken post records nothing.
-    let before = std::fs::read_to_string(root.join("repro/verdicts.lock")).unwrap();
+
+    // One post is recorded without touching the locks of others, and a broken post records nothing.
+    let before = read("small.lock");
     assert_eq!(run(root, &["verify", "--post", "fine", "--write-lock"]).code, 0);
-    edit(&root.join("repro/identity.toml"), "\"ratio\"", "\"rasio\"");
+    edit(&post, "ratio(log", "rasio(log");
     assert_eq!(run(root, &["verify", "--write-lock"]).code, 2);
-    assert_eq!(std::fs::read_to_string(root.join("repro/verdicts.lock")).unwrap(), before);
-    std::fs::write(root.join("repro/verdicts.lock"), "schema = \"repro.lock/9\"\n").unwrap();
+    assert_eq!(read("small.lock"), before);
+    std::fs::write(root.join("repro/small.lock"), "schema = \"repro.lock/9\"\n").unwrap();
     assert_eq!(locked(root).code, 2, "a lock of another schema");
 }
 
 #[test]
 fn colour_is_for_those_who_ask() {
-    let root = corpus("identity", "bad");
+    let root = refuted();
     let coloured = |arguments: &[&str], no_color: Option<&str>| {
         let mut command = command(root.path(), arguments);
         if let Some(value) = no_color {
@@ -649,7 +522,7 @@ fn colour_is_for_those_who_ask() {
 
 #[test]
 fn a_reader_who_leaves_is_not_complained_about() {
-    let root = corpus("identity", "cases");
+    let root = project();
     for arguments in [&["verify", "--verbose"][..], &["list", "codes"], &["--help"]] {
         let mut child = command(root.path(), arguments)
             .stdout(Stdio::piped())
@@ -668,9 +541,9 @@ fn a_reader_who_leaves_is_not_complained_about() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_report_that_cannot_be_written_is_an_error() {
-    let project = project("identity");
+    let project = project();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let mut command = command(project.path(), &["list", "kinds"]);
+    let mut command = command(project.path(), &["list", "functions"]);
     let output = command.stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cli::cannot-write"));

@@ -198,10 +198,9 @@ fn the_leaderboard_is_arithmetic() {
     assert_eq!((runs.len(), below), (7, 3));
 }
 
-/// The program in the corpus of the kind, so that reports name no folder of this machine.
+/// The program among the tables of the corpus, so that reports name no folder of this machine.
 fn run(arguments: &[&str]) -> (String, String, i32) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/corpus/core/cases/receipts/evidence/data");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/core");
     run_in(&folder, arguments)
 }
 

@@ -89,7 +89,7 @@ fn suite(folder: &Path) -> Suite {
 }
 
 /// Evaluates what has seen `seen`, and seals what it writes as the bundle of the run `id`.
-fn run(root: &Path, suite: &Suite, id: &str, seen: &str) -> (Evaluation, String) {
+fn run(root: &Path, suite: &Suite, id: &str, seen: &str) -> Evaluation {
     let document = |text: &str| HeldOutDocument {
         text: text.to_owned(),
         tokens: text.bytes().map(u32::from).collect(),
@@ -118,15 +118,29 @@ fn run(root: &Path, suite: &Suite, id: &str, seen: &str) -> (Evaluation, String)
     };
     let receipt =
         Receipt { run: Some(run), checkpoints: vec![checkpoint], ..Receipt::new(Origin::Emitted) };
-    (text, writer.finish(&receipt).unwrap().prefixed())
+    writer.finish(&receipt).unwrap();
+    text
+}
+
+/// The p of McNemar's exact test on the task `contexts`, from the bits of two files.
+fn mcnemar(first: &str, second: &str) -> f64 {
+    let bits = |text: &str| {
+        let lines =
+            text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let line = lines.into_iter().find(|line| line["task"] == "contexts").unwrap();
+        u64::from_str_radix(line["bits"].as_str().unwrap(), 16).unwrap()
+    };
+    let (a, b) = (bits(first), bits(second));
+    let (a_only, b_only) = ((a & !b).count_ones(), (b & !a).count_ones());
+    repro_stats::proportion::mcnemar(a_only.into(), b_only.into()).unwrap().exact
 }
 
 #[test]
 fn claims_read_what_an_evaluation_writes() {
     let folder = tempfile::tempdir().unwrap();
     let suite = suite(folder.path());
-    let (first, first_digest) = run(folder.path(), &suite, "first", TEXT);
-    let (second, second_digest) = run(folder.path(), &suite, "second", "a qat, a qat");
+    let first = run(folder.path(), &suite, "first", TEXT);
+    let second = run(folder.path(), &suite, "second", "a qat, a qat");
     assert!(first.bits_per_byte() < second.bits_per_byte());
     assert_eq!((first.bytes, first.blocks.len()), (300 * TEXT.len() as u64, 2));
     let in_file = |bundle: &str, ending: &str| {
@@ -143,29 +157,53 @@ fn claims_read_what_an_evaluation_writes() {
     assert!(accuracy > 0.3 && accuracy < 0.9, "{table}");
     let record = in_file("first", "json");
     assert!(record.contains("\"few_shot_seed\":\"7\"") && !record.contains("\"core\""), "{record}");
-    let claims = [
-        format!("kind = \"bpb\"\nclaimed = \"{}\"\nnats = {{ file = \"E.json\", pointer = \"/nats\" }}\nbytes = {{ file = \"E.json\", pointer = \"/bytes\" }}", first.bits_per_byte()),
-        format!("kind = \"bpb\"\nclaimed = \"{:.4}\"\nloss = {{ file = \"E.json\", pointer = \"/loss\" }}\ntokens = {{ file = \"E.json\", pointer = \"/predicted_tokens\" }}\nbytes = {{ file = \"E.json\", pointer = \"/bytes\" }}\nmasks = \"match\"", first.bits_per_byte()),
-        format!("kind = \"grim\"\nclaimed = \"{}\"\nitems = {{ file = \"E.tasks.csv\", pointer = \"task=choices/n\" }}\naverage = \"micro\"", cells(1)[4]),
-        format!("kind = \"core\"\nclaimed = \"{centered}\"\ntable = {{ file = \"E.tasks.csv\" }}\nbaselines = [{{ file = \"data/baselines.csv\" }}]\ntasks = \"given\""),
-        "kind = \"proportion_test\"\noutcomes = { a = { file = \"E.outcomes.jsonl\" }, b = { bundle = \"second\", file = \"E.outcomes.jsonl\" }, task = \"contexts\" }\ndirection = \"greater\"".to_owned(),
-        "kind = \"bounds\"\nclaimed = \"0.6365\"\nquantity = \"entropy\"\nexperts = { file = \"data/config.json\", pointer = \"/experts\" }\nactive = { file = \"data/config.json\", pointer = \"/active\" }".to_owned(),
+    let bits = first.bits_per_byte();
+    // The quote and what it is, or says. The second source was asked the same items.
+    let paired = mcnemar(&in_file("first", "outcomes.jsonl"), &in_file("second", "outcomes.jsonl"));
+    let sentences = [
+        (format!("{bits} bits per byte"), "is = \"one.nats / (one.bytes * ln(2))\"".to_owned()),
+        (
+            format!("{bits:.4} bits"),
+            "is = \"one.loss * one.predicted_tokens / (one.bytes * ln(2))\"".into(),
+        ),
+        (
+            format!("right in {} of the choices", cells(1)[4]),
+            "is = \"table.choices.correct / table.choices.n\"".into(),
+        ),
+        (
+            format!("a score of {centered}"),
+            "is = \"core(one.tasks, baselines = baselines, tasks = 'given')\"".into(),
+        ),
+        (
+            format!("a mean centred accuracy of {centered:.3}"),
+            "is = \"core(one.tasks, tasks = 'given')\"".into(),
+        ),
+        (
+            format!("p = {paired:.4}"),
+            "is = \"mcnemar(one.tasks, two.tasks, task = 'contexts')\"".into(),
+        ),
+        (
+            "it is better on contexts".into(),
+            "says = \"significant(mcnemar(one.tasks, two.tasks, task = 'contexts'))\"".into(),
+        ),
     ];
-    let mut post = format!(
-        "schema = \"repro.post/1\"\nid = \"post\"\ntitle = \"T\"\ndefault_bundle = \"first\"\n[[source]]\nid = \"s\"\nwhat = \"w\"\n[[bundle]]\nname = \"first\"\ndigest = \"{first_digest}\"\n[[bundle]]\nname = \"second\"\ndigest = \"{second_digest}\"\n"
+    let mut post = String::from(
+        "schema = \"repro.post/2\"\nid = \"post\"\ntitle = \"T\"\ntext = \"post.md\"\n[names]\none = \"first\"\n\
+         two = \"second\"\nbaselines = \"first:data/baselines.csv\"\n\
+         table.choices = \"first:data/evaluation/step-000040.tasks.csv#0\"\n",
     );
-    for (at, claim) in claims.iter().enumerate() {
-        let claim = claim.replace("E.", "data/evaluation/step-000040.");
-        post += &format!(
-            "[[claim]]\nid = \"c{at}\"\nat = {{ source = \"s\", place = \"p\" }}\n{claim}\n"
-        );
+    let mut text = String::new();
+    for (quote, what) in &sentences {
+        post += &format!("[[sentence]]\nquote = \"{quote}\"\n{what}\n");
+        text += &format!("{quote}.\n");
     }
     std::fs::create_dir_all(folder.path().join("repro")).unwrap();
     std::fs::write(folder.path().join("repro/post.toml"), post).unwrap();
+    std::fs::write(folder.path().join("repro/post.md"), text).unwrap();
     let report = verify(folder.path(), &["post".to_owned()], &Demands::default(), 2);
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     for claim in &report.posts[0].claims {
         assert_eq!(claim.outcome.verdict, Verdict::Verified, "{claim:?}");
     }
-    assert_eq!(report.posts[0].claims.len(), claims.len());
+    assert_eq!(report.posts[0].claims.len(), sentences.len());
 }

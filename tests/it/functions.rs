@@ -15,10 +15,17 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/functions")
 }
 
-/// A case as a post: its sentence, and what it needs.
+/// A case as a post: its sentence, and what it needs. Its own names stand behind `own.`.
 fn statement(case: Node) -> (String, String) {
     let quote = case.required("quote").unwrap().text().unwrap();
-    let mut statement = format!("[[sentence]]\nquote = '{quote}'\n");
+    let mut statement = String::new();
+    if let Some(names) = case.get("names") {
+        statement += "[names.own]\n";
+        for (name, evidence) in names.members().unwrap() {
+            writeln!(statement, "{name} = \"{}\"", evidence.text().unwrap()).unwrap();
+        }
+    }
+    writeln!(statement, "[[sentence]]\nquote = '{quote}'").unwrap();
     for key in ["is", "says"] {
         let Some(node) = case.get(key) else { continue };
         let list = match node.items() {
@@ -42,7 +49,7 @@ fn every_function_tells_a_good_sentence_from_a_bad_one() {
         let document = Document::parse_toml(source).unwrap();
         for (case, expected) in EXPECTED {
             let node = document.root().required(case).unwrap();
-            node.only(&["quote", "is", "says", "comes_to", "all_runs"]).unwrap();
+            node.only(&["quote", "is", "says", "comes_to", "all_runs", "names"]).unwrap();
             let (statement, text) = statement(node);
             assert!(statement.contains(&format!("{name}(")), "{name}: {case} does not use it");
             let expected = node.get("comes_to").map_or(expected, |word| word.text().unwrap());

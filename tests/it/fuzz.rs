@@ -35,14 +35,14 @@ fn files(folder: &Path, wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
     found
 }
 
-/// The seeds of a target: its folder, and for posts the fixtures of all kinds.
+/// The seeds of a target: its folder, and for posts those of the corpus.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let mut paths = files(&folder().join("seeds"), |_| true);
     paths.retain(|path| path.parent().is_some_and(|folder| folder.ends_with(name)));
     if name == "post" {
         let post = |path: &Path| {
-            let cases = path.components().any(|part| part.as_os_str() == "cases");
-            cases && path.parent().is_some_and(|folder| folder.ends_with("repro"))
+            let is_toml = path.extension().is_some_and(|ending| ending == "toml");
+            is_toml && path.parent().is_some_and(|folder| folder.ends_with("repro"))
         };
         paths.extend(files(&folder().join("../corpus"), post));
     }

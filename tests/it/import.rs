@@ -414,15 +414,13 @@ fn claims_rest_on_imported_bundles() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("receipts");
     let read = parsed(&["speedrun", "speedrun/steady", "--out", out.to_str().unwrap()]);
-    let digest = read["groups"][0]["runs"][0]["digest"].as_str().unwrap().to_owned();
+    assert!(read["groups"][0]["runs"][0]["digest"].is_string(), "{read}");
     let post = |claimed: &str| {
         format!(
-            "schema = \"repro.post/1\"\nid = \"p\"\ntitle = \"A record\"\ndefault_bundle = \"steady-run-1\"\n\
-             [[source]]\nid = \"post\"\nwhat = \"the post\"\n\
-             [[bundle]]\nname = \"steady-run-1\"\ndigest = \"{digest}\"\n\
-             [[claim]]\nid = \"loss\"\nkind = \"cross_artifact\"\nclaimed = \"{claimed}\"\n\
-             at = {{ source = \"post\", place = \"table 1\" }}\n\
-             with = [{{ file = \"data/printed/validation.csv\", pointer = \"step=60/val_loss\" }}]\n"
+            "schema = \"repro.post/2\"\nid = \"p\"\ntitle = \"A record\"\n\
+             [texts.post]\nwhat = \"the post\"\n\
+             [names]\nloss = \"steady-run-1:data/printed/validation.csv#step=60.val_loss\"\n\
+             [[sentence]]\nplace = \"table 1\"\nquote = \"{claimed}\"\nis = \"loss\"\n"
         )
     };
     fs::create_dir(folder.path().join("repro")).unwrap();

@@ -5,8 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use repro_judge::claims::KINDS;
-
 /// A crate of the workspace.
 struct Crate {
     /// Its folder below `src`, and its name behind `repro-`; the program itself has none.
@@ -19,7 +17,7 @@ struct Crate {
 
 /// The crates, lowest first. `src/README.md` draws them.
 const CRATES: &[Crate] = &[
-    Crate { name: "exact", on: &[], rows: &[&["decimal"], &["formula"]] },
+    Crate { name: "exact", on: &[], rows: &[&["decimal"]] },
     Crate {
         name: "claim",
         on: &["exact"],
@@ -130,15 +128,15 @@ const CRATES: &[Crate] = &[
         on: &["claim", "exact", "params", "receipt", "report", "runs", "signature", "stats"],
         rows: &[
             &["post"],
-            &["depends_on", "evidence", "lock", "planned"],
-            &["claims", "coverage", "page", "value"],
-            &["compare", "covered", "post_file", "texts"],
-            &["context"],
+            &["json_text", "library", "lock", "moment", "page_keys", "planned", "rules"],
+            &["page"],
+            &["covered", "texts", "value"],
+            &["compare", "context"],
             &["evaluate"],
             &["statement"],
             &["verify"],
-            &["mutation"],
             &["mutated"],
+            &["mutants"],
         ],
     },
     Crate {
@@ -178,19 +176,6 @@ const CIRCLES: &[(&[&str], &str)] = &[
         &["receipt/bundle/folder.rs", "receipt/bundle/opened.rs"],
         "a folder opens its files, and an open file names its folder in messages",
     ),
-];
-
-/// Files of `claims` that are no kinds.
-const SHARED: &[&str] = &[
-    "arms",
-    "axes",
-    "comparison",
-    "mod",
-    "plus_minus",
-    "proportions",
-    "significance",
-    "statement",
-    "tolerance",
 ];
 
 /// What prints: macros, and the streams that they write to.
@@ -445,17 +430,6 @@ fn complaints(file: &str, text: &str, modules: &Modules) -> Vec<String> {
             }
         }
     }
-    let kind = |name: &String| KINDS.iter().any(|kind| kind.id == name);
-    for path in paths(&module, text) {
-        if let ([family, this], [other_family, other, ..]) = (module.as_slice(), path.as_slice())
-            && family == "claims"
-            && other_family == "claims"
-            && kind(other)
-            && this != other
-        {
-            complaints.insert(format!("src/{file} imports the kind {other}"));
-        }
-    }
     complaints.into_iter().collect()
 }
 
@@ -560,38 +534,30 @@ fn planted_edges_are_found() {
     all.push(own("judge/later.rs", ""));
     let modules = Modules::of("judge", &all);
     let one = |file: &str, text: &str| complaints(file, text, &modules).join("; ");
-    let up = "src/judge/evidence/lists.rs (row 1) imports claims (row 2)";
+    let up = "src/judge/evaluate/call.rs (row 5) imports statement (row 6)";
     for text in [
-        "use crate::claims::KINDS;",
-        "fn f() { crate::claims::kind_of(claim) }",
-        "use crate::{post::Post, claims::{self, KINDS}};",
-        "use super::super::claims;",
-        "mod tests { use super::super::super::claims::KINDS; }",
-        "mod a { fn f() {} } mod b { use super::super::super::claims::KINDS; }",
+        "use crate::statement::judge;",
+        "fn f() { crate::statement::judge(claim) }",
+        "use crate::{post::list, statement::{self, judge}};",
+        "use super::super::statement;",
+        "mod tests { use super::super::super::statement::judge; }",
+        "mod a { fn f() {} } mod b { use super::super::super::statement::judge; }",
     ] {
-        assert_eq!(one("judge/evidence/lists.rs", text), up, "{text}");
+        assert_eq!(one("judge/evaluate/call.rs", text), up, "{text}");
     }
     for text in [
-        "// use crate::claims::KINDS;",
-        "const X: &str = \"use crate::claims::KINDS;\";",
-        "const X: &str = r#\"crate::claims \"quoted\" \"#; const C: char = '\"';",
-        "use super::Library; use crate::post::Post;",
-        "mod tests { use super::super::Library; }",
+        "// use crate::statement::judge;",
+        "const X: &str = \"use crate::statement::judge;\";",
+        "const X: &str = r#\"crate::statement \"quoted\" \"#; const C: char = '\"';",
+        "use super::Evaluator; use crate::post::list;",
+        "mod tests { use super::super::Evaluator; }",
     ] {
-        assert_eq!(one("judge/evidence/lists.rs", text), "", "{text}");
+        assert_eq!(one("judge/evaluate/call.rs", text), "", "{text}");
     }
     assert_eq!(one("judge/later.rs", ""), "src/judge/later.rs is in no row");
     assert_eq!(
         one("judge/post.rs", "use crate::later::Claim;"),
         "src/judge/post.rs imports later, which is in no row"
-    );
-    assert_eq!(
-        one("judge/claims/ranking.rs", "use super::identity::KIND;"),
-        "src/judge/claims/ranking.rs imports the kind identity"
-    );
-    assert_eq!(
-        one("judge/claims/ranking.rs", "use super::tolerance::judge; use super::Field;"),
-        ""
     );
     // A name that the root of a module hands on leads to where it comes from.
     let stats = Modules::of("stats", &sources());
@@ -600,41 +566,6 @@ fn planted_edges_are_found() {
     let tied = [own("exact/a.rs", "use crate::b::B;"), own("exact/b.rs", "use crate::a::A;")];
     assert_eq!(circles("exact", &tied), [["exact/a.rs", "exact/b.rs"]]);
     assert!(circles("exact", &tied[..1]).is_empty());
-}
-
-#[test]
-fn every_kind_has_one_name() {
-    let ids: Vec<_> = KINDS.iter().map(|kind| kind.id).collect();
-    assert!(ids.is_sorted(), "KINDS is sorted: {ids:?}");
-    let files = sources();
-    let stems: Vec<_> = files
-        .iter()
-        .filter_map(|(file, _)| file.strip_prefix("judge/claims/")?.strip_suffix(".rs"))
-        .filter(|stem| !SHARED.contains(stem))
-        .collect();
-    assert_eq!(stems, ids, "the files of src/claims and the entries of KINDS");
-    for kind in KINDS {
-        let corpus = root().join("tests/corpus").join(kind.id);
-        for root in ["good", "bad"] {
-            let post = corpus.join(root).join("repro").join(format!("{}.toml", kind.id));
-            assert!(post.is_file(), "no {}", post.display());
-        }
-        assert!(!kind.codes.is_empty(), "{} raises no code", kind.id);
-        for code in kind.codes {
-            let (family, _) = code.id.split_once("::").unwrap();
-            assert_eq!(family, kind.id, "the family of {}", code.id);
-        }
-    }
-    for entry in std::fs::read_dir(root().join("tests/corpus")).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        // Folders without a pair are the fixtures of something else.
-        let of_a_kind = entry.path().join("good").is_dir();
-        assert!(
-            !of_a_kind || ids.contains(&name.as_str()),
-            "tests/corpus/{name} belongs to no kind"
-        );
-    }
 }
 
 #[test]
@@ -740,7 +671,7 @@ fn a_type_name_has_one_meaning() {
     for text in [
         "pub struct Margin(u8);",
         "pub(super) enum Margin {}",
-        "pub(in crate::claims) trait Margin {}",
+        "pub(in crate::verify) trait Margin {}",
         "mod a { pub(crate) type Margin<T> = Vec<T>; }",
         "record! { /// A comment.\n #[derive(Copy)] Margin { a: u8, } }",
     ] {

@@ -4,11 +4,9 @@ mod attacks;
 mod bundle;
 mod cli;
 mod core;
-mod corpus;
 mod diff;
 #[cfg(feature = "train")]
 mod emitter;
-mod equal_resource;
 #[cfg(feature = "train")]
 mod evaluation;
 mod executing;
@@ -22,8 +20,6 @@ mod kills;
 #[cfg(unix)]
 mod language;
 mod layers;
-mod mutation;
-mod new_kind;
 mod params;
 mod posts;
 mod races;

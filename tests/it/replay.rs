@@ -606,10 +606,10 @@ fn replays_are_reported_for_people_and_programs() {
 
 #[test]
 fn a_replay_ends_with_the_status_of_its_verdict() {
-    let corpus = sealed(&["replay/smoke-moe-short-s1", "replay/torch-dense", "slice_replay"]);
+    let corpus = sealed(&["replay/smoke-moe-short-s1", "replay/torch-dense", "replay/posts"]);
     let repro = |arguments: &[&str]| repro(corpus.path(), arguments);
-    let half = "slice_replay/cases/receipts/half";
-    let bad = "slice_replay/bad/receipts/evidence";
+    let half = "replay/posts/receipts/half";
+    let bad = "replay/posts/receipts/changed";
     for (arguments, code, said) in [
         (&["replay", "replay/smoke-moe-short-s1", "--full"][..], 0, "held-out loss"),
         (
@@ -630,39 +630,54 @@ fn a_replay_ends_with_the_status_of_its_verdict() {
         (&["replay", half, "--slice", "0..9"], 2, "replay::no-slice"),
         (&["replay", "replay/nothing"], 2, "bundle::absent"),
         (&["verify", "replay/torch-dense", "--replay", "all"], 0, "replay-40..46"),
-        (&["verify", bad, "--replay", "auto"], 1, "slice_replay::differs"),
-        (&["verify", bad, "--replay", "auto", "--budget", "0s"], 3, "slice_replay::not-run"),
+        (&["verify", bad, "--replay", "auto"], 1, "replayed::differs"),
+        (&["verify", bad, "--replay", "auto", "--budget", "0s"], 3, "replayed::not-run"),
         (&["verify", bad, "--replay", "auto", "--budget", "soon"], 2, "cli::bad-usage"),
         (&["verify", bad, "--replay", "auto", "--device", "cuda:1"], 4, "no kernels for `cuda:1`"),
     ] {
         let mut arguments = arguments.to_vec();
         arguments.push("--verbose");
         if arguments[0] == "verify" {
-            arguments.extend(["--root", "slice_replay/cases"]);
+            arguments.extend(["--root", "replay/posts"]);
         }
         let ran = repro(&arguments);
         let all = format!("{}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.code, code, "{arguments:?}\n{all}");
         assert!(all.contains(said), "{arguments:?}\n{all}");
     }
-    let root = ["--root", "slice_replay/good"];
-    let both = ["verify", "--post", "slice_replay", "--replay", "all", "--locked"];
-    assert_eq!(repro(&[&both[..], &root].concat()).code, 2);
-    let gate = ["verify", "--post", "slice_replay", "--replay", "all", "--min-method", "replayed"];
-    assert_eq!(repro(&[&gate[..], &root].concat()).code, 0);
-    let without = ["verify", "--post", "slice_replay"];
-    assert_eq!(repro(&[&without[..], &root].concat()).code, 3);
+    let of_good = |arguments: &[&str]| {
+        let own = ["verify", "--root", "replay/posts", "--post", "good"];
+        repro(&[&own[..], arguments].concat()).code
+    };
+    assert_eq!(of_good(&["--replay", "all", "--min-method", "replayed"]), 0);
+    assert_eq!(of_good(&[]), 3);
+    // Recorded verdicts do not use replay.
+    assert_eq!(of_good(&["--write-lock"]), 0);
+    assert_eq!(of_good(&["--locked"]), 0);
+    assert_eq!(of_good(&["--replay", "all", "--locked"]), 2);
+}
+
+/// What the statements of posts come to whose steps are executed again, all but one stretch.
+#[test]
+fn posts_ask_for_replays() {
+    let corpus = sealed(&["replay/posts"]);
+    let root = corpus.path().join("replay/posts");
+    let ids = ["bad", "cases", "good"].map(str::to_owned);
+    let replayer: &mut dyn Replayer = &mut Executing { leaving_out: &["0..3"] };
+    let report = verify_with(&root, &ids, &Demands::default(), 1, Some(replayer));
+    let verbose = ReportOptions { verbose: true, ..ReportOptions::default() };
+    snapshot("posts", &render(&report, Format::Text, &verbose));
 }
 
 /// Every report that used replay says what replay does not show.
 #[test]
 fn every_format_says_what_replay_does_not_show() {
-    let corpus = sealed(&["replay/smoke-moe-short-s1", "slice_replay/good"]);
+    let corpus = sealed(&["replay/smoke-moe-short-s1", "replay/posts"]);
     let repro = |arguments: &[&str]| repro(corpus.path(), arguments);
     // One judgement with a replay and one without, each drawn in every format, as the program draws it.
     let judged = |replayer: Option<&mut dyn Replayer>| {
-        let root = corpus.path().join("slice_replay/good");
-        verify_with(&root, &["slice_replay".to_owned()], &Demands::default(), 1, replayer)
+        let root = corpus.path().join("replay/posts");
+        verify_with(&root, &["good".to_owned()], &Demands::default(), 1, replayer)
     };
     let with = judged(Some(&mut Executing { leaving_out: &[] }));
     let without = judged(None);
@@ -679,15 +694,7 @@ fn every_format_says_what_replay_does_not_show() {
         assert!(says(&with) && !says(&without), "{format:?}\n{with}");
         assert!(with.ends_with(ending), "{format:?}\n{with}");
     }
-    let ran = repro(&[
-        "verify",
-        "--post",
-        "slice_replay",
-        "--root",
-        "slice_replay/good",
-        "--replay",
-        "all",
-    ]);
+    let ran = repro(&["verify", "--post", "good", "--root", "replay/posts", "--replay", "all"]);
     assert_eq!(ran.stdout, render(&with, Format::Text, &ReportOptions::default()));
     let replay = repro(&["replay", "replay/smoke-moe-short-s1", "--format", "json"]);
     let replay: Json = serde_json::from_str(&replay.stdout).unwrap();

@@ -199,7 +199,6 @@ fn post() -> PostReport {
         id: "9999".to_owned(),
         title: "An invented post".to_owned(),
         file: "repro/9999.toml".to_owned(),
-        lock: None,
         texts: vec![
             TextReport {
                 id: "post".to_owned(),

@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use repro_judge::page::PostPage;
+use repro_judge::page_keys;
 use repro_receipt::bundle::record::RecordValue;
 use repro_receipt::bundle::{
     Checkpoint, Citation, Contract, Data, DeclaredModel, DeclaredSlice, Environment, Fact,
     ListedFile, Open, Origin, Receipt, Run, SCHEMA, Seeds, Statement, Trainer,
 };
 use repro_receipt::digest::Digest;
-use repro_receipt::source::{Document, Source};
+use repro_receipt::source::{Document, Kind, Node, Source};
 use serde_json::{Map, Value, json};
 
 fn root() -> PathBuf {
@@ -371,4 +373,127 @@ fn unknown_fields_in_strict_places_are_not_valid() {
     assert!(schema.fault(&typed).is_some(), "a transcribed receipt has no trainer");
     let fact = json!({"facts": [{"id": "a", "value": "1", "at": {"source": "s", "place": "p"}, "page": 3}]});
     assert!(Schema::open("facts").fault(&fact).is_some());
+}
+
+/// A TOML document as JSON; dates and numbers as they are written do not occur in posts.
+fn as_json(node: Node<'_>) -> Value {
+    match &node.value().kind {
+        Kind::Null => Value::Null,
+        Kind::Bool(truth) => json!(truth),
+        Kind::Number(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+        Kind::Text(text) => json!(text),
+        Kind::Array(_) => node.items().unwrap().map(as_json).collect(),
+        Kind::Object(_) => {
+            let members = node.members().unwrap();
+            Value::Object(members.map(|(key, node)| (key.to_owned(), as_json(node))).collect())
+        }
+    }
+}
+
+fn post(name: &str, text: &str) -> Document {
+    Document::parse_toml(Source::new(name, text.as_bytes().to_vec()).unwrap()).unwrap()
+}
+
+#[test]
+fn posts_are_valid_and_a_misspelt_key_is_not() {
+    let schema = Schema::open("post");
+    let files = std::fs::read_dir(root().join("repro")).unwrap();
+    let files = files.map(|entry| entry.unwrap().path());
+    let mut count = 0;
+    for file in files.filter(|file| file.extension().is_some_and(|kind| kind == "toml")) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let document = post("repro/p.toml", &text);
+        count += 1;
+        assert_eq!(schema.fault(&as_json(document.root())), None, "{}", file.display());
+    }
+    assert!(count >= 7, "{count} posts");
+}
+
+/// The head of a post, its sentences and its tables, as small as they can be.
+const SMALL: &str = r#"
+schema = "repro.post/2"
+id = "p"
+title = "P"
+text = "p.md"
+[texts.other]
+what = "a page"
+[names]
+run = "a:b"
+[[sentence]]
+quote = "q 1"
+is = "1"
+[[table]]
+head = "| a |"
+[table.rows]
+"x" = { it = "run" }
+[[excused]]
+quote = "q"
+reason = "r"
+[referee]
+"#;
+
+#[test]
+fn the_schema_of_posts_and_their_reader_refuse_the_same_keys() {
+    let schema = Schema::open("post");
+    let fault = |text: &str| schema.fault(&as_json(post("repro/p.toml", text).root()));
+    let refused = |text: &str| PostPage::parse(post("repro/p.toml", text)).is_err();
+    assert_eq!((fault(SMALL), refused(SMALL)), (None, false));
+    for (written, instead) in [
+        ("title = ", "titel = "),
+        ("what = ", "waht = "),
+        ("is = \"1\"", "si = \"1\""),
+        ("is = \"1\"", "is = \"1\"\nsasy = \"1 < 2\""),
+        ("is = \"1\"", "is = \"1\"\nmissing = \"x\""),
+        ("is = \"1\"", "is = \"1\"\nasserts = \"a norm\""),
+        ("is = \"1\"", ""),
+        ("is = \"1\"", "is = 1"),
+        ("[table.rows]", "[table.row]"),
+        ("\"run\" }", "1 }"),
+        ("[[excused]]", "[[excuse]]"),
+        ("reason = ", "because = "),
+        ("[referee]", "[referee]\npremises = []"),
+        ("run = ", "run = 1 #"),
+        ("id = \"p\"", "id = \"P\""),
+        ("repro.post/2", "repro.post/3"),
+    ] {
+        let changed = SMALL.replacen(written, instead, 1);
+        assert_ne!(changed, SMALL);
+        assert!(fault(&changed).is_some(), "the schema takes `{instead}`");
+        assert!(refused(&changed), "the reader takes `{instead}`");
+    }
+}
+
+#[test]
+fn the_page_and_the_schema_of_posts_are_those_of_the_program() {
+    let update = std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always");
+    let same = |path: &str, wanted: &str| {
+        let path = root().join(path);
+        if update {
+            std::fs::write(&path, wanted).unwrap();
+        }
+        let is_same = std::fs::read_to_string(&path).unwrap() == wanted;
+        assert!(is_same, "{}: INSTA_UPDATE=always cargo test --test it schemas", path.display());
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_repro"));
+    let printed = command.args(["explain", "post-schema"]).output().unwrap().stdout;
+    same("tests/docs/formats/schemas/post.json", &String::from_utf8(printed).unwrap());
+    let page = std::fs::read_to_string(root().join("tests/docs/formats/post.md")).unwrap();
+    let mut keys = String::new();
+    for table in page_keys::TABLES {
+        let head = match table.head {
+            "" => "The file:".to_owned(),
+            head => format!("`{head}`:"),
+        };
+        keys += &format!("{head}\n\n{}\n", table.markdown());
+    }
+    let (before, rest) = page.split_once("<!-- keys -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- end of keys -->\n").unwrap();
+    let wanted = format!("{before}<!-- keys -->\n{keys}<!-- end of keys -->\n{after}");
+    same("tests/docs/formats/post.md", &wanted);
+    // Its example is a post.
+    let (_, example) = page.split_once("```toml\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let example = post("repro/example.toml", example);
+    assert_eq!(Schema::open("post").fault(&as_json(example.root())), None);
+    assert_eq!(PostPage::parse(example).unwrap().statements.len(), 4);
 }

@@ -48,23 +48,17 @@ fn project() -> tempfile::TempDir {
     temporary
 }
 
-/// The post, which pins the bundle and, if asked, a key.
+/// The post, which names the bundle and, if asked, a key.
 fn write_post(root: &Path, key: Option<&str>) {
     let folder = root.join("receipts").join(BUNDLE);
-    let digest =
-        repro_receipt::bundle::Bundle::load_folder(&folder, BUNDLE, None, 1).unwrap().digest();
     let key = key.map(|key| {
         let pem = std::fs::read_to_string(root.join(format!("{key}.pub"))).unwrap();
-        format!("pubkey = \"\"\"\n{pem}\"\"\"\n")
+        format!("[keys]\n{BUNDLE} = \"\"\"\n{pem}\"\"\"\n")
     });
     let post = format!(
-        "schema = \"repro.post/1\"\nid = \"p\"\ntitle = \"One run\"\n\
-         [[source]]\nid = \"post\"\nwhat = \"text\"\n\
-         [[bundle]]\nname = \"{BUNDLE}\"\ndigest = \"{}\"\n{}\
-         [[claim]]\nid = \"total\"\nkind = \"param_count\"\nparameters = \"total\"\n\
-         quote = \"PARAMETERS\"\nat = {{ source = \"post\", place = \"1\" }}\n\
-         model = {{ bundle = \"{BUNDLE}\", file = \"data/config.json\" }}\nclaimed = \"PARAMETERS\"\n",
-        digest.prefixed(),
+        "schema = \"repro.post/2\"\nid = \"p\"\ntitle = \"One run\"\n\
+         [texts.post]\nwhat = \"text\"\n[names]\nrun = \"{BUNDLE}\"\n{}\
+         [[sentence]]\nplace = \"1\"\nquote = \"PARAMETERS\"\nis = \"total(run)\"\n",
         key.unwrap_or_default(),
     );
     let config = folder.join("data/config.json");
@@ -202,7 +196,7 @@ fn a_wrong_signature_is_named_where_no_key_is_pinned_and_refused_where_one_is() 
         let gate = repro(root, &["verify", "--post", "p", "--locked"]);
         assert_eq!(gate.status.code(), Some(1), "{gate:?}");
         assert!(text(&gate.stdout).contains("refuted"), "{gate:?}");
-        std::fs::remove_file(root.join("repro/verdicts.lock")).unwrap();
+        std::fs::remove_file(root.join("repro/p.lock")).unwrap();
     }
 }
 

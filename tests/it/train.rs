@@ -104,24 +104,12 @@ fn commit(root: &Path) -> String {
     git(&["rev-parse", "HEAD"])
 }
 
-/// The post about the study, changed by `change`, with the digests of what was trained in place of those
-/// it does not know.
+/// The post about the study, changed by `change`, beside its text.
 fn write_post(root: &Path, change: impl Fn(String) -> String) {
-    let template = change(std::fs::read_to_string(project().join(POST)).unwrap());
-    let study = repro_receipt::digest::Digest::of(&std::fs::read(root.join(STUDY)).unwrap());
-    let mut pins = format!("[[study]]\nname = \"smoke\"\ndigest = \"{}\"\n", study.prefixed());
-    let mut names: Vec<_> = std::fs::read_dir(root.join("receipts"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    for name in names {
-        let digest = Bundle::load(root, &name, None, 1).unwrap().digest().prefixed();
-        pins += &format!("\n[[bundle]]\nname = \"{name}\"\ndigest = \"{digest}\"\n");
-    }
-    assert!(template.contains("# PINS\n"));
-    let post = template.replacen("# PINS\n", &pins, 1);
-    std::fs::write(root.join("repro/smoke.toml"), post).unwrap();
+    let post = std::fs::read_to_string(project().join(POST)).unwrap();
+    std::fs::write(root.join("repro/smoke.toml"), change(post)).unwrap();
+    let text = project().join(POST).with_extension("md");
+    std::fs::copy(text, root.join("repro/smoke.md")).unwrap();
 }
 
 #[test]
@@ -153,7 +141,8 @@ fn a_study_is_trained_and_a_post_rests_on_its_receipts() {
     for claim in claims {
         assert_eq!(claim["verdict"], "verified", "{claim:#}");
         assert_eq!(claim["origin"], "emitted", "{claim:#}");
-        assert_eq!(claim["method"], "recomputed", "{claim:#}");
+        let method = if claim["kind"] == "held_fixed" { "compared" } else { "recomputed" };
+        assert_eq!(claim["method"], method, "{claim:#}");
     }
     assert!(claims.len() >= 6 && code(&verified) == 0, "{}", text(&verified.stderr));
 
@@ -225,28 +214,35 @@ fn a_run_that_diverged_was_made_as_planned() {
     commit(root);
     let diverged = repro(root, &["train", STUDY, "--out", "receipts"]);
     assert_eq!(code(&diverged), 4, "{}", text(&diverged.stderr));
-    let only_the_plan = |text: String| {
-        let claims: Vec<_> = text.splitn(3, "\n[[claim]]\n").collect();
-        format!("{}\n[[claim]]\n{}", claims[0], claims[1]).replace("15", "2")
-    };
-    write_post(root, only_the_plan);
-    let verdict = || {
+    // The first sentence alone, of a post that names these runs.
+    let claim = |names: &str| {
+        let only_the_plan = |text: String| {
+            let (head, rest) = text.split_once("[names]").unwrap();
+            let says = rest.split("[[sentence]]").nth(1).unwrap().replace("15", "2");
+            format!("{head}[names]\n{names}\n\n[[sentence]]{says}")
+        };
+        write_post(root, only_the_plan);
+        let path = root.join("repro/smoke.md");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, text.replace("All 15 runs", "All 2 runs")).unwrap();
         let verified = repro(root, &["verify", "--post", "smoke", "--format", "json"]);
-        let report: Json = serde_json::from_slice(&verified.stdout).unwrap();
-        report["posts"][0]["claims"][0].clone()
+        serde_json::from_slice::<Json>(&verified.stdout).unwrap()
     };
-    let claim = verdict();
-    assert_eq!(
-        (&claim["id"], &claim["verdict"]),
-        (&"plan".into(), &"verified".into()),
-        "{claim:#}"
-    );
-    // The bundle of a run that was left out is missed, however badly it ended.
+    let both = "runs = \"smoke-{dense,moe}-short-s1\"";
+    let report = claim(both);
+    let claims = report["posts"][0]["claims"].as_array().unwrap();
+    assert_eq!(claims.len(), 2, "{report:#}");
+    assert!(claims.iter().all(|claim| claim["verdict"] == "verified"), "{report:#}");
+    // The bundle of a run that was left out is missed, however badly it ended, and whether it is named or not.
     std::fs::remove_dir_all(root.join("receipts/smoke-moe-short-s1")).unwrap();
-    write_post(root, only_the_plan);
-    let claim = verdict();
-    assert_eq!(claim["verdict"], "refuted", "{claim:#}");
-    assert_eq!(claim["code"], "all_runs_reported::not-run", "{claim:#}");
+    assert_eq!(claim(both)["failures"][0]["code"], "bundle::absent");
+    let report = claim("run = \"smoke-dense-short-s1\"");
+    let complete = &report["posts"][0]["claims"][1];
+    assert_eq!(
+        (&complete["verdict"], &complete["code"]),
+        (&"refuted".into(), &"complete::not-run".into()),
+        "{report:#}"
+    );
 }
 
 #[test]

@@ -64,6 +64,9 @@ const QUALIFIERS: &[(&str, Qualifier)] = &[
 
 /// Base and power of each suffix; `Ki` stands before `K`.
 const SUFFIXES: &[(&str, i32, i32)] = &[
+    ("million", 10, 6),
+    ("billion", 10, 9),
+    ("trillion", 10, 12),
     ("Ki", 2, 10),
     ("Mi", 2, 20),
     ("Gi", 2, 30),

@@ -4,6 +4,8 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
+use super::rational::{compare, product, same, sum};
+
 /// All values from a low end to a high end, both included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {
@@ -14,7 +16,7 @@ pub struct Interval {
 impl Interval {
     /// The smallest interval that holds both values, in either order.
     pub fn between(a: BigRational, b: BigRational) -> Self {
-        if a <= b { Self { low: a, high: b } } else { Self { low: b, high: a } }
+        if compare(&a, &b).is_le() { Self { low: a, high: b } } else { Self { low: b, high: a } }
     }
 
     /// One exact value.
@@ -44,12 +46,12 @@ impl Interval {
 
     /// Whether it holds one value only.
     pub fn is_point(&self) -> bool {
-        self.low == self.high
+        same(&self.low, &self.high)
     }
 
     /// The value halfway between the ends.
     pub fn middle(&self) -> BigRational {
-        (&self.low + &self.high) / BigRational::from_integer(2.into())
+        product(&sum(&self.low, &self.high), &BigRational::new(1.into(), 2.into()))
     }
 
     /// The high end less the low end.
@@ -65,12 +67,12 @@ impl Interval {
 
     /// Whether `value` lies inside or on an end.
     pub fn contains(&self, value: &BigRational) -> bool {
-        &self.low <= value && value <= &self.high
+        compare(&self.low, value).is_le() && compare(value, &self.high).is_le()
     }
 
     /// Whether the two share a value; touching ends do.
     pub fn meets(&self, other: &Self) -> bool {
-        self.low <= other.high && other.low <= self.high
+        compare(&self.low, &other.high).is_le() && compare(&other.low, &self.high).is_le()
     }
 
     /// The gap between the two, zero where they meet.
@@ -104,6 +106,32 @@ impl Interval {
         Some(self * &Self::between(divisor.low.recip(), divisor.high.recip()))
     }
 
+    /// How many powers of two its ends lie from one, the farther of them; zero is as near as one.
+    pub fn magnitude(&self) -> u64 {
+        let of = |end: &BigRational| end.numer().bits().abs_diff(end.denom().bits());
+        let zero = |end: &BigRational| end.is_zero();
+        let ends = [&self.low, &self.high].into_iter().filter(|end| !zero(end));
+        ends.map(of).max().unwrap_or(0)
+    }
+
+    /// Moves each end outwards to a fraction of at most about `bits` bits, where it has more. Ends are rounded as
+    /// binary floats are, only finer, so that nothing is lost but digits that no measurement has.
+    pub fn round_outwards(&mut self, bits: u64) {
+        let is_long = |end: &BigRational| end.numer().bits().max(end.denom().bits()) > bits;
+        if is_long(&self.low) {
+            self.low = coarser(&self.low, bits / 2, BigRational::floor);
+        }
+        if is_long(&self.high) {
+            self.high = coarser(&self.high, bits / 2, BigRational::ceil);
+        }
+    }
+
+    /// The bits that its ends are written with.
+    pub fn bits(&self) -> u64 {
+        let of = |end: &BigRational| end.numer().bits().max(end.denom().bits());
+        of(&self.low).max(of(&self.high))
+    }
+
     /// Every value to an integer power; none for a negative power of what may be zero, and for
     /// powers beyond ±1024, whose exact ends would not fit a page.
     pub fn powi(&self, power: i32) -> Option<Self> {
@@ -131,21 +159,38 @@ impl Interval {
         if factor.is_one() {
             return self.clone();
         }
-        Self::between(&self.low * factor, &self.high * factor)
+        Self::between(product(&self.low, factor), product(&self.high, factor))
+    }
+}
+
+/// A number with about `bits` significant bits, rounded as `round` does.
+fn coarser(
+    value: &BigRational,
+    bits: u64,
+    round: impl Fn(&BigRational) -> BigRational,
+) -> BigRational {
+    let (above, below) = (value.numer().bits(), value.denom().bits());
+    let two = |power: u64| BigRational::from_integer(BigInt::one() << power);
+    match (below + bits).checked_sub(above) {
+        Some(up) => round(&(value * two(up))) / two(up),
+        None => {
+            let down = two(above - below - bits);
+            round(&(value / &down)) * down
+        }
     }
 }
 
 impl std::ops::Add for &Interval {
     type Output = Interval;
     fn add(self, other: Self) -> Interval {
-        Interval { low: &self.low + &other.low, high: &self.high + &other.high }
+        Interval { low: sum(&self.low, &other.low), high: sum(&self.high, &other.high) }
     }
 }
 
 impl std::ops::Sub for &Interval {
     type Output = Interval;
     fn sub(self, other: Self) -> Interval {
-        Interval { low: &self.low - &other.high, high: &self.high - &other.low }
+        Interval { low: sum(&self.low, &-&other.high), high: sum(&self.high, &-&other.low) }
     }
 }
 
@@ -162,12 +207,15 @@ impl std::ops::Mul for &Interval {
         // Lengths, counts and squares: two products instead of four, one where both are points.
         if !self.low.is_negative() && !other.low.is_negative() {
             if self.is_point() && other.is_point() {
-                return Interval::point(&self.low * &other.low);
+                return Interval::point(product(&self.low, &other.low));
             }
-            return Interval { low: &self.low * &other.low, high: &self.high * &other.high };
+            let (low, high) = (product(&self.low, &other.low), product(&self.high, &other.high));
+            return Interval { low, high };
         }
-        let one = Interval::between(&self.low * &other.low, &self.low * &other.high);
-        let two = Interval::between(&self.high * &other.low, &self.high * &other.high);
+        let one =
+            Interval::between(product(&self.low, &other.low), product(&self.low, &other.high));
+        let two =
+            Interval::between(product(&self.high, &other.low), product(&self.high, &other.high));
         one.hull(&two)
     }
 }
@@ -196,6 +244,22 @@ mod tests {
         assert_eq!(interval(1, 2).div(&interval(0, 1)), None);
         assert_eq!(interval(0, 1).powi(-1), None);
         assert_eq!(interval(2, 2).powi(5000), None);
+    }
+
+    #[test]
+    fn long_ends_are_rounded_outwards() {
+        let third = BigRational::new(1.into(), 3.into());
+        let long = third.pow(40);
+        for value in [long.clone(), -long.clone(), long.recip(), ratio(7, 2)] {
+            let mut rounded = Interval::point(value.clone());
+            rounded.round_outwards(32);
+            assert!(rounded.contains(&value) && rounded.magnitude() <= 64);
+            assert!(rounded.width() < value.abs() / ratio(16_000, 1));
+        }
+        let mut short = interval(-3, 5);
+        short.round_outwards(8);
+        assert_eq!(short, interval(-3, 5));
+        assert_eq!((interval(0, 1).magnitude(), interval(-1024, 1).magnitude()), (0, 10));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod float;
 mod grammar;
 mod interval;
 mod printed;
+mod rational;
 mod render;
 
 pub use agreement::{Agreement, about_tolerance, ceils_to, compare, rounds_to, truncates_to};

@@ -5,11 +5,14 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
 use super::Interval;
+use super::rational::bracket;
 
 /// Integers up to this many digits are written whole.
 const WHOLE_DIGITS: usize = 40;
 /// Fractions below 10^-6 are written with an exponent.
 const LEAST_PLAIN: i64 = -6;
+/// Numbers with more bits are written by their leading ones.
+const LONG_BITS: u64 = 1024;
 /// The significant digits of an interval's ends.
 const INTERVAL_DIGITS: usize = 10;
 
@@ -22,6 +25,21 @@ pub fn format_float(value: f64, digits: usize) -> String {
 /// `value` in at most `digits` significant digits: integers whole, no trailing zeros, an exponent
 /// only where plain digits would be made up or would be mostly zeros.
 pub fn format_significant(value: &BigRational, digits: usize) -> String {
+    // Of a number with thousands of digits the leading ones suffice, where both short neighbours are
+    // written alike: rounding keeps their order.
+    if value.numer().bits().max(value.denom().bits()) > LONG_BITS
+        && let Some(around) = bracket(value)
+    {
+        let signed = |end: &BigRational| if value.is_negative() { -end } else { end.clone() };
+        let [low, high] = around.each_ref().map(|end| written(&signed(end), digits));
+        if low == high {
+            return low;
+        }
+    }
+    written(value, digits)
+}
+
+fn written(value: &BigRational, digits: usize) -> String {
     let whole = value.numer().to_string();
     if value.is_integer() && whole.len() <= WHOLE_DIGITS {
         return whole;

@@ -9,6 +9,9 @@ use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED};
 use crate::evaluate::order::have_equal_data;
 use crate::value::{DIGITS, Evaluated, Quantity, RunSample};
 
+/// The most bits that an exact power may take.
+const LONGEST_POWER: u64 = 1 << 18;
+
 /// The negative of a number, or of each number of a group.
 pub fn negative<'a>(
     evaluator: &Evaluator<'a>,
@@ -133,9 +136,12 @@ fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Q
             (quotient.ok_or_else(why)?, a.float / b.float)
         }
         ArithmeticOperator::Power => {
-            let whole = crate::evidence::whole(&b.interval);
+            let whole = b.whole();
             let power: Option<i32> = whole.and_then(|power| power.try_into().ok());
             let power = power.ok_or_else(|| format!("the power {} is not whole", shown(b)))?;
+            if a.interval.bits() * u64::from(power.unsigned_abs()) > LONGEST_POWER {
+                return Err(format!("a number of {} bits to the power {power}", a.interval.bits()));
+            }
             let value = a.interval.powi(power);
             let why = || format!("{} to the power {power}", shown(a));
             (value.ok_or_else(why)?, a.float.powi(power))
@@ -150,6 +156,20 @@ fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Q
     Ok(Quantity { unit: Unit::Plain, ..Quantity::result(interval, float, text, &[a, b]) })
 }
 
+/// The value of a number in few digits. Of ends with thousands of digits that are written alike, what lies
+/// between is written so too, and the exact middle need not be computed.
+fn value_in_brief(number: &Quantity) -> String {
+    const LONG_BITS: u64 = 1024;
+    let (low, high) = (number.interval.low(), number.interval.high());
+    if low.numer().bits() > LONG_BITS {
+        let [first, last] = [low, high].map(|end| format_significant(end, DIGITS));
+        if first == last {
+            return first;
+        }
+    }
+    format_significant(&number.point(), DIGITS)
+}
+
 /// The text of a number within a longer derivation: in parentheses where it needs them, and its value
 /// where its own derivation is long.
 fn part(number: &Quantity, tight: bool) -> String {
@@ -159,11 +179,44 @@ fn part(number: &Quantity, tight: bool) -> String {
         return text.clone();
     }
     if text.len() > LONG {
-        return format_significant(&number.point(), DIGITS);
+        return value_in_brief(number);
     }
-    let call = text.ends_with(')')
-        && !text.starts_with('(')
-        && !text.contains(" - ")
-        && !text.contains(" + ");
+    let call = is_a_call(text);
     if tight && !call && text.contains(' ') { format!("({text})") } else { text.clone() }
+}
+
+/// Whether a text is one call, `f(...)`, whose parenthesis closes at its end.
+fn is_a_call(text: &str) -> bool {
+    let Some(open) = text.find('(').filter(|open| *open > 0) else { return false };
+    let is_name = text[..open].chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let mut depth = 0_usize;
+    let close = text.char_indices().filter(|(at, _)| *at >= open).find_map(|(at, c)| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    });
+    is_name && close == Some(text.len() - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_call_needs_no_parentheses() {
+        for (text, is) in [
+            ("mean(1, 2)", true),
+            ("f(g(1) + 2)", true),
+            ("6 * (2 + 3)", false),
+            ("f(1) * (2)", false),
+            ("(1 + 2)", false),
+            ("1 / 2", false),
+            ("f(1", false),
+        ] {
+            assert_eq!(is_a_call(text), is, "{text}");
+        }
+    }
 }

@@ -4,23 +4,27 @@
 
 mod arithmetic;
 mod call;
+pub mod error_bars;
 pub mod functions;
+pub mod noise;
 pub mod order;
+mod polynomial;
 mod reference;
+pub mod symbolic;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Code, Error, codes};
-use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome};
+use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome, Verdict};
 
 use crate::context::PostContext;
-use crate::evidence::Library;
-use crate::page::{PlacedExpression, PostPage};
+use crate::library::Library;
+use crate::page::{PlacedExpression, PostFormula, PostPage};
 use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, Quantity, RunSample};
 
 pub use call::Call;
@@ -29,12 +33,14 @@ codes! {
     UNKNOWN_NAME = "expression::unknown-name", "nothing has this name", "name it in `[names]` or `[formulas]`, or correct it";
     UNKNOWN_FUNCTION = "expression::unknown-function", "there is no function or formula of this name", "`repro list functions` names them; a formula of this post stands in `[formulas]`";
     NO_FIELD = "expression::no-field", "the evidence has no such field", "correct the field";
-    WRONG_KIND = "expression::wrong-kind", "a value is not what is needed here", "see `repro explain` and the name of the function";
-    WRONG_ARGUMENTS = "expression::wrong-arguments", "a function is given other values than it takes", "see `repro explain` and the name of the function";
-    NOT_COMPUTABLE = "expression::not-computable", "the operation has no value for these numbers", "check them: a divisor may be zero";
+    WRONG_KIND = "expression::wrong-kind", "a value is not what is needed here", "`repro explain FUNCTION` shows what it takes";
+    WRONG_ARGUMENTS = "expression::wrong-arguments", "a function is given other values than it takes", "`repro explain FUNCTION` shows what it takes";
+    NOT_COMPUTABLE = "expression::not-computable", "the operation has no value for these numbers", "look at how many there are, and whether a divisor may be zero";
     NOT_PAIRED = "expression::not-paired", "two groups of runs are joined run by run, and nothing pairs them", "compare the groups: `a < b`, `p(a, b)`, `mean(a) - mean(b)`";
     TOO_DEEP = "expression::too-deep", "formulas refer to each other without end", "let no formula use itself";
-    UNREADABLE_VALUE = "expression::unreadable-value", "a value of the evidence is no number", "compare words with `same(...)`";
+    TOO_LONG = "expression::too-long", "an expression has more parts than are followed", "let formulas use each other less often";
+    TOO_LARGE = "expression::too-large", "a number is larger, or smaller, than anything that is measured", "look at its powers and products";
+    UNREADABLE_VALUE = "expression::unreadable-value", "a value of the evidence is no number", "name the value itself; words are compared with `same(...)`";
 }
 
 /// Numbers that are moved, one by one, to see whether a result depends on any: the first nearly always does.
@@ -43,6 +49,13 @@ const MOST_NUDGES: usize = 64;
 const MOVED: f64 = 1e-9;
 /// Formulas within formulas.
 const DEEPEST: usize = 32;
+/// Parts of an expression, those of its formulas counted each time: formulas that use each other twice double
+/// them at each step.
+const MOST_PARTS: usize = 1 << 18;
+/// The bits of a numerator or denominator beyond which an interval is rounded outwards.
+const MOST_BITS: u64 = 1 << 13;
+/// How far from one, in powers of two, a number may lie: as far as binary floats.
+const MOST_MAGNITUDE: u64 = 1100;
 
 /// Values by the names that a formula, a row or a function gives them.
 pub type Variables<'a> = BTreeMap<String, Evaluated<'a>>;
@@ -76,6 +89,8 @@ pub struct Evaluator<'a> {
     /// The numbers that were read, each once, with their places in the order of reading.
     read: RefCell<HashMap<String, usize>>,
     depth: Cell<usize>,
+    /// How many parts were evaluated so far.
+    followed: Cell<usize>,
     /// The numbers of the sentence's quote.
     quoted: Vec<Printed>,
 }
@@ -90,6 +105,7 @@ impl<'a> Evaluator<'a> {
             nudged: Cell::new(None),
             read: RefCell::default(),
             depth: Cell::new(0),
+            followed: Cell::new(0),
             quoted,
         }
     }
@@ -114,8 +130,13 @@ impl<'a> Evaluator<'a> {
         self.leaves.borrow().clone()
     }
 
+    /// The names of the numbers that were read, each once.
+    pub fn numbers_read(&self) -> BTreeSet<String> {
+        self.read.borrow().keys().cloned().collect()
+    }
+
     /// Notes what was read; where a number is moved, all is read once more.
-    fn note(&self, leaf: &Rc<Leaf>) {
+    pub fn note(&self, leaf: &Rc<Leaf>) {
         if self.nudged.get().is_none() {
             self.leaves.borrow_mut().push(Rc::clone(leaf));
         }
@@ -165,6 +186,7 @@ impl<'a> Evaluator<'a> {
     ) -> bool {
         let moved_by = |index: usize| {
             self.nudged.set(Some(index));
+            self.followed.set(0);
             let moved = variables(self).and_then(|variables| {
                 let frame = Frame { source, variables: &variables };
                 self.parts(self.evaluate(&source.tree, frame)?, frame, &source.tree)
@@ -175,19 +197,57 @@ impl<'a> Evaluator<'a> {
         let differ = |(a, b): (&Quantity, &Quantity)| {
             (a.float - b.float).abs() > MOVED * a.float.abs().max(b.float.abs())
         };
-        let count = self.read.borrow().len().min(MOST_NUDGES);
+        // A count is read after the runs that it counts: the first and the last are moved before the others.
+        let last = self.read.borrow().len().saturating_sub(1);
+        let order = std::iter::once(0).chain(std::iter::once(last)).chain(1..last);
         // A nudge may leave the domain of a function; that too shows that the number matters.
         let moves =
             |index| moved_by(index).map_or(true, |moved| std::iter::zip(given, &moved).any(differ));
-        (0..count).any(moves)
+        !self.read.borrow().is_empty() && order.take(MOST_NUDGES).any(moves)
     }
 
-    /// Evaluates a part of an expression.
+    /// Whether a relation that holds would hold whatever number of the evidence were another: it says nothing.
+    pub fn holds_whatever(&self, tree: &Expression, frame: Frame<'_, 'a>) -> bool {
+        let count = self.read.borrow().len().min(MOST_NUDGES);
+        let holds = |index: usize| {
+            self.nudged.set(Some(index));
+            let judged = self.judgement(tree, frame);
+            self.nudged.set(None);
+            // A nudge that leaves the domain of a function shows that the number matters.
+            judged.is_ok_and(|outcome| outcome.verdict == Verdict::Verified)
+        };
+        count > 0 && (0..count).all(holds)
+    }
+
+    /// Evaluates a part of an expression. What it takes is bounded: in parts, and in the size of numbers.
     pub fn evaluate(
         &self,
         part: &Expression,
         frame: Frame<'_, 'a>,
     ) -> Result<Evaluated<'a>, Error> {
+        self.followed.set(self.followed.get() + 1);
+        if self.followed.get() > MOST_PARTS {
+            let (expected, found) = (format!("at most {MOST_PARTS} parts"), "more");
+            return Err(self.wrong(&TOO_LONG, part, frame, &expected, found));
+        }
+        let mut value = self.part(part, frame)?;
+        let numbers: &mut [Quantity] = match &mut value {
+            Evaluated::Number(number) => std::slice::from_mut(number),
+            Evaluated::Sample(sample) => &mut sample.numbers,
+            _ => &mut [],
+        };
+        for number in numbers {
+            if number.interval.magnitude() > MOST_MAGNITUDE {
+                let expected = "a number that can be measured";
+                let found = format!("one of {} bits", number.interval.magnitude());
+                return Err(self.wrong(&TOO_LARGE, part, frame, expected, &found));
+            }
+            number.interval.round_outwards(MOST_BITS);
+        }
+        Ok(value)
+    }
+
+    fn part(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Evaluated<'a>, Error> {
         match &part.kind {
             ExpressionKind::Number(text) => self.literal(text, part, frame),
             ExpressionKind::Text(text) => {
@@ -327,17 +387,7 @@ impl<'a> Evaluator<'a> {
         frame: Frame<'_, 'a>,
     ) -> Result<Evaluated<'a>, Error> {
         if let Some(formula) = self.context.page.formulas.get(name) {
-            if arguments.len() != formula.parameters.len()
-                || arguments.iter().any(|argument| argument.name.is_some())
-            {
-                let expected = format!("`{name}({})`", formula.parameters.join(", "));
-                let found = format!("{} values", arguments.len());
-                return Err(self.wrong(&WRONG_ARGUMENTS, whole, frame, &expected, &found));
-            }
-            let mut variables = Variables::new();
-            for (parameter, argument) in formula.parameters.iter().zip(arguments) {
-                variables.insert(parameter.clone(), self.evaluate(&argument.value, frame)?);
-            }
+            let variables = self.given(name, formula, arguments, whole, frame)?;
             return self.formula(&formula.body, &variables, whole, frame);
         }
         let Some(function) = functions::find(name) else {
@@ -351,6 +401,29 @@ impl<'a> Evaluator<'a> {
         (function.evaluate)(&call)
     }
 
+    /// What the parameters of a formula are in a call.
+    fn given(
+        &self,
+        name: &str,
+        formula: &PostFormula,
+        arguments: &[Argument],
+        whole: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Variables<'a>, Error> {
+        if arguments.len() != formula.parameters.len()
+            || arguments.iter().any(|argument| argument.name.is_some())
+        {
+            let expected = format!("`{name}({})`", formula.parameters.join(", "));
+            let found = format!("{} values", arguments.len());
+            return Err(self.wrong(&WRONG_ARGUMENTS, whole, frame, &expected, &found));
+        }
+        let pairs = formula.parameters.iter().zip(arguments);
+        let each = pairs.map(|(parameter, argument)| {
+            Ok((parameter.clone(), self.evaluate(&argument.value, frame)?))
+        });
+        each.collect()
+    }
+
     /// The value of a formula of the post; errors inside it stand where it is written.
     fn formula(
         &self,
@@ -359,14 +432,45 @@ impl<'a> Evaluator<'a> {
         part: &Expression,
         frame: Frame<'_, 'a>,
     ) -> Result<Evaluated<'a>, Error> {
+        let inside = Frame { source: body, variables };
+        self.nested(part, frame, || self.evaluate(&body.tree, inside))
+    }
+
+    /// One formula deeper.
+    fn nested<T>(
+        &self,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+        found: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
         if self.depth.get() >= DEEPEST {
             let found = "more than 32 formulas within each other";
             return Err(self.wrong(&TOO_DEEP, part, frame, "an end", found));
         }
         self.depth.set(self.depth.get() + 1);
-        let value = self.evaluate(&body.tree, Frame { source: body, variables });
+        let value = found();
         self.depth.set(self.depth.get() - 1);
         value
+    }
+
+    /// What `found` makes of the formula of the post that a part names or calls; none where it is none.
+    pub fn in_formula<T>(
+        &self,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+        found: impl FnOnce(Frame<'_, 'a>, &Expression) -> Result<T, Error>,
+    ) -> Option<Result<T, Error>> {
+        let (name, arguments) = match &part.kind {
+            ExpressionKind::Name(name) if !frame.variables.contains_key(name) => (name, &[][..]),
+            ExpressionKind::Call(name, arguments) => (name, &arguments[..]),
+            _ => return None,
+        };
+        let formula = self.context.page.formulas.get(name)?;
+        let value = self.given(name, formula, arguments, part, frame).and_then(|variables| {
+            let inside = Frame { source: &formula.body, variables: &variables };
+            self.nested(part, frame, || found(inside, &formula.body.tree))
+        });
+        Some(value)
     }
 
     /// A value as one number.
@@ -381,7 +485,7 @@ impl<'a> Evaluator<'a> {
             Evaluated::Number(number) => Ok(number),
             Evaluated::Sample(sample) => {
                 let found = format!(
-                    "{} numbers, one for each run: take `mean(...)` or another summary",
+                    "a group of {}, one number for each: take `mean(...)` or another summary",
                     sample.count()
                 );
                 Err(self.wrong(&WRONG_KIND, part, frame, "one number", &found))

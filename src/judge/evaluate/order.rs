@@ -3,26 +3,15 @@
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::{format_float, format_significant};
-use repro_receipt::source::{Error, codes};
+use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Refused, Summary, T, one_sample, paired, welch};
 
-use crate::evaluate::{Evaluator, Frame};
+pub use crate::evaluate::noise::{
+    ALPHA, ARE_EQUAL, COARSE, NOT_EQUAL, ONE_RUN, TEST_DIGITS, WITHIN_NOISE, WRONG_WAY,
+};
+use crate::evaluate::{Evaluator, Frame, error_bars};
 use crate::value::{DIGITS, Evaluated, Quantity, RunSample};
-
-/// The significance level of every test that no plan sets.
-pub const ALPHA: f64 = 0.05;
-/// The significant digits of test statistics in reports.
-pub const TEST_DIGITS: usize = 4;
-
-codes! {
-    WRONG_WAY = "order::wrong-way", "the evidence has the opposite order", "correct the text";
-    ONE_RUN = "order::one-run", "one run on a side: the noise between runs is not known", "repeat the runs with other seeds, or say `printed(a) < printed(b)`";
-    WITHIN_NOISE = "order::within-noise", "the noise between runs does not decide the order", "add runs, or say that it is open";
-    COARSE = "order::too-coarse", "the digits do not decide the relation", "publish the numbers with more digits";
-    NOT_EQUAL = "order::not-equal", "two values that are said to be equal are not", "correct the text";
-    ARE_EQUAL = "order::equal", "two values that are said to differ are equal", "correct the text";
-}
 
 /// What two or more values in a relation come to: every neighbouring pair must hold.
 pub fn relation<'a>(
@@ -39,7 +28,13 @@ pub fn relation<'a>(
     let mut outcomes = Vec::new();
     for (operator, part) in rest {
         let right = settled(part)?;
+        let stated = |value: &Evaluated<'_>| matches!(value, Evaluated::Stated(_));
         let pair = match (&left.1, &right) {
+            (a, b) if stated(a) || stated(b) => {
+                let a = error_bars::OrderSide::of(evaluator, a.clone(), frame, left.0)?;
+                let b = error_bars::OrderSide::of(evaluator, b.clone(), frame, part)?;
+                error_bars::StatedOrder { operator: *operator, sides: [a, b] }.judge(&[])
+            }
             (Evaluated::Sample(a), Evaluated::Sample(b)) => samples(evaluator, *operator, a, b),
             (Evaluated::Sample(a), Evaluated::Number(b)) => few(*operator, &mean(a), b),
             (Evaluated::Number(a), Evaluated::Sample(b)) => few(*operator, a, &mean(b)),

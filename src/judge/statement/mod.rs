@@ -3,10 +3,10 @@
 pub mod about;
 pub mod wording;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use repro_claim::quote::{self, ItemKind, QuoteItem};
-use repro_claim::syntax::ExpressionKind;
+use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_claim::table::{self, PrintedCell};
 use repro_claim::{Expression, place};
 use repro_exact::decimal::Printed;
@@ -15,15 +15,18 @@ use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 
 use crate::compare;
 use crate::context::PostContext;
-use crate::evaluate::functions::{self, Gives, again};
+use crate::evaluate::functions::{self, Gives, again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame, Variables};
+use crate::json_text;
+use crate::moment;
 use crate::page::{
     Binding, NO_SUCH_ROW, PlacedExpression, PostStatement, Sentence, StatementKind, Table,
+    quoted_numbers,
 };
-use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
+use crate::value::{Evaluated, EvidenceWords, Leaf, LeafKind, Quantity};
 use about::Words;
-use wording::{readings, worded};
+use wording::{readings, resting_on, worded};
 
 codes! {
     OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
@@ -35,6 +38,9 @@ codes! {
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
     OTHER_TEXT = "value::other-words", "the evidence says something else", "correct the text or the expression";
 }
+
+/// The function that proves a relation of formulas, which needs no evidence.
+const PROOF: &str = "holds";
 
 /// Judges one statement: a report for each number that is bound and each relation.
 pub fn judge(
@@ -73,8 +79,9 @@ struct Pair<'p> {
 impl<'a> Judge<'a> {
     fn sentence(&self, sentence: &Sentence) -> Result<Vec<ClaimReport>, Error> {
         let text = self.context.texts.get(&self.statement.text);
-        let is_there =
-            text.map(|text| !place::of_parted_quote(text.text(), &sentence.quote).is_empty());
+        let at = &self.statement.place_in_text;
+        let is_there = text
+            .map(|text| !json_text::places_of_quote(text.text(), at, &sentence.quote).is_empty());
         let none = BTreeMap::new();
         let bound = Bound {
             id: self.statement.id.clone(),
@@ -87,11 +94,12 @@ impl<'a> Judge<'a> {
         let mut reports = Vec::new();
         match &sentence.missing {
             Some(what) => reports.push(self.finished(self.unpublished(sentence, what), is_there)),
+            // What a relation takes from the quote is bound by it.
+            None if sentence.is.is_empty() && are_all_quoted(sentence) => {}
             None => reports.extend(self.numbers(&bound)?),
         }
-        let numbers = plain_numbers(&quote::items(&sentence.quote));
         let relation = |expressions: &[PlacedExpression], any: bool| {
-            self.relations(sentence, expressions, any, &numbers, is_there)
+            self.relations(sentence, &bound, expressions, any)
         };
         for (index, expression) in sentence.says.iter().enumerate() {
             let mut report = relation(std::slice::from_ref(expression), false)?;
@@ -134,22 +142,33 @@ impl<'a> Judge<'a> {
     fn relations(
         &self,
         sentence: &Sentence,
+        bound: &Bound,
         expressions: &[PlacedExpression],
         any: bool,
-        numbers: &[Printed],
-        is_there: Option<bool>,
     ) -> Result<ClaimReport, Error> {
-        let evaluator = Evaluator::new(self.context, numbers.to_vec());
-        let none = Variables::new();
+        let numbers = plain_numbers(&quote::items(bound.quote));
+        let evaluator = Evaluator::new(self.context, numbers);
+        let variables = scope(&evaluator, bound)?;
         let mut parts = Vec::new();
         for expression in expressions {
-            let frame = Frame { source: expression, variables: &none };
+            let frame = Frame { source: expression, variables: &variables };
             let outcome = evaluator.judgement(&expression.tree, frame)?;
             parts.push((expression.tree.to_string(), outcome));
         }
         let outcome = if any { readings(parts) } else { order::all(parts) };
+        let says_nothing = |one: &PlacedExpression| {
+            let frame = Frame { source: one, variables: &variables };
+            self.says_nothing(&one.tree, frame, &evaluator)
+        };
+        let outcome = match outcome.verdict {
+            Verdict::Verified if expressions.iter().any(says_nothing) => {
+                instead(&NO_EVIDENCE, "it holds whatever the evidence is", outcome)
+            }
+            _ => outcome,
+        };
+        let outcome = self.from_another_place(outcome, bound, &evaluator);
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
-        let words = Words { quote: &sentence.quote, place: &self.statement.place_in_text };
+        let words = Words { quote: &sentence.quote, place: &bound.place_in_text };
         let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
         let outcome = self.about(outcome, words, &trees, &evaluator);
         let computed = expressions.iter().any(|expression| self.computes(&expression.tree));
@@ -160,16 +179,20 @@ impl<'a> Judge<'a> {
         let outcome = Outcome { method, ..outcome };
         let (evidence, origin) = evaluator.shown();
         let place = expressions.first().map(|first| first.place().clone());
+        let quoted = expressions.iter().flat_map(|one| quoted_numbers(&one.tree));
+        let quoted: BTreeSet<_> = quoted.filter_map(|number| number.checked_sub(1)).collect();
+        let claimed = quoted.iter().filter_map(|number| evaluator.quoted().get(*number));
+        let claimed: Vec<_> = claimed.map(|printed| printed.text()).collect();
         let said: Vec<_> = expressions.iter().map(|one| one.tree.to_string()).collect();
         let said = said.join(if any { " or " } else { " and " });
         Ok(self.finished(
             ClaimReport {
-                id: self.statement.id.clone(),
+                id: bound.id.clone(),
                 kind,
-                claimed: String::new(),
+                claimed: claimed.join(", "),
                 said,
                 quote: sentence.quote.clone(),
-                at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
+                at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
                 note: self.statement.note.clone(),
                 place: place.unwrap_or_else(|| self.statement.place.clone()),
                 origin,
@@ -177,13 +200,74 @@ impl<'a> Judge<'a> {
                 outcome,
                 evidence,
             },
-            is_there,
+            bound.is_there,
         ))
+    }
+
+    /// A relation that holds, unless all that was read for it was typed from the quoted words.
+    fn from_another_place(
+        &self,
+        outcome: Outcome,
+        bound: &Bound,
+        evaluator: &Evaluator<'a>,
+    ) -> Outcome {
+        let leaves = evaluator.leaves();
+        let quoted = leaves.iter().all(|leaf| self.is_quoted(leaf, bound, ""));
+        match leaves.first() {
+            Some(leaf) if quoted && outcome.verdict == Verdict::Verified => {
+                instead(&SINGLE_SOURCE, &single_source(leaf), outcome)
+            }
+            _ => outcome,
+        }
+    }
+
+    /// Whether a relation that holds rests on no evidence, or on one thing held against itself.
+    fn says_nothing(
+        &self,
+        tree: &Expression,
+        frame: Frame<'_, 'a>,
+        evaluator: &Evaluator<'a>,
+    ) -> bool {
+        let (evidence, _) = evaluator.shown();
+        if evidence.is_empty() {
+            let mut is_proof = false;
+            tree.each(&mut |part| {
+                is_proof |= matches!(&part.kind, ExpressionKind::Call(name, _) if name == PROOF);
+            });
+            return !is_proof;
+        }
+        let read = |part: &Expression| {
+            let own = Evaluator::new(self.context, evaluator.quoted().to_vec());
+            let value = own.evaluate(part, frame);
+            let _ = value.and_then(|value| own.settled(value, frame, part));
+            own.numbers_read()
+        };
+        let on_both_sides = |first: &Expression, rest: &[(RelationOperator, Expression)]| {
+            let sides: Vec<_> =
+                std::iter::once(first).chain(rest.iter().map(|(_, side)| side)).map(read).collect();
+            sides.windows(2).any(|pair| !pair[0].is_empty() && pair[0] == pair[1])
+        };
+        let may_be_empty = match &tree.kind {
+            ExpressionKind::Relation(first, rest) => {
+                let equal = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
+                equal || on_both_sides(first, rest)
+            }
+            ExpressionKind::Call(name, _) => fixed::EQUALITIES.contains(&name.as_str()),
+            _ => false,
+        };
+        may_be_empty && evaluator.holds_whatever(tree, frame)
     }
 
     /// The numbers of some words of the text, each with its binding.
     fn numbers(&self, bound: &Bound) -> Result<Vec<ClaimReport>, Error> {
         let items = quote::items(bound.quote);
+        if items.is_empty()
+            && let [Binding::Is(expression)] = bound.bindings
+        {
+            // Words are bound as a whole: a name, a path, a boolean.
+            let pair = Pair { items: Vec::new(), expression };
+            return Ok(vec![self.number(bound, &pair, &items, bound.id.clone())?]);
+        }
         let mut reports = Vec::new();
         for (index, pair) in self.pairs(bound, &items)?.into_iter().enumerate() {
             let many = bound.bindings.len() > 1;
@@ -236,7 +320,7 @@ impl<'a> Judge<'a> {
         let found: Vec<_> = items.iter().map(|item| item.text(bound.quote)).collect();
         Err(OTHER_COUNT.at(
             self.statement.place.clone(),
-            format!("bindings for {} numbers: {}", found.len(), found.join(", ")),
+            format!("as many as the quote has numbers, {}: {}", found.len(), found.join(", ")),
             format!("bindings for {wanted}"),
         ))
     }
@@ -249,41 +333,31 @@ impl<'a> Judge<'a> {
         id: String,
     ) -> Result<ClaimReport, Error> {
         let evaluator = Evaluator::new(self.context, plain_numbers(items));
-        let scope = |evaluator: &Evaluator<'a>| {
-            let none = Variables::new();
-            let each = bound
-                .variables
-                .iter()
-                .map(|(name, expression)| Ok((name.clone(), evaluator.value(expression, &none)?)));
-            each.collect::<Result<Variables<'a>, Error>>()
-        };
-        let variables = scope(&evaluator)?;
+        let variables = scope(&evaluator, bound)?;
         let frame = Frame { source: pair.expression, variables: &variables };
         let tree = &pair.expression.tree;
         let value = evaluator.evaluate(tree, frame)?;
         let value = evaluator.settled(value, frame, tree)?;
-        if let Evaluated::Text(words) = value {
-            return self.words(bound, pair, &evaluator, words.text, id);
+        if let Some(words) = words_of(&value) {
+            return Ok(self.words(bound, pair, &evaluator, &words, id));
+        }
+        if pair.items.is_empty() {
+            let found = format!("{}, and the quote has no number", value.word());
+            return Err(OTHER_COUNT.at(pair.expression.place().clone(), "words", found));
         }
         let given = evaluator.parts(value, frame, tree)?;
         let mut outcome = self.compared(pair, &given);
         let leaves = || given.iter().flat_map(|number| &number.leaves);
         if outcome.verdict != Verdict::Unchecked {
+            let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
             if !leaves().any(|leaf| leaf.kind != LeafKind::Literal)
                 || !evaluator.depends_on_evidence(pair.expression, scope, &given)
             {
                 outcome = instead(&NO_EVIDENCE, "the value follows from no evidence", outcome);
-            } else if let Some(leaf) = leaves().find(|leaf| self.is_quoted(leaf, bound, pair)) {
-                let reason = match leaf.quote.is_some() {
-                    true => {
-                        format!("single source: \"{}\" was typed from the quoted place", leaf.text)
-                    }
-                    false => format!(
-                        "single source: \"{}\" was typed from the same document, and nothing shows that from another place",
-                        leaf.text
-                    ),
-                };
-                outcome = instead(&SINGLE_SOURCE, &reason, outcome);
+            } else if let Some(leaf) =
+                leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed(bound.quote, pair)))
+            {
+                outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
             }
         }
         let compared =
@@ -292,8 +366,9 @@ impl<'a> Judge<'a> {
             true => Method::Compared,
             false => Method::Recomputed,
         };
+        let outcome = resting_on(outcome.by(method), self.statement.premise.as_deref());
         let words = Words { quote: bound.quote, place: &bound.place_in_text };
-        let outcome = self.about(outcome.by(method), words, &[tree], &evaluator);
+        let outcome = self.about(outcome, words, &[tree], &evaluator);
         Ok(self.report(bound, pair, &evaluator, outcome, id))
     }
 
@@ -309,22 +384,34 @@ impl<'a> Judge<'a> {
         about::checked(outcome, words, expressions, &is_formula, &evaluator.leaves())
     }
 
-    /// Words of evidence against words of the text: a date, or a name with digits.
+    /// Words of evidence against words of the text: a date, a name, a boolean. Each piece of evidence must have
+    /// the words.
     fn words(
         &self,
         bound: &Bound,
         pair: &Pair,
         evaluator: &Evaluator<'a>,
-        words: String,
+        words: &[EvidenceWords],
         id: String,
-    ) -> Result<ClaimReport, Error> {
+    ) -> ClaimReport {
         let claimed = claimed(bound.quote, pair);
-        let outcome = match claimed == words {
-            true => Outcome::verified(),
-            false => Outcome::refuted(&OTHER_TEXT, format!("the evidence has \"{words}\"")),
+        let other = words.iter().find(|words| words.text != claimed);
+        let mut outcome = match other {
+            None => Outcome::verified(),
+            Some(other) => {
+                Outcome::refuted(&OTHER_TEXT, format!("the evidence has \"{}\"", other.text))
+            }
         };
-        let outcome = outcome.giving(words).within("same", "the same words").by(Method::Compared);
-        Ok(self.report(bound, pair, evaluator, outcome, id))
+        let shown: Vec<_> = words.iter().map(|words| words.text.as_str()).collect();
+        outcome = outcome.giving(shown.join("; "));
+        let mut leaves = words.iter().flat_map(|words| &words.leaves).peekable();
+        if leaves.peek().is_none() {
+            outcome = instead(&NO_EVIDENCE, "the words follow from no evidence", outcome);
+        } else if let Some(leaf) = leaves.find(|leaf| self.is_quoted(leaf, bound, &claimed)) {
+            outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
+        }
+        let outcome = outcome.within("same", "the same words").by(Method::Compared);
+        self.report(bound, pair, evaluator, outcome, id)
     }
 
     /// The printed numbers of a pair against what its expression gives.
@@ -339,18 +426,22 @@ impl<'a> Judge<'a> {
             }
             _ => None,
         };
-        let half = half_width(given).filter(|_| pair.items.len() == 1);
+        let is_one = pair.items.len() == 1;
+        let is_spread =
+            matches!(pair.items.first().map(|item| &item.kind), Some(ItemKind::Spread(_)));
+        let has_ends = is_spread || is_interval(&pair.expression.tree);
+        let half = half_width(given).filter(|_| is_one && has_ends);
         let given = half.as_ref().map_or(given, std::slice::from_ref);
         let mut outcomes = Vec::new();
-        for (item, number) in std::iter::zip(&pair.items, given) {
+        // One number of the text is each of several that are given.
+        let items =
+            pair.items.iter().cycle().take(if is_one { given.len() } else { pair.items.len() });
+        for (item, number) in std::iter::zip(items, given) {
             let outcome = match &item.kind {
                 ItemKind::Number(printed) | ItemKind::Spread(printed) => {
                     compare::judge(printed, item.hedge, number)
                 }
-                ItemKind::Date(date) => {
-                    let reason = format!("the evidence gives {}, a number", number.derivation);
-                    Outcome::refuted(&OTHER_TEXT, reason).giving(date.clone())
-                }
+                ItemKind::Date(date) => on_date(date, number),
             };
             outcomes.push((number.derivation.clone(), outcome));
         }
@@ -358,24 +449,34 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether a piece of evidence was typed from the words that it is held against.
-    fn is_quoted(&self, leaf: &Leaf, bound: &Bound, pair: &Pair) -> bool {
+    fn is_quoted(&self, leaf: &Leaf, bound: &Bound, claimed: &str) -> bool {
         let Some(evidence) = &leaf.evidence else { return false };
         if evidence.document.as_deref() != Some(self.statement.text.as_str()) {
             return false;
         }
-        if evidence.printed_at.as_deref() == Some(bound.place_in_text.as_str()) {
+        let typed_at = evidence.printed_at.as_deref().unwrap_or_default();
+        let is_pointer = |place: &str| place.starts_with('/');
+        if is_pointer(typed_at) && is_pointer(&bound.place_in_text) {
+            // Pointers tell the places of a document apart.
+            return json_text::overlap(typed_at, &bound.place_in_text);
+        }
+        if !typed_at.is_empty() && typed_at == bound.place_in_text {
             return true;
         }
-        let plain = |text: &str| text.split_whitespace().collect::<String>();
+        // Bars part cells; where a quote begins or ends with one says nothing.
+        let plain = |text: &str| {
+            let text = text.split_whitespace().collect::<String>();
+            text.trim_matches('|').to_owned()
+        };
         let own = plain(bound.quote);
         match &leaf.quote {
             Some(quote) => {
                 let typed = plain(quote);
                 own.contains(&typed) || typed.contains(&own)
             }
-            // JSON pointers tell places apart; words do not.
-            None if evidence.printed_at.as_deref().is_some_and(|at| at.starts_with('/')) => false,
-            None => claimed(bound.quote, pair).contains(&leaf.text),
+            // Words do not tell places apart.
+            None if is_pointer(typed_at) => false,
+            None => claimed.contains(&leaf.text),
         }
     }
 
@@ -417,64 +518,108 @@ impl<'a> Judge<'a> {
     fn table(&self, table: &Table) -> Result<Vec<ClaimReport>, Error> {
         let text = self.context.texts.get(&self.statement.text);
         if table.printed.is_none() && text.is_none() {
-            let expected = "the text, or the lines of the table in `printed`";
+            let expected = "the text, or what the table prints, in `printed` or behind its fields";
             return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
         }
-        let found = table.lines(text.map_or("", |text| text.text())).map_err(|count| {
-            let expected = "one table with this head in the text";
-            NO_TABLE.at(self.statement.place.clone(), expected, count.to_string())
+        let found = table.lines(text.map_or("", |text| text.text())).map_err(|found| {
+            let expected = "the table in the text, once";
+            NO_TABLE.at(self.statement.place.clone(), expected, found)
         })?;
         let none = BTreeMap::new();
-        let mut reports = self.row(table, (&found.head, "head"), &none, &table.heads)?;
+        let head = TableRow { label: "head", cells: &found.head, variables: &none };
+        let mut reports = self.row(table, &head, &table.heads, &[])?;
         for (label, variables) in &table.rows {
             let row = found.row(label).ok_or_else(|| {
                 let first = found.rows.iter().filter_map(|row| row.first());
                 let known: Vec<_> = first.map(|cell| format!("`{}`", cell.text)).collect();
-                NO_SUCH_ROW.at(self.statement.place.clone(), known.join(", "), format!("`{label}`"))
+                let place = variables.values().next().map(PlacedExpression::place);
+                let place = place.unwrap_or(&self.statement.place).clone();
+                NO_SUCH_ROW.at(place, known.join(", "), format!("`{label}`"))
             })?;
-            reports.extend(self.row(
-                table,
-                (&found.rows[row], label),
-                variables,
-                &table.columns,
-            )?);
+            let row = TableRow { label, cells: &found.rows[row], variables };
+            reports.extend(self.row(table, &row, &table.columns, &table.says)?);
         }
         Ok(reports)
     }
 
-    /// The numbers of the cells of one line that are bound.
+    /// The numbers of the cells of one line that are bound, and the relations that its cells state.
     fn row(
         &self,
         table: &Table,
-        (row, label): (&[PrintedCell], &str),
-        variables: &BTreeMap<String, PlacedExpression>,
+        row: &TableRow,
         bindings: &[(String, Vec<Binding>)],
+        says: &[(String, Vec<PlacedExpression>)],
     ) -> Result<Vec<ClaimReport>, Error> {
         let text = self.context.texts.get(&self.statement.text);
-        let is_there = text.map(|text| !place::of_row(text.text(), row).is_empty());
-        let before = &self.statement.place_in_text;
-        let short = |text: &str| {
-            let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-            let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-            words.join("-").to_ascii_lowercase()
-        };
+        let actual = text.map(|text| Actual::of(table, row, text.text()));
         let mut reports = Vec::new();
-        for (column, bindings) in bindings {
-            let Some(column) = table::column(&table.head, column) else { continue };
-            let (Some(head), Some(cell)) = (table.head.get(column), row.get(column)) else {
+        let columns = bindings.iter().map(|(column, _)| column);
+        let only_said = says.iter().map(|(column, _)| column);
+        let mut seen: Vec<&String> = Vec::new();
+        for column in columns.chain(only_said) {
+            if seen.contains(&column) {
+                continue;
+            }
+            seen.push(column);
+            let Some(at) = table::column(&table.head, column) else { continue };
+            let (Some(head), Some(cell)) = (table.head.get(at), row.cells.get(at)) else {
                 continue;
             };
-            let place = format!("row {label}, {}", head.text);
-            reports.extend(self.numbers(&Bound {
-                id: format!("{}.{}.{}", self.statement.id, short(label), short(&head.text)),
+            // An object of JSON may lack a member that its neighbours have.
+            if table.pointer.is_some() && cell.text.is_empty() {
+                continue;
+            }
+            let of_column = |(label, _): &&(String, Vec<Binding>)| label == column;
+            let bound = Bound {
+                id: cell_id(&[&self.statement.id, row.label, &head.text]),
                 quote: &cell.text,
-                place_in_text: if before.is_empty() { place } else { format!("{before}, {place}") },
-                is_there,
-                variables,
-                bindings,
-            })?);
+                place_in_text: self.place_of_cell(table, row.label, &head.text),
+                is_there: actual.as_ref().map(|actual| actual.has(at, &cell.text)),
+                variables: row.variables,
+                bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),
+            };
+            if !bound.bindings.is_empty() {
+                reports.extend(self.numbers(&bound)?);
+            }
+            for (_, relations) in says.iter().filter(|(label, _)| label == column) {
+                reports.extend(self.said(&bound, relations)?);
+            }
         }
         Ok(reports)
+    }
+
+    /// The relations that a cell states; a cell `false` denies them.
+    fn said(&self, bound: &Bound, says: &[PlacedExpression]) -> Result<Vec<ClaimReport>, Error> {
+        let is_denied = bound.quote == "false";
+        let says: Vec<_> = says
+            .iter()
+            .map(|relation| if is_denied { relation.negated() } else { relation.clone() })
+            .collect();
+        let sentence = Sentence::of_words(bound.quote);
+        let mut reports = Vec::new();
+        for (index, relation) in says.iter().enumerate() {
+            let mut report =
+                self.relations(&sentence, bound, std::slice::from_ref(relation), false)?;
+            match (says.len(), bound.bindings.is_empty()) {
+                (1, true) => {}
+                (1, false) => report.id.push_str(".says"),
+                _ => report.id.push_str(&format!(".says-{}", index + 1)),
+            }
+            reports.push(report);
+        }
+        Ok(reports)
+    }
+
+    /// The place of a cell: its pointer in JSON, else in words.
+    fn place_of_cell(&self, table: &Table, row: &str, column: &str) -> String {
+        if let Some(pointer) = &table.pointer {
+            return json_text::below(&json_text::below(pointer, row), column);
+        }
+        let place = format!("row {row}, {column}");
+        match self.statement.place_in_text.as_str() {
+            "" => place,
+            before => format!("{before}, {place}"),
+        }
     }
 
     /// Whether an expression derives anything, or only holds values against each other.
@@ -505,6 +650,112 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// Whether the relations of a sentence take every number that its quote has in digits.
+fn are_all_quoted(sentence: &Sentence) -> bool {
+    let quoted: BTreeSet<_> = sentence.relations().flat_map(quoted_numbers).collect();
+    let items = quote::items(&sentence.quote);
+    let dates = items.iter().any(|item| matches!(item.kind, ItemKind::Date(_)));
+    let taken = |(index, item): (usize, &QuoteItem)| {
+        quoted.contains(&(index + 1)) || !item.is_in_digits(&sentence.quote)
+    };
+    !dates && !quoted.is_empty() && items.iter().enumerate().all(taken)
+}
+
+/// What the text itself has where a line of a table is said to stand.
+enum Actual {
+    /// Whether it has the line.
+    Line(bool),
+    /// The members in JSON; none where it has no such place.
+    Members(Option<Vec<PrintedCell>>),
+}
+
+impl Actual {
+    fn of(table: &Table, row: &TableRow, text: &str) -> Self {
+        if table.pointer.is_none() {
+            return Self::Line(!place::of_row(text, row.cells).is_empty());
+        }
+        let found = table.found(text).ok();
+        let at = found.as_ref().and_then(|found| found.row(row.label));
+        Self::Members(at.and_then(|at| found.map(|mut found| found.rows.swap_remove(at))))
+    }
+
+    fn has(&self, column: usize, cell: &str) -> bool {
+        match self {
+            Self::Line(is_there) => *is_there,
+            Self::Members(cells) => cells
+                .as_ref()
+                .and_then(|cells| cells.get(column))
+                .is_some_and(|found| found.text == cell),
+        }
+    }
+}
+
+/// One line of a table.
+struct TableRow<'t> {
+    label: &'t str,
+    cells: &'t [PrintedCell],
+    variables: &'t BTreeMap<String, PlacedExpression>,
+}
+
+/// The id of a cell: its statement, row and column; parts without a word are left out.
+fn cell_id(parts: &[&str]) -> String {
+    let short = |text: &&str| {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        words.join("-").to_ascii_lowercase()
+    };
+    let [first, rest @ ..] = parts else { return String::new() };
+    let rest = rest.iter().map(short).filter(|part| !part.is_empty());
+    std::iter::once((*first).to_owned()).chain(rest).collect::<Vec<_>>().join(".")
+}
+
+/// The values of what the words have around them.
+fn scope<'a>(evaluator: &Evaluator<'a>, bound: &Bound) -> Result<Variables<'a>, Error> {
+    let none = Variables::new();
+    let each = bound.variables.iter();
+    each.map(|(name, value)| Ok((name.clone(), evaluator.value(value, &none)?))).collect()
+}
+
+/// The words that a value is, or that several values are.
+fn words_of(value: &Evaluated<'_>) -> Option<Vec<EvidenceWords>> {
+    let words = |value: &Evaluated<'_>| match value {
+        Evaluated::Text(words) => Some(words.clone()),
+        _ => None,
+    };
+    match value {
+        Evaluated::List(items) if !items.is_empty() => items.iter().map(words).collect(),
+        other => words(other).map(|words| vec![words]),
+    }
+}
+
+/// A date of the text against a number, which is read as its second.
+fn on_date(date: &str, number: &Quantity) -> Outcome {
+    let outcome = match moment::seconds(date) {
+        None => Outcome::refuted(&OTHER_TEXT, format!("\"{date}\" is no date")),
+        Some(seconds) if !seconds.meets(&number.interval) => {
+            Outcome::refuted(&OTHER_TEXT, format!("the evidence gives second {}", number.shown()))
+        }
+        Some(seconds) if seconds.hull(&number.interval) == seconds => Outcome::verified(),
+        Some(_) => {
+            let reason = format!("the evidence gives no one second: {}", number.shown());
+            Outcome::inconclusive(&order::COARSE, reason)
+        }
+    };
+    outcome.giving(number.shown()).within("exact", "its second in UTC")
+}
+
+fn single_source(leaf: &Leaf) -> String {
+    let text = &leaf.text;
+    let evidence = leaf.evidence.as_ref();
+    let typed_at = evidence.and_then(|evidence| evidence.printed_at.as_deref());
+    match leaf.quote.is_some() || typed_at.is_some_and(|place| place.starts_with('/')) {
+        true => format!("single source: \"{text}\" was typed from the quoted place"),
+        false => format!(
+            "single source: \"{text}\" was typed from the same document, and nothing shows that from another place"
+        ),
+    }
+}
+
 /// An unchecked claim, with what was found nevertheless.
 fn instead(code: &'static repro_receipt::source::Code, reason: &str, outcome: Outcome) -> Outcome {
     let unchecked = Outcome::unchecked(code, reason).giving(outcome.recomputed);
@@ -516,6 +767,7 @@ fn instead(code: &'static repro_receipt::source::Code, reason: &str, outcome: Ou
 fn claimed(quote: &str, pair: &Pair) -> String {
     let texts: Vec<_> = pair.items.iter().map(|item| item.text(quote)).collect();
     match texts.as_slice() {
+        [] => quote.to_owned(),
         [one] => (*one).to_owned(),
         many => format!("[{}]", many.join(", ")),
     }

@@ -49,18 +49,7 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
         let unchecked = Outcome::unchecked(&NOT_A_FACT, reason).giving(outcome.recomputed);
         return unchecked.measuring(outcome.measured);
     }
-    if outcome.verdict == Verdict::Refuted
-        && let Some(premise) = premise
-    {
-        let reason = format!(
-            "wrong on a premise that the text does not state ({premise}): {}",
-            outcome.reason
-        );
-        return Outcome::inconclusive(&PREMISE, reason)
-            .giving(outcome.recomputed)
-            .measuring(outcome.measured)
-            .within(outcome.rule, outcome.tolerance);
-    }
+    let outcome = resting_on(outcome, premise);
     let vague = VAGUE.iter().find(|word| {
         let own = |part: &str| part.eq_ignore_ascii_case(word);
         sentence.quote.split(|c: char| !c.is_alphanumeric()).any(own)
@@ -82,6 +71,18 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
         }
         _ => outcome,
     }
+}
+
+/// What a refutation is worth that rests on a premise which the text does not state.
+pub fn resting_on(outcome: Outcome, premise: Option<&str>) -> Outcome {
+    let Some(premise) = premise.filter(|_| outcome.verdict == Verdict::Refuted) else {
+        return outcome;
+    };
+    let reason =
+        format!("wrong on a premise that the text does not state ({premise}): {}", outcome.reason);
+    let open = Outcome::inconclusive(&PREMISE, reason).giving(outcome.recomputed);
+    let open = open.measuring(outcome.measured);
+    Outcome { method: outcome.method, ..open.within(outcome.rule, outcome.tolerance) }
 }
 
 /// What a sentence with several readings comes to: all of them, none of them, or undecided.

@@ -6,17 +6,15 @@
 mod replays;
 mod store;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::claims;
 use crate::context::PostContext;
 use crate::covered::covered;
-use crate::depends_on;
-use crate::evidence::{Evidence, Library};
+use crate::evaluate::functions::again;
+use crate::library::Library;
 use crate::lock;
 use crate::page::{PostPage, PostStatement, TextSource};
-use crate::post::{Claim, Post};
-use crate::post_file::PostFile;
 use crate::statement;
 use crate::texts::{GivenTexts, TextsAtHand};
 use repro_params::{self as params, Convention, ParameterCount};
@@ -24,8 +22,8 @@ use repro_receipt::bundle::{Bundle, RECEIPT, ReadOptions, SIGNATURE};
 use repro_receipt::parallel;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
-    BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Finding, Impact, Method, Outcome,
-    PostReport, Referee, Report, Severity, SignatureReport, TextReport, Verdict,
+    BundleReport, ClaimReport, EvidenceOrigin, Finding, Impact, Method, Outcome, PostReport,
+    Report, Severity, SignatureReport, TextReport, Verdict,
 };
 use repro_runs::replay::{Extent, ReplayOutcome, Replays};
 use repro_signature::{self as signature, PublicKey};
@@ -34,12 +32,11 @@ use repro_signature::{self as signature, PublicKey};
 const CONFIG: &str = "data/config.json";
 
 pub use replays::{Replayer, SliceRequest};
-use replays::{distinct, replays_of, requests};
+use replays::{distinct, replays_of};
 pub use store::BundleStore;
 
 codes! {
     UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
-    SLICES_REPLAYED = "verify::slices-replayed", "some training steps of the runs behind a claim were replayed", "nothing to do: the claim keeps its own method";
     OTHER_COUNT = "verify::other-count", "the receipt and its config give different parameter counts", "correct the receipt's `model`";
 }
 
@@ -83,30 +80,19 @@ pub fn verify_with<'r>(
             return report;
         }
     };
-    let loaded = parallel::map(ids, threads, |id| PostFile::load(root, id));
-    let fetched = loaded.into_iter().map(|file| match file.map_err(|error| vec![error])? {
-        PostFile::Kinds(post) => store.fetch(root, &post).map(|()| Fetched::Kinds(post)),
-        PostFile::Language(page) => {
-            let pins = (!demands.repin).then(|| lock::own(root, &page.id)).transpose();
-            let pins = pins.map_err(|error| vec![error])?.flatten();
-            store.fetch_page(root, &page, pins.as_ref())?;
-            let texts = given.of(&page, root)?;
-            Ok(Fetched::Language(page, texts))
-        }
+    let loaded = parallel::map(ids, threads, |id| PostPage::load(root, id));
+    let fetched = loaded.into_iter().map(|page| {
+        let page = page.map_err(|error| vec![error])?;
+        let pins = (!demands.repin).then(|| lock::read(root, &page.id)).transpose();
+        let pins = pins.map_err(|error| vec![error])?.flatten();
+        store.fetch(root, &page, pins.as_ref())?;
+        let texts = given.of(&page, root)?;
+        Ok((page, texts))
     });
-    let posts: Vec<Result<Fetched, Vec<Error>>> = fetched.collect();
+    let posts: Vec<Result<(PostPage, TextsAtHand), Vec<Error>>> = fetched.collect();
     if let Some(replayer) = replayer {
-        let of_kinds = posts.iter().flatten().filter_map(|post| match post {
-            Fetched::Kinds(post) => Some(post),
-            Fetched::Language(..) => None,
-        });
-        let mut wanted = requests(of_kinds, &store.library);
-        for post in posts.iter().flatten() {
-            if let Fetched::Language(page, _) = post {
-                let more = replays_of(page, &store.library);
-                wanted.extend(more);
-            }
-        }
+        let pages = posts.iter().flatten().map(|(page, _)| page);
+        let mut wanted: Vec<_> = pages.flat_map(|page| replays_of(page, &store.library)).collect();
         distinct(&mut wanted);
         let replays = replayer.replay(&wanted);
         report.replayed = executed(&replays);
@@ -118,10 +104,7 @@ pub fn verify_with<'r>(
                 report.failures.extend(errors);
                 continue;
             }
-            Ok(Fetched::Kinds(post)) => judge(&post, &store.library, threads),
-            Ok(Fetched::Language(page, texts)) => {
-                judge_page(&page, &store.library, &texts, threads)
-            }
+            Ok((page, texts)) => judge(&page, &store.library, &texts, threads),
         };
         report.failures.extend(judged.failures);
         report.posts.push(judged.post);
@@ -129,14 +112,6 @@ pub fn verify_with<'r>(
     report.failures.dedup();
     report.below_minimum = below(&report, demands);
     report
-}
-
-/// A post whose evidence is loaded.
-enum Fetched {
-    /// In claims by kind.
-    Kinds(Post),
-    /// In the language of claims, with its texts.
-    Language(PostPage, TextsAtHand),
 }
 
 /// How many replays were executed.
@@ -167,7 +142,7 @@ pub fn inspect<'r>(
                 let replays = replayer.replay(&slices(&bundle));
                 report.replayed += executed(&replays);
                 for ((_, extent), answer) in &replays {
-                    match claims::slice_replay::outcome(answer) {
+                    match again::outcome_of(answer) {
                         Ok(outcome) => claims.push(replayed(&bundle, *extent, outcome)),
                         Err(error) => report.failures.push(error),
                     }
@@ -182,7 +157,6 @@ pub fn inspect<'r>(
                 id: bundle.name().to_owned(),
                 title: format!("{} receipt bundle", bundle.receipt().origin.word()),
                 file: shown,
-                lock: None,
                 texts: Vec::new(),
                 findings: about_claims.chain(signature_finding(&bundle, &described)).collect(),
                 bundles: vec![described],
@@ -292,41 +266,8 @@ pub struct Judged {
     pub failures: Vec<Error>,
 }
 
-/// Judges every claim of `post` on the bundles of `library`, at most `threads` at a time.
-pub fn judge(post: &Post, library: &Library, threads: usize) -> Judged {
-    let claims: Vec<_> = post.claims().collect();
-    let reports = parallel::map(&claims, threads, |claim| match claim {
-        Ok(claim) => judge_claim(post, claim, library),
-        Err(error) => Err(error.clone()),
-    });
-    let mut claims = Vec::new();
-    let mut failures = Vec::new();
-    for report in reports {
-        match report {
-            Ok(report) => claims.push(report),
-            Err(error) => failures.push(error),
-        }
-    }
-    failures.extend(depends_on::settle(post, &mut claims));
-    let names: Vec<&str> = post.pins.iter().map(|pin| pin.name.as_str()).collect();
-    let frame = PostFrame {
-        id: &post.id,
-        title: &post.title,
-        file: post.file(),
-        referee: post.referee.as_ref(),
-        bundles: &names,
-        has_lock: false,
-    };
-    Judged { post: frame.report(claims, library), failures }
-}
-
 /// Judges every sentence and table of `page` on the bundles of `library`, at most `threads` at a time.
-pub fn judge_page(
-    page: &PostPage,
-    library: &Library,
-    texts: &TextsAtHand,
-    threads: usize,
-) -> Judged {
+pub fn judge(page: &PostPage, library: &Library, texts: &TextsAtHand, threads: usize) -> Judged {
     let context = PostContext::new(page, library, texts);
     let judge = |one: &PostStatement| statement::judge(&context, one);
     let reports = parallel::map(&page.statements, threads, judge);
@@ -338,16 +279,8 @@ pub fn judge_page(
             Err(error) => failures.push(error),
         }
     }
-    let names: Vec<&str> = page.bundles().into_iter().map(|(name, _)| name).collect();
-    let frame = PostFrame {
-        id: &page.id,
-        title: &page.title,
-        file: page.file(),
-        referee: page.referee.as_ref(),
-        bundles: &names,
-        has_lock: true,
-    };
-    let post = PostReport { texts: texts_of(page, texts), ..frame.report(claims, library) };
+    each_its_own_id(&mut claims);
+    let post = reported(page, claims, texts, library);
     Judged { post, failures }
 }
 
@@ -367,100 +300,48 @@ fn texts_of(page: &PostPage, at_hand: &TextsAtHand) -> Vec<TextReport> {
     page.texts.iter().map(one).collect()
 }
 
-/// What a report says of a post besides its claims.
-struct PostFrame<'a> {
-    id: &'a str,
-    title: &'a str,
-    file: &'a str,
-    referee: Option<&'a Referee>,
-    bundles: &'a [&'a str],
-    /// Whether the post has a lock of its own.
-    has_lock: bool,
-}
-
-impl PostFrame<'_> {
-    /// The report of a post whose claims are judged.
-    fn report(&self, claims: Vec<ClaimReport>, library: &Library) -> PostReport {
-        let used: Vec<&Bundle> =
-            self.bundles.iter().filter_map(|name| library.bundle(name)).collect();
-        let signature = |bundle: &Bundle| library.signature(self.id, bundle.name()).cloned();
-        let bundles: Vec<_> =
-            used.iter().map(|bundle| describe(bundle, signature(bundle))).collect();
-        let signatures = std::iter::zip(used, &bundles);
-        let signatures =
-            signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
-        let mut findings: Vec<_> = claims.iter().flat_map(findings).chain(signatures).collect();
-        findings.sort_by(|a, b| {
-            let key = |finding: &Finding| {
-                (finding.severity, finding.place.line, finding.place.column, finding.code.id)
-            };
-            key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
-        });
-        PostReport {
-            id: self.id.to_owned(),
-            title: self.title.to_owned(),
-            file: self.file.to_owned(),
-            lock: self.has_lock.then(|| lock::own_file(self.id)),
-            texts: Vec::new(),
-            bundles,
-            claims,
-            findings,
-            referee: self.referee.cloned(),
+/// Numbers claims of one name, such as the cells below two columns of one head.
+fn each_its_own_id(claims: &mut [ClaimReport]) {
+    let mut used: HashMap<String, usize> = HashMap::new();
+    for claim in claims {
+        let count = used.entry(claim.id.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            claim.id = format!("{}-{count}", claim.id);
         }
     }
 }
 
-/// Judges one claim by itself, whatever it depends on.
-pub fn judge_claim(post: &Post, claim: &Claim, library: &Library) -> Result<ClaimReport, Error> {
-    let kind = claims::kind_of(claim)?;
-    let evidence = Evidence::new(library, post);
-    let outcome = claims::judge(kind, claim, &evidence)?;
-    let (evidence_refs, origin) = evidence.shown();
-    let outcome = match kind.id == claims::slice_replay::KIND.id {
-        true => outcome,
-        false => with_share(outcome, &evidence_refs, library),
-    };
-    Ok(ClaimReport {
-        id: claim.id.to_owned(),
-        kind: kind.id,
-        claimed: claim.claimed.map_or(Ok(""), |node| node.text())?.to_owned(),
-        said: String::new(),
-        quote: claim.quote.to_owned(),
-        at: claim.at.map(|at| (at.source.to_owned(), at.place.to_owned())),
-        note: claim.note.to_owned(),
-        place: claim.place(),
-        origin,
-        impact: outcome.impact.unwrap_or(kind.impact),
-        outcome,
-        evidence: evidence_refs,
-    })
-}
-
-/// Notes how many steps of the runs behind a claim were executed again. Its method stays: only the steps
-/// themselves came out again, not what is claimed.
-fn with_share(outcome: Outcome, evidence_refs: &[EvidenceRef], library: &Library) -> Outcome {
-    let mut names: Vec<&str> =
-        evidence_refs.iter().map(|evidence_ref| evidence_ref.bundle.as_str()).collect();
-    names.dedup();
-    let done = |answer: &ReplayOutcome| match answer {
-        ReplayOutcome::Done(replay) => Some(replay.share()),
-        ReplayOutcome::Refused(_) | ReplayOutcome::NotRun(_) => None,
-    };
-    let of = |name: &&str| {
-        let own = library.replays().iter().filter(|((bundle, _), _)| bundle == name);
-        own.filter_map(|(_, answer)| done(answer)).collect::<Vec<_>>()
-    };
-    let shares: Vec<Vec<String>> = names.iter().map(of).filter(|own| !own.is_empty()).collect();
-    match shares.as_slice() {
-        [] => outcome,
-        [own] if names.len() == 1 => {
-            outcome.noting(&SLICES_REPLAYED, format!("steps replayed: {}", own.join(" and ")))
-        }
-        _ => {
-            let message =
-                format!("steps of {} of the {} bundles were replayed", shares.len(), names.len());
-            outcome.noting(&SLICES_REPLAYED, message)
-        }
+/// The report of a post whose claims are judged.
+fn reported(
+    page: &PostPage,
+    claims: Vec<ClaimReport>,
+    texts: &TextsAtHand,
+    library: &Library,
+) -> PostReport {
+    let used: Vec<&Bundle> =
+        page.bundles().iter().filter_map(|(name, _)| library.bundle(name)).collect();
+    let signature = |bundle: &Bundle| library.signature(&page.id, bundle.name()).cloned();
+    let bundles: Vec<_> = used.iter().map(|bundle| describe(bundle, signature(bundle))).collect();
+    let signatures = std::iter::zip(used, &bundles);
+    let signatures =
+        signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
+    let mut findings: Vec<_> = claims.iter().flat_map(findings).chain(signatures).collect();
+    findings.sort_by(|a, b| {
+        let key = |finding: &Finding| {
+            (finding.severity, finding.place.line, finding.place.column, finding.code.id)
+        };
+        key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+    });
+    PostReport {
+        id: page.id.clone(),
+        title: page.title.clone(),
+        file: page.file().to_owned(),
+        texts: texts_of(page, texts),
+        bundles,
+        claims,
+        findings,
+        referee: page.referee.clone(),
     }
 }
 

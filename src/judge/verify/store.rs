@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::evidence::Library;
+use crate::library::Library;
 use crate::lock::PostLock;
 use crate::page::PostPage;
-use crate::post::{Post, UNKNOWN_BUNDLE};
+use crate::post::UNKNOWN_BUNDLE;
 use repro_receipt::bundle::{Bundle, ReadOptions};
 use repro_receipt::source::Error;
 use repro_runs::study::{self, Study};
 use repro_signature::{self as signature, PublicKey};
+
+/// Above so many bundles, starting threads for each costs more than they save.
+const MANY_BUNDLES: usize = 1_000;
 
 /// Bundles loaded so far: each is read and checked once, however many posts pin it.
 #[derive(Debug)]
@@ -32,48 +35,33 @@ impl<'r> BundleStore<'r> {
         Self { library, refused, searched: false, reading: reading.into(), keys: keys.to_vec() }
     }
 
-    /// Loads the bundles and studies that `post` pins and holds them against their pins.
-    pub fn fetch(&mut self, root: &Path, post: &Post) -> Result<(), Vec<Error>> {
-        let mut errors = self.fetch_studies(root, post);
-        for pin in &post.pins {
-            self.load(root, &pin.name);
-            match (self.library.bundle(&pin.name), self.refused.get(&pin.name)) {
-                (Some(bundle), _) => {
-                    errors.extend(bundle.check_pin(&pin.digest, &pin.place).err());
-                    match signature::judge(bundle, &self.keys, pin.key.as_ref()) {
-                        Ok(None) => {}
-                        Ok(Some(signature)) => {
-                            self.library.set_signature(&post.id, &pin.name, signature)
-                        }
-                        Err(error) => errors.push(error),
-                    }
-                }
-                (None, Some(error)) => errors.push(error.clone()),
-                (None, None) => {}
-            }
-        }
-        if errors.is_empty() { Ok(()) } else { Err(errors) }
-    }
-
     /// Loads the bundles that the names of `page` stand for, and holds them against the pins of its lock.
-    pub fn fetch_page(
+    pub fn fetch(
         &mut self,
         root: &Path,
         page: &PostPage,
         lock: Option<&PostLock>,
     ) -> Result<(), Vec<Error>> {
         let mut errors = Vec::new();
-        for (name, place) in page.bundles() {
+        let bundles = page.bundles();
+        if bundles.len() > MANY_BUNDLES {
+            self.reading.threads = 1;
+        }
+        for (name, place) in bundles {
             self.load(root, name);
             if let (Some(lock), Some(bundle)) = (lock, self.library.bundle(name)) {
                 errors.extend(lock.check_pin(bundle, place).err());
             }
             match (self.library.bundle(name), self.refused.get(name)) {
-                (Some(bundle), _) => match signature::judge(bundle, &self.keys, None) {
-                    Ok(None) => {}
-                    Ok(Some(signature)) => self.library.set_signature(&page.id, name, signature),
-                    Err(error) => errors.push(error),
-                },
+                (Some(bundle), _) => {
+                    match signature::judge(bundle, &self.keys, page.keys.get(name)) {
+                        Ok(None) => {}
+                        Ok(Some(signature)) => {
+                            self.library.set_signature(&page.id, name, signature)
+                        }
+                        Err(error) => errors.push(error),
+                    }
+                }
                 (None, Some(error)) => errors.push(error.clone()),
                 (None, None) => {
                     let expected = "a bundle of `receipts/`";
@@ -105,20 +93,6 @@ impl<'r> BundleStore<'r> {
                 Err(error) => drop(self.refused.insert(name.to_owned(), error)),
             }
         }
-    }
-
-    /// Loads the studies that `post` pins; answers what was refused.
-    fn fetch_studies(&mut self, root: &Path, post: &Post) -> Vec<Error> {
-        let mut errors = Vec::new();
-        for pin in &post.studies {
-            errors.extend(self.load_study(root, &pin.name).err());
-            let study = self.library.study(&pin.name);
-            errors.extend(study.and_then(|study| study.check_pin(&pin.digest, &pin.place).err()));
-        }
-        if !post.studies.is_empty() {
-            errors.extend(self.search(root).err());
-        }
-        errors
     }
 
     /// Finds the bundles that say they belong to studies, once.

@@ -87,7 +87,7 @@ codes! {
     WRONG_SIZE = "bundle::wrong-size", "a file's size differs from the one in the receipt", "fetch the bundle again";
     UNDECLARED_SIZE = "bundle::undeclared-size", "the receipt's `files` do not match the files of the bundle", "seal the bundle again";
     WRONG_DIGEST = "bundle::wrong-digest", "a file's digest differs from the recorded one", "fetch the bundle again; if it was edited on purpose, seal it again";
-    WRONG_BUNDLE = "bundle::wrong-bundle", "the bundle is not the pinned one", "fetch the pinned bundle, or review this one and pin its digest";
+    WRONG_BUNDLE = "bundle::wrong-bundle", "the bundle is not the pinned one", "fetch the recorded bundle, or review this one and write the lock of the post anew";
     WRONG_NAME = "bundle::wrong-name", "the receipt belongs to another bundle", "give the folder the name of its run";
     BAD_DIGEST = "bundle::bad-digest", "a digest is malformed", "write 64 lowercase hexadecimal digits";
     NOT_CANONICAL = "bundle::not-canonical", "the JSON is not in canonical form (RFC 8785 and a line feed)", "seal the bundle again";

@@ -89,18 +89,38 @@ pub fn escape(segment: &str) -> String {
     segment.replace('~', "~0").replace('/', "~1")
 }
 
-/// The pointer of the value whose span is `span`, searched by containment from `root`.
+/// The pointer of `target`, a value below `root`. Of a list only the element is searched that begins last before
+/// the target, so that the search is quick in long documents; where that leads nowhere, all of them are.
 pub fn locate(root: &Value, target: &Value) -> Option<String> {
-    if std::ptr::eq(root, target) {
-        return Some(String::new());
+    let mut path = Vec::new();
+    let found = search(root, target, false, &mut path) || search(root, target, true, &mut path);
+    found.then(|| path.iter().rev().map(|segment| format!("/{segment}")).collect())
+}
+
+/// Whether `target` is at or below `value`; its path, the last segment first, where it is.
+fn search(value: &Value, target: &Value, everywhere: bool, path: &mut Vec<String>) -> bool {
+    if std::ptr::eq(value, target) {
+        return true;
     }
-    let below =
-        |key: String, value: &Value| locate(value, target).map(|rest| format!("/{key}{rest}"));
-    match &root.kind {
-        Kind::Object(members) => members.iter().find_map(|m| below(escape(&m.key), &m.value)),
-        Kind::Array(items) => {
-            items.iter().enumerate().find_map(|(i, item)| below(i.to_string(), item))
+    match &value.kind {
+        Kind::Object(members) => {
+            let mut members = members.iter();
+            let found = members.find(|member| search(&member.value, target, everywhere, path));
+            path.extend(found.map(|member| escape(&member.key)));
+            found.is_some()
         }
-        _ => None,
+        Kind::Array(items) => {
+            let mut range = match everywhere {
+                true => 0..items.len(),
+                false => {
+                    let next = items.partition_point(|item| item.span.start <= target.span.start);
+                    next.saturating_sub(1)..next
+                }
+            };
+            let found = range.find(|index| search(&items[*index], target, everywhere, path));
+            path.extend(found.map(|index| index.to_string()));
+            found.is_some()
+        }
+        _ => false,
     }
 }

@@ -376,7 +376,7 @@ fn a_list_that_is_not_the_grid_is_refused_with_the_right_one() {
 #[test]
 fn what_a_study_may_not_say() {
     for (from, to, code) in [
-        ("repro.study/1", "repro.post/1", "study::wrong-schema"),
+        ("repro.study/1", "repro.post/2", "study::wrong-schema"),
         ("id = \"small\"", "id = \"other\"", "study::wrong-name"),
         ("id = \"moe\"", "id = \"dense\"", "study::repeated"),
         ("id = \"moe\"", "id = \"Moe\"", "study::bad-id"),

@@ -2,7 +2,7 @@
 //!
 //! Of several passages the one that is cheapest by the task's rule is chosen, the first of equals; a text
 //! is completed where each token of the continuation was the most likely one. The table and the outcomes
-//! are those that the claims `core`, `grim` and `proportion_test` read.
+//! are those that the functions `core`, `grim` and `mcnemar` of posts read.
 
 use num_rational::BigRational;
 use serde_json::{Map, Value as Json, json};

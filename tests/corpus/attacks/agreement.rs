@@ -268,7 +268,7 @@ pub const CASES: &[Case] = &[
     ("a pinned bundle that is not there", "bundle::absent", |f| {
         f.post = Some(|digest| post("run-2", digest));
     }),
-    ("a pin that leads out of the folder of bundles", "post::bad-id", |f| {
+    ("a pin that leads out of the folder of bundles", "post::bad-locator", |f| {
         f.post = Some(|digest| post("../receipts/run-1", digest));
     }),
     ("a pin of the folder above", "bundle::bad-bundle-name", |f| {

@@ -36,7 +36,7 @@ pub struct Forge {
     pub disk: fn(&Path),
     /// The post through which it is asked for, made from the digest of the bundle; without one the bundle
     /// itself is asked for.
-    pub post: Option<fn(&str) -> String>,
+    pub post: Option<fn(&str) -> PinnedPost>,
     /// The text of its signature, made from the digests of all its files.
     pub sign: Option<fn(&Files) -> String>,
     /// The key that the caller asks for.
@@ -182,7 +182,9 @@ impl Forge {
         let mut asked = match self.post {
             None => vec!["receipts/run-1"],
             Some(post) => {
-                fs::write(root.join("repro/p.toml"), post(&digest.prefixed())).unwrap();
+                let asking = post(&digest.prefixed());
+                fs::write(root.join("repro/p.toml"), asking.post).unwrap();
+                fs::write(root.join("repro/p.lock"), asking.lock).unwrap();
                 vec!["--post", "p"]
             }
         };
@@ -194,12 +196,25 @@ impl Forge {
     }
 }
 
-/// A post that pins the bundle `name` with this digest.
-pub fn post(name: &str, digest: &str) -> String {
-    format!(
-        "schema = \"repro.post/1\"\nid = \"p\"\ntitle = \"A post\"\n\n[[source]]\nid = \"s\"\n\
-         what = \"a page\"\n\n[[bundle]]\nname = \"{name}\"\ndigest = \"{digest}\"\n"
-    )
+/// A post and its lock.
+pub struct PinnedPost {
+    /// The text of the post.
+    pub post: String,
+    /// The text of the lock, which holds the digests of bundles.
+    pub lock: String,
+}
+
+/// A post that names the bundle `name`, with a lock that pins it to this digest.
+pub fn post(name: &str, digest: &str) -> PinnedPost {
+    PinnedPost {
+        post: format!(
+            "schema = \"repro.post/2\"\nid = \"p\"\ntitle = \"A post\"\n\n[texts.s]\n\
+             what = \"a page\"\n\n[names]\nrun = \"{name}\"\n"
+        ),
+        lock: format!(
+            "schema = \"repro.lock/2\"\n\n[bundles]\n\"{name}\" = \"{digest}\"\n\n[claims]\n"
+        ),
+    }
 }
 
 /// A pipe that nobody writes to.

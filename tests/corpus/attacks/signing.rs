@@ -9,7 +9,7 @@ use p256::pkcs8::{EncodePublicKey, LineEnding};
 use repro_receipt::digest::{Digest, canonical};
 use serde_json::{Value as Json, json};
 
-use super::forge::{Forge, post};
+use super::forge::{Forge, PinnedPost, post};
 
 /// Digests of all files of a bundle by name.
 pub type Files = BTreeMap<String, Digest>;
@@ -106,8 +106,10 @@ pub fn sign(f: &mut Forge, sign: fn(&Files) -> String) {
 }
 
 /// A post that pins the bundle and its author's key.
-pub fn pinned(digest: &str) -> String {
-    post("run-1", digest) + &format!("pubkey = \"\"\"\n{}\"\"\"\n", pem(OWN))
+pub fn pinned(digest: &str) -> PinnedPost {
+    let mut pinned = post("run-1", digest);
+    pinned.post += &format!("\n[keys]\nrun-1 = \"\"\"\n{}\"\"\"\n", pem(OWN));
+    pinned
 }
 
 /// A signature that verifies as well as the one it was made from, with another hash.

@@ -112,7 +112,7 @@ fn bundle_with(signature: &[u8]) -> Bundle {
     FOLDER.with(|folder| {
         let folder = folder.get_or_init(|| {
             let folder = new_folder();
-            sealed_into("gap/good/receipts/evidence", folder.path());
+            sealed_into("envelope/receipts/evidence", folder.path());
             folder
         });
         fs::write(folder.path().join("receipt.sig"), signature)

@@ -15,7 +15,7 @@ pub mod tables;
 mod tree;
 
 use repro_receipt::source::Error;
-use sealed::{corpus, new_folder, sealed, sealed_into};
+use sealed::{new_folder, sealed, sealed_into};
 
 /// A reader under test.
 pub struct Target {

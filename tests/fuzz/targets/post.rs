@@ -1,77 +1,110 @@
-//! Post files, and the fields of every kind of claim.
+//! Post files: what is TOML has places, and what is a post is judged, whatever its expressions say.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::fs;
-use std::rc::Rc;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use repro_judge::evidence::Library;
-use repro_judge::post::{self, Post};
-use repro_judge::verify::{self, BundleStore};
+use repro_judge::covered::covered;
+use repro_judge::library::Library;
+use repro_judge::mutated::{Digit, changed};
+use repro_judge::page::PostPage;
+use repro_judge::texts::TextsAtHand;
+use repro_judge::verify;
+use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Document, Source};
+use repro_runs::study::Study;
 use tempfile::TempDir;
 
-use super::{corpus, refused, sealed, tree};
+use super::{refused, sealed, tree};
 
-/// What is TOML has places; what is a post is judged twice alike: without evidence, and with that of the
-/// fixtures of its first claim's kind.
+/// Posts with more statements are judged, but not with other digits.
+const FEW: usize = 4;
+
+/// A post is judged twice alike: without evidence, and with the bundles of the seeds and a text.
 pub fn check(bytes: &[u8]) {
-    match Source::new("fuzz.toml", bytes.to_vec()).and_then(Document::parse_toml) {
-        Ok(document) => tree::check(&document),
-        Err(error) => return refused(&error, Some(bytes)),
-    }
     // A name without an ending leaves the post's id free.
-    let post = match Source::new("fuzz", bytes.to_vec()).and_then(Post::parse) {
-        Ok(post) => post,
+    let document = match Source::new("fuzz", bytes.to_vec()).and_then(Document::parse_toml) {
+        Ok(document) => document,
         Err(error) => return refused(&error, Some(bytes)),
     };
-    judged(&post, &Library::default());
-    if let Some(known) = post.claims().flatten().next().and_then(|claim| fixtures(claim.kind)) {
-        judged(&post, &known.1);
-    }
+    tree::check(&document);
+    let page = match PostPage::parse(document) {
+        Ok(page) => page,
+        Err(error) => return refused(&error, Some(bytes)),
+    };
+    judged(&page, &Library::default(), &TextsAtHand::new());
+    EVIDENCE.with(|evidence| {
+        let text = |id: &String| (id.clone(), Arc::clone(&evidence.text));
+        let texts = page.texts.iter().map(|text| &text.id).map(text).collect();
+        judged(&page, &evidence.library, &texts);
+        if page.statements.len() <= FEW
+            && let Err(error) = changed(&page, &evidence.library, &texts, Digit::First)
+        {
+            refused(&error, None);
+        }
+        for source in &page.texts {
+            let numbers = covered(&page, source, &evidence.text).numbers;
+            assert!(
+                numbers.windows(2).all(|pair| {
+                    (pair[0].line, pair[0].column) < (pair[1].line, pair[1].column)
+                })
+            );
+        }
+    });
 }
 
-/// Every claim is judged or refused, and all of them twice alike.
-fn judged(post: &Post, library: &Library) {
-    let (once, twice) = (verify::judge(post, library, 1), verify::judge(post, library, 1));
+/// Every statement is judged or refused, and all of them twice alike.
+fn judged(page: &PostPage, library: &Library, texts: &TextsAtHand) {
+    let judge = || verify::judge(page, library, texts, 1);
+    let (once, twice) = (judge(), judge());
     assert_eq!(format!("{once:?}"), format!("{twice:?}"));
     once.failures.iter().for_each(|error| refused(error, None));
-    let claims = post.claims().count();
-    assert!(once.post.claims.len() <= claims);
-    assert!(once.post.claims.len() + once.failures.len() >= claims, "a claim is left out");
-    let ids = post.claim_ids();
+    assert!(once.failures.len() <= page.statements.len());
     for claim in &once.post.claims {
-        assert!(ids.contains(claim.id.as_str()) && claim.place.line > 0, "{:?}", claim.place);
+        let of = |statement: &str| claim.id.strip_prefix(statement);
+        let mut statements = page.statements.iter().filter_map(|statement| of(&statement.id));
+        let is_named = statements.any(|rest| rest.is_empty() || rest.starts_with(['.', '-']));
+        assert!(is_named && claim.place.line > 0, "{} at {:?}", claim.id, claim.place);
     }
 }
 
-/// Evidence, and the folder where it lies.
-type Fixtures = (TempDir, Library);
+/// What the seeds name: a project of the corpus, bundles of real runs with their study, and a text.
+struct Evidence {
+    _folder: TempDir,
+    library: Library,
+    text: Arc<Source>,
+}
 
 thread_local! {
-    static LIBRARIES: RefCell<HashMap<String, Option<Rc<Fixtures>>>> = RefCell::default();
+    static EVIDENCE: Evidence = evidence();
 }
 
-/// The evidence of the fixtures of a kind, read once.
-fn fixtures(kind: &str) -> Option<Rc<Fixtures>> {
-    if kind.is_empty() || !kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
-        return None;
-    }
-    LIBRARIES.with_borrow_mut(|known| {
-        let read = || evidence(&format!("{kind}/cases")).map(Rc::new);
-        known.entry(kind.to_owned()).or_insert_with(read).clone()
-    })
+/// The runs of two arms of a study that the repository holds.
+const RUNS: [&str; 6] = [
+    "tiny-moe-moe-active12-s1",
+    "tiny-moe-moe-active12-s2",
+    "tiny-moe-moe-active12-s3",
+    "tiny-moe-dense_active-active12-s1",
+    "tiny-moe-dense_active-active12-s2",
+    "tiny-moe-dense_active-active12-s3",
+];
+
+fn evidence() -> Evidence {
+    let folder = sealed(&["small"]);
+    let small = folder.path().join("small");
+    let root = root();
+    let mut library = Library::default();
+    let load =
+        |root: &Path, name| Bundle::load(root, name, None, 1).expect("a bundle of the seeds");
+    library.add(load(&small, "evidence"));
+    RUNS.iter().for_each(|name| library.add(load(&root, name)));
+    library.add_study(Study::load(&root, "tiny-moe").expect("the study of the seeds"));
+    let text = Source::load(&small.join("repro/small.md"), "text").expect("the text of the seeds");
+    Evidence { _folder: folder, library, text: Arc::new(text) }
 }
 
-fn evidence(project: &str) -> Option<Fixtures> {
-    fs::metadata(corpus().join(project)).ok()?;
-    let copy = sealed(&[project]);
-    let root = &copy.path().join(project);
-    let mut shelf = BundleStore::new(1, &[]);
-    for id in post::list(root).expect("the posts of the fixtures") {
-        let post = Post::load(root, &id).expect("a post of the fixtures");
-        // Evidence that the fixture itself does without is of no use here either.
-        let _ = shelf.fetch(root, &post);
-    }
-    Some((copy, shelf.library))
+/// The folder of the repository, from the project or from the crate of the fuzzers.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let has_runs = |root: &PathBuf| root.join("receipts").join(RUNS[0]).is_dir();
+    [here.to_owned(), here.join("../..")].into_iter().find(has_runs).expect("the repository")
 }

@@ -6,15 +6,17 @@ use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Interval;
 use repro_receipt::bundle::{Bundle, RECEIPT};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome, Verdict};
-use repro_runs::replay::{Extent, ReplayOutcome};
+use repro_report::outcome::{Impact, Method, Outcome, Verdict};
+use repro_runs::replay::{Extent, Replay, ReplayComparison, ReplayOutcome};
 
 use super::{Function, Gives};
-use crate::claims::slice_replay;
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
 use crate::value::{Evaluated, EvidencePath, Quantity};
 
 codes! {
+    DIFFERS = "replayed::differs", "executed again, the steps come out differently", "see `repro replay` for the first divergence: the run was not trained as it says";
+    UNDECIDED = "replayed::undecided", "the steps were executed again, and that cannot decide", "see `repro replay` for what is in the way";
+    NOT_RUN = "replayed::not-run", "nothing was executed again", "`--replay auto` replays what fits into `--budget`, `--replay all` everything";
     NOT_ASKED = "replayed::not-asked", "no replay was asked for", "run `repro verify --replay all`";
 }
 
@@ -63,11 +65,11 @@ pub fn extent(steps: &Expression) -> Option<Extent> {
 
 fn replayed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (bundle, extent) = asked(call)?;
-    call.evaluator.show(bundle, crate::evidence::evidence_ref(bundle, RECEIPT, ""));
+    call.evaluator.show(bundle, crate::library::evidence_ref(bundle, RECEIPT, ""));
     let answer = call.evaluator.library().replays().get(&(bundle.name().to_owned(), extent));
     let outcome = match answer {
         None => Outcome::unchecked(&NOT_ASKED, "no replay was asked for"),
-        Some(answer) => slice_replay::outcome(answer)?,
+        Some(answer) => outcome_of(answer)?,
     };
     // A whole run that came out again has its last loss, which the quote may state.
     if let (Verdict::Verified, Some(ReplayOutcome::Done(replay))) = (outcome.verdict, answer)
@@ -87,4 +89,41 @@ fn replayed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 
 fn wrapped<'a>(outcome: Outcome) -> Evaluated<'a> {
     Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision)))
+}
+
+/// What a replay comes to as a claim. A bundle that cannot be replayed is refused.
+pub fn outcome_of(answer: &ReplayOutcome) -> Result<Outcome, Error> {
+    let replay = match answer {
+        ReplayOutcome::Done(replay) => replay,
+        ReplayOutcome::Refused(error) => return Err(error.clone()),
+        ReplayOutcome::NotRun(why) => return Ok(Outcome::unchecked(&NOT_RUN, why.clone())),
+    };
+    let outcome = match replay.verdict {
+        Verdict::Verified => Outcome::verified(),
+        Verdict::Refuted => Outcome::refuted(&DIFFERS, replay.reason.clone()),
+        Verdict::Inconclusive => Outcome::inconclusive(&UNDECIDED, replay.reason.clone()),
+        Verdict::Unchecked => Outcome::unchecked(&NOT_RUN, replay.reason.clone()),
+    };
+    let outcome = match replay.comparison {
+        ReplayComparison::Bitwise => outcome.within("bitwise", "equal bits"),
+        ReplayComparison::Calibrated => {
+            outcome.within("calibrated", "8 times the spread of rounding")
+        }
+    };
+    // Where no step was made nothing came out.
+    if replay.executed == 0 {
+        return Ok(outcome);
+    }
+    Ok(outcome.giving(came_out(replay)).by(Method::Replayed))
+}
+
+/// What came out, in a few words.
+fn came_out(replay: &Replay) -> String {
+    match (replay.extent, &replay.divergence) {
+        (_, Some(divergence)) => format!("another {} in step {}", divergence.what, divergence.step),
+        (Extent::Whole, None) => format!("all {} steps and evaluations", replay.executed),
+        (Extent::Steps { .. }, None) => {
+            format!("{} steps, {} tensors", replay.executed, replay.compared_tensors())
+        }
+    }
 }

@@ -50,7 +50,7 @@ impl BundlesOfPlan for OfPost<'_, '_> {
         let named = self.0.page().names.values();
         let mut named = named.flat_map(|(locator, _)| &locator.bundles);
         let bundle = self.0.library().bundle(id).filter(|_| named.any(|name| name == id))?;
-        self.0.show(bundle, crate::evidence::evidence_ref(bundle, RECEIPT, ""));
+        self.0.show(bundle, crate::library::evidence_ref(bundle, RECEIPT, ""));
         Some(bundle)
     }
 
@@ -59,7 +59,7 @@ impl BundlesOfPlan for OfPost<'_, '_> {
     }
 
     fn file(&self, bundle: &Bundle, file: &str) -> Result<&Document, Error> {
-        self.0.show(bundle, crate::evidence::evidence_ref(bundle, file, ""));
+        self.0.show(bundle, crate::library::evidence_ref(bundle, file, ""));
         self.0.library().document(bundle.name(), file, self.0.page().document().root())
     }
 }

@@ -26,6 +26,9 @@ fn nearly() -> BigRational {
     BigRational::new(1.into(), 50.into())
 }
 
+/// The functions by which several values are said to be one.
+pub const EQUALITIES: [&str; 2] = ["held_fixed", NEARLY];
+
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "held_fixed",

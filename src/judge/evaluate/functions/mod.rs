@@ -2,14 +2,22 @@
 
 pub mod again;
 pub mod complete;
+pub mod everywhere;
+mod files;
 pub mod fixed;
+pub mod items;
+mod moments;
 mod numbers;
 mod parameters;
 pub mod possible;
 mod resampled;
+pub mod reversed;
 pub mod said;
 mod samples;
+pub mod shares;
+mod stated;
 pub mod target;
+pub mod tasks;
 pub mod tested;
 
 use repro_receipt::source::Error;
@@ -54,13 +62,20 @@ static GROUPS: &[&[Function]] = &[
     numbers::FUNCTIONS,
     samples::FUNCTIONS,
     tested::FUNCTIONS,
+    stated::FUNCTIONS,
+    reversed::FUNCTIONS,
     resampled::FUNCTIONS,
+    tasks::FUNCTIONS,
+    items::FUNCTIONS,
     parameters::FUNCTIONS,
     fixed::FUNCTIONS,
     target::FUNCTIONS,
     possible::FUNCTIONS,
+    shares::FUNCTIONS,
+    everywhere::FUNCTIONS,
     complete::FUNCTIONS,
     again::FUNCTIONS,
+    moments::FUNCTIONS,
     said::FUNCTIONS,
 ];
 

@@ -49,7 +49,7 @@ pub static FUNCTIONS: &[Function] = &[
 ];
 
 /// A number as it stands in the quote is known to its last digit.
-fn printed(call: &Call<'_, '_, '_>, index: usize) -> Result<Quantity, Error> {
+pub fn printed(call: &Call<'_, '_, '_>, index: usize) -> Result<Quantity, Error> {
     let number = call.number(index)?;
     let quoted = call
         .evaluator
@@ -85,7 +85,7 @@ fn between<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 fn grim<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(2, 2, &[])?;
     let (share, items) = (printed(call, 0)?, call.number(1)?);
-    let count = crate::evidence::whole(&items.interval).filter(BigInt::is_positive);
+    let count = items.whole().filter(BigInt::is_positive);
     let count = count.ok_or_else(|| {
         call.wrong(&WRONG_ARGUMENTS, "a whole number of items, at least one", &items.derivation)
     })?;
@@ -114,7 +114,7 @@ fn grim<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 fn on_grid<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(3, 3, &[])?;
     let (step, every, last) = (call.number(0)?, call.number(1)?, call.number(2)?);
-    let whole = |number: &Quantity| crate::evidence::whole(&number.interval);
+    let whole = |number: &Quantity| number.whole();
     let (Some(at), Some(between), Some(end)) = (whole(&step), whole(&every), whole(&last)) else {
         return Err(call.wrong(&WRONG_ARGUMENTS, "whole numbers of steps", &step.derivation));
     };

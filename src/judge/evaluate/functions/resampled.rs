@@ -60,7 +60,8 @@ pub static FUNCTIONS: &[Function] = &[
     },
 ];
 
-fn count(call: &Call<'_, '_, '_>, index: usize) -> Result<(u64, Quantity), Error> {
+/// A whole number of items that an argument is.
+pub fn count(call: &Call<'_, '_, '_>, index: usize) -> Result<(u64, Quantity), Error> {
     let number = call.number(index)?;
     match number.count() {
         Some(whole) => Ok((whole, number)),
@@ -76,7 +77,8 @@ fn option(call: &Call<'_, '_, '_>, name: &str, otherwise: u64) -> Result<u64, Er
     number.count().ok_or_else(|| call.wrong(&WRONG_ARGUMENTS, "a whole number", &number.derivation))
 }
 
-fn refused(call: &Call<'_, '_, '_>, why: impl std::fmt::Display) -> Error {
+/// An error of statistics as one of the call.
+pub fn refused(call: &Call<'_, '_, '_>, why: impl std::fmt::Display) -> Error {
     call.wrong(&NOT_COMPUTABLE, "numbers for which there is a value", &why.to_string())
 }
 

@@ -23,6 +23,15 @@ pub static FUNCTIONS: &[Function] = &[
         evaluate: same,
     },
     Function {
+        name: "each",
+        signature: "each(a, b, ...)",
+        summary: "what several pieces of evidence give, each of which must be the number or the words of the text",
+        misleads: "copies of one typing are one source",
+        example: "each(dense.steps, moe64.steps)",
+        gives: Gives::AsItStands,
+        evaluate: each,
+    },
+    Function {
         name: "quoted",
         signature: "quoted(n)",
         summary: "the n-th number of the quote, as the text states it",
@@ -85,6 +94,16 @@ fn same<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     };
     let shown = all.first().map_or("", |words| words.text.as_str()).to_owned();
     Ok(Evaluated::Judgement(Box::new(outcome.giving(shown).within("same", "the same words"))))
+}
+
+fn each<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(2, usize::MAX, &[])?;
+    let settled = |part| {
+        let value = call.evaluator.evaluate(part, call.frame)?;
+        call.evaluator.settled(value, call.frame, part)
+    };
+    let all = call.arguments.iter().map(|argument| settled(&argument.value));
+    all.collect::<Result<_, _>>().map(Evaluated::List)
 }
 
 fn quoted<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {

@@ -3,6 +3,7 @@
 use num_rational::BigRational;
 use repro_exact::decimal::Interval;
 use repro_receipt::source::Error;
+use repro_report::outcome::EvidenceRef;
 use repro_stats::{Summary, one_sample};
 
 use super::numbers::listed;
@@ -86,11 +87,15 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         Evaluated::Reference(reference) if reference.path.is_empty() => {
             for bundle in &reference.bundles {
                 let receipt = repro_receipt::bundle::RECEIPT;
-                call.evaluator.show(bundle, crate::evidence::evidence_ref(bundle, receipt, ""));
+                call.evaluator.show(bundle, crate::library::evidence_ref(bundle, receipt, ""));
             }
             reference.bundles.len()
         }
         _ => match call.evaluator.settled(value, call.frame, part)? {
+            Evaluated::List(items) if !are_distinct(&items) => {
+                let expected = "a list of things that each have evidence of their own";
+                return Err(call.wrong(&NOT_COMPUTABLE, expected, &format!("`{part}`")));
+            }
             Evaluated::List(items) => items.len(),
             Evaluated::Sample(sample) => sample.count(),
             other => {
@@ -109,6 +114,21 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         step: None,
     })];
     Ok(Evaluated::Number(number))
+}
+
+/// Whether each entry of a list has evidence, and no two the same: what is listed twice is one thing.
+fn are_distinct(items: &[Evaluated<'_>]) -> bool {
+    let evidence = |item: &Evaluated<'_>| -> Vec<EvidenceRef> {
+        let leaves = match item {
+            Evaluated::Number(number) => &number.leaves,
+            Evaluated::Text(words) => &words.leaves,
+            _ => return Vec::new(),
+        };
+        leaves.iter().filter_map(|leaf| leaf.evidence.clone()).collect()
+    };
+    let each: Vec<_> = items.iter().map(evidence).collect();
+    let twice = |at: usize| each[..at].contains(&each[at]);
+    (0..each.len()).all(|at| !each[at].is_empty() && !twice(at))
 }
 
 fn means<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {

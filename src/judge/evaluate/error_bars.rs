@@ -1,0 +1,210 @@
+//! Orders between runs of which only mean ± spread is printed: what holds whatever ± means.
+//!
+//! A publication often prints "1.58 ± 0.02 over three seeds" and neither the runs nor what the number
+//! behind ± is. Each reading of it gives a test, each with a range of p, because the digits are rounded.
+
+use repro_claim::Expression;
+use repro_claim::syntax::RelationOperator;
+use repro_exact::decimal::{Interval, format_float};
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{Impact, Outcome};
+use repro_stats::holm;
+use repro_stats::spread::{ErrorBarMeaning, Estimate, Spread, Tested};
+
+use crate::evaluate::noise::{ALPHA, ONE_RUN, TEST_DIGITS, WITHIN_NOISE, WRONG_WAY};
+use crate::evaluate::{Evaluator, Frame};
+use crate::value::{Evaluated, PrintedRuns, Quantity};
+
+codes! {
+    SPREADS_DISAGREE = "order::meaning-of-spread", "whether the order holds hangs on what ± means, or on digits that are not printed", "say what ± is, or publish the runs";
+}
+
+/// One side of an order: runs by their printed mean, or a number to hold them against.
+#[derive(Debug, Clone)]
+pub enum OrderSide {
+    /// Runs.
+    Runs(Box<PrintedRuns>),
+    /// A number.
+    Number(Box<Quantity>),
+}
+
+/// An order of which one side at least is known by mean ± spread only.
+#[derive(Debug, Clone)]
+pub struct StatedOrder {
+    /// What stands between the two.
+    pub operator: RelationOperator,
+    /// The two.
+    pub sides: [OrderSide; 2],
+}
+
+/// What the test of one reading says of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Holds,
+    Opposite,
+    Noise,
+    Rounding,
+}
+
+impl OrderSide {
+    /// The side that a value is.
+    pub fn of<'a>(
+        evaluator: &Evaluator<'a>,
+        value: Evaluated<'a>,
+        frame: Frame<'_, 'a>,
+        part: &Expression,
+    ) -> Result<Self, Error> {
+        Ok(match evaluator.settled(value, frame, part)? {
+            Evaluated::Stated(runs) => Self::Runs(runs),
+            other => Self::Number(Box::new(evaluator.number(other, frame, part)?)),
+        })
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::Runs(runs) => runs.shown(),
+            Self::Number(number) => number.derivation.clone(),
+        }
+    }
+}
+
+impl StatedOrder {
+    /// As it is printed: "1.5788 ± 0.0020 < 1.6545 ± 0.0012".
+    pub fn shown(&self) -> String {
+        let [a, b] = &self.sides;
+        format!("{} {} {}", a.shown(), self.operator.sign(), b.shown())
+    }
+
+    /// What every reading of ± says, each p adjusted by Holm over the family.
+    pub fn judge(&self, family: &[Self]) -> Outcome {
+        let mut answers = Vec::new();
+        for reading in ErrorBarMeaning::ALL {
+            let (Some(own), Some(other)) = (self.p(reading, false), self.p(reading, true)) else {
+                return Outcome::inconclusive(&WITHIN_NOISE, "neither side has a spread");
+            };
+            let others: Vec<_> =
+                family.iter().filter_map(|order| order.p(reading, false)).collect();
+            let (own, other) = (adjusted(own, &others), adjusted(other, &others));
+            answers.push((reading, answer(own, other), own));
+        }
+        let all = |wanted| answers.iter().all(|(_, answer, _)| *answer == wanted);
+        let p = answers.iter().map(|(_, _, p)| *p);
+        let p = p.reduce(|[low, high], [least, most]| [low.min(least), high.max(most)]);
+        let shown = format!(
+            "{}, p {} over {} readings of ±",
+            self.shown(),
+            range(p.unwrap_or([0.0, 1.0])),
+            answers.len()
+        );
+        let outcome = if all(Answer::Holds) && self.has_one_run() {
+            Outcome::inconclusive(&ONE_RUN, "one run on a side, whose noise is not known")
+        } else if all(Answer::Holds) {
+            Outcome::verified()
+        } else if all(Answer::Opposite) {
+            Outcome::refuted(&WRONG_WAY, "the runs differ the other way, whatever ± means")
+        } else if all(Answer::Noise) {
+            let reason = format!("the noise does not decide, whatever ± means: {shown}");
+            Outcome::inconclusive(&WITHIN_NOISE, reason)
+        } else {
+            Outcome::inconclusive(&SPREADS_DISAGREE, divided(&answers))
+        };
+        let holm = match family.len() {
+            0 => String::new(),
+            others => format!(", Holm over {}", others + 1),
+        };
+        let tolerance = format!("two-sided, alpha {ALPHA}, every reading of ±{holm}");
+        outcome.giving(shown).within("test", tolerance).with_impact(Impact::Decision)
+    }
+
+    /// Whether a side is a measured number, whose own noise nobody knows.
+    fn has_one_run(&self) -> bool {
+        let noisy = |side: &OrderSide| matches!(side, OrderSide::Number(number) if !number.is_without_noise());
+        self.sides.iter().any(noisy)
+    }
+
+    /// The range of the two-sided p of this order, or of its opposite, where one side has a spread.
+    fn p(&self, reading: ErrorBarMeaning, opposite: bool) -> Option<[f64; 2]> {
+        let tested = self.tested(reading)?;
+        let below = match self.operator {
+            RelationOperator::Less | RelationOperator::LessOrEqual => !opposite,
+            RelationOperator::Greater | RelationOperator::GreaterOrEqual => opposite,
+            // Noise never shows that two means are equal; that they differ speaks against it.
+            RelationOperator::Equal if !opposite => return Some([1.0, 1.0]),
+            RelationOperator::NotEqual if opposite => return Some([1.0, 1.0]),
+            RelationOperator::Equal | RelationOperator::NotEqual => {
+                return Some(tested.p_differs());
+            }
+        };
+        let tested = if below { tested.reversed() } else { tested };
+        Some(tested.p_above().map(|p| (2.0 * p).min(1.0)))
+    }
+
+    /// The test of the first side less the second: Welch's between two arms, and the t of the mean where
+    /// a gap of pairs is held against a number.
+    fn tested(&self, reading: ErrorBarMeaning) -> Option<Tested> {
+        match &self.sides {
+            [OrderSide::Runs(a), OrderSide::Runs(b)] => {
+                Some(Tested::welch(&estimate(a, None)?, &estimate(b, None)?, [reading; 2]))
+            }
+            [OrderSide::Runs(gap), OrderSide::Number(from)] => {
+                Some(Tested::paired(&estimate(gap, Some(from))?, reading))
+            }
+            [OrderSide::Number(from), OrderSide::Runs(gap)] => {
+                Some(Tested::paired(&estimate(gap, Some(from))?, reading).reversed())
+            }
+            [OrderSide::Number(_), OrderSide::Number(_)] => None,
+        }
+    }
+}
+
+/// Mean and spread within their digits, the mean less a number.
+fn estimate(runs: &PrintedRuns, less: Option<&Quantity>) -> Option<Estimate> {
+    let zero = Interval::integer(0);
+    let mean = &runs.mean.interval - less.map_or(&zero, |number| &number.interval);
+    Some(Estimate { mean, spread: Spread::new(&runs.spread.interval, runs.runs)? })
+}
+
+/// One p after Holm's adjustment with others. The adjusted p grows with each of them, so that the two
+/// ends of their ranges give the two ends.
+fn adjusted(own: [f64; 2], others: &[[f64; 2]]) -> [f64; 2] {
+    [0, 1].map(|end: usize| {
+        let all: Vec<f64> =
+            std::iter::once(&own).chain(others).filter_map(|p| p.get(end).copied()).collect();
+        holm(&all).first().copied().unwrap_or(1.0)
+    })
+}
+
+fn answer([low, high]: [f64; 2], [other_low, other_high]: [f64; 2]) -> Answer {
+    if high < ALPHA {
+        Answer::Holds
+    } else if other_high < ALPHA {
+        Answer::Opposite
+    } else if low >= ALPHA && other_low >= ALPHA {
+        Answer::Noise
+    } else {
+        Answer::Rounding
+    }
+}
+
+/// Which readings say what: "it holds for sd (p 0.01 to 0.02), noise for se (p 0.09)".
+fn divided(answers: &[(ErrorBarMeaning, Answer, [f64; 2])]) -> String {
+    let sides = [
+        (Answer::Holds, "it holds if ± is"),
+        (Answer::Opposite, "the opposite holds if ± is"),
+        (Answer::Noise, "the noise does not decide if ± is"),
+        (Answer::Rounding, "the digits do not decide if ± is"),
+    ];
+    let part = |(wanted, words): &(Answer, &str)| {
+        let fitting = answers.iter().filter(|(_, answer, _)| answer == wanted);
+        let names: Vec<_> = fitting
+            .map(|(reading, _, p)| format!("{} (p {})", reading.word(), range(*p)))
+            .collect();
+        (!names.is_empty()).then(|| format!("{words} {}", names.join(", ")))
+    };
+    sides.iter().filter_map(part).collect::<Vec<_>>().join("; ")
+}
+
+fn range([low, high]: [f64; 2]) -> String {
+    let [low, high] = [low, high].map(|p| format_float(p, TEST_DIGITS));
+    if low == high { low } else { format!("{low} to {high}") }
+}

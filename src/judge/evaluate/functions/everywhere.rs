@@ -1,0 +1,116 @@
+//! Relations between formulas that hold for all positive values of their variables.
+
+use num_rational::BigRational;
+use repro_claim::Expression;
+use repro_claim::syntax::ExpressionKind;
+use repro_exact::decimal::{Interval, format_significant, nearest_f64};
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{Impact, Outcome, Verdict};
+use repro_stats::rng::Rng;
+
+use super::{Function, Gives};
+use crate::evaluate::{Call, Frame, Variables, WRONG_ARGUMENTS, symbolic};
+use crate::value::{Evaluated, Quantity};
+
+codes! {
+    COUNTEREXAMPLE = "holds::counterexample", "a relation that is said to hold for all values does not", "correct the formula, or say for which values it is meant";
+    NOT_SHOWN = "holds::not-shown", "no counterexample was found, and nothing shows that there is none", "state it so that both sides are quotients of polynomials";
+}
+
+/// Where a counterexample is looked for.
+const POINTS: u64 = 64;
+/// Each value is a multiple of one in `STEPS`, up to `HIGHEST`.
+const STEPS: u64 = 4;
+const HIGHEST: u64 = 16;
+/// The significant digits of a counterexample.
+const SHOWN: usize = 6;
+
+pub static FUNCTIONS: &[Function] = &[Function {
+    name: "holds",
+    signature: "holds(relation, for_all = [x, y, ...])",
+    summary: "a relation between formulas holds for all positive values of the variables: a counterexample refutes it, and it is verified where algebra shows that there is none",
+    misleads: "a formula that follows from wrong premises follows all the same: say which formulas the two sides are",
+    example: "holds(cost(beta + more, mu) > cost(beta, mu), for_all = [beta, more, mu])",
+    gives: Gives::Derived,
+    evaluate: holds,
+}];
+
+fn holds<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(1, 1, &["for_all"])?;
+    let wrong = |found: &str| {
+        call.wrong(&WRONG_ARGUMENTS, "a relation, and its variables: `for_all = [x, y]`", found)
+    };
+    let Some(relation) = call.positional(0) else { return Err(wrong("nothing")) };
+    let names = names(call).ok_or_else(|| wrong("no list of names"))?;
+    // The same points whenever the relation is judged.
+    let mut random = Rng::new(0, "holds");
+    let mut outcomes = Vec::new();
+    for _ in 0..POINTS {
+        let point = names.iter().map(|name| (name.clone(), value(&mut random)));
+        let point: Vec<(String, BigRational)> = point.collect();
+        let outcome = at(call, relation, &point)?;
+        if outcome.verdict == Verdict::Refuted {
+            let shown = format!("at {}: {}", listed(&point), outcome.reason);
+            return Ok(judged(Outcome::refuted(&COUNTEREXAMPLE, shown).giving(outcome.recomputed)));
+        }
+        outcomes.push(outcome);
+    }
+    let shown = format!("{relation} at {POINTS} points");
+    Ok(judged(match symbolic::is_proven(call.evaluator, relation, &names, call.frame) {
+        true => Outcome::verified().giving(format!("{shown}, and by algebra at all")),
+        false => {
+            let open = outcomes.into_iter().find(|outcome| outcome.verdict != Verdict::Verified);
+            let reason = match open {
+                Some(open) => open.reason,
+                None => format!("it holds at {POINTS} points, which shows it for no other"),
+            };
+            Outcome::inconclusive(&NOT_SHOWN, reason).giving(shown)
+        }
+    }))
+}
+
+/// The names of the variables, each once.
+fn names(call: &Call<'_, '_, '_>) -> Option<Vec<String>> {
+    let ExpressionKind::List(items) = &call.named("for_all")?.kind else { return None };
+    let name = |item: &Expression| match &item.kind {
+        ExpressionKind::Name(name) => Some(name.clone()),
+        _ => None,
+    };
+    let names: Vec<String> = items.iter().map(name).collect::<Option<_>>()?;
+    let once = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
+    (!names.is_empty() && once).then_some(names)
+}
+
+fn value(random: &mut Rng) -> BigRational {
+    let steps = random.below(STEPS * HIGHEST) + 1;
+    BigRational::new(steps.into(), STEPS.into())
+}
+
+/// What the relation comes to at one point.
+fn at(
+    call: &Call<'_, '_, '_>,
+    relation: &Expression,
+    point: &[(String, BigRational)],
+) -> Result<Outcome, Error> {
+    let mut variables: Variables<'_> = call.frame.variables.clone();
+    for (name, value) in point {
+        let (interval, float) = (Interval::point(value.clone()), nearest_f64(value));
+        let number = Quantity::result(interval, float, format_significant(value, SHOWN), &[]);
+        variables.insert(name.clone(), Evaluated::Number(number));
+    }
+    let frame = Frame { source: call.frame.source, variables: &variables };
+    call.evaluator.judgement(relation, frame)
+}
+
+/// "alpha = 2.75, mu = 12".
+fn listed(point: &[(String, BigRational)]) -> String {
+    let each =
+        point.iter().map(|(name, value)| format!("{name} = {}", format_significant(value, SHOWN)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn judged<'a>(outcome: Outcome) -> Evaluated<'a> {
+    let outcome =
+        outcome.within("algebra", "for all positive values").with_impact(Impact::Decision);
+    Evaluated::Judgement(Box::new(outcome))
+}

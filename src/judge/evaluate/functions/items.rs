@@ -1,0 +1,185 @@
+//! Tests between two models on the items of a task: of the same items, or of two lots of items.
+
+use repro_claim::syntax::ExpressionKind;
+use repro_receipt::source::{Error, Node, codes};
+use repro_stats::proportion::{Proportion, fisher, mcnemar, two_proportions};
+
+use super::files::{RunFile, of_runs};
+use super::resampled::{count, refused};
+use super::samples::number_from;
+use super::{Function, Gives};
+use crate::evaluate::{Call, WRONG_ARGUMENTS};
+use crate::value::{Evaluated, Quantity};
+
+codes! {
+    OTHER_ITEMS = "mcnemar::other-items", "two runs were not asked the same items", "compare runs on one suite of tasks";
+    BAD_BITS = "mcnemar::bad-bits", "the outcomes of a task are not one bit for each item", "write hexadecimal digits, the first item in the highest bit";
+}
+
+/// Below this many items expected in a cell the z test is not to be trusted.
+const FEW: f64 = 5.0;
+
+pub static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "mcnemar",
+        signature: "mcnemar(a, b, task = 'name')",
+        summary: "the two-sided exact p of McNemar's test: two runs on the same items, by the items that only one got right",
+        misleads: "it tells the noise of the items, not that of training again",
+        example: "mcnemar(dense.tasks, moe.tasks, task = 'cloze')",
+        gives: Gives::Derived,
+        evaluate: paired,
+    },
+    Function {
+        name: "proportions_p",
+        signature: "proportions_p(a_right, a_items, b_right, b_items, test = 'z')",
+        summary: "the two-sided p of two shares of different items: pooled z, or Fisher's exact test where few items are expected",
+        misleads: "two models on the same items are not two lots of items: see mcnemar",
+        example: "proportions_p(a.correct, a.n, b.correct, b.n)",
+        gives: Gives::Derived,
+        evaluate: two_lots,
+    },
+];
+
+/// A task with whether each of its items was right.
+struct TaskOutcomes<'a> {
+    task: &'a str,
+    right: Vec<bool>,
+}
+
+fn paired<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(2, 2, &["task"])?;
+    let task = match call.named("task").map(|part| &part.kind) {
+        None => None,
+        Some(ExpressionKind::Text(name)) => Some(name.as_str()),
+        Some(_) => return Err(call.wrong(&WRONG_ARGUMENTS, "`task = 'name'`", "no words")),
+    };
+    let (first, second) = (one_file(call, 0)?, one_file(call, 1)?);
+    let (a, b) = (outcomes(call, &first, task)?, outcomes(call, &second, task)?);
+    same_items(call, &a, &b)?;
+    same_suite(call, &first, &second)?;
+    let pairs = || {
+        let tasks = std::iter::zip(&a, &b);
+        tasks.flat_map(|(a, b)| std::iter::zip(a.right.iter().copied(), b.right.iter().copied()))
+    };
+    let only = |wanted: (bool, bool)| pairs().filter(|pair| *pair == wanted).count() as u64;
+    let (a_only, b_only) = (only((true, false)), only((false, true)));
+    // Where the evidence is moved, items are that only one got right.
+    let ((of_a, a_is_moved), (of_b, b_is_moved)) = (first.leaf(call), second.leaf(call));
+    let moved = |is_moved| if is_moved { 1 + a_only + b_only } else { 0 };
+    let test = mcnemar(a_only + moved(a_is_moved), b_only + moved(b_is_moved));
+    let p = test.map_err(|why| refused(call, why))?.exact;
+    let text = format!("p by McNemar's exact test, {a_only} and {b_only} items of one alone");
+    let number = number_from(call, p, text, &[])?;
+    Ok(Evaluated::Number(Quantity { leaves: vec![of_a, of_b], ..number }))
+}
+
+/// The outcomes of one run.
+fn one_file<'a>(call: &Call<'_, '_, 'a>, index: usize) -> Result<RunFile<'a>, Error> {
+    let (mut files, is_group) = of_runs(call, call.positional(index), "outcomes")?;
+    match (files.pop(), is_group) {
+        (Some(file), false) => Ok(file),
+        _ => Err(call.wrong(&WRONG_ARGUMENTS, "one run on each side", "a group")),
+    }
+}
+
+/// Each task with its outcomes: `n` bits, written as hexadecimal digits, the first item in the highest.
+fn outcomes<'a>(
+    call: &Call<'_, '_, 'a>,
+    file: &RunFile<'a>,
+    task: Option<&str>,
+) -> Result<Vec<TaskOutcomes<'a>>, Error> {
+    let mut tasks = Vec::new();
+    for line in file.node(file.document(call)?)?.items()? {
+        let name = line.required("task")?.text()?;
+        if task.is_none_or(|task| task == name) {
+            tasks.push(TaskOutcomes { task: name, right: bits(line)? });
+        }
+    }
+    if tasks.is_empty() {
+        let found =
+            task.map_or("none".to_owned(), |task| format!("no `{task}` in `{}`", file.name));
+        return Err(call.wrong(&WRONG_ARGUMENTS, "a task of both runs", &found));
+    }
+    Ok(tasks)
+}
+
+fn bits(line: Node) -> Result<Vec<bool>, Error> {
+    let (items, bits) = (line.required("n")?.integer()?, line.required("bits")?);
+    let text = bits.text()?;
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let digits = digits.filter(|digits| digits.len() as u64 == items.div_ceil(4));
+    let digits = digits.ok_or_else(|| {
+        let expected = format!("{} hexadecimal digits for {items} items", items.div_ceil(4));
+        BAD_BITS.at(bits.place(), expected, format!("{} characters", text.len()))
+    })?;
+    let all = digits.iter().flat_map(|digit| (0..4).rev().map(move |bit| digit >> bit & 1 == 1));
+    Ok(all.take(usize::try_from(items).unwrap_or(usize::MAX)).collect())
+}
+
+/// Refuses tasks that differ, and another number of items.
+fn same_items(
+    call: &Call<'_, '_, '_>,
+    a: &[TaskOutcomes],
+    b: &[TaskOutcomes],
+) -> Result<(), Error> {
+    let shown = |tasks: &[TaskOutcomes]| {
+        let each = tasks.iter().map(|task| format!("{} of `{}`", task.right.len(), task.task));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let (a, b) = (shown(a), shown(b));
+    if a == b {
+        return Ok(());
+    }
+    let expected = "the same tasks with as many items, in the same order";
+    Err(call.wrong(&OTHER_ITEMS, expected, &format!("{a} against {b}")))
+}
+
+/// Refuses runs whose evaluations name other suites of tasks. One that names none is believed.
+fn same_suite(call: &Call<'_, '_, '_>, a: &RunFile, b: &RunFile) -> Result<(), Error> {
+    let suite = |file: &RunFile| {
+        let evaluation = format!("{}.json", file.name.strip_suffix(".outcomes.jsonl")?);
+        let document = file.bundle.document(&evaluation).ok()?;
+        let suite = document.root().at("/tasks/suite_sha256").ok()?;
+        Some(suite.text().ok()?.to_owned())
+    };
+    match (suite(a), suite(b)) {
+        (Some(first), Some(second)) if first != second => {
+            let expected = "runs on one suite of tasks";
+            Err(call.wrong(&OTHER_ITEMS, expected, &format!("suites {first} and {second}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn two_lots<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(4, 4, &["test"])?;
+    let numbers = [count(call, 0)?, count(call, 1)?, count(call, 2)?, count(call, 3)?];
+    let share = |right: usize, items: usize| {
+        Proportion::new(numbers[right].0, numbers[items].0).map_err(|why| refused(call, why))
+    };
+    let (a, b) = (share(0, 1)?, share(2, 3)?);
+    let is_exact = match call.named("test").map(|part| &part.kind) {
+        None => a.least_expected(&b) < FEW,
+        Some(ExpressionKind::Text(name)) if name == "z" => false,
+        Some(ExpressionKind::Text(name)) if name == "fisher" => true,
+        Some(_) => {
+            return Err(call.wrong(&WRONG_ARGUMENTS, "`test = 'z'` or `'fisher'`", "another test"));
+        }
+    };
+    let (p, name) = match is_exact {
+        true => (fisher(&a, &b), "Fisher's exact test"),
+        false => {
+            let test = two_proportions(&a, &b).map_err(|why| refused(call, why))?;
+            (test.p_two_sided(), "the pooled z test")
+        }
+    };
+    let text = format!(
+        "p by {name} of {}/{} and {}/{}",
+        a.successes(),
+        a.trials(),
+        b.successes(),
+        b.trials()
+    );
+    let of: Vec<&Quantity> = numbers.iter().map(|(_, number)| number).collect();
+    number_from(call, p, text, &of).map(Evaluated::Number)
+}

@@ -1,0 +1,94 @@
+//! Dates as numbers, and the parts of names.
+
+use repro_exact::decimal::{Interval, Printed, nearest_f64};
+use repro_receipt::source::Error;
+
+use super::{Function, Gives};
+use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND, reference};
+use crate::moment;
+use crate::value::{Evaluated, EvidenceWords, Quantity};
+
+pub static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "unix",
+        signature: "unix(date)",
+        summary: "the seconds since the start of 1970 in UTC that a date with its time stands for",
+        misleads: "a clock that is not on UTC is hours off, and a stamp is cut or rounded to its second",
+        example: "printed(unix(run.ended)) > printed(unix(run.started))",
+        gives: Gives::Derived,
+        evaluate: unix,
+    },
+    Function {
+        name: "part",
+        signature: "part(name, n)",
+        summary: "the n-th part of a name between its `_`, `-`, `/` and `.`: a number where it is digits, else words",
+        misleads: "what a part of a name means is a convention",
+        example: "part(healthy.run, 2) = unix(run.started)",
+        gives: Gives::Derived,
+        evaluate: part,
+    },
+];
+
+fn unix<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(1, 1, &[])?;
+    let date = words(call, "a date such as `2026-01-09 02:08:10`")?;
+    match moment::seconds(&date.text).filter(Interval::is_point) {
+        Some(seconds) => Ok(Evaluated::Number(of_words(call, &date, seconds, date.text.clone()))),
+        None => {
+            let found = format!("\"{}\"", date.text);
+            Err(call.wrong(&WRONG_KIND, "a date such as `2026-01-09 02:08:10`", &found))
+        }
+    }
+}
+
+fn part<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(2, 2, &[])?;
+    let name = words(call, "a name")?;
+    let parts: Vec<&str> = name.text.split(['_', '-', '/', '.']).collect();
+    let index = call.number(1)?.count().and_then(|index| usize::try_from(index).ok());
+    let Some(found) = index.and_then(|index| parts.get(index.checked_sub(1)?)) else {
+        let expected = format!("1 to {}, the parts of \"{}\"", parts.len(), name.text);
+        return Err(call.wrong(&WRONG_ARGUMENTS, &expected, &call.whole.to_string()));
+    };
+    let is_digits = !found.is_empty() && found.bytes().all(|byte| byte.is_ascii_digit());
+    match Printed::parse(found) {
+        Ok(printed) if is_digits => {
+            let derivation = format!("{found} of {}", name.text);
+            Ok(Evaluated::Number(of_words(call, &name, printed.exact(), derivation)))
+        }
+        _ => Ok(Evaluated::Text(EvidenceWords { text: (*found).to_owned(), leaves: name.leaves })),
+    }
+}
+
+/// The words that the first argument is.
+fn words(call: &Call<'_, '_, '_>, expected: &str) -> Result<EvidenceWords, Error> {
+    let Some(first) = call.positional(0) else {
+        return Err(call.wrong(&WRONG_ARGUMENTS, expected, "none"));
+    };
+    let value = call.evaluator.evaluate(first, call.frame)?;
+    match call.evaluator.settled(value, call.frame, first)? {
+        Evaluated::Text(words) => Ok(words),
+        other => Err(call.wrong(&WRONG_KIND, expected, other.word())),
+    }
+}
+
+/// A number read out of words: it moves with them, so that what follows from it depends on evidence.
+fn of_words(
+    call: &Call<'_, '_, '_>,
+    words: &EvidenceWords,
+    interval: Interval,
+    derivation: String,
+) -> Quantity {
+    let float = nearest_f64(&interval.middle());
+    let mut number = Quantity {
+        leaves: words.leaves.clone(),
+        ..Quantity::result(interval, float, derivation, &[])
+    };
+    for evidence in words.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref()) {
+        let name = format!("{} {} {}", evidence.bundle, evidence.file, evidence.pointer);
+        if call.evaluator.nudge(&name) {
+            (number.interval, number.float) = reference::moved(&number.interval, number.float);
+        }
+    }
+    number
+}

@@ -1,0 +1,123 @@
+//! A ranking that changes with what is held fixed.
+
+use repro_exact::decimal::format_float;
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{Impact, Outcome};
+use repro_stats::{T, holm};
+
+use super::{Function, Gives};
+use crate::evaluate::order::{ALPHA, TEST_DIGITS, design};
+use crate::evaluate::{Call, WRONG_ARGUMENTS};
+use crate::value::{Evaluated, RunSample};
+
+codes! {
+    SAME_ORDER = "reversed::same-order", "every pair has one significant order under both", "correct the text";
+    UNDECIDED = "reversed::undecided", "no pair is significant under both with opposite signs, and not every pair is with one sign", "add runs, or say that these do not decide it";
+}
+
+pub static FUNCTIONS: &[Function] = &[Function {
+    name: "reversed",
+    signature: "reversed([a, b, ...], [a, b, ...])",
+    summary: "the ranking of some groups under one contract changes under another: a pair is significant under both, with \
+              opposite signs, after Holm's adjustment over the pairs of each",
+    misleads: "a pair that is significant under one contract only has not changed its order; and contracts differ in more \
+               than what they hold fixed",
+    example: "reversed([dense.active.loss, moe.active.loss], [dense.total.loss, moe.total.loss])",
+    gives: Gives::Derived,
+    evaluate: reversed,
+}];
+
+/// What the runs say of a pair: the sign of its gap where it is significant.
+type GapSign = Option<bool>;
+
+fn reversed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(2, 2, &[])?;
+    let (first, second) = (contract(call, 0)?, contract(call, 1)?);
+    if first.len() != second.len() || first.len() < 2 {
+        let found = format!("{} and {}", first.len(), second.len());
+        return Err(call.wrong(&WRONG_ARGUMENTS, "the same two groups or more in both", &found));
+    }
+    let ((before, shown), (after, also)) = (signs(call, &first), signs(call, &second));
+    let pairs: Vec<_> = std::iter::zip(before, after).collect();
+    let outcome = judge(&pairs)
+        .giving(format!("{shown}; then {also}"))
+        .within("sign and p", format!("alpha {ALPHA}, two-sided, Holm over the pairs of each"))
+        .with_impact(Impact::Decision);
+    Ok(Evaluated::Judgement(Box::new(outcome)))
+}
+
+/// The groups under one contract.
+fn contract(call: &Call<'_, '_, '_>, index: usize) -> Result<Vec<RunSample>, Error> {
+    match call.positional(index) {
+        Some(part) => call.evaluator.groups(part, call.frame),
+        None => Err(call.wrong(&WRONG_ARGUMENTS, "two lists of groups", "fewer")),
+    }
+}
+
+/// The sign of every pair, in order, and the tests that show it. A pair that cannot be tested, such as one
+/// of single runs, has no sign.
+fn signs(call: &Call<'_, '_, '_>, groups: &[RunSample]) -> (Vec<GapSign>, String) {
+    let mut tests: Vec<Option<T>> = Vec::new();
+    for (index, a) in groups.iter().enumerate() {
+        let others = groups.iter().skip(index + 1);
+        tests.extend(
+            others.map(|b| design(call.evaluator, a, Some(b)).ok().map(|chosen| chosen.test)),
+        );
+    }
+    // What cannot be tested counts in the family all the same.
+    let p = |test: &Option<T>| test.as_ref().map_or(1.0, T::p_two_sided);
+    let adjusted = holm(&tests.iter().map(p).collect::<Vec<_>>());
+    let tested = || std::iter::zip(&tests, &adjusted);
+    let sign = |(test, p): (&Option<T>, &f64)| {
+        test.as_ref().filter(|_| *p < ALPHA).map(|test| test.estimate > 0.0)
+    };
+    let digits = |value: f64| format_float(value, TEST_DIGITS);
+    let words = tested().map(|(test, p)| match test {
+        Some(test) => format!("{} (adjusted p = {})", digits(test.estimate), digits(*p)),
+        None => "no test".to_owned(),
+    });
+    let words: Vec<_> = words.collect();
+    (tested().map(sign).collect(), format!("gaps {}", words.join(", ")))
+}
+
+/// One reversed pair suffices; that none is takes the order of all.
+fn judge(pairs: &[(GapSign, GapSign)]) -> Outcome {
+    let is_reversed = |(before, after): &(GapSign, GapSign)| match (before, after) {
+        (Some(before), Some(after)) => before != after,
+        _ => false,
+    };
+    let is_same = |(before, after): &(GapSign, GapSign)| before.is_some() && before == after;
+    if pairs.iter().any(is_reversed) {
+        Outcome::verified()
+    } else if pairs.iter().all(is_same) {
+        Outcome::refuted(&SAME_ORDER, "every pair has the same significant order both times")
+    } else {
+        let open = pairs.iter().filter(|pair| !is_same(pair)).count();
+        let reason = format!(
+            "no pair is reversed, and {open} of {} are not told apart both times",
+            pairs.len()
+        );
+        Outcome::inconclusive(&UNDECIDED, reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use repro_report::outcome::Verdict;
+
+    #[test]
+    fn only_significance_both_times_reverses() {
+        let (up, down, open) = (Some(true), Some(false), None);
+        for (pairs, wanted) in [
+            (vec![(up, down)], Verdict::Verified),
+            (vec![(up, up), (down, down)], Verdict::Refuted),
+            (vec![(up, open)], Verdict::Inconclusive),
+            (vec![(open, open)], Verdict::Inconclusive),
+            (vec![(up, up), (open, open)], Verdict::Inconclusive),
+            (vec![(open, up), (down, up)], Verdict::Verified),
+        ] {
+            assert_eq!(judge(&pairs).verdict, wanted, "{pairs:?}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! What every order between runs goes by: the level of its tests, and what it can come to.
+
+use repro_receipt::source::codes;
+
+/// The significance level of every test that no plan sets.
+pub const ALPHA: f64 = 0.05;
+/// The significant digits of test statistics in reports.
+pub const TEST_DIGITS: usize = 4;
+
+codes! {
+    WRONG_WAY = "order::wrong-way", "the evidence has the opposite order", "correct the text";
+    ONE_RUN = "order::one-run", "one run on a side: the noise between runs is not known", "repeat the runs with other seeds, or say `printed(a) < printed(b)`";
+    WITHIN_NOISE = "order::within-noise", "the noise between runs does not decide the order", "add runs, or say that it is open";
+    COARSE = "order::too-coarse", "the digits do not decide the relation", "publish the numbers with more digits";
+    NOT_EQUAL = "order::not-equal", "two values that are said to be equal are not", "correct the text";
+    ARE_EQUAL = "order::equal", "two values that are said to differ are equal", "correct the text";
+}

@@ -1,0 +1,120 @@
+//! Relations between formulas with free variables, worked out as quotients of polynomials.
+
+use std::collections::BTreeMap;
+
+use num_rational::BigRational;
+use repro_claim::Expression;
+use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
+
+use super::polynomial::{ProvenSign, Quotient};
+use crate::evaluate::{Evaluator, Frame};
+
+/// The free variables, and what formulas call them.
+type Symbols = BTreeMap<String, Quotient>;
+
+/// Whether a relation surely holds for all positive values of its variables. What is no quotient of
+/// polynomials, or has coefficients on both sides of zero, is not shown.
+pub fn is_proven(
+    evaluator: &Evaluator<'_>,
+    relation: &Expression,
+    variables: &[String],
+    frame: Frame<'_, '_>,
+) -> bool {
+    let ExpressionKind::Relation(first, rest) = &relation.kind else { return false };
+    let symbols: Symbols = variables.iter().enumerate().map(symbol).collect();
+    let worked = |part: &Expression| work_out(evaluator, part, &symbols, frame);
+    let mut left = worked(first);
+    rest.iter().all(|(operator, part)| {
+        let right = worked(part);
+        let holds = match (&left, &right) {
+            (Some(a), Some(b)) => pair(*operator, a, b).unwrap_or(false),
+            _ => false,
+        };
+        left = right;
+        holds
+    })
+}
+
+fn symbol((place, name): (usize, &String)) -> (String, Quotient) {
+    (name.clone(), Quotient::variable(place))
+}
+
+fn pair(operator: RelationOperator, a: &Quotient, b: &Quotient) -> Option<bool> {
+    let rest = b.plus(&a.negative()?)?;
+    if rest.is_zero() {
+        use RelationOperator::{Equal, GreaterOrEqual, LessOrEqual};
+        return Some(matches!(operator, Equal | LessOrEqual | GreaterOrEqual));
+    }
+    let sign = rest.sign()?;
+    Some(match operator {
+        RelationOperator::Less | RelationOperator::LessOrEqual => sign == ProvenSign::Positive,
+        RelationOperator::Greater | RelationOperator::GreaterOrEqual => {
+            sign == ProvenSign::Negative
+        }
+        RelationOperator::NotEqual => true,
+        RelationOperator::Equal => false,
+    })
+}
+
+/// A part as a quotient of polynomials; none where it is no such thing.
+fn work_out<'a>(
+    evaluator: &Evaluator<'a>,
+    part: &Expression,
+    symbols: &Symbols,
+    frame: Frame<'_, 'a>,
+) -> Option<Quotient> {
+    let inner = |part: &Expression| work_out(evaluator, part, symbols, frame);
+    match &part.kind {
+        ExpressionKind::Name(name) if symbols.contains_key(name) => symbols.get(name).cloned(),
+        ExpressionKind::Negative(of) => inner(of)?.negative(),
+        ExpressionKind::Arithmetic(operator, a, b) => {
+            if *operator == ArithmeticOperator::Power {
+                let power = constant(evaluator, b, symbols, frame)?;
+                let whole = power.is_integer().then(|| power.to_integer().try_into().ok())??;
+                return inner(a)?.power(whole);
+            }
+            let (a, b) = (inner(a)?, inner(b)?);
+            match operator {
+                ArithmeticOperator::Add => a.plus(&b),
+                ArithmeticOperator::Subtract => a.plus(&b.negative()?),
+                ArithmeticOperator::Multiply => a.times(&b),
+                ArithmeticOperator::Divide => a.times(&b.reciprocal()?),
+                ArithmeticOperator::Power => None,
+            }
+        }
+        ExpressionKind::Call(name, arguments) if evaluator.page().formulas.contains_key(name) => {
+            let formula = evaluator.page().formulas.get(name)?;
+            if arguments.len() != formula.parameters.len() {
+                return None;
+            }
+            let given = std::iter::zip(&formula.parameters, arguments);
+            let given = given.map(|(name, argument)| Some((name.clone(), inner(&argument.value)?)));
+            let symbols: Symbols = given.collect::<Option<_>>()?;
+            let variables = crate::evaluate::Variables::new();
+            let inside = Frame { source: &formula.body, variables: &variables };
+            let body = || Ok(work_out(evaluator, &formula.body.tree, &symbols, inside));
+            evaluator.nested(part, frame, body).ok()?
+        }
+        _ => constant(evaluator, part, symbols, frame).map(Quotient::constant),
+    }
+}
+
+/// The one exact number that a part without free variables is.
+fn constant<'a>(
+    evaluator: &Evaluator<'a>,
+    part: &Expression,
+    symbols: &Symbols,
+    frame: Frame<'_, 'a>,
+) -> Option<BigRational> {
+    // A variable may have the name of a piece of evidence, which is not meant.
+    let mut is_free = true;
+    part.each(&mut |inner| {
+        is_free &= !matches!(&inner.kind, ExpressionKind::Name(name) if symbols.contains_key(name));
+    });
+    if !is_free {
+        return None;
+    }
+    let value = evaluator.evaluate(part, frame).ok()?;
+    let number = evaluator.number(value, frame, part).ok()?;
+    number.interval.is_point().then(|| number.interval.middle())
+}

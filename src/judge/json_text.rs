@@ -1,0 +1,148 @@
+//! Texts in JSON: where a pointer leads, and objects read as tables of their members.
+
+use std::ops::Range;
+
+use repro_claim::place;
+use repro_claim::table::{PrintedCell, PrintedTable};
+use repro_receipt::source::{Document, Kind, Source, Value, escape};
+
+/// The document that a text is, where it is JSON.
+pub fn read(text: &str) -> Option<Document> {
+    let source = Source::new("text", text.as_bytes().to_vec()).ok()?;
+    Document::parse_json(source).ok()
+}
+
+/// A pointer below another; either may be empty.
+pub fn below(pointer: &str, relative: &str) -> String {
+    match relative.is_empty() {
+        true => pointer.to_owned(),
+        false => format!("{pointer}/{relative}"),
+    }
+}
+
+/// Whether one of two pointers leads to the other or into it.
+pub fn overlap(a: &str, b: &str) -> bool {
+    let into = |outer: &str, inner: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    into(a, b) || into(b, a)
+}
+
+/// Every place of a quote in a text; only what stands at the pointer, where the text is JSON and the place of
+/// the quote is one.
+pub fn places_of_quote(text: &str, at: &str, quote: &str) -> Vec<Range<usize>> {
+    let found = place::of_parted_quote(text, quote);
+    if !at.starts_with('/') || found.is_empty() {
+        return found;
+    }
+    let Some(document) = read(text) else { return found };
+    let Some(around) = span(&document, at) else { return Vec::new() };
+    let inside = |span: &Range<usize>| around.start <= span.start && span.end <= around.end;
+    found.into_iter().filter(inside).collect()
+}
+
+/// Where the value that a pointer leads to stands, with its key where it has one.
+fn span(document: &Document, pointer: &str) -> Option<Range<usize>> {
+    let value = document.root().at(pointer).ok()?.value();
+    let (parent, key) = pointer.rsplit_once('/')?;
+    let parent = document.root().at(parent).ok()?.value();
+    let Kind::Object(members) = &parent.kind else { return Some(value.span.clone()) };
+    let member = members.iter().find(|member| escape(&member.key) == key)?;
+    Some(member.key_span.start..value.span.end)
+}
+
+/// The object or list at a pointer as a table: its rows and columns are members, by pointers from there. A
+/// member that a row lacks is an empty cell. Else what could not be found.
+pub fn table(
+    text: &str,
+    pointer: &str,
+    rows: &[&str],
+    head: &[PrintedCell],
+) -> Result<PrintedTable, String> {
+    let document = read(text).ok_or("a text that is not JSON")?;
+    let mut table = PrintedTable { head: head.to_vec(), rows: Vec::new() };
+    let mut is_found = vec![false; head.len()];
+    for row in rows {
+        let at = below(pointer, row);
+        let node = document.root().at(&at).map_err(|_| format!("no member `{at}`"))?;
+        let mut cells = vec![PrintedCell { text: (*row).to_owned(), span: 0..0 }];
+        for (index, column) in head.iter().enumerate().skip(1) {
+            let found = node.at(&below("", &column.text)).ok();
+            is_found[index] |= found.is_some();
+            cells.push(found.map_or(empty(), |found| cell(found.value(), document.source.text())));
+        }
+        table.rows.push(cells);
+    }
+    match std::iter::zip(head, is_found).skip(1).find(|(_, is_found)| !is_found) {
+        Some((column, _)) => Err(format!("no member `{}` in any row", column.text)),
+        None => Ok(table),
+    }
+}
+
+fn empty() -> PrintedCell {
+    PrintedCell { text: String::new(), span: 0..0 }
+}
+
+/// A value as it stands in the text; a string without its quotation marks.
+fn cell(value: &Value, text: &str) -> PrintedCell {
+    let raw = text.get(value.span.clone()).unwrap_or_default();
+    match &value.kind {
+        Kind::Text(words) => {
+            let is_plain = raw.len() == words.len() + 2;
+            let inside = if is_plain {
+                value.span.start + 1..value.span.end - 1
+            } else {
+                value.span.clone()
+            };
+            PrintedCell { text: words.to_string(), span: inside }
+        }
+        _ => PrintedCell { text: raw.to_owned(), span: value.span.clone() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        r#"{"runs": [{"loss": 3.50, "name": "a b", "done": false}, {"loss": 3.2}], "x/y": 7}"#;
+
+    fn head(labels: &[&str]) -> Vec<PrintedCell> {
+        labels.iter().map(|label| PrintedCell { text: (*label).to_owned(), span: 0..0 }).collect()
+    }
+
+    #[test]
+    fn an_object_is_a_table_of_its_members() {
+        let found =
+            table(TEXT, "/runs", &["0", "1"], &head(&["", "loss", "name", "done"])).unwrap();
+        let texts =
+            |row: usize| found.rows[row].iter().map(|c| c.text.as_str()).collect::<Vec<_>>();
+        assert_eq!(texts(0), ["0", "3.50", "a b", "false"]);
+        assert_eq!(texts(1), ["1", "3.2", "", ""]);
+        assert_eq!(&TEXT[found.rows[0][1].span.clone()], "3.50");
+        assert_eq!(&TEXT[found.rows[0][2].span.clone()], "a b");
+        assert!(table(TEXT, "/runs", &["2"], &head(&["", "loss"])).is_err());
+        assert!(table(TEXT, "/runs", &["0"], &head(&["", "lost"])).is_err());
+        assert!(table("no JSON", "/runs", &["0"], &head(&["", "loss"])).is_err());
+    }
+
+    #[test]
+    fn a_quote_stands_where_its_pointer_leads() {
+        let of = |at: &str, quote: &str| places_of_quote(TEXT, at, quote).len();
+        assert_eq!(
+            (of("/runs/0", "3"), of("", "3"), of("/runs/1/loss", "\"loss\": 3.2")),
+            (1, 2, 1)
+        );
+        assert_eq!(
+            (of("/runs/1", "3.50"), of("/runs/7", "3.50"), of("/x~1y", "\"x/y\": 7")),
+            (0, 0, 1)
+        );
+        assert_eq!(places_of_quote("step 3", "/a", "3").len(), 1);
+    }
+
+    #[test]
+    fn pointers_overlap_by_whole_steps() {
+        assert!(overlap("/a/b", "/a") && overlap("/a", "/a") && overlap("", "/a"));
+        assert!(!overlap("/a/b", "/a/bc") && !overlap("/a/0", "/a/1"));
+    }
+}

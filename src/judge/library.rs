@@ -1,0 +1,122 @@
+//! What a run of the program has loaded: bundles, studies, and what was counted of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use repro_params::ParameterCounts;
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::{Document, Error, Node};
+use repro_report::outcome::{EvidenceRef, SignatureReport};
+use repro_runs::replay::Replays;
+use repro_runs::study::{Present, Study};
+
+/// Parameter counts by bundle and file.
+type Counted = HashMap<(String, String), Arc<ParameterCounts>>;
+
+/// All bundles and studies that a run of the program has loaded and checked.
+#[derive(Debug, Default)]
+pub struct Library {
+    bundles: BTreeMap<String, Bundle>,
+    studies: BTreeMap<String, Study>,
+    present: Vec<Present>,
+    signatures: BTreeMap<(String, String), SignatureReport>,
+    objects: Mutex<Counted>,
+    replays: Replays,
+}
+
+impl Library {
+    /// Adds a bundle under its name.
+    pub fn add(&mut self, bundle: Bundle) {
+        self.bundles.insert(bundle.name().to_owned(), bundle);
+    }
+
+    /// A bundle by name.
+    pub fn bundle(&self, name: &str) -> Option<&Bundle> {
+        self.bundles.get(name)
+    }
+
+    /// Adds a study under its name.
+    pub fn add_study(&mut self, study: Study) {
+        self.studies.insert(study.id.clone(), study);
+    }
+
+    /// A study by name.
+    pub fn study(&self, name: &str) -> Option<&Study> {
+        self.studies.get(name)
+    }
+
+    /// Says which bundles of which studies lie beside the loaded ones, pinned or not.
+    pub fn set_present(&mut self, present: Vec<Present>) {
+        self.present = present;
+    }
+
+    /// The names of all bundles that say they belong to the study `id`.
+    pub(crate) fn bundles_of(&self, id: &str) -> impl Iterator<Item = &str> {
+        let of = move |present: &&Present| present.study == id;
+        self.present.iter().filter(of).map(|present| present.bundle.as_str())
+    }
+
+    /// Says what became of a bundle's signature, given the keys that were pinned for it in a post.
+    pub fn set_signature(&mut self, post: &str, bundle: &str, signature: SignatureReport) {
+        self.signatures.insert((post.to_owned(), bundle.to_owned()), signature);
+    }
+
+    /// What became of a bundle's signature.
+    pub fn signature(&self, post: &str, bundle: &str) -> Option<&SignatureReport> {
+        self.signatures.get(&(post.to_owned(), bundle.to_owned()))
+    }
+
+    /// Says what was executed again.
+    pub fn set_replays(&mut self, replays: Replays) {
+        self.replays = replays;
+    }
+
+    /// What was executed again.
+    pub fn replays(&self) -> &Replays {
+        &self.replays
+    }
+
+    /// What was counted so far; entries are whole whenever the lock is free.
+    pub(crate) fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file of a bundle; a refusal stands at `asked`.
+    pub(crate) fn document(
+        &self,
+        bundle: &str,
+        file: &str,
+        asked: Node,
+    ) -> Result<&Document, Error> {
+        let bundle = self.bundle(bundle).ok_or_else(|| {
+            crate::post::UNKNOWN_BUNDLE.at(asked.place(), "a loaded bundle", format!("`{bundle}`"))
+        })?;
+        bundle.document(file).map_err(|error| {
+            let (expected, found) = (
+                error.expected.clone(),
+                format!("{} in `{}`: `{file}`", error.found, bundle.name()),
+            );
+            error.code.at(asked.place(), expected, found).help(error.help.clone())
+        })
+    }
+}
+
+/// Where a value stands: a transcribed one also names the publication it was typed from.
+pub fn evidence_ref(bundle: &Bundle, file: &str, pointer: &str) -> EvidenceRef {
+    let fact = bundle.fact_at(file, pointer);
+    let (document, printed_at, pointer) = match fact {
+        Some(fact) => (Some(fact.at.source.clone()), Some(fact.at.place.clone()), fact.pointer()),
+        None => (
+            bundle.typed_from(file).map(str::to_owned),
+            bundle.typed_from(file).map(|_| pointer.to_owned()).filter(|place| !place.is_empty()),
+            pointer.to_owned(),
+        ),
+    };
+    EvidenceRef {
+        bundle: bundle.name().to_owned(),
+        file: file.to_owned(),
+        pointer,
+        document,
+        printed_at,
+    }
+}

@@ -1,0 +1,41 @@
+//! Dates as points in time.
+
+use jiff::civil::{Date, DateTime};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use repro_exact::decimal::Interval;
+
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+/// The last second of a day, counted from its first.
+const LAST_OF_DAY: i64 = 86_399;
+
+/// The seconds since the start of 1970 in UTC that a date stands for; a day without a time stands for all of it.
+pub fn seconds(text: &str) -> Option<Interval> {
+    let text = text.trim_end_matches('Z');
+    let whole = |seconds: i64| BigRational::from_integer(BigInt::from(seconds));
+    if let Ok(day) = text.parse::<Date>()
+        && text.len() == "0000-00-00".len()
+    {
+        let first = day.to_datetime(jiff::civil::Time::midnight()).duration_since(EPOCH).as_secs();
+        return Some(Interval::between(whole(first), whole(first + LAST_OF_DAY)));
+    }
+    let moment: DateTime = text.parse().ok()?;
+    Some(Interval::point(whole(moment.duration_since(EPOCH).as_secs())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+    use num_rational::BigRational;
+
+    #[test]
+    fn a_date_is_its_second_in_utc() {
+        let point = |text: &str| seconds(text).filter(|s| s.is_point()).map(|s| s.low().clone());
+        let of = |seconds: i64| Some(BigRational::from_integer(seconds.into()));
+        assert_eq!(point("2026-01-09 04:17:48"), of(1_767_932_268));
+        assert_eq!(point("1970-01-01T00:01:00Z"), of(60));
+        let day = seconds("1970-01-02").unwrap();
+        assert_eq!((Some(day.low().clone()), Some(day.high().clone())), (of(86_400), of(172_799)));
+        assert!(seconds("2026-13-01 00:00:00").is_none() && seconds("yesterday").is_none());
+    }
+}

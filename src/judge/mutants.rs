@@ -1,0 +1,452 @@
+//! Random changes of a post and its text, and how many of them the claims notice: another digit or unit, rows
+//! exchanged, another step, a group without one of its runs.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use repro_claim::Expression;
+use repro_claim::quote;
+use repro_claim::syntax::ExpressionKind;
+use repro_receipt::source::Error;
+use repro_report::outcome::{ClaimReport, Verdict};
+use repro_stats::rng::Rng;
+use serde::Serialize;
+
+use crate::context::PostContext;
+use crate::library::Library;
+use crate::mutated::parts;
+use crate::page::{Binding, PlacedExpression, PostPage, PostStatement, StatementKind};
+use crate::statement;
+use crate::texts::TextsAtHand;
+
+/// What is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MutationKind {
+    /// The first digit of a number that is not zero.
+    FirstDigit,
+    /// Another digit of a number.
+    OtherDigit,
+    /// Two rows of a table change places.
+    Rows,
+    /// A number has another unit: `%`, `K`, `M`, `B`, or none.
+    Unit,
+    /// An evaluation is read at another step.
+    Step,
+    /// A group lacks one of its runs.
+    Group,
+}
+
+impl MutationKind {
+    /// Every kind, in the order of the table.
+    pub const ALL: [Self; 6] =
+        [Self::FirstDigit, Self::OtherDigit, Self::Rows, Self::Unit, Self::Step, Self::Group];
+
+    /// What is changed, in words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::FirstDigit => "first digit",
+            Self::OtherDigit => "another digit",
+            Self::Rows => "rows exchanged",
+            Self::Unit => "another unit",
+            Self::Step => "another step",
+            Self::Group => "a run less",
+        }
+    }
+}
+
+/// A change that no claim noticed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnnoticedMutant {
+    /// What was changed.
+    pub kind: MutationKind,
+    /// The claim, which is verified before and after.
+    pub claim: String,
+    /// The rule that judged it.
+    pub rule: &'static str,
+    /// The words after the change.
+    pub words: String,
+}
+
+/// What came of the changes of one kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct MutantTally {
+    /// Changes of what verified claims rest on.
+    pub tried: usize,
+    /// Those after which a claim has another verdict, or the post is refused.
+    pub noticed: usize,
+    /// Those that a limit or "about" leaves true: "at least 20" for 26.
+    pub still_true: usize,
+}
+
+/// The changes of one post.
+#[derive(Debug, Default)]
+pub struct RandomMutants {
+    /// By what was changed.
+    pub tallies: HashMap<MutationKind, MutantTally>,
+    /// Those that nothing noticed, and that the words do not leave true.
+    pub unnoticed: Vec<UnnoticedMutant>,
+}
+
+/// How often a piece is drawn that a change can be made in.
+const DRAWS: usize = 100;
+/// Rules under which another number may be as true.
+const ONE_SIDED: [&str; 3] = ["limit", "about", "order"];
+
+/// Makes `count` random changes of a post, the same for one seed.
+pub fn random(
+    page: &PostPage,
+    library: &Library,
+    texts: &TextsAtHand,
+    count: usize,
+    seed: u64,
+) -> Result<RandomMutants, Error> {
+    let none = TextsAtHand::new();
+    let bench = Bench::of(page, texts, &PostContext::new(page, library, &none))?;
+    let mut rng = Rng::new(seed, &format!("mutants of {}", page.id));
+    let mut found = RandomMutants::default();
+    for _ in 0..count {
+        let kind = MutationKind::ALL[below(&mut rng, MutationKind::ALL.len())];
+        // Not every piece has a step, a group or a unit.
+        let drawn = (0..DRAWS).find_map(|_| bench.mutant(kind, &mut rng));
+        let Some(mutant) = drawn else { continue };
+        bench.judge(mutant, library, &none, &mut found);
+    }
+    Ok(found)
+}
+
+fn below(rng: &mut Rng, count: usize) -> usize {
+    usize::try_from(rng.below(count as u64)).unwrap_or(0)
+}
+
+/// The pieces of a post of which at least one claim is verified, with what they come to.
+struct Bench<'p> {
+    page: &'p PostPage,
+    pieces: Vec<(PostStatement, Vec<ClaimReport>)>,
+    tables: Vec<(PostStatement, Vec<ClaimReport>)>,
+    steps: Vec<String>,
+}
+
+/// A changed piece, or a changed post around one.
+struct RandomMutant<'b> {
+    kind: MutationKind,
+    before: &'b [ClaimReport],
+    piece: PostStatement,
+    page: Option<PostPage>,
+}
+
+impl<'p> Bench<'p> {
+    fn of(
+        page: &'p PostPage,
+        texts: &TextsAtHand,
+        context: &PostContext<'_>,
+    ) -> Result<Self, Error> {
+        let judged = |piece: PostStatement| {
+            let before = statement::judge(context, &piece)?;
+            let holds = before.iter().any(|claim| claim.outcome.verdict == Verdict::Verified);
+            Ok::<_, Error>(holds.then_some((piece, before)))
+        };
+        let (mut pieces, mut tables) = (Vec::new(), Vec::new());
+        for one in &page.statements {
+            let text = texts.get(&one.text).map_or("", |text| text.text());
+            for piece in parts(one, text) {
+                pieces.extend(judged(piece)?);
+            }
+            if let StatementKind::Table(table) = &one.kind
+                && table.rows.len() > 1
+                && let Ok(lines) = table.lines(text)
+            {
+                let mut table = table.clone();
+                table.printed = Some(lines.into_owned());
+                let whole = PostStatement { kind: StatementKind::Table(table), ..one.clone() };
+                tables.extend(judged(whole)?);
+            }
+        }
+        let mut steps = Vec::new();
+        let own = pieces.iter().flat_map(|(piece, _)| expressions(piece));
+        for expression in own.chain(page.formulas.values().map(|formula| &formula.body)) {
+            steps.extend(steps_of(&expression.tree));
+        }
+        steps.sort();
+        steps.dedup();
+        Ok(Self { page, pieces, tables, steps })
+    }
+
+    fn mutant(&self, kind: MutationKind, rng: &mut Rng) -> Option<RandomMutant<'_>> {
+        let from = match kind {
+            MutationKind::Rows => &self.tables,
+            _ => &self.pieces,
+        };
+        if from.is_empty() {
+            return None;
+        }
+        let (piece, before) = &from[below(rng, from.len())];
+        let own = |piece| RandomMutant { kind, before, piece, page: None };
+        match kind {
+            MutationKind::FirstDigit => words_changed(piece, rng, |text, _| first_digit(text)),
+            MutationKind::OtherDigit => words_changed(piece, rng, other_digit),
+            MutationKind::Unit => words_changed(piece, rng, |text, _| other_unit(text)),
+            MutationKind::Rows => rows_exchanged(piece, rng),
+            MutationKind::Step => {
+                let (piece, page) = self.other_step(piece, rng)?;
+                return Some(RandomMutant { page: Some(page), ..own(piece) });
+            }
+            MutationKind::Group => {
+                let page = self.without_a_run(piece, rng)?;
+                return Some(RandomMutant { page: Some(page), ..own(piece.clone()) });
+            }
+        }
+        .map(own)
+    }
+
+    /// Everything that a piece says, with the rows and formulas that it uses.
+    fn said(&self, piece: &PostStatement) -> String {
+        let mut said: String = expressions(piece).map(|one| format!("{} ", one.tree)).collect();
+        if let StatementKind::Table(table) = &piece.kind {
+            let rows = table.rows.iter().flat_map(|(_, variables)| variables.values());
+            said.extend(rows.map(|one| format!("{} ", one.tree)));
+        }
+        let mut used: Vec<&str> = Vec::new();
+        while let Some((name, formula)) = self
+            .page
+            .formulas
+            .iter()
+            .find(|(name, _)| !used.contains(&name.as_str()) && mentions(&said, name))
+        {
+            used.push(name);
+            let _ = write!(said, "{} ", formula.body.tree);
+        }
+        said
+    }
+
+    /// Piece and post with another step behind one of the `@` that the piece uses.
+    fn other_step(
+        &self,
+        piece: &PostStatement,
+        rng: &mut Rng,
+    ) -> Option<(PostStatement, PostPage)> {
+        let said = self.said(piece);
+        let used = |step: &&String| said.contains(&format!("@ {step}"));
+        let own: Vec<_> = self.steps.iter().filter(used).collect();
+        let from = *own.get(below(rng, own.len().max(1)))?;
+        let others: Vec<_> = self.steps.iter().filter(|step| *step != from).collect();
+        let to = others.get(below(rng, others.len().max(1)))?;
+        let change = |tree: &mut Expression| {
+            let text = tree.to_string().replace(&format!("@ {from}"), &format!("@ {to}"));
+            if let Ok(changed) = Expression::parse(&text) {
+                *tree = changed;
+            }
+        };
+        let (mut piece, mut page) = (piece.clone(), self.page.clone());
+        expressions_mut(&mut piece).for_each(|one| change(&mut one.tree));
+        page.formulas.values_mut().for_each(|formula| change(&mut formula.body.tree));
+        Some((piece, page))
+    }
+
+    /// The post whose group, one that the piece names, lacks a run.
+    fn without_a_run(&self, piece: &PostStatement, rng: &mut Rng) -> Option<PostPage> {
+        let said = self.said(piece);
+        let named = self
+            .page
+            .names
+            .iter()
+            .filter(|(name, (locator, _))| locator.bundles.len() > 2 && mentions(&said, name));
+        let named: Vec<_> = named.map(|(name, _)| name.clone()).collect();
+        let name = named.get(below(rng, named.len().max(1)))?;
+        let mut page = self.page.clone();
+        let (locator, _) = page.names.get_mut(name)?;
+        let run = below(rng, locator.bundles.len());
+        locator.bundles.remove(run);
+        Some(page)
+    }
+
+    /// Judges a mutant and counts what came of it.
+    fn judge(
+        &self,
+        mutant: RandomMutant<'_>,
+        library: &Library,
+        texts: &TextsAtHand,
+        found: &mut RandomMutants,
+    ) {
+        let page = mutant.page.as_ref().unwrap_or(self.page);
+        let context = PostContext::new(page, library, texts);
+        let after = statement::judge(&context, &mutant.piece);
+        let tally = found.tallies.entry(mutant.kind).or_default();
+        tally.tried += 1;
+        let Ok(after) = after else { return tally.noticed += 1 };
+        let verdict = |claim: &ClaimReport| claim.outcome.verdict;
+        let same = mutant.before.len() == after.len()
+            && std::iter::zip(mutant.before, &after).all(|(a, b)| verdict(a) == verdict(b));
+        if !same {
+            return tally.noticed += 1;
+        }
+        // Of the claims that hold, the one whose words or value are others.
+        let moved = std::iter::zip(mutant.before, &after).find(|(before, after)| {
+            verdict(before) == Verdict::Verified
+                && (before.claimed != after.claimed
+                    || before.outcome.recomputed != after.outcome.recomputed)
+        });
+        let Some((_, claim)) = moved else { return tally.tried -= 1 };
+        if ONE_SIDED.contains(&claim.outcome.rule) {
+            return tally.still_true += 1;
+        }
+        found.unnoticed.push(UnnoticedMutant {
+            kind: mutant.kind,
+            claim: claim.id.clone(),
+            rule: claim.outcome.rule,
+            words: match claim.claimed.is_empty() {
+                true => claim.said.clone(),
+                false => claim.claimed.clone(),
+            },
+        });
+    }
+}
+
+/// The steps behind the `@` of an expression.
+fn steps_of(tree: &Expression) -> Vec<String> {
+    let mut steps = Vec::new();
+    tree.each(&mut |part| {
+        if let ExpressionKind::At(_, step) = &part.kind {
+            steps.push(step.to_string());
+        }
+    });
+    steps
+}
+
+/// Whether an expression uses a name, and not only one that begins or ends with it.
+fn mentions(said: &str, name: &str) -> bool {
+    let of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    said.match_indices(name).any(|(at, _)| {
+        let before = said[..at].chars().next_back();
+        let after = said[at + name.len()..].chars().next();
+        !before.is_some_and(|c| of_name(c) || c == '.') && !after.is_some_and(of_name)
+    })
+}
+
+/// The expressions of a piece.
+fn expressions(piece: &PostStatement) -> Box<dyn Iterator<Item = &PlacedExpression> + '_> {
+    match &piece.kind {
+        StatementKind::Sentence(sentence) => {
+            let relations = sentence.says.iter().chain(&sentence.may_mean);
+            Box::new(sentence.is.iter().filter_map(bound).chain(relations))
+        }
+        StatementKind::Table(table) => {
+            Box::new(table.columns.iter().flat_map(|(_, list)| list).filter_map(bound))
+        }
+    }
+}
+
+fn bound(binding: &Binding) -> Option<&PlacedExpression> {
+    match binding {
+        Binding::Is(expression) => Some(expression),
+        Binding::Excused(_) => None,
+    }
+}
+
+fn expressions_mut(
+    piece: &mut PostStatement,
+) -> Box<dyn Iterator<Item = &mut PlacedExpression> + '_> {
+    match &mut piece.kind {
+        StatementKind::Sentence(sentence) => {
+            let bound = sentence.is.iter_mut().filter_map(|binding| match binding {
+                Binding::Is(expression) => Some(expression),
+                Binding::Excused(_) => None,
+            });
+            Box::new(bound.chain(sentence.says.iter_mut().chain(&mut sentence.may_mean)))
+        }
+        StatementKind::Table(table) => {
+            let columns = table.columns.iter_mut().flat_map(|(_, list)| list);
+            Box::new(columns.filter_map(|binding| match binding {
+                Binding::Is(expression) => Some(expression),
+                Binding::Excused(_) => None,
+            }))
+        }
+    }
+}
+
+/// The piece with one of the numbers of its words changed.
+fn words_changed(
+    piece: &PostStatement,
+    rng: &mut Rng,
+    change: impl Fn(&str, &mut Rng) -> Option<String>,
+) -> Option<PostStatement> {
+    let mut piece = piece.clone();
+    let words = match &mut piece.kind {
+        StatementKind::Sentence(sentence) => &mut sentence.quote,
+        StatementKind::Table(table) => {
+            let (row, column) = statement::only_cell(table)?;
+            &mut table.printed.as_mut()?.rows.get_mut(row)?.get_mut(column)?.text
+        }
+    };
+    let items = quote::items(words);
+    let item = items.get(below(rng, items.len().max(1)))?;
+    let changed = change(item.text(words), rng)?;
+    let (before, after) = (&words[..item.span.start], &words[item.span.end..]);
+    *words = format!("{before}{changed}{after}");
+    Some(piece)
+}
+
+fn first_digit(text: &str) -> Option<String> {
+    let changed = crate::mutated::Digit::First.change(text);
+    (changed != text).then_some(changed)
+}
+
+fn other_digit(text: &str, rng: &mut Rng) -> Option<String> {
+    let digits: Vec<usize> =
+        text.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at).collect();
+    let at = *digits.get(below(rng, digits.len().max(1)))?;
+    let old = text.as_bytes()[at] - b'0';
+    let new = (u64::from(old) + 1 + rng.below(9)) % 10;
+    let mut changed = String::new();
+    let _ = write!(changed, "{}{new}{}", &text[..at], &text[at + 1..]);
+    Some(changed)
+}
+
+fn other_unit(text: &str) -> Option<String> {
+    let (number, unit) = match text.char_indices().next_back()? {
+        (at, unit @ ('%' | 'K' | 'M' | 'B')) => (&text[..at], unit),
+        (_, c) if c.is_ascii_digit() => (text, ' '),
+        _ => return None,
+    };
+    // Nothing is nothing in any unit.
+    if !number.contains(|c: char| c.is_ascii_digit() && c != '0') {
+        return None;
+    }
+    let other = match unit {
+        '%' => "",
+        'K' => "M",
+        'M' => "B",
+        'B' => "M",
+        _ => "%",
+    };
+    Some(format!("{number}{other}"))
+}
+
+/// A table with what two of its rows print exchanged.
+fn rows_exchanged(piece: &PostStatement, rng: &mut Rng) -> Option<PostStatement> {
+    let mut piece = piece.clone();
+    let StatementKind::Table(table) = &mut piece.kind else { return None };
+    let printed = table.printed.as_mut()?;
+    let rows: Vec<_> = table.rows.iter().filter_map(|(label, _)| printed.row(label)).collect();
+    let first = *rows.get(below(rng, rows.len().max(1)))?;
+    let second = *rows.get(below(rng, rows.len().max(1)))?;
+    let columns: Vec<_> = table
+        .columns
+        .iter()
+        .filter_map(|(label, _)| repro_claim::table::column(&table.head, label))
+        .collect();
+    let differ = columns.iter().any(|&column| {
+        let text = |row: usize| printed.rows[row].get(column).map(|cell| cell.text.clone());
+        text(first) != text(second)
+    });
+    if first == second || !differ {
+        return None;
+    }
+    for column in columns {
+        let text = |row: usize| printed.rows[row].get(column).map(|cell| cell.text.clone());
+        let (one, other) = (text(first)?, text(second)?);
+        printed.rows[first][column].text = other;
+        printed.rows[second][column].text = one;
+    }
+    Some(piece)
+}
