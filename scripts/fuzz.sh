@@ -43,7 +43,7 @@ readers() {
         src/receipt/bundle/{record,weights}.rs
       ;;
     decimal) ls src/exact/decimal/{grammar,printed,interval,render,agreement,float}.rs ;;
-    envelope) ls src/receipt/signature/{envelope,statement,mod}.rs ;;
+    envelope) ls src/signature/{envelope,statement,lib}.rs ;;
     header) ls src/receipt/checkpoint/header.rs src/receipt/bundle/weights.rs ;;
     import) ls src/import/{speedrun,mlperf,jsonl,csv,hf_trainer,log,columns,run,scoring/convergence}.rs ;;
     json) ls src/receipt/source/{json,pointer,code}.rs src/receipt/bundle/{canonical,glance}.rs ;;

@@ -7,8 +7,10 @@
 
 mod grammar;
 pub mod locator;
+pub mod nearest;
 pub mod place;
 pub mod quote;
+pub mod spelling;
 pub mod syntax;
 pub mod table;
 

@@ -2,10 +2,100 @@
 
 use std::ops::Range;
 
+use crate::spelling::PlainSpelling;
 use crate::table::{self, PrintedCell};
 
-/// Every place of `quote`; a run of white space matches any other, so that a quote may cross lines.
+/// Every place of `quote`; a run of white space matches any other, so that a quote may cross lines. Where the
+/// text has it in no such place, other quotation marks and dashes and the marks of emphasis make no difference.
 pub fn of_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
+    let mut found = as_spelled(text, quote);
+    if found.is_empty() {
+        found = as_read(text, quote);
+    }
+    found.retain(|place| !cuts_a_number(text, place));
+    found
+}
+
+/// Whether a stretch of a text begins or ends inside a number, or leaves out its sign or unit.
+fn cuts_a_number(text: &str, place: &Range<usize>) -> bool {
+    let inside = &text[place.clone()];
+    let (before, after) = (&text[..place.start], &text[place.end..]);
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let begins = digit(inside.chars().next()) && {
+        let mut back = before.chars().rev();
+        match back.next() {
+            Some(c) if c.is_ascii_digit() => true,
+            Some('.' | ',') => digit(back.next()),
+            // A sign, and not the dash of a range or a name.
+            Some('-' | '+' | '\u{2212}') => {
+                back.next().is_none_or(|c| !c.is_alphanumeric() && c != ')')
+            }
+            _ => false,
+        }
+    };
+    let ends = digit(inside.chars().next_back()) && {
+        let mut next = after.chars();
+        match next.next() {
+            Some(c) if c.is_ascii_digit() => true,
+            Some('%' | '\u{2030}' | '^') => true,
+            Some('.' | ',') => digit(next.next()),
+            Some('e' | 'E') => {
+                next.next().is_some_and(|c| c.is_ascii_digit() || matches!(c, '+' | '-'))
+            }
+            Some('k' | 'K' | 'M' | 'B' | 'T') => next.next().is_none_or(|c| !c.is_alphanumeric()),
+            _ => false,
+        }
+    };
+    begins || ends
+}
+
+/// Whether a bar between two cells would part a number from its sign, its exponent or its unit.
+fn parts_a_number(left: &str, right: &str) -> bool {
+    const SIZES: [&str; 6] = ["thousand", "million", "billion", "trillion", "percent", "hundred"];
+    let (left, right) = (left.trim(), right.trim());
+    let sign = left.ends_with(['-', '+', '\u{2212}', '\u{2013}'])
+        && right.starts_with(|c: char| c.is_ascii_digit());
+    let mut next = right.chars();
+    let unit = match (next.next(), next.next()) {
+        (Some('%' | '\u{2030}' | '^'), _) => true,
+        (Some('e' | 'E'), Some(c)) => c.is_ascii_digit() || matches!(c, '+' | '-'),
+        (Some('k' | 'K' | 'M' | 'B' | 'T'), None) => true,
+        _ => SIZES.iter().any(|size| right.to_ascii_lowercase().starts_with(size)),
+    };
+    sign || left.ends_with(|c: char| c.is_ascii_digit()) && unit
+}
+
+/// Every place of a quote, however its signs are spelled. Its words must all be there, and only what stands around
+/// the longest of them is read: a text may be long, and its quotes many.
+fn as_read(text: &str, quote: &str) -> Vec<Range<usize>> {
+    /// A word at more places is no help.
+    const MOST_PLACES: usize = 64;
+    let words = || quote.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    if words().any(|word| !text.contains(word)) {
+        return Vec::new();
+    }
+    let longest = words().max_by_key(|word| word.len()).unwrap_or_default();
+    let starts = text.match_indices(longest).take(MOST_PLACES + 1).map(|(at, _)| at);
+    let starts: Vec<_> = starts.collect();
+    if longest.is_empty() || starts.len() > MOST_PLACES {
+        return PlainSpelling::of(text).places(quote);
+    }
+    // Emphasis and spaces may make it longer in the text.
+    let around = 3 * quote.len() + 200;
+    let mut found = Vec::new();
+    for at in starts {
+        let start = boundary(text, at.saturating_sub(around));
+        let end = boundary(text, (at + around).min(text.len()));
+        let places = PlainSpelling::of(&text[start..end]).places(quote);
+        found.extend(places.into_iter().map(|place| start + place.start..start + place.end));
+    }
+    found.sort_by_key(|place| (place.start, place.end));
+    found.dedup();
+    found
+}
+
+/// Every place of a quote with the same signs.
+fn as_spelled(text: &str, quote: &str) -> Vec<Range<usize>> {
     let words: Vec<&str> = quote.split_whitespace().collect();
     let Some((first, rest)) = words.split_first() else { return Vec::new() };
     let whole = |start: usize| {
@@ -23,6 +113,11 @@ pub fn of_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
     text.match_indices(first).filter_map(|(start, _)| whole(start)).collect()
 }
 
+/// The last beginning of a character up to `at`.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+}
+
 /// The same where bars part what a page runs together: `1,209 | 2,476` stands in "1,2092,476". A part of a
 /// line of cells stands there as it is.
 pub fn of_parted_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
@@ -30,7 +125,12 @@ pub fn of_parted_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
         return of_quote(text, quote);
     }
     let line = format!("|{quote}|");
-    let found = table::cells(&line, 0).map(|cells| of_row(text, &cells)).unwrap_or_default();
+    let cells = table::cells(&line, 0).unwrap_or_default();
+    let parts = |pair: &[PrintedCell]| parts_a_number(&pair[0].text, &pair[1].text);
+    let found = match cells.windows(2).any(parts) {
+        true => Vec::new(),
+        false => of_row(text, &cells),
+    };
     if found.is_empty() { of_quote(text, quote) } else { found }
 }
 
@@ -105,6 +205,27 @@ mod tests {
         assert!(of_quote(text, "loss is3.28").is_empty());
         assert!(of_quote(text, "  ").is_empty());
         assert!(of_quote(text, "there is").is_empty());
+    }
+
+    #[test]
+    fn the_spelling_of_signs_does_not_count() {
+        let text = "the model’s loss is **3.28**";
+        let found = of_quote(text, "model's loss is 3.28");
+        assert_eq!(&text[found[0].clone()], "model’s loss is **3.28");
+        assert!(of_quote(text, "model's loss is 3.29").is_empty());
+    }
+
+    #[test]
+    fn a_quote_cuts_no_number() {
+        assert!(of_quote("a loss of 1.75", "a loss of 1.7").is_empty());
+        assert!(of_quote("a loss of -1.75", "1.75").is_empty());
+        assert!(of_quote("12% less", "12").is_empty());
+        assert!(of_quote("3.5e5 tokens", "3.5").is_empty());
+        assert_eq!(of_quote("steps 9-11, run-3.", "11").len(), 1);
+        assert_eq!(of_quote("it is 3.", "it is 3").len(), 1);
+        assert_eq!(of_quote("8 x 384 = 3072", "8 x 384").len(), 1);
+        assert!(of_parted_quote("is -1.7", "is - | 1.7").is_empty());
+        assert!(of_parted_quote("is 1.7%", "is 1.7 | %").is_empty());
     }
 
     #[test]

@@ -1,12 +1,21 @@
 //! The numbers of a text, in the order in which they stand there.
 //!
-//! A number is a run of digits that is not part of a name: `9536-step` holds one, `bf16`, `MoE-64`,
-//! `#420`, `0003` and `10th` hold none, and neither does the `1. ` of a list. Small counts in words (`two` to `twelve`) and `half`, `twice`,
-//! `double` are numbers too. Behind `±` stands a number of its own. A date is an item without a value.
+//! A number is a run of digits that is not part of a name: `9536-step` holds one, `bf16`, `MoE-64`, `top-2`,
+//! `#420`, `0003` and `10th` hold none, and neither does the `1. ` of a list or a footnote `[^1]`. Emphasis is no
+//! name: `_1,209_` holds one, and so do `x9.4` and each side of `256x2048`. Numbers in words count too: `two` to
+//! `ninety-nine`, `half`, `two thirds`, `twice`, `fivefold`, `a million`. Behind `±`, and in the brackets of
+//! `1.702(13)`, stands a spread. A date is an item without a value.
+
+mod in_words;
+mod words;
+mod written;
 
 use std::ops::Range;
 
-use repro_exact::decimal::{Bound, Printed};
+use repro_exact::decimal::{Bound, Printed, Unit};
+
+use written::Written;
+pub use written::unit_of_head;
 
 /// A number of a text, or a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,8 +24,12 @@ pub struct QuoteItem {
     pub span: Range<usize>,
     /// What it is.
     pub kind: ItemKind,
-    /// What the words before it say.
+    /// What the words around it say.
     pub hedge: Option<Hedge>,
+    /// What the words around it leave open.
+    pub doubt: Option<Doubt>,
+    /// Another reading that is as good: `1.702 ± 0.8%` is no percentage if its spread is a share.
+    pub other: Option<Printed>,
 }
 
 /// What an item of a text is.
@@ -30,7 +43,7 @@ pub enum ItemKind {
     Date(String),
 }
 
-/// What the words before a number make of it.
+/// What the words around a number make of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hedge {
     /// It is near: "about", "roughly", `~`.
@@ -39,6 +52,38 @@ pub enum Hedge {
     Limit(Bound),
     /// It is a limit, or a count that something runs over: "over three seeds", "under two budgets".
     LimitOrCount(Bound),
+    /// It is a limit, or a setting that is one itself: "norms above 1 are clipped".
+    LimitOrSetting(Bound),
+    /// It is what a difference starts from: "0.016 below 1.6516".
+    Base(Bound),
+    /// It is a limit, or what a difference starts from: "three seeds below 1.70".
+    LimitOrBase(Bound),
+    /// It limits the size of what it is said of, whatever its sign: "within 3%".
+    Within,
+    /// It is one end of a range: "between 1.70 and 1.71", "20–25%".
+    End(Bound, RangeWords),
+    /// Its digits are cut off, not rounded: "1.7167...".
+    Cut,
+}
+
+/// How a range is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RangeWords {
+    /// "between 1.70 and 1.71": its ends need not be reached.
+    Between,
+    /// `1.687–1.724`: its ends are mostly reached.
+    Dash,
+}
+
+/// What cannot be read from the words around a number: where it decides, the verdict stays open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// The words deny or compare, and how is not clear: nothing can be said at all.
+    Meaning,
+    /// The words compare in a way that is not known: the number is not refuted by them.
+    Words,
+    /// The unit behind the number is not known.
+    Unit,
 }
 
 impl QuoteItem {
@@ -53,254 +98,281 @@ impl QuoteItem {
     }
 }
 
-/// Words before a number; longer ones stand before those that they begin or end with.
-const HEDGES: &[(&str, Hedge)] = &[
-    ("~", Hedge::About),
-    ("≈", Hedge::About),
-    ("about", Hedge::About),
-    ("approximately", Hedge::About),
-    ("approx.", Hedge::About),
-    ("approx", Hedge::About),
-    ("around", Hedge::About),
-    ("roughly", Hedge::About),
-    ("nearly", Hedge::About),
-    ("almost", Hedge::About),
-    (">=", Hedge::Limit(Bound::AtLeast)),
-    ("≥", Hedge::Limit(Bound::AtLeast)),
-    ("at least", Hedge::Limit(Bound::AtLeast)),
-    ("no less than", Hedge::Limit(Bound::AtLeast)),
-    ("<=", Hedge::Limit(Bound::AtMost)),
-    ("≤", Hedge::Limit(Bound::AtMost)),
-    ("at most", Hedge::Limit(Bound::AtMost)),
-    ("up to", Hedge::Limit(Bound::AtMost)),
-    ("no more than", Hedge::Limit(Bound::AtMost)),
-    (">", Hedge::Limit(Bound::Above)),
-    ("more than", Hedge::Limit(Bound::Above)),
-    ("above", Hedge::Limit(Bound::Above)),
-    ("over", Hedge::LimitOrCount(Bound::Above)),
-    ("<", Hedge::Limit(Bound::Below)),
-    ("less than", Hedge::Limit(Bound::Below)),
-    ("fewer than", Hedge::Limit(Bound::Below)),
-    ("below", Hedge::Limit(Bound::Below)),
-    ("under", Hedge::LimitOrCount(Bound::Below)),
-    ("sub-", Hedge::Limit(Bound::Below)),
+/// Counts in words, from zero on without "one", which is a pronoun more often than a number.
+const COUNTS: &[&str] = &[
+    "zero",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
 ];
 
-/// Numbers in words. "One" is a pronoun more often than a number.
-const WORDS: &[&str] = &[
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "half", "twice", "double",
-];
-
-const SUFFIXES: &[&str] =
-    &["million", "billion", "trillion", "Ki", "Mi", "Gi", "Ti", "k", "K", "M", "B", "T"];
-const UNITS: &[&str] = &["percentage points", "percentage point", "percent", "pp"];
-const SPREADS: &[&str] = &["±", "+/-", "+-"];
+const SPREADS: &[&str] = &["±", "+/-", "+-", "\\pm", "&plusmn;"];
 
 /// The items of `text` in their order.
 pub fn items(text: &str) -> Vec<QuoteItem> {
-    let mut items = Vec::new();
+    let mut found = Vec::new();
     let mut at = 0;
     while let Some(here) = text.get(at..).and_then(|rest| rest.chars().next()) {
         let next = at + here.len_utf8();
         if here.is_ascii_digit() || (here == '.' && starts_with_digit(text, next)) {
-            at = read_digits(text, at, &mut items);
+            at = read_digits(text, at, &mut found);
         } else if here == '\\' {
             // A command of TeX ends with its letters: `\approx20` holds a number.
             at = next + run(&text[next..], |c| c.is_ascii_alphabetic());
         } else if here.is_ascii_alphabetic() && starts_word(text, at) {
-            let end = word_end(text, at);
-            let word = &text[at..end];
-            if WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
-                && let Ok(printed) = Printed::parse(word)
-            {
-                items.push(item(text, at..end, ItemKind::Number(printed)));
-            }
-            // `v0.1` goes on behind its dot; a sentence does not.
-            let name = word.contains(|c: char| c.is_ascii_digit());
-            at = if name { name_end(text, end) } else { end };
+            at = read_word(text, at, &mut found);
         } else {
             at = next;
         }
     }
-    items
+    read_ranges(text, &mut found);
+    found.into_iter().map(|found| found.item).collect()
+}
+
+/// An item with how its number is written.
+struct Found {
+    item: QuoteItem,
+    written: Option<Written>,
+}
+
+impl Found {
+    fn number(text: &str, written: Written) -> Self {
+        let (hedge, doubt) = words::said(&text[..written.span.start], &text[written.span.end..]);
+        let doubt = doubt.or(written.has_unknown_unit.then_some(Doubt::Unit));
+        let kind = ItemKind::Number(written.printed.clone());
+        let item = QuoteItem { span: written.span.clone(), kind, hedge, doubt, other: None };
+        Self { item, written: Some(written) }
+    }
+
+    fn other(span: Range<usize>, kind: ItemKind) -> Self {
+        let item = QuoteItem { span, kind, hedge: None, doubt: None, other: None };
+        Self { item, written: None }
+    }
+}
+
+/// Reads the word at `at`, and returns where reading goes on.
+fn read_word(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
+    if let Some(written) = in_words::read(text, at) {
+        let end = written.span.end;
+        found.push(Found::number(text, written));
+        return end;
+    }
+    let end = word_end(text, at);
+    let word = &text[at..end];
+    // `x9.4` is so many times.
+    let times = word.strip_prefix('x').is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
+    if times && word.len() > 1 && text[end..].starts_with('.') && starts_with_digit(text, end + 1) {
+        return at + 1;
+    }
+    // `v0.1` goes on behind its dot; a sentence does not.
+    let is_name = word.contains(|c: char| c.is_ascii_digit());
+    if is_name { name_end(text, end) } else { end }
 }
 
 /// Reads what begins with the digit at `at`, and returns where reading goes on.
-fn read_digits(text: &str, at: usize, items: &mut Vec<QuoteItem>) -> usize {
+fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if let Some(end) = date(text, at) {
-        items.push(item(text, at..end, ItemKind::Date(text[at..end].to_owned())));
+        found.push(Found::other(at..end, ItemKind::Date(text[at..end].to_owned())));
         return end;
     }
-    let mut end = number_end(text, at);
+    let digits_end = at + run(&text[at..], |c| c.is_ascii_digit());
+    let Some(written) = written::read(text, at) else { return digits_end.max(at + 1) };
+    let end = written.span.end;
     if belongs_to_a_name(text, at)
         || is_a_name(&text[at..end], &text[end..])
         || is_a_list_mark(&text[..at], &text[end..])
+        || is_a_footnote(&text[..at], &text[end..])
     {
         return name_end(text, end);
     }
-    let start = sign_start(text, at);
-    let mut printed = Printed::parse(&text[start..end]);
-    if printed.is_err() {
-        end = at + run(&text[at..], |c| c.is_ascii_digit());
-        printed = Printed::parse(&text[start..end]);
+    if let Some(end) = read_spread(text, &written, found) {
+        return end;
     }
-    let Ok(printed) = printed else { return end };
-    // `±` and its number; both share suffix and unit.
-    let (sign, after) = spread_sign(text, end);
-    if sign && starts_with_digit(text, after) {
-        let spread_end = number_end(text, after);
-        if let Ok(both) = Printed::parse(&text[start..spread_end])
-            && let Some(spread) = both.spread().cloned()
-        {
-            items.push(item(text, start..end, ItemKind::Number(both)));
-            items.push(QuoteItem {
-                span: after..spread_end,
-                kind: ItemKind::Spread(spread),
-                hedge: None,
-            });
-            return spread_end;
-        }
+    if let Some((end, mut part)) = one_of(text, &written) {
+        part.doubt = None;
+        found.push(Found { item: part, written: None });
+        return end;
     }
-    items.push(item(text, start..end, ItemKind::Number(printed)));
+    let is_cut = is_cut_off(text, &written);
+    found.push(Found::number(text, written));
+    if let Some(last) = found.last_mut()
+        && is_cut
+        && last.item.hedge.is_none()
+    {
+        last.item.hedge = Some(Hedge::Cut);
+    }
     end
 }
 
-fn item(text: &str, span: Range<usize>, kind: ItemKind) -> QuoteItem {
-    let hedge = match kind {
-        ItemKind::Number(_) => hedge(&text[..span.start]),
-        _ => None,
-    };
-    QuoteItem { span, kind, hedge }
+/// Reads a number with its spread: `4.5 ± 0.2%` shares its unit, `1.702(13)` its last digits.
+fn read_spread(text: &str, main: &Written, found: &mut Vec<Found>) -> Option<usize> {
+    if let Some(spread) = main.in_last_digits(text) {
+        let (span, end) = (spread.span.clone(), spread.span.end + 1);
+        let main = Written {
+            printed: main.printed.clone().with_spread(spread.printed.clone()),
+            ..main.clone()
+        };
+        found.push(Found::number(text, main));
+        found.push(Found::other(span, ItemKind::Spread(spread.printed)));
+        return Some(end);
+    }
+    let after = spread_start(text, main.span.end)?;
+    let spread = written::read(text, after)?;
+    let own = main.printed.clone().with_spread(spread.printed.clone());
+    let shared = main.sharing(&spread);
+    let spread = spread.sharing(main);
+    let whole = &text[main.span.start..spread.span.end];
+    let printed = shared.printed.clone().with_spread(spread.printed.clone()).shown_as(whole);
+    let is_share = main.printed.unit() == Unit::Plain && spread.printed.unit() == Unit::Percent;
+    let mut number = Found::number(text, Written { printed, ..shared });
+    number.item.other = is_share.then_some(own);
+    found.push(number);
+    found.push(Found::other(after..spread.span.end, ItemKind::Spread(spread.printed)));
+    Some(spread.span.end)
 }
 
-/// What the words at the end of `before` say about the number that follows.
-fn hedge(before: &str) -> Option<Hedge> {
-    let trimmed = before.trim_end().trim_end_matches('$');
-    let ends = |word: &str| {
-        let start = trimmed.len().checked_sub(word.len())?;
-        let tail = trimmed.get(start..)?;
-        let head = trimmed.get(..start)?;
-        let whole = !word.starts_with(|c: char| c.is_alphabetic())
-            || !head.ends_with(|c: char| c.is_alphanumeric());
-        (tail.eq_ignore_ascii_case(word) && whole).then_some(())
-    };
-    HEDGES.iter().find(|(word, _)| ends(word).is_some()).map(|(_, hedge)| *hedge)
+/// `1/5 of the steps`.
+fn one_of(text: &str, top: &Written) -> Option<(usize, QuoteItem)> {
+    let rest = text[top.span.end..].strip_prefix('/').filter(|_| top.printed.text() == "1")?;
+    let digits = run(rest, |c| c.is_ascii_digit());
+    let bottom: u32 = rest[..digits].parse().ok().filter(|bottom| (2..=100).contains(bottom))?;
+    let end = text.len() - rest.len() + digits;
+    text[end..].starts_with(" of ").then_some(())?;
+    let span = top.span.start..end;
+    let value = top.printed.value() / num_rational::BigRational::from_integer(bottom.into());
+    let printed = Printed::in_words(&text[span.clone()], value, Unit::Plain);
+    let written = Written { span, printed, scale: None, has_unknown_unit: false };
+    Some((end, Found::number(text, written).item))
 }
 
-/// The end of the number that begins at `at`, with suffix and unit.
-fn number_end(text: &str, at: usize) -> usize {
-    let mut end = at + run(&text[at..], |c| c.is_ascii_digit());
-    if end > at {
-        end = groups_end(text, at, end);
-    }
-    if text[end..].starts_with('.') && starts_with_digit(text, end + 1) {
-        end += 1 + run(&text[end + 1..], |c| c.is_ascii_digit());
-    }
-    end = exponent_end(text, end).or_else(|| power_end(text, end)).unwrap_or(end);
-    end = suffix_end(text, end).unwrap_or(end);
-    unit_end(text, end).unwrap_or(end)
+/// Whether the digits go on: `1.7167...`, `1.716…`.
+fn is_cut_off(text: &str, written: &Written) -> bool {
+    let rest = &text[written.span.end..];
+    let dots = ["…", "...", "\\ldots", "\\dots"].iter().find_map(|dots| rest.strip_prefix(dots));
+    text[written.span.clone()].contains('.')
+        && dots.is_some_and(|rest| !rest.trim_start().starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Groups of three digits behind one kind of separator.
-fn groups_end(text: &str, start: usize, end: usize) -> usize {
-    let Some(separator) = text[end..].chars().next() else { return end };
-    let separates = matches!(separator, ',' | '_' | '\u{2009}' | '\u{202f}' | '\u{a0}');
-    if !separates || end - start > 3 || text[start..].starts_with('0') {
-        return end;
-    }
-    let mut last = end;
-    while let Some(rest) = text[last..].strip_prefix(separator) {
-        if run(rest, |c| c.is_ascii_digit()) != 3 {
-            break;
+/// Ranges: their ends share the unit of the second, and what limits the whole.
+fn read_ranges(text: &str, found: &mut [Found]) {
+    for at in 1..found.len() {
+        let [.., first, second] = &mut found[..=at] else { return };
+        let (Some(low), Some(high)) = (first.written.clone(), second.written.clone()) else {
+            continue;
+        };
+        let Some(between) = text.get(low.span.end..high.span.start) else { continue };
+        let before = &text[..low.span.start];
+        let Some(range) = Joint::of(before, between, &text[high.span.end..]) else { continue };
+        if range.shares {
+            let shared = low.sharing(&high);
+            first.item.kind = ItemKind::Number(shared.printed.clone());
+            first.written = Some(shared);
         }
-        last += separator.len_utf8() + 3;
-    }
-    // `1,209,5` is a list, whatever it means.
-    match text[last..].strip_prefix(separator) {
-        Some(rest) if separator != ',' && rest.starts_with(|c: char| c.is_ascii_digit()) => end,
-        _ => last,
+        let Some(words) = range.words else { continue };
+        mark_ends(&mut first.item, &mut second.item, words);
     }
 }
 
-fn exponent_end(text: &str, end: usize) -> Option<usize> {
-    let rest = text[end..].strip_prefix(['e', 'E'])?;
-    let sign = run(rest, |c| matches!(c, '+' | '-' | '−')).min(3);
-    let digits = run(rest.get(sign..)?, |c| c.is_ascii_digit());
-    let last = end + 1 + sign + digits;
-    (digits > 0 && is_boundary(text, last)).then_some(last)
+/// What two numbers and the words between them are.
+struct Joint {
+    /// Whether the unit of the second is the unit of the first.
+    shares: bool,
+    /// How the range is written, if it is one.
+    words: Option<RangeWords>,
 }
 
-/// `×10^3`, `x 10⁻³`.
-fn power_end(text: &str, end: usize) -> Option<usize> {
-    let rest = text[end..].trim_start();
-    let rest = rest.strip_prefix(['×', 'x'])?.trim_start().strip_prefix("10")?;
-    let superscript = |c: char| "⁻⁰¹²³⁴⁵⁶⁷⁸⁹".contains(c);
-    let length = match rest.strip_prefix('^') {
-        Some(power) => {
-            let sign = usize::from(power.starts_with('-'));
-            1 + sign + run(&power[sign..], |c| c.is_ascii_digit())
+impl Joint {
+    fn of(before: &str, between: &str, after: &str) -> Option<Self> {
+        let before = before.trim_end().trim_end_matches(['$', '*']).to_ascii_lowercase();
+        let joint = between.trim_matches(|c: char| c.is_whitespace() || "$*{}".contains(c));
+        let is_between = before.ends_with("between");
+        let is_bracket = before.ends_with('[')
+            && ["∈", "\\in", " in", "interval"]
+                .iter()
+                .any(|word| before.trim_end_matches('[').trim_end().ends_with(word));
+        let respectively = after.trim_start_matches([',', ' ']).starts_with("respectively");
+        let range = |shares, words| Some(Self { shares, words });
+        match joint {
+            "-" | "–" | "—" | "--" | "\u{2011}" | "‐" => range(true, Some(RangeWords::Dash)),
+            "to" => range(true, None),
+            "/" => range(true, None),
+            "and" if is_between => range(true, Some(RangeWords::Between)),
+            "and" | "or" => range(respectively, None),
+            "," if is_bracket => range(false, Some(RangeWords::Between)),
+            _ => None,
         }
-        None => run(rest, superscript),
-    };
-    (length > 1).then(|| text.len() - rest.len() + length)
-}
-
-fn suffix_end(text: &str, end: usize) -> Option<usize> {
-    let space = space_width(text, end);
-    let rest = &text[end + space..];
-    let suffix = SUFFIXES.iter().find(|suffix| rest.starts_with(**suffix))?;
-    let last = end + space + suffix.len();
-    is_boundary(text, last).then_some(last)
-}
-
-fn unit_end(text: &str, end: usize) -> Option<usize> {
-    let space = space_width(text, end);
-    let rest = &text[end + space..];
-    if rest.starts_with('%') {
-        return Some(end + space + 1);
     }
-    let word = |unit: &&&str| {
-        let last = end + space + unit.len();
-        rest.get(..unit.len()).is_some_and(|next| next.eq_ignore_ascii_case(unit))
-            && is_boundary(text, last)
+}
+
+/// Marks two numbers as the ends of a range, the lower one first or last.
+fn mark_ends(first: &mut QuoteItem, second: &mut QuoteItem, words: RangeWords) {
+    let (ItemKind::Number(one), ItemKind::Number(other)) = (&first.kind, &second.kind) else {
+        return;
     };
-    if let Some(unit) = UNITS.iter().find(word) {
-        return Some(end + space + unit.len());
+    let bounds = match one.value() <= other.value() {
+        true => [Bound::AtLeast, Bound::AtMost],
+        false => [Bound::AtMost, Bound::AtLeast],
+    };
+    let doubt = match first.hedge {
+        Some(Hedge::Limit(_) | Hedge::Within | Hedge::About) => Some(Doubt::Words),
+        _ => first.doubt.filter(|doubt| *doubt == Doubt::Meaning),
+    };
+    for (item, bound) in std::iter::zip([first, second], bounds) {
+        // "About 20–25%" is about both.
+        if doubt.is_none() || item.hedge != Some(Hedge::About) {
+            item.hedge = Some(Hedge::End(bound, words));
+        }
+        item.doubt = doubt.or(item.doubt.filter(|doubt| *doubt == Doubt::Unit));
     }
-    // `1.7x` is so many times; `8 x 384` is a product.
-    let times = text[end..].chars().next().filter(|c| matches!(c, '×' | 'x'))?;
-    let last = end + times.len_utf8();
-    is_boundary(text, last).then_some(last)
 }
 
-/// The width of one space at `at`, or 0.
-fn space_width(text: &str, at: usize) -> usize {
-    let first = text[at..].chars().next();
-    first
-        .filter(|c| matches!(c, ' ' | '\u{2009}' | '\u{202f}' | '\u{a0}'))
-        .map_or(0, char::len_utf8)
+/// Where the number behind `±` begins, if it comes next.
+fn spread_start(text: &str, end: usize) -> Option<usize> {
+    let rest = text[end..].trim_start_matches(['$', ' ', '\u{a0}', '\u{2009}', '\u{202f}']);
+    let rest = SPREADS.iter().find_map(|sign| rest.strip_prefix(sign))?;
+    let at = text.len() - rest.trim_start_matches(|c: char| c.is_whitespace() || c == '$').len();
+    starts_with_digit(text, at).then_some(at)
 }
 
-/// Where `±` ends and its number begins, if it comes next.
-fn spread_sign(text: &str, end: usize) -> (bool, usize) {
-    let rest = text[end..].trim_start();
-    let Some(sign) = SPREADS.iter().find(|sign| rest.starts_with(**sign)) else {
-        return (false, end);
-    };
-    (true, text.len() - rest[sign.len()..].trim_start().len())
+/// Takes the number before a suffix of bytes as another reading: the author of an expression may have divided
+/// by it. Other suffixes belong to the number.
+pub fn may_lack_bytes(item: &mut QuoteItem) {
+    let ItemKind::Number(printed) = &item.kind else { return };
+    let digits = printed.text().trim_end_matches(|c: char| c.is_alphabetic() || c.is_whitespace());
+    let suffix = printed.text()[digits.len()..].trim_start();
+    if item.other.is_none() && suffix.len() > 1 && suffix.ends_with('B') {
+        item.other = Printed::parse(digits).ok().map(|plain| plain.shown_as(printed.text()));
+    }
 }
 
-/// A plus or minus before the digits, where it is no dash between two things.
-fn sign_start(text: &str, at: usize) -> usize {
-    let before = &text[..at];
-    let before = before.strip_suffix('$').unwrap_or(before);
-    let Some(head) = before.strip_suffix(['-', '−', '+']) else { return before.len() };
-    let free = head
-        .chars()
-        .next_back()
-        .is_none_or(|c| c.is_whitespace() || "([{=:,|<>~≈±`\"'*/".contains(c));
-    if free && !head.trim_end().ends_with('±') { head.len() } else { before.len() }
+/// The text with its numbers in the unit that stands elsewhere: in the head of the column.
+pub fn in_unit(item: &mut QuoteItem, factor: &num_rational::BigRational, unit: Unit) {
+    let (ItemKind::Number(printed) | ItemKind::Spread(printed)) = &mut item.kind else { return };
+    // A suffix or a unit of its own is nearer.
+    let has_own = printed.unit() != Unit::Plain
+        || printed.text().contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E' | 'x'));
+    if has_own {
+        return;
+    }
+    let plain = printed.clone();
+    let text = plain.text().to_owned();
+    *printed = plain.clone().times(factor).in_unit(unit).shown_as(&text);
+    item.other = Some(plain);
 }
 
 /// Whether the digits at `at` go on a name: `bf16`, `MoE-64`, `#420`, `v0.1`.
@@ -310,14 +382,32 @@ fn belongs_to_a_name(text: &str, at: usize) -> bool {
     if command.ends_with('\\') && command.len() < before.len() {
         return false;
     }
+    let bare = before.trim_end_matches('_');
+    if bare.len() < before.len() {
+        // `_1,209_` is emphasis, `data_12` a name.
+        return bare.ends_with(|c: char| c.is_alphanumeric());
+    }
+    if let Some(bare) = before.strip_suffix('x') {
+        // `256x2048` is a product, `x9.4` so many times; `0x10` is a name.
+        let factor = bare.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_product = factor.len() < bare.len()
+            && !factor.ends_with(|c: char| c.is_alphabetic() || c == '_' || c == '-')
+            && &bare[factor.len()..] != "0";
+        return !is_product && bare.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    }
     let mut back = before.chars().rev();
     match back.next() {
-        Some(c) if c.is_alphabetic() || c == '_' || c == '#' => true,
+        Some(c) if c.is_alphabetic() || c == '#' => true,
         // A dash between digits is a range; `sub-25M` is a limit.
         Some('-') => back.next().is_some_and(char::is_alphabetic) && !before.ends_with("sub-"),
         Some('.') => back.next().is_some_and(|c| c.is_alphanumeric()),
         _ => false,
     }
+}
+
+/// Whether digits are a mark of a footnote: `[^1]`, `^1^`.
+fn is_a_footnote(before: &str, rest: &str) -> bool {
+    before.ends_with("[^") || (before.ends_with('^') && rest.starts_with('^'))
 }
 
 /// Whether digits are a name by themselves: `0003`, `10th`, `1.2.3`.
@@ -422,9 +512,9 @@ mod tests {
             ("version 1.2.3, v0.1, MoE-64-12, 0003-0005 and #4.5", &[]),
             ("Published 2026-03-14, 2026-03-03T16:15:00Z", &["2026-03-14", "2026-03-03T16:15:00Z"]),
             ("Two of the three; one is twice as large", &["Two", "three", "twice"]),
-            ("5 Models, 5 M, 16 kB, 250ms", &["5", "5 M", "16", "250"]),
+            ("5 Models, 5 M, 16 kB, 250ms", &["5", "5 M", "16 kB", "250"]),
             ("50 trillion tokens, 1.5 million, 3 millions", &["50 trillion", "1.5 million", "3"]),
-            (r"\(r_a^{**}\approx20\%\), \zeta^2 L^3", &["20", "2", "3"]),
+            (r"\(r_a^{**}\approx20\%\), \zeta^2 L^3", &[r"20\%", "2", "3"]),
             ("1e-7 and 3.2E+4, 1.1e20", &["1e-7", "3.2E+4", "1.1e20"]),
             ("24 percent, 1.5 percentage points", &["24 percent", "1.5 percentage points"]),
             ("| 0.43 | .5 |", &["0.43", ".5"]),
@@ -453,6 +543,73 @@ mod tests {
         }
     }
 
+    /// The values of the numbers of a text, in plain numbers.
+    fn values(text: &str) -> Vec<String> {
+        let value = |item: &QuoteItem| match &item.kind {
+            ItemKind::Number(printed) | ItemKind::Spread(printed) => {
+                (printed.value() / printed.unit().per_one()).to_string()
+            }
+            ItemKind::Date(date) => date.clone(),
+        };
+        items(text).iter().map(value).collect()
+    }
+
+    #[test]
+    fn the_ends_of_a_range_share_the_unit_of_the_second() {
+        for (text, expected) in [
+            ("by 0.9–22.9%", &["9/1000", "229/1000"][..]),
+            ("by 0.9 to 22.9%", &["9/1000", "229/1000"]),
+            ("by 0.9 and 22.9%, respectively", &["9/1000", "229/1000"]),
+            ("by 9 and 22%", &["9", "11/50"]),
+            ("between 20 and 25%", &["1/5", "1/4"]),
+            ("2.5–4.0 million", &["2500000", "4000000"]),
+            ("206/329k", &["206000", "329000"]),
+            ("1% to 2%", &["1/100", "1/50"]),
+            ("12-16 runs", &["12", "16"]),
+            ("4.5 ± 0.2 B", &["4500000000", "200000000"]),
+            (r"$1.702 \pm 1.3\times 10^{-2}$", &["851/500", "13/1000"]),
+            ("1.702(13)", &["851/500", "13/1000"]),
+        ] {
+            assert_eq!(values(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn heads_state_units() {
+        for (head, expected) in [
+            ("gap (%)", Some("1 percent")),
+            ("gap [%]", Some("1 percent")),
+            ("gap_percent", Some("1 percent")),
+            ("tokens (M)", Some("1000000 a plain number")),
+            ("steps [k]", Some("1000 a plain number")),
+            ("lr (x10^-3)", Some("1/1000 a plain number")),
+            ("lr (×10⁻³)", Some("1/1000 a plain number")),
+            ("loss (nats)", None),
+            ("loss", None),
+            ("seeds (10)", None),
+        ] {
+            let found =
+                unit_of_head(head).map(|(factor, unit)| format!("{factor} {}", unit.word()));
+            assert_eq!(found.as_deref(), expected, "{head}");
+        }
+    }
+
+    #[test]
+    fn footnotes_and_names_are_no_numbers() {
+        for text in [
+            "top-2",
+            "step-1209",
+            "bf16",
+            "loss[^1]",
+            "loss^1^",
+            "a zero-shot task",
+            "a third run",
+            "loss¹†",
+        ] {
+            assert_eq!(texts(text), Vec::<&str>::new(), "{text}");
+        }
+    }
+
     #[test]
     fn a_spread_shares_the_unit() {
         let items = items("4.5 ± 0.2%");
@@ -461,6 +618,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn words_and_signs_never_panic(words in prop::collection::vec(prop::sample::select(vec![
+            "a", "third", "of", "million", "two", "twenty", "-", " ", "10", "2", "^", "{", "}", "⁻³", "¹", "±", "$",
+            "\\pm", "\\times", "%", "‰", "–", "to", "and", "between", "no", "seed", "above", "...", "(1)", "x", "1.5",
+            "_", "'209", "&nbsp;", "or", "less", "~", "<b>", ">", "é", "/5 of ",
+        ]), 0..12), spaced in any::<bool>()) {
+            let text = words.join(if spaced { " " } else { "" });
+            let mut last = 0;
+            for item in items(&text) {
+                prop_assert!(item.span.start >= last && item.span.end > item.span.start);
+                prop_assert!(text.get(item.span.clone()).is_some());
+                last = item.span.end;
+            }
+            let _ = unit_of_head(&text);
+        }
+
         #[test]
         fn items_stand_apart_and_in_order(text in "[-+±a-cxkM%0-9., #_e²×\u{a0}]{0,40}") {
             let mut last = 0;

@@ -3,6 +3,8 @@
 use std::iter::Peekable;
 use std::ops::Range;
 
+use crate::spelling;
+
 /// A cell: its text without the space around it, and where that stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintedCell {
@@ -31,6 +33,21 @@ impl PrintedTable {
 
     /// The table of a longer text whose head has these cells, if there is just one.
     pub fn find(text: &str, head: &[PrintedCell]) -> Result<Self, usize> {
+        // A head that is spelled so goes before one that is only read so.
+        let as_spelled = |a: &[PrintedCell], b: &[PrintedCell]| {
+            a.len() == b.len() && std::iter::zip(a, b).all(|(a, b)| a.text == b.text)
+        };
+        match Self::find_by(text, head, as_spelled) {
+            Err(0) => Self::find_by(text, head, same),
+            found => found,
+        }
+    }
+
+    fn find_by(
+        text: &str,
+        head: &[PrintedCell],
+        same: impl Fn(&[PrintedCell], &[PrintedCell]) -> bool,
+    ) -> Result<Self, usize> {
         let mut found = Vec::new();
         let all: Vec<_> = lines(text).collect();
         for (index, (start, line)) in all.iter().enumerate() {
@@ -44,10 +61,14 @@ impl PrintedTable {
 
     /// The line whose first cells are these, parted by `|` where there are several, if there is just one.
     pub fn row(&self, label: &str) -> Option<usize> {
+        self.row_by(label, |cell, part| cell == part).or_else(|| self.row_by(label, spelling::same))
+    }
+
+    fn row_by(&self, label: &str, same: impl Fn(&str, &str) -> bool) -> Option<usize> {
         let parts: Vec<_> = label.split('|').map(str::trim).collect();
         let fits = |(_, row): &(usize, &Vec<PrintedCell>)| {
             row.len() >= parts.len()
-                && std::iter::zip(row.iter(), &parts).all(|(cell, part)| cell.text == **part)
+                && std::iter::zip(row.iter(), &parts).all(|(cell, part)| same(&cell.text, part))
         };
         let mut rows = self.rows.iter().enumerate().filter(fits);
         let at = rows.next()?.0;
@@ -91,15 +112,21 @@ pub fn column(head: &[PrintedCell], label: &str) -> Option<usize> {
     let numbered =
         label.rsplit_once(" #").and_then(|(text, number)| Some((text, number.parse().ok()?)));
     let (text, number): (&str, usize) = numbered.unwrap_or((label, 1));
-    let mut named = head.iter().enumerate().filter(|(_, cell)| cell.text == text);
+    // A head that is spelled so goes before one that is only read so.
+    let as_spelled = head.iter().any(|cell| cell.text == text);
+    let fits = |cell: &PrintedCell| match as_spelled {
+        true => cell.text == text,
+        false => spelling::same(&cell.text, text),
+    };
+    let mut named = head.iter().enumerate().filter(|(_, cell)| fits(cell));
     let found = named.nth(number.checked_sub(1)?)?.0;
     // Without a number the text must name one column.
     (numbered.is_some() || named.next().is_none()).then_some(found)
 }
 
-/// Whether two lines have the same cells.
+/// Whether two lines have the same cells, however their signs are spelled.
 pub fn same(a: &[PrintedCell], b: &[PrintedCell]) -> bool {
-    a.len() == b.len() && std::iter::zip(a, b).all(|(a, b)| a.text == b.text)
+    a.len() == b.len() && std::iter::zip(a, b).all(|(a, b)| spelling::same(&a.text, &b.text))
 }
 
 /// Whether a line is the rule below a head: `|---|:--:|`.

@@ -7,13 +7,13 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
-use repro_claim::quote::Hedge;
+use repro_claim::quote::{Doubt, Hedge, QuoteItem, RangeWords};
 use repro_exact::decimal::{
     Agreement, Bound, Interval, Printed, Unit, about_tolerance, compare, format_significant,
     nearest_f64, truncates_to, ulp_distance,
 };
-use repro_receipt::source::codes;
-use repro_report::outcome::{Measured, Outcome};
+use repro_receipt::source::{Code, codes};
+use repro_report::outcome::{Measured, Outcome, Verdict};
 
 use crate::value::{DIGITS, LeafKind, Quantity};
 
@@ -26,6 +26,8 @@ const EXACT: &str = "exact_integer";
 const SETTING: &str = "exact_setting";
 /// The rule of printed digits: they carry their rounding.
 const ROUNDED: &str = "rounding_interval";
+/// The rule of digits that are cut off.
+const CUT: &str = "cut_off";
 /// The rule of "about".
 const ABOUT: &str = "about";
 
@@ -35,35 +37,218 @@ codes! {
     TOO_COARSE = "value::too-coarse", "the inputs are printed too coarsely to decide", "publish them with more digits";
     STRADDLES = "value::straddles", "the value may lie on either side of the limit", "publish the inputs with more digits";
     TWO_READINGS = "value::two-readings", "\"over\" may be a limit or what a mean runs over, and the number fits one of them", "write \"more than\" for a limit";
+    OTHER_SCALE = "value::other-scale", "the number agrees in another unit, or with the other sign", "write the unit and the sign beside the number, or give the value in its unit";
+    ROUNDED_FURTHER = "value::rounded-further", "the number agrees only if its last zeros are rounded too", "print the digits, or \"about\"";
+    UNCLEAR_WORDS = "value::unclear-words", "the words around the number compare or deny in a way that is not understood", "say it plainly, or bind it by a relation: `mean(x) < quoted(1)`";
+    UNCLEAR_UNIT = "value::unclear-unit", "the unit behind the number is not known", "write a known unit, or bind the number by a relation: `mean(x) = quoted(1)`";
 }
 
-/// Holds a printed number against a computed one.
-pub fn judge(claimed: &Printed, hedge: Option<Hedge>, given: &Quantity) -> Outcome {
-    let per_one = claimed.unit().per_one();
-    let scaled =
-        Scaled { interval: given.interval.scaled(&per_one), point: given.point() * &per_one };
-    let outcome = match hedge {
-        Some(Hedge::Limit(bound)) => limit(claimed, bound, &scaled),
-        Some(Hedge::LimitOrCount(bound)) => limit_or_count(claimed, bound, &scaled),
-        Some(Hedge::About) => near(claimed, &scaled),
-        None if claimed.approximate() => near(claimed, &scaled),
-        None if given.leaf == Some(LeafKind::Setting) => setting(claimed, given, &scaled),
-        None if is_reprint(claimed, given) => reprint(claimed, &scaled),
-        // Another unit is another number, however many digits there are.
-        None if claimed.is_full_float() && claimed.unit() == Unit::Plain => {
-            full_float(claimed, given, &scaled)
+/// Holds a number of a text against a computed one.
+pub fn judge(item: &QuoteItem, claimed: &Printed, given: &Quantity) -> Outcome {
+    let (read, outcome) = match &item.other {
+        None => (claimed, reading(claimed, item.hedge, given)),
+        // Either of two readings may be meant, and the first is the usual one.
+        Some(other) => {
+            match (reading(claimed, item.hedge, given), reading(other, item.hedge, given)) {
+                (first, second)
+                    if first.verdict != Verdict::Verified
+                        && second.verdict == Verdict::Verified =>
+                {
+                    (other, second)
+                }
+                (first, _) => (claimed, first),
+            }
         }
-        None if claimed.is_integer_text()
-            && claimed.unit() == Unit::Plain
-            && scaled.interval.is_point()
-            && scaled.point.is_integer() =>
-        {
-            exact(claimed, &scaled)
-        }
-        None => measured(claimed, &scaled),
     };
+    let outcome = doubted(outcome, item, read, &Scaled::of(read, given));
+    measured_by(outcome, read, given)
+}
+
+/// Holds a number without any words against a computed one.
+pub fn judge_alone(claimed: &Printed, given: &Quantity) -> Outcome {
+    measured_by(reading(claimed, None, given), claimed, given)
+}
+
+/// The outcome with the numbers that it comes from.
+fn measured_by(outcome: Outcome, claimed: &Printed, given: &Quantity) -> Outcome {
+    let scaled = Scaled::of(claimed, given);
     let measured = measured_of(claimed, given, &scaled, outcome.rule);
     outcome.giving(shown(claimed, given, &scaled)).measuring([measured])
+}
+
+/// A number with the words around it, as one reading takes them.
+fn reading(claimed: &Printed, hedge: Option<Hedge>, given: &Quantity) -> Outcome {
+    let scaled = &Scaled::of(claimed, given);
+    match hedge {
+        Some(Hedge::Limit(bound)) => limit(claimed, bound, scaled),
+        Some(Hedge::LimitOrCount(bound)) => limit_or_count(claimed, bound, scaled),
+        Some(Hedge::LimitOrSetting(bound)) if given.leaf == Some(LeafKind::Setting) => {
+            either(plain(claimed, given, scaled), limit(claimed, bound, scaled), claimed)
+        }
+        Some(Hedge::LimitOrSetting(bound)) => limit(claimed, bound, scaled),
+        Some(Hedge::LimitOrBase(bound)) => {
+            either(plain(claimed, given, scaled), limit(claimed, bound, scaled), claimed)
+        }
+        Some(Hedge::Base(bound)) => {
+            unless(plain(claimed, given, scaled), &limit(claimed, bound, scaled), claimed)
+        }
+        Some(Hedge::End(bound, RangeWords::Between)) => {
+            unless(plain(claimed, given, scaled), &limit(claimed, bound, scaled), claimed)
+        }
+        Some(Hedge::End(_, RangeWords::Dash)) | None => plain(claimed, given, scaled),
+        Some(Hedge::Within) => limit(claimed, Bound::AtMost, &scaled.size()),
+        Some(Hedge::Cut) => cut_off(claimed, scaled),
+        Some(Hedge::About) => near(claimed, scaled),
+    }
+}
+
+/// A number that nothing around it makes anything else of.
+fn plain(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
+    if claimed.approximate() {
+        near(claimed, scaled)
+    } else if given.leaf == Some(LeafKind::Setting) {
+        setting(claimed, given, scaled)
+    } else if is_reprint(claimed, given) {
+        reprint(claimed, scaled)
+    } else if claimed.is_full_float() && claimed.unit() == Unit::Plain {
+        // Another unit is another number, however many digits there are.
+        full_float(claimed, given, scaled)
+    } else if claimed.is_integer_text()
+        && claimed.unit() == Unit::Plain
+        && scaled.interval.is_point()
+        && scaled.point.is_integer()
+    {
+        exact(claimed, scaled)
+    } else {
+        measured(claimed, scaled)
+    }
+}
+
+/// Two readings, of which nothing tells which is meant: they agree, or nothing is decided.
+fn either(plain: Outcome, limit: Outcome, claimed: &Printed) -> Outcome {
+    if plain.verdict == limit.verdict { limit } else { two_readings(&limit, claimed) }
+}
+
+/// The number as it stands, unless it would be refuted and holds as a limit.
+fn unless(plain: Outcome, limit: &Outcome, claimed: &Printed) -> Outcome {
+    match (plain.verdict, limit.verdict) {
+        (Verdict::Refuted, Verdict::Verified) => two_readings(limit, claimed),
+        _ => plain,
+    }
+}
+
+fn two_readings(outcome: &Outcome, claimed: &Printed) -> Outcome {
+    let reason =
+        format!("it depends on whether \"{}\" is a limit or the number itself", claimed.text());
+    open(outcome, &TWO_READINGS, reason)
+}
+
+/// An outcome that stays open, by the rule that was tried.
+fn open(outcome: &Outcome, code: &'static Code, reason: String) -> Outcome {
+    Outcome::inconclusive(code, reason).within(outcome.rule, outcome.tolerance.clone())
+}
+
+/// What is not understood is not refuted, and what is denied is not verified either.
+fn doubted(outcome: Outcome, item: &QuoteItem, claimed: &Printed, scaled: &Scaled) -> Outcome {
+    let is_decided = matches!(outcome.verdict, Verdict::Verified | Verdict::Refuted);
+    if item.doubt == Some(Doubt::Meaning) && is_decided {
+        let reason =
+            format!("what the words near \"{}\" deny or compare is not clear", claimed.text());
+        return open(&outcome, &UNCLEAR_WORDS, reason);
+    }
+    if outcome.verdict != Verdict::Refuted {
+        return outcome;
+    }
+    match item.doubt {
+        Some(Doubt::Words) => {
+            let reason = format!("how the words near \"{}\" compare is not clear", claimed.text());
+            open(&outcome, &UNCLEAR_WORDS, reason)
+        }
+        Some(Doubt::Unit) => {
+            let reason =
+                format!("what stands behind \"{}\" is no unit that is known", claimed.text());
+            open(&outcome, &UNCLEAR_UNIT, reason)
+        }
+        _ if rounds_further(claimed, scaled) => {
+            let reason = format!("it agrees if the zeros of \"{}\" are rounded", claimed.text());
+            open(&outcome, &ROUNDED_FURTHER, reason)
+        }
+        _ => match other_scale(claimed, scaled) {
+            Some(factor) => {
+                let value = format_significant(&scaled.point, DIGITS);
+                let reason =
+                    format!("the evidence gives {value}: {factor} of \"{}\"", claimed.text());
+                open(&outcome, &OTHER_SCALE, reason)
+            }
+            None => outcome,
+        },
+    }
+}
+
+/// Whether the value rounds to `330k` where its zeros are no digits that were measured.
+fn rounds_further(claimed: &Printed, scaled: &Scaled) -> bool {
+    let digits = claimed.text().trim_end_matches(|c: char| c.is_alphabetic() || c == ' ');
+    let zeros = digits.len() - digits.trim_end_matches('0').len();
+    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+    let has_suffix = digits.len() < claimed.text().len() && !claimed.is_integer_text();
+    if !has_suffix || !is_whole || zeros == 0 || claimed.value().is_zero() {
+        return false;
+    }
+    let place = claimed.last_place() * BigRational::from_integer(10.into()).pow(zeros as i32);
+    let half = place / BigRational::from_integer(2.into());
+    compare(&scaled.interval, &Interval::around(claimed.value(), &half)) == Agreement::Consistent
+}
+
+/// By what the number would have to be multiplied to agree: a sign, a percentage, thousands.
+fn other_scale(claimed: &Printed, scaled: &Scaled) -> Option<String> {
+    let ratio = |top: i64, bottom: i64| BigRational::new(top.into(), bottom.into());
+    let power = |power: i32| ratio(1000, 1).pow(power);
+    let mut factors = vec![
+        (ratio(-1, 1), "the negative".to_owned()),
+        (ratio(1, 100), "a hundredth".to_owned()),
+        (ratio(100, 1), "100 times".to_owned()),
+    ];
+    for thousands in [1, 2, 3, -1, -2, -3] {
+        factors.push((power(thousands), format!("10^{} times", 3 * thousands)));
+    }
+    // Prints of bytes do not say whether a megabyte is 1000² or 1024² of them.
+    for (power, prefix) in [(1, 'k'), (1, 'K'), (2, 'M'), (3, 'G'), (4, 'T')] {
+        let is_unit = |sign: &str| claimed.text().ends_with(&format!("{prefix}{sign}"));
+        if is_unit("B") || is_unit("iB") {
+            factors.push((ratio(1024, 1000).pow(power), format!("(1024/1000)^{power} times")));
+            factors.push((ratio(1024, 1).pow(-power), format!("1024^-{power} times")));
+        }
+    }
+    let near = claimed.value().abs() * about_tolerance();
+    // A number in words has no last digit.
+    let allowed = match claimed.approximate() {
+        true => claimed.about(&about_tolerance()),
+        false => claimed.interval(),
+    };
+    let agrees = |factor: &BigRational| {
+        let value = scaled.interval.scaled(&factor.recip());
+        compare(&value, &allowed) == Agreement::Consistent
+            && (&scaled.point / factor - claimed.value()).abs() <= near
+    };
+    let is_nothing = claimed.value().is_zero() || scaled.point.is_zero();
+    factors.into_iter().find(|(factor, _)| !is_nothing && agrees(factor)).map(|(_, name)| name)
+}
+
+/// Digits that are cut off and not rounded.
+fn cut_off(claimed: &Printed, scaled: &Scaled) -> Outcome {
+    let rounded = measured(claimed, scaled);
+    match (truncates_to(&scaled.interval, claimed), rounded.verdict) {
+        (_, Verdict::Inconclusive) => rounded,
+        (true, _) => Outcome::verified().within(CUT, "the digits that are printed"),
+        (false, Verdict::Verified) => {
+            let reason = format!(
+                "\"{}\" is rounded, and its dots say that digits are cut off",
+                claimed.text()
+            );
+            Outcome::inconclusive(&STRADDLES, reason).within(CUT, "the digits that are printed")
+        }
+        (false, _) => rounded,
+    }
 }
 
 /// The numbers of the comparison, in the unit of the print.
@@ -91,6 +276,21 @@ fn measured_of(claimed: &Printed, given: &Quantity, scaled: &Scaled, rule: &str)
 struct Scaled {
     interval: Interval,
     point: BigRational,
+}
+
+impl Scaled {
+    fn of(claimed: &Printed, given: &Quantity) -> Self {
+        let per_one = claimed.unit().per_one();
+        Self { interval: given.interval.scaled(&per_one), point: given.point() * &per_one }
+    }
+
+    /// The number without its sign.
+    fn size(&self) -> Self {
+        let (low, high) = (self.interval.low().abs(), self.interval.high().abs());
+        let crosses = self.interval.low().is_negative() && self.interval.high().is_positive();
+        let least = if crosses { BigRational::zero() } else { low.clone().min(high.clone()) };
+        Self { interval: Interval::between(least, low.max(high)), point: self.point.abs() }
+    }
 }
 
 fn shown(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> String {
@@ -232,7 +432,7 @@ fn limit_or_count(claimed: &Printed, bound: Bound, scaled: &Scaled) -> Outcome {
     }
     let outcome = limit(claimed, bound, scaled);
     match outcome.verdict {
-        repro_report::outcome::Verdict::Verified => {
+        Verdict::Verified => {
             let reason =
                 format!("it holds if \"{}\" is a limit, and not if it is a count", claimed.text());
             Outcome::inconclusive(&TWO_READINGS, reason)
@@ -266,4 +466,227 @@ fn apart(claimed: &Printed, scaled: &Scaled) -> String {
         claimed.unit().sign(),
         claimed.text()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use repro_claim::quote::{ItemKind, items};
+
+    /// The verdict on the last number of a text, for a value that was computed.
+    fn verdict(text: &str, value: &str, leaf: Option<LeafKind>) -> (char, &'static str) {
+        let value = Printed::parse(value).unwrap();
+        let given = Quantity {
+            leaf,
+            ..Quantity::result(value.exact(), value.as_f64(), String::new(), &[])
+        };
+        let items = items(text);
+        let item = items.last().unwrap_or_else(|| panic!("no number in {text}"));
+        let (ItemKind::Number(printed) | ItemKind::Spread(printed)) = &item.kind else {
+            panic!("no number: {item:?}")
+        };
+        let outcome = judge(item, printed, &given);
+        let code = outcome.code.map_or("", |code| code.id);
+        match outcome.verdict {
+            Verdict::Verified => ('v', code),
+            Verdict::Refuted => ('r', code),
+            Verdict::Inconclusive => ('i', code),
+            Verdict::Unchecked => ('u', code),
+        }
+    }
+
+    /// Each text with values that make it true (v), false (r), or that decide nothing (i).
+    fn check(table: &[(&str, &[(&str, char)])]) {
+        let mut wrong = Vec::new();
+        for (text, cases) in table {
+            for (value, expected) in *cases {
+                let (found, code) = verdict(text, value, None);
+                if found != *expected {
+                    wrong.push(format!("{text} | {value}: {found} {code}, not {expected}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn denied_limits_are_the_opposite_limits() {
+        check(&[
+            ("no fewer than 1,300 steps", &[("1209", 'r'), ("1300", 'v'), ("1301", 'v')]),
+            ("not less than 1200 steps", &[("1209", 'v'), ("1199", 'r')]),
+            ("No seed ends above 1.72.", &[("1.7143", 'v'), ("1.7243", 'i'), ("1.7343", 'r')]),
+            ("No seed ends at more than 1.73.", &[("1.7243", 'v'), ("1.74", 'r')]),
+            ("a loss not above 1.70", &[("1.6916", 'v'), ("1.7116", 'r')]),
+            ("a loss not below 1.70", &[("1.7016", 'v'), ("1.68", 'r')]),
+            ("no expert takes more than 26%", &[("0.268", 'r'), ("0.25", 'v')]),
+            ("a loss no higher than 1.71", &[("1.7016", 'v'), ("1.73", 'r')]),
+            ("1.71 or less", &[("1.7016", 'v'), ("1.72", 'r')]),
+            ("1200 steps or more", &[("1209", 'v'), ("1199", 'r')]),
+            ("It never drops below 1.68.", &[("1.6867", 'v'), ("1.66", 'r')]),
+            ("None exceeds 1.73.", &[("1.7243", 'v'), ("1.75", 'r')]),
+            ("it does not exceed 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
+            ("it isn't above 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
+            ("less than two thirds", &[("0.77", 'r'), ("0.6", 'v')]),
+        ]);
+    }
+
+    #[test]
+    fn what_is_denied_in_another_way_stays_open() {
+        for text in [
+            "no warmup ends above 1.72",
+            "not clearly above 1.72",
+            "need not exceed 1.72",
+            "without a shared expert the loss is above 1.72",
+            "not only above 1.72",
+            "neither of the two arms is above 1.72",
+            "whether or not above 1.72",
+            "No, it is above 1.72",
+            "hardly above 1.72",
+            "was never before below 1.72",
+            "better than 1.72",
+            "not 1.72",
+        ] {
+            for value in ["1.60", "1.72", "1.80"] {
+                assert_eq!(verdict(text, value, None).0, 'i', "{text} | {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_base_of_a_difference_is_no_limit() {
+        check(&[
+            ("0.0160 below 1.6516", &[("1.651626", 'v'), ("1.6616", 'r'), ("1.60", 'i')]),
+            ("0.0160 nats less than 1.6516", &[("1.651626", 'v'), ("1.6616", 'r')]),
+            ("improves over 1.717", &[("1.71676", 'v'), ("1.700", 'r')]),
+            ("0.9% over 1.717", &[("1.71676", 'v'), ("1.700", 'r')]),
+            ("9.4 times more than 722,944", &[("722944", 'v'), ("722900", 'r')]),
+            ("720 steps more than 1,209", &[("1209", 'v'), ("1200", 'r')]),
+            ("three seeds below 1.70", &[("1.68", 'i'), ("1.7049", 'i'), ("1.75", 'r')]),
+            ("4.5% better than 1.717", &[("1.71676", 'v'), ("1.75", 'r')]),
+        ]);
+        // A setting may itself be a threshold.
+        let setting = Some(LeafKind::Setting);
+        assert_eq!(verdict("norms above 1 are clipped", "1", setting).0, 'i');
+        assert_eq!(verdict("norms above 0.5 are clipped", "1", setting).0, 'i');
+        assert_eq!(verdict("norms above 2 are clipped", "1", setting).0, 'r');
+    }
+
+    #[test]
+    fn signs_of_limits_and_signs_that_are_none() {
+        check(&[
+            ("1.702 -> 1.636", &[("1.63562", 'v'), ("1.7", 'r')]),
+            ("<b>1.702</b>", &[("1.7016", 'v'), ("1.8", 'r')]),
+            ("at least <b>1.5</b>", &[("1.7016", 'v'), ("1.4", 'r')]),
+            ("at most **1.71**", &[("1.7016", 'v'), ("1.8", 'r')]),
+            (r"$\mathcal{L} \leq 1.71$", &[("1.7016", 'v'), ("1.8", 'r')]),
+            (r"$\mathcal{L} \lt 1.71$", &[("1.7016", 'v'), ("1.8", 'r')]),
+            ("loss &lt; 1.71", &[("1.7016", 'v'), ("1.8", 'r')]),
+            ("loss ⩽ 1.71", &[("1.7016", 'v'), ("1.8", 'r')]),
+            (r"$\geq 1200$ steps", &[("1209", 'v'), ("1100", 'r')]),
+            (
+                "agree to within 3%",
+                &[("0.022", 'v'), ("-0.022", 'v'), ("0.05", 'r'), ("-0.05", 'r')],
+            ),
+            ("up to 1.724", &[("1.72432", 'i'), ("1.7", 'v'), ("1.8", 'r')]),
+            ("a loss of~1.70", &[("1.7016", 'v'), ("1.75", 'r')]),
+        ]);
+    }
+
+    #[test]
+    fn signs_and_units_of_numbers() {
+        check(&[
+            ("a gap of $-0.305$ nats", &[("-0.3054", 'v'), ("0.3054", 'i'), ("-0.5", 'r')]),
+            ("changes by –22.9%", &[("-0.2293", 'v'), ("-0.33", 'r')]),
+            ("&minus;0.0152", &[("-0.01516", 'v'), ("-0.0252", 'r')]),
+            ("a gap of − 0.0152", &[("-0.01516", 'v'), ("-0.0252", 'r')]),
+            ("minus 0.0152", &[("-0.01516", 'v'), ("-0.0252", 'r')]),
+            ("1.70 − 0.0152", &[("0.01516", 'v'), ("0.0252", 'r')]),
+            ("1.687–1.724", &[("1.72432", 'v'), ("1.74", 'r')]),
+            (r"23\% lower", &[("0.2293", 'v'), ("0.33", 'r')]),
+            ("23 per cent", &[("0.2293", 'v'), ("0.33", 'r')]),
+            ("229‰", &[("0.2293", 'v'), ("0.33", 'r')]),
+            ("329 thousand", &[("329280", 'v'), ("429280", 'r')]),
+            ("half a million", &[("495616", 'v'), ("800000", 'r')]),
+            ("two million", &[("1980416", 'v'), ("3000000", 'r')]),
+            ("3.98 MB", &[("3978992", 'v'), ("4978992", 'r')]),
+            ("3.79 MB", &[("3978992", 'i')]),
+            ("330k", &[("329280", 'i'), ("339280", 'r')]),
+            ("24 GiB", &[("23.54", 'i'), ("25276510208", 'v'), ("17", 'r')]),
+            ("two and a half million", &[("2476032", 'v'), ("3476032", 'r')]),
+            ("4,056,255 training bytes at most once", &[("4056255", 'v'), ("4056254", 'r')]),
+            (
+                "between 1.70 and 1.71",
+                &[("1.7063", 'v'), ("1.705", 'v'), ("1.706", 'v'), ("1.72", 'r')],
+            ),
+            ("5 Models", &[("5", 'v'), ("6", 'r')]),
+            ("250ms", &[("250", 'v'), ("0.3", 'i')]),
+            ("10⁻⁸", &[("0.00000001", 'v'), ("0.0000001", 'r')]),
+            ("2¹⁹ tokens", &[("524288", 'v'), ("524289", 'r')]),
+            ("2^19 tokens", &[("524288", 'v'), ("524289", 'r')]),
+            ("10^-3", &[("0.001", 'v'), ("0.01", 'r')]),
+            (r"$4\times 10^{-3}$", &[("0.004", 'v'), ("0.005", 'r')]),
+            ("4·10⁻³", &[("0.004", 'v'), ("0.005", 'r')]),
+            ("4 x 10^-3", &[("0.004", 'v'), ("0.005", 'r')]),
+        ]);
+    }
+
+    #[test]
+    fn fractions_words_and_hedges() {
+        check(&[
+            ("more than three quarters", &[("0.77", 'v'), ("0.7", 'r')]),
+            ("two thirds", &[("0.667", 'v'), ("0.9", 'r')]),
+            ("a fifth of the steps", &[("0.2", 'v'), ("0.3", 'r')]),
+            ("1/5 of the steps", &[("0.2", 'v'), ("0.3", 'r')]),
+            ("fivefold", &[("5.003", 'v'), ("7", 'r')]),
+            ("zero dead experts", &[("0", 'v'), ("1", 'r')]),
+            ("a dozen runs", &[("12", 'v'), ("18", 'r')]),
+            ("twenty-five runs", &[("25", 'v'), ("20", 'r')]),
+            ("sixteen runs", &[("16", 'v'), ("15", 'r')]),
+            ("a third of a million", &[("329280", 'v'), ("500000", 'r')]),
+            ("some 1200 steps", &[("1209", 'v'), ("2000", 'r')]),
+            ("ca. 1,200 steps", &[("1209", 'v'), ("2000", 'r')]),
+            ("1200ish steps", &[("1209", 'v'), ("2000", 'r')]),
+            ("1200 steps or so", &[("1209", 'v'), ("2000", 'r')]),
+            (r"$\sim 1200$ steps", &[("1209", 'v'), ("2000", 'r')]),
+            ("1,200+ steps", &[("1209", 'v'), ("1100", 'r')]),
+            ("upwards of 1200 steps", &[("1209", 'v'), ("1100", 'r')]),
+            ("just over 1.70", &[("1.7016", 'v'), ("1.69", 'r')]),
+            ("no more than about 1200 steps", &[("1209", 'v'), ("600", 'i')]),
+            ("on the order of 1200 steps", &[("1200", 'i'), ("9000", 'i')]),
+        ]);
+    }
+
+    #[test]
+    fn spreads_cuts_and_groups() {
+        check(&[
+            ("1.702(13)", &[("0.01343", 'v'), ("0.0243", 'r')]),
+            ("1.702 ± 0.8%", &[("0.0079", 'v'), ("0.0179", 'r')]),
+            ("1.716…", &[("1.716762", 'v'), ("1.717762", 'r'), ("1.7159", 'i')]),
+            ("1.7167...", &[("1.716762", 'v'), ("1.716862", 'r')]),
+            ("1 209 steps", &[("1209", 'v'), ("209", 'r')]),
+            ("1'209 steps", &[("1209", 'v'), ("209", 'r')]),
+            ("$1{,}209$ steps", &[("1209", 'v'), ("209", 'r')]),
+            (r"1\,209 steps", &[("1209", 'v'), ("209", 'r')]),
+            ("2&nbsp;476&nbsp;032", &[("2476032", 'v'), ("32", 'r')]),
+            ("_1,209_ steps", &[("1209", 'v'), ("1208", 'r')]),
+            ("x9.4", &[("9.385", 'v'), ("8.4", 'r')]),
+            ("256x2048", &[("2048", 'v'), ("1024", 'r')]),
+            ("1.702^1^", &[("1.7016", 'v'), ("1.8", 'r')]),
+            ("1.702[^1]", &[("1.7016", 'v'), ("1.8", 'r')]),
+        ]);
+    }
+
+    #[test]
+    fn another_scale_is_not_refuted_and_never_verified() {
+        for (text, value) in [
+            ("in percent: 22.9", "0.22929"),
+            ("a gap of 0.0152", "-0.015162"),
+            ("2.48 tokens in millions", "2476032"),
+            ("in thousandths: 15.2", "0.015162"),
+        ] {
+            assert_eq!(verdict(text, value, None), ('i', "value::other-scale"), "{text}");
+        }
+        assert_eq!(verdict("a loss of 1.70", "1.75", None).0, 'r');
+        assert_eq!(verdict("no dead experts: 0", "0.4", None).0, 'v');
+    }
 }

@@ -1,9 +1,13 @@
 //! What the statements of one post are judged in: the post, what is loaded, its texts.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::OnceLock;
 
 use repro_claim::locator::Locator;
+use repro_claim::nearest::WordIndex;
 use repro_receipt::bundle::Bundle;
+use repro_receipt::similar;
 use repro_receipt::source::{Error, Location, codes};
 
 use crate::library::Library;
@@ -17,6 +21,9 @@ codes! {
 /// The course of a run: equal ones are of one run.
 const COURSE: &str = "data/metrics.jsonl";
 
+/// So many characters of a text are shown beside a quote that it does not have.
+const MOST_SHOWN: usize = 240;
+
 /// A post with everything that its statements may ask for.
 #[derive(Debug)]
 pub struct PostContext<'a> {
@@ -28,6 +35,8 @@ pub struct PostContext<'a> {
     pub texts: &'a TextsAtHand,
     /// Why some names cannot be used.
     refused: BTreeMap<&'a str, Error>,
+    /// The words of each text, sought when a quote is not there.
+    words: BTreeMap<&'a str, OnceLock<WordIndex>>,
 }
 
 impl<'a> PostContext<'a> {
@@ -37,13 +46,36 @@ impl<'a> PostContext<'a> {
         let refused = groups.filter_map(|(name, (locator, place))| {
             Some((name.as_str(), repeated(library, locator, place)?))
         });
-        Self { page, library, texts, refused: refused.collect() }
+        let words = texts.keys().map(|id| (id.as_str(), OnceLock::new())).collect();
+        Self { page, library, texts, refused: refused.collect(), words }
+    }
+
+    /// The place in a text that is most like some words that it does not have: "the text has ... in line 12".
+    pub fn nearest(&self, id: &str, words: &str) -> Option<String> {
+        let text = self.texts.get(id)?;
+        let index = self.words.get(id)?.get_or_init(|| WordIndex::of(text.text()));
+        let found = index.nearest(words).or_else(|| spelled_alike(index, words))?;
+        let shown: Vec<_> = text.text().get(found.clone())?.split_whitespace().collect();
+        let shown: String = shown.join(" ").chars().take(MOST_SHOWN).collect();
+        Some(format!("the text has \"{shown}\" in line {}", text.line_column(found.start).0))
     }
 
     /// Refuses the name of a group that holds a run twice.
     pub fn usable(&self, name: &str) -> Result<(), Error> {
         self.refused.get(name).map_or(Ok(()), |error| Err(error.clone()))
     }
+}
+
+/// The word of a text that is spelled most like a single word that it does not have.
+fn spelled_alike(index: &WordIndex, words: &str) -> Option<Range<usize>> {
+    let wanted = words.trim().to_lowercase();
+    if wanted.contains(char::is_whitespace) {
+        return None;
+    }
+    let mut known: Vec<_> = index.vocabulary().collect();
+    known.sort_by_key(|(_, place)| place.start);
+    let near = similar::nearest(&wanted, known.iter().map(|(word, _)| *word))?;
+    known.into_iter().find(|(word, _)| *word == near).map(|(_, place)| place)
 }
 
 /// The error of a group in which a run stands twice: by name, by digest, by seeds, by its course.

@@ -4,12 +4,60 @@ use std::ops::Range;
 
 use repro_claim::place;
 use repro_claim::table::{PrintedCell, PrintedTable};
-use repro_receipt::source::{Document, Kind, Source, Value, escape};
+use repro_receipt::similar::did_you_mean;
+use repro_receipt::source::{Document, Error, Kind, Node, Source, Value, escape};
 
 /// The document that a text is, where it is JSON.
 pub fn read(text: &str) -> Option<Document> {
-    let source = Source::new("text", text.as_bytes().to_vec()).ok()?;
-    Document::parse_json(source).ok()
+    parsed("text", text).ok()
+}
+
+/// The document that the file of this name is; else where it breaks the rules of JSON.
+pub fn parsed(name: &str, text: &str) -> Result<Document, Error> {
+    Document::parse_json(Source::new(name, text.as_bytes().to_vec())?)
+}
+
+/// Whether a text begins as JSON does.
+pub fn looks_like_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+/// Where a pointer breaks off and which members there are, for messages.
+pub fn breaks_off(document: &Document, pointer: &str) -> String {
+    let mut reached = document.root();
+    let mut at = String::new();
+    for step in pointer.split('/').skip(1) {
+        let Ok(next) = reached.at(&format!("/{step}")) else {
+            let place = if at.is_empty() { "the root".to_owned() } else { format!("`{at}`") };
+            return format!("no member `{step}` at {place}, which is {}", contents(reached, step));
+        };
+        reached = next;
+        at = below(&at, step);
+    }
+    format!("no member `{pointer}`")
+}
+
+/// What stands at a place of JSON, in few words; of many members, those that are spelled like `wanted`.
+fn contents(node: Node<'_>, wanted: &str) -> String {
+    const SHOWN: usize = 12;
+    match &node.value().kind {
+        Kind::Object(members) => {
+            let names = || members.iter().map(|member| &*member.key);
+            let listed: Vec<_> =
+                names().take(SHOWN).map(|name| format!("`{}`", escape(name))).collect();
+            let more = if members.len() > SHOWN { ", …" } else { "" };
+            let hint = did_you_mean(wanted, names()).map(|hint| format!("; {hint}"));
+            format!("an object with {}{more}{}", listed.join(", "), hint.unwrap_or_default())
+        }
+        Kind::Array(items) => match items.len() {
+            0 => "an empty list".to_owned(),
+            count => format!(
+                "a list of {count}: `0` to `{}`, or `name=value` for the entry with that member",
+                count - 1
+            ),
+        },
+        other => other.word().to_owned(),
+    }
 }
 
 /// A pointer below another; either may be empty.
@@ -60,11 +108,14 @@ pub fn table(
     head: &[PrintedCell],
 ) -> Result<PrintedTable, String> {
     let document = read(text).ok_or("a text that is not JSON")?;
+    if document.root().at(pointer).is_err() {
+        return Err(breaks_off(&document, pointer));
+    }
     let mut table = PrintedTable { head: head.to_vec(), rows: Vec::new() };
     let mut is_found = vec![false; head.len()];
     for row in rows {
         let at = below(pointer, row);
-        let node = document.root().at(&at).map_err(|_| format!("no member `{at}`"))?;
+        let node = document.root().at(&at).map_err(|_| breaks_off(&document, &at))?;
         let mut cells = vec![PrintedCell { text: (*row).to_owned(), span: 0..0 }];
         for (index, column) in head.iter().enumerate().skip(1) {
             let found = node.at(&below("", &column.text)).ok();
@@ -74,7 +125,10 @@ pub fn table(
         table.rows.push(cells);
     }
     match std::iter::zip(head, is_found).skip(1).find(|(_, is_found)| !is_found) {
-        Some((column, _)) => Err(format!("no member `{}` in any row", column.text)),
+        Some((column, _)) => {
+            let first = below(pointer, rows.first().copied().unwrap_or_default());
+            Err(breaks_off(&document, &below(&first, &column.text)))
+        }
         None => Ok(table),
     }
 }

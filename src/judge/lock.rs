@@ -10,7 +10,7 @@ use std::path::Path;
 
 use repro_receipt::bundle::Bundle;
 use repro_receipt::digest::Digest;
-use repro_receipt::source::{Document, Error, Location, Source, codes};
+use repro_receipt::source::{Document, Error, Location, Node, Source, codes};
 use repro_report::outcome::{ClaimReport, LockDifference, PostReport};
 
 codes! {
@@ -21,11 +21,15 @@ codes! {
 }
 
 /// The schema id that a lock opens with.
-pub const SCHEMA: &str = "repro.lock/2";
+pub const SCHEMA: &str = "repro.lock/3";
 
 /// What was recorded of one post.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PostLock {
+    /// The digest of the post file.
+    post: String,
+    /// The digests of the texts that were at hand, by their ids.
+    texts: BTreeMap<String, String>,
     /// The digests of its bundles, `sha256:…`, by name, and where they stand.
     bundles: BTreeMap<String, (String, Location)>,
     /// Of each claim: verdict and assurance, what is claimed, what it is held against.
@@ -57,19 +61,39 @@ impl PostLock {
         let claims = post.claims.iter().map(|claim| {
             (claim.id.clone(), [entry(claim), claim.claimed.clone(), claim.said.clone()])
         });
-        Self { bundles: bundles.collect(), claims: claims.collect() }
+        let texts =
+            post.texts.iter().filter_map(|text| Some((text.id.clone(), text.digest.clone()?)));
+        Self {
+            post: post.digest.clone(),
+            texts: texts.collect(),
+            bundles: bundles.collect(),
+            claims: claims.collect(),
+        }
     }
 
     /// Reads a lock.
     pub fn parse(document: &Document) -> Result<Self, Error> {
         let root = document.root();
-        root.only(&["schema", "bundles", "claims"])?;
+        root.only(&["schema", "post", "texts", "bundles", "claims"])?;
         let schema = root.required("schema")?;
         if schema.text()? != SCHEMA {
             let found = format!("`{}`", schema.text()?);
             return Err(WRONG_SCHEMA.at(schema.place(), format!("`{SCHEMA}`"), found));
         }
-        let mut lock = Self::default();
+        let digest = |node: Node| {
+            let text = node.text()?;
+            match Digest::parse_prefixed(text) {
+                Some(_) => Ok(text.to_owned()),
+                None => {
+                    let found = format!("`{text}`");
+                    Err(crate::post::BAD_DIGEST.at(node.place(), "`sha256:…`", found))
+                }
+            }
+        };
+        let mut lock = Self { post: digest(root.required("post")?)?, ..Self::default() };
+        for (id, text) in root.required("texts")?.members()? {
+            lock.texts.insert(id.to_owned(), digest(text)?);
+        }
         for (name, digest) in root.required("bundles")?.members()? {
             lock.bundles.insert(name.to_owned(), (digest.text()?.to_owned(), digest.place()));
         }
@@ -89,8 +113,13 @@ impl PostLock {
     pub fn render(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut text = format!(
-            "# Written by `repro verify --write-lock`.\nschema = \"{SCHEMA}\"\n\n[bundles]\n"
+            "# Written by `repro verify --write-lock`.\nschema = \"{SCHEMA}\"\npost = \"{}\"\n\n[texts]\n",
+            self.post
         );
+        for (id, digest) in &self.texts {
+            let _ = writeln!(text, "{} = \"{digest}\"", quoted(id));
+        }
+        text.push_str("\n[bundles]\n");
         // Writing to a string cannot fail.
         for (name, (digest, _)) in &self.bundles {
             let _ = writeln!(text, "{} = \"{digest}\"", quoted(name));
@@ -128,7 +157,23 @@ impl PostLock {
             recorded: self.claims.get(id).map(shown),
             found: found.claims.get(id).map(shown),
         };
-        ids.into_iter().filter(changed).map(difference).collect()
+        let mut all: Vec<_> = ids.into_iter().filter(changed).map(difference).collect();
+        let file = |name: String, recorded: &str, found: &str| LockDifference {
+            post: post.to_owned(),
+            claim: name,
+            recorded: Some(recorded.to_owned()),
+            found: Some(found.to_owned()),
+        };
+        // Quotes, formulas, names and excuses are in the post file: where no claim tells, its digest does.
+        if all.is_empty() && self.post != found.post {
+            all.push(file("the post file".to_owned(), &self.post, &found.post));
+        }
+        for (id, recorded) in &self.texts {
+            if let Some(now) = found.texts.get(id).filter(|now| *now != recorded) {
+                all.push(file(format!("the text `{id}`"), recorded, now));
+            }
+        }
+        all
     }
 }
 

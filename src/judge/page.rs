@@ -13,8 +13,9 @@ use repro_claim::locator::Locator;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_receipt::digest::Digest;
+use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Location, Node, codes};
-use repro_report::outcome::Referee;
+use repro_report::outcome::{Definition, ExcusedWords, Referee};
 use repro_signature::PublicKey;
 
 use crate::json_text;
@@ -221,7 +222,9 @@ impl PlacedExpression {
                 let start = span.start + error.at;
                 source.place(start..(start + error.found.len().saturating_sub(2)).max(start + 1))
             });
-            BAD_EXPRESSION.at(at, error.expected, error.found)
+            let help = other_language(text);
+            let error = BAD_EXPRESSION.at(at, error.expected, error.found);
+            help.map_or(error.clone(), |help| error.help(help))
         })?;
         Ok(Self { tree, text: span, place: node.place() })
     }
@@ -254,10 +257,22 @@ impl PlacedExpression {
 }
 
 impl Binding {
+    /// Why nothing is claimed.
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Excused(reason) => Some(reason),
+            Self::Is(_) => None,
+        }
+    }
+
     /// Reads `"expression"`, or `"_ the reason why nothing is claimed"`.
     fn read(node: Node) -> Result<Self, Error> {
         let text = node.text()?;
-        match text.strip_prefix('_').filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
+        match text
+            .trim_start()
+            .strip_prefix('_')
+            .filter(|rest| rest.is_empty() || rest.starts_with(' '))
+        {
             Some(reason) if !reason.trim().is_empty() => {
                 Ok(Self::Excused(reason.trim().to_owned()))
             }
@@ -400,6 +415,48 @@ impl PostPage {
         &self.document
     }
 
+    /// What its names and formulas stand for, as they are written.
+    pub fn definitions(&self) -> Vec<Definition> {
+        let root = self.document.root();
+        let written = |name: &str, place: &Location| {
+            let node = root.at(&place.pointer).ok();
+            let meaning = node.and_then(|node| node.text().ok()).unwrap_or_default();
+            Definition { name: name.to_owned(), meaning: meaning.to_owned() }
+        };
+        let names = self.names.iter().map(|(name, (_, place))| written(name, place));
+        let formulas = self.formulas.iter().map(|(name, formula)| {
+            let given = formula.parameters.join(", ");
+            let name = if given.is_empty() { name.clone() } else { format!("{name}({given})") };
+            Definition { name, meaning: formula.body.tree.to_string() }
+        });
+        names.chain(formulas).collect()
+    }
+
+    /// What it leaves without a claim, with the reasons.
+    pub fn excuses(&self) -> Vec<ExcusedWords> {
+        let words = |words: &str, reason: &str| ExcusedWords {
+            words: words.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let mut all = Vec::new();
+        for one in &self.statements {
+            match &one.kind {
+                StatementKind::Sentence(sentence) => {
+                    let reasons = sentence.is.iter().filter_map(Binding::reason);
+                    all.extend(reasons.map(|reason| words(&sentence.quote, reason)));
+                }
+                StatementKind::Table(table) => {
+                    for (head, bindings) in table.columns.iter().chain(&table.heads) {
+                        let reasons = bindings.iter().filter_map(Binding::reason);
+                        all.extend(reasons.map(|reason| words(head, reason)));
+                    }
+                }
+            }
+        }
+        all.extend(self.excused.iter().map(|excuse| words(&excuse.quote, &excuse.reason)));
+        all
+    }
+
     /// The names of all bundles that evidence is named in, each once.
     pub fn bundles(&self) -> Vec<(&str, &Location)> {
         let all = self.names.values();
@@ -493,9 +550,17 @@ impl PostPage {
         if self.texts.iter().any(|text| text.id == name) {
             return Ok(name.to_owned());
         }
-        let known: Vec<_> = self.texts.iter().map(|text| format!("`{}`", text.id)).collect();
-        let expected = format!("one of {}", known.join(", "));
-        Err(post::UNKNOWN_TEXT.at(named.place(), expected, format!("`{name}`")))
+        let ids = self.texts.iter().map(|text| text.id.as_str());
+        let known: Vec<_> = ids.clone().map(|id| format!("`{id}`")).collect();
+        let expected = match known.is_empty() {
+            true => "a text of the post, which names none".to_owned(),
+            false => format!("one of {}", known.join(", ")),
+        };
+        let error = post::UNKNOWN_TEXT.at(named.place(), expected, format!("`{name}`"));
+        Err(match did_you_mean(name, ids) {
+            Some(hint) => error.help(hint),
+            None => error,
+        })
     }
 }
 
@@ -517,6 +582,18 @@ fn at_each_place<'a>(nodes: Vec<(Node<'a>, bool)>) -> Result<Vec<PlacedNode<'a>>
     Ok(all)
 }
 
+/// What helps where an expression has a sign of another language.
+fn other_language(text: &str) -> Option<&'static str> {
+    let signs = [
+        ("**", "a power is written `a ^ b`"),
+        ("===", "equality is written `a = b`"),
+        ("&&", "several relations stand in a list, `says = [...]`: all must hold"),
+        (" and ", "several relations stand in a list, `says = [...]`: all must hold"),
+        (" or ", "relations of which any may be meant stand in a list, `may_mean = [...]`"),
+    ];
+    signs.iter().find(|(sign, _)| text.contains(sign)).map(|(_, help)| *help)
+}
+
 /// The entries of a list; of anything else, that alone.
 fn each_of(node: Node<'_>) -> Vec<Node<'_>> {
     node.items().map_or_else(|_| vec![node], Iterator::collect)
@@ -527,8 +604,16 @@ fn referee(node: Node) -> Result<Referee, Error> {
     parse_referee(node)
 }
 
+/// The tables that are written `[[key]]`, one behind the other.
 fn list<'a>(root: Node<'a>, key: &str) -> Result<Vec<Node<'a>>, Error> {
-    root.get(key).map_or(Ok(Vec::new()), |list| Ok(list.items()?.collect()))
+    let Some(list) = root.get(key) else { return Ok(Vec::new()) };
+    match list.items() {
+        Ok(items) => Ok(items.collect()),
+        Err(error) if list.members().is_ok() => {
+            Err(error.help(format!("write `[[{key}]]` with two brackets on each side")))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// `text = "file.md"` is the one text of a post; `[texts.id]` names several.
@@ -683,7 +768,11 @@ fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error> {
             Some(PrintedTable::parse(text.text()?).ok_or_else(|| bad(text, "something else"))?)
         }
     };
-    let pointer = place.filter(|place| place.starts_with('/') && node.get("head").is_none());
+    let is_pointer = |place: &str| {
+        // The root has the empty pointer.
+        place.starts_with('/') || place.is_empty() && node.get("printed").is_none()
+    };
+    let pointer = place.filter(|place| is_pointer(place) && node.get("head").is_none());
     let head = match (&printed, node.get("head")) {
         (Some(table), _) => table.head.clone(),
         (None, Some(head)) => {
@@ -716,11 +805,24 @@ fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error> {
     let table = Table { printed, pointer, head, rows, columns, says, heads };
     for (label, place) in table.labels(node) {
         if table::column(&table.head, label).is_none() {
-            let known: Vec<_> = table.head.iter().map(|cell| format!("`{}`", cell.text)).collect();
-            return Err(NO_SUCH_ROW.at(place, known.join(", "), format!("`{label}`")));
+            return Err(no_such(label, table.head.iter().map(|cell| cell.text.as_str()), place));
         }
     }
     Ok(table)
+}
+
+/// The error of a row or column that a table does not have, with those that it has.
+pub fn no_such<'t>(
+    label: &str,
+    known: impl Iterator<Item = &'t str> + Clone,
+    place: Location,
+) -> Error {
+    let listed: Vec<_> = known.clone().map(|text| format!("`{text}`")).collect();
+    let error = NO_SUCH_ROW.at(place, listed.join(", "), format!("`{label}`"));
+    match did_you_mean(label, known) {
+        Some(hint) => error.help(hint),
+        None => error,
+    }
 }
 
 /// One object of JSON: a table with one line, whose columns are named `field: value` with what is printed.

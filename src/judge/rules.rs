@@ -50,6 +50,12 @@ compute it may differ in its last bits: up to 4 units in the last place agree.",
 and inconclusive; beyond that it is refuted. The 5% is the same in every post and cannot be declared.",
     },
     Rule {
+        name: "cut_off",
+        summary: "digits with dots behind them, `1.716...`: cut off, not rounded",
+        meaning: "The value begins with these digits. Where it only rounds to them, the claim is inconclusive: \
+value::straddles.",
+    },
+    Rule {
         name: "limit",
         summary: "\"at least\", \"up to\", \"more than\", \"below\": the whole interval on the stated side",
         meaning: "Every value that the evidence can stand for lies on the stated side. Where only some do, or only the \

@@ -10,6 +10,7 @@ use repro_receipt::source::{Error, Location, Source, codes};
 use crate::page::{PostPage, TextSource};
 
 codes! {
+    NONE_NAMED = "text::none-named", "the post names no text, so no quote was looked up", "name the file beside the post in `text = \"ID.md\"`, or each text in `[texts.NAME]`";
     NO_TEXT = "text::missing", "the text that a post is about is not there", "put it back beside the post file";
     OTHER_TEXT = "text::other", "the text is not the one that the post was written about", "give the text with this digest, or write the post anew";
 }

@@ -97,6 +97,8 @@ pub struct Quantity {
     pub last_place: Option<BigRational>,
     /// Whether only what is printed is meant, whatever the noise behind it.
     pub as_printed: bool,
+    /// Whether it is the p of a test.
+    pub is_p: bool,
     /// The evidence that it depends on.
     pub leaves: Vec<Rc<Leaf>>,
 }
@@ -166,6 +168,7 @@ impl Quantity {
             leaf: Some(LeafKind::Literal),
             last_place: None,
             as_printed: false,
+            is_p: false,
             leaves: vec![Rc::new(leaf)],
         }
     }
@@ -181,6 +184,7 @@ impl Quantity {
             leaf: None,
             last_place: None,
             as_printed: false,
+            is_p: false,
             leaves,
         }
     }

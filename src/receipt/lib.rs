@@ -6,6 +6,7 @@ pub mod digest;
 pub mod disk;
 pub mod parallel;
 pub mod sha256;
+pub mod similar;
 pub mod source;
 pub mod verdict;
 

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use crate::outcome::{
-    BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Finding, Impact, LockDifference,
-    Measured, Method, PostReport, Referee, Report, Severity, TextReport, Verdict, VerdictCounts,
+    BundleReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef, ExcusedWords, Finding,
+    Impact, LockDifference, Measured, Method, PostReport, Referee, Report, Severity, TextReport,
+    Verdict, VerdictCounts,
 };
 use repro_receipt::source::{Error, Location};
 
@@ -31,7 +32,10 @@ struct PostJson<'a> {
     file: &'a str,
     claims: Vec<ClaimJson<'a>>,
     findings: Vec<FindingJson<'a>>,
+    digest: &'a str,
     texts: &'a [TextReport],
+    definitions: &'a [Definition],
+    excused: &'a [ExcusedWords],
     bundles: &'a [BundleReport],
     referee: Option<&'a Referee>,
     summary: VerdictCounts,
@@ -108,7 +112,10 @@ fn post(post: &PostReport) -> PostJson<'_> {
         file: &post.file,
         claims: post.claims.iter().map(claim).collect(),
         findings: wording::sorted(&post.findings).into_iter().map(finding).collect(),
+        digest: &post.digest,
         texts: &post.texts,
+        definitions: &post.definitions,
+        excused: &post.excused,
         bundles: &post.bundles,
         referee: post.referee.as_ref(),
         summary: VerdictCounts::of(&post.claims),

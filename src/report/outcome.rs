@@ -324,8 +324,28 @@ pub struct TextReport {
     pub what: String,
     /// Whether it was read: quotes and digits are looked up in it.
     pub is_at_hand: bool,
+    /// The digest of what was read, `sha256:…`.
+    pub digest: Option<String>,
     /// Its numbers that no claim binds and nothing excuses, as `1.58 (line 12)`.
     pub unbound: Vec<String>,
+}
+
+/// What a name or a formula of a post stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Definition {
+    /// The name, with what a formula is given.
+    pub name: String,
+    /// Where the evidence lies, or the expression.
+    pub meaning: String,
+}
+
+/// Numbers that a post leaves without a claim, on purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExcusedWords {
+    /// The words around them.
+    pub words: String,
+    /// Why nothing is claimed.
+    pub reason: String,
 }
 
 /// One post and its claims, in the order of the post file.
@@ -337,8 +357,14 @@ pub struct PostReport {
     pub title: String,
     /// Its file.
     pub file: String,
+    /// The digest of the post file, `sha256:…`; empty for a bundle on its own.
+    pub digest: String,
     /// The texts that it is about.
     pub texts: Vec<TextReport>,
+    /// What its names and formulas stand for.
+    pub definitions: Vec<Definition>,
+    /// What it leaves without a claim.
+    pub excused: Vec<ExcusedWords>,
     /// The bundles that it depends on.
     pub bundles: Vec<BundleReport>,
     /// Its claims.

@@ -130,7 +130,19 @@ impl Text<'_> {
             self.referee(referee);
         }
         if self.options.verbose {
+            let excused = post
+                .excused
+                .iter()
+                .map(|one| format!("\"{}\": {}", prose(&one.words), prose(&one.reason)));
+            self.listed("left without a claim", excused);
+            let definitions = post.definitions.iter();
+            let written = definitions
+                .map(|one| format!("{} = {}", visible(&one.name), visible(&one.meaning)));
+            self.listed("names and formulas", written);
             self.bundles(&post.bundles);
+        } else if !post.excused.is_empty() {
+            let words = wording::many(post.excused.len(), "number");
+            self.counted("left without a claim", BOLD, &words);
         }
     }
 
@@ -372,6 +384,18 @@ impl Text<'_> {
             for item in items {
                 self.page.paragraph(INDENT, INDENT + 2, PLAIN, &format!("- {}", prose(item)));
             }
+        }
+    }
+
+    fn listed(&mut self, heading: &str, lines: impl Iterator<Item = String>) {
+        let mut lines = lines.peekable();
+        if lines.peek().is_none() {
+            return;
+        }
+        self.page.blank();
+        self.page.paragraph(0, 2, BOLD, heading);
+        for line in lines {
+            self.page.paragraph(2, INDENT + 2, PLAIN, &line);
         }
     }
 

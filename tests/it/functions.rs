@@ -67,6 +67,39 @@ fn every_function_tells_a_good_sentence_from_a_bad_one() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A sentence with one number.
+fn judged(quote: &str, is: &str) -> Vec<String> {
+    language::judged(&format!("[[sentence]]\nquote = '{quote}'\nis = \"{is}\"\n"), quote)
+}
+
+#[test]
+fn scores_are_of_runs_groups_and_steps() {
+    let score = |quote: &str, of: &str| judged(quote, &format!("core({of}, tasks = 'given')"));
+    assert_eq!(score("a score of 0.1013", "one.tasks @ 967"), ["verified"]);
+    assert_eq!(score("a score of 0.1027", "one.tasks @ 967"), ["refuted value::differs"]);
+    let over_runs = "mean(core(arm.moe.tasks, tasks = 'given'))";
+    assert_eq!(judged("0.0987 over the seeds", over_runs), ["verified"]);
+    assert_eq!(judged("0.1191 over the seeds", over_runs), ["refuted value::differs"]);
+    // CORE itself is over 22 tasks, which these runs do not have.
+    assert_eq!(judged("a CORE of 0.1027", "core(one.tasks)"), ["core::lacks-task"]);
+    assert_eq!(
+        judged("p = 0.163", "mcnemar(one.tasks, arm.dense.tasks)"),
+        ["expression::wrong-arguments"]
+    );
+}
+
+#[test]
+fn shares_are_tested_as_the_post_says() {
+    let p = |quote: &str, test: &str| {
+        judged(quote, &format!("proportions_p(cloze.correct - 320, 10, 2, 10{test})"))
+    };
+    // 7 of 10 against 2 of 10: few of them, so that Fisher's test is the one.
+    assert_eq!(p("p = 0.0698", ""), ["verified"]);
+    assert_eq!(p("p = 0.0698", ", test = 'fisher'"), ["verified"]);
+    assert_eq!(p("p = 0.0246", ", test = 'z'"), ["verified"]);
+    assert_eq!(p("p = 0.0246", ""), ["refuted value::differs"]);
+}
+
 #[test]
 fn every_case_is_of_a_function() {
     for entry in std::fs::read_dir(folder()).unwrap() {

@@ -21,7 +21,11 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "claim",
         on: &["exact"],
-        rows: &[&["locator", "quote", "syntax", "table"], &["grammar", "place"]],
+        rows: &[
+            &["spelling"],
+            &["locator", "nearest", "quote", "syntax", "table"],
+            &["grammar", "place"],
+        ],
     },
     Crate {
         name: "stats",
@@ -39,6 +43,7 @@ const CRATES: &[Crate] = &[
         name: "receipt",
         on: &[],
         rows: &[
+            &["similar"],
             &["disk", "parallel", "sha256", "source", "verdict"],
             &["checkpoint", "digest"],
             &["bundle"],

@@ -4,67 +4,67 @@
 use proptest::prelude::*;
 use repro_receipt::source::{Code, Document, Error, Location, Source};
 use repro_report::outcome::{
-    BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Finding, Impact, LockDifference,
-    Measured, Method, Outcome, PinnedBy, PostReport, Referee, Report, Severity, SignatureReport,
-    TextReport, Verdict,
+    BundleReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef, ExcusedWords, Finding,
+    Impact, LockDifference, Measured, Method, Outcome, PinnedBy, PostReport, Referee, Report,
+    Severity, SignatureReport, TextReport, Verdict,
 };
 use repro_report::{Format, ReportOptions, SCOPE, github_summary, render, render_failure};
 
 static DIFFERS: Code = Code {
-    id: "identity::differs",
-    meaning: "the two sides of an identity differ",
+    id: "value::differs",
+    meaning: "a printed number is not what the evidence gives",
     help: "correct the one that is wrong",
 };
 static OUTSIDE: Code = Code {
-    id: "gap::outside",
+    id: "value::outside",
     meaning: "the claimed gap lies outside the interval",
     help: "print the recomputed gap",
 };
 static ONE_RUN: Code = Code {
-    id: "ranking_significance::one-run",
+    id: "order::one-run",
     meaning: "one run per cell decides no ranking",
     help: "run more seeds",
 };
 static SINGLE_SOURCE: Code = Code {
-    id: "cross_artifact::single-source",
-    meaning: "both sides come from one place",
+    id: "value::single-source",
+    meaning: "the evidence was typed from the quoted place",
     help: "name a second document",
 };
 static INFERRED: Code = Code {
-    id: "param_count::inferred",
+    id: "total::inferred",
     meaning: "the convention was found by search",
     help: "state the convention",
 };
 
 /// A post file, so that places are real ones.
-const POST: &str = r#"schema = "repro.post/1"
-[[claim]]
-id = "width-moe32"
-claimed = "2,048"
-[[claim]]
-id = "gap-muon"
-claimed = "0.0410 ± 0.0012"
-[[claim]]
+const POST: &str = r#"schema = "repro.post/2"
+[[sentence]]
+quote = "2,048"
+is = "moe32.width"
+[[sentence]]
+quote = "0.0410 ± 0.0012"
+is = ["mean(gap)", "sd(gap)"]
+[[sentence]]
 id = "score-best"
-[[claim]]
-id = "loss-large"
-claimed = "2.31"
-[[claim]]
-id = "p-total"
-claimed = "755,534,592"
-[[claim]]
-id = "a-claim-with-a-name-that-takes-half-of-the-page"
-claimed = "24%"
-[[claim]]
-id = "steps"
-claimed = "8,320"
+[[sentence]]
+quote = "2.31"
+is = "large.loss"
+[[sentence]]
+quote = "755,534,592"
+is = "total(moe64)"
+[[sentence]]
+quote = "24%"
+is = "share"
+[[sentence]]
+quote = "8,320"
+is = "run.steps"
 "#;
 
 fn place(number: usize) -> Location {
     let source = Source::new("repro/9999.toml", POST.as_bytes().to_vec()).unwrap();
     let document = Document::parse_toml(source).unwrap();
-    let claim = document.root().at(&format!("/claim/{number}")).unwrap();
-    claim.get("claimed").or(claim.get("id")).unwrap().place()
+    let claim = document.root().at(&format!("/sentence/{number}")).unwrap();
+    claim.get("is").or(claim.get("id")).unwrap().place()
 }
 
 fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimReport {
@@ -137,7 +137,7 @@ fn own_finding(claim: &ClaimReport) -> Option<Finding> {
 
 fn claims() -> Vec<ClaimReport> {
     let mut width = judged(
-        claim(0, "width-moe32", "identity", "2,048"),
+        claim(0, "width-moe32", "number", "2,048"),
         Verdict::Refuted,
         &DIFFERS,
         "1,920",
@@ -145,7 +145,7 @@ fn claims() -> Vec<ClaimReport> {
     );
     width.note = "The table was made before the\nlast change of the config.".to_owned();
     let mut gap = judged(
-        claim(1, "gap-muon", "gap", "0.0410 ± 0.0012"),
+        claim(1, "gap-muon", "number", "0.0410 ± 0.0012"),
         Verdict::Refuted,
         &OUTSIDE,
         "0.0297",
@@ -154,7 +154,7 @@ fn claims() -> Vec<ClaimReport> {
     gap.impact = Impact::Decision;
     gap.origin = Some(EvidenceOrigin::Emitted);
     let mut score = judged(
-        claim(2, "score-best", "ranking_significance", ""),
+        claim(2, "score-best", "relation", ""),
         Verdict::Inconclusive,
         &ONE_RUN,
         "A 0.412, B 0.407",
@@ -163,7 +163,7 @@ fn claims() -> Vec<ClaimReport> {
     score.impact = Impact::Decision;
     score.quote = "the best of all models that we trained, by a clear margin".to_owned();
     let mut loss = judged(
-        claim(3, "loss-large", "cross_artifact", "2.31"),
+        claim(3, "loss-large", "number", "2.31"),
         Verdict::Unchecked,
         &SINGLE_SOURCE,
         "",
@@ -171,16 +171,16 @@ fn claims() -> Vec<ClaimReport> {
     );
     loss.outcome.method = None;
     loss.origin = None;
-    let total = claim(4, "p-total", "param_count", "755,534,592");
+    let total = claim(4, "p-total", "total", "755,534,592");
     let mut long = judged(
-        claim(5, "a-claim-with-a-name-that-takes-half-of-the-page", "percentage", "24%"),
+        claim(5, "a-claim-with-a-name-that-takes-half-of-the-page", "number", "24%"),
         Verdict::Inconclusive,
         &ONE_RUN,
         "23.4% to 25.1%, depending on which of the two printed baselines is meant by the text",
         "both readings are possible; the text names neither of them, and the two tables print different baselines",
     );
     long.origin = Some(EvidenceOrigin::Signed);
-    let mut steps = claim(6, "steps", "cross_artifact", "8,320");
+    let mut steps = claim(6, "steps", "number", "8,320");
     steps.outcome.method = Some(Method::Compared);
     vec![width, gap, score, loss, total, long, steps]
 }
@@ -199,17 +199,28 @@ fn post() -> PostReport {
         id: "9999".to_owned(),
         title: "An invented post".to_owned(),
         file: "repro/9999.toml".to_owned(),
+        digest: format!("sha256:{}", "89abcdef01234567".repeat(4)),
+        definitions: vec![Definition {
+            name: "moe".to_owned(),
+            meaning: "nmoe-0003:data/configs/moe64.toml".to_owned(),
+        }],
+        excused: vec![ExcusedWords {
+            words: "section 3".to_owned(),
+            reason: "the number of a section".to_owned(),
+        }],
         texts: vec![
             TextReport {
                 id: "post".to_owned(),
                 what: "the post".to_owned(),
                 is_at_hand: true,
+                digest: None,
                 unbound: vec!["0.31 (line 4)".to_owned(), "7 (line 9)".to_owned()],
             },
             TextReport {
                 id: "receipts".to_owned(),
                 what: "its receipts".to_owned(),
                 is_at_hand: false,
+                digest: None,
                 unbound: Vec::new(),
             },
         ],
@@ -405,7 +416,7 @@ fn json_has_every_field() {
     };
     has(&json, "schema posts failures locked below_minimum summary exit_code");
     for post in json["posts"].as_array().unwrap() {
-        has(post, "id claims findings texts bundles referee");
+        has(post, "id digest claims findings texts definitions excused bundles referee");
         for claim in post["claims"].as_array().unwrap() {
             has(
                 claim,

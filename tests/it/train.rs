@@ -235,7 +235,7 @@ fn a_run_that_diverged_was_made_as_planned() {
     assert!(claims.iter().all(|claim| claim["verdict"] == "verified"), "{report:#}");
     // The bundle of a run that was left out is missed, however badly it ended, and whether it is named or not.
     std::fs::remove_dir_all(root.join("receipts/smoke-moe-short-s1")).unwrap();
-    assert_eq!(claim(both)["failures"][0]["code"], "bundle::absent");
+    assert_eq!(claim(both)["failures"][0]["code"], "post::unknown-bundle");
     let report = claim("run = \"smoke-dense-short-s1\"");
     let complete = &report["posts"][0]["claims"][1];
     assert_eq!(

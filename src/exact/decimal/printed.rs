@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::{One, Signed};
+use num_traits::{One, Signed, Zero};
 
 use super::{Interval, float};
 
@@ -108,6 +108,49 @@ impl Bound {
 }
 
 impl Printed {
+    /// A number in words, such as "two thirds": it is not exact, and has no last digit.
+    pub fn in_words(text: &str, value: BigRational, unit: Unit) -> Self {
+        Self {
+            text: text.to_owned(),
+            value,
+            last_place: BigRational::zero(),
+            unit,
+            approximate: true,
+            bound: None,
+            spread: None,
+            significant_digits: 1,
+            integer_text: false,
+        }
+    }
+
+    /// The same number as another text has it.
+    pub fn shown_as(self, text: &str) -> Self {
+        Self { text: text.to_owned(), ..self }
+    }
+
+    /// The number and its last place so many times: `4.5` with the word "million" behind it.
+    pub fn times(self, factor: &BigRational) -> Self {
+        let spread = self.spread.map(|spread| Box::new(spread.times(&factor.abs())));
+        Self {
+            value: self.value * factor,
+            last_place: self.last_place * factor.abs(),
+            spread,
+            integer_text: self.integer_text && factor.abs().is_one(),
+            ..self
+        }
+    }
+
+    /// The number in a unit that stands elsewhere.
+    pub fn in_unit(self, unit: Unit) -> Self {
+        let spread = self.spread.map(|spread| Box::new(spread.in_unit(unit)));
+        Self { unit, spread, ..self }
+    }
+
+    /// The number with a spread behind it.
+    pub fn with_spread(self, spread: Printed) -> Self {
+        Self { spread: Some(Box::new(spread)), ..self }
+    }
+
     /// The text as printed.
     pub fn text(&self) -> &str {
         &self.text

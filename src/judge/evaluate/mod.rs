@@ -4,6 +4,7 @@
 
 mod arithmetic;
 mod call;
+mod design;
 pub mod error_bars;
 pub mod functions;
 pub mod noise;
@@ -19,6 +20,7 @@ use std::rc::Rc;
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_exact::decimal::Printed;
+use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Code, Error, codes};
 use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome, Verdict};
 
@@ -33,10 +35,11 @@ codes! {
     UNKNOWN_NAME = "expression::unknown-name", "nothing has this name", "name it in `[names]` or `[formulas]`, or correct it";
     UNKNOWN_FUNCTION = "expression::unknown-function", "there is no function or formula of this name", "`repro list functions` names them; a formula of this post stands in `[formulas]`";
     NO_FIELD = "expression::no-field", "the evidence has no such field", "correct the field";
-    WRONG_KIND = "expression::wrong-kind", "a value is not what is needed here", "`repro explain FUNCTION` shows what it takes";
+    WRONG_KIND = "expression::wrong-kind", "an expression gives another kind of value than is needed here", "give what is expected; `repro list functions` names what makes one of the other";
     WRONG_ARGUMENTS = "expression::wrong-arguments", "a function is given other values than it takes", "`repro explain FUNCTION` shows what it takes";
     NOT_COMPUTABLE = "expression::not-computable", "the operation has no value for these numbers", "look at how many there are, and whether a divisor may be zero";
     NOT_PAIRED = "expression::not-paired", "two groups of runs are joined run by run, and nothing pairs them", "compare the groups: `a < b`, `p(a, b)`, `mean(a) - mean(b)`";
+    SHADOWS = "expression::shadows", "a formula is called as a function is", "call it otherwise; `repro list functions` names the functions";
     TOO_DEEP = "expression::too-deep", "formulas refer to each other without end", "let no formula use itself";
     TOO_LONG = "expression::too-long", "an expression has more parts than are followed", "let formulas use each other less often";
     TOO_LARGE = "expression::too-large", "a number is larger, or smaller, than anything that is measured", "look at its powers and products";
@@ -47,6 +50,8 @@ codes! {
 const MOST_NUDGES: usize = 64;
 /// What rounding alone moves a result by, at most, as a share of it.
 const MOVED: f64 = 1e-9;
+/// The words for what is so and what is not.
+const TRUTHS: [&str; 2] = ["true", "false"];
 /// Formulas within formulas.
 const DEEPEST: usize = 32;
 /// Parts of an expression, those of its formulas counted each time: formulas that use each other twice double
@@ -77,11 +82,25 @@ impl Clone for Frame<'_, '_> {
 
 impl Copy for Frame<'_, '_> {}
 
+/// Refuses formulas that would take the place of a function: what `p(a, b)` is, a reader knows.
+pub fn without_shadows(page: &PostPage) -> Result<(), Vec<Error>> {
+    let is_function = |name: &str| functions::find(name).is_some();
+    let shadows = page.formulas.iter().filter(|(name, _)| is_function(name));
+    let refused = |(name, formula): (&String, &PostFormula)| {
+        let place = formula.body.place().clone();
+        SHADOWS.at(place, "a name that no function has", format!("`{name}`"))
+    };
+    let errors: Vec<_> = shadows.map(refused).collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
 /// Evaluates the expressions of one claim.
 #[derive(Debug)]
 pub struct Evaluator<'a> {
     context: &'a PostContext<'a>,
     shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
+    /// In what a comparison departs from the plan that its runs were made under.
+    departures: RefCell<Vec<String>>,
     /// What was read as a number or words.
     leaves: RefCell<Vec<Rc<Leaf>>>,
     /// Which number read from evidence is moved a little, in the order of `read`.
@@ -102,6 +121,7 @@ impl<'a> Evaluator<'a> {
             context,
             shown: RefCell::default(),
             leaves: RefCell::default(),
+            departures: RefCell::default(),
             nudged: Cell::new(None),
             read: RefCell::default(),
             depth: Cell::new(0),
@@ -123,6 +143,19 @@ impl<'a> Evaluator<'a> {
     /// The numbers of the sentence's quote.
     pub fn quoted(&self) -> &[Printed] {
         &self.quoted
+    }
+
+    /// Notes a departure from the plan of the runs, once.
+    pub fn departs(&self, what: String) {
+        let mut all = self.departures.borrow_mut();
+        if !all.contains(&what) {
+            all.push(what);
+        }
+    }
+
+    /// The departures from the plan of the runs.
+    pub fn departures(&self) -> Vec<String> {
+        self.departures.borrow().clone()
     }
 
     /// What was read so far.
@@ -323,20 +356,52 @@ impl<'a> Evaluator<'a> {
             let expected = format!("`{name}({})`", formula.parameters.join(", "));
             return Err(self.wrong(&WRONG_ARGUMENTS, part, frame, &expected, "its name alone"));
         }
+        if TRUTHS.contains(&name) {
+            return Ok(Evaluated::Text(EvidenceWords {
+                text: name.to_owned(),
+                leaves: Vec::new(),
+            }));
+        }
         let known =
             self.context.page.names.keys().map(|known| known.split('.').next().unwrap_or(known));
         let known = known.chain(self.context.page.formulas.keys().map(String::as_str));
         let known = known.chain(frame.variables.keys().map(String::as_str));
-        let mut known: Vec<_> = known.map(|known| format!("`{known}`")).collect();
-        known.sort();
-        known.dedup();
-        let expected = format!("one of {}", known.join(", "));
-        let error = self.wrong(&UNKNOWN_NAME, part, frame, &expected, &format!("`{name}`"));
+        let known: BTreeSet<&str> = known.collect();
         // `a-b` was perhaps meant as a difference.
-        Err(match name.contains('-') {
+        let is_known = |part: &str| known.contains(part);
+        let is_difference = name.contains('-')
+            && match did_you_mean(name, known.iter().copied()) {
+                Some(_) => name.split('-').all(is_known),
+                None => name.split('-').any(is_known),
+            };
+        let error = self.unknown(&UNKNOWN_NAME, part, frame, name, known);
+        Err(match is_difference {
             true => error.help("a minus between two names needs a space on both sides"),
             false => error,
         })
+    }
+
+    /// The error of a name that nothing has: what was perhaps meant, else what there is.
+    fn unknown<'k>(
+        &self,
+        code: &'static Code,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+        name: &str,
+        known: impl IntoIterator<Item = &'k str> + Clone,
+    ) -> Error {
+        let found = format!("`{name}`");
+        match did_you_mean(name, known.clone()) {
+            Some(hint) => self.wrong(code, part, frame, "a name that is known", &found).help(hint),
+            None => {
+                let known: Vec<_> = known.into_iter().map(|known| format!("`{known}`")).collect();
+                let expected = match known.is_empty() {
+                    true => "a name of `[names]` or `[formulas]`, and there is none".to_owned(),
+                    false => format!("one of {}", known.join(", ")),
+                };
+                self.wrong(code, part, frame, &expected, &found)
+            }
+        }
     }
 
     /// The evidence of a whole name, or the names that begin with it.
@@ -364,9 +429,8 @@ impl<'a> Evaluator<'a> {
                     let longer = format!("{before}.");
                     let known =
                         self.context.page.names.keys().filter(|known| known.starts_with(&longer));
-                    let known: Vec<_> = known.map(|known| format!("`{known}`")).collect();
-                    let expected = format!("one of {}", known.join(", "));
-                    self.wrong(&UNKNOWN_NAME, part, frame, &expected, &format!("`{name}`"))
+                    let known: Vec<&str> = known.map(String::as_str).collect();
+                    self.unknown(&UNKNOWN_NAME, part, frame, &name, known)
                 })
             }
             Evaluated::Reference(mut reference) => {
@@ -393,12 +457,16 @@ impl<'a> Evaluator<'a> {
         let Some(function) = functions::find(name) else {
             let mut known: Vec<&str> = functions::all().map(|function| function.name).collect();
             known.extend(self.context.page.formulas.keys().map(String::as_str));
-            let expected = format!("one of {}", known.join(", "));
-            let found = format!("`{name}`");
-            return Err(self.wrong(&UNKNOWN_FUNCTION, whole, frame, &expected, &found));
+            return Err(self.unknown(&UNKNOWN_FUNCTION, whole, frame, name, known));
         };
         let call = Call { evaluator: self, frame, whole, name: function.name, arguments };
-        (function.evaluate)(&call)
+        let shape = |error: Error| {
+            // What is wrong inside an argument has a help of its own.
+            let is_plain = error.code == &WRONG_ARGUMENTS && error.help == WRONG_ARGUMENTS.help;
+            let help = format!("write `{}`; see `repro explain {name}`", function.signature);
+            if is_plain { error.help(help) } else { error }
+        };
+        (function.evaluate)(&call).map_err(shape)
     }
 
     /// What the parameters of a formula are in a call.
@@ -488,7 +556,15 @@ impl<'a> Evaluator<'a> {
                     "a group of {}, one number for each: take `mean(...)` or another summary",
                     sample.count()
                 );
-                Err(self.wrong(&WRONG_KIND, part, frame, "one number", &found))
+                let error = self.wrong(&WRONG_KIND, part, frame, "one number", &found);
+                Err(error.help("`mean(...)`, `sd(...)`, `min(...)` and others make one of several"))
+            }
+            Evaluated::Text(words) => {
+                let found = format!("the words \"{}\"", words.text);
+                let error = self.wrong(&WRONG_KIND, part, frame, "one number", &found);
+                Err(error.help(
+                    "words are compared with words by `=` and `!=`: `run.config.dtype = 'float32'`",
+                ))
             }
             other => Err(self.wrong(&WRONG_KIND, part, frame, "one number", other.word())),
         }
@@ -549,8 +625,18 @@ impl<'a> Evaluator<'a> {
     pub fn judgement(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Outcome, Error> {
         match self.evaluate(part, frame)? {
             Evaluated::Judgement(outcome) => Ok(*outcome),
-            other => Err(self.wrong(&WRONG_KIND, part, frame, "a relation", other.word())),
+            Evaluated::Reference(reference) => {
+                let value = reference::read(self, &reference, part, frame)?;
+                order::truth(&value).ok_or_else(|| self.no_relation(part, frame, value.word()))
+            }
+            other => Err(self.no_relation(part, frame, other.word())),
         }
+    }
+
+    fn no_relation(&self, part: &Expression, frame: Frame<'_, 'a>, found: &str) -> Error {
+        let expected = "a relation: `a < b`, `a = b`, or a field that is `true` or `false`";
+        let error = self.wrong(&WRONG_KIND, part, frame, expected, found);
+        error.help("what a number of the quote is stands in `is`; what the words say in `says`")
     }
 
     /// A part that is a whole number from zero up.

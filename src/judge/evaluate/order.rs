@@ -7,11 +7,15 @@ use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Refused, Summary, T, one_sample, paired, welch};
 
+use crate::evaluate::design::{self, RunDesign};
 pub use crate::evaluate::noise::{
     ALPHA, ARE_EQUAL, COARSE, NOT_EQUAL, ONE_RUN, TEST_DIGITS, WITHIN_NOISE, WRONG_WAY,
 };
-use crate::evaluate::{Evaluator, Frame, error_bars};
-use crate::value::{DIGITS, Evaluated, Quantity, RunSample};
+use crate::evaluate::{Evaluator, Frame, WRONG_KIND, error_bars};
+use crate::value::{DIGITS, Evaluated, EvidenceWords, Quantity, RunSample};
+
+/// The rule of orders between single runs.
+const ORDER: &str = "order";
 
 /// What two or more values in a relation come to: every neighbouring pair must hold.
 pub fn relation<'a>(
@@ -38,6 +42,14 @@ pub fn relation<'a>(
             (Evaluated::Sample(a), Evaluated::Sample(b)) => samples(evaluator, *operator, a, b),
             (Evaluated::Sample(a), Evaluated::Number(b)) => few(*operator, &mean(a), b),
             (Evaluated::Number(a), Evaluated::Sample(b)) => few(*operator, a, &mean(b)),
+            (a, b) if let Some([a, b]) = both_words(a, b) => {
+                let equality = [RelationOperator::Equal, RelationOperator::NotEqual];
+                if !equality.contains(operator) {
+                    let found = format!("`{}` between words", operator.sign());
+                    return Err(evaluator.wrong(&WRONG_KIND, part, frame, "`=` or `!=`", &found));
+                }
+                words(*operator == RelationOperator::Equal, &a, &b)
+            }
             _ => {
                 let a = evaluator.number(left.1.clone(), frame, left.0)?;
                 let b = evaluator.number(right.clone(), frame, part)?;
@@ -49,6 +61,53 @@ pub fn relation<'a>(
         left = (part, right);
     }
     Ok(all(outcomes))
+}
+
+/// The words on both sides of a relation, where both are words: one, or those of each run of a group.
+fn both_words<'e>(
+    a: &'e Evaluated<'_>,
+    b: &'e Evaluated<'_>,
+) -> Option<[Vec<&'e EvidenceWords>; 2]> {
+    let all = |value: &'e Evaluated<'_>| match value {
+        Evaluated::Text(words) => Some(vec![words]),
+        Evaluated::List(items) if !items.is_empty() => items
+            .iter()
+            .map(|item| match item {
+                Evaluated::Text(words) => Some(words),
+                _ => None,
+            })
+            .collect(),
+        _ => None,
+    };
+    Some([all(a)?, all(b)?])
+}
+
+/// Whether each word on one side is each word on the other, or, of `!=`, none is.
+fn words(are_equal: bool, a: &[&EvidenceWords], b: &[&EvidenceWords]) -> Outcome {
+    let pairs = || a.iter().flat_map(|a| b.iter().map(move |b| (&a.text, &b.text)));
+    let sign = if are_equal { "=" } else { "!=" };
+    let wrong = pairs().find(|(a, b)| (a == b) != are_equal);
+    let outcome = match wrong {
+        None => Outcome::verified(),
+        Some((a, b)) => {
+            let code = if are_equal { &NOT_EQUAL } else { &ARE_EQUAL };
+            Outcome::refuted(code, format!("the evidence has \"{a}\" and \"{b}\""))
+        }
+    };
+    let shown = wrong.or_else(|| pairs().next()).map(|(a, b)| format!("\"{a}\" {sign} \"{b}\""));
+    let outcome = outcome.giving(shown.unwrap_or_default()).within("same", "the same words");
+    outcome.with_impact(Impact::Decision)
+}
+
+/// What a field of evidence that is `true` or `false` comes to where a relation is wanted; of a group, all of them.
+pub fn truth(value: &Evaluated<'_>) -> Option<Outcome> {
+    let is_true = EvidenceWords { text: "true".to_owned(), leaves: Vec::new() };
+    let wanted = Evaluated::Text(is_true);
+    let [given, wanted] = both_words(value, &wanted)?;
+    let is_truth = |words: &&EvidenceWords| ["true", "false"].contains(&words.text.as_str());
+    // Runs that differ say neither that it is so nor that it is not.
+    let is_one = given.windows(2).all(|pair| pair[0].text == pair[1].text);
+    (is_one && given.iter().all(is_truth)).then(|| words(true, &given, &wanted))
 }
 
 /// What holds only if everything holds: the worst part decides, and the reason names it.
@@ -82,6 +141,14 @@ pub fn opposite(outcome: Outcome) -> Outcome {
             let turned = turned.measuring(outcome.measured);
             turned.within(outcome.rule, outcome.tolerance).with_impact(Impact::Decision)
         }
+        // What single runs contradict as printed is not shown by them either.
+        Verdict::Refuted if outcome.rule == ORDER => {
+            let reason =
+                "as printed it holds; one run on a side, so the noise between runs is not known";
+            let turned = Outcome::inconclusive(&ONE_RUN, reason).giving(outcome.recomputed);
+            let turned = turned.measuring(outcome.measured);
+            turned.within(outcome.rule, outcome.tolerance).with_impact(Impact::Decision)
+        }
         Verdict::Refuted => {
             let turned = Outcome::verified().giving(outcome.recomputed);
             let turned = turned.measuring(outcome.measured);
@@ -98,15 +165,34 @@ fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
         return few(operator, a, b);
     }
     let shown = format!("{} {} {}", a.shown(), operator.sign(), b.shown());
-    certain(operator, a, b)
+    let plain = certain(operator, a, b);
+    // Two measured numbers that are said to be one may be an order in disguise, `a = min(a, b)`.
+    let plain = match plain.verdict {
+        Verdict::Verified if !(a.is_without_noise() && b.is_without_noise()) && is_choice(a, b) => {
+            let reason = "one of several measured numbers: their order has noise";
+            Outcome::inconclusive(&ONE_RUN, reason)
+        }
+        _ => plain,
+    };
+    plain
         .giving(shown)
         .within("exact", "the whole intervals")
         .measuring([a, b].map(Quantity::measured))
         .with_impact(Impact::Decision)
 }
 
+/// Whether one of two numbers was chosen among several that the other is one of.
+fn is_choice(a: &Quantity, b: &Quantity) -> bool {
+    let more = |x: &Quantity, y: &Quantity| {
+        x.leaf.is_none()
+            && y.leaves.iter().all(|leaf| x.leaves.contains(leaf))
+            && x.leaves.len() > y.leaves.len()
+    };
+    more(a, b) || more(b, a)
+}
+
 /// A relation of two intervals.
-fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
+pub fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     let (x, y) = (&a.interval, &b.interval);
     let (below, not_above) = (x.high() < y.low(), x.high() <= y.low());
     let (above, not_below) = (x.low() > y.high(), x.low() >= y.high());
@@ -153,7 +239,7 @@ fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     };
     outcome
         .giving(shown)
-        .within("order", "as printed")
+        .within(ORDER, "as printed")
         .measuring([a, b].map(Quantity::measured))
         .with_impact(Impact::Decision)
 }
@@ -216,12 +302,22 @@ pub fn design(
         let test = one_sample(&Summary::of(&a.floats())?, 0.0)?;
         return Ok(ChosenTest { test, name: "the t test of the differences", n: vec![a.count()] });
     };
-    if is_paired_by_plan(evaluator, a, b) && have_equal_data(evaluator, a, b) {
-        return Ok(ChosenTest {
-            test: paired(&a.floats(), &b.floats())?,
-            name: "the paired t test",
-            n: vec![a.count(), b.count()],
-        });
+    if let RunDesign::Planned(study) = design::of(evaluator, &[a, b])
+        && study.analysis.tests.iter().any(|test| test.contains("paired t"))
+    {
+        match in_the_order_of(evaluator, a, b) {
+            Some(b) => {
+                return Ok(ChosenTest {
+                    test: paired(&a.floats(), &b.floats())?,
+                    name: "the paired t test",
+                    n: vec![a.count(), b.count()],
+                });
+            }
+            None => evaluator.departs(
+                "the plan pairs runs that saw the same data, and these groups do not pair"
+                    .to_owned(),
+            ),
+        }
     }
     let test = welch(&Summary::of(&a.floats())?, &Summary::of(&b.floats())?)?;
     Ok(ChosenTest { test, name: "Welch's t test", n: vec![a.count(), b.count()] })
@@ -267,37 +363,37 @@ fn decided(operator: RelationOperator, design: &ChosenTest) -> Outcome {
         .with_impact(Impact::Decision)
 }
 
-/// Whether the plan of the post's study, registered before the runs, pairs them: it names the paired test,
-/// and each receipt names this study and the digest of this plan.
-fn is_paired_by_plan(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
-    let plan = evaluator.page().plan.as_ref();
-    let Some(study) = plan.and_then(|(name, _)| evaluator.library().study(name)) else {
-        return false;
-    };
-    let digest = study.digest().to_string();
-    let of_plan = |run: &String| {
-        evaluator.library().bundle(run).is_some_and(|bundle| {
-            let receipt = bundle.receipt();
-            let named = receipt.run.as_ref().and_then(|run| run.study.as_deref());
-            let planned = receipt.extra.get("plan_sha256").and_then(|plan| plan.as_str());
-            named == Some(study.id.as_str()) && planned == Some(digest.as_str())
-        })
-    };
-    let names_it = study.analysis.tests.iter().any(|test| test.contains("paired t"));
-    names_it && a.runs.iter().chain(&b.runs).all(of_plan)
+/// The second group in the order in which its runs saw the data of the first; none where they do not pair.
+fn in_the_order_of(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
+    let mut left: Vec<usize> = (0..b.count()).collect();
+    let mut order = Vec::new();
+    for run in &a.runs {
+        let wanted = data_of(evaluator, run)?;
+        let at = left.iter().position(|&other| {
+            b.runs.get(other).and_then(|name| data_of(evaluator, name)).as_ref() == Some(&wanted)
+        })?;
+        order.push(left.remove(at));
+    }
+    left.is_empty().then(|| RunSample {
+        runs: order.iter().map(|&at| b.runs[at].clone()).collect(),
+        numbers: order.iter().map(|&at| b.numbers[at].clone()).collect(),
+    })
+}
+
+/// The seed and order of the data of a run, and their digest.
+fn data_of(evaluator: &Evaluator<'_>, run: &str) -> Option<(String, String, String)> {
+    let receipt = evaluator.library().bundle(run)?.receipt_document().root();
+    let read = |pointer: &str| Some(receipt.at(pointer).ok()?.printed().ok()?.to_owned());
+    Some((
+        read("/predicate/seeds/data")?,
+        read("/predicate/data/order")?,
+        read("/predicate/data/sha256")?,
+    ))
 }
 
 /// Whether the runs of two groups saw the same data in the same order, one by one.
 pub fn have_equal_data(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
-    let data = |run: &String| {
-        let receipt = evaluator.library().bundle(run)?.receipt_document().root();
-        let read = |pointer: &str| Some(receipt.at(pointer).ok()?.printed().ok()?.to_owned());
-        Some((
-            read("/predicate/seeds/data")?,
-            read("/predicate/data/order")?,
-            read("/predicate/data/sha256")?,
-        ))
-    };
+    let data = |run: &String| data_of(evaluator, run);
     let pairs = std::iter::zip(&a.runs, &b.runs);
     a.count() == b.count()
         && pairs.into_iter().all(|(a, b)| data(a).is_some_and(|first| Some(first) == data(b)))

@@ -10,6 +10,7 @@ use repro_claim::Expression;
 use repro_claim::locator::Locator;
 use repro_exact::decimal::{Interval, Printed, Unit, nearest_f64};
 use repro_receipt::bundle::{Bundle, FACTS, Origin, RECEIPT};
+use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Kind, Location, Node};
 use repro_report::outcome::EvidenceOrigin;
 
@@ -71,6 +72,10 @@ fn group<'a>(
         _ => None,
     });
     let Some(length) = length else {
+        // The same setting of each run, in words.
+        if values.iter().all(|value| matches!(value, Evaluated::Text(_))) {
+            return Ok(Evaluated::List(values));
+        }
         let numbers = values.into_iter().map(|value| evaluator.number(value, frame, part));
         let numbers = numbers.collect::<Result<_, _>>()?;
         return Ok(Evaluated::Sample(RunSample { runs: runs.to_vec(), numbers }));
@@ -210,7 +215,8 @@ impl<'a> At<'_, '_, 'a> {
         let (first, rest) = match path.split_first() {
             Some((first, rest)) => (first.as_str(), rest),
             None => {
-                return Err(self.no_field("", vec!["a quantity of the run, such as `loss`".into()]));
+                let known = ["loss", "config", "receipt"].map(str::to_owned);
+                return Err(self.no_field("", known.to_vec()));
             }
         };
         match first {
@@ -240,7 +246,26 @@ impl<'a> At<'_, '_, 'a> {
         if first == "val_loss" {
             path[0] = "loss".to_owned();
         }
-        self.in_file(file, &path, Some(step))
+        let value = self.in_file(file, &path, Some(step));
+        match rest.is_empty() {
+            true => value.map_err(|error| self.also_of_run(first, error)),
+            false => value,
+        }
+    }
+
+    /// The error of a field that no evaluation has, with where else a run has fields.
+    fn also_of_run(&self, wanted: &str, error: Error) -> Error {
+        if error.code.id != NO_FIELD.id {
+            return error;
+        }
+        match did_you_mean(wanted, ["config", "receipt"]) {
+            Some(hint) => error.help(hint),
+            None => {
+                let end = if error.help.ends_with('?') { "" } else { "." };
+                let help = format!("{}{end} A run also has `config` and `receipt`", error.help);
+                error.help(help)
+            }
+        }
     }
 
     /// One value with its provenance.
@@ -297,6 +322,7 @@ impl<'a> At<'_, '_, 'a> {
             leaf: Some(kind),
             last_place: Some(printed.last_place() / per_one),
             as_printed: false,
+            is_p: false,
             leaves,
         }))
     }
@@ -316,12 +342,17 @@ impl<'a> At<'_, '_, 'a> {
     fn no_field(&self, wanted: &str, known: Vec<String>) -> Error {
         let shown: Vec<_> = known.iter().take(12).map(|name| format!("`{name}`")).collect();
         let more = if known.len() > 12 { ", …" } else { "" };
-        let expected = match shown.is_empty() {
+        let hint = did_you_mean(wanted, known.iter().map(String::as_str));
+        let expected = match shown.is_empty() || hint.is_some() {
             true => "a field of the evidence".to_owned(),
             false => format!("one of {}{more}", shown.join(", ")),
         };
         let found = format!("`{wanted}` of `{}`", self.bundle.name());
-        self.evaluator.wrong(&NO_FIELD, self.part, self.frame, &expected, &found)
+        let error = self.evaluator.wrong(&NO_FIELD, self.part, self.frame, &expected, &found);
+        match hint {
+            Some(hint) => error.help(hint),
+            None => error,
+        }
     }
 }
 

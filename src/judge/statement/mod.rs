@@ -5,13 +5,13 @@ pub mod wording;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use repro_claim::quote::{self, ItemKind, QuoteItem};
+use repro_claim::quote::{self, Hedge, ItemKind, QuoteItem};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_claim::table::{self, PrintedCell};
 use repro_claim::{Expression, place};
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
+use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
 
 use crate::compare;
 use crate::context::PostContext;
@@ -21,8 +21,7 @@ use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::json_text;
 use crate::moment;
 use crate::page::{
-    Binding, NO_SUCH_ROW, PlacedExpression, PostStatement, Sentence, StatementKind, Table,
-    quoted_numbers,
+    self, Binding, PlacedExpression, PostStatement, Sentence, StatementKind, Table, quoted_numbers,
 };
 use crate::value::{Evaluated, EvidenceWords, Leaf, LeafKind, Quantity};
 use about::Words;
@@ -30,14 +29,24 @@ use wording::{readings, resting_on, worded};
 
 codes! {
     OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
+    RELATION_AS_NUMBER = "sentence::relation-as-number", "a relation stands where a number is bound", "a relation, `a = b` or `a < b`, belongs into `says`; `is` has what each number of the quote is";
     NOT_THERE = "sentence::not-there", "the text does not have these words", "quote the text as it stands";
+    NO_MEMBER = "sentence::no-member", "the text has no such member", "correct the pointer in `place`, or the names of rows and columns; `place = \"\"` is the whole document";
     NO_TABLE = "sentence::no-table", "the text has no such table, or several", "give its head as it stands, or its lines in `printed`";
     NOT_AT_HAND = "sentence::not-at-hand", "the text is not at hand", "give it: `--text FILE`";
     SINGLE_SOURCE = "value::single-source", "the evidence was typed from the place that is quoted", "bind it to another document, or to what it follows from";
     NO_EVIDENCE = "value::no-evidence", "the value follows from no evidence", "bind the number to evidence";
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
+    DEPARTS = "test::departs-from-plan", "a comparison departs from the plan that its runs were made under", "compare all the runs of the plan, by its test";
     OTHER_TEXT = "value::other-words", "the evidence says something else", "correct the text or the expression";
 }
+
+/// What helps where numbers are bound and the quote has none.
+const WORDS_ARE_WHOLE: &str =
+    "words are bound by one expression of `is` as a whole, or said by a relation in `says`";
+
+/// What helps where a sentence has numbers and only `says`.
+const BIND_OR_QUOTE: &str = "bind each number in `is`, as `is = \"mean(moe.loss)\"`; or take it into the relation of `says` as `quoted(1)`";
 
 /// The function that proves a relation of formulas, which needs no evidence.
 const PROOF: &str = "holds";
@@ -48,6 +57,7 @@ pub fn judge(
     statement: &PostStatement,
 ) -> Result<Vec<ClaimReport>, Error> {
     let judge = Judge { context, statement };
+    judge.is_readable()?;
     match &statement.kind {
         StatementKind::Sentence(sentence) => judge.sentence(sentence),
         StatementKind::Table(table) => judge.table(table),
@@ -64,8 +74,10 @@ struct Bound<'b> {
     id: String,
     quote: &'b str,
     place_in_text: String,
-    /// Whether the text has these words; none where it is not at hand.
-    is_there: Option<bool>,
+    /// Why the text does not have these words; none where it has them, or is not at hand.
+    not_there: Option<String>,
+    /// What stands above it, if it is the cell of a table, whose place errors name.
+    head: Option<&'b str>,
     variables: &'b BTreeMap<String, PlacedExpression>,
     bindings: &'b [Binding],
 }
@@ -78,22 +90,20 @@ struct Pair<'p> {
 
 impl<'a> Judge<'a> {
     fn sentence(&self, sentence: &Sentence) -> Result<Vec<ClaimReport>, Error> {
-        let text = self.context.texts.get(&self.statement.text);
-        let at = &self.statement.place_in_text;
-        let is_there = text
-            .map(|text| !json_text::places_of_quote(text.text(), at, &sentence.quote).is_empty());
+        let not_there = self.not_there(&sentence.quote);
         let none = BTreeMap::new();
         let bound = Bound {
             id: self.statement.id.clone(),
             quote: &sentence.quote,
             place_in_text: self.statement.place_in_text.clone(),
-            is_there,
+            not_there,
+            head: None,
             variables: &none,
             bindings: &sentence.is,
         };
         let mut reports = Vec::new();
         match &sentence.missing {
-            Some(what) => reports.push(self.finished(self.unpublished(sentence, what), is_there)),
+            Some(what) => reports.push(self.finished(self.unpublished(sentence, what), &bound)),
             // What a relation takes from the quote is bound by it.
             None if sentence.is.is_empty() && are_all_quoted(sentence) => {}
             None => reports.extend(self.numbers(&bound)?),
@@ -166,7 +176,7 @@ impl<'a> Judge<'a> {
             }
             _ => outcome,
         };
-        let outcome = self.from_another_place(outcome, bound, &evaluator);
+        let outcome = self.of_another_place(outcome, bound, &evaluator);
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
         let words = Words { quote: &sentence.quote, place: &bound.place_in_text };
         let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
@@ -200,12 +210,12 @@ impl<'a> Judge<'a> {
                 outcome,
                 evidence,
             },
-            bound.is_there,
+            bound,
         ))
     }
 
     /// A relation that holds, unless all that was read for it was typed from the quoted words.
-    fn from_another_place(
+    fn of_another_place(
         &self,
         outcome: Outcome,
         bound: &Bound,
@@ -247,6 +257,17 @@ impl<'a> Judge<'a> {
                 std::iter::once(first).chain(rest.iter().map(|(_, side)| side)).map(read).collect();
             sides.windows(2).any(|pair| !pair[0].is_empty() && pair[0] == pair[1])
         };
+        if let ExpressionKind::Relation(first, rest) = &tree.kind {
+            let sides: Vec<_> =
+                std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side)).collect();
+            let words = |side: &Expression| self.evidence_of_words(side, frame);
+            if sides
+                .windows(2)
+                .any(|pair| words(pair[0]).is_some_and(|a| Some(a) == words(pair[1])))
+            {
+                return true;
+            }
+        }
         let may_be_empty = match &tree.kind {
             ExpressionKind::Relation(first, rest) => {
                 let equal = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
@@ -258,8 +279,27 @@ impl<'a> Judge<'a> {
         may_be_empty && evaluator.holds_whatever(tree, frame)
     }
 
+    /// Where the words stand that a side of a relation is; none where it is no words of evidence.
+    fn evidence_of_words(
+        &self,
+        side: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Option<Vec<EvidenceRef>> {
+        let evaluator = Evaluator::new(self.context, Vec::new());
+        let value = evaluator.evaluate(side, frame).ok()?;
+        let words = words_of(&evaluator.settled(value, frame, side).ok()?)?;
+        let leaves = words.iter().flat_map(|words| &words.leaves);
+        let evidence: Vec<_> = leaves.filter_map(|leaf| leaf.evidence.clone()).collect();
+        (!evidence.is_empty()).then_some(evidence)
+    }
+
     /// The numbers of some words of the text, each with its binding.
     fn numbers(&self, bound: &Bound) -> Result<Vec<ClaimReport>, Error> {
+        for binding in bound.bindings {
+            if let Binding::Is(expression) = binding {
+                self.is_no_relation(expression)?;
+            }
+        }
         let items = quote::items(bound.quote);
         if items.is_empty()
             && let [Binding::Is(expression)] = bound.bindings
@@ -268,6 +308,7 @@ impl<'a> Judge<'a> {
             let pair = Pair { items: Vec::new(), expression };
             return Ok(vec![self.number(bound, &pair, &items, bound.id.clone())?]);
         }
+        let items = self.in_context(bound, items)?;
         let mut reports = Vec::new();
         for (index, pair) in self.pairs(bound, &items)?.into_iter().enumerate() {
             let many = bound.bindings.len() > 1;
@@ -275,6 +316,48 @@ impl<'a> Judge<'a> {
             reports.push(self.number(bound, &pair, &items, id)?);
         }
         Ok(reports)
+    }
+
+    /// The numbers in the light of what they are bound to and what stands above them.
+    fn in_context(&self, bound: &Bound, items: Vec<QuoteItem>) -> Result<Vec<QuoteItem>, Error> {
+        let mut known = items.clone();
+        let mut last: Option<(Hedge, usize, String)> = None;
+        let unit = bound.head.and_then(quote::unit_of_head);
+        for pair in self.pairs(bound, &items)? {
+            let tree = &pair.expression.tree;
+            for item in &pair.items {
+                let Some(at) = items.iter().position(|one| one.span == item.span) else { continue };
+                if has_own_scale(tree) {
+                    quote::may_lack_bytes(&mut known[at]);
+                }
+                if let Some((factor, unit)) = &unit {
+                    quote::in_unit(&mut known[at], factor, *unit);
+                    known[at].other = known[at].other.take().filter(|_| has_own_scale(tree));
+                }
+            }
+            // One value between two numbers: they are its limits. Of an interval they are the ends themselves.
+            let [item] = pair.items.as_slice() else {
+                for item in known.iter_mut().filter(|item| is_of(pair.items.as_slice(), item)) {
+                    if let Some(Hedge::End(bound, _)) = item.hedge {
+                        item.hedge = Some(Hedge::End(bound, quote::RangeWords::Dash));
+                    }
+                }
+                continue;
+            };
+            let at = items.iter().position(|one| one.span == item.span);
+            let (Some(at), Some(Hedge::End(bound, _))) = (at, item.hedge) else { continue };
+            let said = tree.to_string();
+            if let Some((Hedge::End(other, _), before, of)) = &last
+                && *before + 1 == at
+                && *of == said
+                && *other != bound
+            {
+                known[*before].hedge = Some(Hedge::Limit(*other));
+                known[at].hedge = Some(Hedge::Limit(bound));
+            }
+            last = item.hedge.map(|hedge| (hedge, at, said));
+        }
+        Ok(known)
     }
 
     /// Each expression with the number or numbers that it is for. Numbers in words are bound all or none.
@@ -317,12 +400,60 @@ impl<'a> Judge<'a> {
         if wanted == items.len() {
             return Ok(pairs);
         }
-        let found: Vec<_> = items.iter().map(|item| item.text(bound.quote)).collect();
-        Err(OTHER_COUNT.at(
-            self.statement.place.clone(),
-            format!("as many as the quote has numbers, {}: {}", found.len(), found.join(", ")),
-            format!("bindings for {wanted}"),
-        ))
+        Err(self.other_count(bound, items, wanted))
+    }
+
+    /// The error of words that have another count of numbers than there are bindings for.
+    fn other_count(&self, bound: &Bound, items: &[&QuoteItem], wanted: usize) -> Error {
+        let numbers: Vec<_> = items.iter().map(|item| item.text(bound.quote)).collect();
+        let expected = match numbers.len() {
+            0 => format!("no binding of a number, as \"{}\" has none", shortened(bound.quote)),
+            1 => format!("a binding for 1 number: {}", numbers[0]),
+            count => format!("bindings for {count} numbers: {}", numbers.join(", ")),
+        };
+        let is_interval = |one: &Binding| matches!(one, Binding::Is(one) if is_interval(&one.tree));
+        let of_two = match bound.bindings.iter().any(is_interval) {
+            true => ", as an interval is two",
+            false => "",
+        };
+        let cell = if bound.head.is_some() {
+            format!(", in {}", bound.place_in_text)
+        } else {
+            String::new()
+        };
+        // What comes after the last number of the quote is too much; else something is missing.
+        let mut bound_places =
+            bound.bindings.iter().enumerate().filter_map(|(index, one)| match one {
+                Binding::Is(one) => Some((index, one.place())),
+                Binding::Excused(_) => None,
+            });
+        let too_much = bound_places.clone().find(|(index, _)| *index >= numbers.len());
+        let place = too_much.or(bound_places.next_back()).map(|(_, place)| place.clone());
+        let place = place.unwrap_or_else(|| self.statement.place.clone());
+        let found = match wanted {
+            0 => format!("none in `is`{cell}"),
+            wanted => format!("bindings for {wanted}{of_two}{cell}"),
+        };
+        let error = OTHER_COUNT.at(place, expected, found);
+        match (numbers.is_empty(), bound.bindings.is_empty()) {
+            (true, _) => error.help(WORDS_ARE_WHOLE),
+            (false, true) => error.help(BIND_OR_QUOTE),
+            (false, false) => error,
+        }
+    }
+
+    /// Refuses a relation where the value of a number is wanted.
+    fn is_no_relation(&self, expression: &PlacedExpression) -> Result<(), Error> {
+        let is_relation =
+            matches!(expression.tree.kind, ExpressionKind::Relation(..) | ExpressionKind::Not(_));
+        match is_relation {
+            true => Err(RELATION_AS_NUMBER.at(
+                expression.place_of(&expression.tree, self.context.page.document()),
+                "what a number of the quote is",
+                format!("`{}`", expression.tree),
+            )),
+            false => Ok(()),
+        }
     }
 
     fn number(
@@ -341,9 +472,17 @@ impl<'a> Judge<'a> {
         if let Some(words) = words_of(&value) {
             return Ok(self.words(bound, pair, &evaluator, &words, id));
         }
+        if matches!(value, Evaluated::Judgement(_)) {
+            let expected = "what a number of the quote is";
+            let found = format!("`{tree}`");
+            return Err(RELATION_AS_NUMBER.at(pair.expression.place().clone(), expected, found));
+        }
         if pair.items.is_empty() {
-            let found = format!("{}, and the quote has no number", value.word());
-            return Err(OTHER_COUNT.at(pair.expression.place().clone(), "words", found));
+            let found =
+                format!("{}, and \"{}\" has no number", value.word(), shortened(bound.quote));
+            let expected = "words, which are bound as a whole";
+            let error = OTHER_COUNT.at(pair.expression.place().clone(), expected, found);
+            return Err(error.help(WORDS_ARE_WHOLE));
         }
         let given = evaluator.parts(value, frame, tree)?;
         let mut outcome = self.compared(pair, &given);
@@ -354,6 +493,8 @@ impl<'a> Judge<'a> {
                 || !evaluator.depends_on_evidence(pair.expression, scope, &given)
             {
                 outcome = instead(&NO_EVIDENCE, "the value follows from no evidence", outcome);
+            } else if self.takes_itself(tree, pair, items) {
+                outcome = instead(&NO_EVIDENCE, "the number is part of its own evidence", outcome);
             } else if let Some(leaf) =
                 leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed(bound.quote, pair)))
             {
@@ -362,7 +503,7 @@ impl<'a> Judge<'a> {
         }
         let compared =
             |number: &Quantity| number.leaf.is_some_and(|kind| kind != LeafKind::Counted);
-        let method = match given.iter().all(compared) {
+        let method = match given.iter().all(compared) || is_one_print(&given) {
             true => Method::Compared,
             false => Method::Recomputed,
         };
@@ -370,6 +511,37 @@ impl<'a> Judge<'a> {
         let words = Words { quote: bound.quote, place: &bound.place_in_text };
         let outcome = self.about(outcome, words, &[tree], &evaluator);
         Ok(self.report(bound, pair, &evaluator, outcome, id))
+    }
+
+    /// Whether an expression, or a formula that it uses, takes from the quote the number that it is for.
+    fn takes_itself(&self, tree: &Expression, pair: &Pair, items: &[QuoteItem]) -> bool {
+        let own: BTreeSet<usize> = (1..)
+            .zip(items)
+            .filter(|(_, item)| pair.items.iter().any(|own| own.span == item.span))
+            .map(|(number, _)| number)
+            .collect();
+        let formulas = &self.context.page.formulas;
+        let (mut taken, mut used, mut seen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut open = vec![tree];
+        while let Some(next) = open.pop() {
+            taken.extend(quoted_numbers(next));
+            next.each(&mut |part| {
+                if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
+                    used.insert(name.clone());
+                }
+            });
+            let fresh: Vec<_> =
+                used.iter().filter(|name| formulas.contains_key(*name)).cloned().collect();
+            for name in fresh {
+                used.remove(&name);
+                if seen.insert(name.clone())
+                    && let Some(formula) = formulas.get(&name)
+                {
+                    open.push(&formula.body.tree);
+                }
+            }
+        }
+        !taken.is_disjoint(&own)
     }
 
     /// The outcome, unless the evidence is about something else than the words.
@@ -381,6 +553,17 @@ impl<'a> Judge<'a> {
         evaluator: &Evaluator<'a>,
     ) -> Outcome {
         let is_formula = |name: &str| self.context.page.formulas.contains_key(name);
+        let departures = evaluator.departures();
+        let outcome = match departures.first() {
+            Some(first) if outcome.verdict != Verdict::Unchecked => {
+                let open =
+                    Outcome::inconclusive(&DEPARTS, format!("departs from the plan: {first}"));
+                let open = open.giving(outcome.recomputed).measuring(outcome.measured);
+                let open = open.within(outcome.rule, outcome.tolerance);
+                Outcome { method: outcome.method, ..open }
+            }
+            _ => outcome,
+        };
         about::checked(outcome, words, expressions, &is_formula, &evaluator.leaves())
     }
 
@@ -439,7 +622,7 @@ impl<'a> Judge<'a> {
         for (item, number) in std::iter::zip(items, given) {
             let outcome = match &item.kind {
                 ItemKind::Number(printed) | ItemKind::Spread(printed) => {
-                    compare::judge(printed, item.hedge, number)
+                    compare::judge(item, printed, number)
                 }
                 ItemKind::Date(date) => on_date(date, number),
             };
@@ -503,16 +686,48 @@ impl<'a> Judge<'a> {
             outcome,
             evidence,
         };
-        self.finished(report, bound.is_there)
+        self.finished(report, bound)
     }
 
     /// A claim about words that the text does not have says nothing about the text.
-    fn finished(&self, mut report: ClaimReport, is_there: Option<bool>) -> ClaimReport {
-        if is_there == Some(false) {
-            let reason = "the text does not have these words";
+    fn finished(&self, mut report: ClaimReport, bound: &Bound) -> ClaimReport {
+        if let Some(reason) = &bound.not_there {
             report.outcome = instead(&NOT_THERE, reason, report.outcome);
         }
         report
+    }
+
+    /// Refuses a text that is meant as JSON, by a pointer into it, and breaks its rules.
+    fn is_readable(&self) -> Result<(), Error> {
+        let has_pointer = self.statement.place_in_text.starts_with('/')
+            || matches!(&self.statement.kind, StatementKind::Table(table) if table.pointer.is_some());
+        match self.context.texts.get(&self.statement.text) {
+            Some(text) if has_pointer && json_text::looks_like_json(text.text()) => {
+                json_text::parsed(text.name(), text.text()).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Why the text does not have some words at the place of the statement; none where it has them.
+    fn not_there(&self, quote: &str) -> Option<String> {
+        let text = self.context.texts.get(&self.statement.text)?;
+        let at = &self.statement.place_in_text;
+        if !json_text::places_of_quote(text.text(), at, quote).is_empty() {
+            return None;
+        }
+        let elsewhere = || {
+            let at = Some(at).filter(|at| at.starts_with('/'))?;
+            let first = place::of_parted_quote(text.text(), quote).into_iter().next()?;
+            let line = text.line_column(first.start).0;
+            Some(format!("the text has them in line {line}, and not at `{at}`"))
+        };
+        let pointer = || {
+            let document = at.starts_with('/').then(|| json_text::read(text.text()))??;
+            document.root().at(at).is_err().then(|| json_text::breaks_off(&document, at))
+        };
+        let near = pointer().or_else(elsewhere);
+        Some(absent(near.or_else(|| self.context.nearest(&self.statement.text, quote))))
     }
 
     fn table(&self, table: &Table) -> Result<Vec<ClaimReport>, Error> {
@@ -522,8 +737,16 @@ impl<'a> Judge<'a> {
             return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
         }
         let found = table.lines(text.map_or("", |text| text.text())).map_err(|found| {
-            let expected = "the table in the text, once";
-            NO_TABLE.at(self.statement.place.clone(), expected, found)
+            let (place, pointer) = (self.statement.place.clone(), &table.pointer);
+            match pointer {
+                Some(pointer) => NO_MEMBER.at(place, format!("what lies at `{pointer}`"), found),
+                None => {
+                    let head: Vec<_> = table.head.iter().map(|cell| cell.text.as_str()).collect();
+                    let near = self.context.nearest(&self.statement.text, &head.join(" "));
+                    let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+                    NO_TABLE.at(place, "the table in the text, once", format!("{found}{near}"))
+                }
+            }
         })?;
         let none = BTreeMap::new();
         let head = TableRow { label: "head", cells: &found.head, variables: &none };
@@ -531,10 +754,9 @@ impl<'a> Judge<'a> {
         for (label, variables) in &table.rows {
             let row = found.row(label).ok_or_else(|| {
                 let first = found.rows.iter().filter_map(|row| row.first());
-                let known: Vec<_> = first.map(|cell| format!("`{}`", cell.text)).collect();
+                let known = first.map(|cell| cell.text.as_str());
                 let place = variables.values().next().map(PlacedExpression::place);
-                let place = place.unwrap_or(&self.statement.place).clone();
-                NO_SUCH_ROW.at(place, known.join(", "), format!("`{label}`"))
+                page::no_such(label, known, place.unwrap_or(&self.statement.place).clone())
             })?;
             let row = TableRow { label, cells: &found.rows[row], variables };
             reports.extend(self.row(table, &row, &table.columns, &table.says)?);
@@ -565,8 +787,9 @@ impl<'a> Judge<'a> {
             let (Some(head), Some(cell)) = (table.head.get(at), row.cells.get(at)) else {
                 continue;
             };
-            // An object of JSON may lack a member that its neighbours have.
-            if table.pointer.is_some() && cell.text.is_empty() {
+            // A cell beside numbers may be empty; an object of JSON may lack a member that its neighbours have.
+            let is_empty = cell.text.is_empty() || table.pointer.is_none() && is_blank(&cell.text);
+            if is_empty {
                 continue;
             }
             let of_column = |(label, _): &&(String, Vec<Binding>)| label == column;
@@ -574,7 +797,8 @@ impl<'a> Judge<'a> {
                 id: cell_id(&[&self.statement.id, row.label, &head.text]),
                 quote: &cell.text,
                 place_in_text: self.place_of_cell(table, row.label, &head.text),
-                is_there: actual.as_ref().map(|actual| actual.has(at, &cell.text)),
+                not_there: actual.as_ref().and_then(|actual| self.cell_not_there(actual, row, at)),
+                head: Some(&head.text),
                 variables: row.variables,
                 bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),
             };
@@ -586,6 +810,28 @@ impl<'a> Judge<'a> {
             }
         }
         Ok(reports)
+    }
+
+    /// Why the text does not have a cell; none where it has it.
+    fn cell_not_there(&self, actual: &Actual, row: &TableRow, column: usize) -> Option<String> {
+        match actual {
+            Actual::Line(true) => None,
+            Actual::Line(false) => {
+                let cells: Vec<_> = row.cells.iter().map(|cell| cell.text.as_str()).collect();
+                Some(absent(self.context.nearest(&self.statement.text, &cells.join(" "))))
+            }
+            Actual::Members(Err(why)) => Some(absent(Some(why.clone()))),
+            Actual::Members(Ok(cells)) => {
+                let wanted = row.cells.get(column).map_or("", |cell| cell.text.as_str());
+                match cells.get(column) {
+                    Some(found) if found.text == wanted => None,
+                    Some(found) => {
+                        Some(absent(Some(format!("the text has `{}` there", found.text))))
+                    }
+                    None => Some(absent(None)),
+                }
+            }
+        }
     }
 
     /// The relations that a cell states; a cell `false` denies them.
@@ -665,8 +911,8 @@ fn are_all_quoted(sentence: &Sentence) -> bool {
 enum Actual {
     /// Whether it has the line.
     Line(bool),
-    /// The members in JSON; none where it has no such place.
-    Members(Option<Vec<PrintedCell>>),
+    /// The members in JSON, or why it has no such place.
+    Members(Result<Vec<PrintedCell>, String>),
 }
 
 impl Actual {
@@ -674,20 +920,31 @@ impl Actual {
         if table.pointer.is_none() {
             return Self::Line(!place::of_row(text, row.cells).is_empty());
         }
-        let found = table.found(text).ok();
-        let at = found.as_ref().and_then(|found| found.row(row.label));
-        Self::Members(at.and_then(|at| found.map(|mut found| found.rows.swap_remove(at))))
+        Self::Members(table.found(text).and_then(|mut found| match found.row(row.label) {
+            Some(at) => Ok(found.rows.swap_remove(at)),
+            None => Err(format!("no row `{}`", row.label)),
+        }))
     }
+}
 
-    fn has(&self, column: usize, cell: &str) -> bool {
-        match self {
-            Self::Line(is_there) => *is_there,
-            Self::Members(cells) => cells
-                .as_ref()
-                .and_then(|cells| cells.get(column))
-                .is_some_and(|found| found.text == cell),
-        }
-    }
+/// Why words are not in the text, with what is there instead, where that is known.
+fn absent(instead: Option<String>) -> String {
+    let instead = instead.map(|what| format!("; {what}"));
+    format!("the text does not have these words{}", instead.unwrap_or_default())
+}
+
+/// Words at a length that an error can quote.
+fn shortened(words: &str) -> String {
+    const MOST: usize = 60;
+    let start: String = words.chars().take(MOST).collect();
+    if start.len() < words.len() { format!("{start}…") } else { start }
+}
+
+/// Whether a cell claims nothing: it is empty, a dash, or says that there is no number.
+fn is_blank(cell: &str) -> bool {
+    let word = cell.trim().to_lowercase();
+    ["", "n/a", "na", "none"].contains(&word.as_str())
+        || word.chars().all(|c| "-‐‑‒–—―−".contains(c))
 }
 
 /// One line of a table.
@@ -756,6 +1013,14 @@ fn single_source(leaf: &Leaf) -> String {
     }
 }
 
+/// Whether all that numbers rest on is one print: a fact times 1 is that fact.
+fn is_one_print(given: &[Quantity]) -> bool {
+    let leaves = given.iter().flat_map(|number| &number.leaves);
+    let mut evidence: Vec<_> = leaves.filter(|leaf| leaf.kind != LeafKind::Literal).collect();
+    evidence.dedup();
+    matches!(evidence.as_slice(), [one] if one.kind == LeafKind::Printed)
+}
+
 /// An unchecked claim, with what was found nevertheless.
 fn instead(code: &'static repro_receipt::source::Code, reason: &str, outcome: Outcome) -> Outcome {
     let unchecked = Outcome::unchecked(code, reason).giving(outcome.recomputed);
@@ -779,6 +1044,20 @@ fn plain_numbers(items: &[QuoteItem]) -> Vec<Printed> {
         ItemKind::Date(_) => None,
     };
     items.iter().filter_map(number).collect()
+}
+
+fn is_of(items: &[&QuoteItem], item: &QuoteItem) -> bool {
+    items.iter().any(|one| one.span == item.span)
+}
+
+/// Whether an expression is in a unit of its own: a field as it stands, or what it was multiplied by.
+fn has_own_scale(tree: &Expression) -> bool {
+    let is_field = matches!(
+        tree.kind,
+        ExpressionKind::Name(_) | ExpressionKind::At(..) | ExpressionKind::Field(..)
+    );
+    let text = tree.to_string();
+    is_field || ["10^", "100", "1e", "1_000"].iter().any(|scale| text.contains(scale))
 }
 
 /// Whether an expression gives two ends.

@@ -12,15 +12,17 @@ use std::path::{Path, PathBuf};
 use crate::context::PostContext;
 use crate::covered::covered;
 use crate::evaluate::functions::again;
+use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
 use crate::page::{PostPage, PostStatement, TextSource};
 use crate::statement;
-use crate::texts::{GivenTexts, TextsAtHand};
+use crate::texts::{GivenTexts, NONE_NAMED, TextsAtHand};
 use repro_params::{self as params, Convention, ParameterCount};
 use repro_receipt::bundle::{Bundle, RECEIPT, ReadOptions, SIGNATURE};
+use repro_receipt::digest::Digest;
 use repro_receipt::parallel;
-use repro_receipt::source::{Error, codes};
+use repro_receipt::source::{Error, Node, codes};
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, Finding, Impact, Method, Outcome, PostReport,
     Report, Severity, SignatureReport, TextReport, Verdict,
@@ -83,6 +85,7 @@ pub fn verify_with<'r>(
     let loaded = parallel::map(ids, threads, |id| PostPage::load(root, id));
     let fetched = loaded.into_iter().map(|page| {
         let page = page.map_err(|error| vec![error])?;
+        without_shadows(&page)?;
         let pins = (!demands.repin).then(|| lock::read(root, &page.id)).transpose();
         let pins = pins.map_err(|error| vec![error])?.flatten();
         store.fetch(root, &page, pins.as_ref())?;
@@ -157,7 +160,10 @@ pub fn inspect<'r>(
                 id: bundle.name().to_owned(),
                 title: format!("{} receipt bundle", bundle.receipt().origin.word()),
                 file: shown,
+                digest: String::new(),
                 texts: Vec::new(),
+                definitions: Vec::new(),
+                excused: Vec::new(),
                 findings: about_claims.chain(signature_finding(&bundle, &described)).collect(),
                 bundles: vec![described],
                 claims,
@@ -294,10 +300,33 @@ fn texts_of(page: &PostPage, at_hand: &TextsAtHand) -> Vec<TextReport> {
             id: text.id.clone(),
             what: text.what.clone(),
             is_at_hand: source.is_some(),
+            digest: source.map(|source| Digest::of(source.text().as_bytes()).prefixed()),
             unbound: unbound.map(|one| format!("{} (line {})", one.text, one.line)).collect(),
         }
     };
+    if page.texts.is_empty() {
+        // Words that nobody can look up are as good as none.
+        let what = "no text is named in the post file, by `text` or `[texts.NAME]`".to_owned();
+        return vec![TextReport {
+            id: String::new(),
+            what,
+            is_at_hand: false,
+            digest: None,
+            unbound: Vec::new(),
+        }];
+    }
     page.texts.iter().map(one).collect()
+}
+
+/// The finding that a post names no text.
+fn no_text(page: &PostPage) -> Option<Finding> {
+    page.texts.is_empty().then(|| Finding {
+        code: &NONE_NAMED,
+        severity: Severity::Warning,
+        message: "no quote was looked up, and no number of a text is accounted for".to_owned(),
+        place: page.document().root().get("title").map_or_else(Default::default, Node::place),
+        claim: None,
+    })
 }
 
 /// Numbers claims of one name, such as the cells below two columns of one head.
@@ -326,7 +355,8 @@ fn reported(
     let signatures = std::iter::zip(used, &bundles);
     let signatures =
         signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
-    let mut findings: Vec<_> = claims.iter().flat_map(findings).chain(signatures).collect();
+    let mut findings: Vec<_> =
+        claims.iter().flat_map(findings).chain(signatures).chain(no_text(page)).collect();
     findings.sort_by(|a, b| {
         let key = |finding: &Finding| {
             (finding.severity, finding.place.line, finding.place.column, finding.code.id)
@@ -337,7 +367,11 @@ fn reported(
         id: page.id.clone(),
         title: page.title.clone(),
         file: page.file().to_owned(),
+        digest: Digest::of(page.document().source.text().replace("\r\n", "\n").as_bytes())
+            .prefixed(),
         texts: texts_of(page, texts),
+        definitions: page.definitions(),
+        excused: page.excuses(),
         bundles,
         claims,
         findings,

@@ -1,17 +1,22 @@
 //! The bundles and studies that posts depend on: each is read and checked once, however many posts pin it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::library::Library;
 use crate::lock::PostLock;
 use crate::page::PostPage;
 use crate::post::UNKNOWN_BUNDLE;
-use repro_receipt::bundle::{Bundle, ReadOptions};
-use repro_receipt::source::Error;
+use repro_receipt::bundle::{ABSENT, Bundle, ReadOptions};
+use repro_receipt::similar;
+use repro_receipt::source::{Error, Location};
 use repro_runs::study::{self, Study};
 use repro_signature::{self as signature, PublicKey};
 
+/// So many missing bundles of one group are named.
+const NAMED: usize = 5;
+/// So many names are told that are spelled alike.
+const NEAR: usize = 3;
 /// Above so many bundles, starting threads for each costs more than they save.
 const MANY_BUNDLES: usize = 1_000;
 
@@ -43,6 +48,7 @@ impl<'r> BundleStore<'r> {
         lock: Option<&PostLock>,
     ) -> Result<(), Vec<Error>> {
         let mut errors = Vec::new();
+        let mut absent = Vec::new();
         let bundles = page.bundles();
         if bundles.len() > MANY_BUNDLES {
             self.reading.threads = 1;
@@ -62,12 +68,21 @@ impl<'r> BundleStore<'r> {
                         Err(error) => errors.push(error),
                     }
                 }
+                (None, Some(error)) if error.code == &ABSENT => absent.push((name, place)),
                 (None, Some(error)) => errors.push(error.clone()),
                 (None, None) => {
                     let expected = "a bundle of `receipts/`";
                     errors.push(UNKNOWN_BUNDLE.at(place.clone(), expected, format!("`{name}`")));
                 }
             }
+        }
+        errors.extend(missing(root, &absent));
+        // The plans that receipts name fix the tests; one that is not there is told where it matters.
+        let named = page.bundles().into_iter().filter_map(|(name, _)| {
+            self.library.bundle(name)?.receipt().run.as_ref()?.study.clone()
+        });
+        for study in named.collect::<BTreeSet<_>>() {
+            let _ = self.load_study(root, &study);
         }
         if let Some((plan, place)) = &page.plan {
             errors
@@ -103,4 +118,41 @@ impl<'r> BundleStore<'r> {
         }
         Ok(())
     }
+}
+
+/// One error for each name of the post that stands for bundles that are not there, with what is spelled alike.
+fn missing(root: &Path, absent: &[(&str, &Location)]) -> Vec<Error> {
+    if absent.is_empty() {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir(root.join("receipts")).into_iter().flatten().flatten();
+    let mut present: Vec<_> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    present.sort();
+    let mut groups: BTreeMap<&Location, Vec<&str>> = BTreeMap::new();
+    for (name, place) in absent {
+        groups.entry(place).or_default().push(name);
+    }
+    let error = |(place, names): (&Location, Vec<&str>)| {
+        let listed: Vec<_> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+        let more = match names.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let found = format!("no {}{more}", listed.join(", "));
+        let expected = match names.len() {
+            1 => "a bundle of `receipts/`".to_owned(),
+            count => format!("bundles of `receipts/`, of which {count} are missing"),
+        };
+        let error = UNKNOWN_BUNDLE.at(place.clone(), expected, found);
+        let known = present.iter().map(String::as_str);
+        let near = names.first().map_or(Vec::new(), |name| similar::several(name, known, NEAR));
+        let near: Vec<_> = near.into_iter().map(|name| format!("`{name}`")).collect();
+        let near = match near.is_empty() {
+            true => String::new(),
+            false => format!("the nearest that are there: {}. ", near.join(", ")),
+        };
+        error.help(format!("{near}Correct the name, or fetch the bundles: `repro list bundles`"))
+    };
+    groups.into_iter().map(error).collect()
 }

@@ -75,11 +75,7 @@ impl Source {
             Ok(text) => Ok(Self { name, text, lines: OnceLock::new() }),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
-                Err(NOT_UTF8.at(
-                    Location::file(name),
-                    "UTF-8",
-                    format!("an invalid byte at offset {at}"),
-                ))
+                Err(not_utf8(name, error.as_bytes(), at))
             }
         }
     }
@@ -146,6 +142,22 @@ impl Source {
         let line = starts.partition_point(|&start| start as usize <= offset);
         (line, starts[line - 1] as usize)
     }
+}
+
+/// The refusal of bytes that are no text from `at` on, with the line in which that is.
+fn not_utf8(name: String, bytes: &[u8], at: usize) -> Error {
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return NOT_UTF8.at(Location::file(name), "UTF-8", "UTF-16, by its byte order mark");
+    }
+    let (before, after) = bytes.split_at(at);
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |found| found + 1);
+    let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+    let end = after.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |found| at + found);
+    let excerpt = String::from_utf8_lossy(&bytes[start..end]).trim_end_matches('\r').to_owned();
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let place = Location { file: name, pointer: String::new(), line, column, length: 1, excerpt };
+    let byte = after.first().copied().unwrap_or_default();
+    NOT_UTF8.at(place, "UTF-8", format!("the byte 0x{byte:02X}, which begins no character"))
 }
 
 /// The greatest character boundary at or below `offset`.

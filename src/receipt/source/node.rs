@@ -4,6 +4,7 @@ use super::{
     BAD_POINTER, Document, Error, Kind, Location, MISSING_FIELD, NO_SUCH_PLACE, Pointer,
     UNKNOWN_FIELD, Value, WRONG_TYPE, pointer,
 };
+use crate::similar::did_you_mean;
 
 /// A value together with its document; cheap to copy.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +119,13 @@ impl<'a> Node<'a> {
     pub fn only(self, known: &[&str]) -> Result<(), Error> {
         for (key, node) in self.members()? {
             if !known.contains(&key) {
-                return Err(UNKNOWN_FIELD.at(node.place(), one_of(known), format!("`{key}`")));
+                let wrong =
+                    |expected: String| UNKNOWN_FIELD.at(node.place(), expected, format!("`{key}`"));
+                let hint = did_you_mean(key, known.iter().copied());
+                return Err(match hint {
+                    Some(hint) => wrong("a field that is known here".to_owned()).help(hint),
+                    None => wrong(one_of(known)),
+                });
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml_edit::{Item, Table, TableLike};
 
 use super::{
-    DEPTH_CAP, DUPLICATE_KEY, Error, Kind, Member, NOT_FINITE, SYNTAX, Source, TOO_DEEP,
+    DEPTH_CAP, DUPLICATE_KEY, Error, Kind, Location, Member, NOT_FINITE, SYNTAX, Source, TOO_DEEP,
     TOO_MANY_VALUES, VALUE_CAP, Value,
 };
 
@@ -22,10 +22,40 @@ pub fn parse(source: &Source) -> Result<Value, Error> {
             true => (&DUPLICATE_KEY, "each key once"),
             false => (&SYNTAX, "TOML"),
         };
-        code.at(source.place(span), expected, message)
+        let place = source.place(span);
+        let help = help(&message, &place);
+        let error = code.at(place, expected, message);
+        match help {
+            Some(help) => error.help(help),
+            None => error,
+        }
     })?;
     let root: &Table = document.as_table();
     Reader { source }.table(root, 0..source.text().len(), 0)
+}
+
+/// What helps against the usual slips, by the complaint of the grammar and the line that it is about.
+fn help(message: &str, place: &Location) -> Option<&'static str> {
+    let line = place.excerpt.trim_start();
+    if message.contains("duplicate key") {
+        return (line.starts_with('[') && !line.starts_with("[[")).then_some(
+            "a table that may stand several times has two brackets on each side: `[[name]]`",
+        );
+    }
+    let marked = place.excerpt.chars().skip(place.column.saturating_sub(1));
+    if marked.clone().next().is_some_and(|c| "“”„‟‘’‚‛«»".contains(c)) {
+        return Some("write straight quotes: `\"...\"` or `'...'`");
+    }
+    if message.contains("escape") {
+        return Some(
+            "text with backslashes stands in single quotes, `'...'` or `'''...'''`; in double quotes write `\\\\`",
+        );
+    }
+    let is_cut = message.contains("key with no value") && line.contains(['"', '\'']);
+    (is_cut
+        || message.contains("invalid basic string")
+        || message.contains("invalid literal string"))
+    .then_some("close the quotes on their line; text of several lines stands in `'''...'''`")
 }
 
 /// Refuses a text with too many lines and signs between values: the grammar builds a large tree of its
@@ -154,6 +184,16 @@ mod tests {
         assert_ne!(parse(&dotted(DEPTH_CAP + 2)).map_err(|r| r.code.id).err(), None);
         let long = format!("a = [{}]", "1,".repeat(SIGN_CAP));
         assert_eq!(parse(&long).unwrap_err().code.id, "source::too-many-values");
+    }
+
+    #[test]
+    fn usual_slips_are_told() {
+        let help = |text: &str| parse(text).unwrap_err().help.clone();
+        assert!(help("[[a]]\nb = 1\n[a]\nb = 2").contains("[[name]]"));
+        assert!(help("a = “b”").contains("straight quotes"));
+        assert!(help(r#"a = "\pm""#).contains("single quotes"));
+        assert!(help("a = \"b\nc\"").contains("several lines"));
+        assert_eq!(help("a = 1\na = 2"), "keep one of the two");
     }
 
     #[test]

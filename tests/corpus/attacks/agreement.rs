@@ -265,7 +265,7 @@ pub const CASES: &[Case] = &[
         f.predicate["run"]["id"] = json!("run-0");
         f.post = Some(|digest| post("run-1", digest));
     }),
-    ("a pinned bundle that is not there", "bundle::absent", |f| {
+    ("a pinned bundle that is not there", "post::unknown-bundle", |f| {
         f.post = Some(|digest| post("run-2", digest));
     }),
     ("a pin that leads out of the folder of bundles", "post::bad-locator", |f| {

@@ -206,15 +206,16 @@ pub struct PinnedPost {
 
 /// A post that names the bundle `name`, with a lock that pins it to this digest.
 pub fn post(name: &str, digest: &str) -> PinnedPost {
-    PinnedPost {
-        post: format!(
-            "schema = \"repro.post/2\"\nid = \"p\"\ntitle = \"A post\"\n\n[texts.s]\n\
-             what = \"a page\"\n\n[names]\nrun = \"{name}\"\n"
-        ),
-        lock: format!(
-            "schema = \"repro.lock/2\"\n\n[bundles]\n\"{name}\" = \"{digest}\"\n\n[claims]\n"
-        ),
-    }
+    let post = format!(
+        "schema = \"repro.post/2\"\nid = \"p\"\ntitle = \"A post\"\n\n[texts.s]\n\
+         what = \"a page\"\n\n[names]\nrun = \"{name}\"\n"
+    );
+    let of_post = Digest::of(post.as_bytes()).prefixed();
+    let lock = format!(
+        "schema = \"repro.lock/3\"\npost = \"{of_post}\"\n\n[texts]\n\n[bundles]\n\
+         \"{name}\" = \"{digest}\"\n\n[claims]\n"
+    );
+    PinnedPost { post, lock }
 }
 
 /// A pipe that nobody writes to.

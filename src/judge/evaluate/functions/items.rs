@@ -70,7 +70,7 @@ fn paired<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let p = test.map_err(|why| refused(call, why))?.exact;
     let text = format!("p by McNemar's exact test, {a_only} and {b_only} items of one alone");
     let number = number_from(call, p, text, &[])?;
-    Ok(Evaluated::Number(Quantity { leaves: vec![of_a, of_b], ..number }))
+    Ok(Evaluated::Number(Quantity { leaves: vec![of_a, of_b], is_p: true, ..number }))
 }
 
 /// The outcomes of one run.

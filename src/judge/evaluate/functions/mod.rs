@@ -2,6 +2,7 @@
 
 pub mod again;
 pub mod complete;
+mod counted;
 pub mod everywhere;
 mod files;
 pub mod fixed;
@@ -61,6 +62,7 @@ pub type Evaluate = for<'c, 'f, 'a> fn(&Call<'c, 'f, 'a>) -> Result<Evaluated<'a
 static GROUPS: &[&[Function]] = &[
     numbers::FUNCTIONS,
     samples::FUNCTIONS,
+    counted::FUNCTIONS,
     tested::FUNCTIONS,
     stated::FUNCTIONS,
     reversed::FUNCTIONS,

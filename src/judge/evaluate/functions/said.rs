@@ -81,6 +81,13 @@ fn same<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
             other => return Err(call.wrong(&WRONG_KIND, "words", other.word())),
         }
     }
+    if all.windows(2).all(|pair| pair[0].leaves == pair[1].leaves) {
+        return Err(call.wrong(
+            &WRONG_ARGUMENTS,
+            "several pieces of evidence",
+            "one, several times",
+        ));
+    }
     let plain = |words: &EvidenceWords| {
         words.text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
     };

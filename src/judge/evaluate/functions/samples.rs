@@ -31,6 +31,15 @@ pub static FUNCTIONS: &[Function] = &[
         evaluate: mean,
     },
     Function {
+        name: "median",
+        signature: "median(numbers)",
+        summary: "the number in the middle; of an even count, the mean of the two in the middle",
+        misleads: "it hides how far the others lie away: of two numbers it is their mean",
+        example: "median(moe.loss)",
+        gives: Gives::Derived,
+        evaluate: median,
+    },
+    Function {
         name: "means",
         signature: "means([group, ...])",
         summary: "the mean over runs of each of several groups, such as of each block of a text",
@@ -151,6 +160,29 @@ fn mean_of(call: &Call<'_, '_, '_>, sample: &RunSample) -> Result<Quantity, Erro
         return Err(call.wrong(&NOT_COMPUTABLE, "at least one number", "none"));
     }
     Ok(sample.mean(listed("mean", &sample.numbers)))
+}
+
+/// The median moves with no number downwards, so that its ends are the medians of the ends.
+fn median<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(1, usize::MAX, &[])?;
+    let sample = call.numbers()?;
+    if sample.numbers.is_empty() {
+        return Err(call.wrong(&NOT_COMPUTABLE, "at least one number", "none"));
+    }
+    let ends = |end: fn(&Interval) -> &BigRational| {
+        let mut ends: Vec<_> =
+            sample.numbers.iter().map(|one| end(&one.interval).clone()).collect();
+        ends.sort();
+        let (first, second) = (&ends[(ends.len() - 1) / 2], &ends[ends.len() / 2]);
+        (first + second) / BigRational::from_integer(2.into())
+    };
+    let interval = Interval::between(ends(Interval::low), ends(Interval::high));
+    let mut floats = sample.floats();
+    floats.sort_by(f64::total_cmp);
+    let float = (floats[(floats.len() - 1) / 2] + floats[floats.len() / 2]) / 2.0;
+    let all: Vec<&Quantity> = sample.numbers.iter().collect();
+    let text = listed(call.name, &sample.numbers);
+    Ok(Evaluated::Number(Quantity::result(interval, float, text, &all)))
 }
 
 /// A summary of at least two numbers; their own rounding is not carried, so that all of them must be

@@ -1,10 +1,11 @@
 //! Whether a loss meets a target.
 
+use repro_claim::syntax::ExpressionKind;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Outcome};
 
 use super::{Function, Gives};
-use crate::evaluate::Call;
+use crate::evaluate::{Call, noise};
 use crate::value::Evaluated;
 
 codes! {
@@ -25,7 +26,16 @@ pub static FUNCTIONS: &[Function] = &[Function {
 fn reached<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(2, 2, &[])?;
     let (loss, target) = (call.number(0)?, call.number(1)?);
-    let outcome = if loss.interval.high() <= target.interval.low() {
+    // A target that was declared has no noise, wherever it was typed from.
+    let is_declared = call.positional(1).is_some_and(
+        |target| matches!(&target.kind, ExpressionKind::Call(name, _) if name == "declared"),
+    );
+    let are_measured = !loss.is_without_noise() && !target.is_without_noise() && !is_declared;
+    let outcome = if loss.interval.high() <= target.interval.low() && are_measured {
+        // Two measured numbers are in an order, which has its noise.
+        let reason = "both are measured: their order has noise; state it as `a <= b`";
+        Outcome::inconclusive(&noise::ONE_RUN, reason)
+    } else if loss.interval.high() <= target.interval.low() {
         Outcome::verified()
     } else if loss.interval.low() > target.interval.high() {
         let reason = format!("{} is above {}", loss.derivation, target.derivation);

@@ -69,6 +69,13 @@ fn groups(call: &Call<'_, '_, '_>) -> Result<(RunSample, Option<RunSample>), Err
 
 fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
     let (a, b) = groups(call)?;
+    // What was joined run by run is named after both.
+    let known = |name: &str| call.evaluator.library().bundle(name).is_some();
+    let is_run = |names: &String| names.split(", ").all(known);
+    // Blocks of a text, or numbers in a list, are no repeated runs.
+    if !a.runs.iter().chain(b.iter().flat_map(|b| &b.runs)).all(is_run) {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "groups of runs", "a list"));
+    }
     let design = design(call.evaluator, &a, b.as_ref());
     let refused = |why: repro_stats::Refused| {
         call.wrong(&NOT_COMPUTABLE, "groups of at least two runs", &why.to_string())
@@ -86,7 +93,7 @@ fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (design, all) = tested(call)?;
     let number = from_float(call, design.test.p_two_sided(), &all)?;
     let text = format!("p by {}", design.name);
-    Ok(Evaluated::Number(Quantity { derivation: text, ..number }))
+    Ok(Evaluated::Number(Quantity { derivation: text, is_p: true, ..number }))
 }
 
 fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -102,9 +109,17 @@ fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(1, 1, &["family"])?;
     let own = call.number(0)?;
     let family = match call.named("family") {
-        None => vec![own.float],
-        Some(part) => call.evaluator.numbers(part, call.frame)?.floats(),
+        None => vec![own.clone()],
+        Some(part) => call.evaluator.numbers(part, call.frame)?.numbers,
     };
+    if !own.is_p || !family.iter().all(|number| number.is_p) {
+        return Err(call.wrong(
+            &WRONG_ARGUMENTS,
+            "the p of tests, such as `p(a, b)`",
+            "other numbers",
+        ));
+    }
+    let family: Vec<f64> = family.iter().map(|number| number.float).collect();
     let Some(index) = family.iter().position(|p| *p == own.float) else {
         let expected = "the p itself among its family";
         return Err(call.wrong(&WRONG_ARGUMENTS, expected, "other p alone"));

@@ -1,0 +1,171 @@
+//! Numbers in words: counts to ninety-nine, fractions, "twofold", "half a million".
+//!
+//! "One" and "a" are numbers only before a fraction or a power of ten. A fraction in words is "about" by itself.
+
+use num_rational::BigRational;
+use repro_exact::decimal::{Printed, Unit};
+
+use super::written::{Written, factor_of};
+use super::{COUNTS, word_end};
+
+const TENS: &[&str] =
+    &["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+/// The first part of a fraction is a half; the others begin with "third".
+const PARTS: &[&str] =
+    &["third", "quarter", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+/// What follows "a third" where it is a fraction and no ordinal.
+const OF_A_PART: &[&str] = &[
+    "of", "as", "fewer", "fewest", "higher", "less", "longer", "lower", "more", "shorter",
+    "smaller",
+];
+
+/// Reads the number in words that begins at `at`.
+pub(super) fn read(text: &str, at: usize) -> Option<Written> {
+    let end = word_end(text, at);
+    let word = text[at..end].to_ascii_lowercase();
+    fraction(text, at, &word, end)
+        .or_else(|| multiple(text, at, &word, end))
+        .or_else(|| count(text, at, &word, end))
+}
+
+/// The next word behind a space or a dash.
+fn next(text: &str, end: usize) -> Option<(usize, String)> {
+    let rest = text[end..].strip_prefix([' ', '-', '\u{a0}'])?;
+    let at = text.len() - rest.len();
+    let last = word_end(text, at);
+    (last > at).then(|| (last, text[at..last].to_ascii_lowercase()))
+}
+
+fn whole(number: usize) -> BigRational {
+    BigRational::from_integer(number.into())
+}
+
+fn inexact(text: &str, at: usize, end: usize, value: BigRational, unit: Unit) -> Option<Written> {
+    let printed = Printed::in_words(&text[at..end], value, unit);
+    Some(Written { span: at..end, printed, scale: None, has_unknown_unit: false })
+}
+
+/// "two thirds", "a quarter of", "half a million", "a third of a million".
+fn fraction(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
+    let (end, value) = if word == "half" {
+        (end, BigRational::new(1.into(), 2.into()))
+    } else {
+        let top = match word {
+            "a" | "one" => 1,
+            _ => small(word).filter(|top| (2..10).contains(top))?,
+        };
+        let (last, part) = next(text, end)?;
+        let single = part.strip_suffix('s').filter(|_| top > 1).unwrap_or(&part);
+        let bottom = PARTS.iter().position(|known| *known == single)? + 3;
+        // A third run is no fraction, and "two third runs" is none.
+        let is_part = match word {
+            "a" => next(text, last).is_some_and(|(_, word)| OF_A_PART.contains(&word.as_str())),
+            "one" => true,
+            _ => part.ends_with('s'),
+        };
+        if !is_part {
+            return None;
+        }
+        (last, BigRational::new(top.into(), bottom.into()))
+    };
+    // "of a million", "a million"
+    let mut last = end;
+    for word in ["of", "a"] {
+        if let Some((after, next)) = next(text, last)
+            && next == word
+        {
+            last = after;
+        }
+    }
+    match next(text, last) {
+        Some((last, word))
+            if last > end
+                && factor_of(&word).is_some()
+                && text[..last].ends_with(|c: char| c.is_alphabetic()) =>
+        {
+            inexact(text, at, last, value * factor_of(&word)?, Unit::Plain)
+        }
+        _ => inexact(text, at, end, value, Unit::Plain),
+    }
+}
+
+/// "twice", "double", "triple", "fivefold", "a million", "a dozen".
+fn multiple(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
+    let times = match word {
+        "twice" | "double" => Some(2),
+        "thrice" | "triple" => Some(3),
+        "quadruple" => Some(4),
+        _ => word.strip_suffix("fold").and_then(small),
+    };
+    if let Some(times) = times {
+        return inexact(text, at, end, whole(times), Unit::Times);
+    }
+    if word == "dozen" {
+        return inexact(text, at, end, whole(12), Unit::Plain);
+    }
+    if !matches!(word, "a" | "one") {
+        return None;
+    }
+    let (last, next) = next(text, end)?;
+    let value = if next == "dozen" { whole(12) } else { factor_of(&next)? };
+    inexact(text, at, last, value, Unit::Plain)
+}
+
+/// "two", "twenty-five", "two hundred", "four million".
+fn count(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
+    let mut number = small(word)?;
+    let mut end = end;
+    let behind = next(text, end);
+    if TENS.contains(&word)
+        && let Some((last, next)) = &behind
+        && let Some(ones) = small(next).filter(|ones| (1..10).contains(ones))
+    {
+        number += ones;
+        end = *last;
+    } else if word == "zero" && text[end..].starts_with('-') {
+        // `zero-shot` is a name.
+        return None;
+    }
+    if let Some(rest) = text[end..].strip_prefix(" and a half") {
+        return and_a_half(text, at, number, text.len() - rest.len());
+    }
+    let printed = Printed::parse(&number.to_string()).ok()?;
+    let plain = Written {
+        span: at..end,
+        printed: printed.shown_as(&text[at..end]),
+        scale: None,
+        has_unknown_unit: false,
+    };
+    let scaled = |last: usize, factor: BigRational| {
+        let printed = plain.printed.clone().times(&factor).shown_as(&text[at..last]);
+        Written { span: at..last, printed, scale: Some(factor), has_unknown_unit: false }
+    };
+    match next(text, end) {
+        Some((last, word)) if word == "dozen" => Some(scaled(last, whole(12))),
+        Some((last, word)) => match factor_of(&word) {
+            Some(factor) => Some(scaled(last, factor)),
+            None => Some(plain),
+        },
+        None => Some(plain),
+    }
+}
+
+/// "two and a half", "two and a half million".
+fn and_a_half(text: &str, at: usize, number: usize, end: usize) -> Option<Written> {
+    let value = whole(number) + BigRational::new(1.into(), 2.into());
+    match next(text, end).and_then(|(last, word)| Some((last, factor_of(&word)?))) {
+        Some((last, factor)) => inexact(text, at, last, value * factor, Unit::Plain),
+        None => inexact(text, at, end, value, Unit::Plain),
+    }
+}
+
+/// A count in one word; "one" is none.
+fn small(word: &str) -> Option<usize> {
+    if let Some(tens) = TENS.iter().position(|known| *known == word) {
+        return Some(10 * (tens + 2));
+    }
+    match COUNTS.iter().position(|known| *known == word)? {
+        0 => Some(0),
+        at => Some(at + 1),
+    }
+}

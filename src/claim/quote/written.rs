@@ -1,0 +1,401 @@
+//! How one number is written in digits: sign, groups, decimals, powers, suffix and unit.
+//!
+//! What is found is handed to [`Printed`] in its plainest spelling, and keeps the text as it stands.
+
+use std::ops::Range;
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use repro_exact::decimal::{Printed, Unit};
+
+use super::{is_boundary, run, starts_with_digit};
+
+/// A number as it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    /// Where it stands.
+    pub(super) span: Range<usize>,
+    /// What it says, with suffix and unit.
+    pub(super) printed: Printed,
+    /// What its suffix multiplies it by.
+    pub(super) scale: Option<BigRational>,
+    /// Whether letters go on behind it that are no unit that is known.
+    pub(super) has_unknown_unit: bool,
+}
+
+/// Base and power of each suffix.
+const SUFFIXES: &[(&str, i32, i32)] = &[
+    ("thousand", 10, 3),
+    ("million", 10, 6),
+    ("mln", 10, 6),
+    ("billion", 10, 9),
+    ("bn", 10, 9),
+    ("trillion", 10, 12),
+    ("KiB", 2, 10),
+    ("MiB", 2, 20),
+    ("GiB", 2, 30),
+    ("TiB", 2, 40),
+    ("kB", 10, 3),
+    ("KB", 10, 3),
+    ("MB", 10, 6),
+    ("GB", 10, 9),
+    ("TB", 10, 12),
+    ("ktok", 10, 3),
+    ("Ktok", 10, 3),
+    ("Mtok", 10, 6),
+    ("Gtok", 10, 9),
+    ("Btok", 10, 9),
+    ("Ttok", 10, 12),
+    ("Ki", 2, 10),
+    ("Mi", 2, 20),
+    ("Gi", 2, 30),
+    ("Ti", 2, 40),
+    ("k", 10, 3),
+    ("K", 10, 3),
+    ("M", 10, 6),
+    ("B", 10, 9),
+    ("T", 10, 12),
+];
+
+/// Signs behind a number: how many tenths of the unit, and the unit.
+const UNIT_SIGNS: &[(&str, i32, Unit)] = &[
+    ("%", 10, Unit::Percent),
+    ("\\%", 10, Unit::Percent),
+    ("-%", 10, Unit::Percent),
+    ("\u{2011}%", 10, Unit::Percent),
+    ("‰", 1, Unit::Percent),
+];
+const UNIT_WORDS: &[(&str, Unit)] = &[
+    ("percentage points", Unit::Points),
+    ("percentage point", Unit::Points),
+    ("percent", Unit::Percent),
+    ("per cent", Unit::Percent),
+    ("pp", Unit::Points),
+];
+
+/// What parts groups of three digits.
+const SEPARATORS: &[&str] = &[
+    ",", "_", "\u{2009}", "\u{202f}", "\u{a0}", "'", "’", "{,}", "\\,", "&nbsp;", "&thinsp;", " ",
+];
+const MINUS: &[&str] = &["-", "−", "–", "‐", "\u{2011}", "﹣", "－", "&minus;"];
+/// What stands between a number and its power of ten.
+const TIMES: &[&str] = &["×", "x", "·", "⋅", "*", "\\times", "\\cdot"];
+/// Words before a minus that belongs to the number behind it.
+const BEFORE_MINUS: &[&str] =
+    &["at", "by", "equals", "from", "is", "of", "than", "to", "was", "were", "about"];
+
+/// Reads the number whose digits begin at `at`.
+pub(super) fn read(text: &str, at: usize) -> Option<Written> {
+    let (start, is_negative) = sign(text, at);
+    let sign = if is_negative { "-" } else { "" };
+    let mantissa_end = mantissa_end(text, at);
+    let mantissa: String =
+        text[at..mantissa_end].chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
+    let (end, core) = match power(text, at, mantissa_end, &mantissa) {
+        Some(found) => found,
+        None => (mantissa_end, mantissa),
+    };
+    let printed = Printed::parse(&format!("{sign}{core}")).ok()?;
+    let mut written = Written { span: start..end, printed, scale: None, has_unknown_unit: false };
+    if let Some((end, factor)) = suffix(text, end) {
+        written.span.end = end;
+        written.printed = written.printed.times(&factor);
+        written.scale = Some(factor);
+    }
+    if let Some((end, tenths, unit)) = unit(text, written.span.end) {
+        written.span.end = end;
+        let tenths = BigRational::new(tenths.into(), 10.into());
+        written.printed = written.printed.times(&tenths).in_unit(unit);
+    }
+    let rest = &text[written.span.end..];
+    // `10²` may have a footnote.
+    let may_be_note = may_be_note_at(text, mantissa_end, written.span.end);
+    written.has_unknown_unit =
+        may_be_note || rest.starts_with(char::is_alphabetic) && !rest.starts_with("ish");
+    let shown = &text[written.span.clone()];
+    written.printed = written.printed.shown_as(shown);
+    Some(written)
+}
+
+/// Whether one small digit above the line stands behind a number: a power or a footnote.
+fn may_be_note_at(text: &str, end: usize, last: usize) -> bool {
+    matches!(&text[end..last], "¹" | "²" | "³")
+}
+
+impl Written {
+    /// The number as a spread in brackets: `(13)` behind `1.702` is 0.013.
+    pub(super) fn in_last_digits(&self, text: &str) -> Option<Written> {
+        let at = self.span.end + 1;
+        let digits = run(text[self.span.end..].strip_prefix('(')?, |c| c.is_ascii_digit());
+        let end = at + digits;
+        let closes = text[end..].starts_with(')') && is_boundary(text, end + 1);
+        if !(1..=2).contains(&digits) || !closes || !text[self.span.clone()].contains('.') {
+            return None;
+        }
+        let digits = Printed::parse(&text[at..end]).ok()?;
+        let printed = digits.times(self.printed.last_place()).in_unit(self.printed.unit());
+        Some(Self { span: at..end, printed, scale: None, has_unknown_unit: false })
+    }
+
+    /// The number with what another one names for both.
+    pub(super) fn sharing(&self, other: &Self) -> Self {
+        let mut shared = self.clone();
+        if let (None, Some(scale)) = (&self.scale, &other.scale) {
+            shared.printed = shared.printed.times(scale);
+            shared.scale = Some(scale.clone());
+        }
+        if self.printed.unit() == Unit::Plain {
+            shared.printed = shared.printed.in_unit(other.printed.unit());
+        }
+        shared
+    }
+}
+
+/// Where the number begins with its sign or dollar, and whether it is negative.
+fn sign(text: &str, at: usize) -> (usize, bool) {
+    let before = &text[..at];
+    let bare = before.strip_suffix('$').unwrap_or(before);
+    if let Some(head) = bare.strip_suffix('+')
+        && is_free(head)
+    {
+        return (head.len(), false);
+    }
+    for sign in MINUS {
+        if let Some(head) = bare.strip_suffix(sign)
+            && is_free(head)
+            // "1.2 –1.5" is a range however it is spaced.
+            && !(*sign == "–" && head.trim_end().ends_with(|c: char| c.is_ascii_digit() || c == '%'))
+        {
+            return (head.len(), true);
+        }
+    }
+    let spaced = bare.trim_end();
+    if spaced.len() < bare.len()
+        && let Some(head) =
+            ["−", "minus", "&minus;"].iter().find_map(|sign| spaced.strip_suffix(sign))
+        && belongs_to_what_follows(head)
+    {
+        return (head.len(), true);
+    }
+    let start = if before.len() > bare.len() && is_money(text, at) { bare.len() } else { at };
+    (start, false)
+}
+
+/// Whether a sign behind these characters is no dash between two things.
+fn is_free(head: &str) -> bool {
+    head.chars()
+        .next_back()
+        .is_none_or(|c| c.is_whitespace() || "([{=:,|<>~≈±`\"'*/$_;".contains(c))
+        && !head.trim_end().ends_with('±')
+}
+
+/// Whether a minus with a space behind it is a sign, and no subtraction.
+fn belongs_to_what_follows(head: &str) -> bool {
+    let head = head.trim_end();
+    let word = head.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    head.is_empty()
+        || head.ends_with(['=', ':', '(', '[', '|', ','])
+        || BEFORE_MINUS.contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// Whether the `$` before `at` means dollars: it neither opens nor closes mathematics.
+fn is_money(text: &str, at: usize) -> bool {
+    let line = text[..at - 1].rfind('\n').map_or(0, |end| end + 1);
+    let opened = text[line..at - 1].matches('$').count() % 2 == 1;
+    let rest = text[at..].lines().next().unwrap_or_default();
+    let closes = rest.find('$').is_some_and(|close| !starts_with_digit(rest, close + 1));
+    !opened && !closes
+}
+
+/// The end of digits, their groups and decimals.
+fn mantissa_end(text: &str, at: usize) -> usize {
+    let mut end = at + run(&text[at..], |c| c.is_ascii_digit());
+    if end > at {
+        end = groups_end(text, at, end);
+    }
+    if text[end..].starts_with('.') && starts_with_digit(text, end + 1) {
+        end += 1 + run(&text[end + 1..], |c| c.is_ascii_digit());
+    }
+    end
+}
+
+/// Groups of three digits behind one kind of separator.
+fn groups_end(text: &str, start: usize, end: usize) -> usize {
+    let Some(separator) = SEPARATORS.iter().find(|mark| text[end..].starts_with(**mark)) else {
+        return end;
+    };
+    if end - start > 3 || text[start..].starts_with('0') {
+        return end;
+    }
+    let mut last = end;
+    while let Some(rest) = text[last..].strip_prefix(separator) {
+        if run(rest, |c| c.is_ascii_digit()) != 3 {
+            break;
+        }
+        last += separator.len() + 3;
+    }
+    let goes_on = text[last..]
+        .strip_prefix(separator)
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    match *separator {
+        // `1,209,5` is a list, whatever it means.
+        "," => last,
+        // A row of numbers is no number; `12 500` behind a name or a number may be two.
+        " " if goes_on || !stands_alone(text, start, last) => end,
+        _ if goes_on => end,
+        _ => last,
+    }
+}
+
+/// Whether digits with spaces between them look like one number.
+fn stands_alone(text: &str, start: usize, end: usize) -> bool {
+    let before = text[..start].trim_end();
+    let rest = &text[end..];
+    !before.ends_with(|c: char| c.is_ascii_digit() || c == '%')
+        && (rest.is_empty() || rest.starts_with([' ', '.', ',', ')', ';', ':', '*', '$', '\n']))
+        && !rest.trim_start().starts_with(|c: char| c.is_ascii_digit())
+        && !starts_with_digit(rest, 1)
+}
+
+/// The end and the plain spelling of a number with a power: `1e-7`, `4×10⁻³`, `10^{-8}`, `2¹⁹`.
+fn power(text: &str, at: usize, end: usize, mantissa: &str) -> Option<(usize, String)> {
+    if let Some(last) = exponent_end(text, end) {
+        return Some((last, format!("{mantissa}{}", text[end..last].replace('−', "-"))));
+    }
+    let rest = text[end..].trim_start();
+    let times = TIMES.iter().find_map(|sign| rest.strip_prefix(sign));
+    if let Some(ten) = times.and_then(|rest| rest.trim_start().strip_prefix("10"))
+        && let Some((length, exponent)) = raised(ten)
+    {
+        return Some((text.len() - ten.len() + length, format!("{mantissa}e{exponent}")));
+    }
+    let base: u32 = text[at..end].parse().ok().filter(|base| (2..10_000).contains(base))?;
+    let (length, exponent) = raised(&text[end..])?;
+    let is_raised = text[end..].starts_with('^');
+    match base {
+        10 => Some((end + length, format!("1e{exponent}"))),
+        // Behind other numbers a small digit above the line is a footnote.
+        2.. if (is_raised || base == 2) && (0..=64).contains(&exponent) => {
+            let value = BigInt::from(base).pow(exponent.unsigned_abs());
+            Some((end + length, value.to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// The length and value of an exponent: `^-3`, `^{-3}`, `^(3)`, `⁻³`; `^1^` is a footnote.
+fn raised(text: &str) -> Option<(usize, i32)> {
+    const SMALL: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+    let minus =
+        |text: &str| ["-", "−"].iter().find(|sign| text.starts_with(**sign)).map_or(0, |s| s.len());
+    let Some(rest) = text.strip_prefix('^') else {
+        let length = run(text, |c| SMALL.contains(c) || c == '⁻');
+        let digits = text[..length].strip_prefix('⁻').unwrap_or(&text[..length]);
+        let places = digits.chars().map(|c| SMALL.chars().position(|small| small == c));
+        let places: Option<Vec<_>> = places.collect();
+        let value =
+            places?.iter().map(ToString::to_string).collect::<String>().parse::<i32>().ok()?;
+        return Some((length, if text.starts_with('⁻') { -value } else { value }));
+    };
+    let open = rest.starts_with(['{', '(']);
+    let inside = if open { &rest[1..] } else { rest };
+    let sign = minus(inside);
+    let digits = run(&inside[sign..], |c| c.is_ascii_digit());
+    let value = inside[sign..sign + digits].parse::<i32>().ok()?;
+    let after = &inside[sign + digits..];
+    let closes = !open || after.starts_with(['}', ')']);
+    if !closes || (!open && after.starts_with('^')) {
+        return None;
+    }
+    let length = 1 + sign + digits + 2 * usize::from(open);
+    Some((length, if sign > 0 { -value } else { value }))
+}
+
+fn exponent_end(text: &str, end: usize) -> Option<usize> {
+    let rest = text[end..].strip_prefix(['e', 'E'])?;
+    let sign = run(rest, |c| matches!(c, '+' | '-' | '−')).min(3);
+    let digits = run(rest.get(sign..)?, |c| c.is_ascii_digit());
+    let last = end + 1 + sign + digits;
+    (digits > 0 && is_boundary(text, last)).then_some(last)
+}
+
+/// What a column head or the name of a field states for its numbers: `gap (%)`, `tokens [M]`, `gap_percent`.
+pub fn unit_of_head(head: &str) -> Option<(BigRational, Unit)> {
+    let head = head.trim().trim_matches(['*', '`']);
+    let one = BigRational::from_integer(1.into());
+    if ["_percent", "_pct"].iter().any(|ending| head.ends_with(ending)) {
+        return Some((one, Unit::Percent));
+    }
+    let brackets = |open: char, close: char| {
+        let inside = head.strip_suffix(close)?;
+        Some(&inside[inside.rfind(open)? + open.len_utf8()..])
+    };
+    let inside = brackets('(', ')').or_else(|| brackets('[', ']'))?.trim();
+    if matches!(inside, "%" | "\\%" | "percent" | "in %" | "in percent") {
+        return Some((one, Unit::Percent));
+    }
+    let power = inside.trim_start_matches(['×', 'x', '*']).trim().strip_prefix("10");
+    if let Some((length, exponent)) = power.and_then(raised)
+        && power.is_some_and(|power| power.len() == length)
+        && exponent.abs() < 100
+    {
+        // Heads are written both ways: the cells times the power, or already multiplied.
+        return Some((BigRational::from_integer(10.into()).pow(exponent), Unit::Plain));
+    }
+    let (_, base, power) = SUFFIXES.iter().find(|(name, ..)| *name == inside)?;
+    Some((BigRational::from_integer((*base).into()).pow(*power), Unit::Plain))
+}
+
+/// The factor of a word such as "million" that is all of `word`.
+pub(super) fn factor_of(word: &str) -> Option<BigRational> {
+    let power = match word {
+        "hundred" => 2,
+        "thousand" => 3,
+        "million" => 6,
+        "billion" => 9,
+        "trillion" => 12,
+        _ => return None,
+    };
+    Some(BigRational::from_integer(10.into()).pow(power))
+}
+
+fn suffix(text: &str, end: usize) -> Option<(usize, BigRational)> {
+    let at = end + space_width(text, end);
+    SUFFIXES.iter().find_map(|(suffix, base, power)| {
+        let last = at + suffix.len();
+        let fits = text[at..].starts_with(suffix) && is_boundary(text, last);
+        fits.then(|| (last, BigRational::from_integer((*base).into()).pow(*power)))
+    })
+}
+
+fn unit(text: &str, end: usize) -> Option<(usize, i32, Unit)> {
+    let at = end + space_width(text, end);
+    let rest = &text[at..];
+    if let Some((sign, tenths, unit)) = UNIT_SIGNS.iter().find(|(sign, ..)| rest.starts_with(sign))
+    {
+        return Some((at + sign.len(), *tenths, *unit));
+    }
+    let word = UNIT_WORDS.iter().find(|(unit, _)| {
+        rest.get(..unit.len()).is_some_and(|next| next.eq_ignore_ascii_case(unit))
+            && is_boundary(text, at + unit.len())
+    });
+    if let Some((word, unit)) = word {
+        return Some((at + word.len(), 10, *unit));
+    }
+    // `1.7x` is so many times; `8 x 384` is a product.
+    if let Some(rest) = text[end..].strip_prefix("\\times")
+        && (rest.is_empty() || rest.starts_with(['$', '}']))
+    {
+        return Some((text.len() - rest.len(), 10, Unit::Times));
+    }
+    let times = text[end..].chars().next().filter(|c| matches!(c, '×' | 'x'))?;
+    let last = end + times.len_utf8();
+    is_boundary(text, last).then_some((last, 10, Unit::Times))
+}
+
+/// The width of one space at `at`, or 0.
+fn space_width(text: &str, at: usize) -> usize {
+    let rest = &text[at..];
+    let spaces = [" ", "\u{2009}", "\u{202f}", "\u{a0}", "\\,", "\\ ", "&nbsp;", "&thinsp;"];
+    spaces.iter().find(|space| rest.starts_with(**space)).map_or(0, |space| space.len())
+}

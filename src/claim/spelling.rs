@@ -1,0 +1,171 @@
+//! Texts as they are read aloud: spellings of one sign are one, and marks of emphasis are no part of the words.
+//!
+//! Quotation marks, dashes and spaces have many spellings; a quote that was typed has others than the page. No digit
+//! and no decimal point is touched, and nothing is left out between two signs of one number.
+
+use std::ops::Range;
+
+/// A text with one spelling for each sign, and where each of its bytes comes from.
+#[derive(Debug)]
+pub struct PlainSpelling {
+    /// The text: no emphasis, straight quotes, one kind of dash, single spaces.
+    pub text: String,
+    /// The byte of the original at which the sign of each byte begins.
+    starts: Vec<u32>,
+    /// The byte of the original at which the sign of each byte ends.
+    ends: Vec<u32>,
+}
+
+impl PlainSpelling {
+    /// Of a text of at most 4 GB.
+    pub fn of(text: &str) -> Self {
+        let mut plain = Self { text: String::new(), starts: Vec::new(), ends: Vec::new() };
+        let mut before = None;
+        let mut signs = text.char_indices().peekable();
+        while let Some((at, c)) = signs.next() {
+            if is_emphasis(c) {
+                let rest = text[at..].trim_start_matches(is_emphasis);
+                let end = text.len() - rest.len();
+                if is_left_out(before, rest) {
+                    while signs.next_if(|(next, _)| *next < end).is_some() {}
+                    continue;
+                }
+            }
+            let sign = spelled(c, &text[at + c.len_utf8()..]);
+            if sign != ' ' || !plain.text.ends_with(' ') {
+                plain.push(sign, at..at + c.len_utf8());
+            }
+            before = Some(c);
+        }
+        plain
+    }
+
+    fn push(&mut self, sign: char, from: Range<usize>) {
+        self.text.push(sign);
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        self.starts.resize(self.text.len(), place(from.start));
+        self.ends.resize(self.text.len(), place(from.end));
+    }
+
+    /// Every place of `quote` in the original text, whatever its spelling.
+    pub fn places(&self, quote: &str) -> Vec<Range<usize>> {
+        let quote = Self::of(quote).text;
+        let quote = quote.trim();
+        if quote.is_empty() {
+            return Vec::new();
+        }
+        let found = self.text.match_indices(quote);
+        found.map(|(at, _)| self.original(at..at + quote.len())).collect()
+    }
+
+    /// What a part of the plain text is in the original.
+    pub fn original(&self, part: Range<usize>) -> Range<usize> {
+        let of = |list: &[u32], at: usize| list.get(at).map_or(0, |found| *found as usize);
+        of(&self.starts, part.start)..of(&self.ends, part.end.saturating_sub(1))
+    }
+}
+
+/// Whether two texts are one when their spelling does not count.
+pub fn same(a: &str, b: &str) -> bool {
+    let has_one_spelling = |text: &str| text.is_ascii() && !text.contains(is_emphasis);
+    let plain = |text: &str| PlainSpelling::of(text).text.trim().to_owned();
+    a == b || !(has_one_spelling(a) && has_one_spelling(b)) && plain(a) == plain(b)
+}
+
+/// One spelling for all of a sign; an em dash before a digit is no minus and stays what it is.
+fn spelled(c: char, rest: &str) -> char {
+    match c {
+        '‘' | '’' | '‚' | '‛' => '\'',
+        '“' | '”' | '„' | '‟' => '"',
+        '‐' | '‑' | '‒' | '–' | '−' => '-',
+        '—' | '―' if !rest.starts_with(|next: char| next.is_ascii_digit() || next == '.') => {
+            '-'
+        }
+        '—' | '―' => '—',
+        c if c.is_whitespace() => ' ',
+        c => c,
+    }
+}
+
+fn is_emphasis(c: char) -> bool {
+    matches!(c, '*' | '_' | '`')
+}
+
+/// Whether marks between `before` and `rest` are emphasis: they stand at the edge of words, and leaving them out joins
+/// nothing: `8*384` is a product, `top_k` a name.
+fn is_left_out(before: Option<char>, rest: &str) -> bool {
+    let mut after = rest.chars();
+    let next = after.next();
+    // A sign or a point before a digit is part of a number.
+    let begins_number = next.is_some_and(|c| ".,+-−–".contains(c))
+        && after.next().is_some_and(|c| c.is_ascii_digit());
+    let is_word = |c: char| c.is_alphanumeric();
+    let joins = before.is_some_and(|c| is_word(c) || ".,+-−–^".contains(c))
+        && (next.is_some_and(is_word) || begins_number);
+    let is_alone = before.is_some_and(char::is_whitespace) && next.is_some_and(char::is_whitespace);
+    !joins && !is_alone
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn spellings_of_one_text_are_the_same() {
+        for (a, b) in [
+            ("the model’s “loss”", "the model's \"loss\""),
+            ("−0.015 – and", "-0.015 - and"),
+            ("**1.7168**, `lr` of *0.1*", "1.7168, lr of 0.1"),
+            ("1.7016\u{a0}±\u{2009}0.0134", "1.7016 ± 0.0134"),
+            ("so — it is", "so - it is"),
+            ("__bold__ \n text", "bold text"),
+            ("**−0.5**", "-0.5"),
+        ] {
+            assert!(same(a, b) && same(b, a), "{a}");
+        }
+    }
+
+    #[test]
+    fn no_number_becomes_another() {
+        for (a, b) in [
+            ("8*384", "8384"),
+            ("2*-3", "2-3"),
+            ("10**-3", "10-3"),
+            ("4**.5", "4.5"),
+            ("1_209", "1209"),
+            ("top_k", "topk"),
+            ("8 * 384", "8 384"),
+            ("1,209", "1.209"),
+            ("-0.5", "0.5"),
+            ("loss —0.5", "loss -0.5"),
+            ("1.7168", "1.716"),
+        ] {
+            assert!(!same(a, b), "{a}");
+        }
+    }
+
+    #[test]
+    fn places_are_those_of_the_original() {
+        let text = "The model’s\n**loss** is\u{a0}−0.5.";
+        let found = PlainSpelling::of(text).places("model's loss is -0.5");
+        assert_eq!(found.len(), 1);
+        assert_eq!(&text[found[0].clone()], "model’s\n**loss** is\u{a0}−0.5");
+        assert!(PlainSpelling::of(text).places("**").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn every_place_can_be_cut_out(text in "[a1.*_`’“−— \u{a0}é]{0,30}", quote in "[a1.*’− ]{1,4}") {
+            for place in PlainSpelling::of(&text).places(&quote) {
+                prop_assert!(text.get(place).is_some());
+            }
+        }
+
+        #[test]
+        fn digits_stay(text in "[0-9.*_` a-]{0,20}") {
+            let digits = |text: &str| text.chars().filter(|c| !"*_` ".contains(*c)).collect::<String>();
+            prop_assert_eq!(digits(&PlainSpelling::of(&text).text), digits(&text));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! How many runs of two groups stand in a relation, run by run.
+
+use std::rc::Rc;
+
+use repro_claim::Expression;
+use repro_claim::syntax::{ExpressionKind, RelationOperator};
+use repro_exact::decimal::Interval;
+use repro_receipt::source::Error;
+use repro_report::outcome::{EvidenceRef, Verdict};
+
+use super::{Function, Gives};
+use crate::evaluate::order::{certain, have_equal_data};
+use crate::evaluate::{Call, NOT_PAIRED, WRONG_ARGUMENTS};
+use crate::value::{Evaluated, Leaf, LeafKind, Quantity, RunSample};
+
+pub static FUNCTIONS: &[Function] = &[Function {
+    name: "how_many",
+    signature: "how_many(a < b)",
+    summary: "the number of runs for which a relation holds, run by run: of two groups with the same data seeds, or of a group and a number",
+    misleads: "five of six is no test: an order that holds in most runs may be noise",
+    example: "how_many(moe.loss < dense.loss)",
+    gives: Gives::Derived,
+    evaluate: how_many,
+}];
+
+fn how_many<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(1, 1, &[])?;
+    let (left, operator, right) = sides(call)?;
+    let pairs = pairs(call, left, right)?;
+    if pairs.iter().any(|(a, b)| is_one_thing(a, b)) {
+        let found = "the same evidence on both";
+        return Err(call.wrong(&WRONG_ARGUMENTS, "evidence of its own on each side", found));
+    }
+    let mut sure = 0;
+    let mut possible = 0;
+    for (a, b) in &pairs {
+        let verdict = certain(operator, a, b).verdict;
+        sure += usize::from(verdict == Verdict::Verified);
+        possible += usize::from(verdict != Verdict::Refuted);
+    }
+    // The count follows from the runs, though no small change of one of them need change it.
+    let nudge = usize::from(call.evaluator.nudge(&format!("count of {}", call.whole)));
+    let (sure, possible) = (sure + nudge, possible + nudge);
+    let interval = Interval::integer(sure).hull(&Interval::integer(possible));
+    let text = format!("{} of {} runs", call.whole, pairs.len());
+    let of: Vec<&Quantity> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
+    let mut number = Quantity::result(interval, sure as f64, text, &of);
+    number.leaves = number.leaves.iter().map(|leaf| Rc::new(counted(leaf))).collect();
+    Ok(Evaluated::Number(number))
+}
+
+/// The two sides of the relation that the function is given.
+fn sides<'c>(
+    call: &'c Call<'_, '_, '_>,
+) -> Result<(&'c Expression, RelationOperator, &'c Expression), Error> {
+    match call.positional(0).map(|part| &part.kind) {
+        Some(ExpressionKind::Relation(left, rest)) if rest.len() == 1 => {
+            let (operator, right) = &rest[0];
+            Ok((left, *operator, right))
+        }
+        _ => Err(call.wrong(&WRONG_ARGUMENTS, "one relation: `a < b`", &call.whole.to_string())),
+    }
+}
+
+/// The two numbers of each run.
+fn pairs(
+    call: &Call<'_, '_, '_>,
+    left: &Expression,
+    right: &Expression,
+) -> Result<Vec<(Quantity, Quantity)>, Error> {
+    let settled = |part: &Expression| {
+        let value = call.evaluator.evaluate(part, call.frame)?;
+        call.evaluator.settled(value, call.frame, part)
+    };
+    match (settled(left)?, settled(right)?) {
+        (Evaluated::Sample(a), Evaluated::Sample(b)) => {
+            are_paired(call, &a, &b)?;
+            Ok(std::iter::zip(a.numbers, b.numbers).collect())
+        }
+        (Evaluated::Sample(a), b) => {
+            let b = call.evaluator.number(b, call.frame, right)?;
+            Ok(a.numbers.into_iter().map(|a| (a, b.clone())).collect())
+        }
+        (a, Evaluated::Sample(b)) => {
+            let a = call.evaluator.number(a, call.frame, left)?;
+            Ok(b.numbers.into_iter().map(|b| (a.clone(), b)).collect())
+        }
+        _ => Err(call.wrong(&WRONG_ARGUMENTS, "a group of runs on one side at least", "none")),
+    }
+}
+
+/// Refuses two groups whose runs nothing pairs.
+fn are_paired(call: &Call<'_, '_, '_>, a: &RunSample, b: &RunSample) -> Result<(), Error> {
+    if a.runs == b.runs || have_equal_data(call.evaluator, a, b) {
+        return Ok(());
+    }
+    let expected = "runs whose receipts have the same data seeds and order, pair by pair";
+    Err(call.wrong(&NOT_PAIRED, expected, "runs that nothing pairs"))
+}
+
+/// Whether two numbers rest on the same evidence, so that their order says nothing.
+fn is_one_thing(a: &Quantity, b: &Quantity) -> bool {
+    let evidence = |number: &Quantity| -> Vec<EvidenceRef> {
+        number.leaves.iter().filter_map(|leaf| leaf.evidence.clone()).collect()
+    };
+    evidence(a) == evidence(b)
+}
+
+/// A piece of evidence of which only is counted how it stands to another.
+fn counted(leaf: &Leaf) -> Leaf {
+    Leaf { kind: LeafKind::Counted, ..leaf.clone() }
+}
