@@ -184,9 +184,10 @@ mod tests {
     fn a_quote_stands_where_its_pointer_leads() {
         let of = |at: &str, quote: &str| places_of_quote(TEXT, at, quote).len();
         assert_eq!(
-            (of("/runs/0", "3"), of("", "3"), of("/runs/1/loss", "\"loss\": 3.2")),
+            (of("/runs/0", "3.50"), of("", "loss"), of("/runs/1/loss", "\"loss\": 3.2")),
             (1, 2, 1)
         );
+        assert_eq!((of("/runs/0", "3"), of("", "7")), (0, 1), "a digit of a number is no quote");
         assert_eq!(
             (of("/runs/1", "3.50"), of("/runs/7", "3.50"), of("/x~1y", "\"x/y\": 7")),
             (0, 0, 1)

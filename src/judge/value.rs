@@ -1,6 +1,6 @@
 //! What an expression gives: numbers with their provenance, samples of runs, words, places in evidence.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use num_bigint::BigInt;
@@ -8,6 +8,8 @@ use num_rational::BigRational;
 use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
 use repro_receipt::bundle::Bundle;
 use repro_report::outcome::{EvidenceRef, Measured, Outcome};
+
+use crate::evaluate::design::RunDesign;
 
 /// The significant digits of computed numbers in reports.
 pub const DIGITS: usize = 10;
@@ -55,6 +57,8 @@ pub struct EvidencePath<'a> {
 pub enum LeafKind {
     /// Written in the expression itself.
     Literal,
+    /// Taken from the words that the expression is held against.
+    Quoted,
     /// Typed from a publication, as printed there.
     Printed,
     /// A field of a configuration.
@@ -63,6 +67,13 @@ pub enum LeafKind {
     Counted,
     /// Recorded by a run.
     Recorded,
+}
+
+impl LeafKind {
+    /// Whether a post states it, in an expression or in its words, so that it is no evidence.
+    pub fn is_stated(self) -> bool {
+        matches!(self, Self::Literal | Self::Quoted)
+    }
 }
 
 /// One piece of evidence that a value depends on.
@@ -78,6 +89,17 @@ pub struct Leaf {
     pub text: String,
     /// The step at which a run recorded it.
     pub step: Option<u64>,
+}
+
+/// What a number is, besides its value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Role {
+    /// Any number.
+    Plain,
+    /// The p of a test with this design.
+    P(Rc<RunDesign>),
+    /// How many runs there are: these.
+    CountOfRuns(Rc<BTreeSet<String>>),
 }
 
 /// A number and how it came about.
@@ -97,8 +119,8 @@ pub struct Quantity {
     pub last_place: Option<BigRational>,
     /// Whether only what is printed is meant, whatever the noise behind it.
     pub as_printed: bool,
-    /// Whether it is the p of a test.
-    pub is_p: bool,
+    /// What it is, where an operation has to know.
+    pub role: Role,
     /// The evidence that it depends on.
     pub leaves: Vec<Rc<Leaf>>,
 }
@@ -150,25 +172,20 @@ impl Evaluated<'_> {
 }
 
 impl Quantity {
-    /// A number that stands in the expression.
-    pub fn literal(printed: &Printed) -> Self {
+    /// A number that stands in the expression, or in the words that it is held against.
+    pub fn stated(printed: &Printed, kind: LeafKind) -> Self {
         let per_one = printed.unit().per_one();
-        let leaf = Leaf {
-            kind: LeafKind::Literal,
-            evidence: None,
-            quote: None,
-            text: printed.text().to_owned(),
-            step: None,
-        };
+        let leaf =
+            Leaf { kind, evidence: None, quote: None, text: printed.text().to_owned(), step: None };
         Self {
             interval: printed.exact().scaled(&per_one.recip()),
             float: printed.as_f64() / nearest_f64(&per_one),
             unit: Unit::Plain,
             derivation: printed.text().to_owned(),
-            leaf: Some(LeafKind::Literal),
+            leaf: Some(kind),
             last_place: None,
             as_printed: false,
-            is_p: false,
+            role: Role::Plain,
             leaves: vec![Rc::new(leaf)],
         }
     }
@@ -184,7 +201,7 @@ impl Quantity {
             leaf: None,
             last_place: None,
             as_printed: false,
-            is_p: false,
+            role: Role::Plain,
             leaves,
         }
     }
@@ -221,8 +238,7 @@ impl Quantity {
     /// Whether noise between runs cannot have moved it, or is not meant: settings, counts, literals, and what
     /// is only said to be printed.
     pub fn is_without_noise(&self) -> bool {
-        let settled =
-            |kind| matches!(kind, LeafKind::Literal | LeafKind::Setting | LeafKind::Counted);
+        let settled = |kind| !matches!(kind, LeafKind::Printed | LeafKind::Recorded);
         self.as_printed || self.leaves.iter().all(|leaf| settled(leaf.kind))
     }
 
@@ -230,6 +246,19 @@ impl Quantity {
     /// intervals of two neighbours touch.
     pub fn has_precision_of(&self, other: &Self) -> bool {
         self.last_place.is_some() && self.last_place == other.last_place
+    }
+
+    /// Whether it sums up several runs.
+    pub fn is_of_runs(&self) -> bool {
+        let recorded = self.leaves.iter().filter(|leaf| leaf.kind == LeafKind::Recorded);
+        let mut runs = recorded.filter_map(|leaf| leaf.evidence.as_ref()).map(|one| &one.bundle);
+        runs.next().is_some_and(|first| runs.any(|other| other != first))
+    }
+
+    /// Whether it is nothing but numbers of the words that it is held against.
+    pub fn is_quoted(&self) -> bool {
+        self.leaves.iter().all(|leaf| leaf.kind.is_stated())
+            && self.leaves.iter().any(|leaf| leaf.kind == LeafKind::Quoted)
     }
 
     /// The whole number that it is.

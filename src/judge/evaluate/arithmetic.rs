@@ -1,5 +1,7 @@
 //! The operators on numbers: over exact intervals and, beside them, over floats as a script would.
 
+use std::rc::Rc;
+
 use repro_claim::Expression;
 use repro_claim::syntax::ArithmeticOperator;
 use repro_exact::decimal::{Unit, format_significant};
@@ -7,7 +9,7 @@ use repro_receipt::source::{Code, Error};
 
 use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED};
 use crate::evaluate::order::have_equal_data;
-use crate::value::{DIGITS, Evaluated, Quantity, RunSample};
+use crate::value::{DIGITS, Evaluated, Quantity, Role, RunSample};
 
 /// The most bits that an exact power may take.
 const LONGEST_POWER: u64 = 1 << 18;
@@ -126,6 +128,10 @@ impl<'a> Join<'_, '_, 'a> {
 /// One operation; why there is no result, where there is none.
 fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Quantity, String> {
     let shown = |number: &Quantity| number.interval.to_string();
+    let role = match operator {
+        ArithmeticOperator::Add => counted_together(a, b)?,
+        _ => Role::Plain,
+    };
     let (interval, float) = match operator {
         ArithmeticOperator::Add => (&a.interval + &b.interval, a.float + b.float),
         ArithmeticOperator::Subtract => (&a.interval - &b.interval, a.float - b.float),
@@ -153,7 +159,18 @@ fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Q
     );
     let inner = tight || operator == ArithmeticOperator::Subtract;
     let text = format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner));
-    Ok(Quantity { unit: Unit::Plain, ..Quantity::result(interval, float, text, &[a, b]) })
+    Ok(Quantity { unit: Unit::Plain, role, ..Quantity::result(interval, float, text, &[a, b]) })
+}
+
+/// The runs that two counts are of together; a run that both count is not there twice.
+fn counted_together(a: &Quantity, b: &Quantity) -> Result<Role, String> {
+    let (Role::CountOfRuns(first), Role::CountOfRuns(second)) = (&a.role, &b.role) else {
+        return Ok(Role::Plain);
+    };
+    match first.intersection(second).next() {
+        Some(run) => Err(format!("a sum that counts `{run}` twice")),
+        None => Ok(Role::CountOfRuns(Rc::new(first.union(second).cloned().collect()))),
+    }
 }
 
 /// The value of a number in few digits. Of ends with thousands of digits that are written alike, what lies

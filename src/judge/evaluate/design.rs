@@ -1,29 +1,136 @@
 //! The design that runs were made under: the plan that their receipts name, whether the post names it or not.
 //!
-//! A plan that was registered before the runs fixes the test and the runs; what departs from it decides nothing.
+//! A plan that was registered before the runs fixes test, level, family, step and runs; what departs from it decides
+//! nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use repro_runs::study::{RunKind, Study};
+use repro_claim::quote::{self, ItemKind};
+use repro_runs::study::{PlannedRun, RunKind, Study};
 
 use super::Evaluator;
-use crate::value::RunSample;
+use super::noise::ALPHA;
+use crate::value::{Quantity, RunSample};
 
-/// How the plan of some runs bears on a comparison of them.
-#[derive(Debug)]
-pub enum RunDesign<'a> {
-    /// Their receipts name no plan.
-    Unplanned,
-    /// Their receipts name this plan.
-    Planned(&'a Study),
+/// The word by which a plan names its adjustment for several tests.
+const HOLM: &str = "holm";
+/// The words by which a plan names the step at which arms are compared.
+const LAST_STEP: &str = "last step";
+/// The words by which a plan pairs its runs.
+const PAIRED: &str = "paired t";
+
+/// How a comparison departs from the plan that its runs were made under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Departure {
+    /// In what.
+    pub what: String,
+    /// The step at which it looks, where the plan has another: words that name it are about that step.
+    pub step: Option<u64>,
 }
 
-/// The plan that the receipts of all these runs name; what is wrong with it is noted as a departure.
-pub fn of<'a>(evaluator: &Evaluator<'a>, groups: &[&RunSample]) -> RunDesign<'a> {
-    let runs: Vec<&str> =
-        groups.iter().flat_map(|group| &group.runs).flat_map(|names| names.split(", ")).collect();
+/// What fixes a comparison of runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunDesign {
+    /// The significance level.
+    pub alpha: f64,
+    /// Whether runs that saw the same data are paired.
+    pub is_paired: bool,
+    /// What is compared, where a plan has it.
+    pub comparison: Comparison,
+    /// The family of tests that share the level.
+    pub family: Option<PlannedFamily>,
+}
+
+/// What a test compares, as far as a plan names it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// The arms.
+    pub arms: BTreeSet<String>,
+    /// The budgets under which they were run.
+    pub budgets: BTreeSet<String>,
+    /// At how many steps of each run it looks: one, or those of a trend.
+    pub steps: usize,
+}
+
+/// Tests that share their error rate by Holm's adjustment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedFamily {
+    /// The words of the plan.
+    pub words: String,
+    /// How many tests they are at least.
+    pub at_least: usize,
+    /// How many pairs of arms there are: no family of one budget is larger.
+    pub at_most: usize,
+}
+
+impl Default for RunDesign {
+    /// Of what was made under no plan.
+    fn default() -> Self {
+        Self { alpha: ALPHA, is_paired: false, comparison: Comparison::default(), family: None }
+    }
+}
+
+impl RunDesign {
+    /// The design of these groups by the plan that the receipts of all their runs name; what is wrong with that
+    /// is noted as a departure.
+    pub fn of(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> Self {
+        let Some(study) = plan(evaluator, groups) else { return Self::default() };
+        let planned: Vec<&PlannedRun> = runs(groups)
+            .filter_map(|name| study.runs().iter().find(|run| run.id == name))
+            .collect();
+        left_out(evaluator, study, &planned);
+        let comparison = compared(evaluator, groups, &planned);
+        // What a plan compares are arms: how one of them changes is another question.
+        let are_arms = comparison.arms.len() > 1;
+        if are_arms {
+            off_step(evaluator, study, groups, &planned);
+        }
+        let analysis = &study.analysis;
+        Self {
+            alpha: analysis.alpha.parse().unwrap_or(ALPHA),
+            is_paired: analysis.tests.iter().any(|test| test.contains(PAIRED)),
+            comparison,
+            family: PlannedFamily::of(study).filter(|_| are_arms),
+        }
+    }
+}
+
+impl PlannedFamily {
+    /// Whether the adjustment over the family may decide about a p: Holm's is at most that of Bonferroni over the
+    /// largest family.
+    pub fn matters(&self, p: f64, alpha: f64) -> bool {
+        p * self.at_most.max(1) as f64 >= alpha
+    }
+
+    fn of(study: &Study) -> Option<Self> {
+        let families = study.analysis.families.iter();
+        let mut families = families.filter(|words| words.to_ascii_lowercase().contains(HOLM));
+        let sizes = |words: &String| {
+            let items = quote::items(words).into_iter();
+            items.filter_map(|item| match item.kind {
+                ItemKind::Number(number) => Some(number.as_f64() as usize),
+                _ => None,
+            })
+        };
+        let pairs = |count: usize| count * count.saturating_sub(1) / 2;
+        let at_most = pairs(study.arms.len());
+        // "the two gaps of one budget": one budget is no family.
+        let several = families.clone().flat_map(sizes).filter(|&size| size > 1);
+        let at_least = several.min().unwrap_or(at_most);
+        let words = families.next()?.clone();
+        Some(Self { words, at_least, at_most })
+    }
+}
+
+/// The names of all runs of some groups; what was joined run by run is named after both.
+fn runs<'g>(groups: &'g [&RunSample]) -> impl Iterator<Item = &'g str> {
+    groups.iter().flat_map(|group| &group.runs).flat_map(|names| names.split(", "))
+}
+
+/// The plan that the receipts of all runs name, as it was when they were made.
+fn plan<'a>(evaluator: &Evaluator<'a>, groups: &[&RunSample]) -> Option<&'a Study> {
     let mut named: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for run in &runs {
+    for run in runs(groups) {
         let Some(bundle) = evaluator.library().bundle(run) else { continue };
         let receipt = bundle.receipt();
         let study = receipt.run.as_ref().and_then(|run| run.study.clone());
@@ -32,54 +139,91 @@ pub fn of<'a>(evaluator: &Evaluator<'a>, groups: &[&RunSample]) -> RunDesign<'a>
             *named.entry((study, digest.to_owned())).or_default() += 1;
         }
     }
-    let Some(((id, digest), count)) = named.iter().next() else { return RunDesign::Unplanned };
+    let ((id, digest), count) = named.iter().next()?;
+    if named.len() > 1 || *count < runs(groups).count() {
+        evaluator.departs("the runs were made under different plans".to_owned());
+        return None;
+    }
     let study = evaluator.library().study(id);
-    match study.filter(|study| study.digest().to_string() == *digest) {
-        _ if named.len() > 1 || *count < runs.len() => {
-            evaluator.departs("the runs were made under different plans".to_owned());
-            RunDesign::Unplanned
-        }
-        None => {
+    let Some(study) = study.filter(|study| study.digest().to_string() == *digest) else {
+        evaluator.departs(format!(
+            "the receipts name a plan, `repro/studies/{id}.toml`, that is not there as it was"
+        ));
+        return None;
+    };
+    if let Some((other, _)) = evaluator.page().plan.as_ref().filter(|(name, _)| name != id) {
+        evaluator.departs(format!("the post names the plan `{other}`, the receipts `{id}`"));
+    }
+    Some(study)
+}
+
+/// Notes the seeds of an arm and budget that the plan has and the groups leave out.
+fn left_out(evaluator: &Evaluator<'_>, study: &Study, own: &[&PlannedRun]) {
+    let own: Vec<_> = own.iter().filter(|run| run.kind != RunKind::Tuning).collect();
+    let cells: BTreeSet<_> =
+        own.iter().map(|run| (&run.arm, &run.budget, run.kind == RunKind::Shared)).collect();
+    for (arm, budget, is_shared) in cells {
+        let of_cell = study.runs().iter().filter(|run| {
+            (&run.arm, &run.budget) == (arm, budget)
+                && run.kind != RunKind::Tuning
+                && (run.kind == RunKind::Shared) == is_shared
+        });
+        let missing = of_cell.filter(|run| !own.iter().any(|own| own.id == run.id));
+        let missing: Vec<_> = missing.map(|run| run.seed.to_string()).collect();
+        if !missing.is_empty() {
             evaluator.departs(format!(
-                "the receipts name a plan, `repro/studies/{id}.toml`, that is not there as it was"
+                "the plan has further seeds of `{arm}` under `{budget}`: {}",
+                missing.join(", ")
             ));
-            RunDesign::Unplanned
-        }
-        Some(study) => {
-            if let Some((other, _)) = evaluator.page().plan.as_ref().filter(|(name, _)| name != id)
-            {
-                evaluator
-                    .departs(format!("the post names the plan `{other}`, the receipts `{id}`"));
-            }
-            for group in groups {
-                picked(evaluator, study, group);
-            }
-            RunDesign::Planned(study)
         }
     }
 }
 
-/// Notes the seeds of an arm and budget that the plan has and a group leaves out.
-fn picked(evaluator: &Evaluator<'_>, study: &Study, group: &RunSample) {
-    let own: Vec<&str> = group.runs.iter().flat_map(|names| names.split(", ")).collect();
-    let planned = |name: &str| study.runs().iter().find(|run| run.id == name);
-    let Some(first) = own.first().and_then(|name| planned(name)) else { return };
-    if first.kind == RunKind::Tuning {
+/// Notes where arms are compared at another step than the plan names. A trend has several steps of each run.
+fn off_step(
+    evaluator: &Evaluator<'_>,
+    study: &Study,
+    groups: &[&RunSample],
+    planned: &[&PlannedRun],
+) {
+    if !study.analysis.metric.contains(LAST_STEP) {
         return;
     }
-    let of_arm = study
-        .runs()
-        .iter()
-        .filter(|run| (&run.arm, &run.budget, run.kind) == (&first.arm, &first.budget, first.kind));
-    let left_out: Vec<_> = of_arm
-        .filter(|run| !own.contains(&run.id.as_str()))
-        .map(|run| run.seed.to_string())
-        .collect();
-    if !left_out.is_empty() {
-        let (arm, budget) = (&first.arm, &first.budget);
-        evaluator.departs(format!(
-            "the plan has further seeds of `{arm}` under `{budget}`: {}",
-            left_out.join(", ")
-        ));
+    let numbers = || groups.iter().flat_map(|group| &group.numbers);
+    let last: BTreeSet<u64> = planned.iter().map(|run| run.steps).collect();
+    let early = numbers().find_map(|number| match steps(number).as_slice() {
+        [step] if !last.contains(step) => Some(*step),
+        _ => None,
+    });
+    if let Some(step) = early {
+        let what = format!(
+            "the plan compares {LAST_STEP}s (\"{}\"), and these are at step {step}",
+            study.analysis.metric
+        );
+        evaluator.departs_at(step, what);
     }
+}
+
+/// The steps at which what a number follows from was recorded.
+fn steps(number: &Quantity) -> Vec<u64> {
+    let steps: BTreeSet<u64> = number.leaves.iter().filter_map(|leaf| leaf.step).collect();
+    steps.into_iter().collect()
+}
+
+/// What is compared: arms of one budget, at their steps.
+fn compared(
+    evaluator: &Evaluator<'_>,
+    groups: &[&RunSample],
+    planned: &[&PlannedRun],
+) -> Comparison {
+    let arms: BTreeSet<String> = planned.iter().map(|run| run.arm.clone()).collect();
+    let budgets: BTreeSet<String> = planned.iter().map(|run| run.budget.clone()).collect();
+    if arms.len() > 1 && budgets.len() > 1 {
+        let cells: BTreeSet<_> =
+            planned.iter().map(|run| format!("`{}` under `{}`", run.arm, run.budget)).collect();
+        let cells: Vec<_> = cells.into_iter().collect();
+        evaluator.departs(format!("the plan compares arms of one budget: {}", cells.join(", ")));
+    }
+    let counts = groups.iter().flat_map(|group| &group.numbers).map(|one| steps(one).len());
+    Comparison { arms, budgets, steps: counts.max().unwrap_or(0) }
 }

@@ -208,3 +208,46 @@ fn range([low, high]: [f64; 2]) -> String {
     let [low, high] = [low, high].map(|p| format_float(p, TEST_DIGITS));
     if low == high { low } else { format!("{low} to {high}") }
 }
+
+#[cfg(test)]
+mod tests {
+    use repro_claim::syntax::RelationOperator;
+    use repro_exact::decimal::Printed;
+    use repro_report::outcome::Outcome;
+
+    use super::{OrderSide, StatedOrder};
+    use crate::value::{LeafKind, PrintedRuns, Quantity};
+
+    fn printed(text: &str) -> Quantity {
+        Quantity::stated(&Printed::parse(text).unwrap(), LeafKind::Printed)
+    }
+
+    fn runs(mean: &str, spread: &str) -> OrderSide {
+        let (mean, spread) = (printed(mean), printed(spread));
+        OrderSide::Runs(Box::new(PrintedRuns { mean, spread, runs: 3 }))
+    }
+
+    fn less(a: OrderSide, b: OrderSide) -> StatedOrder {
+        StatedOrder { operator: RelationOperator::Less, sides: [a, b] }
+    }
+
+    fn code(outcome: &Outcome) -> &'static str {
+        outcome.code.map_or("verified", |code| code.id)
+    }
+
+    #[test]
+    fn an_order_holds_in_every_reading_of_its_spread_or_is_open() {
+        let same = || runs("1.0", "0.1");
+        assert_eq!(code(&less(same(), same()).judge(&[])), "order::within-noise");
+        // As standard deviations these differ, as standard errors they do not.
+        let divided = "order::meaning-of-spread";
+        assert_eq!(code(&less(same(), runs("1.3", "0.1")).judge(&[])), divided);
+        let limit = OrderSide::Number(Box::new(printed("1.3")));
+        assert_eq!(code(&less(same(), limit).judge(&[])), divided);
+        // Alone it is significant; as one of many that were tried no longer.
+        let order = || less(runs("1.00", "0.01"), runs("1.10", "0.01"));
+        assert_eq!(code(&order().judge(&[])), "verified");
+        let noise = less(runs("2.0", "1.0"), runs("2.1", "1.0"));
+        assert_eq!(code(&order().judge(&vec![noise; 40])), divided);
+    }
+}

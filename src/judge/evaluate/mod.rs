@@ -4,7 +4,7 @@
 
 mod arithmetic;
 mod call;
-mod design;
+pub mod design;
 pub mod error_bars;
 pub mod functions;
 pub mod noise;
@@ -25,9 +25,10 @@ use repro_receipt::source::{Code, Error, codes};
 use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome, Verdict};
 
 use crate::context::PostContext;
+use crate::evaluate::design::Departure;
 use crate::library::Library;
 use crate::page::{PlacedExpression, PostFormula, PostPage};
-use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, Quantity, RunSample};
+use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample};
 
 pub use call::Call;
 
@@ -100,7 +101,7 @@ pub struct Evaluator<'a> {
     context: &'a PostContext<'a>,
     shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
     /// In what a comparison departs from the plan that its runs were made under.
-    departures: RefCell<Vec<String>>,
+    departures: RefCell<Vec<Departure>>,
     /// What was read as a number or words.
     leaves: RefCell<Vec<Rc<Leaf>>>,
     /// Which number read from evidence is moved a little, in the order of `read`.
@@ -147,14 +148,23 @@ impl<'a> Evaluator<'a> {
 
     /// Notes a departure from the plan of the runs, once.
     pub fn departs(&self, what: String) {
+        self.note_departure(Departure { what, step: None });
+    }
+
+    /// Notes that a comparison looks at this step, and the plan of the runs at another.
+    pub fn departs_at(&self, step: u64, what: String) {
+        self.note_departure(Departure { what, step: Some(step) });
+    }
+
+    fn note_departure(&self, departure: Departure) {
         let mut all = self.departures.borrow_mut();
-        if !all.contains(&what) {
-            all.push(what);
+        if !all.contains(&departure) {
+            all.push(departure);
         }
     }
 
     /// The departures from the plan of the runs.
-    pub fn departures(&self) -> Vec<String> {
+    pub fn departures(&self) -> Vec<Departure> {
         self.departures.borrow().clone()
     }
 
@@ -333,7 +343,7 @@ impl<'a> Evaluator<'a> {
         let printed = Printed::parse(text).map_err(|error| {
             self.wrong(&WRONG_KIND, part, frame, "a number", &error.to_string())
         })?;
-        Ok(Evaluated::Number(Quantity::literal(&printed)))
+        Ok(Evaluated::Number(Quantity::stated(&printed, LeafKind::Literal)))
     }
 
     /// What has this name: a variable, a piece of evidence, a formula, or the beginning of names.

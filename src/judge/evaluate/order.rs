@@ -7,9 +7,10 @@ use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Refused, Summary, T, one_sample, paired, welch};
 
-use crate::evaluate::design::{self, RunDesign};
+use crate::evaluate::design::RunDesign;
 pub use crate::evaluate::noise::{
-    ALPHA, ARE_EQUAL, COARSE, NOT_EQUAL, ONE_RUN, TEST_DIGITS, WITHIN_NOISE, WRONG_WAY,
+    ALPHA, ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, TEST_DIGITS, WITHIN_NOISE,
+    WRONG_WAY,
 };
 use crate::evaluate::{Evaluator, Frame, WRONG_KIND, error_bars};
 use crate::value::{DIGITS, Evaluated, EvidenceWords, Quantity, RunSample};
@@ -40,6 +41,12 @@ pub fn relation<'a>(
                 error_bars::StatedOrder { operator: *operator, sides: [a, b] }.judge(&[])
             }
             (Evaluated::Sample(a), Evaluated::Sample(b)) => samples(evaluator, *operator, a, b),
+            (Evaluated::Sample(a), Evaluated::Number(b)) if b.is_quoted() => {
+                each(*operator, a, b, |one, limit| certain(*operator, one, limit))
+            }
+            (Evaluated::Number(a), Evaluated::Sample(b)) if a.is_quoted() => {
+                each(*operator, b, a, |one, limit| certain(*operator, limit, one))
+            }
             (Evaluated::Sample(a), Evaluated::Number(b)) => few(*operator, &mean(a), b),
             (Evaluated::Number(a), Evaluated::Sample(b)) => few(*operator, a, &mean(b)),
             (a, b) if let Some([a, b]) = both_words(a, b) => {
@@ -161,7 +168,10 @@ pub fn opposite(outcome: Outcome) -> Outcome {
 /// A relation of two numbers.
 fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     // Two numbers of single runs always differ, and are in some order.
-    if operator != RelationOperator::Equal && !(a.is_without_noise() && b.is_without_noise()) {
+    // A limit that the words state is said of these runs.
+    let is_limit = a.is_quoted() || b.is_quoted();
+    let is_settled = is_limit || a.is_without_noise() && b.is_without_noise();
+    if operator != RelationOperator::Equal && !is_settled {
         return few(operator, a, b);
     }
     let shown = format!("{} {} {}", a.shown(), operator.sign(), b.shown());
@@ -225,12 +235,39 @@ fn short(number: &Quantity) -> String {
     format_significant(&number.point(), DIGITS)
 }
 
+/// Each run against a limit that the words state: all keep it, or none does, else it is open.
+fn each(
+    operator: RelationOperator,
+    sample: &RunSample,
+    limit: &Quantity,
+    judge: impl Fn(&Quantity, &Quantity) -> Outcome,
+) -> Outcome {
+    let outcomes: Vec<_> = sample.numbers.iter().map(|one| judge(one, limit)).collect();
+    let count = |verdict| outcomes.iter().filter(|one| one.verdict == verdict).count();
+    let (kept, all) = (count(Verdict::Verified), outcomes.len());
+    let values: Vec<_> = sample.numbers.iter().map(short).collect();
+    let outcome = match kept {
+        _ if kept == all => Outcome::verified(),
+        0 if count(Verdict::Refuted) == all => Outcome::refuted(&WRONG_WAY, "no run keeps it"),
+        _ => Outcome::inconclusive(&COARSE, format!("{kept} of {all} runs keep it")),
+    };
+    outcome
+        .giving(format!("{} against {} {}", values.join(", "), operator.sign(), short(limit)))
+        .within("exact", "each run")
+        .measuring(sample.numbers.iter().map(Quantity::measured))
+        .with_impact(Impact::Decision)
+}
+
 /// An order between numbers of which one at least is of a single run: it may be contradicted, and
 /// cannot be verified.
 fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     let plain = certain(operator, a, b);
     let shown = format!("{} {} {}", short(a), operator.sign(), short(b));
     let outcome = match plain.verdict {
+        Verdict::Verified if a.is_of_runs() || b.is_of_runs() => Outcome::inconclusive(
+            &OF_MEANS,
+            "as printed it holds; written so, nothing says how far the runs lie apart",
+        ),
         Verdict::Verified => Outcome::inconclusive(
             &ONE_RUN,
             "as printed it holds; one run on a side, so the noise between runs is not known",
@@ -273,6 +310,8 @@ pub struct ChosenTest {
     pub name: &'static str,
     /// How many runs there are on each side.
     pub n: Vec<usize>,
+    /// What fixes it.
+    pub design: RunDesign,
 }
 
 impl ChosenTest {
@@ -281,7 +320,7 @@ impl ChosenTest {
         let test = TestNumbers {
             name: self.name,
             estimate: self.test.estimate,
-            interval95: self.test.interval(1.0 - ALPHA),
+            interval95: self.test.interval(0.95),
             t: self.test.t,
             df: self.test.df,
             p: self.test.p_two_sided(),
@@ -298,20 +337,18 @@ pub fn design(
     a: &RunSample,
     b: Option<&RunSample>,
 ) -> Result<ChosenTest, Refused> {
+    let groups: Vec<&RunSample> = std::iter::once(a).chain(b).collect();
+    let design = RunDesign::of(evaluator, &groups);
+    let n = groups.iter().map(|group| group.count()).collect();
     let Some(b) = b else {
         let test = one_sample(&Summary::of(&a.floats())?, 0.0)?;
-        return Ok(ChosenTest { test, name: "the t test of the differences", n: vec![a.count()] });
+        return Ok(ChosenTest { test, name: "the t test of the differences", n, design });
     };
-    if let RunDesign::Planned(study) = design::of(evaluator, &[a, b])
-        && study.analysis.tests.iter().any(|test| test.contains("paired t"))
-    {
+    if design.is_paired {
         match in_the_order_of(evaluator, a, b) {
             Some(b) => {
-                return Ok(ChosenTest {
-                    test: paired(&a.floats(), &b.floats())?,
-                    name: "the paired t test",
-                    n: vec![a.count(), b.count()],
-                });
+                let test = paired(&a.floats(), &b.floats())?;
+                return Ok(ChosenTest { test, name: "the paired t test", n, design });
             }
             None => evaluator.departs(
                 "the plan pairs runs that saw the same data, and these groups do not pair"
@@ -320,13 +357,14 @@ pub fn design(
         }
     }
     let test = welch(&Summary::of(&a.floats())?, &Summary::of(&b.floats())?)?;
-    Ok(ChosenTest { test, name: "Welch's t test", n: vec![a.count(), b.count()] })
+    Ok(ChosenTest { test, name: "Welch's t test", n, design })
 }
 
 /// What a test says of an order.
-fn decided(operator: RelationOperator, design: &ChosenTest) -> Outcome {
-    let ChosenTest { test, name, .. } = design;
-    let [low, high] = test.interval(1.0 - ALPHA);
+fn decided(operator: RelationOperator, chosen: &ChosenTest) -> Outcome {
+    let ChosenTest { test, name, design, .. } = chosen;
+    let alpha = design.alpha;
+    let [low, high] = test.interval(1.0 - alpha);
     let digits = |value: f64| format_float(value, TEST_DIGITS);
     let shown = format!(
         "difference {} [{}, {}], {name}: t = {}, df {}, two-sided p = {}",
@@ -345,21 +383,25 @@ fn decided(operator: RelationOperator, design: &ChosenTest) -> Outcome {
         RelationOperator::Equal => (false, below || above),
         RelationOperator::NotEqual => (below || above, false),
     };
-    let outcome = match (holds, fails) {
-        (true, _) => Outcome::verified(),
-        (_, true) => Outcome::refuted(&WRONG_WAY, "the runs differ the other way"),
+    let p = test.p_two_sided();
+    let unadjusted = design.family.as_ref().filter(|family| family.matters(p, alpha));
+    let outcome = match (holds, fails, unadjusted) {
+        (true, _, Some(family)) | (_, true, Some(family)) => {
+            let (p, words) = (digits(p), &family.words);
+            let reason = format!("p = {p} before the adjustment that the plan has: \"{words}\"");
+            Outcome::inconclusive(&NO_FAMILY, reason)
+        }
+        (true, ..) => Outcome::verified(),
+        (_, true, _) => Outcome::refuted(&WRONG_WAY, "the runs differ the other way"),
         _ => {
-            let p = digits(test.p_two_sided());
-            Outcome::inconclusive(
-                &WITHIN_NOISE,
-                format!("the noise between runs does not decide: p = {p}"),
-            )
+            let reason = format!("the noise between runs does not decide: p = {}", digits(p));
+            Outcome::inconclusive(&WITHIN_NOISE, reason)
         }
     };
     outcome
         .giving(shown)
-        .within("test", format!("{name}, two-sided, alpha {ALPHA}"))
-        .measuring([design.measured()])
+        .within("test", format!("{name}, two-sided, alpha {alpha}"))
+        .measuring([chosen.measured()])
         .with_impact(Impact::Decision)
 }
 

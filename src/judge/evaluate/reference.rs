@@ -16,7 +16,12 @@ use repro_report::outcome::EvidenceOrigin;
 
 use super::{Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
 use crate::post::UNKNOWN_BUNDLE;
-use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample};
+use crate::value::{
+    Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, Role, RunSample,
+};
+
+/// What a receipt fixes before the run, or counts: what else it holds may have been measured.
+const SETTLED_IN_RECEIPTS: [&str; 6] = ["contract", "data", "environment", "model", "run", "seeds"];
 
 /// The configuration of a run.
 pub const CONFIG: &str = "data/config.json";
@@ -127,6 +132,16 @@ struct At<'e, 'f, 'a> {
     frame: Frame<'f, 'a>,
 }
 
+/// Whether a number of a receipt was measured: a fraction outside the members that are fixed or counted.
+fn is_measured(node: Node<'_>, pointer: &str) -> bool {
+    let is_settled = pointer
+        .strip_prefix("/predicate/")
+        .and_then(|rest| rest.split('/').next())
+        .is_some_and(|member| SETTLED_IN_RECEIPTS.contains(&member));
+    let is_fraction = node.printed().is_ok_and(|text| text.contains(['.', 'e', 'E']));
+    !is_settled && matches!(node.value().kind, Kind::Number(_)) && is_fraction
+}
+
 impl<'a> At<'_, '_, 'a> {
     /// The fact whose name is the way.
     fn fact(&self, path: &[String]) -> Result<Evaluated<'a>, Error> {
@@ -178,8 +193,9 @@ impl<'a> At<'_, '_, 'a> {
             self.no_field(&path.join("."), known.collect())
         })?;
         // What a run writes beside its configuration and its receipt is what it recorded.
-        let is_setting =
-            self.bundle.origin() == Origin::Transcribed || [CONFIG, RECEIPT].contains(&file);
+        let is_setting = self.bundle.origin() == Origin::Transcribed
+            || file == CONFIG
+            || file == RECEIPT && !is_measured(node, &pointer);
         let kind = match recorded.is_none() && is_setting {
             true => LeafKind::Setting,
             false => LeafKind::Recorded,
@@ -322,7 +338,7 @@ impl<'a> At<'_, '_, 'a> {
             leaf: Some(kind),
             last_place: Some(printed.last_place() / per_one),
             as_printed: false,
-            is_p: false,
+            role: Role::Plain,
             leaves,
         }))
     }

@@ -28,6 +28,13 @@ pub struct Words<'w> {
     pub place: &'w str,
 }
 
+impl Words<'_> {
+    /// Whether they name a step.
+    pub fn name_step(&self, step: u64) -> bool {
+        [self.quote, self.place].into_iter().any(|text| steps(text).contains(&step))
+    }
+}
+
 /// An outcome, or that its evidence is about something else.
 pub fn checked(
     outcome: Outcome,

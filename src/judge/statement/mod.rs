@@ -1,6 +1,7 @@
 //! Sentences and tables of a text: what each of their numbers and relations comes to.
 
 pub mod about;
+mod limits;
 pub mod wording;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,7 @@ codes! {
     SINGLE_SOURCE = "value::single-source", "the evidence was typed from the place that is quoted", "bind it to another document, or to what it follows from";
     NO_EVIDENCE = "value::no-evidence", "the value follows from no evidence", "bind the number to evidence";
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
+    ONE_SIDED = "value::one-sided", "a relation only bounds a number that the words state as it is", "bind the number itself: `is = \"moe.loss\"`";
     DEPARTS = "test::departs-from-plan", "a comparison departs from the plan that its runs were made under", "compare all the runs of the plan, by its test";
     OTHER_TEXT = "value::other-words", "the evidence says something else", "correct the text or the expression";
 }
@@ -177,6 +179,19 @@ impl<'a> Judge<'a> {
             _ => outcome,
         };
         let outcome = self.of_another_place(outcome, bound, &evaluator);
+        let items = quote::items(bound.quote);
+        let limit = expressions.iter().find_map(|one| limits::taken_as_limit(&one.tree, &items));
+        let outcome = match (outcome.verdict, limit) {
+            (Verdict::Verified, Some(item)) => {
+                let number = item.text(bound.quote);
+                let reason = format!(
+                    "it holds, and only bounds \"{number}\", which the words state as it is"
+                );
+                let open = Outcome::inconclusive(&ONE_SIDED, reason).giving(outcome.recomputed);
+                open.measuring(outcome.measured).within(outcome.rule, outcome.tolerance)
+            }
+            _ => outcome,
+        };
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
         let words = Words { quote: &sentence.quote, place: &bound.place_in_text };
         let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
@@ -489,7 +504,7 @@ impl<'a> Judge<'a> {
         let leaves = || given.iter().flat_map(|number| &number.leaves);
         if outcome.verdict != Verdict::Unchecked {
             let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
-            if !leaves().any(|leaf| leaf.kind != LeafKind::Literal)
+            if leaves().all(|leaf| leaf.kind.is_stated())
                 || !evaluator.depends_on_evidence(pair.expression, scope, &given)
             {
                 outcome = instead(&NO_EVIDENCE, "the value follows from no evidence", outcome);
@@ -554,10 +569,12 @@ impl<'a> Judge<'a> {
     ) -> Outcome {
         let is_formula = |name: &str| self.context.page.formulas.contains_key(name);
         let departures = evaluator.departures();
-        let outcome = match departures.first() {
+        let is_said = |step| words.name_step(step);
+        let mut unsaid = departures.iter().filter(|one| !one.step.is_some_and(is_said));
+        let outcome = match unsaid.next() {
             Some(first) if outcome.verdict != Verdict::Unchecked => {
-                let open =
-                    Outcome::inconclusive(&DEPARTS, format!("departs from the plan: {first}"));
+                let reason = format!("departs from the plan: {}", first.what);
+                let open = Outcome::inconclusive(&DEPARTS, reason);
                 let open = open.giving(outcome.recomputed).measuring(outcome.measured);
                 let open = open.within(outcome.rule, outcome.tolerance);
                 Outcome { method: outcome.method, ..open }
@@ -1016,7 +1033,7 @@ fn single_source(leaf: &Leaf) -> String {
 /// Whether all that numbers rest on is one print: a fact times 1 is that fact.
 fn is_one_print(given: &[Quantity]) -> bool {
     let leaves = given.iter().flat_map(|number| &number.leaves);
-    let mut evidence: Vec<_> = leaves.filter(|leaf| leaf.kind != LeafKind::Literal).collect();
+    let mut evidence: Vec<_> = leaves.filter(|leaf| !leaf.kind.is_stated()).collect();
     evidence.dedup();
     matches!(evidence.as_slice(), [one] if one.kind == LeafKind::Printed)
 }

@@ -1,5 +1,7 @@
 //! Tests between two models on the items of a task: of the same items, or of two lots of items.
 
+use std::rc::Rc;
+
 use repro_claim::syntax::ExpressionKind;
 use repro_receipt::source::{Error, Node, codes};
 use repro_stats::proportion::{Proportion, fisher, mcnemar, two_proportions};
@@ -9,7 +11,7 @@ use super::resampled::{count, refused};
 use super::samples::number_from;
 use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, Quantity};
+use crate::value::{Evaluated, Quantity, Role};
 
 codes! {
     OTHER_ITEMS = "mcnemar::other-items", "two runs were not asked the same items", "compare runs on one suite of tasks";
@@ -70,7 +72,11 @@ fn paired<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let p = test.map_err(|why| refused(call, why))?.exact;
     let text = format!("p by McNemar's exact test, {a_only} and {b_only} items of one alone");
     let number = number_from(call, p, text, &[])?;
-    Ok(Evaluated::Number(Quantity { leaves: vec![of_a, of_b], is_p: true, ..number }))
+    Ok(Evaluated::Number(Quantity {
+        leaves: vec![of_a, of_b],
+        role: Role::P(Rc::default()),
+        ..number
+    }))
 }
 
 /// The outcomes of one run.

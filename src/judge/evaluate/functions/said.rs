@@ -6,7 +6,7 @@ use repro_report::outcome::Outcome;
 
 use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
-use crate::value::{Evaluated, EvidenceWords, Quantity};
+use crate::value::{Evaluated, EvidenceWords, LeafKind, Quantity};
 
 codes! {
     OTHER_WORDS = "same::differs", "two documents state one fact differently", "correct one of them";
@@ -123,5 +123,5 @@ fn quoted<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         let expected = format!("1 to {}, the numbers of the quote", numbers.len());
         call.wrong(&WRONG_ARGUMENTS, &expected, &call.whole.to_string())
     })?;
-    Ok(Evaluated::Number(Quantity::literal(printed)))
+    Ok(Evaluated::Number(Quantity::stated(printed, LeafKind::Quoted)))
 }

@@ -1,5 +1,7 @@
 //! Functions of the numbers of several runs.
 
+use std::rc::Rc;
+
 use num_rational::BigRational;
 use repro_exact::decimal::Interval;
 use repro_receipt::source::Error;
@@ -9,7 +11,7 @@ use repro_stats::{Summary, one_sample};
 use super::numbers::listed;
 use super::{Function, Gives};
 use crate::evaluate::{Call, NOT_COMPUTABLE};
-use crate::value::{Evaluated, Quantity, RunSample};
+use crate::value::{Evaluated, Quantity, Role, RunSample};
 
 pub static FUNCTIONS: &[Function] = &[
     Function {
@@ -92,8 +94,11 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", "nothing"));
     };
     let value = call.evaluator.evaluate(part, call.frame)?;
+    let mut role = Role::Plain;
     let items = match &value {
         Evaluated::Reference(reference) if reference.path.is_empty() => {
+            let runs = reference.bundles.iter().map(|bundle| bundle.name().to_owned());
+            role = Role::CountOfRuns(Rc::new(runs.collect()));
             for bundle in &reference.bundles {
                 let receipt = repro_receipt::bundle::RECEIPT;
                 call.evaluator.show(bundle, crate::library::evidence_ref(bundle, receipt, ""));
@@ -106,7 +111,10 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
                 return Err(call.wrong(&NOT_COMPUTABLE, expected, &format!("`{part}`")));
             }
             Evaluated::List(items) => items.len(),
-            Evaluated::Sample(sample) => sample.count(),
+            Evaluated::Sample(sample) => {
+                role = Role::CountOfRuns(Rc::new(sample.runs.iter().cloned().collect()));
+                sample.count()
+            }
             other => {
                 return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", other.word()));
             }
@@ -114,8 +122,9 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     };
     let items = items + usize::from(call.evaluator.nudge(&format!("count of {part}")));
     let text = format!("count({part})");
-    let mut number = Quantity::result(Interval::integer(items), items as f64, text, &[]);
-    number.leaves = vec![std::rc::Rc::new(crate::value::Leaf {
+    let number = Quantity::result(Interval::integer(items), items as f64, text, &[]);
+    let mut number = Quantity { role, ..number };
+    number.leaves = vec![Rc::new(crate::value::Leaf {
         kind: crate::value::LeafKind::Counted,
         evidence: None,
         quote: None,

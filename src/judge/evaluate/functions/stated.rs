@@ -7,7 +7,7 @@ use repro_receipt::source::Error;
 use super::{Function, Gives};
 use crate::evaluate::error_bars::{OrderSide, StatedOrder};
 use crate::evaluate::{Call, Evaluator, Frame, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, PrintedRuns};
+use crate::value::{Evaluated, LeafKind, PrintedRuns};
 
 pub static FUNCTIONS: &[Function] = &[
     Function {
@@ -33,6 +33,15 @@ pub static FUNCTIONS: &[Function] = &[
 fn printed_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(3, 3, &[])?;
     let (mean, spread, runs) = (call.number(0)?, call.number(1)?, call.number(2)?);
+    for number in [&mean, &spread] {
+        if number.leaf != Some(LeafKind::Printed) {
+            let expected = "a mean and a spread that a publication prints";
+            let error = call.wrong(&WRONG_ARGUMENTS, expected, &number.derivation);
+            return Err(
+                error.help("runs that are at hand are compared themselves: `a.loss < b.loss`")
+            );
+        }
+    }
     if spread.float < 0.0 {
         return Err(call.wrong(&WRONG_ARGUMENTS, "a spread from zero up", &spread.derivation));
     }

@@ -1,5 +1,8 @@
 //! Tests between two groups of runs, and of one group of differences.
 
+use std::collections::HashSet;
+use std::rc::Rc;
+
 use repro_exact::decimal::{Interval, format_float};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Measured, Outcome};
@@ -7,9 +10,10 @@ use repro_stats::{equivalence, holm};
 
 use super::samples::{ends, from_float};
 use super::{Function, Gives};
+use crate::evaluate::design::{PlannedFamily, RunDesign};
 use crate::evaluate::order::{ALPHA, ChosenTest, TEST_DIGITS, design};
 use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, Quantity, RunSample};
+use crate::value::{Evaluated, Quantity, Role, RunSample};
 
 codes! {
     NOT_SIGNIFICANT = "significant::not", "a difference that is said to be significant is not", "correct the text";
@@ -76,6 +80,10 @@ fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
     if !a.runs.iter().chain(b.iter().flat_map(|b| &b.runs)).all(is_run) {
         return Err(call.wrong(&WRONG_ARGUMENTS, "groups of runs", "a list"));
     }
+    if b.is_none() && !a.numbers.iter().all(is_difference) {
+        let expected = "differences between runs or steps, such as `a.loss - b.loss`";
+        return Err(call.wrong(&WRONG_ARGUMENTS, expected, "one number of each run"));
+    }
     let design = design(call.evaluator, &a, b.as_ref());
     let refused = |why: repro_stats::Refused| {
         call.wrong(&NOT_COMPUTABLE, "groups of at least two runs", &why.to_string())
@@ -88,12 +96,21 @@ fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
     Ok((design.map_err(refused)?, all))
 }
 
+/// Whether a number may be a difference: it follows from one field of two runs, or of one run at two steps.
+fn is_difference(number: &Quantity) -> bool {
+    let mut fields = HashSet::new();
+    let evidence = number.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
+    let mut names = evidence.filter_map(|one| one.pointer.rsplit('/').next());
+    names.any(|name| !fields.insert(name))
+}
+
 fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(1, 2, &[])?;
     let (design, all) = tested(call)?;
     let number = from_float(call, design.test.p_two_sided(), &all)?;
     let text = format!("p by {}", design.name);
-    Ok(Evaluated::Number(Quantity { derivation: text, is_p: true, ..number }))
+    let role = Role::P(Rc::new(design.design));
+    Ok(Evaluated::Number(Quantity { derivation: text, role, ..number }))
 }
 
 fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -112,13 +129,24 @@ fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         None => vec![own.clone()],
         Some(part) => call.evaluator.numbers(part, call.frame)?.numbers,
     };
-    if !own.is_p || !family.iter().all(|number| number.is_p) {
-        return Err(call.wrong(
-            &WRONG_ARGUMENTS,
-            "the p of tests, such as `p(a, b)`",
-            "other numbers",
-        ));
+    let compared = |number: &Quantity| match &number.role {
+        Role::P(tested) => Some(Rc::clone(tested)),
+        _ => None,
+    };
+    let tests: Option<Vec<_>> = family.iter().map(compared).collect();
+    let (Some(tested), Some(tests)) = (compared(&own), tests) else {
+        let expected = "the p of tests, such as `p(a, b)`";
+        return Err(call.wrong(&WRONG_ARGUMENTS, expected, "other numbers"));
+    };
+    // Unadjusted it is not significant, so that no adjustment makes it so.
+    if own.float < tested.alpha
+        && let Some(planned) = &tested.family
+        && planned.matters(own.float, tested.alpha)
+        && let Some(wrong) = is_another_family(planned, &tested, &tests)
+    {
+        call.evaluator.departs(format!("the plan adjusts over \"{}\": {wrong}", planned.words));
     }
+    let alpha = tested.alpha;
     let family: Vec<f64> = family.iter().map(|number| number.float).collect();
     let Some(index) = family.iter().position(|p| *p == own.float) else {
         let expected = "the p itself among its family";
@@ -132,15 +160,37 @@ fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
             format!("p = {}, {} after Holm over {count}", digits(own.float), digits(adjusted))
         }
     };
-    let outcome = match adjusted < ALPHA {
+    let outcome = match adjusted < alpha {
         true => Outcome::verified(),
-        false => Outcome::refuted(&NOT_SIGNIFICANT, format!("{shown}, not below {ALPHA}")),
+        false => Outcome::refuted(&NOT_SIGNIFICANT, format!("{shown}, not below {alpha}")),
     };
     let measured =
-        Measured { value: Some(adjusted), allowed: Some([0.0, ALPHA]), ..Measured::default() };
-    let tolerance = format!("{}, alpha {ALPHA}", own.derivation);
+        Measured { value: Some(adjusted), allowed: Some([0.0, alpha]), ..Measured::default() };
+    let tolerance = format!("{}, alpha {alpha}", own.derivation);
     let outcome = outcome.giving(shown).within("test", tolerance).measuring([measured]);
     Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
+}
+
+/// Why some tests are not the family that a plan names for one of them: it has too few, one of them twice, or others
+/// than pairs of arms under the same budget at the same step.
+fn is_another_family(
+    planned: &PlannedFamily,
+    own: &RunDesign,
+    tests: &[Rc<RunDesign>],
+) -> Option<String> {
+    let pairs: HashSet<_> = tests.iter().map(|one| &one.comparison.arms).collect();
+    let is_akin = |one: &Rc<RunDesign>| {
+        let (one, own) = (&one.comparison, &own.comparison);
+        one.arms.len() == 2 && (&one.budgets, one.steps) == (&own.budgets, own.steps)
+    };
+    if !tests.iter().all(is_akin) {
+        return Some("the family that is named has tests of other budgets or steps".to_owned());
+    }
+    if pairs.len() < tests.len() {
+        return Some("the family that is named has a pair of arms twice".to_owned());
+    }
+    let few = tests.len() < planned.at_least;
+    few.then(|| format!("the family that is named has {} of its tests", tests.len()))
 }
 
 fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
