@@ -6,6 +6,7 @@
 //! `ninety-nine`, `half`, `two thirds`, `twice`, `fivefold`, `a million`. Behind `±`, and in the brackets of
 //! `1.702(13)`, stands a spread. A date is an item without a value.
 
+mod dates;
 mod in_words;
 mod words;
 mod written;
@@ -39,7 +40,7 @@ pub enum ItemKind {
     Number(Printed),
     /// The number behind `±`.
     Spread(Printed),
-    /// A day, with or without a time.
+    /// A day, with or without a time, in figures: `2026-01-09`.
     Date(String),
 }
 
@@ -165,8 +166,19 @@ impl Found {
     }
 }
 
+/// Reads a date, and returns where reading goes on.
+fn read_date(text: &str, at: usize, found: &mut Vec<Found>) -> Option<usize> {
+    let date = dates::read(text, at)?;
+    let end = date.span.end;
+    found.push(Found::other(date.span, ItemKind::Date(date.standard)));
+    Some(end)
+}
+
 /// Reads the word at `at`, and returns where reading goes on.
 fn read_word(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
+    if let Some(end) = read_date(text, at, found) {
+        return end;
+    }
     if let Some(written) = in_words::read(text, at) {
         let end = written.span.end;
         found.push(Found::number(text, written));
@@ -186,8 +198,7 @@ fn read_word(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
 
 /// Reads what begins with the digit at `at`, and returns where reading goes on.
 fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
-    if let Some(end) = date(text, at) {
-        found.push(Found::other(at..end, ItemKind::Date(text[at..end].to_owned())));
+    if let Some(end) = read_date(text, at, found) {
         return end;
     }
     let digits_end = at + run(&text[at..], |c| c.is_ascii_digit());
@@ -425,22 +436,6 @@ fn is_a_list_mark(before: &str, rest: &str) -> bool {
     let line = before.rsplit('\n').next().unwrap_or(before);
     let starts = line.chars().all(|c| c.is_whitespace() || c == '#');
     starts && rest.strip_prefix(['.', ')']).is_some_and(|rest| rest.starts_with(' '))
-}
-
-/// The end of `YYYY-MM-DD`, with a time behind it where there is one.
-fn date(text: &str, at: usize) -> Option<usize> {
-    let shape = |at: usize, shape: &str| {
-        let part = text.get(at..at + shape.len())?;
-        let fits = std::iter::zip(part.chars(), shape.chars()).all(|(c, wanted)| match wanted {
-            '0' => c.is_ascii_digit(),
-            wanted => c == wanted,
-        });
-        fits.then_some(at + shape.len())
-    };
-    let day = shape(at, "0000-00-00")?;
-    let time = ["T00:00:00Z", " 00:00:00Z", "T00:00:00", " 00:00:00", " 00:00", "T00:00"];
-    let end = time.iter().find_map(|time| shape(day, time)).unwrap_or(day);
-    (is_boundary(text, end) && !belongs_to_a_name(text, at)).then_some(end)
 }
 
 /// Whether no word goes on at `at`.

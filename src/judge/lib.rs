@@ -44,6 +44,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     page::CODES,
     statement::CODES,
     statement::about::CODES,
+    statement::evidence_words::CODES,
     statement::wording::CODES,
     texts::CODES,
 ];

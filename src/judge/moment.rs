@@ -9,7 +9,47 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 /// The last second of a day, counted from its first.
 const LAST_OF_DAY: i64 = 86_399;
 
-/// The seconds since the start of 1970 in UTC that a date stands for; a day without a time stands for all of it.
+/// The last second of a minute, counted from its first.
+const LAST_OF_MINUTE: i64 = 59;
+/// So many seconds lie between the clocks of two places at most.
+const BETWEEN_ZONES: i64 = 14 * 3600;
+
+/// How a date of a text stands to a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    /// It has the moment.
+    Same,
+    /// The moment is known less finely than the date.
+    Coarse,
+    /// It lies as far away as two time zones may, and neither says which it has.
+    OtherZone,
+    /// It lies elsewhere.
+    Other,
+}
+
+/// Whether these are the seconds of a date without a time.
+pub fn is_day(seconds: &Interval) -> bool {
+    seconds.high() - seconds.low() == BigRational::from_integer(LAST_OF_DAY.into())
+}
+
+/// How a date stands to a moment in UTC, or to one whose zone nobody says; none where it is no date.
+pub fn agreement(date: &str, moment: &Interval) -> Option<Agreement> {
+    let own = seconds(date)?;
+    let far = BigRational::from_integer(BETWEEN_ZONES.into());
+    let is_near = || {
+        let near = Interval::between(own.low() - &far, own.high() + &far);
+        !date.ends_with('Z') && near.meets(moment)
+    };
+    Some(match () {
+        () if own.hull(moment) == own => Agreement::Same,
+        () if own.meets(moment) => Agreement::Coarse,
+        () if is_near() => Agreement::OtherZone,
+        () => Agreement::Other,
+    })
+}
+
+/// The seconds since the start of 1970 in UTC that a date stands for; a day without a time stands for all of it, and
+/// a time without seconds for all of its minute.
 pub fn seconds(text: &str) -> Option<Interval> {
     let text = text.trim_end_matches('Z');
     let whole = |seconds: i64| BigRational::from_integer(BigInt::from(seconds));
@@ -20,7 +60,11 @@ pub fn seconds(text: &str) -> Option<Interval> {
         return Some(Interval::between(whole(first), whole(first + LAST_OF_DAY)));
     }
     let moment: DateTime = text.parse().ok()?;
-    Some(Interval::point(whole(moment.duration_since(EPOCH).as_secs())))
+    let first = moment.duration_since(EPOCH).as_secs();
+    match text.len() == "0000-00-00 00:00".len() {
+        true => Some(Interval::between(whole(first), whole(first + LAST_OF_MINUTE))),
+        false => Some(Interval::point(whole(first))),
+    }
 }
 
 #[cfg(test)]

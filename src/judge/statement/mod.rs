@@ -1,6 +1,7 @@
 //! Sentences and tables of a text: what each of their numbers and relations comes to.
 
 pub mod about;
+pub mod evidence_words;
 mod limits;
 pub mod wording;
 
@@ -20,12 +21,12 @@ use crate::evaluate::functions::{self, Gives, again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::json_text;
-use crate::moment;
 use crate::page::{
     self, Binding, PlacedExpression, PostStatement, Sentence, StatementKind, Table, quoted_numbers,
 };
 use crate::value::{Evaluated, EvidenceWords, Leaf, LeafKind, Quantity};
 use about::Words;
+use evidence_words::ClaimedWords;
 use wording::{readings, resting_on, worded};
 
 codes! {
@@ -40,7 +41,6 @@ codes! {
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
     ONE_SIDED = "value::one-sided", "a relation only bounds a number that the words state as it is", "bind the number itself: `is = \"moe.loss\"`";
     DEPARTS = "test::departs-from-plan", "a comparison departs from the plan that its runs were made under", "compare all the runs of the plan, by its test";
-    OTHER_TEXT = "value::other-words", "the evidence says something else", "correct the text or the expression";
 }
 
 /// What helps where numbers are bound and the quote has none.
@@ -595,23 +595,18 @@ impl<'a> Judge<'a> {
         id: String,
     ) -> ClaimReport {
         let claimed = claimed(bound.quote, pair);
-        let other = words.iter().find(|words| words.text != claimed);
-        let mut outcome = match other {
-            None => Outcome::verified(),
-            Some(other) => {
-                Outcome::refuted(&OTHER_TEXT, format!("the evidence has \"{}\"", other.text))
-            }
-        };
-        let shown: Vec<_> = words.iter().map(|words| words.text.as_str()).collect();
-        outcome = outcome.giving(shown.join("; "));
+        let date = pair.items.first().and_then(|item| match &item.kind {
+            ItemKind::Date(date) => Some(date.as_str()),
+            _ => None,
+        });
+        let mut outcome = evidence_words::judged(ClaimedWords { words: &claimed, date }, words);
         let mut leaves = words.iter().flat_map(|words| &words.leaves).peekable();
         if leaves.peek().is_none() {
             outcome = instead(&NO_EVIDENCE, "the words follow from no evidence", outcome);
         } else if let Some(leaf) = leaves.find(|leaf| self.is_quoted(leaf, bound, &claimed)) {
             outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
         }
-        let outcome = outcome.within("same", "the same words").by(Method::Compared);
-        self.report(bound, pair, evaluator, outcome, id)
+        self.report(bound, pair, evaluator, outcome.by(Method::Compared), id)
     }
 
     /// The printed numbers of a pair against what its expression gives.
@@ -641,7 +636,7 @@ impl<'a> Judge<'a> {
                 ItemKind::Number(printed) | ItemKind::Spread(printed) => {
                     compare::judge(item, printed, number)
                 }
-                ItemKind::Date(date) => on_date(date, number),
+                ItemKind::Date(date) => evidence_words::on_date(date, number),
             };
             outcomes.push((number.derivation.clone(), outcome));
         }
@@ -1000,22 +995,6 @@ fn words_of(value: &Evaluated<'_>) -> Option<Vec<EvidenceWords>> {
         Evaluated::List(items) if !items.is_empty() => items.iter().map(words).collect(),
         other => words(other).map(|words| vec![words]),
     }
-}
-
-/// A date of the text against a number, which is read as its second.
-fn on_date(date: &str, number: &Quantity) -> Outcome {
-    let outcome = match moment::seconds(date) {
-        None => Outcome::refuted(&OTHER_TEXT, format!("\"{date}\" is no date")),
-        Some(seconds) if !seconds.meets(&number.interval) => {
-            Outcome::refuted(&OTHER_TEXT, format!("the evidence gives second {}", number.shown()))
-        }
-        Some(seconds) if seconds.hull(&number.interval) == seconds => Outcome::verified(),
-        Some(_) => {
-            let reason = format!("the evidence gives no one second: {}", number.shown());
-            Outcome::inconclusive(&order::COARSE, reason)
-        }
-    };
-    outcome.giving(number.shown()).within("exact", "its second in UTC")
 }
 
 fn single_source(leaf: &Leaf) -> String {

@@ -32,7 +32,7 @@ pub static FUNCTIONS: &[Function] = &[
 fn unix<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(1, 1, &[])?;
     let date = words(call, "a date such as `2026-01-09 02:08:10`")?;
-    match moment::seconds(&date.text).filter(Interval::is_point) {
+    match moment::seconds(&date.text).filter(|seconds| !moment::is_day(seconds)) {
         Some(seconds) => Ok(Evaluated::Number(of_words(call, &date, seconds, date.text.clone()))),
         None => {
             let found = format!("\"{}\"", date.text);
