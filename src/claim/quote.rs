@@ -65,6 +65,8 @@ pub enum Hedge {
     End(Bound, RangeWords),
     /// Its digits are cut off, not rounded: "1.7167...".
     Cut,
+    /// It is said to be exact: "exactly twice".
+    Exactly,
 }
 
 /// How a range is written.

@@ -39,6 +39,7 @@ codes! {
     TWO_READINGS = "value::two-readings", "\"over\" may be a limit or what a mean runs over, and the number fits one of them", "write \"more than\" for a limit";
     OTHER_SCALE = "value::other-scale", "the number agrees in another unit, or with the other sign", "write the unit and the sign beside the number, or give the value in its unit";
     ROUNDED_FURTHER = "value::rounded-further", "the number agrees only if its last zeros are rounded too", "print the digits, or \"about\"";
+    ROUNDED_AWAY = "value::rounded-away", "a measured value is printed as 0 or as exact, and only rounds to that", "print its digits, or a limit: `p < 0.001`";
     UNCLEAR_WORDS = "value::unclear-words", "the words around the number compare or deny in a way that is not understood", "say it plainly, or bind it by a relation: `mean(x) < quoted(1)`";
     UNCLEAR_UNIT = "value::unclear-unit", "the unit behind the number is not known", "write a known unit, or bind the number by a relation: `mean(x) = quoted(1)`";
 }
@@ -98,6 +99,7 @@ fn reading(claimed: &Printed, hedge: Option<Hedge>, given: &Quantity) -> Outcome
         Some(Hedge::End(_, RangeWords::Dash)) | None => plain(claimed, given, scaled),
         Some(Hedge::Within) => limit(claimed, Bound::AtMost, &scaled.size()),
         Some(Hedge::Cut) => cut_off(claimed, scaled),
+        Some(Hedge::Exactly) => exactly(claimed, plain(claimed, given, scaled), scaled),
         Some(Hedge::About) => near(claimed, scaled),
     }
 }
@@ -234,6 +236,25 @@ fn other_scale(claimed: &Printed, scaled: &Scaled) -> Option<String> {
     factors.into_iter().find(|(factor, _)| !is_nothing && agrees(factor)).map(|(_, name)| name)
 }
 
+/// A number that is said to be exact: what only rounds to it is another one.
+fn exactly(claimed: &Printed, plain: Outcome, scaled: &Scaled) -> Outcome {
+    match plain.verdict {
+        Verdict::Verified if scaled.interval != claimed.exact() => {
+            rounded_away(&plain, claimed, scaled)
+        }
+        _ => plain,
+    }
+}
+
+fn rounded_away(outcome: &Outcome, claimed: &Printed, scaled: &Scaled) -> Outcome {
+    let value = format_significant(&scaled.point, DIGITS);
+    open(
+        outcome,
+        &ROUNDED_AWAY,
+        format!("the evidence gives {value}, which only rounds to \"{}\"", claimed.text()),
+    )
+}
+
 /// Digits that are cut off and not rounded.
 fn cut_off(claimed: &Printed, scaled: &Scaled) -> Outcome {
     let rounded = measured(claimed, scaled);
@@ -347,6 +368,17 @@ fn reprint(claimed: &Printed, scaled: &Scaled) -> Outcome {
 }
 
 fn measured(claimed: &Printed, scaled: &Scaled) -> Outcome {
+    let rounded = rounded(claimed, scaled);
+    let says_nothing = claimed.value().is_zero() && claimed.is_integer_text();
+    match rounded.verdict {
+        Verdict::Verified if says_nothing && !scaled.interval.contains(claimed.value()) => {
+            rounded_away(&rounded, claimed, scaled)
+        }
+        _ => rounded,
+    }
+}
+
+fn rounded(claimed: &Printed, scaled: &Scaled) -> Outcome {
     let half = claimed.last_place() / BigRational::from_integer(2.into());
     let sign = match claimed.unit() {
         // "± 0.5%" would read as a part of the value.
@@ -507,6 +539,17 @@ mod tests {
             }
         }
         assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn what_only_rounds_to_nothing_or_to_an_exact_number_is_open() {
+        check(&[
+            ("a gap of 0", &[("0", 'v'), ("0.015", 'i'), ("0.6", 'r')]),
+            ("a gap of 0%", &[("0.002", 'i'), ("0", 'v')]),
+            ("p = 0.000", &[("0.0004", 'v'), ("0.001", 'r')]),
+            ("exactly 2x as many", &[("2", 'v'), ("1.6", 'i'), ("2.6", 'r')]),
+            ("exactly 1209 steps", &[("1209", 'v'), ("1210", 'r')]),
+        ]);
     }
 
     #[test]
@@ -687,6 +730,6 @@ mod tests {
             assert_eq!(verdict(text, value, None), ('i', "value::other-scale"), "{text}");
         }
         assert_eq!(verdict("a loss of 1.70", "1.75", None).0, 'r');
-        assert_eq!(verdict("no dead experts: 0", "0.4", None).0, 'v');
+        assert_eq!(verdict("no dead experts: 0", "0", None).0, 'v');
     }
 }

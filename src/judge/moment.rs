@@ -14,6 +14,9 @@ const LAST_OF_MINUTE: i64 = 59;
 /// So many seconds lie between the clocks of two places at most.
 const BETWEEN_ZONES: i64 = 14 * 3600;
 
+/// Clocks differ by quarters of an hour.
+const QUARTER: i64 = 900;
+
 /// How a date of a text stands to a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
@@ -21,7 +24,7 @@ pub enum Agreement {
     Same,
     /// The moment is known less finely than the date.
     Coarse,
-    /// It lies as far away as two time zones may, and neither says which it has.
+    /// It lies as far away as the clocks of two time zones, and it does not say which it has.
     OtherZone,
     /// It lies elsewhere.
     Other,
@@ -35,15 +38,18 @@ pub fn is_day(seconds: &Interval) -> bool {
 /// How a date stands to a moment in UTC, or to one whose zone nobody says; none where it is no date.
 pub fn agreement(date: &str, moment: &Interval) -> Option<Agreement> {
     let own = seconds(date)?;
+    let is_zoned = date.ends_with('Z');
     let far = BigRational::from_integer(BETWEEN_ZONES.into());
-    let is_near = || {
-        let near = Interval::between(own.low() - &far, own.high() + &far);
-        !date.ends_with('Z') && near.meets(moment)
+    let in_another_zone = || {
+        let quarter = BigRational::from_integer(QUARTER.into());
+        let least = (moment.low() - own.high()).max(-&far);
+        let most = (moment.low() - own.low()).min(far);
+        (least / &quarter).ceil() * quarter <= most
     };
     Some(match () {
         () if own.hull(moment) == own => Agreement::Same,
         () if own.meets(moment) => Agreement::Coarse,
-        () if is_near() => Agreement::OtherZone,
+        () if !is_zoned && in_another_zone() => Agreement::OtherZone,
         () => Agreement::Other,
     })
 }
@@ -69,7 +75,7 @@ pub fn seconds(text: &str) -> Option<Interval> {
 
 #[cfg(test)]
 mod tests {
-    use super::seconds;
+    use super::{Agreement, agreement, seconds};
     use num_rational::BigRational;
 
     #[test]
@@ -80,6 +86,14 @@ mod tests {
         assert_eq!(point("1970-01-01T00:01:00Z"), of(60));
         let day = seconds("1970-01-02").unwrap();
         assert_eq!((Some(day.low().clone()), Some(day.high().clone())), (of(86_400), of(172_799)));
+        let to = |date: &str| agreement(date, &seconds("2026-01-09 02:08:10").unwrap()).unwrap();
+        assert_eq!(to("2026-01-08 18:08:10"), Agreement::OtherZone);
+        assert_eq!(to("2026-01-08 18:08:10Z"), Agreement::Other);
+        assert_eq!((to("2026-01-08"), to("2026-01-07")), (Agreement::OtherZone, Agreement::Other));
+        assert_eq!(
+            (to("2026-01-09 02:08"), to("2026-01-09 02:07")),
+            (Agreement::Same, Agreement::Other)
+        );
         assert!(seconds("2026-13-01 00:00:00").is_none() && seconds("yesterday").is_none());
     }
 }

@@ -1190,6 +1190,84 @@ fn a_number_stated_plainly_is_no_limit() {
 }
 
 #[test]
+fn evidence_of_another_step_unit_or_split_decides_nothing() {
+    let of = |quote: &str, what: &str| {
+        let list: Vec<_> = what.split(" | ").map(|one| format!("\"{one}\"")).collect();
+        let found = sentence(quote, &format!("is = [{}]", list.join(", ")));
+        found.last().cloned().unwrap_or_default()
+    };
+    let (unit, step, split) = (
+        "inconclusive about::other-unit",
+        "inconclusive about::other-step",
+        "inconclusive about::other-split",
+    );
+    for (quote, what, expected) in [
+        // A share is a ratio; a difference of losses has their unit.
+        ("1.52% lower", "mean(arm.total.loss) - mean(arm.moe.loss)", unit),
+        ("0.49% lower", "1 - mean(arm.moe.loss) / mean(arm.total.loss)", "verified"),
+        ("1.7016 bits per byte", "mean(arm.moe.loss) * 1", unit),
+        ("a perplexity of 1.7016", "mean(arm.moe.loss)", unit),
+        ("a perplexity of 5.483", "exp(mean(arm.moe.loss))", "verified"),
+        (
+            "1.7016 nats, or 2.4549 bits",
+            "mean(arm.moe.loss) | mean(arm.moe.loss) / ln(2)",
+            "verified",
+        ),
+        (
+            "1.7016 nats, or 2.4549 bits",
+            "mean(arm.moe.loss) | mean(arm.moe.loss) * 1.4427",
+            "verified",
+        ),
+        // The step that words name, in words of every kind.
+        ("In only 242 steps a loss of 1.7098", "one.receipt.checkpoints.0.step | one.loss", step),
+        ("the final loss is 2.12", "one.loss @ 242", step),
+        ("the final loss is 1.7098", "one.loss", "verified"),
+        ("at iteration 242 the loss was 1.7098", "_ the step | one.loss", step),
+        (
+            "With warmup until step 50, the loss ends at 1.71",
+            "one.config.warmup_steps | one.loss",
+            "verified",
+        ),
+        (
+            "at step 242, and at the end 1.71",
+            "one.receipt.checkpoints.0.step | one.loss",
+            "verified",
+        ),
+        // The text that words name.
+        ("the loss on the training text is 1.7016", "mean(arm.moe.loss)", split),
+        (
+            "the validation loss, unlike the training loss, is 1.7016",
+            "mean(arm.moe.loss)",
+            "verified",
+        ),
+    ] {
+        assert_eq!(of(quote, what), expected, "{quote}");
+    }
+    let table = "[[table]]\nhead = '| arm | training loss |'\n[table.rows]\nmoe = \"arm.moe\"\n\
+                 [table.columns]\n\"training loss\" = \"mean(it.loss)\"\n";
+    let text = "| arm | training loss |\n|---|---|\n| moe | 1.7016 |\n";
+    assert_eq!(judged(table, text), [split]);
+}
+
+#[test]
+fn a_name_in_a_sentence_is_borne_out_or_open() {
+    let of = |quote: &str, what: &str| sentence(quote, &format!("is = \"{what}\"")).remove(0);
+    for (quote, what, expected) in [
+        ("trained in float32", "one.config.dtype", "verified"),
+        ("trained in fp32", "one.config.dtype", "verified"),
+        ("bfloat16", "one.config.dtype", "refuted value::other-words"),
+        ("not trained in float32", "one.config.dtype", "inconclusive value::among-other-words"),
+        ("trained in bfloat16", "one.config.dtype", "inconclusive value::other-words"),
+        ("a softmax gate", "one.config.gate", "verified"),
+        ("The run began on 2026-01-09", "started", "verified"),
+        ("The run began on 9 January 2026", "started", "verified"),
+        ("The run began on January 12, 2026", "started", "refuted value::other-words"),
+    ] {
+        assert_eq!(of(quote, what), expected, "{quote}");
+    }
+}
+
+#[test]
 fn what_hides_behind_a_name_is_refused_or_told() {
     let with = |formulas: &str, statement: &str| {
         let project = project(statement, Some("the loss is 1.25"));

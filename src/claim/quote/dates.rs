@@ -35,7 +35,7 @@ pub struct WrittenDate {
 pub fn read(text: &str, at: usize) -> Option<WrittenDate> {
     let (end, standard) = standard(text, at).or_else(|| in_english(text, at))?;
     let is_date = is_boundary(text, end) && !belongs_to_a_name(text, at);
-    is_date.then(|| WrittenDate { span: at..end, standard })
+    is_date.then_some(WrittenDate { span: at..end, standard })
 }
 
 /// `2026-01-09`, with or without a time.
@@ -94,7 +94,7 @@ fn month(text: &str, at: usize) -> Option<(usize, usize)> {
     let is_month =
         |name: &&str| name.starts_with(&word) || (word == "sept" && name.starts_with("sep"));
     let is_long_enough = is_capital && length >= SHORTEST_MONTH;
-    let index = MONTHS.iter().position(|name| is_month(&name)).filter(|_| is_long_enough)?;
+    let index = MONTHS.iter().position(is_month).filter(|_| is_long_enough)?;
     let end = at + length;
     let dotted = rest[length..].starts_with('.') && word != MONTHS[index];
     Some((index + 1, if dotted { end + 1 } else { end }))

@@ -63,6 +63,8 @@ const HEDGES: &[(&str, Hedge)] = &[
     ("close to", Hedge::About),
     ("in the region of", Hedge::About),
     ("within", Hedge::Within),
+    ("exactly", Hedge::Exactly),
+    ("precisely", Hedge::Exactly),
     ("at least", AT_LEAST),
     ("a minimum of", AT_LEAST),
     ("at most", AT_MOST),

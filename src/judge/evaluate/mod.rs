@@ -95,6 +95,18 @@ pub fn without_shadows(page: &PostPage) -> Result<(), Vec<Error>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
+/// What is made of the evidence while an expression is evaluated once more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Change {
+    /// Nothing: it is read as it stands.
+    #[default]
+    None,
+    /// One number is moved, in the order of reading.
+    Move(usize),
+    /// Every loss is doubled.
+    DoubleLosses,
+}
+
 /// Evaluates the expressions of one claim.
 #[derive(Debug)]
 pub struct Evaluator<'a> {
@@ -104,8 +116,8 @@ pub struct Evaluator<'a> {
     departures: RefCell<Vec<Departure>>,
     /// What was read as a number or words.
     leaves: RefCell<Vec<Rc<Leaf>>>,
-    /// Which number read from evidence is moved a little, in the order of `read`.
-    nudged: Cell<Option<usize>>,
+    /// What is made of the evidence, to see what follows from it.
+    changed: Cell<Change>,
     /// The numbers that were read, each once, with their places in the order of reading.
     read: RefCell<HashMap<String, usize>>,
     depth: Cell<usize>,
@@ -123,7 +135,7 @@ impl<'a> Evaluator<'a> {
             shown: RefCell::default(),
             leaves: RefCell::default(),
             departures: RefCell::default(),
-            nudged: Cell::new(None),
+            changed: Cell::new(Change::None),
             read: RefCell::default(),
             depth: Cell::new(0),
             followed: Cell::new(0),
@@ -180,7 +192,7 @@ impl<'a> Evaluator<'a> {
 
     /// Notes what was read; where a number is moved, all is read once more.
     pub fn note(&self, leaf: &Rc<Leaf>) {
-        if self.nudged.get().is_none() {
+        if self.changed.get() == Change::None {
             self.leaves.borrow_mut().push(Rc::clone(leaf));
         }
     }
@@ -227,16 +239,6 @@ impl<'a> Evaluator<'a> {
         variables: impl Fn(&Self) -> Result<Variables<'a>, Error>,
         given: &[Quantity],
     ) -> bool {
-        let moved_by = |index: usize| {
-            self.nudged.set(Some(index));
-            self.followed.set(0);
-            let moved = variables(self).and_then(|variables| {
-                let frame = Frame { source, variables: &variables };
-                self.parts(self.evaluate(&source.tree, frame)?, frame, &source.tree)
-            });
-            self.nudged.set(None);
-            moved
-        };
         let differ = |(a, b): (&Quantity, &Quantity)| {
             (a.float - b.float).abs() > MOVED * a.float.abs().max(b.float.abs())
         };
@@ -244,18 +246,59 @@ impl<'a> Evaluator<'a> {
         let last = self.read.borrow().len().saturating_sub(1);
         let order = std::iter::once(0).chain(std::iter::once(last)).chain(1..last);
         // A nudge may leave the domain of a function; that too shows that the number matters.
-        let moves =
-            |index| moved_by(index).map_or(true, |moved| std::iter::zip(given, &moved).any(differ));
+        let moves = |index| {
+            let moved = self.changed(Change::Move(index), source, &variables);
+            moved.map_or(true, |moved| std::iter::zip(given, &moved).any(differ))
+        };
         !self.read.borrow().is_empty() && order.take(MOST_NUDGES).any(moves)
+    }
+
+    /// Whether what `source` gave is a loss, or a sum, a mean or a difference of losses: twice as large where every loss
+    /// is. A ratio of losses stays what it is.
+    pub fn is_a_loss(
+        &self,
+        source: &PlacedExpression,
+        variables: impl Fn(&Self) -> Result<Variables<'a>, Error>,
+        given: &[Quantity],
+    ) -> bool {
+        let Ok(doubled) = self.changed(Change::DoubleLosses, source, &variables) else {
+            return false;
+        };
+        let is_double = |(one, two): (&Quantity, &Quantity)| {
+            one.float != 0.0 && (two.float / one.float - 2.0).abs() < MOVED
+        };
+        std::iter::zip(given, &doubled).all(is_double)
+    }
+
+    /// What `source` gives where the evidence is changed.
+    fn changed(
+        &self,
+        change: Change,
+        source: &PlacedExpression,
+        variables: impl Fn(&Self) -> Result<Variables<'a>, Error>,
+    ) -> Result<Vec<Quantity>, Error> {
+        self.changed.set(change);
+        self.followed.set(0);
+        let given = variables(self).and_then(|variables| {
+            let frame = Frame { source, variables: &variables };
+            self.parts(self.evaluate(&source.tree, frame)?, frame, &source.tree)
+        });
+        self.changed.set(Change::None);
+        given
+    }
+
+    /// Whether losses are doubled.
+    pub fn doubles_losses(&self) -> bool {
+        self.changed.get() == Change::DoubleLosses
     }
 
     /// Whether a relation that holds would hold whatever number of the evidence were another: it says nothing.
     pub fn holds_whatever(&self, tree: &Expression, frame: Frame<'_, 'a>) -> bool {
         let count = self.read.borrow().len().min(MOST_NUDGES);
         let holds = |index: usize| {
-            self.nudged.set(Some(index));
+            self.changed.set(Change::Move(index));
             let judged = self.judgement(tree, frame);
-            self.nudged.set(None);
+            self.changed.set(Change::None);
             // A nudge that leaves the domain of a function shows that the number matters.
             judged.is_ok_and(|outcome| outcome.verdict == Verdict::Verified)
         };

@@ -14,8 +14,9 @@ use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Kind, Location, Node};
 use repro_report::outcome::EvidenceOrigin;
 
-use super::{Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
+use super::{Change, Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
 use crate::post::UNKNOWN_BUNDLE;
+use crate::statement::about::units;
 use crate::value::{
     Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, Role, RunSample,
 };
@@ -330,6 +331,12 @@ impl<'a> At<'_, '_, 'a> {
                 true => moved(&interval, float),
                 false => (interval, float),
             };
+        let is_doubled = self.evaluator.doubles_losses()
+            && leaves.iter().any(|leaf| units::unit_of_leaf(leaf).is_some());
+        let (interval, float) = match is_doubled {
+            true => (&interval + &interval, float + float),
+            false => (interval, float),
+        };
         Ok(Evaluated::Number(Quantity {
             interval,
             float,
@@ -385,7 +392,7 @@ impl<'a> Evaluator<'a> {
     /// Notes that a claim saw a piece of evidence.
     pub fn show(&self, bundle: &Bundle, evidence: repro_report::outcome::EvidenceRef) {
         // A number that is moved to see whether it matters stands where it was shown before.
-        if self.nudged.get().is_some() {
+        if self.changed.get() != Change::None {
             return;
         }
         let signature = self.library().signature(&self.page().id, bundle.name());
@@ -399,7 +406,7 @@ impl<'a> Evaluator<'a> {
         let mut read = self.read.borrow_mut();
         let next = read.len();
         let index = *read.entry(name.to_owned()).or_insert(next);
-        self.nudged.get() == Some(index)
+        self.changed.get() == Change::Move(index)
     }
 
     /// The one bundle and file of a model: a configuration that is named, or that of a run.

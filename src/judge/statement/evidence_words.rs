@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(of("2026-01-09", moment), "verified");
         assert_eq!(of("9 January 2026", moment), "verified");
         assert_eq!(of("2026-01-09 02:08", moment), "verified");
-        assert_eq!(of("2026-01-09 02:08:11", moment), "value::other-words");
+        assert_eq!(of("2026-01-09 02:08:11", moment), "value::other-words!");
         assert_eq!(of("January 8, 2026", moment), "value::other-words");
         assert_eq!(of("January 7, 2026", moment), "value::other-words!");
         assert_eq!(of("2026-01-09 02:08:10", "2026-01-09"), "order::too-coarse");

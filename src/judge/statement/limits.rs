@@ -31,8 +31,9 @@ pub fn taken_as_limit<'q>(tree: &Expression, items: &'q [QuoteItem]) -> Option<&
         _ => {}
     });
     let items = bounded.into_iter().filter_map(|number| items.get(number.checked_sub(1)?));
-    let mut plain =
-        items.filter(|item| matches!(item.hedge, None | Some(Hedge::About | Hedge::Cut)));
+    let mut plain = items.filter(|item| {
+        matches!(item.hedge, None | Some(Hedge::About | Hedge::Cut | Hedge::Exactly))
+    });
     plain.next()
 }
 

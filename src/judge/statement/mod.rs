@@ -26,6 +26,7 @@ use crate::page::{
 };
 use crate::value::{Evaluated, EvidenceWords, Leaf, LeafKind, Quantity};
 use about::Words;
+use about::units::BoundLoss;
 use evidence_words::ClaimedWords;
 use wording::{readings, resting_on, worded};
 
@@ -195,7 +196,7 @@ impl<'a> Judge<'a> {
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
         let words = Words { quote: &sentence.quote, place: &bound.place_in_text };
         let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
-        let outcome = self.about(outcome, words, &trees, &evaluator);
+        let outcome = self.about(outcome, words, Subject::Relations(&trees), &evaluator);
         let computed = expressions.iter().any(|expression| self.computes(&expression.tree));
         let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
         let method = if computed { Method::Recomputed } else { Method::Compared };
@@ -524,7 +525,10 @@ impl<'a> Judge<'a> {
         };
         let outcome = resting_on(outcome.by(method), self.statement.premise.as_deref());
         let words = Words { quote: bound.quote, place: &bound.place_in_text };
-        let outcome = self.about(outcome, words, &[tree], &evaluator);
+        let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
+        let is_loss = || evaluator.is_a_loss(pair.expression, scope, &given);
+        let loss = pair.items.first().and_then(loss_of).filter(|_| is_loss());
+        let outcome = self.about(outcome, words, Subject::Number(tree, loss), &evaluator);
         Ok(self.report(bound, pair, &evaluator, outcome, id))
     }
 
@@ -535,39 +539,41 @@ impl<'a> Judge<'a> {
             .filter(|(_, item)| pair.items.iter().any(|own| own.span == item.span))
             .map(|(number, _)| number)
             .collect();
+        let taken: BTreeSet<usize> =
+            self.with_formulas(tree).into_iter().flat_map(quoted_numbers).collect();
+        !taken.is_disjoint(&own)
+    }
+
+    /// An expression and the bodies of the formulas that it uses, each once.
+    fn with_formulas<'t>(&'t self, tree: &'t Expression) -> Vec<&'t Expression> {
         let formulas = &self.context.page.formulas;
-        let (mut taken, mut used, mut seen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let mut open = vec![tree];
-        while let Some(next) = open.pop() {
-            taken.extend(quoted_numbers(next));
+        let mut seen = BTreeSet::new();
+        let mut all = vec![tree];
+        let mut at = 0;
+        while let Some(next) = all.get(at).copied() {
+            let mut used = BTreeSet::new();
             next.each(&mut |part| {
                 if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
                     used.insert(name.clone());
                 }
             });
-            let fresh: Vec<_> =
-                used.iter().filter(|name| formulas.contains_key(*name)).cloned().collect();
-            for name in fresh {
-                used.remove(&name);
-                if seen.insert(name.clone())
-                    && let Some(formula) = formulas.get(&name)
-                {
-                    open.push(&formula.body.tree);
-                }
-            }
+            let used = used.iter().filter_map(|name| formulas.get_key_value(name));
+            let fresh = used.filter(|(name, _)| seen.insert(name.as_str()));
+            all.extend(fresh.map(|(_, formula)| &formula.body.tree));
+            at += 1;
         }
-        !taken.is_disjoint(&own)
+        all
     }
 
-    /// The outcome, unless the evidence is about something else than the words.
+    /// The outcome, unless the comparison departs from its plan, or the evidence is about something else than the
+    /// words.
     fn about(
         &self,
         outcome: Outcome,
         words: Words,
-        expressions: &[&Expression],
+        subject: Subject<'_>,
         evaluator: &Evaluator<'a>,
     ) -> Outcome {
-        let is_formula = |name: &str| self.context.page.formulas.contains_key(name);
         let departures = evaluator.departures();
         let is_said = |step| words.name_step(step);
         let mut unsaid = departures.iter().filter(|one| !one.step.is_some_and(is_said));
@@ -581,7 +587,30 @@ impl<'a> Judge<'a> {
             }
             _ => outcome,
         };
-        about::checked(outcome, words, expressions, &is_formula, &evaluator.leaves())
+        let library = evaluator.library();
+        let last_step = |bundle: &str| {
+            let receipt = library.bundle(bundle)?.receipt();
+            receipt.checkpoints.iter().map(|checkpoint| checkpoint.step).max()
+        };
+        let leaves = evaluator.leaves();
+        let (are_relations, expressions): (bool, Vec<_>) = match &subject {
+            Subject::Relations(trees) => (true, trees.to_vec()),
+            Subject::Number(tree, _) => (false, self.with_formulas(tree)),
+        };
+        let loss = match subject {
+            Subject::Number(_, loss) => loss,
+            Subject::Relations(_) => None,
+        };
+        let is_formula = |name: &str| self.context.page.formulas.contains_key(name);
+        let evidence = about::Evidence {
+            leaves: &leaves,
+            expressions: &expressions,
+            are_relations,
+            loss,
+            is_formula: &is_formula,
+            last_step: &last_step,
+        };
+        about::checked(outcome, words, &evidence)
     }
 
     /// Words of evidence against words of the text: a date, a name, a boolean. Each piece of evidence must have
@@ -917,6 +946,24 @@ fn are_all_quoted(sentence: &Sentence) -> bool {
         quoted.contains(&(index + 1)) || !item.is_in_digits(&sentence.quote)
     };
     !dates && !quoted.is_empty() && items.iter().enumerate().all(taken)
+}
+
+/// What a claim is about.
+enum Subject<'t> {
+    /// Relations of a sentence.
+    Relations(&'t [&'t Expression]),
+    /// A number of the quote, which may be a loss.
+    Number(&'t Expression, Option<BoundLoss>),
+}
+
+/// A number of the quote as one that may be a loss.
+fn loss_of(item: &&QuoteItem) -> Option<BoundLoss> {
+    match &item.kind {
+        ItemKind::Number(printed) | ItemKind::Spread(printed) => {
+            Some(BoundLoss { span: item.span.clone(), unit: printed.unit() })
+        }
+        ItemKind::Date(_) => None,
+    }
 }
 
 /// What the text itself has where a line of a table is said to stand.

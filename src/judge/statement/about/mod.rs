@@ -1,0 +1,90 @@
+//! What words say that a number is about, against what its evidence is about: a step, a unit, a split.
+//!
+//! Evidence of another step neither bears out nor contradicts a sentence: it is bound to the wrong thing. Only
+//! what both sides state is held against each other.
+
+mod splits;
+pub mod steps;
+pub mod units;
+
+use std::rc::Rc;
+
+use repro_claim::Expression;
+use repro_receipt::source::{Code, codes};
+use repro_report::outcome::{Outcome, Verdict};
+
+use crate::value::Leaf;
+use steps::SaidSteps;
+use units::BoundLoss;
+
+codes! {
+    OTHER_STEP = "about::other-step", "the evidence is of another step than the words", "name the step: `moe.loss @ 512`";
+    OTHER_UNIT = "about::other-unit", "the words give a value another unit than the evidence has", "convert it: nats / (bytes * ln(2)); a share is (a - b) / a";
+    OTHER_SPLIT = "about::other-split", "the words are about training text and the evidence about validation text, or the other way", "bind it to the losses that the words name";
+}
+
+/// The words of a sentence or cell, with the names of its row and column.
+#[derive(Debug, Clone, Copy)]
+pub struct Words<'w> {
+    /// The words.
+    pub quote: &'w str,
+    /// Where they stand.
+    pub place: &'w str,
+}
+
+impl Words<'_> {
+    /// Whether they name a step.
+    pub fn name_step(&self, step: u64) -> bool {
+        [self.quote, self.place].into_iter().any(|text| SaidSteps::of(text).numbers.contains(&step))
+    }
+}
+
+/// What words are held against.
+pub struct Evidence<'e> {
+    /// Everything that was read.
+    pub leaves: &'e [Rc<Leaf>],
+    /// The expressions that read it, and the bodies of the formulas that they use.
+    pub expressions: &'e [&'e Expression],
+    /// Whether they are relations, which may say anything about a number.
+    pub are_relations: bool,
+    /// The number of the quote that is a loss.
+    pub loss: Option<BoundLoss>,
+    /// Whether a name is that of a formula.
+    pub is_formula: &'e dyn Fn(&str) -> bool,
+    /// The last step at which a bundle was evaluated.
+    pub last_step: &'e dyn Fn(&str) -> Option<u64>,
+}
+
+type Mismatch = Option<(&'static Code, String)>;
+
+/// An outcome, or that its evidence is about something else.
+pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outcome {
+    if outcome.verdict == Verdict::Unchecked {
+        return outcome;
+    }
+    let other = steps::other(words, evidence.leaves, evidence.last_step)
+        .or_else(|| other_unit(words, evidence))
+        .or_else(|| splits::other(words, evidence.leaves));
+    match other {
+        None => outcome,
+        Some((code, reason)) => Outcome::inconclusive(code, reason)
+            .giving(outcome.recomputed)
+            .measuring(outcome.measured)
+            .within(outcome.rule, outcome.tolerance),
+    }
+}
+
+fn other_unit(words: Words, evidence: &Evidence<'_>) -> Mismatch {
+    let Evidence { leaves, expressions, is_formula, .. } = evidence;
+    match &evidence.loss {
+        Some(loss) => {
+            let converts = expressions.iter().any(|one| units::converts(one));
+            units::other_than(loss, words, converts, leaves)
+        }
+        None if evidence.are_relations => {
+            let may_convert = expressions.iter().any(|one| units::may_convert(one, is_formula));
+            if may_convert { None } else { units::other(words, leaves) }
+        }
+        None => None,
+    }
+}
