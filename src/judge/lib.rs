@@ -27,6 +27,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     compare::CODES,
     context::CODES,
     evaluate::CODES,
+    evaluate::design::CODES,
     evaluate::error_bars::CODES,
     evaluate::functions::fixed::CODES,
     evaluate::functions::items::CODES,

@@ -38,6 +38,7 @@ arm.total = "tiny-moe-dense_total-active12-s{1..6}"
 one       = "tiny-moe-moe-active12-s1"
 three     = "tiny-moe-moe-active12-s{1..3}"
 swapped   = "tiny-moe-dense_active-active12-{s2,s1,s3}"
+mixed     = "tiny-moe-moe-{active12-s1,total12-s2,active12-s3}"
 some      = "tiny-moe-dense_active-active12-s{1..3}"
 back      = "tiny-moe-moe-active12-{s6,s5,s4,s3,s2,s1}"
 twice     = "tiny-moe-moe-active12-{s1,s2,s1}"
@@ -1116,6 +1117,9 @@ fn comparisons_that_depart_from_the_plan_are_open() {
     assert_eq!(says(early), "inconclusive test::departs-from-plan");
     let named = sentence("it is better", &format!("place = 'step 242'\nsays = \"{early}\""));
     assert_eq!(named, ["inconclusive order::no-family"]);
+    // Runs of two budgets are no repetitions of one.
+    let mixed = "inconclusive test::no-repetitions";
+    assert_eq!(says("mixed.loss < arm.total.loss"), mixed);
     // How one arm changes is no comparison of the plan.
     assert_eq!(says("arm.moe.loss < arm.moe.loss @ 242"), "verified");
     // Blocks of one run's text are no further runs, and any number is no p.

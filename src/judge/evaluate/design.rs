@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use repro_claim::quote::{self, ItemKind};
+use repro_receipt::source::{Code, Kind, Node, codes};
 use repro_runs::study::{PlannedRun, RunKind, Study};
 
 use super::Evaluator;
 use super::noise::ALPHA;
+use super::reference::CONFIG;
 use crate::value::{Quantity, RunSample};
 
 /// The word by which a plan names its adjustment for several tests.
@@ -19,9 +21,36 @@ const LAST_STEP: &str = "last step";
 /// The words by which a plan pairs its runs.
 const PAIRED: &str = "paired t";
 
-/// How a comparison departs from the plan that its runs were made under.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What the names of settings have that may differ between repetitions.
+const SEED: &str = "seed";
+/// What the names of settings have that fix a training.
+const FIXES_TRAINING: [&str; 14] = [
+    "batch",
+    "beta",
+    "decay",
+    "dim",
+    "epochs",
+    "experts",
+    "heads",
+    "layers",
+    "learning_rate",
+    "lr",
+    "steps",
+    "tokens",
+    "vocab",
+    "width",
+];
+
+codes! {
+    DEPARTS = "test::departs-from-plan", "a comparison departs from the plan that its runs were made under", "compare all the runs of the plan, by its test";
+    NO_REPETITIONS = "test::no-repetitions", "the runs of a group differ in more than their seeds", "make a group of each setting";
+}
+
+/// Why a comparison of runs decides nothing, whatever it comes to.
+#[derive(Debug, Clone)]
 pub struct Departure {
+    /// Departs from a plan, or from what a group of runs is.
+    pub code: &'static Code,
     /// In what.
     pub what: String,
     /// The step at which it looks, where the plan has another: words that name it are about that step.
@@ -74,6 +103,7 @@ impl RunDesign {
     /// The design of these groups by the plan that the receipts of all their runs name; what is wrong with that
     /// is noted as a departure.
     pub fn of(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> Self {
+        groups.iter().for_each(|group| unlike(evaluator, group));
         let Some(study) = plan(evaluator, groups) else { return Self::default() };
         let planned: Vec<&PlannedRun> = runs(groups)
             .filter_map(|name| study.runs().iter().find(|run| run.id == name))
@@ -125,6 +155,49 @@ impl PlannedFamily {
 /// The names of all runs of some groups; what was joined run by run is named after both.
 fn runs<'g>(groups: &'g [&RunSample]) -> impl Iterator<Item = &'g str> {
     groups.iter().flat_map(|group| &group.runs).flat_map(|names| names.split(", "))
+}
+
+/// Notes where the runs of a group are no repetitions: a setting of their training differs.
+fn unlike(evaluator: &Evaluator<'_>, group: &RunSample) {
+    let config = |run: &str| {
+        let bundle = evaluator.library().bundle(run)?;
+        Some(settings(bundle.document(CONFIG).ok()?.root()))
+    };
+    let mut first: Vec<Option<(&str, BTreeMap<&str, &str>)>> = Vec::new();
+    for names in &group.runs {
+        // What was joined run by run has a run of each side.
+        for (side, run) in names.split(", ").enumerate() {
+            let Some(own) = config(run) else { continue };
+            if first.len() <= side {
+                first.resize(side + 1, None);
+            }
+            let (other, theirs) = first[side].get_or_insert_with(|| (run, own.clone()));
+            let differs = |name: &&&str| own.get(**name) != theirs.get(**name);
+            if let Some(name) = own.keys().chain(theirs.keys()).find(differs) {
+                let value = |of: &BTreeMap<&str, &str>| {
+                    of.get(*name).map_or("none", |value| *value).to_owned()
+                };
+                let what = format!(
+                    "the runs of a group are no repetitions: `{name}` is {} in `{other}` and {} in `{run}`",
+                    value(theirs),
+                    value(&own)
+                );
+                evaluator.note_departure(Departure { code: &NO_REPETITIONS, what, step: None });
+                return;
+            }
+        }
+    }
+}
+
+/// The numbers of a configuration that fix what is trained and how, by their names.
+fn settings(config: Node<'_>) -> BTreeMap<&str, &str> {
+    let members = config.members().into_iter().flatten();
+    let fixes =
+        |name: &str| !name.contains(SEED) && FIXES_TRAINING.iter().any(|one| name.contains(one));
+    members
+        .filter(|(name, node)| fixes(name) && matches!(node.value().kind, Kind::Number(_)))
+        .filter_map(|(name, node)| Some((name, node.printed().ok()?)))
+        .collect()
 }
 
 /// The plan that the receipts of all runs name, as it was when they were made.
@@ -200,7 +273,7 @@ fn off_step(
             "the plan compares {LAST_STEP}s (\"{}\"), and these are at step {step}",
             study.analysis.metric
         );
-        evaluator.departs_at(step, what);
+        evaluator.departs_at(step, &what);
     }
 }
 

@@ -25,7 +25,7 @@ use repro_receipt::source::{Code, Error, codes};
 use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome, Verdict};
 
 use crate::context::PostContext;
-use crate::evaluate::design::Departure;
+use crate::evaluate::design::{DEPARTS, Departure};
 use crate::library::Library;
 use crate::page::{PlacedExpression, PostFormula, PostPage};
 use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample};
@@ -112,7 +112,7 @@ enum Change {
 pub struct Evaluator<'a> {
     context: &'a PostContext<'a>,
     shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
-    /// In what a comparison departs from the plan that its runs were made under.
+    /// Why comparisons of runs decide nothing.
     departures: RefCell<Vec<Departure>>,
     /// What was read as a number or words.
     leaves: RefCell<Vec<Rc<Leaf>>>,
@@ -158,24 +158,27 @@ impl<'a> Evaluator<'a> {
         &self.quoted
     }
 
-    /// Notes a departure from the plan of the runs, once.
+    /// Notes a departure from the plan of the runs.
     pub fn departs(&self, what: String) {
-        self.note_departure(Departure { what, step: None });
+        let what = format!("departs from the plan: {what}");
+        self.note_departure(Departure { code: &DEPARTS, what, step: None });
     }
 
     /// Notes that a comparison looks at this step, and the plan of the runs at another.
-    pub fn departs_at(&self, step: u64, what: String) {
-        self.note_departure(Departure { what, step: Some(step) });
+    pub fn departs_at(&self, step: u64, what: &str) {
+        let what = format!("departs from the plan: {what}");
+        self.note_departure(Departure { code: &DEPARTS, what, step: Some(step) });
     }
 
-    fn note_departure(&self, departure: Departure) {
+    /// Notes why a comparison of runs decides nothing, once.
+    pub fn note_departure(&self, departure: Departure) {
         let mut all = self.departures.borrow_mut();
-        if !all.contains(&departure) {
+        if !all.iter().any(|known| known.what == departure.what) {
             all.push(departure);
         }
     }
 
-    /// The departures from the plan of the runs.
+    /// Why comparisons of runs decide nothing.
     pub fn departures(&self) -> Vec<Departure> {
         self.departures.borrow().clone()
     }

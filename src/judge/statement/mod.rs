@@ -41,7 +41,6 @@ codes! {
     NO_EVIDENCE = "value::no-evidence", "the value follows from no evidence", "bind the number to evidence";
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
     ONE_SIDED = "value::one-sided", "a relation only bounds a number that the words state as it is", "bind the number itself: `is = \"moe.loss\"`";
-    DEPARTS = "test::departs-from-plan", "a comparison departs from the plan that its runs were made under", "compare all the runs of the plan, by its test";
 }
 
 /// What helps where numbers are bound and the quote has none.
@@ -579,8 +578,7 @@ impl<'a> Judge<'a> {
         let mut unsaid = departures.iter().filter(|one| !one.step.is_some_and(is_said));
         let outcome = match unsaid.next() {
             Some(first) if outcome.verdict != Verdict::Unchecked => {
-                let reason = format!("departs from the plan: {}", first.what);
-                let open = Outcome::inconclusive(&DEPARTS, reason);
+                let open = Outcome::inconclusive(first.code, first.what.clone());
                 let open = open.giving(outcome.recomputed).measuring(outcome.measured);
                 let open = open.within(outcome.rule, outcome.tolerance);
                 Outcome { method: outcome.method, ..open }
