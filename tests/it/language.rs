@@ -1247,6 +1247,8 @@ fn evidence_of_another_step_unit_or_split_decides_nothing() {
     ] {
         assert_eq!(of(quote, what), expected, "{quote}");
     }
+    let both = "is = ['mean(arm.moe.loss)', 'sd(arm.moe.loss) / mean(arm.moe.loss)']";
+    assert_eq!(sentence("a loss of 1.702 ± 0.8%", both), ["verified", "verified"]);
     let table = "[[table]]\nhead = '| arm | training loss |'\n[table.rows]\nmoe = \"arm.moe\"\n\
                  [table.columns]\n\"training loss\" = \"mean(it.loss)\"\n";
     let text = "| arm | training loss |\n|---|---|\n| moe | 1.7016 |\n";

@@ -958,7 +958,9 @@ enum Subject<'t> {
 fn loss_of(item: &&QuoteItem) -> Option<BoundLoss> {
     match &item.kind {
         ItemKind::Number(printed) | ItemKind::Spread(printed) => {
-            Some(BoundLoss { span: item.span.clone(), unit: printed.unit() })
+            // `1.702 ± 0.8%` is no percentage.
+            let unit = item.other.as_ref().map_or(printed.unit(), Printed::unit);
+            Some(BoundLoss { span: item.span.clone(), unit })
         }
         ItemKind::Date(_) => None,
     }
