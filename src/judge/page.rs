@@ -18,9 +18,10 @@ use repro_receipt::source::{Document, Error, Location, Node, codes};
 use repro_report::outcome::{Definition, ExcusedWords, Referee};
 use repro_signature::PublicKey;
 
-use crate::json_text;
+use crate::json_text::ReadText;
 use crate::page_keys::{EXCUSED, REFEREE, ROOT, SCHEMA, SENTENCE, SOURCE, TABLE};
 use crate::post::{self, parse_referee};
+use crate::work::MOST_QUOTED;
 
 codes! {
     BAD_EXPRESSION = "post::bad-expression", "an expression cannot be read", "`repro explain post` shows how expressions are written";
@@ -28,6 +29,7 @@ codes! {
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
     BAD_TABLE = "post::bad-table", "a table cannot be read", "write its lines as in Markdown: cells between `|`, the head first";
     NO_SUCH_ROW = "post::no-such-row", "a row or column that the post binds is not in the table", "name it as the table does: the text of its first cells, or of its head";
+    LONG_QUOTE = "post::long-quote", "a quote is longer than what is repeated beside a claim", "quote the sentences one by one";
     NOTHING_SAID = "post::nothing-said", "a sentence says nothing, or says what is missing too", "give it `is`, one expression for each number, or `says`, a relation; or name in `missing` what would show it";
 }
 
@@ -293,10 +295,11 @@ impl Binding {
 
 impl Table {
     /// Its lines: those of the post file, else those of the text; else what the text has instead.
-    pub fn lines(&self, text: &str) -> Result<Cow<'_, PrintedTable>, String> {
-        match &self.printed {
-            Some(printed) => Ok(Cow::Borrowed(printed)),
-            None => self.found(text).map(Cow::Owned),
+    pub fn lines(&self, text: Option<&ReadText>) -> Result<Cow<'_, PrintedTable>, String> {
+        match (&self.printed, text) {
+            (Some(printed), _) => Ok(Cow::Borrowed(printed)),
+            (None, Some(text)) => self.found(text).map(Cow::Owned),
+            (None, None) => Err("no text".to_owned()),
         }
     }
 
@@ -310,13 +313,13 @@ impl Table {
     }
 
     /// Its lines in the text: the members at its pointer, or the one table with its head.
-    pub fn found(&self, text: &str) -> Result<PrintedTable, String> {
+    pub fn found(&self, text: &ReadText) -> Result<PrintedTable, String> {
         let Some(pointer) = &self.pointer else {
             let other = |count: usize| format!("{count} tables with this head");
-            return PrintedTable::find(text, &self.head).map_err(other);
+            return text.searched().lines().table(&self.head).map_err(other);
         };
         let rows: Vec<&str> = self.rows.iter().map(|(label, _)| label.as_str()).collect();
-        json_text::table(text, pointer, &rows, &self.head)
+        text.table(pointer, &rows, &self.head)
     }
 }
 
@@ -408,6 +411,11 @@ impl PostPage {
     /// The name of the file.
     pub fn file(&self) -> &str {
         self.document.source.name()
+    }
+
+    /// The place of the whole post: its title.
+    pub fn place(&self) -> Location {
+        self.document.root().get("title").map_or_else(Default::default, Node::place)
     }
 
     /// The parsed file.
@@ -734,8 +742,14 @@ fn read_sentence(node: Node) -> Result<Sentence, Error> {
             return Err(post::BAD_MOOD.at(word.place(), expected, format!("`{other}`")));
         }
     };
+    let quote = node.required("quote")?;
+    if quote.text()?.chars().nth(MOST_QUOTED).is_some() {
+        let found = format!("{} characters", quote.text()?.chars().count());
+        let expected = format!("a quote of at most {MOST_QUOTED} characters");
+        return Err(LONG_QUOTE.at(quote.place(), expected, found));
+    }
     let sentence = Sentence {
-        quote: node.required("quote")?.text()?.to_owned(),
+        quote: quote.text()?.to_owned(),
         is: node.get("is").map(Binding::read_all).transpose()?.unwrap_or_default(),
         says: expressions("says")?,
         may_mean: expressions("may_mean")?,

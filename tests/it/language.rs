@@ -313,7 +313,7 @@ reason = "not here"
     let project = project(post, Some(JSON));
     let page = PostPage::load(project.path(), "p").unwrap();
     let source = Source::new("p.md", JSON.into()).unwrap();
-    let covered = covered(&page, &page.texts[0], &source);
+    let covered = covered(&page, &page.texts[0], &source).unwrap();
     let of = |wanted: fn(&repro_judge::covered::Number) -> bool| {
         let numbers = covered.numbers.iter().filter(|number| wanted(number));
         numbers.map(|number| format!("{} in line {}", number.text, number.line)).collect::<Vec<_>>()
@@ -690,7 +690,7 @@ printed = '''
     let project = project(statements, Some(text));
     let page = PostPage::load(project.path(), "p").unwrap();
     let text = Source::new("p.md", text.into()).unwrap();
-    let found = covered(&page, &page.texts[0], &text);
+    let found = covered(&page, &page.texts[0], &text).unwrap();
     let unbound: Vec<_> = found
         .numbers
         .iter()

@@ -79,7 +79,9 @@ impl Source {
             return Err(NOT_UTF8.at(Location::file(name), "text", "a byte order mark"));
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Self { name, text, lines: OnceLock::new(), characters: OnceLock::new() }),
+            Ok(text) => {
+                Ok(Self { name, text, lines: OnceLock::new(), characters: OnceLock::new() })
+            }
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 Err(not_utf8(name, error.as_bytes(), at))
@@ -184,7 +186,15 @@ fn not_utf8(name: String, bytes: &[u8], at: usize) -> Error {
     let end = after.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |found| at + found);
     let excerpt = String::from_utf8_lossy(&bytes[start..end]).trim_end_matches('\r').to_owned();
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let place = Location { file: name, pointer: String::new(), line, column, length: 1, excerpt, skipped: 0 };
+    let place = Location {
+        file: name,
+        pointer: String::new(),
+        line,
+        column,
+        length: 1,
+        excerpt,
+        skipped: 0,
+    };
     let byte = after.first().copied().unwrap_or_default();
     NOT_UTF8.at(place, "UTF-8", format!("the byte 0x{byte:02X}, which begins no character"))
 }

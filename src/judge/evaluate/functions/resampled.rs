@@ -98,6 +98,7 @@ fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let resamples = usize::try_from(resamples).unwrap_or(usize::MAX);
     let mut drawn: Vec<[f64; 2]> = Vec::new();
     for seed in 0..SEEDS {
+        call.evaluator.draws(resamples.saturating_mul(sample.count()), call.frame)?;
         let one = Resampled::of(&sample.floats(), resamples, seed);
         let one = one.map_err(|why| refused(call, why))?;
         let ends = one.percentile(1.0 - ALPHA).map_err(|why| refused(call, why))?;
