@@ -118,9 +118,9 @@ pub(crate) fn covered_in(
     for statement in page.statements.iter().filter(|one| one.text == text.id) {
         let found = match &statement.kind {
             StatementKind::Sentence(sentence) => {
-                sentence_marks(statement, &sentence.quote, &sentence.is, read)
+                sentence_marks(statement, &sentence.quote, &sentence.is, read, work)
             }
-            StatementKind::Table(table) => table_marks(statement, table, read),
+            StatementKind::Table(table) => table_marks(statement, table, read, work),
         };
         if found.is_empty() {
             misplaced.push(format!("`{}`", statement.id));
@@ -194,6 +194,7 @@ fn sentence_marks(
     words: &str,
     is: &[Binding],
     read: &ReadText,
+    work: &Work,
 ) -> Vec<Mark> {
     let text = read.source().text();
     let whole = |span: Range<usize>| {
@@ -221,6 +222,10 @@ fn sentence_marks(
         std::iter::once(quote).chain(each).collect()
     };
     let found = read.places_of_quote(&statement.place_in_text, words);
+    work.takes(found.len() * (4 + words.len()));
+    if work.is_spent() {
+        return Vec::new();
+    }
     found.into_iter().flat_map(whole).collect()
 }
 
@@ -232,7 +237,12 @@ fn reason(binding: &Binding) -> Option<String> {
 }
 
 /// The cells that a table binds, each where it stands in the text, and its labels.
-fn table_marks(statement: &PostStatement, table: &Table, read: &ReadText) -> Vec<Mark> {
+fn table_marks(
+    statement: &PostStatement,
+    table: &Table,
+    read: &ReadText,
+    work: &Work,
+) -> Vec<Mark> {
     if table.pointer.is_some() {
         return member_marks(statement, table, read);
     }
@@ -242,7 +252,12 @@ fn table_marks(statement: &PostStatement, table: &Table, read: &ReadText) -> Vec
     let mut mark = |row: &[table::PrintedCell], labels: usize, bound: &[(String, Vec<Binding>)]| {
         let bound: Vec<_> =
             bound.iter().filter_map(|(label, list)| Some((column(label)?, list))).collect();
-        for cells in read.searched().cells_of_row(row) {
+        let found = read.searched().cells_of_row(row);
+        work.takes(4 * found.len() * row.len());
+        if work.is_spent() {
+            return;
+        }
+        for cells in found {
             for (index, span) in cells.into_iter().enumerate() {
                 let list = bound.iter().find(|(at, _)| *at == index).map(|(_, list)| *list);
                 let excused =

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use repro_claim::Expression;
-use repro_claim::locator::Locator;
+use repro_claim::locator::{Locator, MOST_BUNDLES};
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_receipt::digest::Digest;
@@ -29,6 +29,7 @@ codes! {
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
     BAD_TABLE = "post::bad-table", "a table cannot be read", "write its lines as in Markdown: cells between `|`, the head first";
     NO_SUCH_ROW = "post::no-such-row", "a row or column that the post binds is not in the table", "name it as the table does: the text of its first cells, or of its head";
+    MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
     LONG_QUOTE = "post::long-quote", "a quote is longer than what is repeated beside a claim", "quote the sentences one by one";
     NOTHING_SAID = "post::nothing-said", "a sentence says nothing, or says what is missing too", "give it `is`, one expression for each number, or `says`, a relation; or name in `missing` what would show it";
 }
@@ -661,9 +662,18 @@ fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
 fn names(root: Node) -> Result<BTreeMap<String, (Locator, Location)>, Error> {
     let mut names = BTreeMap::new();
     if let Some(table) = root.get("names") {
-        add_names(table, "", &mut names)?;
+        add_names(table, "", &mut names, &mut 0)?;
     }
     Ok(names)
+}
+
+/// Refuses more bundles than a post names.
+fn are_few(named: usize, node: Node) -> Result<(), Error> {
+    if named <= MOST_BUNDLES {
+        return Ok(());
+    }
+    let expected = format!("at most {MOST_BUNDLES} bundles in all names");
+    Err(MANY_BUNDLES.at(node.place(), expected, format!("{named} up to here")))
 }
 
 /// The names of a table, and of the tables in it with a dot between.
@@ -671,11 +681,12 @@ fn add_names(
     table: Node,
     before: &str,
     names: &mut BTreeMap<String, (Locator, Location)>,
+    named: &mut usize,
 ) -> Result<(), Error> {
     for (key, node) in table.members()? {
         let name = if before.is_empty() { key.to_owned() } else { format!("{before}.{key}") };
         if node.members().is_ok() {
-            add_names(node, &name, names)?;
+            add_names(node, &name, names, named)?;
             continue;
         }
         let text = node.text()?;
@@ -683,7 +694,9 @@ fn add_names(
             let expected = "where evidence lies: `BUNDLE:FILE#PATH` or a part of that";
             BAD_LOCATOR.at(node.place(), expected, format!("`{text}`"))
         })?;
+        *named += locator.bundles.len();
         names.insert(name, (locator, node.place()));
+        are_few(*named, node)?;
     }
     Ok(())
 }
@@ -698,6 +711,7 @@ fn keys(root: Node) -> Result<BTreeMap<String, PublicKey>, Error> {
         })?;
         let key = PublicKey::parse(node.text()?, node.place())?;
         keys.extend(locator.bundles.into_iter().map(|name| (name, key.clone())));
+        are_few(keys.len(), node)?;
     }
     Ok(keys)
 }

@@ -19,7 +19,7 @@ pub const MOST_BYTES: usize = 1 << 20;
 /// The most characters of a quote: a report repeats it for each of its numbers.
 pub const MOST_QUOTED: usize = 4_000;
 /// So many bytes of a text are looked through in one step.
-const BYTES_IN_A_STEP: usize = 400;
+const BYTES_IN_A_STEP: usize = 200;
 
 /// The work that was done so far.
 #[derive(Debug)]

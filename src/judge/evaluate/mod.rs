@@ -137,6 +137,12 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// Counts steps that no part of an expression takes, and tells whether work goes on.
+    pub fn works(&self, steps: usize) -> bool {
+        self.context.work.takes(steps);
+        !self.context.work.is_spent()
+    }
+
     /// Counts random draws before they are made.
     pub fn draws(&self, count: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
         self.context.work.takes(count / DRAWS_IN_A_STEP);
@@ -425,7 +431,7 @@ impl<'a> Evaluator<'a> {
         known: impl IntoIterator<Item = &'k str> + Clone,
     ) -> Error {
         let found = format!("`{name}`");
-        self.context.work.takes(known.clone().into_iter().count());
+        self.context.work.takes(2 * known.clone().into_iter().count());
         match did_you_mean(name, known.clone()) {
             Some(hint) => self.wrong(code, part, frame, "a name that is known", &found).help(hint),
             None => {

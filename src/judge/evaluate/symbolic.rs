@@ -63,6 +63,7 @@ fn work_out<'a>(
     symbols: &Symbols,
     frame: Frame<'_, 'a>,
 ) -> Option<Quotient> {
+    evaluator.works(1).then_some(())?;
     let inner = |part: &Expression| work_out(evaluator, part, symbols, frame);
     match &part.kind {
         ExpressionKind::Name(name) if symbols.contains_key(name) => symbols.get(name).cloned(),

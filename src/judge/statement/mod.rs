@@ -764,7 +764,7 @@ impl<'a> Judge<'a> {
         let mut reports = self.row(table, &head, &table.heads, &[], members.as_ref())?;
         for (label, variables) in &table.rows {
             // Each row is sought among all.
-            self.context.work.takes(found.rows.len() / 64);
+            self.context.work.takes(found.rows.len() / 4);
             self.context.work.goes_on(&self.statement.place)?;
             let row = found.row(label).ok_or_else(|| {
                 let first = found.rows.iter().filter_map(|row| row.first());
