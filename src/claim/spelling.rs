@@ -112,6 +112,11 @@ fn starts_of(words: &[u8], text: &str, first: usize) -> Vec<usize> {
 
 /// Whether two texts are one when their spelling does not count.
 pub fn same(a: &str, b: &str) -> bool {
+    // Letters and digits have one spelling, and most texts differ in them.
+    let letters = |c: &char| c.is_alphanumeric();
+    if a.chars().filter(letters).ne(b.chars().filter(letters)) {
+        return false;
+    }
     let has_one_spelling = |text: &str| text.is_ascii() && !text.contains(is_emphasis);
     let plain = |text: &str| PlainSpelling::of(text).text.trim().to_owned();
     a == b || !(has_one_spelling(a) && has_one_spelling(b)) && plain(a) == plain(b)

@@ -72,8 +72,17 @@ impl<'a> PostContext<'a> {
     pub fn nearest(&self, id: &str, words: &str) -> Option<String> {
         let text = self.text(id)?.source();
         self.work.looks_through(text.text());
+        if self.work.is_spent() {
+            return None;
+        }
         let index = self.words.get(id)?.get_or_init(|| WordIndex::of(text.text()));
-        let found = index.nearest(words).or_else(|| spelled_alike(index, words))?;
+        let alike = || {
+            // Its whole vocabulary is gone through.
+            self.work.takes(2 * index.vocabulary().count());
+            spelled_alike(index, words)
+        };
+        let is_one_word = !words.trim().contains(char::is_whitespace);
+        let found = index.nearest(words).or_else(|| is_one_word.then(alike)?)?;
         let shown: Vec<_> = text.text().get(found.clone())?.split_whitespace().collect();
         let shown: String = shown.join(" ").chars().take(MOST_SHOWN).collect();
         Some(format!("the text has \"{shown}\" in line {}", text.line_column(found.start).0))
@@ -88,9 +97,6 @@ impl<'a> PostContext<'a> {
 /// The word of a text that is spelled most like a single word that it does not have.
 fn spelled_alike(index: &WordIndex, words: &str) -> Option<Range<usize>> {
     let wanted = words.trim().to_lowercase();
-    if wanted.contains(char::is_whitespace) {
-        return None;
-    }
     let mut known: Vec<_> = index.vocabulary().collect();
     known.sort_by_key(|(_, place)| place.start);
     let near = similar::nearest(&wanted, known.iter().map(|(word, _)| *word))?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::json_text::ReadText;
 use crate::page::{Binding, PostPage, PostStatement, StatementKind, Table, TextSource};
-use crate::post::is_short;
+use crate::post::is_short_text;
 use crate::work::Work;
 
 /// The numbers of one text.
@@ -98,7 +98,7 @@ impl Marks {
 
 /// The numbers of one text of a post. Numbers in words count where they are bound.
 pub fn covered(page: &PostPage, text: &TextSource, source: &Source) -> Result<Coverage, Error> {
-    is_short(source)?;
+    is_short_text(source)?;
     let work = Work::of_a_post();
     let found = covered_in(page, text, &ReadText::new(source, &work), &work);
     work.goes_on(&text.place)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use repro_receipt::source::{Document, Error, Location, Node, Source, codes};
 use repro_report::outcome::Referee;
 
-use crate::work::MOST_BYTES;
+use crate::work::{MOST_BYTES, MOST_NUMBERS};
 
 codes! {
     WRONG_SCHEMA = "post::wrong-schema", "the file has another schema", "start it with `schema = \"repro.post/2\"`; `repro explain post`";
@@ -34,13 +34,23 @@ pub(crate) fn open(root: &Path, id: &str) -> Result<Document, Error> {
 
 /// Refuses a post file or a text that is longer than what is looked through.
 pub(crate) fn is_short(source: &Source) -> Result<(), Error> {
-    let length = source.text().len();
-    if length <= MOST_BYTES {
+    at_most(source, source.text().len(), MOST_BYTES, "bytes")
+}
+
+/// Refuses a text that is longer than what is looked through, or has more numbers.
+pub(crate) fn is_short_text(source: &Source) -> Result<(), Error> {
+    is_short(source)?;
+    let digits = source.text().split(|c: char| !c.is_ascii_digit());
+    let numbers = digits.filter(|run| !run.is_empty()).count();
+    at_most(source, numbers, MOST_NUMBERS, "numbers")
+}
+
+fn at_most(source: &Source, count: usize, most: usize, what: &str) -> Result<(), Error> {
+    if count <= most {
         return Ok(());
     }
     let place = Location::file(source.name());
-    let expected = format!("at most {MOST_BYTES} bytes");
-    Err(TOO_LONG.at(place, expected, format!("{length} bytes")))
+    Err(TOO_LONG.at(place, format!("at most {most} {what}"), format!("{count} {what}")))
 }
 
 /// Refuses a post whose id is not the name of its file.

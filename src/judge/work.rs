@@ -11,11 +11,13 @@ codes! {
     TOO_MUCH_WORK = "post::too-much-work", "a post asks for more work than is done for one", "let formulas use each other less often, draw fewer resamples, or split the post";
 }
 
-/// The most steps for one post, each of about a microsecond. The longest post of this repository takes a fiftieth.
-pub const MOST_STEPS: u64 = 1 << 22;
+/// The most steps for one post, each of about a microsecond. No post of this repository takes a sixth of them.
+pub const MOST_STEPS: u64 = 2_000_000;
 /// The most bytes of a post file, and of each of its texts: a long book has as many. What is held in memory is so
 /// many times what is read.
 pub const MOST_BYTES: usize = 1 << 20;
+/// The most numbers of a text: each is read with the words around it.
+pub const MOST_NUMBERS: usize = 50_000;
 /// The most characters of a quote: a report repeats it for each of its numbers.
 pub const MOST_QUOTED: usize = 4_000;
 /// So many bytes of a text are looked through in one step.

@@ -55,12 +55,16 @@ const TRUTHS: [&str; 2] = ["true", "false"];
 /// Formulas within formulas.
 const DEEPEST: usize = 32;
 /// Parts within parts, those of formulas too: as many as the stack of a thread holds.
-const MOST_WITHIN: usize = 240;
+const MOST_WITHIN: usize = 130;
 /// Parts of an expression, those of its formulas counted each time: formulas that use each other twice double
 /// them at each step.
 const MOST_PARTS: usize = 1 << 18;
+/// The steps of finding and reading one piece of evidence.
+const READING: usize = 10;
+/// The steps of a function: a logarithm of an exact number takes as many.
+const CALLING: usize = 100;
 /// So many random draws take one step.
-const DRAWS_IN_A_STEP: usize = 64;
+const DRAWS_IN_A_STEP: usize = 512;
 /// The bits of a numerator or denominator beyond which an interval is rounded outwards.
 const MOST_BITS: u64 = 1 << 13;
 /// How far from one, in powers of two, a number may lie: as far as binary floats.
@@ -189,6 +193,7 @@ impl<'a> Evaluator<'a> {
 
     /// Notes what was read; where a number is moved, all is read once more.
     pub fn note(&self, leaf: &Rc<Leaf>) {
+        self.context.work.takes(READING);
         if self.nudged.get().is_none() {
             self.leaves.borrow_mut().push(Rc::clone(leaf));
         }
@@ -277,7 +282,7 @@ impl<'a> Evaluator<'a> {
         part: &Expression,
         frame: Frame<'_, 'a>,
     ) -> Result<Evaluated<'a>, Error> {
-        self.context.work.takes(1);
+        self.context.work.takes(2);
         self.context.work.goes_on(frame.source.place())?;
         self.followed.set(self.followed.get() + 1);
         if self.followed.get() > MOST_PARTS {
@@ -295,7 +300,10 @@ impl<'a> Evaluator<'a> {
             _ => &mut [],
         };
         let leaves: usize = numbers.iter().map(|number| number.leaves.len()).sum();
-        self.context.work.takes(numbers.len() + leaves / 16);
+        // A fraction is shortened in the square of its length.
+        let long = |number: &Quantity| (number.interval.bits() * number.interval.bits()) >> 16;
+        let long: u64 = numbers.iter().map(long).sum();
+        self.context.work.takes(numbers.len() + leaves / 16 + long as usize);
         for number in numbers {
             if number.interval.magnitude() > MOST_MAGNITUDE {
                 let expected = "a number that can be measured";
@@ -500,6 +508,7 @@ impl<'a> Evaluator<'a> {
             known.extend(self.context.page.formulas.keys().map(String::as_str));
             return Err(self.unknown(&UNKNOWN_FUNCTION, whole, frame, name, known));
         };
+        self.context.work.takes(CALLING);
         let call = Call { evaluator: self, frame, whole, name: function.name, arguments };
         let shape = |error: Error| {
             // What is wrong inside an argument has a help of its own.

@@ -49,7 +49,7 @@ const WORDS_ARE_WHOLE: &str =
 const BIND_OR_QUOTE: &str = "bind each number in `is`, as `is = \"mean(moe.loss)\"`; or take it into the relation of `says` as `quoted(1)`";
 
 /// The steps of a claim beside those of its expressions.
-const CLAIM: usize = 20;
+const CLAIM: usize = 200;
 
 /// The function that proves a relation of formulas, which needs no evidence.
 const PROOF: &str = "holds";
