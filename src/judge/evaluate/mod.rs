@@ -60,9 +60,9 @@ const MOST_WITHIN: usize = 130;
 /// them at each step.
 const MOST_PARTS: usize = 1 << 18;
 /// The steps of finding and reading one piece of evidence.
-const READING: usize = 10;
+const READING: usize = 15;
 /// The steps of a function: a logarithm of an exact number takes as many.
-const CALLING: usize = 100;
+const CALLING: usize = 200;
 /// So many random draws take one step.
 const DRAWS_IN_A_STEP: usize = 512;
 /// The bits of a numerator or denominator beyond which an interval is rounded outwards.
