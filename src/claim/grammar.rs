@@ -1,7 +1,7 @@
 //! From text to the tree of an expression.
 //!
 //! A minus between names needs a space before it: `stop-step` is one name, `stop - step` a difference.
-//! Nothing nests deeper than [`DEEPEST`], so that no text exhausts the stack.
+//! Nothing nests deeper than [`DEEPEST`], and no tree is taller than [`TALLEST`], so that no text exhausts the stack.
 
 use std::ops::Range;
 
@@ -18,8 +18,23 @@ use crate::syntax::{Argument, ArithmeticOperator, Expression, ExpressionKind, Re
 
 /// How deep parentheses, lists, calls and powers may nest.
 const DEEPEST: usize = 40;
+/// How many parts may stand within each other: each sign of `a + b + c` and each dot of a name is one more. Whoever
+/// walks over a tree goes as deep as it is tall, and formulas stand within formulas.
+const TALLEST: usize = 120;
 
-type Input<'a> = Stateful<LocatingSlice<&'a str>, usize>;
+/// What is expected instead of a taller tree.
+const TOO_TALL: &str = "at most 120 signs in a row; long sums are written `sum([a, b, ...])`";
+
+type Input<'a> = Stateful<LocatingSlice<&'a str>, Depth>;
+
+/// How deep reading is, and how tall the trees are that were read.
+#[derive(Debug, Default)]
+struct Depth {
+    /// What is open: parentheses, lists, calls, powers.
+    open: usize,
+    /// The height of the tallest tree since this was last set to zero.
+    tallest: usize,
+}
 
 /// A text that is no expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +50,7 @@ pub struct NotAnExpression {
 impl Expression {
     /// Reads the one expression that a text is.
     pub fn parse(text: &str) -> Result<Self, NotAnExpression> {
-        let input = Stateful { input: LocatingSlice::new(text), state: 0 };
+        let input = Stateful { input: LocatingSlice::new(text), state: Depth::default() };
         let whole = delimited(multispace0, relation, end);
         let mut whole = whole;
         whole.parse(input).map_err(|error| {
@@ -99,23 +114,46 @@ fn spaced<'a, O>(
 
 /// Goes one level deeper.
 fn deeper<'a, O>(
+    parser: impl ModalParser<Input<'a>, O, ContextError>,
+) -> impl ModalParser<Input<'a>, O, ContextError> {
+    let mut parser = on_top(parser);
+    move |input: &mut Input<'a>| {
+        if input.state.open >= DEEPEST {
+            return cut_err(fail.context(describe("less nesting"))).parse_next(input);
+        }
+        input.state.open += 1;
+        let result = parser.parse_next(input);
+        input.state.open -= 1;
+        result
+    }
+}
+
+/// What a parser reads, on top of whose parts one more level stands.
+fn on_top<'a, O>(
     mut parser: impl ModalParser<Input<'a>, O, ContextError>,
 ) -> impl ModalParser<Input<'a>, O, ContextError> {
     move |input: &mut Input<'a>| {
-        if input.state >= DEEPEST {
-            return cut_err(fail.context(describe("less nesting"))).parse_next(input);
-        }
-        input.state += 1;
-        let result = parser.parse_next(input);
-        input.state -= 1;
-        result
+        let beside = std::mem::take(&mut input.state.tallest);
+        let read = parser.parse_next(input)?;
+        one_level(input)?;
+        input.state.tallest = input.state.tallest.max(beside);
+        Ok(read)
+    }
+}
+
+/// Puts one level on top of what was read.
+fn one_level(input: &mut Input) -> ModalResult<()> {
+    input.state.tallest += 1;
+    match input.state.tallest > TALLEST {
+        true => cut_err(fail.context(describe(TOO_TALL))).parse_next(input),
+        false => Ok(()),
     }
 }
 
 fn relation(input: &mut Input) -> ModalResult<Expression> {
     let negated = spaced(opt(terminated("not", peek(not(one_of(is_word)))).span()));
     let Some(negated) = { negated }.parse_next(input)? else { return comparison(input) };
-    let inner = cut_err(comparison).parse_next(input)?;
+    let inner = cut_err(on_top(comparison)).parse_next(input)?;
     let span = negated.start..inner.span.end;
     Ok(node(ExpressionKind::Not(Box::new(inner)), span))
 }
@@ -124,6 +162,7 @@ fn comparison(input: &mut Input) -> ModalResult<Expression> {
     let first = sum(input)?;
     let rest: Vec<_> = repeat(0.., (spaced(relation_operator), cut_err(sum))).parse_next(input)?;
     let Some((_, last)) = rest.last() else { return Ok(first) };
+    one_level(input)?;
     let span = joined(&first, last);
     Ok(node(ExpressionKind::Relation(Box::new(first), rest), span))
 }
@@ -162,19 +201,22 @@ fn chain<'a>(
     operand: fn(&mut Input<'a>) -> ModalResult<Expression>,
     mut sign: impl ModalParser<Input<'a>, ArithmeticOperator, ContextError>,
 ) -> ModalResult<Expression> {
+    let beside = std::mem::take(&mut input.state.tallest);
     let mut whole = operand(input)?;
     while let Some(operator) = opt(spaced(sign.by_ref())).parse_next(input)? {
         let right = cut_err(operand).parse_next(input)?;
+        one_level(input)?;
         let span = joined(&whole, &right);
         whole = node(ExpressionKind::Arithmetic(operator, Box::new(whole), Box::new(right)), span);
     }
+    input.state.tallest = input.state.tallest.max(beside);
     Ok(whole)
 }
 
 fn factor(input: &mut Input) -> ModalResult<Expression> {
     let minus = spaced(opt(one_of(['-', '−']).span())).parse_next(input)?;
     let Some(minus) = minus else { return power(input) };
-    let inner = cut_err(power).parse_next(input)?;
+    let inner = cut_err(on_top(power)).parse_next(input)?;
     let span = minus.start..inner.span.end;
     Ok(node(ExpressionKind::Negative(Box::new(inner)), span))
 }
@@ -201,6 +243,7 @@ fn at_step(input: &mut Input) -> ModalResult<Expression> {
 }
 
 fn fields(input: &mut Input) -> ModalResult<Expression> {
+    let beside = std::mem::take(&mut input.state.tallest);
     let mut of = spaced(operand).parse_next(input)?;
     let has_fields = matches!(of.kind, ExpressionKind::Name(_) | ExpressionKind::Call(..));
     while has_fields && opt('.').parse_next(input)?.is_some() {
@@ -208,9 +251,11 @@ fn fields(input: &mut Input) -> ModalResult<Expression> {
             .context(describe("the name of a field"))
             .with_span();
         let (key, span) = cut_err(key).parse_next(input)?;
+        one_level(input)?;
         let span = of.span.start..span.end;
         of = node(ExpressionKind::Field(Box::new(of), key), span);
     }
+    input.state.tallest = input.state.tallest.max(beside);
     Ok(of)
 }
 
@@ -381,6 +426,26 @@ mod tests {
             let error = Expression::parse(&text).unwrap_err();
             assert_eq!(error.expected, "less nesting", "{open}");
         }
+    }
+
+    #[test]
+    fn long_chains_are_refused() {
+        let most = TALLEST;
+        for (first, next) in [("a", " + a"), ("a", " * a"), ("a", ".x")] {
+            let chain = |links: usize| format!("{first}{}", next.repeat(links));
+            assert!(Expression::parse(&chain(most)).is_ok(), "{next}");
+            let error = Expression::parse(&chain(most + 1)).unwrap_err();
+            assert_eq!((error.expected.as_str(), error.at > most), (TOO_TALL, true), "{next}");
+            assert!(Expression::parse(&chain(100_000)).is_err());
+        }
+        let inside = |links: usize| format!("f(f({}b){})", "a + ".repeat(links), ".x".repeat(20));
+        assert!(Expression::parse(&inside(98)).is_ok());
+        assert_eq!(Expression::parse(&inside(99)).unwrap_err().expected, TOO_TALL);
+        // What stands beside each other is no taller.
+        let list = |parts: usize| format!("[{}]", vec!["a.b + c * d"; parts].join(", "));
+        assert!(Expression::parse(&list(20_000)).is_ok());
+        assert!(Expression::parse(&vec!["a.b"; most].join(" + ")).is_ok());
+        assert!(TOO_TALL.contains(&TALLEST.to_string()));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! A bundle's name may hold one range, `run-s{1..6}`, or one list, `{dense,moe}-s1`; then it stands for
 //! several bundles. PATH is the way into the file, or the beginning of the names of facts.
 
-/// More bundles than a post names by hand are a slip of the pen.
-const MOST_BUNDLES: u64 = 10_000;
+/// The most bundles of a name, and of all names of a post: more are a slip of the pen.
+pub const MOST_BUNDLES: usize = 10_000;
 
 /// Where evidence lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ fn expand(text: &str) -> Option<Vec<String>> {
         return None;
     }
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    let few = first <= last && last - first < MOST_BUNDLES;
+    let few = first <= last && last - first < MOST_BUNDLES as u64;
     few.then(|| (first..=last).map(|number| name(&number.to_string())).collect())
 }
 

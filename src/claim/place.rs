@@ -1,19 +1,144 @@
 //! Where a quote stands in a text.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::spelling::PlainSpelling;
-use crate::table::{self, PrintedCell};
+use crate::table::{self, PrintedCell, TableLines};
 
-/// Every place of `quote`; a run of white space matches any other, so that a quote may cross lines. Where the
-/// text has it in no such place, other quotation marks and dashes and the marks of emphasis make no difference.
-pub fn of_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
-    let mut found = as_spelled(text, quote);
-    if found.is_empty() {
-        found = as_read(text, quote);
+/// A text in which quotes and lines of tables are sought. What helps to find them is made once, when it is first asked
+/// for: a text may be long, and its quotes many.
+#[derive(Debug)]
+pub struct SearchedText<'t> {
+    text: &'t str,
+    single_spaced: OnceLock<PlainSpelling>,
+    plain: OnceLock<PlainSpelling>,
+    squeezed: OnceLock<PlainSpelling>,
+    lines: OnceLock<TableLines>,
+}
+
+impl<'t> SearchedText<'t> {
+    /// A text in which nothing was sought yet.
+    pub fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            single_spaced: OnceLock::new(),
+            plain: OnceLock::new(),
+            squeezed: OnceLock::new(),
+            lines: OnceLock::new(),
+        }
     }
-    found.retain(|place| !cuts_a_number(text, place));
-    found
+
+    /// The text.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// Its lines of cells.
+    pub fn lines(&self) -> &TableLines {
+        self.lines.get_or_init(|| TableLines::of(self.text))
+    }
+
+    /// Every place of `quote` beside the others; a run of white space matches any other, so that a quote may cross
+    /// lines. Where the text has it in no such place, other quotation marks and dashes and the marks of emphasis make
+    /// no difference.
+    pub fn of_quote(&self, quote: &str) -> Vec<Range<usize>> {
+        let mut found = self.as_spelled(quote);
+        if found.is_empty() {
+            found = self.as_read(quote);
+        }
+        found.retain(|place| !cuts_a_number(self.text, place));
+        let mut end = 0;
+        found.retain(|place| {
+            let is_beside = place.start >= end;
+            end = if is_beside { place.end } else { end };
+            is_beside
+        });
+        found
+    }
+
+    /// Every place of a quote with the same signs.
+    fn as_spelled(&self, quote: &str) -> Vec<Range<usize>> {
+        let words: Vec<&str> = quote.split_whitespace().collect();
+        let text = self.single_spaced.get_or_init(|| PlainSpelling::single_spaced(self.text));
+        originals(text, &words.join(" "))
+    }
+
+    /// Every place of a quote, however its signs are spelled.
+    fn as_read(&self, quote: &str) -> Vec<Range<usize>> {
+        let text = self.plain.get_or_init(|| PlainSpelling::of(self.text));
+        originals(text, PlainSpelling::of(quote).text.trim())
+    }
+
+    /// The same where bars part what a page runs together: `1,209 | 2,476` stands in "1,2092,476". A part of a
+    /// line of cells stands there as it is.
+    pub fn of_parted_quote(&self, quote: &str) -> Vec<Range<usize>> {
+        if !quote.contains('|') {
+            return self.of_quote(quote);
+        }
+        let line = format!("|{quote}|");
+        let cells = table::cells(&line, 0).unwrap_or_default();
+        let parts = |pair: &[PrintedCell]| parts_a_number(&pair[0].text, &pair[1].text);
+        let found = match cells.windows(2).any(parts) {
+            true => Vec::new(),
+            false => self.of_row(&cells),
+        };
+        if found.is_empty() { self.of_quote(quote) } else { found }
+    }
+
+    /// Every place of a line of a table: as a line of cells, or, where a page was copied without its
+    /// lines, as the texts of the cells one behind the other with nothing but white space between them.
+    pub fn of_row(&self, row: &[PrintedCell]) -> Vec<Range<usize>> {
+        let found: Vec<_> = self.lines().same_as(row).map(|line| line.span.clone()).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let ends = |cells: Vec<Range<usize>>| Some(cells.first()?.start..cells.last()?.end);
+        self.run_together(row).into_iter().filter_map(ends).collect()
+    }
+
+    /// The same, cell by cell; a cell without text is an empty place.
+    pub fn cells_of_row(&self, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
+        let spans = |cells: &[PrintedCell]| cells.iter().map(|cell| cell.span.clone()).collect();
+        let found: Vec<_> = self.lines().same_as(row).map(|line| spans(&line.cells)).collect();
+        if found.is_empty() { self.run_together(row) } else { found }
+    }
+
+    /// The places of cells whose characters follow each other when white space is left out.
+    fn run_together(&self, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
+        let text = self.squeezed.get_or_init(|| PlainSpelling::squeezed(self.text));
+        let cells: Vec<_> =
+            row.iter().map(|cell| PlainSpelling::squeezed(&cell.text).text.len()).collect();
+        let whole: String =
+            row.iter().map(|cell| PlainSpelling::squeezed(&cell.text).text).collect();
+        let mut found = text.places(&whole);
+        let mut last = 0;
+        found.retain(|place| {
+            let is_beside = place.start >= last;
+            last = if is_beside { place.end } else { last };
+            is_beside
+        });
+        let spans = |place: Range<usize>| {
+            let mut at = place.start;
+            let mut end = text.original(place.start..place.start + 1).start;
+            let span = |length: &usize| {
+                let span = match length {
+                    0 => end..end,
+                    length => text.original(at..at + length),
+                };
+                at += length;
+                end = span.end;
+                span
+            };
+            cells.iter().map(span).collect()
+        };
+        found.into_iter().map(spans).collect()
+    }
+}
+
+/// Where some words stand in the text that a spelling is of.
+fn originals(text: &PlainSpelling, words: &str) -> Vec<Range<usize>> {
+    text.places(words).into_iter().map(|place| text.original(place)).collect()
 }
 
 /// Whether a stretch of a text begins or ends inside a number, or leaves out its sign or unit.
@@ -65,136 +190,43 @@ fn parts_a_number(left: &str, right: &str) -> bool {
     sign || left.ends_with(|c: char| c.is_ascii_digit()) && unit
 }
 
-/// Every place of a quote, however its signs are spelled. Its words must all be there, and only what stands around
-/// the longest of them is read: a text may be long, and its quotes many.
-fn as_read(text: &str, quote: &str) -> Vec<Range<usize>> {
-    /// A word at more places is no help.
-    const MOST_PLACES: usize = 64;
-    let words = || quote.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    if words().any(|word| !text.contains(word)) {
-        return Vec::new();
-    }
-    let longest = words().max_by_key(|word| word.len()).unwrap_or_default();
-    let starts = text.match_indices(longest).take(MOST_PLACES + 1).map(|(at, _)| at);
-    let starts: Vec<_> = starts.collect();
-    if longest.is_empty() || starts.len() > MOST_PLACES {
-        return PlainSpelling::of(text).places(quote);
-    }
-    // Emphasis and spaces may make it longer in the text.
-    let around = 3 * quote.len() + 200;
-    let mut found = Vec::new();
-    for at in starts {
-        let start = boundary(text, at.saturating_sub(around));
-        let end = boundary(text, (at + around).min(text.len()));
-        let places = PlainSpelling::of(&text[start..end]).places(quote);
-        found.extend(places.into_iter().map(|place| start + place.start..start + place.end));
-    }
-    found.sort_by_key(|place| (place.start, place.end));
-    found.dedup();
-    found
-}
-
-/// Every place of a quote with the same signs.
-fn as_spelled(text: &str, quote: &str) -> Vec<Range<usize>> {
-    let words: Vec<&str> = quote.split_whitespace().collect();
-    let Some((first, rest)) = words.split_first() else { return Vec::new() };
-    let whole = |start: usize| {
-        let mut end = start + first.len();
-        for word in rest {
-            let gap = text[end..].trim_start();
-            let skipped = text.len() - gap.len();
-            if skipped == end || !gap.starts_with(word) {
-                return None;
-            }
-            end = skipped + word.len();
-        }
-        Some(start..end)
-    };
-    text.match_indices(first).filter_map(|(start, _)| whole(start)).collect()
-}
-
-/// The last beginning of a character up to `at`.
-fn boundary(text: &str, at: usize) -> usize {
-    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
-}
-
-/// The same where bars part what a page runs together: `1,209 | 2,476` stands in "1,2092,476". A part of a
-/// line of cells stands there as it is.
-pub fn of_parted_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
-    if !quote.contains('|') {
-        return of_quote(text, quote);
-    }
-    let line = format!("|{quote}|");
-    let cells = table::cells(&line, 0).unwrap_or_default();
-    let parts = |pair: &[PrintedCell]| parts_a_number(&pair[0].text, &pair[1].text);
-    let found = match cells.windows(2).any(parts) {
-        true => Vec::new(),
-        false => of_row(text, &cells),
-    };
-    if found.is_empty() { of_quote(text, quote) } else { found }
-}
-
-/// Every place of a line of a table: as a line of cells, or, where a page was copied without its
-/// lines, as the texts of the cells one behind the other with nothing but white space between them.
-pub fn of_row(text: &str, row: &[PrintedCell]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if table::cells(line, at).is_some_and(|cells| table::same(&cells, row)) {
-            found.push(at..at + line.trim_end().len());
-        }
-        at += line.len();
-    }
-    if !found.is_empty() {
-        return found;
-    }
-    let ends = |cells: Vec<Range<usize>>| Some(cells.first()?.start..cells.last()?.end);
-    squeezed(text, row).into_iter().filter_map(ends).collect()
-}
-
-/// The same, cell by cell; a cell without text is an empty place.
-pub fn cells_of_row(text: &str, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if let Some(cells) = table::cells(line, at).filter(|cells| table::same(cells, row)) {
-            found.push(cells.into_iter().map(|cell| cell.span).collect());
-        }
-        at += line.len();
-    }
-    if found.is_empty() { squeezed(text, row) } else { found }
-}
-
-/// The places of cells whose characters follow each other when white space is left out.
-fn squeezed(text: &str, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
-    let characters =
-        |cell: &PrintedCell| cell.text.chars().filter(|c| !c.is_whitespace()).collect();
-    let cells: Vec<Vec<char>> = row.iter().map(characters).collect();
-    let Some(first) = cells.iter().flatten().next() else { return Vec::new() };
-    let whole = |start: usize| {
-        let mut rest = text[start..].char_indices().filter(|(_, c)| !c.is_whitespace());
-        let mut end = start;
-        let mut spans = Vec::with_capacity(cells.len());
-        for cell in &cells {
-            let mut span = end..end;
-            for (index, c) in cell.iter().enumerate() {
-                let (at, found) = rest.next()?;
-                if found != *c {
-                    return None;
-                }
-                end = start + at + c.len_utf8();
-                span = if index == 0 { start + at..end } else { span.start..end };
-            }
-            spans.push(span);
-        }
-        Some(spans)
-    };
-    text.match_indices(*first).filter_map(|(start, _)| whole(start)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
+        SearchedText::new(text).of_quote(quote)
+    }
+
+    fn of_parted_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
+        SearchedText::new(text).of_parted_quote(quote)
+    }
+
+    fn of_row(text: &str, row: &[PrintedCell]) -> Vec<Range<usize>> {
+        SearchedText::new(text).of_row(row)
+    }
+
+    fn cells_of_row(text: &str, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
+        SearchedText::new(text).cells_of_row(row)
+    }
+
+    #[test]
+    fn places_stand_beside_each_other() {
+        assert_eq!(of_quote("a b a b a", "a b a"), vec![0..5]);
+        // The first that would overlap cuts a number.
+        assert_eq!(of_quote("11 1 1", "1 1"), vec![3..6]);
+    }
+
+    #[test]
+    fn a_text_that_repeats_itself_takes_little_time() {
+        let text = "a ".repeat(200_000);
+        let searched = SearchedText::new(&text);
+        assert_eq!(searched.of_quote(&"a ".repeat(100_000)).len(), 2);
+        assert!(searched.of_quote(&format!("{}b", "a ".repeat(100_000))).is_empty());
+        let row: Vec<_> =
+            (0..50_000).map(|_| PrintedCell { text: "a".into(), span: 0..0 }).collect();
+        assert_eq!(searched.of_row(&row).len(), 4);
+    }
 
     #[test]
     fn a_quote_may_cross_lines() {

@@ -126,6 +126,23 @@ const COUNTS: &[&str] = &[
 
 const SPREADS: &[&str] = &["±", "+/-", "+-", "\\pm", "&plusmn;"];
 
+/// The most bytes before and behind a number that are read for what they say of it: a text may be one line without
+/// an end, and all numbers.
+const NEAR: usize = 400;
+
+/// The words before a place, as far as they matter to it.
+fn before(text: &str, at: usize) -> &str {
+    let start = (at.saturating_sub(NEAR)..=at).find(|start| text.is_char_boundary(*start));
+    &text[start.unwrap_or(at)..at]
+}
+
+/// The words behind a place, as far as they matter to it.
+fn behind(text: &str, at: usize) -> &str {
+    let last = (at + NEAR).min(text.len());
+    let end = (at..=last).rev().find(|end| text.is_char_boundary(*end));
+    &text[at..end.unwrap_or(at)]
+}
+
 /// The items of `text` in their order.
 pub fn items(text: &str) -> Vec<QuoteItem> {
     let mut found = Vec::new();
@@ -155,7 +172,8 @@ struct Found {
 
 impl Found {
     fn number(text: &str, written: Written) -> Self {
-        let (hedge, doubt) = words::said(&text[..written.span.start], &text[written.span.end..]);
+        let (hedge, doubt) =
+            words::said(before(text, written.span.start), behind(text, written.span.end));
         let doubt = doubt.or(written.has_unknown_unit.then_some(Doubt::Unit));
         let kind = ItemKind::Number(written.printed.clone());
         let item = QuoteItem { span: written.span.clone(), kind, hedge, doubt, other: None };
@@ -289,8 +307,8 @@ fn read_ranges(text: &str, found: &mut [Found]) {
             continue;
         };
         let Some(between) = text.get(low.span.end..high.span.start) else { continue };
-        let before = &text[..low.span.start];
-        let Some(range) = Joint::of(before, between, &text[high.span.end..]) else { continue };
+        let (before, after) = (before(text, low.span.start), behind(text, high.span.end));
+        let Some(range) = Joint::of(before, between, after) else { continue };
         if range.shares {
             let shared = low.sharing(&high);
             first.item.kind = ItemKind::Number(shared.printed.clone());
@@ -435,8 +453,8 @@ fn is_a_name(digits: &str, rest: &str) -> bool {
 
 /// Whether digits count the entries of a list or the sections of a text: `1. ` at the start of a line.
 fn is_a_list_mark(before: &str, rest: &str) -> bool {
-    let line = before.rsplit('\n').next().unwrap_or(before);
-    let starts = line.chars().all(|c| c.is_whitespace() || c == '#');
+    let line = before.trim_end_matches(|c: char| c != '\n' && c.is_whitespace() || c == '#');
+    let starts = line.is_empty() || line.ends_with('\n');
     starts && rest.strip_prefix(['.', ')']).is_some_and(|rest| rest.starts_with(' '))
 }
 
@@ -568,6 +586,16 @@ mod tests {
             ("1.702(13)", &["851/500", "13/1000"]),
         ] {
             assert_eq!(values(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_far_away_say_nothing_and_long_lines_take_little_time() {
+        let hedge = |spaces: usize| items(&format!("about{}3", " ".repeat(spaces)))[0].hedge;
+        assert_eq!((hedge(NEAR - 5), hedge(NEAR - 4)), (Some(Hedge::About), None));
+        for part in ["1-", "$1 ", "1. ", "<b>1", "1±", "# 1", "      1,", "&nbsp;1", "x1", "a-1."]
+        {
+            let _ = items(&part.repeat(4_000));
         }
     }
 

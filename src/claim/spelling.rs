@@ -40,6 +40,27 @@ impl PlainSpelling {
         plain
     }
 
+    /// A text with its own signs, and one space for each run of white space.
+    pub fn single_spaced(text: &str) -> Self {
+        let mut plain = Self { text: String::new(), starts: Vec::new(), ends: Vec::new() };
+        for (at, c) in text.char_indices() {
+            let sign = if c.is_whitespace() { ' ' } else { c };
+            if sign != ' ' || !plain.text.ends_with(' ') {
+                plain.push(sign, at..at + c.len_utf8());
+            }
+        }
+        plain
+    }
+
+    /// A text with its own signs and no white space.
+    pub fn squeezed(text: &str) -> Self {
+        let mut plain = Self { text: String::new(), starts: Vec::new(), ends: Vec::new() };
+        for (at, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
+            plain.push(c, at..at + c.len_utf8());
+        }
+        plain
+    }
+
     fn push(&mut self, sign: char, from: Range<usize>) {
         self.text.push(sign);
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -47,15 +68,13 @@ impl PlainSpelling {
         self.ends.resize(self.text.len(), place(from.end));
     }
 
-    /// Every place of `quote` in the original text, whatever its spelling.
-    pub fn places(&self, quote: &str) -> Vec<Range<usize>> {
-        let quote = Self::of(quote).text;
-        let quote = quote.trim();
-        if quote.is_empty() {
-            return Vec::new();
-        }
-        let found = self.text.match_indices(quote);
-        found.map(|(at, _)| self.original(at..at + quote.len())).collect()
+    /// Every place of words that are spelled as this text is, in this text.
+    pub fn places(&self, words: &str) -> Vec<Range<usize>> {
+        let starts = match self.text.find(words) {
+            Some(first) if !words.is_empty() => starts_of(words.as_bytes(), &self.text, first),
+            _ => Vec::new(),
+        };
+        starts.into_iter().map(|at| at..at + words.len()).collect()
     }
 
     /// What a part of the plain text is in the original.
@@ -65,8 +84,39 @@ impl PlainSpelling {
     }
 }
 
+/// Where some words begin in a text from `first` on, in time that grows with the text alone (Knuth, Morris and Pratt):
+/// a text that repeats itself begins its quotes nearly everywhere.
+fn starts_of(words: &[u8], text: &str, first: usize) -> Vec<usize> {
+    // How much of the beginning of the words stands at the end of each part of them.
+    let mut borders = vec![0; words.len()];
+    let mut length = 0;
+    for at in 1..words.len() {
+        while length > 0 && words[at] != words[length] {
+            length = borders[length - 1];
+        }
+        length += usize::from(words[at] == words[length]);
+        borders[at] = length;
+    }
+    let (mut found, mut read) = (Vec::new(), 0);
+    for (at, byte) in text.bytes().enumerate().skip(first) {
+        while read > 0 && (read == words.len() || words[read] != byte) {
+            read = borders[read - 1];
+        }
+        read += usize::from(words[read] == byte);
+        if read == words.len() {
+            found.push(at + 1 - words.len());
+        }
+    }
+    found
+}
+
 /// Whether two texts are one when their spelling does not count.
 pub fn same(a: &str, b: &str) -> bool {
+    // Letters and digits have one spelling, and most texts differ in them.
+    let letters = |c: &char| c.is_alphanumeric();
+    if a.chars().filter(letters).ne(b.chars().filter(letters)) {
+        return false;
+    }
     let has_one_spelling = |text: &str| text.is_ascii() && !text.contains(is_emphasis);
     let plain = |text: &str| PlainSpelling::of(text).text.trim().to_owned();
     a == b || !(has_one_spelling(a) && has_one_spelling(b)) && plain(a) == plain(b)
@@ -148,17 +198,36 @@ mod tests {
     #[test]
     fn places_are_those_of_the_original() {
         let text = "The model’s\n**loss** is\u{a0}−0.5.";
-        let found = PlainSpelling::of(text).places("model's loss is -0.5");
+        let plain = PlainSpelling::of(text);
+        let found = plain.places("model's loss is -0.5");
         assert_eq!(found.len(), 1);
-        assert_eq!(&text[found[0].clone()], "model’s\n**loss** is\u{a0}−0.5");
-        assert!(PlainSpelling::of(text).places("**").is_empty());
+        assert_eq!(&text[plain.original(found[0].clone())], "model’s\n**loss** is\u{a0}−0.5");
+        assert!(plain.places("**").is_empty() && plain.places("").is_empty());
+        let spaced = PlainSpelling::single_spaced("a \n b");
+        assert_eq!((spaced.text.as_str(), spaced.original(0..3)), ("a b", 0..5));
+        let squeezed = PlainSpelling::squeezed("a \n b");
+        assert_eq!((squeezed.text.as_str(), squeezed.original(1..2)), ("ab", 4..5));
+    }
+
+    #[test]
+    fn places_may_overlap() {
+        let starts = |text: &str, words: &str| {
+            let found = PlainSpelling::single_spaced(text).places(words);
+            found.into_iter().map(|place| place.start).collect::<Vec<_>>()
+        };
+        assert_eq!(starts("aabaabaa", "aabaa"), [0, 3]);
+        assert_eq!(starts("aaaa", "aa"), [0, 1, 2]);
+        assert_eq!(starts("abab", "b"), [1, 3]);
     }
 
     proptest! {
         #[test]
         fn every_place_can_be_cut_out(text in "[a1.*_`’“−— \u{a0}é]{0,30}", quote in "[a1.*’− ]{1,4}") {
-            for place in PlainSpelling::of(&text).places(&quote) {
-                prop_assert!(text.get(place).is_some());
+            let plain = PlainSpelling::of(&text);
+            let quote = PlainSpelling::of(&quote).text;
+            for place in plain.places(&quote) {
+                prop_assert_eq!(&plain.text[place.clone()], &quote);
+                prop_assert!(text.get(plain.original(place)).is_some());
             }
         }
 

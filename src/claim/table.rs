@@ -1,5 +1,6 @@
 //! Tables as they are printed: lines of cells between `|`.
 
+use std::collections::HashMap;
 use std::iter::Peekable;
 use std::ops::Range;
 
@@ -31,34 +32,6 @@ impl PrintedTable {
         lines.next().is_none().then_some(table)
     }
 
-    /// The table of a longer text whose head has these cells, if there is just one.
-    pub fn find(text: &str, head: &[PrintedCell]) -> Result<Self, usize> {
-        // A head that is spelled so goes before one that is only read so.
-        let as_spelled = |a: &[PrintedCell], b: &[PrintedCell]| {
-            a.len() == b.len() && std::iter::zip(a, b).all(|(a, b)| a.text == b.text)
-        };
-        match Self::find_by(text, head, as_spelled) {
-            Err(0) => Self::find_by(text, head, same),
-            found => found,
-        }
-    }
-
-    fn find_by(
-        text: &str,
-        head: &[PrintedCell],
-        same: impl Fn(&[PrintedCell], &[PrintedCell]) -> bool,
-    ) -> Result<Self, usize> {
-        let mut found = Vec::new();
-        let all: Vec<_> = lines(text).collect();
-        for (index, (start, line)) in all.iter().enumerate() {
-            if cells(line, *start).is_some_and(|line| same(&line, head)) {
-                found.extend(Self::read(&mut all.iter().copied().skip(index).peekable()));
-            }
-        }
-        let count = found.len();
-        found.pop().filter(|_| count == 1).ok_or(count)
-    }
-
     /// The line whose first cells are these, parted by `|` where there are several, if there is just one.
     pub fn row(&self, label: &str) -> Option<usize> {
         self.row_by(label, |cell, part| cell == part).or_else(|| self.row_by(label, spelling::same))
@@ -88,6 +61,99 @@ impl PrintedTable {
         let rows: Vec<_> = rows.filter(|row| !is_rule(row)).collect();
         (!rows.is_empty()).then_some(Self { head, rows })
     }
+}
+
+/// A line of cells.
+#[derive(Debug)]
+pub struct TableLine {
+    /// Its cells.
+    pub cells: Vec<PrintedCell>,
+    /// Where it stands, without the space behind it.
+    pub span: Range<usize>,
+    /// Whether the next line of the text is a line of cells too.
+    goes_on: bool,
+    /// Whether it or a line of the same table below it is no rule.
+    has_rows: bool,
+}
+
+/// All lines of cells of a text, found by their cells.
+#[derive(Debug)]
+pub struct TableLines {
+    lines: Vec<TableLine>,
+    by_cells: HashMap<String, Vec<usize>>,
+}
+
+impl TableLines {
+    /// Of a text.
+    pub fn of(text: &str) -> Self {
+        let mut all: Vec<TableLine> = Vec::new();
+        let mut was_cells = false;
+        for (start, line) in lines(text) {
+            let cells = cells(line, start);
+            if let Some(last) = all.last_mut() {
+                last.goes_on = was_cells && cells.is_some();
+            }
+            was_cells = cells.is_some();
+            let span = start..start + line.trim_end().len();
+            let line = |cells| TableLine { cells, span, goes_on: false, has_rows: false };
+            all.extend(cells.map(line));
+        }
+        let mut has_rows = false;
+        for line in all.iter_mut().rev() {
+            has_rows = !is_rule(&line.cells) || (line.goes_on && has_rows);
+            line.has_rows = has_rows;
+        }
+        let mut by_cells: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, line) in all.iter().enumerate() {
+            by_cells.entry(key(&line.cells)).or_default().push(index);
+        }
+        Self { lines: all, by_cells }
+    }
+
+    /// The lines with these cells, however their signs are spelled.
+    pub fn same_as(&self, row: &[PrintedCell]) -> impl Iterator<Item = &TableLine> {
+        self.indices(row).map(|index| &self.lines[index])
+    }
+
+    fn indices(&self, row: &[PrintedCell]) -> impl Iterator<Item = usize> {
+        let near = self.by_cells.get(&key(row)).map_or(&[][..], Vec::as_slice);
+        near.iter().copied().filter(move |index| same(&self.lines[*index].cells, row))
+    }
+
+    /// The one table whose head has these cells; else how many there are.
+    pub fn table(&self, head: &[PrintedCell]) -> Result<PrintedTable, usize> {
+        let is_head = |index: &usize| {
+            let line = &self.lines[*index];
+            line.goes_on && self.lines.get(index + 1).is_some_and(|next| next.has_rows)
+        };
+        let is_spelled_so = |index: &usize| {
+            let cells = &self.lines[*index].cells;
+            std::iter::zip(cells, head).all(|(a, b)| a.text == b.text)
+        };
+        let alike: Vec<_> = self.indices(head).filter(is_head).collect();
+        // A head that is spelled so goes before one that is only read so.
+        let mut found: Vec<_> = alike.iter().copied().filter(is_spelled_so).collect();
+        if found.is_empty() {
+            found = alike;
+        }
+        let &[at] = found.as_slice() else { return Err(found.len()) };
+        let mut goes_on = true;
+        let below = self.lines[at + 1..]
+            .iter()
+            .take_while(|line| std::mem::replace(&mut goes_on, line.goes_on));
+        let rows = below.map(|line| line.cells.clone()).filter(|row| !is_rule(row)).collect();
+        Ok(PrintedTable { head: self.lines[at].cells.clone(), rows })
+    }
+}
+
+/// The cells of a line as they are read, by which lines that may be the same are found.
+fn key(row: &[PrintedCell]) -> String {
+    let mut key = String::new();
+    for cell in row {
+        key.push_str(spelling::PlainSpelling::of(&cell.text).text.trim());
+        key.push('\n');
+    }
+    key
 }
 
 /// The cells of a line; none where it does not begin with `|`.
@@ -159,14 +225,20 @@ mod tests {
     #[test]
     fn a_table_is_found_by_its_head() {
         let head = cells("|arm|  loss |", 0).unwrap();
-        let table = PrintedTable::find(TEXT, &head).unwrap();
+        let lines = TableLines::of(TEXT);
+        let table = lines.table(&head).unwrap();
         assert_eq!(texts(&table.head), ["arm", "loss"]);
         assert_eq!(table.rows.len(), 2);
         let cell = &table.rows[0][1];
         assert_eq!(&TEXT[cell.span.clone()], "1.70");
-        assert_eq!(PrintedTable::find(TEXT, &cells("| arm |", 0).unwrap()), Err(0));
+        assert_eq!(lines.table(&cells("| arm |", 0).unwrap()), Err(0));
         let twice = format!("{TEXT}{TEXT}");
-        assert_eq!(PrintedTable::find(&twice, &head), Err(2));
+        assert_eq!(TableLines::of(&twice).table(&head), Err(2));
+        // A head alone, or above nothing but rules, is no table.
+        assert_eq!(
+            TableLines::of("| arm | loss |\n\n| arm | loss |\n|-|-|\n").table(&head),
+            Err(0)
+        );
     }
 
     #[test]

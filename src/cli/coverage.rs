@@ -71,7 +71,7 @@ fn of_text(page: &PostPage, own: &args::CoverageArgs) -> Result<Coverage, Error>
         let found = own.source.as_ref().map_or("no texts".to_owned(), |id| format!("`{id}`"));
         UNKNOWN_TEXT.at(Location::file(page.file()), format!("one of {}", known.join(", ")), found)
     })?;
-    Ok(covered(page, text, &source))
+    covered(page, text, &source)
 }
 
 /// The list for people: unbound numbers first, then all others by line.

@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use repro_claim::locator::Locator;
 use repro_claim::nearest::WordIndex;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::similar;
-use repro_receipt::source::{Error, Location, codes};
+use repro_receipt::source::{Error, Location, Source, codes};
 
+use crate::json_text::ReadText;
 use crate::library::Library;
 use crate::page::PostPage;
 use crate::texts::TextsAtHand;
+use crate::work::Work;
 
 codes! {
     REPEATED_RUN = "group::repeated-run", "one run stands twice in a group", "name each run once: copies and repeated seeds are no further runs";
@@ -31,8 +33,10 @@ pub struct PostContext<'a> {
     pub page: &'a PostPage,
     /// What is loaded.
     pub library: &'a Library,
+    /// What was done so far.
+    pub work: &'a Work,
     /// The texts that are at hand.
-    pub texts: &'a TextsAtHand,
+    texts: BTreeMap<&'a str, ReadText<'a>>,
     /// Why some names cannot be used.
     refused: BTreeMap<&'a str, Error>,
     /// The words of each text, sought when a quote is not there.
@@ -40,21 +44,45 @@ pub struct PostContext<'a> {
 }
 
 impl<'a> PostContext<'a> {
-    /// Looks at every group of the post once.
-    pub fn new(page: &'a PostPage, library: &'a Library, texts: &'a TextsAtHand) -> Self {
+    /// Looks at every group of the post once; what is done for the post is counted in `work`.
+    pub fn new(
+        page: &'a PostPage,
+        library: &'a Library,
+        texts: &'a TextsAtHand,
+        work: &'a Work,
+    ) -> Self {
         let groups = page.names.iter().filter(|(_, (locator, _))| locator.is_group);
         let refused = groups.filter_map(|(name, (locator, place))| {
             Some((name.as_str(), repeated(library, locator, place)?))
         });
         let words = texts.keys().map(|id| (id.as_str(), OnceLock::new())).collect();
-        Self { page, library, texts, refused: refused.collect(), words }
+        let read = |(id, source): (&'a String, &'a Arc<Source>)| {
+            (id.as_str(), ReadText::new(source, work))
+        };
+        let texts = texts.iter().map(read).collect();
+        Self { page, library, work, texts, refused: refused.collect(), words }
+    }
+
+    /// A text that is at hand.
+    pub fn text(&self, id: &str) -> Option<&ReadText<'a>> {
+        self.texts.get(id)
     }
 
     /// The place in a text that is most like some words that it does not have: "the text has ... in line 12".
     pub fn nearest(&self, id: &str, words: &str) -> Option<String> {
-        let text = self.texts.get(id)?;
+        let text = self.text(id)?.source();
+        self.work.looks_through(text.text());
+        if self.work.is_spent() {
+            return None;
+        }
         let index = self.words.get(id)?.get_or_init(|| WordIndex::of(text.text()));
-        let found = index.nearest(words).or_else(|| spelled_alike(index, words))?;
+        let alike = || {
+            // Its whole vocabulary is gone through.
+            self.work.takes(2 * index.vocabulary().count());
+            spelled_alike(index, words)
+        };
+        let is_one_word = !words.trim().contains(char::is_whitespace);
+        let found = index.nearest(words).or_else(|| is_one_word.then(alike)?)?;
         let shown: Vec<_> = text.text().get(found.clone())?.split_whitespace().collect();
         let shown: String = shown.join(" ").chars().take(MOST_SHOWN).collect();
         Some(format!("the text has \"{shown}\" in line {}", text.line_column(found.start).0))
@@ -69,9 +97,6 @@ impl<'a> PostContext<'a> {
 /// The word of a text that is spelled most like a single word that it does not have.
 fn spelled_alike(index: &WordIndex, words: &str) -> Option<Range<usize>> {
     let wanted = words.trim().to_lowercase();
-    if wanted.contains(char::is_whitespace) {
-        return None;
-    }
     let mut known: Vec<_> = index.vocabulary().collect();
     known.sort_by_key(|(_, place)| place.start);
     let near = similar::nearest(&wanted, known.iter().map(|(word, _)| *word))?;

@@ -2,14 +2,15 @@
 
 use std::ops::Range;
 
-use repro_claim::place;
 use repro_claim::quote;
 use repro_claim::table;
-use repro_receipt::source::Source;
+use repro_receipt::source::{Error, Source};
 use serde::Serialize;
 
-use crate::json_text;
+use crate::json_text::ReadText;
 use crate::page::{Binding, PostPage, PostStatement, StatementKind, Table, TextSource};
+use crate::post::is_short_text;
+use crate::work::Work;
 
 /// The numbers of one text.
 #[derive(Debug, Serialize)]
@@ -96,15 +97,30 @@ impl Marks {
 }
 
 /// The numbers of one text of a post. Numbers in words count where they are bound.
-pub fn covered(page: &PostPage, text: &TextSource, source: &Source) -> Coverage {
+pub fn covered(page: &PostPage, text: &TextSource, source: &Source) -> Result<Coverage, Error> {
+    is_short_text(source)?;
+    let work = Work::of_a_post();
+    let found = covered_in(page, text, &ReadText::new(source, &work), &work);
+    work.goes_on(&text.place)?;
+    Ok(found)
+}
+
+/// The same of a text that is read; where the work is spent, not all of them.
+pub(crate) fn covered_in(
+    page: &PostPage,
+    text: &TextSource,
+    read: &ReadText,
+    work: &Work,
+) -> Coverage {
+    let source = read.source();
     let mut marks = Vec::new();
     let mut misplaced = Vec::new();
     for statement in page.statements.iter().filter(|one| one.text == text.id) {
         let found = match &statement.kind {
             StatementKind::Sentence(sentence) => {
-                sentence_marks(statement, &sentence.quote, &sentence.is, source.text())
+                sentence_marks(statement, &sentence.quote, &sentence.is, read, work)
             }
-            StatementKind::Table(table) => table_marks(statement, table, source.text()),
+            StatementKind::Table(table) => table_marks(statement, table, read, work),
         };
         if found.is_empty() {
             misplaced.push(format!("`{}`", statement.id));
@@ -112,7 +128,7 @@ pub fn covered(page: &PostPage, text: &TextSource, source: &Source) -> Coverage 
         marks.extend(found);
     }
     for excuse in page.excused.iter().filter(|excuse| excuse.text == text.id) {
-        let found = place::of_quote(source.text(), &excuse.quote);
+        let found = read.places_of_quote("", &excuse.quote);
         if found.is_empty() {
             misplaced.push(format!("excused \"{}\"", excuse.quote));
         }
@@ -127,17 +143,21 @@ pub fn covered(page: &PostPage, text: &TextSource, source: &Source) -> Coverage 
         post: page.id.clone(),
         source: text.id.clone(),
         file: source.name().to_owned(),
-        numbers: numbers(source, &Marks::new(marks)),
+        numbers: numbers(source, &Marks::new(marks), work),
         misplaced,
     }
 }
 
 /// Every number with what is marked around it.
-fn numbers(source: &Source, marks: &Marks) -> Vec<Number> {
+fn numbers(source: &Source, marks: &Marks, work: &Work) -> Vec<Number> {
     let text = source.text();
     let mut numbers = Vec::new();
     for item in quote::items(text) {
+        if work.is_spent() {
+            break;
+        }
         let around = around(marks, &item.span);
+        work.takes(around.len() / 8);
         if !item.is_in_digits(text) && around.is_empty() {
             continue;
         }
@@ -169,7 +189,14 @@ fn around<'m>(marks: &'m Marks, span: &Range<usize>) -> Vec<&'m Mark> {
 }
 
 /// The numbers of a quote, each where it stands in the text.
-fn sentence_marks(statement: &PostStatement, words: &str, is: &[Binding], text: &str) -> Vec<Mark> {
+fn sentence_marks(
+    statement: &PostStatement,
+    words: &str,
+    is: &[Binding],
+    read: &ReadText,
+    work: &Work,
+) -> Vec<Mark> {
+    let text = read.source().text();
     let whole = |span: Range<usize>| {
         // Words and what they are bound to stand in one order; where the text runs numbers together
         // the whole quote is marked.
@@ -194,7 +221,11 @@ fn sentence_marks(statement: &PostStatement, words: &str, is: &[Binding], text: 
         let quote = Mark { span: span.start..span.start, by: String::new(), reason: None };
         std::iter::once(quote).chain(each).collect()
     };
-    let found = json_text::places_of_quote(text, &statement.place_in_text, words);
+    let found = read.places_of_quote(&statement.place_in_text, words);
+    work.takes(found.len() * (4 + words.len()));
+    if work.is_spent() {
+        return Vec::new();
+    }
     found.into_iter().flat_map(whole).collect()
 }
 
@@ -206,17 +237,27 @@ fn reason(binding: &Binding) -> Option<String> {
 }
 
 /// The cells that a table binds, each where it stands in the text, and its labels.
-fn table_marks(statement: &PostStatement, table: &Table, text: &str) -> Vec<Mark> {
+fn table_marks(
+    statement: &PostStatement,
+    table: &Table,
+    read: &ReadText,
+    work: &Work,
+) -> Vec<Mark> {
     if table.pointer.is_some() {
-        return member_marks(statement, table, text);
+        return member_marks(statement, table, read);
     }
-    let Ok(found) = table.lines(text) else { return Vec::new() };
+    let Ok(found) = table.lines(Some(read)) else { return Vec::new() };
     let column = |label: &str| table::column(&found.head, label);
     let mut marks = Vec::new();
     let mut mark = |row: &[table::PrintedCell], labels: usize, bound: &[(String, Vec<Binding>)]| {
         let bound: Vec<_> =
             bound.iter().filter_map(|(label, list)| Some((column(label)?, list))).collect();
-        for cells in place::cells_of_row(text, row) {
+        let found = read.searched().cells_of_row(row);
+        work.takes(4 * found.len() * row.len());
+        if work.is_spent() {
+            return;
+        }
+        for cells in found {
             for (index, span) in cells.into_iter().enumerate() {
                 let list = bound.iter().find(|(at, _)| *at == index).map(|(_, list)| *list);
                 let excused =
@@ -240,8 +281,8 @@ fn table_marks(statement: &PostStatement, table: &Table, text: &str) -> Vec<Mark
 }
 
 /// The members of JSON that a table binds, each where it stands in the text.
-fn member_marks(statement: &PostStatement, table: &Table, text: &str) -> Vec<Mark> {
-    let Ok(found) = table.found(text) else { return Vec::new() };
+fn member_marks(statement: &PostStatement, table: &Table, read: &ReadText) -> Vec<Mark> {
+    let Ok(found) = table.found(read) else { return Vec::new() };
     let bound = |label: &str| {
         let list = table.columns.iter().find(|(column, _)| column == label).map(|(_, list)| list);
         let is_said = table.says.iter().any(|(column, _)| column == label);

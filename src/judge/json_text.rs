@@ -1,19 +1,17 @@
 //! Texts in JSON: where a pointer leads, and objects read as tables of their members.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
-use repro_claim::place;
+use repro_claim::place::SearchedText;
 use repro_claim::table::{PrintedCell, PrintedTable};
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Kind, Node, Source, Value, escape};
 
-/// The document that a text is, where it is JSON.
-pub fn read(text: &str) -> Option<Document> {
-    parsed("text", text).ok()
-}
+use crate::work::Work;
 
 /// The document that the file of this name is; else where it breaks the rules of JSON.
-pub fn parsed(name: &str, text: &str) -> Result<Document, Error> {
+fn parsed(name: &str, text: &str) -> Result<Document, Error> {
     Document::parse_json(Source::new(name, text.as_bytes().to_vec())?)
 }
 
@@ -76,17 +74,76 @@ pub fn overlap(a: &str, b: &str) -> bool {
     into(a, b) || into(b, a)
 }
 
-/// Every place of a quote in a text; only what stands at the pointer, where the text is JSON and the place of
-/// the quote is one.
-pub fn places_of_quote(text: &str, at: &str, quote: &str) -> Vec<Range<usize>> {
-    let found = place::of_parted_quote(text, quote);
-    if !at.starts_with('/') || found.is_empty() {
-        return found;
+/// A text of a post: searched for quotes and lines, and read as JSON where it is JSON.
+#[derive(Debug)]
+pub struct ReadText<'t> {
+    source: &'t Source,
+    searched: SearchedText<'t>,
+    document: OnceLock<Result<Document, Error>>,
+    work: &'t Work,
+}
+
+impl<'t> ReadText<'t> {
+    /// A text in which nothing was sought yet; what is sought in it is counted.
+    pub fn new(source: &'t Source, work: &'t Work) -> Self {
+        let searched = SearchedText::new(source.text());
+        Self { source, searched, document: OnceLock::new(), work }
     }
-    let Some(document) = read(text) else { return found };
-    let Some(around) = span(&document, at) else { return Vec::new() };
-    let inside = |span: &Range<usize>| around.start <= span.start && span.end <= around.end;
-    found.into_iter().filter(inside).collect()
+
+    /// The text.
+    pub fn source(&self) -> &'t Source {
+        self.source
+    }
+
+    /// What finds quotes and lines.
+    pub fn searched(&self) -> &SearchedText<'t> {
+        self.work.looks_through(self.source.text());
+        &self.searched
+    }
+
+    /// The document that it is; else where it breaks the rules of JSON.
+    pub fn document(&self) -> Result<&Document, &Error> {
+        let read = || parsed(self.source.name(), self.source.text());
+        self.document.get_or_init(read).as_ref()
+    }
+
+    /// Every place of a quote; only what stands at the pointer, where the text is JSON and the place of the quote
+    /// is one.
+    pub fn places_of_quote(&self, at: &str, quote: &str) -> Vec<Range<usize>> {
+        if self.work.is_spent() {
+            return Vec::new();
+        }
+        let found = self.searched().of_parted_quote(quote);
+        if !at.starts_with('/') || found.is_empty() {
+            return found;
+        }
+        let Ok(document) = self.document() else { return found };
+        let Some(around) = span(document, at) else { return Vec::new() };
+        let inside = |span: &Range<usize>| around.start <= span.start && span.end <= around.end;
+        found.into_iter().filter(inside).collect()
+    }
+
+    /// The object or list at a pointer as a table: its rows and columns are members, by pointers from there. A
+    /// member that a row lacks is an empty cell. Else what could not be found.
+    pub fn table(
+        &self,
+        pointer: &str,
+        rows: &[&str],
+        head: &[PrintedCell],
+    ) -> Result<PrintedTable, String> {
+        let document = self.document().map_err(|_| "a text that is not JSON")?;
+        // Each row is sought among its neighbours.
+        let among = document.root().at(pointer).map_or(0, |node| match &node.value().kind {
+            Kind::Object(members) => members.len(),
+            Kind::Array(items) => items.len(),
+            _ => 0,
+        });
+        self.work.takes(rows.len() * (head.len() + among / 64));
+        match self.work.is_spent() {
+            true => Err("more than is looked through".to_owned()),
+            false => table(document, pointer, rows, head),
+        }
+    }
 }
 
 /// Where the value that a pointer leads to stands, with its key where it has one.
@@ -99,23 +156,20 @@ fn span(document: &Document, pointer: &str) -> Option<Range<usize>> {
     Some(member.key_span.start..value.span.end)
 }
 
-/// The object or list at a pointer as a table: its rows and columns are members, by pointers from there. A
-/// member that a row lacks is an empty cell. Else what could not be found.
-pub fn table(
-    text: &str,
+fn table(
+    document: &Document,
     pointer: &str,
     rows: &[&str],
     head: &[PrintedCell],
 ) -> Result<PrintedTable, String> {
-    let document = read(text).ok_or("a text that is not JSON")?;
     if document.root().at(pointer).is_err() {
-        return Err(breaks_off(&document, pointer));
+        return Err(breaks_off(document, pointer));
     }
     let mut table = PrintedTable { head: head.to_vec(), rows: Vec::new() };
     let mut is_found = vec![false; head.len()];
     for row in rows {
         let at = below(pointer, row);
-        let node = document.root().at(&at).map_err(|_| breaks_off(&document, &at))?;
+        let node = document.root().at(&at).map_err(|_| breaks_off(document, &at))?;
         let mut cells = vec![PrintedCell { text: (*row).to_owned(), span: 0..0 }];
         for (index, column) in head.iter().enumerate().skip(1) {
             let found = node.at(&below("", &column.text)).ok();
@@ -127,7 +181,7 @@ pub fn table(
     match std::iter::zip(head, is_found).skip(1).find(|(_, is_found)| !is_found) {
         Some((column, _)) => {
             let first = below(pointer, rows.first().copied().unwrap_or_default());
-            Err(breaks_off(&document, &below(&first, &column.text)))
+            Err(breaks_off(document, &below(&first, &column.text)))
         }
         None => Ok(table),
     }
@@ -161,28 +215,39 @@ mod tests {
     const TEXT: &str =
         r#"{"runs": [{"loss": 3.50, "name": "a b", "done": false}, {"loss": 3.2}], "x/y": 7}"#;
 
+    fn source(text: &str) -> Source {
+        Source::new("t.json", text.as_bytes().to_vec()).unwrap()
+    }
+
     fn head(labels: &[&str]) -> Vec<PrintedCell> {
         labels.iter().map(|label| PrintedCell { text: (*label).to_owned(), span: 0..0 }).collect()
     }
 
     #[test]
     fn an_object_is_a_table_of_its_members() {
-        let found =
-            table(TEXT, "/runs", &["0", "1"], &head(&["", "loss", "name", "done"])).unwrap();
+        let (source, work) = (source(TEXT), Work::of_a_post());
+        let text = ReadText::new(&source, &work);
+        let found = text.table("/runs", &["0", "1"], &head(&["", "loss", "name", "done"])).unwrap();
         let texts =
             |row: usize| found.rows[row].iter().map(|c| c.text.as_str()).collect::<Vec<_>>();
         assert_eq!(texts(0), ["0", "3.50", "a b", "false"]);
         assert_eq!(texts(1), ["1", "3.2", "", ""]);
         assert_eq!(&TEXT[found.rows[0][1].span.clone()], "3.50");
         assert_eq!(&TEXT[found.rows[0][2].span.clone()], "a b");
-        assert!(table(TEXT, "/runs", &["2"], &head(&["", "loss"])).is_err());
-        assert!(table(TEXT, "/runs", &["0"], &head(&["", "lost"])).is_err());
-        assert!(table("no JSON", "/runs", &["0"], &head(&["", "loss"])).is_err());
+        assert!(text.table("/runs", &["2"], &head(&["", "loss"])).is_err());
+        assert!(text.table("/runs", &["0"], &head(&["", "lost"])).is_err());
+        let source = self::source("no JSON");
+        let text = ReadText::new(&source, &work);
+        assert!(text.table("/runs", &["0"], &head(&["", "loss"])).is_err());
     }
 
     #[test]
     fn a_quote_stands_where_its_pointer_leads() {
-        let of = |at: &str, quote: &str| places_of_quote(TEXT, at, quote).len();
+        let work = Work::of_a_post();
+        let of_text = |text: &str, at: &str, quote: &str| {
+            ReadText::new(&source(text), &work).places_of_quote(at, quote).len()
+        };
+        let of = |at: &str, quote: &str| of_text(TEXT, at, quote);
         assert_eq!(
             (of("/runs/0", "3.50"), of("", "loss"), of("/runs/1/loss", "\"loss\": 3.2")),
             (1, 2, 1)
@@ -192,7 +257,7 @@ mod tests {
             (of("/runs/1", "3.50"), of("/runs/7", "3.50"), of("/x~1y", "\"x/y\": 7")),
             (0, 0, 1)
         );
-        assert_eq!(places_of_quote("step 3", "/a", "3").len(), 1);
+        assert_eq!(of_text("step 3", "/a", "3"), 1);
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod statement;
 pub mod texts;
 mod value;
 pub mod verify;
+pub mod work;
 
 /// The codes of posts and their statements.
 pub static CODES: &[&[&repro_receipt::source::Code]] = &[
@@ -48,4 +49,5 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     statement::evidence_words::CODES,
     statement::wording::CODES,
     texts::CODES,
+    work::CODES,
 ];

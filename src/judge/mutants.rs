@@ -13,11 +13,13 @@ use repro_stats::rng::Rng;
 use serde::Serialize;
 
 use crate::context::PostContext;
+use crate::json_text::ReadText;
 use crate::library::Library;
 use crate::mutated::parts;
 use crate::page::{Binding, PlacedExpression, PostPage, PostStatement, StatementKind};
 use crate::statement;
 use crate::texts::TextsAtHand;
+use crate::work::Work;
 
 /// What is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -102,7 +104,8 @@ pub fn random(
     seed: u64,
 ) -> Result<RandomMutants, Error> {
     let none = TextsAtHand::new();
-    let bench = Bench::of(page, texts, &PostContext::new(page, library, &none))?;
+    let work = Work::without_end();
+    let bench = Bench::of(page, texts, &PostContext::new(page, library, &none, &work))?;
     let mut rng = Rng::new(seed, &format!("mutants of {}", page.id));
     let mut found = RandomMutants::default();
     for _ in 0..count {
@@ -148,13 +151,13 @@ impl<'p> Bench<'p> {
         };
         let (mut pieces, mut tables) = (Vec::new(), Vec::new());
         for one in &page.statements {
-            let text = texts.get(&one.text).map_or("", |text| text.text());
-            for piece in parts(one, text) {
+            let text = texts.get(&one.text).map(|text| ReadText::new(text, context.work));
+            for piece in parts(one, text.as_ref()) {
                 pieces.extend(judged(piece)?);
             }
             if let StatementKind::Table(table) = &one.kind
                 && table.rows.len() > 1
-                && let Ok(lines) = table.lines(text)
+                && let Ok(lines) = table.lines(text.as_ref())
             {
                 let mut table = table.clone();
                 table.printed = Some(lines.into_owned());
@@ -269,7 +272,8 @@ impl<'p> Bench<'p> {
         found: &mut RandomMutants,
     ) {
         let page = mutant.page.as_ref().unwrap_or(self.page);
-        let context = PostContext::new(page, library, texts);
+        let work = Work::without_end();
+        let context = PostContext::new(page, library, texts, &work);
         let after = statement::judge(&context, &mutant.piece);
         let tally = found.tallies.entry(mutant.kind).or_default();
         tally.tried += 1;

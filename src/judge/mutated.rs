@@ -9,12 +9,14 @@ use repro_report::outcome::{ClaimReport, Method, Verdict};
 use serde::Serialize;
 
 use crate::context::PostContext;
+use crate::json_text::ReadText;
 use crate::library::Library;
 use crate::page::{
     PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table, quoted_numbers,
 };
 use crate::statement;
 use crate::texts::TextsAtHand;
+use crate::work::Work;
 
 /// Which digit is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,11 +76,12 @@ pub fn changed(
 ) -> Result<Vec<ChangedNumber>, Error> {
     // Whether the changed words stand in the text is another question, and the answer is no.
     let none = TextsAtHand::new();
-    let context = PostContext::new(page, library, &none);
+    let work = Work::without_end();
+    let context = PostContext::new(page, library, &none, &work);
     let mut all = Vec::new();
     for one in &page.statements {
-        let text = texts.get(&one.text).map_or("", |text| text.text());
-        for part in parts(one, text) {
+        let text = texts.get(&one.text).map(|text| ReadText::new(text, &work));
+        for part in parts(one, text.as_ref()) {
             let before = statement::judge(&context, &part)?;
             for (from, other) in variants(&part, digit) {
                 let after = statement::judge(&context, &other)?;
@@ -100,7 +103,7 @@ pub fn changed(
 }
 
 /// A statement as pieces that each hold one quote: a sentence, or one cell of a table.
-pub(crate) fn parts(statement: &PostStatement, text: &str) -> Vec<PostStatement> {
+pub(crate) fn parts(statement: &PostStatement, text: Option<&ReadText>) -> Vec<PostStatement> {
     let with = |kind| PostStatement { kind, ..statement.clone() };
     match &statement.kind {
         StatementKind::Sentence(sentence) => {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use repro_claim::Expression;
-use repro_claim::locator::Locator;
+use repro_claim::locator::{Locator, MOST_BUNDLES};
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_receipt::digest::Digest;
@@ -18,9 +18,10 @@ use repro_receipt::source::{Document, Error, Location, Node, codes};
 use repro_report::outcome::{Definition, ExcusedWords, Referee};
 use repro_signature::PublicKey;
 
-use crate::json_text;
+use crate::json_text::ReadText;
 use crate::page_keys::{EXCUSED, REFEREE, ROOT, SCHEMA, SENTENCE, SOURCE, TABLE};
 use crate::post::{self, parse_referee};
+use crate::work::MOST_QUOTED;
 
 codes! {
     BAD_EXPRESSION = "post::bad-expression", "an expression cannot be read", "`repro explain post` shows how expressions are written";
@@ -28,6 +29,8 @@ codes! {
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
     BAD_TABLE = "post::bad-table", "a table cannot be read", "write its lines as in Markdown: cells between `|`, the head first";
     NO_SUCH_ROW = "post::no-such-row", "a row or column that the post binds is not in the table", "name it as the table does: the text of its first cells, or of its head";
+    MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
+    LONG_QUOTE = "post::long-quote", "a quote is longer than what is repeated beside a claim", "quote the sentences one by one";
     NOTHING_SAID = "post::nothing-said", "a sentence says nothing, or says what is missing too", "give it `is`, one expression for each number, or `says`, a relation; or name in `missing` what would show it";
 }
 
@@ -293,10 +296,11 @@ impl Binding {
 
 impl Table {
     /// Its lines: those of the post file, else those of the text; else what the text has instead.
-    pub fn lines(&self, text: &str) -> Result<Cow<'_, PrintedTable>, String> {
-        match &self.printed {
-            Some(printed) => Ok(Cow::Borrowed(printed)),
-            None => self.found(text).map(Cow::Owned),
+    pub fn lines(&self, text: Option<&ReadText>) -> Result<Cow<'_, PrintedTable>, String> {
+        match (&self.printed, text) {
+            (Some(printed), _) => Ok(Cow::Borrowed(printed)),
+            (None, Some(text)) => self.found(text).map(Cow::Owned),
+            (None, None) => Err("no text".to_owned()),
         }
     }
 
@@ -310,13 +314,13 @@ impl Table {
     }
 
     /// Its lines in the text: the members at its pointer, or the one table with its head.
-    pub fn found(&self, text: &str) -> Result<PrintedTable, String> {
+    pub fn found(&self, text: &ReadText) -> Result<PrintedTable, String> {
         let Some(pointer) = &self.pointer else {
             let other = |count: usize| format!("{count} tables with this head");
-            return PrintedTable::find(text, &self.head).map_err(other);
+            return text.searched().lines().table(&self.head).map_err(other);
         };
         let rows: Vec<&str> = self.rows.iter().map(|(label, _)| label.as_str()).collect();
-        json_text::table(text, pointer, &rows, &self.head)
+        text.table(pointer, &rows, &self.head)
     }
 }
 
@@ -408,6 +412,11 @@ impl PostPage {
     /// The name of the file.
     pub fn file(&self) -> &str {
         self.document.source.name()
+    }
+
+    /// The place of the whole post: its title.
+    pub fn place(&self) -> Location {
+        self.document.root().get("title").map_or_else(Default::default, Node::place)
     }
 
     /// The parsed file.
@@ -653,9 +662,18 @@ fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
 fn names(root: Node) -> Result<BTreeMap<String, (Locator, Location)>, Error> {
     let mut names = BTreeMap::new();
     if let Some(table) = root.get("names") {
-        add_names(table, "", &mut names)?;
+        add_names(table, "", &mut names, &mut 0)?;
     }
     Ok(names)
+}
+
+/// Refuses more bundles than a post names.
+fn are_few(named: usize, node: Node) -> Result<(), Error> {
+    if named <= MOST_BUNDLES {
+        return Ok(());
+    }
+    let expected = format!("at most {MOST_BUNDLES} bundles in all names");
+    Err(MANY_BUNDLES.at(node.place(), expected, format!("{named} up to here")))
 }
 
 /// The names of a table, and of the tables in it with a dot between.
@@ -663,11 +681,12 @@ fn add_names(
     table: Node,
     before: &str,
     names: &mut BTreeMap<String, (Locator, Location)>,
+    named: &mut usize,
 ) -> Result<(), Error> {
     for (key, node) in table.members()? {
         let name = if before.is_empty() { key.to_owned() } else { format!("{before}.{key}") };
         if node.members().is_ok() {
-            add_names(node, &name, names)?;
+            add_names(node, &name, names, named)?;
             continue;
         }
         let text = node.text()?;
@@ -675,7 +694,9 @@ fn add_names(
             let expected = "where evidence lies: `BUNDLE:FILE#PATH` or a part of that";
             BAD_LOCATOR.at(node.place(), expected, format!("`{text}`"))
         })?;
+        *named += locator.bundles.len();
         names.insert(name, (locator, node.place()));
+        are_few(*named, node)?;
     }
     Ok(())
 }
@@ -690,6 +711,7 @@ fn keys(root: Node) -> Result<BTreeMap<String, PublicKey>, Error> {
         })?;
         let key = PublicKey::parse(node.text()?, node.place())?;
         keys.extend(locator.bundles.into_iter().map(|name| (name, key.clone())));
+        are_few(keys.len(), node)?;
     }
     Ok(keys)
 }
@@ -734,8 +756,14 @@ fn read_sentence(node: Node) -> Result<Sentence, Error> {
             return Err(post::BAD_MOOD.at(word.place(), expected, format!("`{other}`")));
         }
     };
+    let quote = node.required("quote")?;
+    if quote.text()?.chars().nth(MOST_QUOTED).is_some() {
+        let found = format!("{} characters", quote.text()?.chars().count());
+        let expected = format!("a quote of at most {MOST_QUOTED} characters");
+        return Err(LONG_QUOTE.at(quote.place(), expected, found));
+    }
     let sentence = Sentence {
-        quote: node.required("quote")?.text()?.to_owned(),
+        quote: quote.text()?.to_owned(),
         is: node.get("is").map(Binding::read_all).transpose()?.unwrap_or_default(),
         says: expressions("says")?,
         may_mean: expressions("may_mean")?,

@@ -5,6 +5,8 @@ use std::path::Path;
 use repro_receipt::source::{Document, Error, Location, Node, Source, codes};
 use repro_report::outcome::Referee;
 
+use crate::work::{MOST_BYTES, MOST_NUMBERS};
+
 codes! {
     WRONG_SCHEMA = "post::wrong-schema", "the file has another schema", "start it with `schema = \"repro.post/2\"`; `repro explain post`";
     WRONG_NAME = "post::wrong-name", "the post's id differs from its file name", "give both the same name";
@@ -14,6 +16,7 @@ codes! {
     UNKNOWN_BUNDLE = "post::unknown-bundle", "a name stands for a bundle that is not there", "`repro list bundles` lists them";
     BAD_DIGEST = "post::bad-digest", "a digest is malformed", "write `sha256:` and 64 hexadecimal digits, as `repro list bundles` prints them";
     BAD_MOOD = "post::bad-mood", "what a sentence asserts is not known", "write `fact`, `norm` or `definition`";
+    TOO_LONG = "post::too-long", "a post file or a text is longer than what is looked through", "split it: one post may name several texts, and several posts one text";
     NO_SUCH_POST = "post::no-such-post", "no post has this name", "`repro list posts` lists them";
 }
 
@@ -24,7 +27,30 @@ pub(crate) fn open(root: &Path, id: &str) -> Result<Document, Error> {
     if id.is_empty() || id.contains(['/', '\\']) || !path.is_file() {
         return Err(NO_SUCH_POST.at(Location::file(name), "a post file", "none"));
     }
-    Document::parse_toml(Source::load(&path, name)?)
+    let source = Source::load(&path, name)?;
+    is_short(&source)?;
+    Document::parse_toml(source)
+}
+
+/// Refuses a post file or a text that is longer than what is looked through.
+pub(crate) fn is_short(source: &Source) -> Result<(), Error> {
+    at_most(source, source.text().len(), MOST_BYTES, "bytes")
+}
+
+/// Refuses a text that is longer than what is looked through, or has more numbers.
+pub(crate) fn is_short_text(source: &Source) -> Result<(), Error> {
+    is_short(source)?;
+    let digits = source.text().split(|c: char| !c.is_ascii_digit());
+    let numbers = digits.filter(|run| !run.is_empty()).count();
+    at_most(source, numbers, MOST_NUMBERS, "numbers")
+}
+
+fn at_most(source: &Source, count: usize, most: usize, what: &str) -> Result<(), Error> {
+    if count <= most {
+        return Ok(());
+    }
+    let place = Location::file(source.name());
+    Err(TOO_LONG.at(place, format!("at most {most} {what}"), format!("{count} {what}")))
 }
 
 /// Refuses a post whose id is not the name of its file.

@@ -8,6 +8,7 @@ use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, Source, codes};
 
 use crate::page::{PostPage, TextSource};
+use crate::post::is_short_text;
 
 codes! {
     NONE_NAMED = "text::none-named", "the post names no text, so no quote was looked up", "name the file beside the post in `text = \"ID.md\"`, or each text in `[texts.NAME]`";
@@ -28,6 +29,7 @@ impl GivenTexts {
         let mut given = BTreeMap::new();
         for path in paths {
             let source = Source::load(path, path.display().to_string())?;
+            is_short_text(&source)?;
             given.insert(Digest::of(source.text().as_bytes()), Arc::new(source));
         }
         Ok(Self(given))
@@ -66,6 +68,7 @@ impl GivenTexts {
             return Err(NO_TEXT.at(text.place.clone(), format!("`repro/{file}`"), found));
         }
         let source = Source::load(&path, format!("repro/{file}"))?;
+        is_short_text(&source)?;
         let digest = Digest::of(source.text().as_bytes());
         match &text.sha256 {
             Some(wanted) if *wanted != digest => Err(OTHER_TEXT.at(

@@ -129,7 +129,7 @@ impl View {
         if place.line == 0 || place.excerpt.trim().is_empty() {
             return None;
         }
-        let start = place.column.saturating_sub(1);
+        let start = place.column.saturating_sub(1 + place.skipped);
         let length = place.length.max(1);
         // A line may be a whole file: look only at what could be on the page.
         let far = start.saturating_sub(width);
@@ -138,8 +138,9 @@ impl View {
         let marked = near.len().min(start - far);
         let before = near.iter().take(marked).map(|c| columns(c)).sum::<usize>();
         // A third of the page before the mark is enough to recognise the line.
-        let whole = far == 0 && near.iter().map(|c| columns(c)).sum::<usize>() < width;
-        let near_start = far == 0 && before + length <= width * 2 / 3;
+        let far_in_line = far + place.skipped;
+        let whole = far_in_line == 0 && near.iter().map(|c| columns(c)).sum::<usize>() < width;
+        let near_start = far_in_line == 0 && before + length <= width * 2 / 3;
         let kept = if whole || near_start { before } else { width / 3 };
         let mut used = 0;
         let lead = near.iter().take(marked).rev().take_while(|c| {
@@ -149,7 +150,7 @@ impl View {
         let first = marked - lead.count();
 
         let mut view = Self { text: String::new(), mark: 0..0 };
-        if far + first > 0 {
+        if far_in_line + first > 0 {
             view.text.push('…');
         }
         view.mark = view.text.len()..view.text.len();

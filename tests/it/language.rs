@@ -9,7 +9,8 @@ use repro_judge::page::PostPage;
 use repro_judge::rules;
 use repro_judge::texts::{GivenTexts, TextsAtHand};
 use repro_judge::verify::{BundleStore, Demands, judge, verify};
-use repro_receipt::source::Source;
+use repro_judge::work::{MOST_BYTES, MOST_NUMBERS, MOST_QUOTED};
+use repro_receipt::source::{Document, Source};
 use repro_report::outcome::{Report, Verdict};
 
 /// The head of every post here.
@@ -314,7 +315,7 @@ reason = "not here"
     let project = project(post, Some(JSON));
     let page = PostPage::load(project.path(), "p").unwrap();
     let source = Source::new("p.md", JSON.into()).unwrap();
-    let covered = covered(&page, &page.texts[0], &source);
+    let covered = covered(&page, &page.texts[0], &source).unwrap();
     let of = |wanted: fn(&repro_judge::covered::Number) -> bool| {
         let numbers = covered.numbers.iter().filter(|number| wanted(number));
         numbers.map(|number| format!("{} in line {}", number.text, number.line)).collect::<Vec<_>>()
@@ -686,7 +687,7 @@ printed = '''
     let project = project(statements, Some(text));
     let page = PostPage::load(project.path(), "p").unwrap();
     let text = Source::new("p.md", text.into()).unwrap();
-    let found = covered(&page, &page.texts[0], &text);
+    let found = covered(&page, &page.texts[0], &text).unwrap();
     let unbound: Vec<_> = found
         .numbers
         .iter()
@@ -1309,4 +1310,95 @@ fn what_single_runs_contradict_is_not_shown_by_its_opposite() {
     ] {
         assert!(says(what).starts_with("inconclusive order::"), "{what}: {}", says(what));
     }
+}
+
+/// The code of the one failure of a post, and what it expected and found.
+fn refusal(statements: &str, text: Option<&str>) -> Option<(&'static str, String, String)> {
+    let report = report(statements, text);
+    let error = report.failures.first()?;
+    assert!(!error.place.file.is_empty() && !error.help.is_empty(), "{error}");
+    Some((error.code.id, error.expected.clone(), error.found.clone()))
+}
+
+fn code_of(statements: &str, text: Option<&str>) -> Option<&'static str> {
+    refusal(statements, text).map(|(code, ..)| code)
+}
+
+#[test]
+fn texts_and_quotes_have_a_greatest_length() {
+    let statement = |quote: &str| format!("[[sentence]]\nquote = '{quote}'\nis = 'dense.steps'\n");
+    let quote = |length: usize| format!("{} 12", "a".repeat(length - 3));
+    assert_eq!(code_of(&statement(&quote(MOST_QUOTED)), Some(&quote(MOST_QUOTED))), None);
+    let long = quote(MOST_QUOTED + 1);
+    assert_eq!(code_of(&statement(&long), Some(&long)), Some("post::long-quote"));
+
+    let text = |length: usize| format!("12 layers{}", " ".repeat(length - 9));
+    let of_length = |length: usize| refusal(&statement("12 layers"), Some(&text(length)));
+    assert_eq!(of_length(MOST_BYTES), None);
+    let (code, expected, found) = of_length(MOST_BYTES + 1).unwrap();
+    assert_eq!(code, "post::too-long");
+    assert_eq!((expected, found), ("at most 1048576 bytes".into(), "1048577 bytes".into()));
+
+    let numbers = |count: usize| format!("12 layers{}", " 7".repeat(count - 1));
+    let of_numbers = |count: usize| code_of(&statement("12 layers"), Some(&numbers(count)));
+    assert_eq!(of_numbers(MOST_NUMBERS), None);
+    assert_eq!(of_numbers(MOST_NUMBERS + 1), Some("post::too-long"));
+}
+
+#[test]
+fn names_stand_for_so_many_bundles() {
+    // Bundles that are not there are told after they were counted.
+    let names = |last: usize| format!("[names]\nx = 'a-{{1..{last}}}'\ny = 'b-{{1..5000}}'\n");
+    let post = |last: usize| {
+        let head = "schema = 'repro.post/2'\nid = 'p'\ntitle = 'A post'\ntext = 'p.md'\n";
+        let source = Source::new("repro/p.toml", format!("{head}{}", names(last)).into()).unwrap();
+        PostPage::parse(Document::parse_toml(source).unwrap()).map_err(|error| error.code.id)
+    };
+    assert!(post(5000).is_ok());
+    assert_eq!(post(5001).err(), Some("post::many-bundles"));
+}
+
+#[test]
+fn formulas_end_whatever_they_use() {
+    let chain = |links: usize, signs: usize| {
+        let more = " + 1".repeat(signs);
+        let each = (1..links).map(|n| format!("'a{n}(x)' = 'a{}(x){more}'\n", n - 1));
+        let formulas: String = each.collect();
+        let last = links - 1;
+        format!(
+            "'a0(x)' = 'x'\n{formulas}\n[[sentence]]\nquote = '12 layers'\nis = 'a{last}(dense.steps)'\n"
+        )
+    };
+    let text = Some("12 layers");
+    // The call, the signs, and the call and the name within them; then the value that is given.
+    assert_eq!(code_of(&chain(3, 60), text), None);
+    assert_eq!(code_of(&chain(3, 70), text), Some("expression::too-deep"));
+}
+
+#[test]
+fn all_work_for_a_post_is_counted() {
+    let text = format!("12 layers. {}", "a ".repeat(400_000));
+    let absent = |count: usize| -> String {
+        let one = |n: usize| format!("[[sentence]]\nquote = 'a {n} b'\nmissing = 'it'\n");
+        (0..count).map(one).collect()
+    };
+    assert_eq!(code_of(&absent(20), Some(&text)), None);
+    let (code, expected, _) = refusal(&absent(400), Some(&text)).unwrap();
+    assert_eq!(
+        (code, expected.as_str()),
+        ("post::too-much-work", "at most 2 million steps for one post",)
+    );
+    // One claim that asks for too much is told for the whole post: no other is judged.
+    let drawn = |resamples: usize| {
+        let numbers = vec!["dense.steps"; 20].join(", ");
+        let is = format!("bootstrap95([{numbers}], resamples = {resamples})");
+        format!(
+            "[[sentence]]\nquote = '12 layers'\nis = 'dense.steps'\n[[sentence]]\nquote = 'of 12 to 12'\nis = '{is}'\n"
+        )
+    };
+    let text = Some("12 layers, of 12 to 12");
+    assert_ne!(code_of(&drawn(10_000), text), Some("post::too-much-work"));
+    let report = report(&drawn(10_000_000), text);
+    assert_eq!(report.failures[0].code.id, "post::too-much-work");
+    assert!(report.posts[0].claims.is_empty());
 }

@@ -123,7 +123,7 @@ fn every_number_of_our_own_reports_is_recomputed() {
         let page = PostPage::load(root(), id).unwrap();
         let path = root().join(format!("repro/{id}.md"));
         let source = Source::load(&path, format!("repro/{id}.md")).unwrap();
-        let found = covered(&page, &page.texts[0], &source);
+        let found = covered(&page, &page.texts[0], &source).unwrap();
         let unbound: Vec<_> = found.numbers.iter().filter(|number| number.is_unbound()).collect();
         assert!(unbound.is_empty(), "{id}: {unbound:?}");
         assert!(found.misplaced.is_empty(), "{id}: {:?}", found.misplaced);

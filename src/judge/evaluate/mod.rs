@@ -41,7 +41,7 @@ codes! {
     NOT_COMPUTABLE = "expression::not-computable", "the operation has no value for these numbers", "look at how many there are, and whether a divisor may be zero";
     NOT_PAIRED = "expression::not-paired", "two groups of runs are joined run by run, and nothing pairs them", "compare the groups: `a < b`, `p(a, b)`, `mean(a) - mean(b)`";
     SHADOWS = "expression::shadows", "a formula is called as a function is", "call it otherwise; `repro list functions` names the functions";
-    TOO_DEEP = "expression::too-deep", "formulas refer to each other without end", "let no formula use itself";
+    TOO_DEEP = "expression::too-deep", "formulas stand within each other too deep, or without end", "let no formula use itself, and a formula be shorter";
     TOO_LONG = "expression::too-long", "an expression has more parts than are followed", "let formulas use each other less often";
     TOO_LARGE = "expression::too-large", "a number is larger, or smaller, than anything that is measured", "look at its powers and products";
     UNREADABLE_VALUE = "expression::unreadable-value", "a value of the evidence is no number", "name the value itself; words are compared with `same(...)`";
@@ -55,9 +55,17 @@ const MOVED: f64 = 1e-9;
 const TRUTHS: [&str; 2] = ["true", "false"];
 /// Formulas within formulas.
 const DEEPEST: usize = 32;
+/// Parts within parts, those of formulas too: as many as the stack of a thread holds.
+const MOST_WITHIN: usize = 130;
 /// Parts of an expression, those of its formulas counted each time: formulas that use each other twice double
 /// them at each step.
 const MOST_PARTS: usize = 1 << 18;
+/// The steps of finding and reading one piece of evidence.
+const READING: usize = 15;
+/// The steps of a function: a logarithm of an exact number takes as many.
+const CALLING: usize = 200;
+/// So many random draws take one step.
+const DRAWS_IN_A_STEP: usize = 512;
 /// The bits of a numerator or denominator beyond which an interval is rounded outwards.
 const MOST_BITS: u64 = 1 << 13;
 /// How far from one, in powers of two, a number may lie: as far as binary floats.
@@ -121,6 +129,8 @@ pub struct Evaluator<'a> {
     /// The numbers that were read, each once, with their places in the order of reading.
     read: RefCell<HashMap<String, usize>>,
     depth: Cell<usize>,
+    /// Within how many parts the part stands that is evaluated.
+    within: Cell<usize>,
     /// How many parts were evaluated so far.
     followed: Cell<usize>,
     /// The numbers of the sentence's quote.
@@ -138,9 +148,22 @@ impl<'a> Evaluator<'a> {
             changed: Cell::new(Change::None),
             read: RefCell::default(),
             depth: Cell::new(0),
+            within: Cell::new(0),
             followed: Cell::new(0),
             quoted,
         }
+    }
+
+    /// Counts steps that no part of an expression takes, and tells whether work goes on.
+    pub fn works(&self, steps: usize) -> bool {
+        self.context.work.takes(steps);
+        !self.context.work.is_spent()
+    }
+
+    /// Counts random draws before they are made.
+    pub fn draws(&self, count: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
+        self.context.work.takes(count / DRAWS_IN_A_STEP);
+        self.context.work.goes_on(frame.source.place())
     }
 
     /// The post.
@@ -195,6 +218,7 @@ impl<'a> Evaluator<'a> {
 
     /// Notes what was read; where a number is moved, all is read once more.
     pub fn note(&self, leaf: &Rc<Leaf>) {
+        self.context.work.takes(READING);
         if self.changed.get() == Change::None {
             self.leaves.borrow_mut().push(Rc::clone(leaf));
         }
@@ -314,17 +338,28 @@ impl<'a> Evaluator<'a> {
         part: &Expression,
         frame: Frame<'_, 'a>,
     ) -> Result<Evaluated<'a>, Error> {
+        self.context.work.takes(2);
+        self.context.work.goes_on(frame.source.place())?;
         self.followed.set(self.followed.get() + 1);
         if self.followed.get() > MOST_PARTS {
             let (expected, found) = (format!("at most {MOST_PARTS} parts"), "more");
             return Err(self.wrong(&TOO_LONG, part, frame, &expected, found));
         }
-        let mut value = self.part(part, frame)?;
+        let mut value = self.one_deeper(part, frame)?;
         let numbers: &mut [Quantity] = match &mut value {
             Evaluated::Number(number) => std::slice::from_mut(number),
             Evaluated::Sample(sample) => &mut sample.numbers,
+            Evaluated::List(items) => {
+                self.context.work.takes(items.len() / 4);
+                &mut []
+            }
             _ => &mut [],
         };
+        let leaves: usize = numbers.iter().map(|number| number.leaves.len()).sum();
+        // A fraction is shortened in the square of its length.
+        let long = |number: &Quantity| (number.interval.bits() * number.interval.bits()) >> 16;
+        let long: u64 = numbers.iter().map(long).sum();
+        self.context.work.takes(numbers.len() + leaves / 16 + long as usize);
         for number in numbers {
             if number.interval.magnitude() > MOST_MAGNITUDE {
                 let expected = "a number that can be measured";
@@ -334,6 +369,19 @@ impl<'a> Evaluator<'a> {
             number.interval.round_outwards(MOST_BITS);
         }
         Ok(value)
+    }
+
+    /// A part within another. Whatever formulas it stands in, the stack does not end.
+    fn one_deeper(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Evaluated<'a>, Error> {
+        let depth = self.within.get();
+        if depth >= MOST_WITHIN {
+            let expected = format!("at most {MOST_WITHIN} parts within each other");
+            return Err(self.wrong(&TOO_DEEP, part, frame, &expected, "more"));
+        }
+        self.within.set(depth + 1);
+        let value = self.part(part, frame);
+        self.within.set(depth);
+        value
     }
 
     fn part(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -447,6 +495,7 @@ impl<'a> Evaluator<'a> {
         known: impl IntoIterator<Item = &'k str> + Clone,
     ) -> Error {
         let found = format!("`{name}`");
+        self.context.work.takes(2 * known.clone().into_iter().count());
         match did_you_mean(name, known.clone()) {
             Some(hint) => self.wrong(code, part, frame, "a name that is known", &found).help(hint),
             None => {
@@ -515,6 +564,7 @@ impl<'a> Evaluator<'a> {
             known.extend(self.context.page.formulas.keys().map(String::as_str));
             return Err(self.unknown(&UNKNOWN_FUNCTION, whole, frame, name, known));
         };
+        self.context.work.takes(CALLING);
         let call = Call { evaluator: self, frame, whole, name: function.name, arguments };
         let shape = |error: Error| {
             // What is wrong inside an argument has a help of its own.

@@ -92,6 +92,11 @@ impl Quotient {
         Self { top, bottom: Polynomial::constant(One::one()) }
     }
 
+    /// How many terms it is written with.
+    pub fn terms(&self) -> usize {
+        self.top.0.len() + self.bottom.0.len()
+    }
+
     /// The negative.
     pub fn negative(&self) -> Option<Self> {
         self.times(&Self::constant(-BigRational::one()))

@@ -9,6 +9,10 @@ use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 use super::polynomial::{ProvenSign, Quotient};
 use crate::evaluate::{Evaluator, Frame};
 
+/// The steps of a part, and of each term of the base of a power, times the power.
+const PART: usize = 20;
+const TERM: usize = 100;
+
 /// The free variables, and what formulas call them.
 type Symbols = BTreeMap<String, Quotient>;
 
@@ -63,6 +67,7 @@ fn work_out<'a>(
     symbols: &Symbols,
     frame: Frame<'_, 'a>,
 ) -> Option<Quotient> {
+    evaluator.works(PART).then_some(())?;
     let inner = |part: &Expression| work_out(evaluator, part, symbols, frame);
     match &part.kind {
         ExpressionKind::Name(name) if symbols.contains_key(name) => symbols.get(name).cloned(),
@@ -71,7 +76,11 @@ fn work_out<'a>(
             if *operator == ArithmeticOperator::Power {
                 let power = constant(evaluator, b, symbols, frame)?;
                 let whole = power.is_integer().then(|| power.to_integer().try_into().ok())??;
-                return inner(a)?.power(whole);
+                let base = inner(a)?;
+                evaluator
+                    .works(TERM * base.terms() * i32::unsigned_abs(whole) as usize)
+                    .then_some(())?;
+                return base.power(whole);
             }
             let (a, b) = (inner(a)?, inner(b)?);
             match operator {

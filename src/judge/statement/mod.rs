@@ -7,10 +7,10 @@ pub mod wording;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use repro_claim::Expression;
 use repro_claim::quote::{self, Hedge, ItemKind, QuoteItem};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
-use repro_claim::table::{self, PrintedCell};
-use repro_claim::{Expression, place};
+use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
@@ -20,7 +20,7 @@ use crate::context::PostContext;
 use crate::evaluate::functions::{self, Gives, again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame, Variables};
-use crate::json_text;
+use crate::json_text::{self, ReadText};
 use crate::page::{
     self, Binding, PlacedExpression, PostStatement, Sentence, StatementKind, Table, quoted_numbers,
 };
@@ -50,6 +50,9 @@ const WORDS_ARE_WHOLE: &str =
 /// What helps where a sentence has numbers and only `says`.
 const BIND_OR_QUOTE: &str = "bind each number in `is`, as `is = \"mean(moe.loss)\"`; or take it into the relation of `says` as `quoted(1)`";
 
+/// The steps of a claim beside those of its expressions.
+const CLAIM: usize = 200;
+
 /// The function that proves a relation of formulas, which needs no evidence.
 const PROOF: &str = "holds";
 
@@ -59,6 +62,7 @@ pub fn judge(
     statement: &PostStatement,
 ) -> Result<Vec<ClaimReport>, Error> {
     let judge = Judge { context, statement };
+    context.work.goes_on(&statement.place)?;
     judge.is_readable()?;
     match &statement.kind {
         StatementKind::Sentence(sentence) => judge.sentence(sentence),
@@ -158,6 +162,8 @@ impl<'a> Judge<'a> {
         expressions: &[PlacedExpression],
         any: bool,
     ) -> Result<ClaimReport, Error> {
+        self.context.work.takes(CLAIM + bound.quote.len() / 4);
+        self.context.work.goes_on(&self.statement.place)?;
         let numbers = plain_numbers(&quote::items(bound.quote));
         let evaluator = Evaluator::new(self.context, numbers);
         let variables = scope(&evaluator, bound)?;
@@ -196,7 +202,7 @@ impl<'a> Judge<'a> {
         let words = Words { quote: &sentence.quote, place: &bound.place_in_text };
         let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
         let outcome = self.about(outcome, words, Subject::Relations(&trees), &evaluator);
-        let computed = expressions.iter().any(|expression| self.computes(&expression.tree));
+        let computed = expressions.iter().any(|one| self.computes(&one.tree, &mut BTreeSet::new()));
         let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
         let method = if computed { Method::Recomputed } else { Method::Compared };
         // Only what was executed is replayed.
@@ -478,6 +484,9 @@ impl<'a> Judge<'a> {
         items: &[QuoteItem],
         id: String,
     ) -> Result<ClaimReport, Error> {
+        // Each number is held against the others, and its report repeats the quote.
+        self.context.work.takes(CLAIM + items.len() / 4 + bound.quote.len() / 64);
+        self.context.work.goes_on(&self.statement.place)?;
         let evaluator = Evaluator::new(self.context, plain_numbers(items));
         let variables = scope(&evaluator, bound)?;
         let frame = Frame { source: pair.expression, variables: &variables };
@@ -740,9 +749,9 @@ impl<'a> Judge<'a> {
     fn is_readable(&self) -> Result<(), Error> {
         let has_pointer = self.statement.place_in_text.starts_with('/')
             || matches!(&self.statement.kind, StatementKind::Table(table) if table.pointer.is_some());
-        match self.context.texts.get(&self.statement.text) {
-            Some(text) if has_pointer && json_text::looks_like_json(text.text()) => {
-                json_text::parsed(text.name(), text.text()).map(drop)
+        match self.context.text(&self.statement.text) {
+            Some(text) if has_pointer && json_text::looks_like_json(text.source().text()) => {
+                text.document().map(drop).map_err(Clone::clone)
             }
             _ => Ok(()),
         }
@@ -750,32 +759,32 @@ impl<'a> Judge<'a> {
 
     /// Why the text does not have some words at the place of the statement; none where it has them.
     fn not_there(&self, quote: &str) -> Option<String> {
-        let text = self.context.texts.get(&self.statement.text)?;
+        let text = self.context.text(&self.statement.text)?;
         let at = &self.statement.place_in_text;
-        if !json_text::places_of_quote(text.text(), at, quote).is_empty() {
+        if !text.places_of_quote(at, quote).is_empty() {
             return None;
         }
         let elsewhere = || {
             let at = Some(at).filter(|at| at.starts_with('/'))?;
-            let first = place::of_parted_quote(text.text(), quote).into_iter().next()?;
-            let line = text.line_column(first.start).0;
+            let first = text.searched().of_parted_quote(quote).into_iter().next()?;
+            let line = text.source().line_column(first.start).0;
             Some(format!("the text has them in line {line}, and not at `{at}`"))
         };
         let pointer = || {
-            let document = at.starts_with('/').then(|| json_text::read(text.text()))??;
-            document.root().at(at).is_err().then(|| json_text::breaks_off(&document, at))
+            let document = at.starts_with('/').then(|| text.document().ok())??;
+            document.root().at(at).is_err().then(|| json_text::breaks_off(document, at))
         };
         let near = pointer().or_else(elsewhere);
         Some(absent(near.or_else(|| self.context.nearest(&self.statement.text, quote))))
     }
 
     fn table(&self, table: &Table) -> Result<Vec<ClaimReport>, Error> {
-        let text = self.context.texts.get(&self.statement.text);
+        let text = self.context.text(&self.statement.text);
         if table.printed.is_none() && text.is_none() {
             let expected = "the text, or what the table prints, in `printed` or behind its fields";
             return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
         }
-        let found = table.lines(text.map_or("", |text| text.text())).map_err(|found| {
+        let found = table.lines(text).map_err(|found| {
             let (place, pointer) = (self.statement.place.clone(), &table.pointer);
             match pointer {
                 Some(pointer) => NO_MEMBER.at(place, format!("what lies at `{pointer}`"), found),
@@ -789,8 +798,13 @@ impl<'a> Judge<'a> {
         })?;
         let none = BTreeMap::new();
         let head = TableRow { label: "head", cells: &found.head, variables: &none };
-        let mut reports = self.row(table, &head, &table.heads, &[])?;
+        // The members that the text has where the table stands are the same for all rows.
+        let members = text.filter(|_| table.pointer.is_some()).map(|text| table.found(text));
+        let mut reports = self.row(table, &head, &table.heads, &[], members.as_ref())?;
         for (label, variables) in &table.rows {
+            // Each row is sought among all.
+            self.context.work.takes(found.rows.len() / 4);
+            self.context.work.goes_on(&self.statement.place)?;
             let row = found.row(label).ok_or_else(|| {
                 let first = found.rows.iter().filter_map(|row| row.first());
                 let known = first.map(|cell| cell.text.as_str());
@@ -798,7 +812,7 @@ impl<'a> Judge<'a> {
                 page::no_such(label, known, place.unwrap_or(&self.statement.place).clone())
             })?;
             let row = TableRow { label, cells: &found.rows[row], variables };
-            reports.extend(self.row(table, &row, &table.columns, &table.says)?);
+            reports.extend(self.row(table, &row, &table.columns, &table.says, members.as_ref())?);
         }
         Ok(reports)
     }
@@ -810,9 +824,12 @@ impl<'a> Judge<'a> {
         row: &TableRow,
         bindings: &[(String, Vec<Binding>)],
         says: &[(String, Vec<PlacedExpression>)],
+        members: Option<&Result<PrintedTable, String>>,
     ) -> Result<Vec<ClaimReport>, Error> {
-        let text = self.context.texts.get(&self.statement.text);
-        let actual = text.map(|text| Actual::of(table, row, text.text()));
+        let actual = match members {
+            Some(members) => Some(Actual::of_members(members, row)),
+            None => self.context.text(&self.statement.text).map(|text| Actual::of_line(text, row)),
+        };
         let mut reports = Vec::new();
         let columns = bindings.iter().map(|(column, _)| column);
         let only_said = says.iter().map(|(column, _)| column);
@@ -907,29 +924,29 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether an expression derives anything, or only holds values against each other.
-    fn computes(&self, expression: &Expression) -> bool {
+    /// Whether an expression derives anything, or only holds values against each other. Each formula is looked at
+    /// once: formulas may use each other often.
+    fn computes<'t>(&'t self, expression: &'t Expression, seen: &mut BTreeSet<&'t str>) -> bool {
+        let formulas = &self.context.page.formulas;
+        let formula = |name: &'t str, seen: &mut BTreeSet<&'t str>| {
+            let formula = formulas.get(name)?;
+            Some(seen.insert(name) && self.computes(&formula.body.tree, seen))
+        };
         match &expression.kind {
             ExpressionKind::Arithmetic(..) | ExpressionKind::Negative(_) => true,
-            ExpressionKind::Name(name) => self
-                .context
-                .page
-                .formulas
-                .get(name)
-                .is_some_and(|formula| self.computes(&formula.body.tree)),
+            ExpressionKind::Name(name) => formula(name, seen).unwrap_or(false),
             ExpressionKind::Call(name, arguments) => {
-                let own = match self.context.page.formulas.get(name) {
-                    Some(formula) => self.computes(&formula.body.tree),
-                    None => functions::find(name).is_none_or(|own| own.gives != Gives::AsItStands),
-                };
-                own || arguments.iter().any(|argument| self.computes(&argument.value))
+                let own = formula(name, seen).unwrap_or_else(|| {
+                    functions::find(name).is_none_or(|own| own.gives != Gives::AsItStands)
+                });
+                own || arguments.iter().any(|argument| self.computes(&argument.value, seen))
             }
-            ExpressionKind::List(items) => items.iter().any(|item| self.computes(item)),
-            ExpressionKind::Not(of) => self.computes(of),
+            ExpressionKind::List(items) => items.iter().any(|item| self.computes(item, seen)),
+            ExpressionKind::Not(of) => self.computes(of, seen),
             ExpressionKind::Relation(first, rest) => {
-                self.computes(first) || rest.iter().any(|(_, value)| self.computes(value))
+                self.computes(first, seen) || rest.iter().any(|(_, one)| self.computes(one, seen))
             }
-            ExpressionKind::At(of, _) | ExpressionKind::Field(of, _) => self.computes(of),
+            ExpressionKind::At(of, _) | ExpressionKind::Field(of, _) => self.computes(of, seen),
             ExpressionKind::Number(_) | ExpressionKind::Text(_) => false,
         }
     }
@@ -975,12 +992,14 @@ enum Actual {
 }
 
 impl Actual {
-    fn of(table: &Table, row: &TableRow, text: &str) -> Self {
-        if table.pointer.is_none() {
-            return Self::Line(!place::of_row(text, row.cells).is_empty());
-        }
-        Self::Members(table.found(text).and_then(|mut found| match found.row(row.label) {
-            Some(at) => Ok(found.rows.swap_remove(at)),
+    fn of_line(text: &ReadText, row: &TableRow) -> Self {
+        Self::Line(!text.searched().of_row(row.cells).is_empty())
+    }
+
+    fn of_members(members: &Result<PrintedTable, String>, row: &TableRow) -> Self {
+        let found = members.as_ref().map_err(Clone::clone);
+        Self::Members(found.and_then(|found| match found.row(row.label) {
+            Some(at) => Ok(found.rows[at].clone()),
             None => Err(format!("no row `{}`", row.label)),
         }))
     }

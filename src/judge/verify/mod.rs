@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::context::PostContext;
-use crate::covered::covered;
+use crate::covered::covered_in;
 use crate::evaluate::functions::again;
 use crate::evaluate::without_shadows;
 use crate::library::Library;
@@ -18,11 +18,12 @@ use crate::lock;
 use crate::page::{PostPage, PostStatement, TextSource};
 use crate::statement;
 use crate::texts::{GivenTexts, NONE_NAMED, TextsAtHand};
+use crate::work::Work;
 use repro_params::{self as params, Convention, ParameterCount};
 use repro_receipt::bundle::{Bundle, RECEIPT, ReadOptions, SIGNATURE};
 use repro_receipt::digest::Digest;
 use repro_receipt::parallel;
-use repro_receipt::source::{Error, Node, codes};
+use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, Finding, Impact, Method, Outcome, PostReport,
     Report, Severity, SignatureReport, TextReport, Verdict,
@@ -274,7 +275,17 @@ pub struct Judged {
 
 /// Judges every sentence and table of `page` on the bundles of `library`, at most `threads` at a time.
 pub fn judge(page: &PostPage, library: &Library, texts: &TextsAtHand, threads: usize) -> Judged {
-    let context = PostContext::new(page, library, texts);
+    judge_within(page, library, texts, threads, &Work::of_a_post())
+}
+
+fn judge_within(
+    page: &PostPage,
+    library: &Library,
+    texts: &TextsAtHand,
+    threads: usize,
+    work: &Work,
+) -> Judged {
+    let context = PostContext::new(page, library, texts, work);
     let judge = |one: &PostStatement| statement::judge(&context, one);
     let reports = parallel::map(&page.statements, threads, judge);
     let mut claims = Vec::new();
@@ -286,15 +297,23 @@ pub fn judge(page: &PostPage, library: &Library, texts: &TextsAtHand, threads: u
         }
     }
     each_its_own_id(&mut claims);
-    let post = reported(page, claims, texts, library);
+    let read = texts_of(&context);
+    // Which claims came too late depends on the threads; that some did does not.
+    if let Err(error) = work.goes_on(&page.place()) {
+        let post = reported(page, Vec::new(), Vec::new(), library);
+        return Judged { post, failures: vec![error] };
+    }
+    let post = reported(page, claims, read, library);
     Judged { post, failures }
 }
 
 /// Which texts of a post were read, and which of their numbers nothing binds.
-fn texts_of(page: &PostPage, at_hand: &TextsAtHand) -> Vec<TextReport> {
+fn texts_of(context: &PostContext<'_>) -> Vec<TextReport> {
+    let page = context.page;
     let one = |text: &TextSource| {
-        let source = at_hand.get(&text.id);
-        let numbers = source.map(|source| covered(page, text, source).numbers);
+        let read = context.text(&text.id);
+        let source = read.map(|read| read.source());
+        let numbers = read.map(|read| covered_in(page, text, read, context.work).numbers);
         let unbound = numbers.into_iter().flatten().filter(|number| number.is_unbound());
         TextReport {
             id: text.id.clone(),
@@ -324,7 +343,7 @@ fn no_text(page: &PostPage) -> Option<Finding> {
         code: &NONE_NAMED,
         severity: Severity::Warning,
         message: "no quote was looked up, and no number of a text is accounted for".to_owned(),
-        place: page.document().root().get("title").map_or_else(Default::default, Node::place),
+        place: page.place(),
         claim: None,
     })
 }
@@ -345,7 +364,7 @@ fn each_its_own_id(claims: &mut [ClaimReport]) {
 fn reported(
     page: &PostPage,
     claims: Vec<ClaimReport>,
-    texts: &TextsAtHand,
+    texts: Vec<TextReport>,
     library: &Library,
 ) -> PostReport {
     let used: Vec<&Bundle> =
@@ -369,7 +388,7 @@ fn reported(
         file: page.file().to_owned(),
         digest: Digest::of(page.document().source.text().replace("\r\n", "\n").as_bytes())
             .prefixed(),
-        texts: texts_of(page, texts),
+        texts,
         definitions: page.definitions(),
         excused: page.excuses(),
         bundles,

@@ -17,6 +17,8 @@ use repro_signature::{self as signature, PublicKey};
 const NAMED: usize = 5;
 /// So many names are told that are spelled alike.
 const NEAR: usize = 3;
+/// So many names are told with what is spelled alike.
+const HINTED: usize = 20;
 /// Above so many bundles, starting threads for each costs more than they save.
 const MANY_BUNDLES: usize = 1_000;
 
@@ -133,7 +135,7 @@ fn missing(root: &Path, absent: &[(&str, &Location)]) -> Vec<Error> {
     for (name, place) in absent {
         groups.entry(place).or_default().push(name);
     }
-    let error = |(place, names): (&Location, Vec<&str>)| {
+    let error = |(index, (place, names)): (usize, (&Location, Vec<&str>))| {
         let listed: Vec<_> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
         let more = match names.len().saturating_sub(NAMED) {
             0 => String::new(),
@@ -146,7 +148,8 @@ fn missing(root: &Path, absent: &[(&str, &Location)]) -> Vec<Error> {
         };
         let error = UNKNOWN_BUNDLE.at(place.clone(), expected, found);
         let known = present.iter().map(String::as_str);
-        let near = names.first().map_or(Vec::new(), |name| similar::several(name, known, NEAR));
+        let hinted = names.first().filter(|_| index < HINTED);
+        let near = hinted.map_or(Vec::new(), |name| similar::several(name, known, NEAR));
         let near: Vec<_> = near.into_iter().map(|name| format!("`{name}`")).collect();
         let near = match near.is_empty() {
             true => String::new(),
@@ -154,5 +157,5 @@ fn missing(root: &Path, absent: &[(&str, &Location)]) -> Vec<Error> {
         };
         error.help(format!("{near}Correct the name, or fetch the bundles: `repro list bundles`"))
     };
-    groups.into_iter().map(error).collect()
+    groups.into_iter().enumerate().map(error).collect()
 }

@@ -70,8 +70,10 @@ pub struct Location {
     pub column: usize,
     /// How many characters are meant.
     pub length: usize,
-    /// The text of the line.
+    /// The text of the line; of a long line, what stands around the place.
     pub excerpt: String,
+    /// How many characters of the line stand before the excerpt.
+    pub skipped: usize,
 }
 
 impl Location {

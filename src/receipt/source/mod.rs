@@ -25,6 +25,11 @@ pub use pointer::{Pointer, escape};
 pub const DOCUMENT_CAP: usize = 16 << 20;
 /// The most values that one document may hold: a value takes several times the memory of its text.
 pub const VALUE_CAP: usize = 250_000;
+/// About how many bytes of a line are kept as the excerpt of a place: a line may be a whole document, and every
+/// number on it has a place.
+const EXCERPT: usize = 2_000;
+/// So many bytes are counted anew for each column.
+const STRETCH: usize = 256;
 /// The deepest nesting that is read.
 pub const DEPTH_CAP: usize = 64;
 
@@ -53,6 +58,8 @@ pub struct Source {
     /// The offset at which each line begins, found when the first place is asked for. A text may be all line
     /// feeds, so the offsets are as small as [`DOCUMENT_CAP`] lets them be.
     lines: OnceLock<Vec<u32>>,
+    /// How many characters stand before each stretch of [`STRETCH`] bytes: a text may be all one line.
+    characters: OnceLock<Vec<u32>>,
 }
 
 impl Source {
@@ -72,7 +79,9 @@ impl Source {
             return Err(NOT_UTF8.at(Location::file(name), "text", "a byte order mark"));
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Self { name, text, lines: OnceLock::new() }),
+            Ok(text) => {
+                Ok(Self { name, text, lines: OnceLock::new(), characters: OnceLock::new() })
+            }
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 Err(not_utf8(name, error.as_bytes(), at))
@@ -116,18 +125,40 @@ impl Source {
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
         let offset = floor_boundary(&self.text, offset);
         let (line, start) = self.line_of(offset);
-        (line, self.text[start..offset].chars().count() + 1)
+        (line, self.characters_before(offset) - self.characters_before(start) + 1)
+    }
+
+    /// How many characters begin before a byte offset.
+    fn characters_before(&self, offset: usize) -> usize {
+        let count = |bytes: &[u8]| bytes.iter().filter(|byte| (**byte as i8) >= -0x40).count();
+        let before = self.characters.get_or_init(|| {
+            let mut all = 0;
+            let stretches = self.text.as_bytes().chunks(STRETCH);
+            let before = stretches.map(|stretch| {
+                all += count(stretch) as u32;
+                all
+            });
+            std::iter::once(0).chain(before).collect()
+        });
+        let stretch = offset / STRETCH;
+        before[stretch] as usize + count(&self.text.as_bytes()[stretch * STRETCH..offset])
     }
 
     /// The place of a byte range, without a pointer.
     pub fn place(&self, span: Range<usize>) -> Location {
         let (line, column) = self.line_column(span.start);
-        let (_, start) = self.line_of(floor_boundary(&self.text, span.start));
-        let end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
+        let at = floor_boundary(&self.text, span.start);
+        let (_, line_start) = self.line_of(at);
+        let from = floor_boundary(&self.text, at.saturating_sub(EXCERPT / 2)).max(line_start);
+        let most = floor_boundary(&self.text, at + EXCERPT / 2);
+        let end = self.text[at..most].find('\n').map_or(most, |found| at + found);
+        let start = if from - line_start < EXCERPT / 2 { line_start } else { from };
         let excerpt = self.text[start..end].trim_end_matches('\r').to_owned();
+        let skipped = self.characters_before(start) - self.characters_before(line_start);
         let length = self.text.get(span.start..span.end.min(end).max(span.start));
         let length = length.map_or(1, |marked| marked.chars().count().max(1));
-        Location { file: self.name.clone(), pointer: String::new(), line, column, length, excerpt }
+        let file = self.name.clone();
+        Location { file, pointer: String::new(), line, column, length, excerpt, skipped }
     }
 
     /// The number of the line that holds `offset`, and the offset at which it begins.
@@ -155,7 +186,15 @@ fn not_utf8(name: String, bytes: &[u8], at: usize) -> Error {
     let end = after.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |found| at + found);
     let excerpt = String::from_utf8_lossy(&bytes[start..end]).trim_end_matches('\r').to_owned();
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let place = Location { file: name, pointer: String::new(), line, column, length: 1, excerpt };
+    let place = Location {
+        file: name,
+        pointer: String::new(),
+        line,
+        column,
+        length: 1,
+        excerpt,
+        skipped: 0,
+    };
     let byte = after.first().copied().unwrap_or_default();
     NOT_UTF8.at(place, "UTF-8", format!("the byte 0x{byte:02X}, which begins no character"))
 }

@@ -42,7 +42,7 @@ fn help(message: &str, place: &Location) -> Option<&'static str> {
             "a table that may stand several times has two brackets on each side: `[[name]]`",
         );
     }
-    let marked = place.excerpt.chars().skip(place.column.saturating_sub(1));
+    let marked = place.excerpt.chars().skip(place.column.saturating_sub(1 + place.skipped));
     if marked.clone().next().is_some_and(|c| "“”„‟‘’‚‛«»".contains(c)) {
         return Some("write straight quotes: `\"...\"` or `'...'`");
     }

@@ -3,7 +3,7 @@
 use num_rational::BigRational;
 use repro_exact::decimal::{Interval, nearest_f64};
 use repro_receipt::source::Error;
-use repro_stats::bootstrap::Resampled;
+use repro_stats::bootstrap::{ENUMERATED_TO, Resampled};
 use repro_stats::power::{Goal, Sides};
 use repro_stats::proportion::Proportion;
 use repro_stats::{Summary, slope};
@@ -96,6 +96,11 @@ fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let sample = call.numbers()?;
     let resamples = option(call, "resamples", RESAMPLES as u64)?;
     let resamples = usize::try_from(resamples).unwrap_or(usize::MAX);
+    // A short list is enumerated, and nothing is drawn.
+    if sample.count() > ENUMERATED_TO {
+        let draws = resamples.saturating_mul(sample.count()).saturating_mul(SEEDS as usize);
+        call.evaluator.draws(draws, call.frame)?;
+    }
     let mut drawn: Vec<[f64; 2]> = Vec::new();
     for seed in 0..SEEDS {
         let one = Resampled::of(&sample.floats(), resamples, seed);
