@@ -10,6 +10,7 @@ pub mod locator;
 pub mod nearest;
 pub mod place;
 pub mod quote;
+pub mod seen;
 pub mod spelling;
 pub mod syntax;
 pub mod table;

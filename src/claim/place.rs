@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::quote::{self, aloud::has_no_width};
 use crate::spelling::PlainSpelling;
 use crate::table::{self, PrintedCell};
 
@@ -12,8 +13,29 @@ pub fn of_quote(text: &str, quote: &str) -> Vec<Range<usize>> {
     if found.is_empty() {
         found = as_read(text, quote);
     }
-    found.retain(|place| !cuts_a_number(text, place));
+    found.retain(|place| !cuts_a_number(text, place) && !parts_an_item(text, place));
     found
+}
+
+/// Whether a stretch of a text ends or begins inside what is read as one number there: "329,280" of
+/// "329,280\nmillion". A mark of money or of nearness alone may be left out.
+fn parts_an_item(text: &str, place: &Range<usize>) -> bool {
+    /// So much around an end shows how a number is read.
+    const AROUND: usize = 80;
+    let parts = |at: usize| {
+        let start = boundary(text, at.saturating_sub(AROUND));
+        let end = boundary(text, (at + AROUND).min(text.len()));
+        let at = at - start;
+        let near = &text[start..end];
+        quote::items(near).iter().any(|item| {
+            let is_inside = item.span.start < at && at < item.span.end;
+            is_inside && !near[item.span.start..at].trim_end_matches(['$', '+']).is_empty()
+        })
+    };
+    let inside = text[place.clone()].trim_matches(|c: char| c.is_whitespace());
+    let ends_with_digit = inside.ends_with(|c: char| c.is_ascii_digit());
+    let begins_with_digit = inside.starts_with(|c: char| c.is_ascii_digit());
+    begins_with_digit && parts(place.start) || ends_with_digit && parts(place.end)
 }
 
 /// Whether a stretch of a text begins or ends inside a number, or leaves out its sign or unit.
@@ -71,13 +93,14 @@ fn as_read(text: &str, quote: &str) -> Vec<Range<usize>> {
     /// A word at more places is no help.
     const MOST_PLACES: usize = 64;
     let words = || quote.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    if words().any(|word| !text.contains(word)) {
+    let is_whole = !text.contains(has_no_width);
+    if is_whole && words().any(|word| !text.contains(word)) {
         return Vec::new();
     }
     let longest = words().max_by_key(|word| word.len()).unwrap_or_default();
     let starts = text.match_indices(longest).take(MOST_PLACES + 1).map(|(at, _)| at);
     let starts: Vec<_> = starts.collect();
-    if longest.is_empty() || starts.len() > MOST_PLACES {
+    if longest.is_empty() || !is_whole || starts.len() > MOST_PLACES {
         return PlainSpelling::of(text).places(quote);
     }
     // Emphasis and spaces may make it longer in the text.
@@ -224,6 +247,11 @@ mod tests {
         assert_eq!(of_quote("steps 9-11, run-3.", "11").len(), 1);
         assert_eq!(of_quote("it is 3.", "it is 3").len(), 1);
         assert_eq!(of_quote("8 x 384 = 3072", "8 x 384").len(), 1);
+        assert!(of_quote("has 329,280\nmillion", "has 329,280").is_empty());
+        assert!(of_quote("has 329,280 **million**", "has 329,280").is_empty());
+        assert!(of_quote("is 1.7\u{200b}095", "is 1.7").is_empty());
+        assert_eq!(of_quote("is 1.7\u{200b}095", "is 1.7095").len(), 1);
+        assert_eq!(of_quote("paid $1.25 an hour", "1.25 an hour").len(), 1);
         assert!(of_parted_quote("is -1.7", "is - | 1.7").is_empty());
         assert!(of_parted_quote("is 1.7%", "is 1.7 | %").is_empty());
     }

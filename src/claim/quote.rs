@@ -6,6 +6,7 @@
 //! `ninety-nine`, `half`, `two thirds`, `twice`, `fivefold`, `a million`. Behind `±`, and in the brackets of
 //! `1.702(13)`, stands a spread. A date is an item without a value.
 
+pub(crate) mod aloud;
 mod in_words;
 mod words;
 mod written;
@@ -14,6 +15,7 @@ use std::ops::Range;
 
 use repro_exact::decimal::{Bound, Printed, Unit};
 
+use aloud::Aloud;
 use written::Written;
 pub use written::unit_of_head;
 
@@ -84,6 +86,8 @@ pub enum Doubt {
     Words,
     /// The unit behind the number is not known.
     Unit,
+    /// Its signs are not read surely: digits in circles, another direction of writing, a power or a note.
+    Signs,
 }
 
 impl QuoteItem {
@@ -94,7 +98,7 @@ impl QuoteItem {
 
     /// Whether it is written in digits, and not in words.
     pub fn is_in_digits(&self, of: &str) -> bool {
-        self.text(of).contains(|c: char| c.is_ascii_digit())
+        self.text(of).contains(|c: char| aloud::digit(c).is_some() || written::vulgar(c).is_some())
     }
 }
 
@@ -125,11 +129,25 @@ const SPREADS: &[&str] = &["±", "+/-", "+-", "\\pm", "&plusmn;"];
 
 /// The items of `text` in their order.
 pub fn items(text: &str) -> Vec<QuoteItem> {
+    let aloud = Aloud::of(text);
+    let mut items = items_of(&aloud.text);
+    for item in &mut items {
+        item.span = aloud.original(&item.span);
+        if aloud.is_unsure(&item.span) {
+            item.doubt = Some(Doubt::Signs);
+        }
+    }
+    items
+}
+
+/// The items of a text as it is read aloud.
+fn items_of(text: &str) -> Vec<QuoteItem> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(here) = text.get(at..).and_then(|rest| rest.chars().next()) {
         let next = at + here.len_utf8();
-        if here.is_ascii_digit() || (here == '.' && starts_with_digit(text, next)) {
+        let is_part = written::vulgar(here).is_some() && is_boundary_before(text, at);
+        if here.is_ascii_digit() || is_part || (here == '.' && starts_with_digit(text, next)) {
             at = read_digits(text, at, &mut found);
         } else if here == '\\' {
             // A command of TeX ends with its letters: `\approx20` holds a number.
@@ -153,7 +171,11 @@ struct Found {
 impl Found {
     fn number(text: &str, written: Written) -> Self {
         let (hedge, doubt) = words::said(&text[..written.span.start], &text[written.span.end..]);
-        let doubt = doubt.or(written.has_unknown_unit.then_some(Doubt::Unit));
+        let unit = written.has_unknown_unit.then_some(Doubt::Unit);
+        let doubt = match written.may_be_a_power(text) {
+            true => Some(Doubt::Signs),
+            false => doubt.or(unit),
+        };
         let kind = ItemKind::Number(written.printed.clone());
         let item = QuoteItem { span: written.span.clone(), kind, hedge, doubt, other: None };
         Self { item, written: Some(written) }
@@ -448,6 +470,11 @@ fn is_boundary(text: &str, at: usize) -> bool {
     !text[at..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
+/// Whether no word ends at `at`.
+fn is_boundary_before(text: &str, at: usize) -> bool {
+    !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+}
+
 /// Whether a word begins at `at`.
 fn starts_word(text: &str, at: usize) -> bool {
     !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
@@ -513,7 +540,7 @@ mod tests {
             ("Published 2026-03-14, 2026-03-03T16:15:00Z", &["2026-03-14", "2026-03-03T16:15:00Z"]),
             ("Two of the three; one is twice as large", &["Two", "three", "twice"]),
             ("5 Models, 5 M, 16 kB, 250ms", &["5", "5 M", "16 kB", "250"]),
-            ("50 trillion tokens, 1.5 million, 3 millions", &["50 trillion", "1.5 million", "3"]),
+            ("50 trillion tokens, 1.5 million, 3 millions", &["50 trillion", "1.5 million", "3 millions"]),
             (r"\(r_a^{**}\approx20\%\), \zeta^2 L^3", &[r"20\%", "2", "3"]),
             ("1e-7 and 3.2E+4, 1.1e20", &["1e-7", "3.2E+4", "1.1e20"]),
             ("24 percent, 1.5 percentage points", &["24 percent", "1.5 percentage points"]),
@@ -521,6 +548,57 @@ mod tests {
             ("## 3. Results\n  1. 20 seeds\n2) 30, 4. 5", &["20", "30", "4", "5"]),
         ] {
             assert_eq!(texts(text), numbers, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_reader_reads_is_read() {
+        for (text, numbers) in [
+            ("329,280\nmillion", &[("329,280\nmillion", "329280000000")][..]),
+            ("329,280\n\nmillion", &[("329,280", "329280")]),
+            ("**329,280** million", &[("329,280** million", "329280000000")]),
+            ("329,280&nbsp;million", &[("329,280&nbsp;million", "329280000000")]),
+            ("329,280\u{a0}Million", &[("329,280\u{a0}Million", "329280000000")]),
+            ("> 3\n> billion", &[("3\n> billion", "3000000000")]),
+            ("a 7-billion-parameter model", &[("7-billion", "7000000000")]),
+            ("**1.3**B tokens", &[("1.3**B", "1300000000")]),
+            ("5*M", &[("5", "5")]),
+            ("5 hundred thousand", &[("5 hundred thousand", "500000")]),
+            ("6 dozen, a 6-fold gain", &[("6 dozen", "72"), ("6-fold", "6")]),
+            ("6½ of ¾", &[("6½", "13/2"), ("¾", "3/4")]),
+            ("１1.7 and 𝟏1.7 and ١", &[("１1.7", "117/10"), ("𝟏1.7", "117/10"), ("١", "1")]),
+            ("1．７％", &[("1．７％", "17/1000")]),
+            ("1.7\u{200b}095", &[("1.7\u{200b}095", "3419/2000")]),
+            ("1.7<wbr>095 1.<b>5</b>", &[("1.7<wbr>095", "3419/2000"), ("1.<b>5", "3/2")]),
+            ("1.**70**16", &[("1.**70**16", "2127/1250")]),
+            ("10<sup>6</sup>", &[("10<sup>6", "1000000")]),
+            ("&#49;&#x32;", &[("&#49;&#x32;", "12")]),
+            ("6 000 in 6'050", &[("6 000", "6000"), ("6'050", "6050")]),
+            ("minus 0.5, by negative 2", &[("minus 0.5", "-1/2"), ("negative 2", "-2")]),
+            ("10⁶, 1e6", &[("10⁶", "1000000"), ("1e6", "1000000")]),
+        ] {
+            let found = items(text);
+            let found: Vec<_> =
+                std::iter::zip(&found, values(text)).map(|(item, value)| (item.text(text), value)).collect();
+            let expected: Vec<_> =
+                numbers.iter().map(|(number, value)| (*number, (*value).to_owned())).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn signs_that_may_be_read_otherwise_are_doubted() {
+        for (text, doubt) in [
+            ("⑨⑨ runs", Some(Doubt::Signs)),
+            ("6² epochs", Some(Doubt::Signs)),
+            ("\u{202e}6107.1", Some(Doubt::Signs)),
+            ("~~1.72~~ is it", Some(Doubt::Meaning)),
+            ("<del>1.72</del>", Some(Doubt::Meaning)),
+            ("1.70² is it", None),
+            ("10⁶", None),
+            ("over ６ seeds", None),
+        ] {
+            assert_eq!(items(text)[0].doubt, doubt, "{text}");
         }
     }
 

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::quote::aloud::has_no_width;
+
 /// A text with one spelling for each sign, and where each of its bytes comes from.
 #[derive(Debug)]
 pub struct PlainSpelling {
@@ -23,6 +25,9 @@ impl PlainSpelling {
         let mut before = None;
         let mut signs = text.char_indices().peekable();
         while let Some((at, c)) = signs.next() {
+            if has_no_width(c) {
+                continue;
+            }
             if is_emphasis(c) {
                 let rest = text[at..].trim_start_matches(is_emphasis);
                 let end = text.len() - rest.len();
@@ -67,7 +72,9 @@ impl PlainSpelling {
 
 /// Whether two texts are one when their spelling does not count.
 pub fn same(a: &str, b: &str) -> bool {
-    let has_one_spelling = |text: &str| text.is_ascii() && !text.contains(is_emphasis);
+    let has_one_spelling = |text: &str| {
+        text.is_ascii() && !text.contains(|c| is_emphasis(c) || has_no_width(c))
+    };
     let plain = |text: &str| PlainSpelling::of(text).text.trim().to_owned();
     a == b || !(has_one_spelling(a) && has_one_spelling(b)) && plain(a) == plain(b)
 }

@@ -57,7 +57,7 @@ impl<'a> PostContext<'a> {
         let found = index.nearest(words).or_else(|| spelled_alike(index, words))?;
         let shown: Vec<_> = text.text().get(found.clone())?.split_whitespace().collect();
         let shown: String = shown.join(" ").chars().take(MOST_SHOWN).collect();
-        Some(format!("the text has \"{shown}\" in line {}", text.line_column(found.start).0))
+        Some(format!("the text has \"{shown}\" in line {}", text.seen.line_column(found.start).0))
     }
 
     /// Refuses the name of a group that holds a run twice.

@@ -245,6 +245,10 @@ const DEGREES: &[&str] = &["far", "just", "slightly", "well"];
 /// What the words before and behind a number say.
 pub(super) fn said(before: &str, after: &str) -> (Option<Hedge>, Option<Doubt>) {
     let head = without_marks(before);
+    if before.trim_end().ends_with("~~") {
+        // It is crossed out, or stands behind what is.
+        return (None, Some(Doubt::Meaning));
+    }
     let lower = tail(head).to_ascii_lowercase();
     if let Some((hedge, _)) = sign_at_end(&lower) {
         return (Some(hedge), None);

@@ -703,7 +703,7 @@ impl<'a> Judge<'a> {
             || matches!(&self.statement.kind, StatementKind::Table(table) if table.pointer.is_some());
         match self.context.texts.get(&self.statement.text) {
             Some(text) if has_pointer && json_text::looks_like_json(text.text()) => {
-                json_text::parsed(text.name(), text.text()).map(drop)
+                json_text::parsed(text.seen.name(), text.text()).map(drop)
             }
             _ => Ok(()),
         }
@@ -719,7 +719,7 @@ impl<'a> Judge<'a> {
         let elsewhere = || {
             let at = Some(at).filter(|at| at.starts_with('/'))?;
             let first = place::of_parted_quote(text.text(), quote).into_iter().next()?;
-            let line = text.line_column(first.start).0;
+            let line = text.seen.line_column(first.start).0;
             Some(format!("the text has them in line {line}, and not at `{at}`"))
         };
         let pointer = || {

@@ -293,14 +293,14 @@ pub fn judge(page: &PostPage, library: &Library, texts: &TextsAtHand, threads: u
 /// Which texts of a post were read, and which of their numbers nothing binds.
 fn texts_of(page: &PostPage, at_hand: &TextsAtHand) -> Vec<TextReport> {
     let one = |text: &TextSource| {
-        let source = at_hand.get(&text.id);
-        let numbers = source.map(|source| covered(page, text, source).numbers);
+        let read = at_hand.get(&text.id);
+        let numbers = read.map(|read| covered(page, text, &read.seen).numbers);
         let unbound = numbers.into_iter().flatten().filter(|number| number.is_unbound());
         TextReport {
             id: text.id.clone(),
             what: text.what.clone(),
-            is_at_hand: source.is_some(),
-            digest: source.map(|source| Digest::of(source.text().as_bytes()).prefixed()),
+            is_at_hand: read.is_some(),
+            digest: read.map(|read| read.digest.prefixed()),
             unbound: unbound.map(|one| format!("{} (line {})", one.text, one.line)).collect(),
         }
     };
