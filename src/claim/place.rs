@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::quote::{self, aloud::has_no_width};
 use crate::spelling::PlainSpelling;
-use crate::table::{self, PrintedCell};
+use crate::table::{self, PrintedCell, PrintedTable};
 
 /// Every place of `quote`; a run of white space matches any other, so that a quote may cross lines. Where the
 /// text has it in no such place, other quotation marks and dashes and the marks of emphasis make no difference.
@@ -175,17 +175,75 @@ pub fn of_row(text: &str, row: &[PrintedCell]) -> Vec<Range<usize>> {
     squeezed(text, row).into_iter().filter_map(ends).collect()
 }
 
-/// The same, cell by cell; a cell without text is an empty place.
-pub fn cells_of_row(text: &str, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if let Some(cells) = table::cells(line, at).filter(|cells| table::same(cells, row)) {
-            found.push(cells.into_iter().map(|cell| cell.span).collect());
-        }
-        at += line.len();
+/// Where the lines of a printed table stand in one table of a text, cell by cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedTable {
+    /// The cells of its head.
+    pub head: Vec<Range<usize>>,
+    /// The cells of each row; none of a row that this table does not have.
+    pub rows: Vec<Option<Vec<Range<usize>>>>,
+}
+
+impl PlacedTable {
+    /// A table of the text itself.
+    pub fn itself(table: &PrintedTable) -> Self {
+        let rows = table.rows.iter().map(|row| Some(spans(row))).collect();
+        Self { head: spans(&table.head), rows }
     }
-    if found.is_empty() { squeezed(text, row) } else { found }
+
+    fn count(&self) -> usize {
+        self.rows.iter().flatten().count()
+    }
+}
+
+/// The table of a text that has the head of a printed one, and the most of its rows; none where no table has its
+/// head. Where a page was copied without its lines, the rows stand behind the head.
+pub fn of_table(text: &str, printed: &PrintedTable) -> Option<PlacedTable> {
+    let with_lines = PrintedTable::all_with(text, &printed.head, table::same);
+    let found = with_lines.iter().map(|table| placed_in(table, printed));
+    let found: Vec<_> = match with_lines.is_empty() {
+        true => squeezed(text, &printed.head)
+            .into_iter()
+            .map(|head| placed_behind(text, head, printed))
+            .collect(),
+        false => found.collect(),
+    };
+    let most = found.iter().map(PlacedTable::count).max()?;
+    found.into_iter().find(|table| table.count() == most)
+}
+
+fn spans(row: &[PrintedCell]) -> Vec<Range<usize>> {
+    row.iter().map(|cell| cell.span.clone()).collect()
+}
+
+/// The rows of a printed table in a table of the text, each in a line of its own.
+fn placed_in(table: &PrintedTable, printed: &PrintedTable) -> PlacedTable {
+    let mut taken = vec![false; table.rows.len()];
+    let mut place = |wanted: &Vec<PrintedCell>| {
+        let mut rows = table.rows.iter().enumerate();
+        let (at, row) = rows.find(|(at, row)| !taken[*at] && table::same(row, wanted))?;
+        taken[at] = true;
+        Some(spans(row))
+    };
+    let rows = printed.rows.iter().map(&mut place).collect();
+    PlacedTable { head: spans(&table.head), rows }
+}
+
+/// The rows of a printed table behind a head whose table lost its lines.
+fn placed_behind(text: &str, head: Vec<Range<usize>>, printed: &PrintedTable) -> PlacedTable {
+    let cells = printed.rows.iter().flatten().map(|cell| cell.text.len() + 1);
+    // Some rows may be left out, and no page is between a head and its rows.
+    let reach = 2000 + 8 * cells.sum::<usize>();
+    let start = head.last().map_or(0, |cell| cell.end);
+    let end = boundary(text, (start + reach).min(text.len()));
+    let shifted = |cells: Vec<Range<usize>>| {
+        cells.into_iter().map(|cell| start + cell.start..start + cell.end)
+    };
+    let place = |row: &Vec<PrintedCell>| {
+        squeezed(&text[start..end], row).into_iter().next().map(|cells| shifted(cells).collect())
+    };
+    let rows = printed.rows.iter().map(place).collect();
+    PlacedTable { head, rows }
 }
 
 /// The places of cells whose characters follow each other when white space is left out.
@@ -270,7 +328,19 @@ mod tests {
         let flat = "ModelDense190,532,35226.24MoE";
         assert_eq!(of_row(flat, &row), vec![5..26]);
         assert!(of_row("Dense190,532,352 26.25", &row).is_empty());
-        assert_eq!(cells_of_row(flat, &row), [[5..10, 10..21, 21..26]]);
-        assert_eq!(cells_of_row(pipes, &row), [[3..8, 9..20, 21..26]]);
+        assert_eq!(squeezed(flat, &row), [[5..10, 10..21, 21..26]]);
+    }
+
+    #[test]
+    fn a_printed_table_stands_below_its_head() {
+        let printed = PrintedTable::parse("| arm | loss |\n| a | 1 |\n| b | 2 |").unwrap();
+        let found = |text: &str| of_table(text, &printed).map(|table| table.rows);
+        let text = "| arm | loss |\n|--|--|\n| b | 2 |\n| a | 1 |\n";
+        assert_eq!(found(text), Some(vec![Some(vec![36..37, 40..41]), Some(vec![26..27, 30..31])]));
+        assert_eq!(found("| loss | arm |\n| a | 1 |\n| b | 2 |\n"), None);
+        let apart = "| arm | loss |\n| a | 1 |\n\n| arm | gap |\n| b | 2 |\n";
+        assert_eq!(found(apart), Some(vec![Some(vec![17..18, 21..22]), None]));
+        assert_eq!(found("Arm loss\narm loss\na\n1\nb\n2").map(|rows| rows.len()), Some(2));
+        assert_eq!(found("a 1 b 2 arm loss"), Some(vec![None, None]));
     }
 }

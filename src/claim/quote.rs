@@ -540,7 +540,10 @@ mod tests {
             ("Published 2026-03-14, 2026-03-03T16:15:00Z", &["2026-03-14", "2026-03-03T16:15:00Z"]),
             ("Two of the three; one is twice as large", &["Two", "three", "twice"]),
             ("5 Models, 5 M, 16 kB, 250ms", &["5", "5 M", "16 kB", "250"]),
-            ("50 trillion tokens, 1.5 million, 3 millions", &["50 trillion", "1.5 million", "3 millions"]),
+            (
+                "50 trillion tokens, 1.5 million, 3 millions",
+                &["50 trillion", "1.5 million", "3 millions"],
+            ),
             (r"\(r_a^{**}\approx20\%\), \zeta^2 L^3", &[r"20\%", "2", "3"]),
             ("1e-7 and 3.2E+4, 1.1e20", &["1e-7", "3.2E+4", "1.1e20"]),
             ("24 percent, 1.5 percentage points", &["24 percent", "1.5 percentage points"]),
@@ -578,8 +581,9 @@ mod tests {
             ("10⁶, 1e6", &[("10⁶", "1000000"), ("1e6", "1000000")]),
         ] {
             let found = items(text);
-            let found: Vec<_> =
-                std::iter::zip(&found, values(text)).map(|(item, value)| (item.text(text), value)).collect();
+            let found: Vec<_> = std::iter::zip(&found, values(text))
+                .map(|(item, value)| (item.text(text), value))
+                .collect();
             let expected: Vec<_> =
                 numbers.iter().map(|(number, value)| (*number, (*value).to_owned())).collect();
             assert_eq!(found, expected, "{text}");

@@ -72,9 +72,8 @@ impl PlainSpelling {
 
 /// Whether two texts are one when their spelling does not count.
 pub fn same(a: &str, b: &str) -> bool {
-    let has_one_spelling = |text: &str| {
-        text.is_ascii() && !text.contains(|c| is_emphasis(c) || has_no_width(c))
-    };
+    let has_one_spelling =
+        |text: &str| text.is_ascii() && !text.contains(|c| is_emphasis(c) || has_no_width(c));
     let plain = |text: &str| PlainSpelling::of(text).text.trim().to_owned();
     a == b || !(has_one_spelling(a) && has_one_spelling(b)) && plain(a) == plain(b)
 }

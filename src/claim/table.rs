@@ -48,6 +48,17 @@ impl PrintedTable {
         head: &[PrintedCell],
         same: impl Fn(&[PrintedCell], &[PrintedCell]) -> bool,
     ) -> Result<Self, usize> {
+        let mut found = Self::all_with(text, head, same);
+        let count = found.len();
+        found.pop().filter(|_| count == 1).ok_or(count)
+    }
+
+    /// Every table of a longer text whose head has these cells.
+    pub fn all_with(
+        text: &str,
+        head: &[PrintedCell],
+        same: impl Fn(&[PrintedCell], &[PrintedCell]) -> bool,
+    ) -> Vec<Self> {
         let mut found = Vec::new();
         let all: Vec<_> = lines(text).collect();
         for (index, (start, line)) in all.iter().enumerate() {
@@ -55,8 +66,7 @@ impl PrintedTable {
                 found.extend(Self::read(&mut all.iter().copied().skip(index).peekable()));
             }
         }
-        let count = found.len();
-        found.pop().filter(|_| count == 1).ok_or(count)
+        found
     }
 
     /// The line whose first cells are these, parted by `|` where there are several, if there is just one.

@@ -229,8 +229,9 @@ fn sign(text: &str, at: usize) -> (usize, bool) {
     }
     let spaced = bare.trim_end();
     if spaced.len() < bare.len()
-        && let Some(head) =
-            ["−", "minus", "Minus", "negative", "&minus;"].iter().find_map(|sign| spaced.strip_suffix(sign))
+        && let Some(head) = ["−", "minus", "Minus", "negative", "&minus;"]
+            .iter()
+            .find_map(|sign| spaced.strip_suffix(sign))
         && belongs_to_what_follows(head)
     {
         return (head.len(), true);

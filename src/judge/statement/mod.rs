@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use repro_claim::quote::{self, Hedge, ItemKind, QuoteItem};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
-use repro_claim::table::{self, PrintedCell};
+use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_claim::{Expression, place};
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
@@ -749,8 +749,9 @@ impl<'a> Judge<'a> {
             }
         })?;
         let none = BTreeMap::new();
-        let head = TableRow { label: "head", cells: &found.head, variables: &none };
-        let mut reports = self.row(table, &head, &table.heads, &[])?;
+        let there = text.map(|text| There::of(table, text.text()));
+        let head = TableRow { label: "head", at: None, cells: &found.head, variables: &none };
+        let mut reports = self.row(table, &head, there.as_ref(), &table.heads, &[])?;
         for (label, variables) in &table.rows {
             let row = found.row(label).ok_or_else(|| {
                 let first = found.rows.iter().filter_map(|row| row.first());
@@ -758,8 +759,8 @@ impl<'a> Judge<'a> {
                 let place = variables.values().next().map(PlacedExpression::place);
                 page::no_such(label, known, place.unwrap_or(&self.statement.place).clone())
             })?;
-            let row = TableRow { label, cells: &found.rows[row], variables };
-            reports.extend(self.row(table, &row, &table.columns, &table.says)?);
+            let row = TableRow { label, at: Some(row), cells: &found.rows[row], variables };
+            reports.extend(self.row(table, &row, there.as_ref(), &table.columns, &table.says)?);
         }
         Ok(reports)
     }
@@ -769,11 +770,10 @@ impl<'a> Judge<'a> {
         &self,
         table: &Table,
         row: &TableRow,
+        there: Option<&There>,
         bindings: &[(String, Vec<Binding>)],
         says: &[(String, Vec<PlacedExpression>)],
     ) -> Result<Vec<ClaimReport>, Error> {
-        let text = self.context.texts.get(&self.statement.text);
-        let actual = text.map(|text| Actual::of(table, row, text.text()));
         let mut reports = Vec::new();
         let columns = bindings.iter().map(|(column, _)| column);
         let only_said = says.iter().map(|(column, _)| column);
@@ -797,12 +797,13 @@ impl<'a> Judge<'a> {
                 id: cell_id(&[&self.statement.id, row.label, &head.text]),
                 quote: &cell.text,
                 place_in_text: self.place_of_cell(table, row.label, &head.text),
-                not_there: actual.as_ref().and_then(|actual| self.cell_not_there(actual, row, at)),
+                not_there: there.and_then(|there| self.cell_not_there(there, row, at)),
                 head: Some(&head.text),
                 variables: row.variables,
                 bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),
             };
-            if !bound.bindings.is_empty() {
+            // One reason excuses all that stands in a column.
+            if !matches!(bound.bindings, [] | [Binding::Excused(_)]) {
                 reports.extend(self.numbers(&bound)?);
             }
             for (_, relations) in says.iter().filter(|(label, _)| label == column) {
@@ -813,17 +814,28 @@ impl<'a> Judge<'a> {
     }
 
     /// Why the text does not have a cell; none where it has it.
-    fn cell_not_there(&self, actual: &Actual, row: &TableRow, column: usize) -> Option<String> {
-        match actual {
-            Actual::Line(true) => None,
-            Actual::Line(false) => {
-                let cells: Vec<_> = row.cells.iter().map(|cell| cell.text.as_str()).collect();
-                Some(absent(self.context.nearest(&self.statement.text, &cells.join(" "))))
+    fn cell_not_there(&self, there: &There, row: &TableRow, column: usize) -> Option<String> {
+        let nearest = |cells: &[PrintedCell]| {
+            let cells: Vec<_> = cells.iter().map(|cell| cell.text.as_str()).collect();
+            self.context.nearest(&self.statement.text, &cells.join(" "))
+        };
+        match there {
+            There::Read => None,
+            There::NoHead(head) => {
+                let near = nearest(head).map(|near| format!("; {near}")).unwrap_or_default();
+                Some(format!("the text has no table with this head{near}"))
             }
-            Actual::Members(Err(why)) => Some(absent(Some(why.clone()))),
-            Actual::Members(Ok(cells)) => {
+            There::Lines(rows) => {
+                let is_there = row.at.is_none_or(|at| rows.get(at).is_some_and(|found| *found));
+                (!is_there).then(|| absent(nearest(row.cells)))
+            }
+            There::Members(Err(why)) => Some(absent(Some(why.clone()))),
+            There::Members(Ok(found)) => {
+                let Some(at) = found.row(row.label) else {
+                    return Some(absent(Some(format!("no row `{}`", row.label))));
+                };
                 let wanted = row.cells.get(column).map_or("", |cell| cell.text.as_str());
-                match cells.get(column) {
+                match found.rows[at].get(column) {
                     Some(found) if found.text == wanted => None,
                     Some(found) => {
                         Some(absent(Some(format!("the text has `{}` there", found.text))))
@@ -907,23 +919,28 @@ fn are_all_quoted(sentence: &Sentence) -> bool {
     !dates && !quoted.is_empty() && items.iter().enumerate().all(taken)
 }
 
-/// What the text itself has where a line of a table is said to stand.
-enum Actual {
-    /// Whether it has the line.
-    Line(bool),
+/// What the text itself has where a table is said to stand.
+enum There {
+    /// Its lines were read from the text.
+    Read,
+    /// No table with this head.
+    NoHead(Vec<PrintedCell>),
+    /// The table with its head, and whether it has each of the printed rows.
+    Lines(Vec<bool>),
     /// The members in JSON, or why it has no such place.
-    Members(Result<Vec<PrintedCell>, String>),
+    Members(Result<PrintedTable, String>),
 }
 
-impl Actual {
-    fn of(table: &Table, row: &TableRow, text: &str) -> Self {
-        if table.pointer.is_none() {
-            return Self::Line(!place::of_row(text, row.cells).is_empty());
+impl There {
+    fn of(table: &Table, text: &str) -> Self {
+        match &table.printed {
+            _ if table.pointer.is_some() => Self::Members(table.found(text)),
+            None => Self::Read,
+            Some(printed) => match place::of_table(text, printed) {
+                None => Self::NoHead(printed.head.clone()),
+                Some(found) => Self::Lines(found.rows.iter().map(Option::is_some).collect()),
+            },
         }
-        Self::Members(table.found(text).and_then(|mut found| match found.row(row.label) {
-            Some(at) => Ok(found.rows.swap_remove(at)),
-            None => Err(format!("no row `{}`", row.label)),
-        }))
     }
 }
 
@@ -950,6 +967,8 @@ fn is_blank(cell: &str) -> bool {
 /// One line of a table.
 struct TableRow<'t> {
     label: &'t str,
+    /// Which row of the printed lines it is; none of the head.
+    at: Option<usize>,
     cells: &'t [PrintedCell],
     variables: &'t BTreeMap<String, PlacedExpression>,
 }
