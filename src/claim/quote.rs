@@ -6,6 +6,7 @@
 //! `ninety-nine`, `half`, `two thirds`, `twice`, `fivefold`, `a million`. Behind `±`, and in the brackets of
 //! `1.702(13)`, stands a spread. A date is an item without a value.
 
+mod abroad;
 pub(crate) mod aloud;
 mod in_words;
 mod words;
@@ -172,10 +173,9 @@ impl Found {
     fn number(text: &str, written: Written) -> Self {
         let (hedge, doubt) = words::said(&text[..written.span.start], &text[written.span.end..]);
         let unit = written.has_unknown_unit.then_some(Doubt::Unit);
-        let doubt = match written.may_be_a_power(text) {
-            true => Some(Doubt::Signs),
-            false => doubt.or(unit),
-        };
+        let is_unsure =
+            written.may_be_a_power(text) || abroad::may_have_a_decimal_comma(text, &written.span);
+        let doubt = if is_unsure { Some(Doubt::Signs) } else { doubt.or(unit) };
         let kind = ItemKind::Number(written.printed.clone());
         let item = QuoteItem { span: written.span.clone(), kind, hedge, doubt, other: None };
         Self { item, written: Some(written) }
@@ -213,6 +213,13 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
         return end;
     }
     let digits_end = at + run(&text[at..], |c| c.is_ascii_digit());
+    if let Some((span, printed)) = abroad::read(text, at) {
+        let end = span.end;
+        let mut whole = Found::other(span, ItemKind::Number(printed));
+        whole.item.doubt = Some(Doubt::Signs);
+        found.push(whole);
+        return end;
+    }
     let Some(written) = written::read(text, at) else { return digits_end.max(at + 1) };
     let end = written.span.end;
     if belongs_to_a_name(text, at)
@@ -420,6 +427,8 @@ fn belongs_to_a_name(text: &str, at: usize) -> bool {
     let mut back = before.chars().rev();
     match back.next() {
         Some(c) if c.is_alphabetic() || c == '#' => true,
+        // `pass@1`
+        Some('@') => back.next().is_some_and(char::is_alphabetic),
         // A dash between digits is a range; `sub-25M` is a limit.
         Some('-') => back.next().is_some_and(char::is_alphabetic) && !before.ends_with("sub-"),
         Some('.') => back.next().is_some_and(|c| c.is_alphanumeric()),

@@ -76,6 +76,7 @@ const UNIT_WORDS: &[(&str, Unit)] = &[
     ("percentage points", Unit::Points),
     ("percentage point", Unit::Points),
     ("percent", Unit::Percent),
+    ("pct", Unit::Percent),
     ("per cent", Unit::Percent),
     ("pp", Unit::Points),
 ];
@@ -473,6 +474,8 @@ fn unit(text: &str, start: usize, end: usize) -> Option<(usize, i32, Unit)> {
 /// Where a word that belongs to a number may begin: behind emphasis, a dash, spaces or the end of a line.
 fn word_gap(text: &str, end: usize) -> usize {
     const MARKS: [char; 3] = ['*', '_', '`'];
+    // The word may be that of a link.
+    const OPENED: [char; 4] = ['*', '_', '`', '['];
     let rest = text[end..].trim_start_matches(MARKS);
     let dash = rest.strip_prefix(['-', '\u{2011}', '\u{2010}']).unwrap_or(rest);
     let (mut next, mut lines) = (dash, 0);
@@ -487,7 +490,7 @@ fn word_gap(text: &str, end: usize) -> usize {
         // A quotation goes on with its mark.
         next = next.strip_prefix("> ").filter(|_| lines == 1 && is_line).unwrap_or(next);
     }
-    let next = next.trim_start_matches(MARKS);
+    let next = next.trim_start_matches(OPENED);
     if lines > 1 { end } else { text.len() - next.len() }
 }
 
