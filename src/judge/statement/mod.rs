@@ -11,7 +11,9 @@ use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_claim::{Expression, place};
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
+use repro_report::outcome::{
+    ClaimReport, Definition, EvidenceRef, Impact, Method, Outcome, Verdict,
+};
 
 use crate::compare;
 use crate::context::PostContext;
@@ -137,6 +139,7 @@ impl<'a> Judge<'a> {
             kind: "missing",
             claimed: String::new(),
             said: String::new(),
+            row: Vec::new(),
             quote: sentence.quote.clone(),
             at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
             note: self.statement.note.clone(),
@@ -201,6 +204,7 @@ impl<'a> Judge<'a> {
                 kind,
                 claimed: claimed.join(", "),
                 said,
+                row: stands_for(bound, &variables),
                 quote: sentence.quote.clone(),
                 at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
                 note: self.statement.note.clone(),
@@ -470,7 +474,7 @@ impl<'a> Judge<'a> {
         let value = evaluator.evaluate(tree, frame)?;
         let value = evaluator.settled(value, frame, tree)?;
         if let Some(words) = words_of(&value) {
-            return Ok(self.words(bound, pair, &evaluator, &words, id));
+            return Ok(self.words(bound, pair, (&evaluator, &variables), &words, id));
         }
         if matches!(value, Evaluated::Judgement(_)) {
             let expected = "what a number of the quote is";
@@ -510,7 +514,7 @@ impl<'a> Judge<'a> {
         let outcome = resting_on(outcome.by(method), self.statement.premise.as_deref());
         let words = Words { quote: bound.quote, place: &bound.place_in_text };
         let outcome = self.about(outcome, words, &[tree], &evaluator);
-        Ok(self.report(bound, pair, &evaluator, outcome, id))
+        Ok(self.report(bound, pair, (&evaluator, &variables), outcome, id))
     }
 
     /// Whether an expression, or a formula that it uses, takes from the quote the number that it is for.
@@ -573,7 +577,7 @@ impl<'a> Judge<'a> {
         &self,
         bound: &Bound,
         pair: &Pair,
-        evaluator: &Evaluator<'a>,
+        (evaluator, variables): (&Evaluator<'a>, &Variables<'a>),
         words: &[EvidenceWords],
         id: String,
     ) -> ClaimReport {
@@ -594,7 +598,7 @@ impl<'a> Judge<'a> {
             outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
         }
         let outcome = outcome.within("same", "the same words").by(Method::Compared);
-        self.report(bound, pair, evaluator, outcome, id)
+        self.report(bound, pair, (evaluator, variables), outcome, id)
     }
 
     /// The printed numbers of a pair against what its expression gives.
@@ -667,7 +671,7 @@ impl<'a> Judge<'a> {
         &self,
         bound: &Bound,
         pair: &Pair,
-        evaluator: &Evaluator<'a>,
+        (evaluator, variables): (&Evaluator<'a>, &Variables<'a>),
         outcome: Outcome,
         id: String,
     ) -> ClaimReport {
@@ -677,6 +681,7 @@ impl<'a> Judge<'a> {
             kind: kind_of(&pair.expression.tree, "number"),
             claimed: claimed(bound.quote, pair),
             said: pair.expression.tree.to_string(),
+            row: stands_for(bound, variables),
             quote: bound.quote.to_owned(),
             at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
             note: self.statement.note.clone(),
@@ -990,6 +995,25 @@ fn scope<'a>(evaluator: &Evaluator<'a>, bound: &Bound) -> Result<Variables<'a>, 
     let none = Variables::new();
     let each = bound.variables.iter();
     each.map(|(name, value)| Ok((name.clone(), evaluator.value(value, &none)?))).collect()
+}
+
+/// What each variable of a row stands for: `moe (6 runs)`.
+fn stands_for(bound: &Bound, variables: &Variables) -> Vec<Definition> {
+    let meaning = |name: &String, expression: &PlacedExpression| {
+        let written = expression.tree.to_string();
+        match variables.get(name) {
+            Some(Evaluated::Reference(path)) if path.is_group => {
+                let plural = if path.bundles.len() == 1 { "" } else { "s" };
+                format!("{written} ({} run{plural})", path.bundles.len())
+            }
+            _ => written,
+        }
+    };
+    let one = |(name, expression)| Definition {
+        name: String::clone(name),
+        meaning: meaning(name, expression),
+    };
+    bound.variables.iter().map(one).collect()
 }
 
 /// The words that a value is, or that several values are.

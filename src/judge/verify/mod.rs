@@ -252,6 +252,7 @@ fn own_claim(
         kind: "bundle",
         claimed,
         said: String::new(),
+        row: Vec::new(),
         quote: quote.to_owned(),
         at: None,
         note: String::new(),
