@@ -7,6 +7,7 @@
 
 mod grammar;
 pub mod locator;
+mod markup;
 pub mod nearest;
 pub mod place;
 pub mod quote;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::quote::{self, aloud::has_no_width};
+use crate::seen::HIDDEN;
 use crate::spelling::PlainSpelling;
 use crate::table::{self, PrintedCell, PrintedTable};
 
@@ -92,8 +93,10 @@ fn parts_a_number(left: &str, right: &str) -> bool {
 fn as_read(text: &str, quote: &str) -> Vec<Range<usize>> {
     /// A word at more places is no help.
     const MOST_PLACES: usize = 64;
-    let words = || quote.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let is_whole = !text.contains(has_no_width);
+    let plain = PlainSpelling::of(quote).text;
+    let words = || plain.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    // Signs that nobody sees may stand inside words.
+    let is_whole = !text.contains(|c| has_no_width(c) && c != HIDDEN);
     if is_whole && words().any(|word| !text.contains(word)) {
         return Vec::new();
     }
@@ -111,6 +114,10 @@ fn as_read(text: &str, quote: &str) -> Vec<Range<usize>> {
         let end = boundary(text, (at + around).min(text.len()));
         let places = PlainSpelling::of(&text[start..end]).places(quote);
         found.extend(places.into_iter().map(|place| start + place.start..start + place.end));
+    }
+    if found.is_empty() && text.contains(HIDDEN) {
+        // The address of a link may be as long as it likes.
+        return PlainSpelling::of(text).places(quote);
     }
     found.sort_by_key(|place| (place.start, place.end));
     found.dedup();

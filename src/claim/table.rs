@@ -3,6 +3,7 @@
 use std::iter::Peekable;
 use std::ops::Range;
 
+use crate::seen::HIDDEN;
 use crate::spelling;
 
 /// A cell: its text without the space around it, and where that stands.
@@ -111,7 +112,7 @@ pub fn cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
         let text = part.trim();
         let before = part.len() - part.trim_start().len();
         let span = at + before..at + before + text.len();
-        cells.push(PrintedCell { text: text.to_owned(), span });
+        cells.push(PrintedCell { text: text.replace(HIDDEN, ""), span });
         at += part.len() + 1;
     }
     Some(cells)

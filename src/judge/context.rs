@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use repro_claim::locator::Locator;
 use repro_claim::nearest::WordIndex;
+use repro_claim::seen::HIDDEN;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::similar;
 use repro_receipt::source::{Error, Location, codes};
@@ -55,9 +56,11 @@ impl<'a> PostContext<'a> {
         let text = self.texts.get(id)?;
         let index = self.words.get(id)?.get_or_init(|| WordIndex::of(text.text()));
         let found = index.nearest(words).or_else(|| spelled_alike(index, words))?;
-        let shown: Vec<_> = text.text().get(found.clone())?.split_whitespace().collect();
+        let start = found.start;
+        let found = text.text().get(found)?.replace(HIDDEN, " ");
+        let shown: Vec<_> = found.split_whitespace().collect();
         let shown: String = shown.join(" ").chars().take(MOST_SHOWN).collect();
-        Some(format!("the text has \"{shown}\" in line {}", text.seen.line_column(found.start).0))
+        Some(format!("the text has \"{shown}\" in line {}", text.seen.line_column(start).0))
     }
 
     /// Refuses the name of a group that holds a run twice.

@@ -33,7 +33,8 @@ pub struct TextAtHand {
 }
 
 impl TextAtHand {
-    fn of(source: &Source) -> Result<Self, Error> {
+    /// What is seen of a file.
+    pub fn of(source: &Source) -> Result<Self, Error> {
         Ok(Self { seen: as_seen(source)?, digest: Digest::of(source.text().as_bytes()) })
     }
 

@@ -312,7 +312,7 @@ fn stands_alone(text: &str, start: usize, end: usize) -> bool {
     let before = text[..start].trim_end();
     let rest = &text[end..];
     !before.ends_with(|c: char| c.is_ascii_digit() || c == '%')
-        && (rest.is_empty() || rest.starts_with([' ', '.', ',', ')', ';', ':', '*', '$', '\n']))
+        && !rest.starts_with(|c: char| c.is_alphanumeric() || "-_/^×".contains(c))
         && !rest.trim_start().starts_with(|c: char| c.is_ascii_digit())
         && !starts_with_digit(rest, 1)
 }
