@@ -1,4 +1,6 @@
-//! Tables as they are printed: lines of cells between `|`.
+//! Tables as they are printed: lines of cells between `|`, or marked up.
+
+mod marked_up;
 
 use std::iter::Peekable;
 use std::ops::Range;
@@ -13,6 +15,14 @@ pub struct PrintedCell {
     pub text: String,
     /// Where that stands in the text that the table was read from, in bytes.
     pub span: Range<usize>,
+}
+
+impl PrintedCell {
+    /// The same cell of a text that begins so much later.
+    fn shifted(mut self, by: usize) -> Self {
+        self.span = self.span.start + by..self.span.end + by;
+        self
+    }
 }
 
 /// A table: the line of its head, and its other lines.
@@ -67,6 +77,13 @@ impl PrintedTable {
                 found.extend(Self::read(&mut all.iter().copied().skip(index).peekable()));
             }
         }
+        for mut rows in marked_up::tables(text) {
+            let Some(at) = rows.iter().position(|row| same(row, head)) else { continue };
+            let mut rows = rows.split_off(at).into_iter();
+            let Some(head) = rows.next() else { continue };
+            let rows: Vec<_> = rows.filter(|row| row.len() == head.len()).collect();
+            found.extend((!rows.is_empty()).then_some(Self { head, rows }));
+        }
         found
     }
 
@@ -109,13 +126,19 @@ pub fn cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
     let inner = inner.strip_suffix('|').unwrap_or(inner);
     let mut cells = Vec::new();
     for part in inner.split('|') {
-        let text = part.trim();
-        let before = part.len() - part.trim_start().len();
-        let span = at + before..at + before + text.len();
-        cells.push(PrintedCell { text: text.replace(HIDDEN, ""), span });
+        cells.push(cell(line, at - start..at - start + part.len()).shifted(start));
         at += part.len() + 1;
     }
     Some(cells)
+}
+
+/// The cell in a stretch of a text, without the space around it and what nobody sees in it.
+fn cell(text: &str, inside: Range<usize>) -> PrintedCell {
+    let part = &text[inside.clone()];
+    let bare = part.trim_start();
+    let start = inside.end - bare.len();
+    let bare = bare.trim_end();
+    PrintedCell { text: bare.replace(HIDDEN, ""), span: start..start + bare.len() }
 }
 
 /// The column that a head names: by its text, or, where several have one text, by text and number, `loss #2`.

@@ -214,7 +214,7 @@ fn honest_tables_are_found_and_verified_as_they_are_written() {
 | Model | #Params | Loss ↓ | Runs |
 |:------|--------:|:------:|:----:|
 | [**Tiny-MoE**](https://hf.co/x/y-7b) 🥇 | 0.33M | **1.7016** ± 0.0134 | 6 |
-| Dense (active)<sup>†</sup> | 206,144 | 1.7168&nbsp;±&nbsp;0.0113 | 6 |
+| Dense (active)<sup>†</sup> | 206,144 | 1.7168&nbsp;±&nbsp;0.0083 | 6 |
 ";
     let post = r##"
 [[table]]
@@ -229,6 +229,21 @@ head = "| Model | #Params | Loss ↓ | Runs |"
 "##;
     assert_eq!(judged(post, text), ["verified"; 8]);
     assert!(unbound(post, text).is_empty());
+}
+
+#[test]
+fn tables_of_html_and_tex_are_bound_like_others() {
+    let post = table("| Model | loss |", &["Tiny-MoE"]);
+    let html = "<table>\n<tr><th>Model</th><th>loss</th></tr>\n\
+                <tr><td align=\"left\"><a href=\"/x1\">Tiny-MoE</a></td><td><b>1.7016</b></td></tr>\n</table>\n";
+    assert_eq!(judged(&post, html), ["verified"]);
+    assert!(unbound(&post, html).is_empty());
+    assert_eq!(judged(&post, &html.replace("1.7016", "1.8016")), ["refuted value::differs"]);
+    // Another cell would stand in the column.
+    let shifted = html.replace("<td><b>", "<td colspan=\"2\">of</td><td>5</td><td><b>");
+    assert_eq!(judged(&post, &shifted), ["sentence::no-table"]);
+    let tex = "\\begin{tabular}{lr}\nModel & loss \\\\ \\hline\nTiny-MoE & $\\mathbf{1.7016}$ \\\\\n\\end{tabular}\n";
+    assert_eq!(judged(&post, tex), ["verified"]);
 }
 
 #[test]
