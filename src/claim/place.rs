@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::quote::{self, aloud::has_no_width};
-use crate::seen::HIDDEN;
+use crate::quote;
+use crate::seen::{HIDDEN, has_no_width};
 use crate::spelling::PlainSpelling;
 use crate::table::{self, PrintedCell, PrintedTable};
 

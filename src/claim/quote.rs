@@ -7,7 +7,7 @@
 //! `1.702(13)`, stands a spread. A date is an item without a value.
 
 mod abroad;
-pub(crate) mod aloud;
+mod aloud;
 mod in_words;
 mod words;
 mod written;
@@ -138,6 +138,20 @@ pub fn items(text: &str) -> Vec<QuoteItem> {
             item.doubt = Some(Doubt::Signs);
         }
     }
+    without_counters(text, items)
+}
+
+/// The items without the marks of a list that counts ①, ②, ③.
+fn without_counters(text: &str, mut items: Vec<QuoteItem>) -> Vec<QuoteItem> {
+    let mut last = 0;
+    items.retain(|item| {
+        let Some(number) = aloud::ornament(item.text(text)) else { return true };
+        let counts = number == 1 || number == last + 1;
+        if counts {
+            last = number;
+        }
+        !counts
+    });
     items
 }
 
@@ -576,6 +590,7 @@ mod tests {
             ("**1.3**B tokens", &[("1.3**B", "1300000000")]),
             ("5*M", &[("5", "5")]),
             ("5 hundred thousand", &[("5 hundred thousand", "500000")]),
+            ("① of 2 ② and ③ of ⑨", &[("2", "2"), ("⑨", "9")]),
             ("6 dozen, a 6-fold gain", &[("6 dozen", "72"), ("6-fold", "6")]),
             ("6½ of ¾", &[("6½", "13/2"), ("¾", "3/4")]),
             ("１1.7 and 𝟏1.7 and ١", &[("１1.7", "117/10"), ("𝟏1.7", "117/10"), ("١", "1")]),
@@ -603,6 +618,7 @@ mod tests {
     fn signs_that_may_be_read_otherwise_are_doubted() {
         for (text, doubt) in [
             ("⑨⑨ runs", Some(Doubt::Signs)),
+            ("⑨ runs", Some(Doubt::Signs)),
             ("6² epochs", Some(Doubt::Signs)),
             ("\u{202e}6107.1", Some(Doubt::Signs)),
             ("~~1.72~~ is it", Some(Doubt::Meaning)),

@@ -64,6 +64,15 @@ pub fn seen(text: &str, markup: Markup) -> String {
     blanked(text, &hidden)
 }
 
+/// Whether nothing is seen of a sign.
+pub(crate) fn has_no_width(c: char) -> bool {
+    matches!(
+        c,
+        '\0' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{20e3}' | '\u{34f}' | '\u{180e}' | '\u{61c}'
+    )
+}
+
 /// The text with blanks for some of its stretches, which stand in order.
 fn blanked(text: &str, hidden: &[Range<usize>]) -> String {
     let mut seen = String::with_capacity(text.len());

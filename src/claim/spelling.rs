@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::markup::{self, Seen};
-use crate::quote::aloud::has_no_width;
+use crate::seen::has_no_width;
 
 /// A text with one spelling for each sign, and where each of its bytes comes from.
 #[derive(Debug)]

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::seen::has_no_width;
+
 /// Tags that part nothing: `1.<b>7</b>` is one number.
 const INLINE: &[&str] = &[
     "a", "abbr", "b", "big", "bdi", "code", "data", "em", "font", "i", "ins", "kbd", "mark",
@@ -236,13 +238,11 @@ pub(super) fn digit(c: char) -> Option<(u32, bool)> {
     sure.or_else(|| at(ORNAMENTS, 1, 9).map(|digit| (digit, false)))
 }
 
-/// Whether nothing is seen of a sign.
-pub(crate) fn has_no_width(c: char) -> bool {
-    matches!(
-        c,
-        '\0' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{20e3}' | '\u{34f}' | '\u{180e}' | '\u{61c}'
-    )
+/// The number in a circle, brackets or with a full stop that a sign is.
+pub(super) fn ornament(text: &str) -> Option<u32> {
+    let mut signs = text.chars();
+    let (digit, is_sure) = digit(signs.next()?)?;
+    (!is_sure && signs.next().is_none()).then_some(digit)
 }
 
 /// The length of an entity, and what it says; none of those that the rules of numbers know by name.
