@@ -106,8 +106,8 @@ fn tex(text: &str) -> Vec<Range<usize>> {
             let end = after(text, at + open.len(), close);
             hidden.push(at..end);
             at = end;
-        } else if rest.starts_with('\\') {
-            at += 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
+        } else if let Some(escaped) = rest.strip_prefix('\\') {
+            at += 1 + escaped.chars().next().map_or(0, char::len_utf8);
         } else if rest.starts_with('%') {
             let end = line_end(text, at);
             hidden.push(at..end);

@@ -122,7 +122,7 @@ mod tests {
     fn tables_of_html_are_tables() {
         let text = "<Table>\n<thead><tr><th>Arm<th>Loss</thead>\n<tr><td>é <b>moe</b></td> <TD\0\0>1.70</TD></tr>\
                     <tr><td>over both</td></tr><tr><td>dense</td><td></td></tr></table> and";
-        let expected = vec![vec!["é <b>moe</b>", "1.70"], vec!["dense", ""]];
+        let expected = [["é <b>moe</b>", "1.70"], ["dense", ""]];
         assert_eq!(
             found(text, "| Arm | Loss |"),
             Some(
