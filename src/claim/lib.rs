@@ -7,9 +7,11 @@
 
 mod grammar;
 pub mod locator;
+mod markup;
 pub mod nearest;
 pub mod place;
 pub mod quote;
+pub mod seen;
 pub mod spelling;
 pub mod syntax;
 pub mod table;

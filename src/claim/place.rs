@@ -1,10 +1,15 @@
 //! Where a quote stands in a text.
 
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use crate::quote;
 use crate::spelling::PlainSpelling;
-use crate::table::{self, PrintedCell, TableLines};
+use crate::table::{self, PrintedCell, PrintedTable, TableLines};
+
+/// So many places of a head are looked at.
+const MOST_HEADS: usize = 8;
 
 /// A text in which quotes and lines of tables are sought. What helps to find them is made once, when it is first asked
 /// for: a text may be long, and its quotes many.
@@ -47,7 +52,7 @@ impl<'t> SearchedText<'t> {
         if found.is_empty() {
             found = self.as_read(quote);
         }
-        found.retain(|place| !cuts_a_number(self.text, place));
+        found.retain(|place| !cuts_a_number(self.text, place) && !parts_an_item(self.text, place));
         let mut end = 0;
         found.retain(|place| {
             let is_beside = place.start >= end;
@@ -97,11 +102,36 @@ impl<'t> SearchedText<'t> {
         self.run_together(row).into_iter().filter_map(ends).collect()
     }
 
-    /// The same, cell by cell; a cell without text is an empty place.
-    pub fn cells_of_row(&self, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
-        let spans = |cells: &[PrintedCell]| cells.iter().map(|cell| cell.span.clone()).collect();
-        let found: Vec<_> = self.lines().same_as(row).map(|line| spans(&line.cells)).collect();
-        if found.is_empty() { self.run_together(row) } else { found }
+    /// Where the lines of a printed table stand in the table of the text that has its head, and the most of its rows; none
+    /// where no table has its head. Where a page was copied without its lines, the rows stand behind the head.
+    pub fn of_table(&self, printed: &PrintedTable) -> Option<PlacedTable> {
+        let mut found: Vec<_> = self.lines().tables(&printed.head);
+        let mut found: Vec<_> = found.drain(..).map(|table| placed_in(&table, printed)).collect();
+        if found.is_empty() {
+            let heads = self.run_together(&printed.head);
+            // A head that stands so often is no head.
+            found = heads
+                .into_iter()
+                .take(MOST_HEADS)
+                .map(|head| self.placed_behind(head, printed))
+                .collect();
+        }
+        let most = found.iter().map(PlacedTable::count).max()?;
+        found.into_iter().find(|table| table.count() == most)
+    }
+
+    /// The rows of a printed table behind a head whose table lost its lines.
+    fn placed_behind(&self, head: Vec<Range<usize>>, printed: &PrintedTable) -> PlacedTable {
+        let cells = printed.rows.iter().flatten().map(|cell| cell.text.len() + 1);
+        // Some rows may be left out, and no page is between a head and its rows.
+        let reach = 2000 + 8 * cells.sum::<usize>();
+        let start = head.last().map_or(0, |cell| cell.end);
+        let is_behind = |cells: &Vec<Range<usize>>| {
+            cells.first().is_some_and(|first| first.start >= start)
+                && cells.last().is_some_and(|last| last.end <= start + reach)
+        };
+        let place = |row: &Vec<PrintedCell>| self.run_together(row).into_iter().find(is_behind);
+        PlacedTable { head, rows: printed.rows.iter().map(place).collect() }
     }
 
     /// The places of cells whose characters follow each other when white space is left out.
@@ -136,9 +166,74 @@ impl<'t> SearchedText<'t> {
     }
 }
 
+/// Where the lines of a printed table stand in one table of a text, cell by cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedTable {
+    /// The cells of its head.
+    pub head: Vec<Range<usize>>,
+    /// The cells of each row; none of a row that this table does not have.
+    pub rows: Vec<Option<Vec<Range<usize>>>>,
+}
+
+impl PlacedTable {
+    /// A table of the text itself.
+    pub fn itself(table: &PrintedTable) -> Self {
+        let rows = table.rows.iter().map(|row| Some(spans(row))).collect();
+        Self { head: spans(&table.head), rows }
+    }
+
+    fn count(&self) -> usize {
+        self.rows.iter().flatten().count()
+    }
+}
+
+fn spans(row: &[PrintedCell]) -> Vec<Range<usize>> {
+    row.iter().map(|cell| cell.span.clone()).collect()
+}
+
+/// The rows of a printed table in a table of the text, each in a line of its own.
+fn placed_in(table: &PrintedTable, printed: &PrintedTable) -> PlacedTable {
+    let mut left: HashMap<String, VecDeque<usize>> = HashMap::new();
+    for (index, row) in table.rows.iter().enumerate() {
+        left.entry(table::key(row)).or_default().push_back(index);
+    }
+    let mut place = |wanted: &Vec<PrintedCell>| {
+        let index = left.get_mut(&table::key(wanted))?.pop_front()?;
+        Some(spans(&table.rows[index]))
+    };
+    let rows = printed.rows.iter().map(&mut place).collect();
+    PlacedTable { head: spans(&table.head), rows }
+}
+
 /// Where some words stand in the text that a spelling is of.
 fn originals(text: &PlainSpelling, words: &str) -> Vec<Range<usize>> {
     text.places(words).into_iter().map(|place| text.original(place)).collect()
+}
+
+/// Whether a stretch of a text ends or begins inside what is read as one number there: "329,280" of
+/// "329,280\nmillion". A mark of money or of nearness alone may be left out.
+fn parts_an_item(text: &str, place: &Range<usize>) -> bool {
+    /// So much around an end shows how a number is read.
+    const AROUND: usize = 80;
+    let parts = |at: usize| {
+        let start = boundary(text, at.saturating_sub(AROUND));
+        let end = boundary(text, (at + AROUND).min(text.len()));
+        let at = at - start;
+        let near = &text[start..end];
+        quote::items(near).iter().any(|item| {
+            let is_inside = item.span.start < at && at < item.span.end;
+            is_inside && !near[item.span.start..at].trim_end_matches(['$', '+']).is_empty()
+        })
+    };
+    let inside = text[place.clone()].trim_matches(|c: char| c.is_whitespace());
+    let ends_with_digit = inside.ends_with(|c: char| c.is_ascii_digit());
+    let begins_with_digit = inside.starts_with(|c: char| c.is_ascii_digit());
+    begins_with_digit && parts(place.start) || ends_with_digit && parts(place.end)
+}
+
+/// The last beginning of a character up to `at`.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
 /// Whether a stretch of a text begins or ends inside a number, or leaves out its sign or unit.
@@ -206,10 +301,6 @@ mod tests {
         SearchedText::new(text).of_row(row)
     }
 
-    fn cells_of_row(text: &str, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
-        SearchedText::new(text).cells_of_row(row)
-    }
-
     #[test]
     fn places_stand_beside_each_other() {
         assert_eq!(of_quote("a b a b a", "a b a"), vec![0..5]);
@@ -256,6 +347,11 @@ mod tests {
         assert_eq!(of_quote("steps 9-11, run-3.", "11").len(), 1);
         assert_eq!(of_quote("it is 3.", "it is 3").len(), 1);
         assert_eq!(of_quote("8 x 384 = 3072", "8 x 384").len(), 1);
+        assert!(of_quote("has 329,280\nmillion", "has 329,280").is_empty());
+        assert!(of_quote("has 329,280 **million**", "has 329,280").is_empty());
+        assert!(of_quote("is 1.7\u{200b}095", "is 1.7").is_empty());
+        assert_eq!(of_quote("is 1.7\u{200b}095", "is 1.7095").len(), 1);
+        assert_eq!(of_quote("paid $1.25 an hour", "1.25 an hour").len(), 1);
         assert!(of_parted_quote("is -1.7", "is - | 1.7").is_empty());
         assert!(of_parted_quote("is 1.7%", "is 1.7 | %").is_empty());
     }
@@ -274,7 +370,19 @@ mod tests {
         let flat = "ModelDense190,532,35226.24MoE";
         assert_eq!(of_row(flat, &row), vec![5..26]);
         assert!(of_row("Dense190,532,352 26.25", &row).is_empty());
-        assert_eq!(cells_of_row(flat, &row), [[5..10, 10..21, 21..26]]);
-        assert_eq!(cells_of_row(pipes, &row), [[3..8, 9..20, 21..26]]);
+        assert_eq!(SearchedText::new(flat).run_together(&row), [[5..10, 10..21, 21..26]]);
+    }
+
+    #[test]
+    fn a_printed_table_stands_below_its_head() {
+        let printed = PrintedTable::parse("| arm | loss |\n| a | 1 |\n| b | 2 |").unwrap();
+        let found = |text: &str| SearchedText::new(text).of_table(&printed).map(|table| table.rows);
+        let text = "| arm | loss |\n|--|--|\n| b | 2 |\n| a | 1 |\n";
+        assert_eq!(found(text), Some(vec![Some(vec![35..36, 39..40]), Some(vec![25..26, 29..30])]));
+        assert_eq!(found("| loss | arm |\n| a | 1 |\n| b | 2 |\n"), None);
+        let apart = "| arm | loss |\n| a | 1 |\n\n| arm | gap |\n| b | 2 |\n";
+        assert_eq!(found(apart), Some(vec![Some(vec![17..18, 21..22]), None]));
+        assert_eq!(found("Arm loss\narm loss\na\n1\nb\n2").map(|rows| rows.len()), Some(2));
+        assert_eq!(found("a 1 b 2 arm loss"), Some(vec![None, None]));
     }
 }

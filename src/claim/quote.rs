@@ -6,6 +6,8 @@
 //! `ninety-nine`, `half`, `two thirds`, `twice`, `fivefold`, `a million`. Behind `±`, and in the brackets of
 //! `1.702(13)`, stands a spread. A date is an item without a value.
 
+mod abroad;
+mod aloud;
 mod dates;
 mod in_words;
 mod words;
@@ -15,6 +17,7 @@ use std::ops::Range;
 
 use repro_exact::decimal::{Bound, Printed, Unit};
 
+use aloud::Aloud;
 use written::Written;
 pub use written::unit_of_head;
 
@@ -87,6 +90,8 @@ pub enum Doubt {
     Words,
     /// The unit behind the number is not known.
     Unit,
+    /// Its signs are not read surely: digits in circles, another direction of writing, a power or a note.
+    Signs,
 }
 
 impl QuoteItem {
@@ -97,7 +102,7 @@ impl QuoteItem {
 
     /// Whether it is written in digits, and not in words.
     pub fn is_in_digits(&self, of: &str) -> bool {
-        self.text(of).contains(|c: char| c.is_ascii_digit())
+        self.text(of).contains(|c: char| aloud::digit(c).is_some() || written::vulgar(c).is_some())
     }
 }
 
@@ -145,11 +150,39 @@ fn behind(text: &str, at: usize) -> &str {
 
 /// The items of `text` in their order.
 pub fn items(text: &str) -> Vec<QuoteItem> {
+    let aloud = Aloud::of(text);
+    let mut items = items_of(&aloud.text);
+    for item in &mut items {
+        item.span = aloud.original(&item.span);
+        if aloud.is_unsure(&item.span) {
+            item.doubt = Some(Doubt::Signs);
+        }
+    }
+    without_counters(text, items)
+}
+
+/// The items without the marks of a list that counts ①, ②, ③.
+fn without_counters(text: &str, mut items: Vec<QuoteItem>) -> Vec<QuoteItem> {
+    let mut last = 0;
+    items.retain(|item| {
+        let Some(number) = aloud::ornament(item.text(text)) else { return true };
+        let counts = number == 1 || number == last + 1;
+        if counts {
+            last = number;
+        }
+        !counts
+    });
+    items
+}
+
+/// The items of a text as it is read aloud.
+fn items_of(text: &str) -> Vec<QuoteItem> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(here) = text.get(at..).and_then(|rest| rest.chars().next()) {
         let next = at + here.len_utf8();
-        if here.is_ascii_digit() || (here == '.' && starts_with_digit(text, next)) {
+        let is_part = written::vulgar(here).is_some() && is_boundary_before(text, at);
+        if here.is_ascii_digit() || is_part || (here == '.' && starts_with_digit(text, next)) {
             at = read_digits(text, at, &mut found);
         } else if here == '\\' {
             // A command of TeX ends with its letters: `\approx20` holds a number.
@@ -174,7 +207,10 @@ impl Found {
     fn number(text: &str, written: Written) -> Self {
         let (hedge, doubt) =
             words::said(before(text, written.span.start), behind(text, written.span.end));
-        let doubt = doubt.or(written.has_unknown_unit.then_some(Doubt::Unit));
+        let unit = written.has_unknown_unit.then_some(Doubt::Unit);
+        let is_unsure =
+            written.may_be_a_power(text) || abroad::may_have_a_decimal_comma(text, &written.span);
+        let doubt = if is_unsure { Some(Doubt::Signs) } else { doubt.or(unit) };
         let kind = ItemKind::Number(written.printed.clone());
         let item = QuoteItem { span: written.span.clone(), kind, hedge, doubt, other: None };
         Self { item, written: Some(written) }
@@ -222,6 +258,13 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
         return end;
     }
     let digits_end = at + run(&text[at..], |c| c.is_ascii_digit());
+    if let Some((span, printed)) = abroad::read(text, at) {
+        let end = span.end;
+        let mut whole = Found::other(span, ItemKind::Number(printed));
+        whole.item.doubt = Some(Doubt::Signs);
+        found.push(whole);
+        return end;
+    }
     let Some(written) = written::read(text, at) else { return digits_end.max(at + 1) };
     let end = written.span.end;
     if belongs_to_a_name(text, at)
@@ -429,6 +472,8 @@ fn belongs_to_a_name(text: &str, at: usize) -> bool {
     let mut back = before.chars().rev();
     match back.next() {
         Some(c) if c.is_alphabetic() || c == '#' => true,
+        // `pass@1`
+        Some('@') => back.next().is_some_and(char::is_alphabetic),
         // A dash between digits is a range; `sub-25M` is a limit.
         Some('-') => back.next().is_some_and(char::is_alphabetic) && !before.ends_with("sub-"),
         Some('.') => back.next().is_some_and(|c| c.is_alphanumeric()),
@@ -461,6 +506,11 @@ fn is_a_list_mark(before: &str, rest: &str) -> bool {
 /// Whether no word goes on at `at`.
 fn is_boundary(text: &str, at: usize) -> bool {
     !text[at..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+}
+
+/// Whether no word ends at `at`.
+fn is_boundary_before(text: &str, at: usize) -> bool {
+    !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
 /// Whether a word begins at `at`.
@@ -528,7 +578,10 @@ mod tests {
             ("Published 2026-03-14, 2026-03-03T16:15:00Z", &["2026-03-14", "2026-03-03T16:15:00Z"]),
             ("Two of the three; one is twice as large", &["Two", "three", "twice"]),
             ("5 Models, 5 M, 16 kB, 250ms", &["5", "5 M", "16 kB", "250"]),
-            ("50 trillion tokens, 1.5 million, 3 millions", &["50 trillion", "1.5 million", "3"]),
+            (
+                "50 trillion tokens, 1.5 million, 3 millions",
+                &["50 trillion", "1.5 million", "3 millions"],
+            ),
             (r"\(r_a^{**}\approx20\%\), \zeta^2 L^3", &[r"20\%", "2", "3"]),
             ("1e-7 and 3.2E+4, 1.1e20", &["1e-7", "3.2E+4", "1.1e20"]),
             ("24 percent, 1.5 percentage points", &["24 percent", "1.5 percentage points"]),
@@ -536,6 +589,60 @@ mod tests {
             ("## 3. Results\n  1. 20 seeds\n2) 30, 4. 5", &["20", "30", "4", "5"]),
         ] {
             assert_eq!(texts(text), numbers, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_reader_reads_is_read() {
+        for (text, numbers) in [
+            ("329,280\nmillion", &[("329,280\nmillion", "329280000000")][..]),
+            ("329,280\n\nmillion", &[("329,280", "329280")]),
+            ("**329,280** million", &[("329,280** million", "329280000000")]),
+            ("329,280&nbsp;million", &[("329,280&nbsp;million", "329280000000")]),
+            ("329,280\u{a0}Million", &[("329,280\u{a0}Million", "329280000000")]),
+            ("> 3\n> billion", &[("3\n> billion", "3000000000")]),
+            ("a 7-billion-parameter model", &[("7-billion", "7000000000")]),
+            ("**1.3**B tokens", &[("1.3**B", "1300000000")]),
+            ("5*M", &[("5", "5")]),
+            ("5 hundred thousand", &[("5 hundred thousand", "500000")]),
+            ("① of 2 ② and ③ of ⑨", &[("2", "2"), ("⑨", "9")]),
+            ("6 dozen, a 6-fold gain", &[("6 dozen", "72"), ("6-fold", "6")]),
+            ("6½ of ¾", &[("6½", "13/2"), ("¾", "3/4")]),
+            ("１1.7 and 𝟏1.7 and ١", &[("１1.7", "117/10"), ("𝟏1.7", "117/10"), ("١", "1")]),
+            ("1．７％", &[("1．７％", "17/1000")]),
+            ("1.7\u{200b}095", &[("1.7\u{200b}095", "3419/2000")]),
+            ("1.7<wbr>095 1.<b>5</b>", &[("1.7<wbr>095", "3419/2000"), ("1.<b>5", "3/2")]),
+            ("1.**70**16", &[("1.**70**16", "2127/1250")]),
+            ("10<sup>6</sup>", &[("10<sup>6", "1000000")]),
+            ("&#49;&#x32;", &[("&#49;&#x32;", "12")]),
+            ("6 000 in 6'050", &[("6 000", "6000"), ("6'050", "6050")]),
+            ("minus 0.5, by negative 2", &[("minus 0.5", "-1/2"), ("negative 2", "-2")]),
+            ("10⁶, 1e6", &[("10⁶", "1000000"), ("1e6", "1000000")]),
+        ] {
+            let found = items(text);
+            let found: Vec<_> = std::iter::zip(&found, values(text))
+                .map(|(item, value)| (item.text(text), value))
+                .collect();
+            let expected: Vec<_> =
+                numbers.iter().map(|(number, value)| (*number, (*value).to_owned())).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn signs_that_may_be_read_otherwise_are_doubted() {
+        for (text, doubt) in [
+            ("⑨⑨ runs", Some(Doubt::Signs)),
+            ("⑨ runs", Some(Doubt::Signs)),
+            ("6² epochs", Some(Doubt::Signs)),
+            ("\u{202e}6107.1", Some(Doubt::Signs)),
+            ("~~1.72~~ is it", Some(Doubt::Meaning)),
+            ("<del>1.72</del>", Some(Doubt::Meaning)),
+            ("1.70² is it", None),
+            ("10⁶", None),
+            ("over ６ seeds", None),
+        ] {
+            assert_eq!(items(text)[0].doubt, doubt, "{text}");
         }
     }
 

@@ -1,9 +1,13 @@
 //! Texts as they are read aloud: spellings of one sign are one, and marks of emphasis are no part of the words.
 //!
 //! Quotation marks, dashes and spaces have many spellings; a quote that was typed has others than the page. No digit
-//! and no decimal point is touched, and nothing is left out between two signs of one number.
+//! and no decimal point is touched, and nothing that readers see is left out between two signs of one number: tags,
+//! the addresses of links, and what points to notes are not seen.
 
 use std::ops::Range;
+
+use crate::markup::{self, Seen};
+use crate::seen::has_no_width;
 
 /// A text with one spelling for each sign, and where each of its bytes comes from.
 #[derive(Debug)]
@@ -21,21 +25,43 @@ impl PlainSpelling {
     pub fn of(text: &str) -> Self {
         let mut plain = Self { text: String::new(), starts: Vec::new(), ends: Vec::new() };
         let mut before = None;
-        let mut signs = text.char_indices().peekable();
-        while let Some((at, c)) = signs.next() {
-            if is_emphasis(c) {
-                let rest = text[at..].trim_start_matches(is_emphasis);
-                let end = text.len() - rest.len();
-                if is_left_out(before, rest) {
-                    while signs.next_if(|(next, _)| *next < end).is_some() {}
+        // Where the words of links end, and how far the marks there reach.
+        let mut closes: Vec<Range<usize>> = Vec::new();
+        let mut at = 0;
+        while let Some(c) = text[at..].chars().next() {
+            let rest = &text[at..];
+            let end = at + c.len_utf8();
+            if closes.last().is_some_and(|close| close.start == at) {
+                at = closes.pop().map_or(end, |close| close.end);
+                continue;
+            }
+            if let Some((length, seen)) = markup::mark(rest) {
+                match seen {
+                    Seen::Nothing => {}
+                    Seen::Sign(sign) => {
+                        plain.say(spelled(sign, &rest[length..]), at..at + length);
+                        before = Some(sign);
+                    }
+                    Seen::Link { words, close } => {
+                        let start = at + length + words;
+                        closes.push(start..start + close);
+                    }
+                }
+                at += length;
+                continue;
+            }
+            if is_emphasis(c) && !text[..at].ends_with('\\') {
+                let behind = rest.trim_start_matches(is_emphasis);
+                if is_left_out(before, behind) {
+                    at = text.len() - behind.len();
                     continue;
                 }
             }
-            let sign = spelled(c, &text[at + c.len_utf8()..]);
-            if sign != ' ' || !plain.text.ends_with(' ') {
-                plain.push(sign, at..at + c.len_utf8());
+            if !has_no_width(c) {
+                plain.say(spelled(c, &text[end..]), at..end);
+                before = Some(c);
             }
-            before = Some(c);
+            at = end;
         }
         plain
     }
@@ -59,6 +85,13 @@ impl PlainSpelling {
             plain.push(c, at..at + c.len_utf8());
         }
         plain
+    }
+
+    /// Says a sign; of several spaces only the first.
+    fn say(&mut self, sign: char, from: Range<usize>) {
+        if sign != ' ' || !self.text.ends_with(' ') {
+            self.push(sign, from);
+        }
     }
 
     fn push(&mut self, sign: char, from: Range<usize>) {
@@ -112,12 +145,15 @@ fn starts_of(words: &[u8], text: &str, first: usize) -> Vec<usize> {
 
 /// Whether two texts are one when their spelling does not count.
 pub fn same(a: &str, b: &str) -> bool {
+    let may_be_marked = |text: &str| text.contains(|c| has_no_width(c) || "<[&\\".contains(c));
+    let is_marked = may_be_marked(a) || may_be_marked(b);
     // Letters and digits have one spelling, and most texts differ in them.
     let letters = |c: &char| c.is_alphanumeric();
-    if a.chars().filter(letters).ne(b.chars().filter(letters)) {
+    if !is_marked && a.chars().filter(letters).ne(b.chars().filter(letters)) {
         return false;
     }
-    let has_one_spelling = |text: &str| text.is_ascii() && !text.contains(is_emphasis);
+    let has_one_spelling =
+        |text: &str| !is_marked && text.is_ascii() && !text.contains(is_emphasis);
     let plain = |text: &str| PlainSpelling::of(text).text.trim().to_owned();
     a == b || !(has_one_spelling(a) && has_one_spelling(b)) && plain(a) == plain(b)
 }
@@ -171,6 +207,13 @@ mod tests {
             ("so — it is", "so - it is"),
             ("__bold__ \n text", "bold text"),
             ("**−0.5**", "-0.5"),
+            ("[**Tiny**](https://x.org/1) \u{1f947}", "Tiny \u{1f947}"),
+            ("[Tiny](\0\0\0) is [best](./a)", "Tiny is best"),
+            ("0.21&nbsp;M &plusmn; 0.1", "0.21 M ± 0.1"),
+            ("<b>1.7016</b><br>of <td align=\"right\">12</td>", "1.7016 of 12"),
+            ("Dense<sup>†</sup> of", "Dense† of"),
+            ("329,280[^1] of it", "329,280 of it"),
+            (r"12\% of top\_k", "12% of top_k"),
         ] {
             assert!(same(a, b) && same(b, a), "{a}");
         }
@@ -190,6 +233,12 @@ mod tests {
             ("-0.5", "0.5"),
             ("loss —0.5", "loss -0.5"),
             ("1.7168", "1.716"),
+            ("10<sup>6</sup>", "106"),
+            ("~~1.72~~", "1.72"),
+            ("<del>1.72</del>", "1.72"),
+            ("a[i](5)", "ai"),
+            ("x[0](1.5)", "x0"),
+            ("1 < 5 > 3", "1 3"),
         ] {
             assert!(!same(a, b), "{a}");
         }
@@ -222,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_place_can_be_cut_out(text in "[a1.*_`’“−— \u{a0}é]{0,30}", quote in "[a1.*’− ]{1,4}") {
+        fn every_place_can_be_cut_out(text in "[a1.*_`’“−— \u{a0}é<b>&;/\\[\\]()\0#^]{0,30}", quote in "[a1.*’− ]{1,4}") {
             let plain = PlainSpelling::of(&text);
             let quote = PlainSpelling::of(&quote).text;
             for place in plain.places(&quote) {

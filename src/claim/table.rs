@@ -1,9 +1,12 @@
-//! Tables as they are printed: lines of cells between `|`.
+//! Tables as they are printed: lines of cells between `|`, or marked up.
+
+mod marked_up;
 
 use std::collections::HashMap;
 use std::iter::Peekable;
 use std::ops::Range;
 
+use crate::seen::HIDDEN;
 use crate::spelling;
 
 /// A cell: its text without the space around it, and where that stands.
@@ -13,6 +16,14 @@ pub struct PrintedCell {
     pub text: String,
     /// Where that stands in the text that the table was read from, in bytes.
     pub span: Range<usize>,
+}
+
+impl PrintedCell {
+    /// The same cell of a text that begins so much later.
+    fn shifted(mut self, by: usize) -> Self {
+        self.span = self.span.start + by..self.span.end + by;
+        self
+    }
 }
 
 /// A table: the line of its head, and its other lines.
@@ -76,11 +87,12 @@ pub struct TableLine {
     has_rows: bool,
 }
 
-/// All lines of cells of a text, found by their cells.
+/// All lines of cells of a text, found by their cells, and its tables that are marked up.
 #[derive(Debug)]
 pub struct TableLines {
     lines: Vec<TableLine>,
     by_cells: HashMap<String, Vec<usize>>,
+    marked_up: Vec<Vec<Vec<PrintedCell>>>,
 }
 
 impl TableLines {
@@ -107,7 +119,7 @@ impl TableLines {
         for (index, line) in all.iter().enumerate() {
             by_cells.entry(key(&line.cells)).or_default().push(index);
         }
-        Self { lines: all, by_cells }
+        Self { lines: all, by_cells, marked_up: marked_up::tables(text) }
     }
 
     /// The lines with these cells, however their signs are spelled.
@@ -122,32 +134,46 @@ impl TableLines {
 
     /// The one table whose head has these cells; else how many there are.
     pub fn table(&self, head: &[PrintedCell]) -> Result<PrintedTable, usize> {
+        let is_spelled_so =
+            |table: &PrintedTable| std::iter::zip(&table.head, head).all(|(a, b)| a.text == b.text);
+        let mut found = self.tables(head);
+        // A head that is spelled so goes before one that is only read so.
+        if found.iter().any(is_spelled_so) {
+            found.retain(is_spelled_so);
+        }
+        let count = found.len();
+        found.pop().filter(|_| count == 1).ok_or(count)
+    }
+
+    /// Every table whose head has these cells, however their signs are spelled.
+    pub fn tables(&self, head: &[PrintedCell]) -> Vec<PrintedTable> {
         let is_head = |index: &usize| {
             let line = &self.lines[*index];
             line.goes_on && self.lines.get(index + 1).is_some_and(|next| next.has_rows)
         };
-        let is_spelled_so = |index: &usize| {
-            let cells = &self.lines[*index].cells;
-            std::iter::zip(cells, head).all(|(a, b)| a.text == b.text)
-        };
-        let alike: Vec<_> = self.indices(head).filter(is_head).collect();
-        // A head that is spelled so goes before one that is only read so.
-        let mut found: Vec<_> = alike.iter().copied().filter(is_spelled_so).collect();
-        if found.is_empty() {
-            found = alike;
-        }
-        let &[at] = found.as_slice() else { return Err(found.len()) };
+        let with_lines = self.indices(head).filter(is_head).map(|index| self.below(index));
+        let marked_up = self.marked_up.iter().filter_map(|rows| {
+            let at = rows.iter().position(|row| same(row, head))?;
+            let (head, rows) = (&rows[at], &rows[at + 1..]);
+            let rows: Vec<_> = rows.iter().filter(|row| row.len() == head.len()).cloned().collect();
+            (!rows.is_empty()).then(|| PrintedTable { head: head.clone(), rows })
+        });
+        with_lines.chain(marked_up).collect()
+    }
+
+    /// The table whose head is the line at an index.
+    fn below(&self, index: usize) -> PrintedTable {
         let mut goes_on = true;
-        let below = self.lines[at + 1..]
+        let below = self.lines[index + 1..]
             .iter()
             .take_while(|line| std::mem::replace(&mut goes_on, line.goes_on));
         let rows = below.map(|line| line.cells.clone()).filter(|row| !is_rule(row)).collect();
-        Ok(PrintedTable { head: self.lines[at].cells.clone(), rows })
+        PrintedTable { head: self.lines[index].cells.clone(), rows }
     }
 }
 
 /// The cells of a line as they are read, by which lines that may be the same are found.
-fn key(row: &[PrintedCell]) -> String {
+pub(crate) fn key(row: &[PrintedCell]) -> String {
     let mut key = String::new();
     for cell in row {
         key.push_str(spelling::PlainSpelling::of(&cell.text).text.trim());
@@ -164,13 +190,19 @@ pub fn cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
     let inner = inner.strip_suffix('|').unwrap_or(inner);
     let mut cells = Vec::new();
     for part in inner.split('|') {
-        let text = part.trim();
-        let before = part.len() - part.trim_start().len();
-        let span = at + before..at + before + text.len();
-        cells.push(PrintedCell { text: text.to_owned(), span });
+        cells.push(cell(line, at - start..at - start + part.len()).shifted(start));
         at += part.len() + 1;
     }
     Some(cells)
+}
+
+/// The cell in a stretch of a text, without the space around it and what nobody sees in it.
+fn cell(text: &str, inside: Range<usize>) -> PrintedCell {
+    let part = &text[inside.clone()];
+    let bare = part.trim_start();
+    let start = inside.end - bare.len();
+    let bare = bare.trim_end();
+    PrintedCell { text: bare.replace(HIDDEN, ""), span: start..start + bare.len() }
 }
 
 /// The column that a head names: by its text, or, where several have one text, by text and number, `loss #2`.

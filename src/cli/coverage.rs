@@ -11,6 +11,7 @@ use super::output::Output;
 use repro_judge::covered::{Coverage, covered};
 use repro_judge::page::{PostPage, TextSource};
 use repro_judge::post::UNKNOWN_TEXT;
+use repro_judge::texts::as_seen;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, Source};
 use repro_report::outcome::ExitStatus;
@@ -71,7 +72,7 @@ fn of_text(page: &PostPage, own: &args::CoverageArgs) -> Result<Coverage, Error>
         let found = own.source.as_ref().map_or("no texts".to_owned(), |id| format!("`{id}`"));
         UNKNOWN_TEXT.at(Location::file(page.file()), format!("one of {}", known.join(", ")), found)
     })?;
-    covered(page, text, &source)
+    covered(page, text, &as_seen(&source)?)
 }
 
 /// The list for people: unbound numbers first, then all others by line.

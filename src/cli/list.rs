@@ -99,7 +99,10 @@ In a relation `quoted(2)` is the second number of the quote; where relations tak
 `[[excused]]` has a `quote`, or a list of quotes, whose numbers claim nothing, and the `reason`.
 A quote or a cell without numbers is compared as words. In `each(a, b)` every one must be the number or the words.
 Where a text is not at hand, a table has its lines in `printed`, as in Markdown, and a quote may part numbers
-that a page runs together by `|`. What stands at several places has a list of them as `place`.
+that a page runs together by `|`. What stands at several places has a list of them as `place`: a sentence is about
+one. A text is read as readers see it: comments, hidden elements and addresses of links are none of it, and a table
+may be one of HTML or TeX. A number in the name of a row is bound or excused by its column, unless it only counts,
+under `#` or `seed`, or the row's expression has it too: `\"1209\" = \"moe.loss @ 1209\"`.
 
 A run has the fields of its last evaluation (`loss`, `nats`, `bytes`, ...; `moe.loss @ 500` at another step),
 `config` and `receipt`. Names, fields and numbers are joined by + - * / ^, compared by < <= = != >= >, and given

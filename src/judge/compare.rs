@@ -41,6 +41,7 @@ codes! {
     ROUNDED_FURTHER = "value::rounded-further", "the number agrees only if its last zeros are rounded too", "print the digits, or \"about\"";
     ROUNDED_AWAY = "value::rounded-away", "a measured value is printed as 0 or as exact, and only rounds to that", "print its digits, or a limit: `p < 0.001`";
     UNCLEAR_WORDS = "value::unclear-words", "the words around the number compare or deny in a way that is not understood", "say it plainly, or bind it by a relation: `mean(x) < quoted(1)`";
+    UNCLEAR_SIGNS = "value::unclear-signs", "how the signs of the number are read is not clear", "write it in plain digits, and a power or a note apart from them: `6^2`, `6 [^2]`";
     UNCLEAR_UNIT = "value::unclear-unit", "the unit behind the number is not known", "write a known unit, or bind the number by a relation: `mean(x) = quoted(1)`";
 }
 
@@ -157,6 +158,10 @@ fn doubted(outcome: Outcome, item: &QuoteItem, claimed: &Printed, scaled: &Scale
         let reason =
             format!("what the words near \"{}\" deny or compare is not clear", claimed.text());
         return open(&outcome, &UNCLEAR_WORDS, reason);
+    }
+    if item.doubt == Some(Doubt::Signs) && is_decided {
+        let reason = format!("how \"{}\" is read is not clear", claimed.text());
+        return open(&outcome, &UNCLEAR_SIGNS, reason);
     }
     if outcome.verdict != Verdict::Refuted {
         return outcome;

@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use repro_claim::locator::Locator;
 use repro_claim::nearest::WordIndex;
+use repro_claim::seen::HIDDEN;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::similar;
-use repro_receipt::source::{Error, Location, Source, codes};
+use repro_receipt::source::{Error, Location, codes};
 
 use crate::json_text::ReadText;
 use crate::library::Library;
 use crate::page::PostPage;
-use crate::texts::TextsAtHand;
+use crate::texts::{TextAtHand, TextsAtHand};
 use crate::work::Work;
 
 codes! {
@@ -56,8 +57,8 @@ impl<'a> PostContext<'a> {
             Some((name.as_str(), repeated(library, locator, place)?))
         });
         let words = texts.keys().map(|id| (id.as_str(), OnceLock::new())).collect();
-        let read = |(id, source): (&'a String, &'a Arc<Source>)| {
-            (id.as_str(), ReadText::new(source, work))
+        let read = |(id, text): (&'a String, &'a TextAtHand)| {
+            (id.as_str(), ReadText::new(&text.seen, work))
         };
         let texts = texts.iter().map(read).collect();
         Self { page, library, work, texts, refused: refused.collect(), words }
@@ -83,9 +84,11 @@ impl<'a> PostContext<'a> {
         };
         let is_one_word = !words.trim().contains(char::is_whitespace);
         let found = index.nearest(words).or_else(|| is_one_word.then(alike)?)?;
-        let shown: Vec<_> = text.text().get(found.clone())?.split_whitespace().collect();
+        let start = found.start;
+        let found = text.text().get(found)?.replace(HIDDEN, " ");
+        let shown: Vec<_> = found.split_whitespace().collect();
         let shown: String = shown.join(" ").chars().take(MOST_SHOWN).collect();
-        Some(format!("the text has \"{shown}\" in line {}", text.line_column(found.start).0))
+        Some(format!("the text has \"{shown}\" in line {}", text.line_column(start).0))
     }
 
     /// Refuses the name of a group that holds a run twice.

@@ -1,14 +1,18 @@
 //! Which numbers of a text the statements of a post bind, which they excuse, and which nobody mentions.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use repro_claim::place::PlacedTable;
 use repro_claim::quote;
 use repro_claim::table;
 use repro_receipt::source::{Error, Source};
 use serde::Serialize;
 
 use crate::json_text::ReadText;
-use crate::page::{Binding, PostPage, PostStatement, StatementKind, Table, TextSource};
+use crate::page::{
+    Binding, PlacedExpression, PostPage, PostStatement, StatementKind, Table, TextSource,
+};
 use crate::post::is_short_text;
 use crate::work::Work;
 
@@ -115,17 +119,26 @@ pub(crate) fn covered_in(
     let source = read.source();
     let mut marks = Vec::new();
     let mut misplaced = Vec::new();
+    let mut sentences = Vec::new();
     for statement in page.statements.iter().filter(|one| one.text == text.id) {
-        let found = match &statement.kind {
+        let is_there = match &statement.kind {
             StatementKind::Sentence(sentence) => {
-                sentence_marks(statement, &sentence.quote, &sentence.is, read, work)
+                let at = &statement.place_in_text;
+                let places = read.places_of_quote(at, &sentence.quote);
+                let is_there = !places.is_empty();
+                sentences.push(PlacedSentence { statement, is: &sentence.is, places });
+                is_there
             }
-            StatementKind::Table(table) => table_marks(statement, table, read, work),
+            StatementKind::Table(table) => {
+                let found = table_marks(statement, table, read, work);
+                let is_there = !found.is_empty();
+                marks.extend(found);
+                is_there
+            }
         };
-        if found.is_empty() {
+        if !is_there {
             misplaced.push(format!("`{}`", statement.id));
         }
-        marks.extend(found);
     }
     for excuse in page.excused.iter().filter(|excuse| excuse.text == text.id) {
         let found = read.places_of_quote("", &excuse.quote);
@@ -139,6 +152,7 @@ pub(crate) fn covered_in(
             reason: reason(),
         }));
     }
+    marks.extend(marks_of_sentences(sentences, &marks, source.text(), work));
     Coverage {
         post: page.id.clone(),
         source: text.id.clone(),
@@ -146,6 +160,37 @@ pub(crate) fn covered_in(
         numbers: numbers(source, &Marks::new(marks), work),
         misplaced,
     }
+}
+
+/// A sentence with every place where its words stand.
+struct PlacedSentence<'p> {
+    statement: &'p PostStatement,
+    is: &'p [Binding],
+    places: Vec<Range<usize>>,
+}
+
+/// The numbers of the sentences. One sentence is about one place: where its words stand at several, it is the first
+/// that nothing else is about, and a post says of each other what it claims, by a list of places.
+fn marks_of_sentences(
+    mut sentences: Vec<PlacedSentence>,
+    others: &[Mark],
+    text: &str,
+    work: &Work,
+) -> Vec<Mark> {
+    let mut is_taken = vec![false; text.len()];
+    others.iter().for_each(|mark| is_taken[mark.span.clone()].fill(true));
+    // What stands once has no choice.
+    sentences.sort_by_key(|sentence| sentence.places.len());
+    let mut marks = Vec::new();
+    for sentence in sentences {
+        work.takes(4 * sentence.places.len());
+        let is_free = |place: &&Range<usize>| !is_taken[(*place).clone()].contains(&true);
+        let first = sentence.places.iter().find(is_free).or(sentence.places.first());
+        let Some(place) = first.cloned().filter(|_| !work.is_spent()) else { continue };
+        is_taken[place.clone()].fill(true);
+        marks.extend(quote_marks(sentence.statement, sentence.is, text, place));
+    }
+    marks
 }
 
 /// Every number with what is marked around it.
@@ -188,45 +233,33 @@ fn around<'m>(marks: &'m Marks, span: &Range<usize>) -> Vec<&'m Mark> {
     found
 }
 
-/// The numbers of a quote, each where it stands in the text.
-fn sentence_marks(
+/// The numbers of a quote at a place of the text, each where it stands.
+fn quote_marks(
     statement: &PostStatement,
-    words: &str,
     is: &[Binding],
-    read: &ReadText,
-    work: &Work,
+    text: &str,
+    span: Range<usize>,
 ) -> Vec<Mark> {
-    let text = read.source().text();
-    let whole = |span: Range<usize>| {
-        // Words and what they are bound to stand in one order; where the text runs numbers together
-        // the whole quote is marked.
-        let here = text.get(span.clone()).unwrap_or_default();
-        let mut items = quote::items(here);
-        let reasons: Vec<_> = is.iter().map(reason).collect();
-        if items.len() > reasons.len() {
-            items.retain(|item| item.is_in_digits(here));
-        }
-        if items.len() != reasons.len() {
-            let reason =
-                reasons.iter().all(Option::is_some).then(|| reasons.first().cloned().flatten());
-            let by = statement.id.clone();
-            return vec![Mark { span, by, reason: reason.flatten() }];
-        }
-        let each = std::iter::zip(items, reasons).map(|(item, reason)| Mark {
-            span: span.start + item.span.start..span.start + item.span.end,
-            by: statement.id.clone(),
-            reason,
-        });
-        // A quote without numbers is found all the same.
-        let quote = Mark { span: span.start..span.start, by: String::new(), reason: None };
-        std::iter::once(quote).chain(each).collect()
-    };
-    let found = read.places_of_quote(&statement.place_in_text, words);
-    work.takes(found.len() * (4 + words.len()));
-    if work.is_spent() {
-        return Vec::new();
+    // Words and what they are bound to stand in one order; where the text runs numbers together
+    // the whole quote is marked.
+    let here = text.get(span.clone()).unwrap_or_default();
+    let mut items = quote::items(here);
+    let reasons: Vec<_> = is.iter().map(reason).collect();
+    let by = statement.id.clone();
+    if items.len() > reasons.len() {
+        items.retain(|item| item.is_in_digits(here));
     }
-    found.into_iter().flat_map(whole).collect()
+    if items.len() != reasons.len() {
+        let reason =
+            reasons.iter().all(Option::is_some).then(|| reasons.first().cloned().flatten());
+        return vec![Mark { span, by, reason: reason.flatten() }];
+    }
+    let each = std::iter::zip(items, reasons).map(|(item, reason)| Mark {
+        span: span.start + item.span.start..span.start + item.span.end,
+        by: by.clone(),
+        reason,
+    });
+    each.collect()
 }
 
 fn reason(binding: &Binding) -> Option<String> {
@@ -236,7 +269,7 @@ fn reason(binding: &Binding) -> Option<String> {
     }
 }
 
-/// The cells that a table binds, each where it stands in the text, and its labels.
+/// The cells that a table binds, each where it stands in the text, and the names of its rows.
 fn table_marks(
     statement: &PostStatement,
     table: &Table,
@@ -247,37 +280,77 @@ fn table_marks(
         return member_marks(statement, table, read);
     }
     let Ok(found) = table.lines(Some(read)) else { return Vec::new() };
-    let column = |label: &str| table::column(&found.head, label);
-    let mut marks = Vec::new();
-    let mut mark = |row: &[table::PrintedCell], labels: usize, bound: &[(String, Vec<Binding>)]| {
-        let bound: Vec<_> =
-            bound.iter().filter_map(|(label, list)| Some((column(label)?, list))).collect();
-        let found = read.searched().cells_of_row(row);
-        work.takes(4 * found.len() * row.len());
-        if work.is_spent() {
-            return;
-        }
-        for cells in found {
-            for (index, span) in cells.into_iter().enumerate() {
-                let list = bound.iter().find(|(at, _)| *at == index).map(|(_, list)| *list);
-                let excused =
-                    list.and_then(|list| list.iter().map(reason).collect::<Option<Vec<_>>>());
-                let label =
-                    (list.is_none() && index < labels).then(|| "the name of a row".to_owned());
-                let reason = excused.and_then(|reasons| reasons.first().cloned()).or(label);
-                if list.is_some() || reason.is_some() {
-                    marks.push(Mark { span, by: statement.id.clone(), reason });
-                }
-            }
-        }
+    let placed = match &table.printed {
+        Some(printed) => read.of_table(printed),
+        None => Some(PlacedTable::itself(&found)),
     };
-    mark(&found.head, 0, &table.heads);
-    for (label, _) in &table.rows {
-        if let Some(row) = found.row(label) {
-            mark(&found.rows[row], label.split('|').count(), &table.columns);
+    let Some(PlacedTable { head, rows }) = placed else { return Vec::new() };
+    let text = read.source().text();
+    let column = |label: &str| table::column(&found.head, label);
+    let marked = |cells: &[Range<usize>], bound: &[(String, Vec<Binding>)]| {
+        let one = |(label, list): &(String, Vec<Binding>)| {
+            let span = cells.get(column(label)?)?.clone();
+            let reasons = list.iter().map(reason).collect::<Option<Vec<_>>>();
+            let reason = reasons.and_then(|reasons| reasons.first().cloned());
+            Some(Mark { span, by: statement.id.clone(), reason })
+        };
+        bound.iter().filter_map(one).collect::<Vec<_>>()
+    };
+    let mut marks = marked(&head, &table.heads);
+    for (label, variables) in &table.rows {
+        // Each row is sought among all.
+        work.takes(found.rows.len() / 4 + table.columns.len());
+        if work.is_spent() {
+            break;
         }
+        let row = found.row(label).and_then(|row| rows.get(row)?.as_ref());
+        let Some(cells) = row else { continue };
+        marks.extend(marked(cells, &table.columns));
+        let names = std::iter::zip(&found.head, cells).take(label.split('|').count());
+        marks.extend(names.flat_map(|(head, cell)| name_marks(text, &head.text, cell, variables)));
     }
     marks
+}
+
+/// What numbers a row by its place, and measures nothing.
+const COUNTERS: &[&str] = &[
+    "", "#", "no", "no.", "nr", "nr.", "id", "idx", "index", "row", "case", "run", "seed", "fold",
+    "trial",
+];
+
+/// The numbers of a row's name that only name it: a counter, or what the expressions of the row's variables name
+/// too. All others say something about the row that nobody holds against evidence.
+fn name_marks(
+    text: &str,
+    head: &str,
+    cell: &Range<usize>,
+    variables: &BTreeMap<String, PlacedExpression>,
+) -> Vec<Mark> {
+    let name = &text[cell.clone()];
+    let is_counter = COUNTERS.contains(&head.to_lowercase().as_str());
+    let expressions: Vec<_> = variables.values().map(|one| one.tree.to_string()).collect();
+    let marked = |item: quote::QuoteItem| {
+        let is_whole = name.trim_matches(['*', '_', '`']) == item.text(name);
+        let number = item.text(name).replace(',', "");
+        let named = expressions.iter().any(|one| names(one, &number, is_whole));
+        let span = cell.start + item.span.start..cell.start + item.span.end;
+        let reason = Some("the name of a row".to_owned());
+        (named || is_counter && is_whole).then_some(Mark { span, by: String::new(), reason })
+    };
+    quote::items(name).into_iter().filter_map(marked).collect()
+}
+
+/// Whether an expression has a number as a word of its own, or, where the number is a whole name, behind letters:
+/// `d12` for the row 12.
+fn names(expression: &str, number: &str, behind_letters: bool) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
+    expression.match_indices(number).any(|(at, _)| {
+        let before =
+            expression[..at].trim_end_matches(|c: char| behind_letters && c.is_alphabetic());
+        let after = &expression[at + number.len()..];
+        !before.ends_with(is_part)
+            && !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 /// The members of JSON that a table binds, each where it stands in the text.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use repro_claim::place::SearchedText;
+use repro_claim::place::{PlacedTable, SearchedText};
 use repro_claim::table::{PrintedCell, PrintedTable};
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Kind, Node, Source, Value, escape};
@@ -13,6 +13,11 @@ use crate::work::Work;
 /// The document that the file of this name is; else where it breaks the rules of JSON.
 fn parsed(name: &str, text: &str) -> Result<Document, Error> {
     Document::parse_json(Source::new(name, text.as_bytes().to_vec())?)
+}
+
+/// Whether a text is JSON.
+pub fn is_json(text: &str) -> bool {
+    looks_like_json(text) && parsed("text", text).is_ok()
 }
 
 /// Whether a text begins as JSON does.
@@ -121,6 +126,17 @@ impl<'t> ReadText<'t> {
         let Some(around) = span(document, at) else { return Vec::new() };
         let inside = |span: &Range<usize>| around.start <= span.start && span.end <= around.end;
         found.into_iter().filter(inside).collect()
+    }
+
+    /// Where the lines of a printed table stand in the text; none where it has no table with this head.
+    pub fn of_table(&self, printed: &PrintedTable) -> Option<PlacedTable> {
+        let searched = self.searched();
+        if searched.lines().tables(&printed.head).is_empty() {
+            // Each row is sought behind the head.
+            printed.rows.iter().for_each(|_| self.work.looks_through(self.source.text()));
+        }
+        self.work.takes(printed.rows.len());
+        if self.work.is_spent() { None } else { searched.of_table(printed) }
     }
 
     /// The object or list at a pointer as a table: its rows and columns are members, by pointers from there. A

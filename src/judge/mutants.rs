@@ -151,7 +151,7 @@ impl<'p> Bench<'p> {
         };
         let (mut pieces, mut tables) = (Vec::new(), Vec::new());
         for one in &page.statements {
-            let text = texts.get(&one.text).map(|text| ReadText::new(text, context.work));
+            let text = texts.get(&one.text).map(|text| ReadText::new(&text.seen, context.work));
             for piece in parts(one, text.as_ref()) {
                 pieces.extend(judged(piece)?);
             }

@@ -4,6 +4,7 @@
 //! changed in the text, nothing else is, and the claim is judged again.
 
 use repro_claim::quote;
+use repro_claim::table::PrintedTable;
 use repro_receipt::source::Error;
 use repro_report::outcome::{ClaimReport, Method, Verdict};
 use serde::Serialize;
@@ -80,7 +81,7 @@ pub fn changed(
     let context = PostContext::new(page, library, &none, &work);
     let mut all = Vec::new();
     for one in &page.statements {
-        let text = texts.get(&one.text).map(|text| ReadText::new(text, &work));
+        let text = texts.get(&one.text).map(|text| ReadText::new(&text.seen, &work));
         for part in parts(one, text.as_ref()) {
             let before = statement::judge(&context, &part)?;
             for (from, other) in variants(&part, digit) {
@@ -149,14 +150,29 @@ fn variants(part: &PostStatement, digit: Digit) -> Vec<(String, PostStatement)> 
             let Some((row, column)) = statement::only_cell(table) else { return Vec::new() };
             let Some(printed) = &table.printed else { return Vec::new() };
             let other = |(from, text): (String, String)| {
-                let mut printed = printed.clone();
-                printed.rows[row][column].text = text;
-                let table = Table { printed: Some(printed), ..table.clone() };
+                let mut rows = table.rows.clone();
+                if let Some((label, _)) = rows.first_mut() {
+                    *label = renamed(label, column, &text);
+                }
+                let mut line = printed.rows[row].clone();
+                line[column].text = text;
+                // Alone, so that its new name is no other row's.
+                let printed = PrintedTable { head: printed.head.clone(), rows: vec![line] };
+                let table = Table { printed: Some(printed), rows, ..table.clone() };
                 (from, with(StatementKind::Table(table)))
             };
             changes(&printed.rows[row][column].text, digit).into_iter().map(other).collect()
         }
     }
+}
+
+/// The name of a row one of whose cells has another text.
+fn renamed(label: &str, column: usize, text: &str) -> String {
+    let mut parts: Vec<_> = label.split('|').map(str::trim).collect();
+    if let Some(part) = parts.get_mut(column) {
+        *part = text;
+    }
+    parts.join(" | ")
 }
 
 /// A text with each of its numbers changed in turn.

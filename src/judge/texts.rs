@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use repro_claim::seen::{self, Markup};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, Source, codes};
 
+use crate::json_text;
 use crate::page::{PostPage, TextSource};
 use crate::post::is_short_text;
 
@@ -18,10 +19,40 @@ codes! {
 
 /// The texts that a caller gave, by digest.
 #[derive(Debug, Default)]
-pub struct GivenTexts(BTreeMap<Digest, Arc<Source>>);
+pub struct GivenTexts(BTreeMap<Digest, Source>);
 
 /// The texts of one post that are at hand, by the ids of the post.
-pub type TextsAtHand = BTreeMap<String, Arc<Source>>;
+pub type TextsAtHand = BTreeMap<String, TextAtHand>;
+
+/// A text as readers see it.
+#[derive(Debug)]
+pub struct TextAtHand {
+    /// What is seen of it, each byte in its place.
+    pub seen: Source,
+    /// The digest of the whole file.
+    pub digest: Digest,
+}
+
+impl TextAtHand {
+    /// What is seen of a file.
+    pub fn of(source: &Source) -> Result<Self, Error> {
+        Ok(Self { seen: as_seen(source)?, digest: Digest::of(source.text().as_bytes()) })
+    }
+
+    /// What is seen.
+    pub fn text(&self) -> &str {
+        self.seen.text()
+    }
+}
+
+/// A file as readers see it: without comments, addresses and what is declared hidden, each byte in its place.
+pub fn as_seen(source: &Source) -> Result<Source, Error> {
+    let markup = match json_text::is_json(source.text()) {
+        true => Markup::Plain,
+        false => Markup::of_name(source.name()),
+    };
+    Source::new(source.name(), seen::seen(source.text(), markup).into_bytes())
+}
 
 impl GivenTexts {
     /// Reads the files that a caller gave.
@@ -30,7 +61,7 @@ impl GivenTexts {
         for path in paths {
             let source = Source::load(path, path.display().to_string())?;
             is_short_text(&source)?;
-            given.insert(Digest::of(source.text().as_bytes()), Arc::new(source));
+            given.insert(Digest::of(source.text().as_bytes()), source);
         }
         Ok(Self(given))
     }
@@ -50,11 +81,11 @@ impl GivenTexts {
         if errors.is_empty() { Ok(texts) } else { Err(errors) }
     }
 
-    fn one(&self, text: &TextSource, root: &Path) -> Result<Option<Arc<Source>>, Error> {
+    fn one(&self, text: &TextSource, root: &Path) -> Result<Option<TextAtHand>, Error> {
         if let Some(digest) = &text.sha256
             && let Some(given) = self.0.get(digest)
         {
-            return Ok(Some(Arc::clone(given)));
+            return TextAtHand::of(given).map(Some);
         }
         let Some(file) = &text.file else { return Ok(None) };
         let plain = !file.is_empty() && !file.starts_with('/') && !file.contains("..");
@@ -76,7 +107,7 @@ impl GivenTexts {
                 wanted.prefixed(),
                 digest.prefixed(),
             )),
-            _ => Ok(Some(Arc::new(source))),
+            _ => TextAtHand::of(&source).map(Some),
         }
     }
 }

@@ -53,6 +53,8 @@ struct ClaimJson<'a> {
     tolerance: &'a str,
     rule: &'a str,
     said: &'a str,
+    #[serde(skip_serializing_if = "<[Definition]>::is_empty")]
+    row: &'a [Definition],
     measured: &'a [Measured],
     reason: &'a str,
     code: Option<&'a str>,
@@ -135,6 +137,7 @@ fn claim(claim: &ClaimReport) -> ClaimJson<'_> {
         tolerance: &outcome.tolerance,
         rule: outcome.rule,
         said: &claim.said,
+        row: &claim.row,
         measured: &outcome.measured,
         reason: &outcome.reason,
         code: outcome.code.map(|code| code.id),

@@ -155,6 +155,7 @@ fn row(told: &ToldTogether, base: &str) -> Vec<String> {
     };
     let untold = told.claims().filter(|one| !wording::is_told(one));
     let derived = untold.map(|one| broken(&wording::derived(one)));
+    let rows = told.claims().map(|one| broken(&wording::row_of(one)));
     let facts = format!("{} · {}", wording::assurance(claim), wording::impact(claim.impact));
     let mut why: Vec<_> =
         told.by_reason().iter().map(|group| escaped(&group[0].outcome.reason)).collect();
@@ -162,7 +163,7 @@ fn row(told: &ToldTogether, base: &str) -> Vec<String> {
     vec![
         lines(claimed),
         lines(vec![quote, escaped(&told.place()), broken(&line)]),
-        lines(derived.chain([escaped(&facts)]).collect()),
+        lines(derived.chain(rows).chain([escaped(&facts)]).collect()),
         lines(why),
     ]
 }

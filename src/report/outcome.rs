@@ -273,6 +273,8 @@ pub struct ClaimReport {
     pub claimed: String,
     /// The expression that it is held against; empty for claims by kind.
     pub said: String,
+    /// What each name of the table's row stands for; none outside of tables.
+    pub row: Vec<Definition>,
     /// The words of the publication.
     pub quote: String,
     /// The published document and the place in it.

@@ -243,6 +243,10 @@ impl Text<'_> {
         for claim in told.claims() {
             if self.options.verbose {
                 let tolerance = wording::tolerance(claim);
+                let row = wording::row_of(claim);
+                if !row.is_empty() {
+                    self.addition("row:", &row);
+                }
                 if !tolerance.is_empty() && !refuted {
                     self.addition("agreement:", &tolerance);
                 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::outcome::{
-    ClaimReport, EvidenceOrigin, Finding, Impact, LockDifference, Method, PinnedBy, PostReport,
-    Verdict, VerdictCounts,
+    ClaimReport, Definition, EvidenceOrigin, Finding, Impact, LockDifference, Method, PinnedBy,
+    PostReport, Verdict, VerdictCounts,
 };
 
 use super::visible::{clipped, prose, visible};
@@ -135,6 +135,12 @@ pub(super) fn held_against(claim: &ClaimReport) -> String {
         (false, true) => format!("\"{claimed}\""),
         (false, false) => format!("\"{claimed}\" as {said}"),
     }
+}
+
+/// What the names of a table's row stand for: `it = moe (6 runs)`.
+pub(super) fn row_of(claim: &ClaimReport) -> String {
+    let one = |name: &Definition| format!("{} = {}", visible(&name.name), visible(&name.meaning));
+    claim.row.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether the reason of a claim tells what the evidence gives.

@@ -71,7 +71,7 @@ fn head(statements: &str) -> String {
 }
 
 /// A project with the bundles of this one, and one post about `text`.
-fn project(statements: &str, text: Option<&str>) -> tempfile::TempDir {
+pub fn project(statements: &str, text: Option<&str>) -> tempfile::TempDir {
     let temporary = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = temporary.path().join("repro");
@@ -85,7 +85,7 @@ fn project(statements: &str, text: Option<&str>) -> tempfile::TempDir {
     temporary
 }
 
-fn report(statements: &str, text: Option<&str>) -> Report {
+pub fn report(statements: &str, text: Option<&str>) -> Report {
     let project = project(statements, text);
     verify(project.path(), &["p".to_owned()], &Demands::default(), 1)
 }
@@ -107,7 +107,7 @@ pub fn judged_with_all_runs(statements: &str, text: &str) -> Vec<String> {
 }
 
 /// Verdict and code of each claim, and the codes of failures.
-fn verdicts(report: &Report) -> Vec<String> {
+pub fn verdicts(report: &Report) -> Vec<String> {
     let claims = report.posts.iter().flat_map(|post| &post.claims).map(|claim| {
         let code = claim.outcome.code.map_or("", |code| code.id);
         format!("{} {code}", claim.outcome.verdict.word()).trim().to_owned()

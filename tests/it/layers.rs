@@ -22,6 +22,7 @@ const CRATES: &[Crate] = &[
         name: "claim",
         on: &["exact"],
         rows: &[
+            &["markup", "seen"],
             &["spelling"],
             &["locator", "nearest", "quote", "syntax", "table"],
             &["grammar", "place"],

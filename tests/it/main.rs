@@ -23,6 +23,8 @@ mod layers;
 mod params;
 mod posts;
 mod races;
+#[cfg(unix)]
+mod readers;
 mod readme;
 #[cfg(feature = "train")]
 mod replay;

@@ -73,6 +73,7 @@ fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimRep
         kind,
         claimed: claimed.to_owned(),
         said: String::new(),
+        row: Vec::new(),
         quote: String::new(),
         at: Some(("post".to_owned(), "section 3, table 1".to_owned())),
         note: String::new(),

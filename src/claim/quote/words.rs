@@ -247,6 +247,11 @@ const DEGREES: &[&str] = &["far", "just", "slightly", "well"];
 /// What the words before and behind a number say.
 pub(super) fn said(before: &str, after: &str) -> (Option<Hedge>, Option<Doubt>) {
     let head = without_marks(before);
+    let paragraph = before.rsplit("\n\n").next().unwrap_or_default();
+    if paragraph.matches("~~").count() % 2 == 1 {
+        // It is crossed out.
+        return (None, Some(Doubt::Meaning));
+    }
     let lower = tail(head).to_ascii_lowercase();
     if let Some((hedge, _)) = sign_at_end(&lower) {
         return (Some(hedge), None);

@@ -25,12 +25,19 @@ pub(super) struct Written {
 
 /// Base and power of each suffix.
 const SUFFIXES: &[(&str, i32, i32)] = &[
+    ("hundred", 10, 2),
     ("thousand", 10, 3),
     ("million", 10, 6),
     ("mln", 10, 6),
+    ("mio", 10, 6),
+    ("mn", 10, 6),
     ("billion", 10, 9),
     ("bn", 10, 9),
+    ("Bn", 10, 9),
+    ("tn", 10, 12),
     ("trillion", 10, 12),
+    ("quadrillion", 10, 15),
+    ("dozen", 12, 1),
     ("KiB", 2, 10),
     ("MiB", 2, 20),
     ("GiB", 2, 30),
@@ -69,6 +76,7 @@ const UNIT_WORDS: &[(&str, Unit)] = &[
     ("percentage points", Unit::Points),
     ("percentage point", Unit::Points),
     ("percent", Unit::Percent),
+    ("pct", Unit::Percent),
     ("per cent", Unit::Percent),
     ("pp", Unit::Points),
 ];
@@ -91,18 +99,27 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
     let mantissa_end = mantissa_end(text, at);
     let mantissa: String =
         text[at..mantissa_end].chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
-    let (end, core) = match power(text, at, mantissa_end, &mantissa) {
-        Some(found) => found,
-        None => (mantissa_end, mantissa),
+    let (end, printed) = match with_part(text, mantissa_end, &mantissa) {
+        Some((end, value)) => {
+            let value = if is_negative { -value } else { value };
+            (end, Printed::in_words(&text[start..end], value, Unit::Plain))
+        }
+        None => {
+            let (end, core) = match power(text, at, mantissa_end, &mantissa) {
+                Some(found) => found,
+                None => (mantissa_end, mantissa),
+            };
+            (end, Printed::parse(&format!("{sign}{core}")).ok()?)
+        }
     };
-    let printed = Printed::parse(&format!("{sign}{core}")).ok()?;
     let mut written = Written { span: start..end, printed, scale: None, has_unknown_unit: false };
-    if let Some((end, factor)) = suffix(text, end) {
+    // "Five hundred thousand" has two words of size.
+    while let Some((end, factor)) = suffix(text, start, written.span.end, written.scale.is_some()) {
         written.span.end = end;
         written.printed = written.printed.times(&factor);
-        written.scale = Some(factor);
+        written.scale = Some(written.scale.map_or(factor.clone(), |scale| scale * factor));
     }
-    if let Some((end, tenths, unit)) = unit(text, written.span.end) {
+    if let Some((end, tenths, unit)) = unit(text, start, written.span.end) {
         written.span.end = end;
         let tenths = BigRational::new(tenths.into(), 10.into());
         written.printed = written.printed.times(&tenths).in_unit(unit);
@@ -117,12 +134,54 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
     Some(written)
 }
 
+/// The value of a fraction in one sign.
+pub(super) fn vulgar(c: char) -> Option<BigRational> {
+    const SIGNS: &[(char, u32, u32)] = &[
+        ('½', 1, 2),
+        ('⅓', 1, 3),
+        ('⅔', 2, 3),
+        ('¼', 1, 4),
+        ('¾', 3, 4),
+        ('⅕', 1, 5),
+        ('⅖', 2, 5),
+        ('⅗', 3, 5),
+        ('⅘', 4, 5),
+        ('⅙', 1, 6),
+        ('⅚', 5, 6),
+        ('⅐', 1, 7),
+        ('⅛', 1, 8),
+        ('⅜', 3, 8),
+        ('⅝', 5, 8),
+        ('⅞', 7, 8),
+        ('⅑', 1, 9),
+        ('⅒', 1, 10),
+    ];
+    let (_, top, bottom) = SIGNS.iter().find(|(sign, ..)| *sign == c)?;
+    Some(BigRational::new((*top).into(), (*bottom).into()))
+}
+
+/// A whole number, if there is one, with a fraction in one sign behind it: `6½`, `6 ½`, `½`.
+fn with_part(text: &str, end: usize, mantissa: &str) -> Option<(usize, BigRational)> {
+    let whole: BigInt = if mantissa.is_empty() { 0.into() } else { mantissa.parse().ok()? };
+    let rest = &text[end..];
+    let part = rest.trim_start_matches([' ', '\u{a0}', '\u{2009}', '\u{202f}', '\u{2064}']);
+    let sign = part.chars().next()?;
+    let value = BigRational::from_integer(whole) + vulgar(sign)?;
+    Some((text.len() - part.len() + sign.len_utf8(), value))
+}
+
 /// Whether one small digit above the line stands behind a number: a power or a footnote.
 fn may_be_note_at(text: &str, end: usize, last: usize) -> bool {
     matches!(&text[end..last], "¹" | "²" | "³")
 }
 
 impl Written {
+    /// Whether small digits behind a whole number may be a power of it, or point to a note.
+    pub(super) fn may_be_a_power(&self, text: &str) -> bool {
+        let is_whole = text[self.span.clone()].bytes().all(|byte| byte.is_ascii_digit());
+        is_whole && text[self.span.end..].starts_with(|c| "⁰¹²³⁴⁵⁶⁷⁸⁹⁻".contains(c))
+    }
+
     /// The number as a spread in brackets: `(13)` behind `1.702` is 0.013.
     pub(super) fn in_last_digits(&self, text: &str) -> Option<Written> {
         let at = self.span.end + 1;
@@ -171,8 +230,9 @@ fn sign(text: &str, at: usize) -> (usize, bool) {
     }
     let spaced = bare.trim_end();
     if spaced.len() < bare.len()
-        && let Some(head) =
-            ["−", "minus", "&minus;"].iter().find_map(|sign| spaced.strip_suffix(sign))
+        && let Some(head) = ["−", "minus", "Minus", "negative", "&minus;"]
+            .iter()
+            .find_map(|sign| spaced.strip_suffix(sign))
         && belongs_to_what_follows(head)
     {
         return (head.len(), true);
@@ -252,7 +312,7 @@ fn stands_alone(text: &str, start: usize, end: usize) -> bool {
     let before = text[..start].trim_end();
     let rest = &text[end..];
     !before.ends_with(|c: char| c.is_ascii_digit() || c == '%')
-        && (rest.is_empty() || rest.starts_with([' ', '.', ',', ')', ';', ':', '*', '$', '\n']))
+        && !rest.starts_with(|c: char| c.is_alphanumeric() || "-_/^×".contains(c))
         && !rest.trim_start().starts_with(|c: char| c.is_ascii_digit())
         && !starts_with_digit(rest, 1)
 }
@@ -359,17 +419,28 @@ pub(super) fn factor_of(word: &str) -> Option<BigRational> {
     Some(BigRational::from_integer(10.into()).pow(power))
 }
 
-fn suffix(text: &str, end: usize) -> Option<(usize, BigRational)> {
-    let at = end + space_width(text, end);
+/// The size behind a number, or only a word of it: "329,280 **million**", `1.3B`.
+fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usize, BigRational)> {
+    let far = word_gap(text, end);
+    let near = letter_gap(text, start, end);
     SUFFIXES.iter().find_map(|(suffix, base, power)| {
+        let is_word = suffix.len() > 3 && suffix.starts_with(|c: char| c.is_ascii_lowercase());
+        let at = if is_word { far } else { near };
         let last = at + suffix.len();
-        let fits = text[at..].starts_with(suffix) && is_boundary(text, last);
-        fits.then(|| (last, BigRational::from_integer((*base).into()).pow(*power)))
+        let spelled = text.get(at..last)?;
+        let fits = match is_word {
+            true => spelled.eq_ignore_ascii_case(suffix),
+            false => spelled == *suffix && !only_words,
+        };
+        // "Three millions" are no other number than "three million".
+        let last = if is_word && text[last..].starts_with('s') { last + 1 } else { last };
+        (fits && is_boundary(text, last))
+            .then(|| (last, BigRational::from_integer((*base).into()).pow(*power)))
     })
 }
 
-fn unit(text: &str, end: usize) -> Option<(usize, i32, Unit)> {
-    let at = end + space_width(text, end);
+fn unit(text: &str, start: usize, end: usize) -> Option<(usize, i32, Unit)> {
+    let at = word_gap(text, end);
     let rest = &text[at..];
     if let Some((sign, tenths, unit)) = UNIT_SIGNS.iter().find(|(sign, ..)| rest.starts_with(sign))
     {
@@ -388,9 +459,54 @@ fn unit(text: &str, end: usize) -> Option<(usize, i32, Unit)> {
     {
         return Some((text.len() - rest.len(), 10, Unit::Times));
     }
+    let fold = text[end..].trim_start_matches(['-', '\u{2011}', ' ']);
+    if let Some(rest) = fold.strip_prefix("fold")
+        && is_boundary(rest, 0)
+    {
+        return Some((text.len() - rest.len(), 10, Unit::Times));
+    }
+    let end = end + closed_emphasis(text, start, end);
     let times = text[end..].chars().next().filter(|c| matches!(c, '×' | 'x'))?;
     let last = end + times.len_utf8();
     is_boundary(text, last).then_some((last, 10, Unit::Times))
+}
+
+/// Where a word that belongs to a number may begin: behind emphasis, a dash, spaces or the end of a line.
+fn word_gap(text: &str, end: usize) -> usize {
+    const MARKS: [char; 3] = ['*', '_', '`'];
+    // The word may be that of a link.
+    const OPENED: [char; 4] = ['*', '_', '`', '['];
+    let rest = text[end..].trim_start_matches(MARKS);
+    let dash = rest.strip_prefix(['-', '\u{2011}', '\u{2010}']).unwrap_or(rest);
+    let (mut next, mut lines) = (dash, 0);
+    loop {
+        let width = space_width(next, 0);
+        let is_line = next.starts_with(['\n', '\r', '\t']);
+        lines += usize::from(next.starts_with('\n'));
+        if lines > 1 || width == 0 && !is_line {
+            break;
+        }
+        next = &next[width.max(1)..];
+        // A quotation goes on with its mark.
+        next = next.strip_prefix("> ").filter(|_| lines == 1 && is_line).unwrap_or(next);
+    }
+    let next = next.trim_start_matches(OPENED);
+    if lines > 1 { end } else { text.len() - next.len() }
+}
+
+/// Where a letter that belongs to a number may begin: behind one space, or the end of its emphasis.
+fn letter_gap(text: &str, start: usize, end: usize) -> usize {
+    let end = end + closed_emphasis(text, start, end);
+    end + space_width(text, end)
+}
+
+/// The width of the marks that close the emphasis of a number alone: `**1.3**B`.
+fn closed_emphasis(text: &str, start: usize, end: usize) -> usize {
+    let marks = |c: char| c == '*' || c == '_';
+    let before = &text[..start];
+    let opened = before.len() - before.trim_end_matches(marks).len();
+    let closes = run(&text[end..], marks);
+    if opened == closes { closes } else { 0 }
 }
 
 /// The width of one space at `at`, or 0.

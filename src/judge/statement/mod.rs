@@ -13,7 +13,9 @@ use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
+use repro_report::outcome::{
+    ClaimReport, Definition, EvidenceRef, Impact, Method, Outcome, Verdict,
+};
 
 use crate::compare;
 use crate::context::PostContext;
@@ -143,6 +145,7 @@ impl<'a> Judge<'a> {
             kind: "missing",
             claimed: String::new(),
             said: String::new(),
+            row: Vec::new(),
             quote: sentence.quote.clone(),
             at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
             note: self.statement.note.clone(),
@@ -222,6 +225,7 @@ impl<'a> Judge<'a> {
                 kind,
                 claimed: claimed.join(", "),
                 said,
+                row: stands_for(bound, &variables),
                 quote: sentence.quote.clone(),
                 at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
                 note: self.statement.note.clone(),
@@ -494,7 +498,7 @@ impl<'a> Judge<'a> {
         let value = evaluator.evaluate(tree, frame)?;
         let value = evaluator.settled(value, frame, tree)?;
         if let Some(words) = words_of(&value) {
-            return Ok(self.words(bound, pair, &evaluator, &words, id));
+            return Ok(self.words(bound, pair, (&evaluator, &variables), &words, id));
         }
         if matches!(value, Evaluated::Judgement(_)) {
             let expected = "what a number of the quote is";
@@ -537,7 +541,7 @@ impl<'a> Judge<'a> {
         let is_loss = || evaluator.is_a_loss(pair.expression, scope, &given);
         let loss = pair.items.first().and_then(loss_of).filter(|_| is_loss());
         let outcome = self.about(outcome, words, Subject::Number(tree, loss), &evaluator);
-        Ok(self.report(bound, pair, &evaluator, outcome, id))
+        Ok(self.report(bound, pair, (&evaluator, &variables), outcome, id))
     }
 
     /// Whether an expression, or a formula that it uses, takes from the quote the number that it is for.
@@ -626,7 +630,7 @@ impl<'a> Judge<'a> {
         &self,
         bound: &Bound,
         pair: &Pair,
-        evaluator: &Evaluator<'a>,
+        (evaluator, variables): (&Evaluator<'a>, &Variables<'a>),
         words: &[EvidenceWords],
         id: String,
     ) -> ClaimReport {
@@ -642,7 +646,7 @@ impl<'a> Judge<'a> {
         } else if let Some(leaf) = leaves.find(|leaf| self.is_quoted(leaf, bound, &claimed)) {
             outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
         }
-        self.report(bound, pair, evaluator, outcome.by(Method::Compared), id)
+        self.report(bound, pair, (evaluator, variables), outcome.by(Method::Compared), id)
     }
 
     /// The printed numbers of a pair against what its expression gives.
@@ -715,7 +719,7 @@ impl<'a> Judge<'a> {
         &self,
         bound: &Bound,
         pair: &Pair,
-        evaluator: &Evaluator<'a>,
+        (evaluator, variables): (&Evaluator<'a>, &Variables<'a>),
         outcome: Outcome,
         id: String,
     ) -> ClaimReport {
@@ -725,6 +729,7 @@ impl<'a> Judge<'a> {
             kind: kind_of(&pair.expression.tree, "number"),
             claimed: claimed(bound.quote, pair),
             said: pair.expression.tree.to_string(),
+            row: stands_for(bound, variables),
             quote: bound.quote.to_owned(),
             at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
             note: self.statement.note.clone(),
@@ -797,10 +802,9 @@ impl<'a> Judge<'a> {
             }
         })?;
         let none = BTreeMap::new();
-        let head = TableRow { label: "head", cells: &found.head, variables: &none };
-        // The members that the text has where the table stands are the same for all rows.
-        let members = text.filter(|_| table.pointer.is_some()).map(|text| table.found(text));
-        let mut reports = self.row(table, &head, &table.heads, &[], members.as_ref())?;
+        let there = text.map(|text| There::of(table, text));
+        let head = TableRow { label: "head", at: None, cells: &found.head, variables: &none };
+        let mut reports = self.row(table, &head, there.as_ref(), &table.heads, &[])?;
         for (label, variables) in &table.rows {
             // Each row is sought among all.
             self.context.work.takes(found.rows.len() / 4);
@@ -811,8 +815,8 @@ impl<'a> Judge<'a> {
                 let place = variables.values().next().map(PlacedExpression::place);
                 page::no_such(label, known, place.unwrap_or(&self.statement.place).clone())
             })?;
-            let row = TableRow { label, cells: &found.rows[row], variables };
-            reports.extend(self.row(table, &row, &table.columns, &table.says, members.as_ref())?);
+            let row = TableRow { label, at: Some(row), cells: &found.rows[row], variables };
+            reports.extend(self.row(table, &row, there.as_ref(), &table.columns, &table.says)?);
         }
         Ok(reports)
     }
@@ -822,14 +826,10 @@ impl<'a> Judge<'a> {
         &self,
         table: &Table,
         row: &TableRow,
+        there: Option<&There>,
         bindings: &[(String, Vec<Binding>)],
         says: &[(String, Vec<PlacedExpression>)],
-        members: Option<&Result<PrintedTable, String>>,
     ) -> Result<Vec<ClaimReport>, Error> {
-        let actual = match members {
-            Some(members) => Some(Actual::of_members(members, row)),
-            None => self.context.text(&self.statement.text).map(|text| Actual::of_line(text, row)),
-        };
         let mut reports = Vec::new();
         let columns = bindings.iter().map(|(column, _)| column);
         let only_said = says.iter().map(|(column, _)| column);
@@ -853,12 +853,13 @@ impl<'a> Judge<'a> {
                 id: cell_id(&[&self.statement.id, row.label, &head.text]),
                 quote: &cell.text,
                 place_in_text: self.place_of_cell(table, row.label, &head.text),
-                not_there: actual.as_ref().and_then(|actual| self.cell_not_there(actual, row, at)),
+                not_there: there.and_then(|there| self.cell_not_there(there, row, at)),
                 head: Some(&head.text),
                 variables: row.variables,
                 bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),
             };
-            if !bound.bindings.is_empty() {
+            // One reason excuses all that stands in a column.
+            if !matches!(bound.bindings, [] | [Binding::Excused(_)]) {
                 reports.extend(self.numbers(&bound)?);
             }
             for (_, relations) in says.iter().filter(|(label, _)| label == column) {
@@ -869,17 +870,28 @@ impl<'a> Judge<'a> {
     }
 
     /// Why the text does not have a cell; none where it has it.
-    fn cell_not_there(&self, actual: &Actual, row: &TableRow, column: usize) -> Option<String> {
-        match actual {
-            Actual::Line(true) => None,
-            Actual::Line(false) => {
-                let cells: Vec<_> = row.cells.iter().map(|cell| cell.text.as_str()).collect();
-                Some(absent(self.context.nearest(&self.statement.text, &cells.join(" "))))
+    fn cell_not_there(&self, there: &There, row: &TableRow, column: usize) -> Option<String> {
+        let nearest = |cells: &[PrintedCell]| {
+            let cells: Vec<_> = cells.iter().map(|cell| cell.text.as_str()).collect();
+            self.context.nearest(&self.statement.text, &cells.join(" "))
+        };
+        match there {
+            There::Read => None,
+            There::NoHead(head) => {
+                let near = nearest(head).map(|near| format!("; {near}")).unwrap_or_default();
+                Some(format!("the text has no table with this head{near}"))
             }
-            Actual::Members(Err(why)) => Some(absent(Some(why.clone()))),
-            Actual::Members(Ok(cells)) => {
+            There::Lines(rows) => {
+                let is_there = row.at.is_none_or(|at| rows.get(at).is_some_and(|found| *found));
+                (!is_there).then(|| absent(nearest(row.cells)))
+            }
+            There::Members(Err(why)) => Some(absent(Some(why.clone()))),
+            There::Members(Ok(found)) => {
+                let Some(at) = found.row(row.label) else {
+                    return Some(absent(Some(format!("no row `{}`", row.label))));
+                };
                 let wanted = row.cells.get(column).map_or("", |cell| cell.text.as_str());
-                match cells.get(column) {
+                match found.rows[at].get(column) {
                     Some(found) if found.text == wanted => None,
                     Some(found) => {
                         Some(absent(Some(format!("the text has `{}` there", found.text))))
@@ -983,25 +995,28 @@ fn loss_of(item: &&QuoteItem) -> Option<BoundLoss> {
     }
 }
 
-/// What the text itself has where a line of a table is said to stand.
-enum Actual {
-    /// Whether it has the line.
-    Line(bool),
+/// What the text itself has where a table is said to stand.
+enum There {
+    /// Its lines were read from the text.
+    Read,
+    /// No table with this head.
+    NoHead(Vec<PrintedCell>),
+    /// The table with its head, and whether it has each of the printed rows.
+    Lines(Vec<bool>),
     /// The members in JSON, or why it has no such place.
-    Members(Result<Vec<PrintedCell>, String>),
+    Members(Result<PrintedTable, String>),
 }
 
-impl Actual {
-    fn of_line(text: &ReadText, row: &TableRow) -> Self {
-        Self::Line(!text.searched().of_row(row.cells).is_empty())
-    }
-
-    fn of_members(members: &Result<PrintedTable, String>, row: &TableRow) -> Self {
-        let found = members.as_ref().map_err(Clone::clone);
-        Self::Members(found.and_then(|found| match found.row(row.label) {
-            Some(at) => Ok(found.rows[at].clone()),
-            None => Err(format!("no row `{}`", row.label)),
-        }))
+impl There {
+    fn of(table: &Table, text: &ReadText) -> Self {
+        match &table.printed {
+            _ if table.pointer.is_some() => Self::Members(table.found(text)),
+            None => Self::Read,
+            Some(printed) => match text.of_table(printed) {
+                None => Self::NoHead(printed.head.clone()),
+                Some(found) => Self::Lines(found.rows.iter().map(Option::is_some).collect()),
+            },
+        }
     }
 }
 
@@ -1028,6 +1043,8 @@ fn is_blank(cell: &str) -> bool {
 /// One line of a table.
 struct TableRow<'t> {
     label: &'t str,
+    /// Which row of the printed lines it is; none of the head.
+    at: Option<usize>,
     cells: &'t [PrintedCell],
     variables: &'t BTreeMap<String, PlacedExpression>,
 }
@@ -1049,6 +1066,25 @@ fn scope<'a>(evaluator: &Evaluator<'a>, bound: &Bound) -> Result<Variables<'a>, 
     let none = Variables::new();
     let each = bound.variables.iter();
     each.map(|(name, value)| Ok((name.clone(), evaluator.value(value, &none)?))).collect()
+}
+
+/// What each variable of a row stands for: `moe (6 runs)`.
+fn stands_for(bound: &Bound, variables: &Variables) -> Vec<Definition> {
+    let meaning = |name: &String, expression: &PlacedExpression| {
+        let written = expression.tree.to_string();
+        match variables.get(name) {
+            Some(Evaluated::Reference(path)) if path.is_group => {
+                let plural = if path.bundles.len() == 1 { "" } else { "s" };
+                format!("{written} ({} run{plural})", path.bundles.len())
+            }
+            _ => written,
+        }
+    };
+    let one = |(name, expression)| Definition {
+        name: String::clone(name),
+        meaning: meaning(name, expression),
+    };
+    bound.variables.iter().map(one).collect()
 }
 
 /// The words that a value is, or that several values are.

@@ -253,6 +253,7 @@ fn own_claim(
         kind: "bundle",
         claimed,
         said: String::new(),
+        row: Vec::new(),
         quote: quote.to_owned(),
         at: None,
         note: String::new(),
@@ -297,7 +298,7 @@ fn judge_within(
         }
     }
     each_its_own_id(&mut claims);
-    let read = texts_of(&context);
+    let read = texts_of(&context, texts);
     // Which claims came too late depends on the threads; that some did does not.
     if let Err(error) = work.goes_on(&page.place()) {
         let post = reported(page, Vec::new(), Vec::new(), library);
@@ -308,18 +309,17 @@ fn judge_within(
 }
 
 /// Which texts of a post were read, and which of their numbers nothing binds.
-fn texts_of(context: &PostContext<'_>) -> Vec<TextReport> {
+fn texts_of(context: &PostContext<'_>, at_hand: &TextsAtHand) -> Vec<TextReport> {
     let page = context.page;
     let one = |text: &TextSource| {
         let read = context.text(&text.id);
-        let source = read.map(|read| read.source());
         let numbers = read.map(|read| covered_in(page, text, read, context.work).numbers);
         let unbound = numbers.into_iter().flatten().filter(|number| number.is_unbound());
         TextReport {
             id: text.id.clone(),
             what: text.what.clone(),
-            is_at_hand: source.is_some(),
-            digest: source.map(|source| Digest::of(source.text().as_bytes()).prefixed()),
+            is_at_hand: read.is_some(),
+            digest: at_hand.get(&text.id).map(|text| text.digest.prefixed()),
             unbound: unbound.map(|one| format!("{} (line {})", one.text, one.line)).collect(),
         }
     };

@@ -1,13 +1,12 @@
 //! Post files: what is TOML has places, and what is a post is judged, whatever its expressions say.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use repro_judge::covered::covered;
 use repro_judge::library::Library;
 use repro_judge::mutated::{Digit, changed};
 use repro_judge::page::PostPage;
-use repro_judge::texts::TextsAtHand;
+use repro_judge::texts::{TextAtHand, TextsAtHand};
 use repro_judge::verify;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Document, Source};
@@ -33,7 +32,7 @@ pub fn check(bytes: &[u8]) {
     };
     judged(&page, &Library::default(), &TextsAtHand::new());
     EVIDENCE.with(|evidence| {
-        let text = |id: &String| (id.clone(), Arc::clone(&evidence.text));
+        let text = |id: &String| (id.clone(), TextAtHand::of(&evidence.text).unwrap());
         let texts = page.texts.iter().map(|text| &text.id).map(text).collect();
         judged(&page, &evidence.library, &texts);
         if page.statements.len() <= FEW
@@ -72,7 +71,7 @@ fn judged(page: &PostPage, library: &Library, texts: &TextsAtHand) {
 struct Evidence {
     _folder: TempDir,
     library: Library,
-    text: Arc<Source>,
+    text: Source,
 }
 
 thread_local! {
@@ -100,7 +99,7 @@ fn evidence() -> Evidence {
     RUNS.iter().for_each(|name| library.add(load(&root, name)));
     library.add_study(Study::load(&root, "tiny-moe").expect("the study of the seeds"));
     let text = Source::load(&small.join("repro/small.md"), "text").expect("the text of the seeds");
-    Evidence { _folder: folder, library, text: Arc::new(text) }
+    Evidence { _folder: folder, library, text }
 }
 
 /// The folder of the repository, from the project or from the crate of the fuzzers.

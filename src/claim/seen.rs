@@ -1,0 +1,544 @@
+//! What readers see of a text: comments, addresses of links and images, attributes of tags, what is declared hidden
+//! and the settings above a page are blanked. Code is seen as it stands, and so are the words of links and images.
+//!
+//! Every byte keeps its place, so that a place in what is seen is one in the file.
+
+use std::ops::Range;
+
+/// How a text is marked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Markup {
+    /// Not at all: everything is seen.
+    Plain,
+    /// Markdown with HTML in it.
+    Markdown,
+    /// HTML.
+    Html,
+    /// TeX.
+    Tex,
+}
+
+/// What stands for a hidden byte between two signs that readers see side by side.
+pub const HIDDEN: char = '\0';
+
+/// Tags without content, which nothing closes.
+const VOID: &[&str] = &["area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"];
+/// Elements whose content is not shown.
+const NOT_SHOWN: &[&str] = &["head", "noscript", "script", "style", "template", "title"];
+/// Styles that hide an element.
+const HIDING: &[&str] = &[
+    "display:none",
+    "visibility:hidden",
+    "visibility:collapse",
+    "opacity:0;",
+    "opacity:0\"",
+    "font-size:0",
+];
+/// What a site shows of the settings above a page.
+const SHOWN_SETTINGS: &[&str] = &["title", "subtitle", "description", "summary", "excerpt"];
+
+impl Markup {
+    /// Of the file of this name, by its ending; of others everything is seen.
+    pub fn of_name(name: &str) -> Self {
+        let name = name.to_ascii_lowercase();
+        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        if ends(&[".html", ".htm", ".xhtml"]) {
+            Self::Html
+        } else if ends(&[".tex", ".latex"]) {
+            Self::Tex
+        } else if ends(&[".md", ".markdown", ".mdx", ".qmd", ".rmd"]) {
+            Self::Markdown
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+/// The text as readers see it, with the same number of bytes and lines.
+pub fn seen(text: &str, markup: Markup) -> String {
+    let hidden = match markup {
+        Markup::Plain => Vec::new(),
+        Markup::Tex => tex(text),
+        Markup::Markdown | Markup::Html => Scan::new(text, markup == Markup::Markdown).hidden(),
+    };
+    blanked(text, &hidden)
+}
+
+/// Whether nothing is seen of a sign.
+pub(crate) fn has_no_width(c: char) -> bool {
+    matches!(
+        c,
+        '\0' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{20e3}' | '\u{34f}' | '\u{180e}' | '\u{61c}'
+    )
+}
+
+/// The text with blanks for some of its stretches, which stand in order.
+fn blanked(text: &str, hidden: &[Range<usize>]) -> String {
+    let mut seen = String::with_capacity(text.len());
+    let mut at = 0;
+    for stretch in hidden.iter().filter(|stretch| !stretch.is_empty()) {
+        if stretch.start < at {
+            continue;
+        }
+        seen.push_str(&text[at..stretch.start]);
+        let is_solid = |c: Option<char>| c.is_some_and(|c| !c.is_whitespace());
+        let joins = is_solid(text[..stretch.start].chars().next_back())
+            && is_solid(text[stretch.end..].chars().next());
+        let blank = if joins { HIDDEN } else { ' ' };
+        for byte in text[stretch.clone()].bytes() {
+            seen.push(if byte == b'\n' { '\n' } else { blank });
+        }
+        at = stretch.end;
+    }
+    seen.push_str(&text[at..]);
+    seen
+}
+
+/// Comments of TeX.
+fn tex(text: &str) -> Vec<Range<usize>> {
+    let mut hidden = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let block = [("\\iffalse", "\\fi"), ("\\begin{comment}", "\\end{comment}")];
+        if let Some((open, close)) = block.iter().find(|(open, _)| rest.starts_with(open)) {
+            let end = after(text, at + open.len(), close);
+            hidden.push(at..end);
+            at = end;
+        } else if let Some(escaped) = rest.strip_prefix('\\') {
+            at += 1 + escaped.chars().next().map_or(0, char::len_utf8);
+        } else if rest.starts_with('%') {
+            let end = line_end(text, at);
+            hidden.push(at..end);
+            at = end;
+        } else {
+            at += next_width(rest);
+        }
+    }
+    hidden
+}
+
+/// One pass over Markdown or HTML.
+struct Scan<'t> {
+    text: &'t str,
+    is_markdown: bool,
+    hidden: Vec<Range<usize>>,
+    /// Brackets that are open in this paragraph: only behind one stands the address of a link.
+    brackets: usize,
+    /// Whether the lines are those of a list, in which fences stand deeper.
+    in_list: bool,
+}
+
+impl<'t> Scan<'t> {
+    fn new(text: &'t str, is_markdown: bool) -> Self {
+        Self { text, is_markdown, hidden: Vec::new(), brackets: 0, in_list: false }
+    }
+
+    fn hidden(mut self) -> Vec<Range<usize>> {
+        let mut at = if self.is_markdown { self.settings() } else { 0 };
+        let mut line_begins = true;
+        while at < self.text.len() {
+            if line_begins && let Some(end) = self.line(at) {
+                at = end;
+                continue;
+            }
+            line_begins = self.text[at..].starts_with('\n');
+            at = self.step(at);
+        }
+        self.hidden
+    }
+
+    fn hide(&mut self, stretch: Range<usize>) -> usize {
+        let end = stretch.end;
+        self.hidden.push(stretch);
+        end
+    }
+
+    /// The settings at the top of a page, of which sites show the title and what describes it.
+    fn settings(&mut self) -> usize {
+        let fence = ["---", "+++"].iter().find(|fence| first_line(self.text) == **fence);
+        let Some(fence) = fence else { return 0 };
+        let mut at = first_line(self.text).len() + 1;
+        let mut lines = Vec::new();
+        while at < self.text.len() {
+            let end = line_end(self.text, at);
+            let line = self.text[at..end].trim_end();
+            if line == *fence || (*fence == "---" && line == "...") {
+                self.hidden.push(0..fence.len());
+                lines.into_iter().for_each(|line| self.hidden.push(line));
+                return self.hide(at..end);
+            }
+            let key = line.split([':', '=']).next().unwrap_or_default().trim();
+            let shown = SHOWN_SETTINGS.contains(&key);
+            lines.push(at..if shown { at + key.len() + 1 } else { end });
+            at = end + 1;
+        }
+        0
+    }
+
+    /// What a line as a whole is: code between fences, or where a label leads.
+    fn line(&mut self, at: usize) -> Option<usize> {
+        if !self.is_markdown {
+            return None;
+        }
+        let line = &self.text[at..line_end(self.text, at)];
+        let bare = line.trim_start_matches([' ', '\t']);
+        let indent = line.len() - bare.len();
+        if bare.trim().is_empty() {
+            self.brackets = 0;
+            return None;
+        }
+        let is_item = ["- ", "* ", "+ "].iter().any(|mark| bare.starts_with(mark))
+            || bare.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(". ")
+                && bare.starts_with(|c: char| c.is_ascii_digit());
+        self.in_list = is_item || self.in_list && indent > 0;
+        let may_open = indent < 4 || self.in_list;
+        if may_open && let Some(end) = fenced(self.text, at, bare) {
+            return Some(end);
+        }
+        let target = (indent < 4).then(|| definition(line)).flatten()?;
+        Some(self.hide(at + target..at + line.len()))
+    }
+
+    /// Reads on at one place, and returns where reading goes on.
+    fn step(&mut self, at: usize) -> usize {
+        let rest = &self.text[at..];
+        match rest.as_bytes()[0] {
+            b'\\' if self.is_markdown => at + 1 + next_width(&rest[1..]),
+            b'`' if self.is_markdown => code_end(self.text, at),
+            b'[' => {
+                self.brackets += 1;
+                at + 1
+            }
+            b']' if self.is_markdown && self.brackets > 0 => {
+                self.brackets -= 1;
+                match address(&rest[1..]) {
+                    Some(length) => self.hide(at + 2..at + length),
+                    None => at + 1,
+                }
+            }
+            b'<' => self.tag(at),
+            b'{' => match comment_of_site(rest) {
+                Some(length) => self.hide(at..at + length),
+                None => at + 1,
+            },
+            _ => at + next_width(rest),
+        }
+    }
+
+    /// A comment, or a tag: its attributes, and its content where that is not shown.
+    fn tag(&mut self, at: usize) -> usize {
+        let rest = &self.text[at..];
+        if let Some(length) = comment(rest, self.is_markdown && !self.begins_line(at)) {
+            return self.hide(at..at + length);
+        }
+        let Some(tag) = Tag::read(rest) else { return at + 1 };
+        let inside = at + 1 + tag.name_end;
+        let end = at + tag.length;
+        if !tag.is_hiding() {
+            return match tag.has_attributes(rest) {
+                true => {
+                    self.hide(inside..end - 1);
+                    end
+                }
+                false => end,
+            };
+        }
+        let close = close_of(self.text, end, &tag.name);
+        self.hide(at..close)
+    }
+
+    fn begins_line(&self, at: usize) -> bool {
+        let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
+        at - line < 4 && self.text[line..at].bytes().all(|byte| byte == b' ')
+    }
+}
+
+/// A tag of HTML.
+struct Tag {
+    name: String,
+    is_closing: bool,
+    /// Where its name ends, behind the `<`.
+    name_end: usize,
+    length: usize,
+    attributes: String,
+}
+
+impl Tag {
+    /// The tag at the start of a text, if it is one by the grammar of HTML.
+    fn read(text: &str) -> Option<Self> {
+        let inner = text.strip_prefix('<')?;
+        let is_closing = inner.starts_with('/');
+        let start = usize::from(is_closing);
+        let length = inner[start..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+        let name_end = start + length.unwrap_or(inner.len() - start);
+        let name = inner[start..name_end].to_ascii_lowercase();
+        let length = attributes_end(&inner[name_end..])?;
+        let attributes = inner[name_end..name_end + length].to_ascii_lowercase();
+        let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let length = 1 + name_end + length + 1;
+        starts.then_some(Self { name, is_closing, name_end, length, attributes })
+    }
+
+    fn has_attributes(&self, text: &str) -> bool {
+        !text[1 + self.name_end..self.length - 1].trim_matches(['/', ' ']).is_empty()
+    }
+
+    /// Whether readers do not see what stands in it.
+    fn is_hiding(&self) -> bool {
+        if self.is_closing || VOID.contains(&self.name.as_str()) || self.attributes.ends_with('/') {
+            return false;
+        }
+        let squeezed: String = self.attributes.chars().filter(|c| !c.is_whitespace()).collect();
+        let is_hidden = self
+            .attributes
+            .split_whitespace()
+            .any(|word| matches!(word, "hidden") || word.starts_with("hidden="));
+        NOT_SHOWN.contains(&self.name.as_str())
+            || is_hidden
+            || HIDING.iter().any(|style| squeezed.contains(style))
+    }
+}
+
+/// The length of the attributes of a tag up to its `>`; none where they are none.
+fn attributes_end(text: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let rest = &text[at..];
+        let bare = rest.trim_start();
+        let space = rest.len() - bare.len();
+        let bare = bare.strip_prefix('/').filter(|rest| rest.starts_with('>')).unwrap_or(bare);
+        if bare.starts_with('>') {
+            return Some(text.len() - bare.len());
+        }
+        if space == 0 || !bare.starts_with(|c: char| c.is_ascii_alphabetic() || "_:@".contains(c)) {
+            return None;
+        }
+        let name = bare.find(|c: char| !(c.is_ascii_alphanumeric() || "_:.-@".contains(c)))?;
+        at = text.len() - bare.len() + name;
+        let value = text[at..].trim_start().strip_prefix('=').map(str::trim_start);
+        let Some(value) = value else { continue };
+        let length = match value.as_bytes().first()? {
+            quote @ (b'"' | b'\'') => value[1..].find(char::from(*quote))? + 2,
+            _ => value.find(|c: char| c.is_whitespace() || "\"'=<>`".contains(c))?,
+        };
+        at = text.len() - value.len() + length;
+    }
+}
+
+/// Behind the tag that closes an element, or the end of the text.
+fn close_of(text: &str, start: usize, name: &str) -> usize {
+    let (mut at, mut depth) = (start, 1usize);
+    while let Some(next) = text[at..].find('<') {
+        at += next;
+        match Tag::read(&text[at..]).filter(|tag| tag.name == name) {
+            Some(tag) if tag.is_closing => {
+                depth -= 1;
+                at += tag.length;
+                if depth == 0 {
+                    return at;
+                }
+            }
+            Some(tag) => {
+                depth += usize::from(!tag.attributes.ends_with('/'));
+                at += tag.length;
+            }
+            None => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// The length of a comment or declaration of HTML. In a paragraph of Markdown it ends with the paragraph or is none.
+fn comment(text: &str, in_paragraph: bool) -> Option<usize> {
+    if let Some(rest) = text.strip_prefix("<!--") {
+        if let Some(short) = [">", "->"].iter().find(|end| rest.starts_with(**end)) {
+            return Some(4 + short.len());
+        }
+        let ends = ["-->", "--!>"].iter().filter_map(|end| Some(rest.find(end)? + end.len()));
+        let end = ends.min();
+        return match end {
+            Some(end) if !(in_paragraph && rest[..end].contains("\n\n")) => Some(4 + end),
+            Some(_) => None,
+            None => (!in_paragraph).then_some(text.len()),
+        };
+    }
+    let is_declaration = text.starts_with("<?")
+        || text.strip_prefix("<!").is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+    let end = is_declaration.then(|| text.find('>')).flatten()?;
+    Some(end + 1)
+}
+
+/// The length of a comment in the languages of sites: `{% comment %}`, `{# #}`, `{/* */}`.
+fn comment_of_site(text: &str) -> Option<usize> {
+    const MARKS: [(&str, &str); 4] = [
+        ("{% comment %}", "{% endcomment %}"),
+        ("{%- comment -%}", "{%- endcomment -%}"),
+        ("{#- ", "-#}"),
+        ("{/*", "*/}"),
+    ];
+    let (open, close) = MARKS.iter().find(|(open, _)| text.starts_with(open))?;
+    Some(open.len() + text[open.len()..].find(close)? + close.len())
+}
+
+/// Where code between fences ends, if a line opens some.
+fn fenced(text: &str, at: usize, line: &str) -> Option<usize> {
+    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let width = line.find(|c| c != mark).unwrap_or(line.len());
+    if width < 3 || (mark == '`' && line[width..].contains('`')) {
+        return None;
+    }
+    let mut next = line_end(text, at) + 1;
+    while next < text.len() {
+        let end = line_end(text, next);
+        let line = text[next..end].trim();
+        if line.len() >= width && line.chars().all(|c| c == mark) {
+            return Some(end);
+        }
+        next = end + 1;
+    }
+    Some(text.len())
+}
+
+/// Where code in a line ends, or the marks that open none.
+fn code_end(text: &str, at: usize) -> usize {
+    let width = |at: usize| text[at..].bytes().take_while(|byte| *byte == b'`').count();
+    let own = width(at);
+    let paragraph = text[at..].find("\n\n").map_or(text.len(), |end| at + end);
+    let mut next = at + own;
+    while let Some(found) = text[next..paragraph].find('`') {
+        next += found;
+        let other = width(next);
+        next += other;
+        if other == own {
+            return next;
+        }
+    }
+    at + own
+}
+
+/// The length of `(address "title"` behind the words of a link. What has no letter is no address.
+fn address(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('(')?;
+    let mut depth = 1usize;
+    let end = inside.char_indices().find_map(|(at, c)| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '\n' if inside[at..].starts_with("\n\n") => return Some(None),
+            _ => {}
+        }
+        (depth == 0).then_some(Some(at))
+    })??;
+    is_address(&inside[..end]).then_some(end + 2)
+}
+
+/// Whether a text is an address, with a title behind it or without one.
+fn is_address(text: &str) -> bool {
+    let text = text.trim();
+    let target = text.split_whitespace().next().unwrap_or_default();
+    let title = text[target.len()..].trim();
+    let is_title = title.is_empty()
+        || [('"', '"'), ('\'', '\''), ('(', ')')]
+            .iter()
+            .any(|(open, close)| title.starts_with(*open) && title.ends_with(*close));
+    is_title && target.contains(|c: char| c.is_alphabetic() || "/#".contains(c))
+}
+
+/// Where in a line `[label]: address` the address begins; a note, `[^1]:`, is text.
+fn definition(line: &str) -> Option<usize> {
+    let label = line.trim_start().strip_prefix('[').filter(|rest| !rest.starts_with('^'))?;
+    let end = label.find("]:")?;
+    let target = &label[end + 2..];
+    (!label[..end].contains(['[', ']']) && is_address(target)).then_some(line.len() - target.len())
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |end| at + end)
+}
+
+/// Behind the next `close`, or the end of the text.
+fn after(text: &str, at: usize, close: &str) -> usize {
+    text[at..].find(close).map_or(text.len(), |found| at + found + close.len())
+}
+
+fn next_width(text: &str) -> usize {
+    text.chars().next().map_or(0, char::len_utf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(text: &str, markup: Markup) -> String {
+        let seen = seen(text, markup);
+        assert_eq!(seen.len(), text.len());
+        seen.replace(HIDDEN, "").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn readers_of_markdown_see_no_comments_and_no_addresses() {
+        for (text, expected) in [
+            ("a <!-- 1.5 --> b", "a b"),
+            ("a <!--\n| 1.5 |\n--> b", "a b"),
+            ("1.7<!-- x -->016", "1.7016"),
+            ("<!-- 1.5", ""),
+            ("a <!-- 1.5", "a <!-- 1.5"),
+            ("<!--> 1.5 <!-- -->", "1.5"),
+            ("`<!-- 1.5 -->`", "`<!-- 1.5 -->`"),
+            ("```\n<!-- 1.5 -->\n```\n<!-- 2 -->c", "``` <!-- 1.5 --> ``` c"),
+            (r"\<!-- 1.5 -->", r"\<!-- 1.5 -->"),
+            ("[the 5](x/1.5 \"7\") and ![9](p1.5.png)", "[the 5]() and ![9]()"),
+            ("[loss](1.55) of a[i](5)", "[loss](1.55) of a[i](5)"),
+            ("[a]: http://x/1.5 \"7\"\n[^1]: 1.5 of it", "[a]: [^1]: 1.5 of it"),
+            ("[//]: # (1.5)", "[//]:"),
+            ("[1]: Smith 2020, with 5 more", "[1]: Smith 2020, with 5 more"),
+            ("---\ntitle: 5 runs\nweight: 7\n---\n8", "5 runs 8"),
+            ("---\nweight: 7\n8", "--- weight: 7 8"),
+            ("<td title=\"1.5\">1.7</td>", "<td>1.7</td>"),
+            ("a <b and 1.5> c", "a <b and 1.5> c"),
+            ("<p hidden>1.5 <p>2</p></p>3", "3"),
+            ("<span style=\"display: none\">1.5</span>3", "3"),
+            ("<script>x = 1.5</script>3 <img src='1.5.png'>", "3 <img>"),
+            ("{/* 1.5 */}2 {% comment %}3{% endcomment %}4", "2 4"),
+            ("x < 5 and y > 3", "x < 5 and y > 3"),
+            ("<https://x.org/1.5>", "<https://x.org/1.5>"),
+        ] {
+            assert_eq!(words(text, Markup::Markdown), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_markup_has_its_own_comments() {
+        for (name, text, expected) in [
+            ("a.txt", "<!-- 1.5 -->", "<!-- 1.5 -->"),
+            ("a.json", "[5](x1)", "[5](x1)"),
+            ("a.html", "a <!-- 5\n\n6 --> `<!-- 7 -->`", "a ``"),
+            ("a.html", "[5](x1)", "[5](x1)"),
+            ("a.tex", "5\\% of % 1.5\nb \\iffalse 3 \\fi", "5\\% of b"),
+        ] {
+            assert_eq!(words(text, Markup::of_name(name)), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_keeps_its_place(parts in prop::collection::vec(prop::sample::select(vec![
+            "<!--", "-->", "`", "```\n", "\n", "[a]", "(x", ")", "é", "<b", " c='", "'", ">", "1.5", "---\n", "\\", "{/*",
+            "*/}", "[a]: x", "<p hidden>", "</p>", " ", "%", "\\iffalse",
+        ]), 0..14)) {
+            let text = parts.concat();
+            for markup in [Markup::Plain, Markup::Markdown, Markup::Html, Markup::Tex] {
+                let seen = seen(&text, markup);
+                prop_assert_eq!(seen.len(), text.len());
+                prop_assert_eq!(seen.matches('\n').count(), text.matches('\n').count());
+            }
+        }
+    }
+}

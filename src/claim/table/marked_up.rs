@@ -1,0 +1,159 @@
+//! Tables in HTML, and tabulars of TeX.
+//!
+//! A cell over several columns or rows shifts the others, so that only rows with as many cells as the head are read.
+
+use std::ops::Range;
+
+use super::{PrintedCell, cell};
+
+/// The lines of each table of a text, cell by cell.
+pub(super) fn tables(text: &str) -> Vec<Vec<Vec<PrintedCell>>> {
+    let html =
+        stretches(text, "<table", "</table").into_iter().map(|inside| rows_of_html(text, inside));
+    let tabulars = ["tabular}", "tabular*}", "tabularx}"]
+        .into_iter()
+        .flat_map(|name| stretches(text, &format!("\\begin{{{name}"), &format!("\\end{{{name}")));
+    html.chain(tabulars.map(|inside| rows_of_tex(text, inside))).collect()
+}
+
+/// What stands between each opening and its end; of those inside each other only the innermost.
+fn stretches(text: &str, open: &str, close: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(end) = find(text, at, close) {
+        let start = rfind(&text[at..end], open).map(|start| at + start + open.len());
+        found.extend(start.map(|start| start..end));
+        at = end + close.len();
+    }
+    found
+}
+
+fn find(text: &str, from: usize, mark: &str) -> Option<usize> {
+    let bytes = text.as_bytes().get(from..)?;
+    let is_here = |part: &[u8]| part.eq_ignore_ascii_case(mark.as_bytes());
+    bytes.windows(mark.len()).position(is_here).map(|at| from + at)
+}
+
+fn rfind(text: &str, mark: &str) -> Option<usize> {
+    let is_here = |part: &[u8]| part.eq_ignore_ascii_case(mark.as_bytes());
+    text.as_bytes().windows(mark.len()).rposition(is_here)
+}
+
+/// The stretches that begin behind one of some tags, each up to the next.
+fn behind_tags(text: &str, inside: &Range<usize>, names: &[&str]) -> Vec<Range<usize>> {
+    let part = &text[inside.clone()];
+    let tag = |(at, _): (usize, &str)| {
+        let name = &part[at + 1..];
+        let is_named = |known: &&str| {
+            let behind = name.as_bytes().get(known.len());
+            name.get(..known.len()).is_some_and(|name| name.eq_ignore_ascii_case(known))
+                && behind.is_none_or(|byte| !byte.is_ascii_alphanumeric())
+        };
+        names.iter().any(is_named).then_some(())?;
+        Some((inside.start + at, inside.start + at + part[at..].find('>')? + 1))
+    };
+    let tags: Vec<_> = part.match_indices('<').filter_map(tag).collect();
+    let ends = tags.iter().skip(1).map(|(start, _)| *start).chain([inside.end]);
+    std::iter::zip(&tags, ends).map(|((_, start), end)| *start..end.max(*start)).collect()
+}
+
+fn rows_of_html(text: &str, inside: Range<usize>) -> Vec<Vec<PrintedCell>> {
+    let of_row = |row: Range<usize>| {
+        let cells = behind_tags(text, &row, &["td", "th"]).into_iter().map(|inside| {
+            let closed = ["</td", "</th", "</tr", "</thead", "</tbody"].iter();
+            let end =
+                closed.filter_map(|close| find(&text[..inside.end], inside.start, close)).min();
+            cell(text, inside.start..end.unwrap_or(inside.end))
+        });
+        cells.collect()
+    };
+    behind_tags(text, &inside, &["tr"]).into_iter().map(of_row).collect()
+}
+
+fn rows_of_tex(text: &str, inside: Range<usize>) -> Vec<Vec<PrintedCell>> {
+    /// What stands between rows.
+    const RULES: &[&str] = &["\\hline", "\\toprule", "\\midrule", "\\bottomrule"];
+    let mut rows = Vec::new();
+    let mut at = inside.start;
+    // The columns are named before the first row.
+    if text[at..inside.end].starts_with('{') {
+        at += text[at..inside.end].find('\n').unwrap_or(inside.end - at);
+    }
+    for line in text[at..inside.end].split("\\\\") {
+        let start = at;
+        at += line.len() + 2;
+        let mut bare = line.trim_start();
+        while let Some(rest) = RULES.iter().find_map(|rule| bare.strip_prefix(rule)) {
+            bare = rest.trim_start();
+        }
+        let mut from = start + line.len() - bare.len();
+        let mut row = Vec::new();
+        let part = |at: &usize| !text[..*at].ends_with('\\');
+        let ands: Vec<_> =
+            bare.match_indices('&').map(|(and, _)| from + and).filter(part).collect();
+        for and in ands {
+            row.push(cell(text, from..and));
+            from = and + 1;
+        }
+        row.push(cell(text, from..start + line.len()));
+        if !bare.trim().is_empty() && !bare.contains("\\multicolumn") {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{TableLines, cells};
+
+    fn found(text: &str, head: &str) -> Option<Vec<Vec<String>>> {
+        let table = TableLines::of(text).table(&cells(head, 0).unwrap()).ok()?;
+        let shown = |row: &Vec<super::PrintedCell>| {
+            row.iter()
+                .inspect(|cell| assert_eq!(text[cell.span.clone()], cell.text))
+                .map(|cell| cell.text.clone())
+                .collect()
+        };
+        Some(table.rows.iter().map(shown).collect())
+    }
+
+    #[test]
+    fn tables_of_html_are_tables() {
+        let text = "<Table>\n<thead><tr><th>Arm<th>Loss</thead>\n<tr><td>é <b>moe</b></td> <TD\0\0>1.70</TD></tr>\
+                    <tr><td>over both</td></tr><tr><td>dense</td><td></td></tr></table> and";
+        let expected = [["é <b>moe</b>", "1.70"], ["dense", ""]];
+        assert_eq!(
+            found(text, "| Arm | Loss |"),
+            Some(
+                expected
+                    .iter()
+                    .map(|row| row.iter().map(|cell| (*cell).to_owned()).collect())
+                    .collect()
+            )
+        );
+        assert_eq!(found(text, "| Loss | Arm |"), None);
+        assert_eq!(found("<table><tr><th>Arm<th>Loss", "| Arm | Loss |"), None);
+        assert_eq!(found(&format!("{text}{text}"), "| Arm | Loss |"), None);
+    }
+
+    #[test]
+    fn tabulars_of_tex_are_tables() {
+        let text = r"\begin{tabular}{l r}
+\toprule
+Arm \& rate & Loss \\ \midrule
+\multicolumn{2}{c}{small} \\
+moe & \textbf{1.70} \\
+dense & 1.72 \\ \hline
+\end{tabular}";
+        let rows = found(text, r"| Arm \& rate | Loss |").unwrap();
+        assert_eq!(
+            rows,
+            [
+                [String::from("moe"), String::from(r"\textbf{1.70}")],
+                [String::from("dense"), String::from("1.72")]
+            ]
+        );
+        assert_eq!(found(text, "| Arm | Loss |"), None);
+    }
+}
