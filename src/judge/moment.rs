@@ -19,7 +19,7 @@ const QUARTER: i64 = 900;
 
 /// How a date of a text stands to a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agreement {
+pub enum DateAgreement {
     /// It has the moment.
     Same,
     /// The moment is known less finely than the date.
@@ -36,7 +36,7 @@ pub fn is_day(seconds: &Interval) -> bool {
 }
 
 /// How a date stands to a moment in UTC, or to one whose zone nobody says; none where it is no date.
-pub fn agreement(date: &str, moment: &Interval) -> Option<Agreement> {
+pub fn agreement(date: &str, moment: &Interval) -> Option<DateAgreement> {
     let own = seconds(date)?;
     let is_zoned = date.ends_with('Z');
     let far = BigRational::from_integer(BETWEEN_ZONES.into());
@@ -47,10 +47,10 @@ pub fn agreement(date: &str, moment: &Interval) -> Option<Agreement> {
         (least / &quarter).ceil() * quarter <= most
     };
     Some(match () {
-        () if own.hull(moment) == own => Agreement::Same,
-        () if own.meets(moment) => Agreement::Coarse,
-        () if !is_zoned && in_another_zone() => Agreement::OtherZone,
-        () => Agreement::Other,
+        () if own.hull(moment) == own => DateAgreement::Same,
+        () if own.meets(moment) => DateAgreement::Coarse,
+        () if !is_zoned && in_another_zone() => DateAgreement::OtherZone,
+        () => DateAgreement::Other,
     })
 }
 
@@ -75,7 +75,7 @@ pub fn seconds(text: &str) -> Option<Interval> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Agreement, agreement, seconds};
+    use super::{DateAgreement, agreement, seconds};
     use num_rational::BigRational;
 
     #[test]
@@ -87,12 +87,15 @@ mod tests {
         let day = seconds("1970-01-02").unwrap();
         assert_eq!((Some(day.low().clone()), Some(day.high().clone())), (of(86_400), of(172_799)));
         let to = |date: &str| agreement(date, &seconds("2026-01-09 02:08:10").unwrap()).unwrap();
-        assert_eq!(to("2026-01-08 18:08:10"), Agreement::OtherZone);
-        assert_eq!(to("2026-01-08 18:08:10Z"), Agreement::Other);
-        assert_eq!((to("2026-01-08"), to("2026-01-07")), (Agreement::OtherZone, Agreement::Other));
+        assert_eq!(to("2026-01-08 18:08:10"), DateAgreement::OtherZone);
+        assert_eq!(to("2026-01-08 18:08:10Z"), DateAgreement::Other);
+        assert_eq!(
+            (to("2026-01-08"), to("2026-01-07")),
+            (DateAgreement::OtherZone, DateAgreement::Other)
+        );
         assert_eq!(
             (to("2026-01-09 02:08"), to("2026-01-09 02:07")),
-            (Agreement::Same, Agreement::Other)
+            (DateAgreement::Same, DateAgreement::Other)
         );
         assert!(seconds("2026-13-01 00:00:00").is_none() && seconds("yesterday").is_none());
     }

@@ -9,7 +9,7 @@ use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_
 use repro_receipt::bundle::Bundle;
 use repro_report::outcome::{EvidenceRef, Measured, Outcome};
 
-use crate::evaluate::design::RunDesign;
+use crate::run_design::RunDesign;
 
 /// The significant digits of computed numbers in reports.
 pub const DIGITS: usize = 10;
@@ -93,7 +93,7 @@ pub struct Leaf {
 
 /// What a number is, besides its value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Role {
+pub enum NumberRole {
     /// Any number.
     Plain,
     /// The p of a test with this design.
@@ -120,7 +120,7 @@ pub struct Quantity {
     /// Whether only what is printed is meant, whatever the noise behind it.
     pub as_printed: bool,
     /// What it is, where an operation has to know.
-    pub role: Role,
+    pub role: NumberRole,
     /// The evidence that it depends on.
     pub leaves: Vec<Rc<Leaf>>,
 }
@@ -185,7 +185,7 @@ impl Quantity {
             leaf: Some(kind),
             last_place: None,
             as_printed: false,
-            role: Role::Plain,
+            role: NumberRole::Plain,
             leaves: vec![Rc::new(leaf)],
         }
     }
@@ -201,7 +201,7 @@ impl Quantity {
             leaf: None,
             last_place: None,
             as_printed: false,
-            role: Role::Plain,
+            role: NumberRole::Plain,
             leaves,
         }
     }

@@ -133,11 +133,12 @@ const CRATES: &[Crate] = &[
         name: "judge",
         on: &["claim", "exact", "params", "receipt", "report", "runs", "signature", "stats"],
         rows: &[
+            &["run_design", "work"],
             &["post"],
             &["json_text", "library", "lock", "moment", "page_keys", "planned", "rules"],
             &["page"],
             &["covered", "texts", "value"],
-            &["compare", "context"],
+            &["compare", "context", "loss_unit"],
             &["evaluate"],
             &["statement"],
             &["verify"],
@@ -540,7 +541,7 @@ fn planted_edges_are_found() {
     all.push(own("judge/later.rs", ""));
     let modules = Modules::of("judge", &all);
     let one = |file: &str, text: &str| complaints(file, text, &modules).join("; ");
-    let up = "src/judge/evaluate/call.rs (row 5) imports statement (row 6)";
+    let up = "src/judge/evaluate/call.rs (row 6) imports statement (row 7)";
     for text in [
         "use crate::statement::judge;",
         "fn f() { crate::statement::judge(claim) }",

@@ -9,7 +9,7 @@ use repro_receipt::source::{Code, Error};
 
 use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED};
 use crate::evaluate::order::have_equal_data;
-use crate::value::{DIGITS, Evaluated, Quantity, Role, RunSample};
+use crate::value::{DIGITS, Evaluated, NumberRole, Quantity, RunSample};
 
 /// The most bits that an exact power may take.
 const LONGEST_POWER: u64 = 1 << 18;
@@ -130,7 +130,7 @@ fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Q
     let shown = |number: &Quantity| number.interval.to_string();
     let role = match operator {
         ArithmeticOperator::Add => counted_together(a, b)?,
-        _ => Role::Plain,
+        _ => NumberRole::Plain,
     };
     let (interval, float) = match operator {
         ArithmeticOperator::Add => (&a.interval + &b.interval, a.float + b.float),
@@ -163,13 +163,14 @@ fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Q
 }
 
 /// The runs that two counts are of together; a run that both count is not there twice.
-fn counted_together(a: &Quantity, b: &Quantity) -> Result<Role, String> {
-    let (Role::CountOfRuns(first), Role::CountOfRuns(second)) = (&a.role, &b.role) else {
-        return Ok(Role::Plain);
+fn counted_together(a: &Quantity, b: &Quantity) -> Result<NumberRole, String> {
+    let (NumberRole::CountOfRuns(first), NumberRole::CountOfRuns(second)) = (&a.role, &b.role)
+    else {
+        return Ok(NumberRole::Plain);
     };
     match first.intersection(second).next() {
         Some(run) => Err(format!("a sum that counts `{run}` twice")),
-        None => Ok(Role::CountOfRuns(Rc::new(first.union(second).cloned().collect()))),
+        None => Ok(NumberRole::CountOfRuns(Rc::new(first.union(second).cloned().collect()))),
     }
 }
 

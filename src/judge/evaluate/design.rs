@@ -10,8 +10,8 @@ use repro_receipt::source::{Code, Kind, Node, codes};
 use repro_runs::study::{PlannedRun, RunKind, Study};
 
 use super::Evaluator;
-use super::noise::ALPHA;
 use super::reference::CONFIG;
+use crate::run_design::{ALPHA, Comparison, PlannedFamily, RunDesign};
 use crate::value::{Quantity, RunSample};
 
 /// The word by which a plan names its adjustment for several tests.
@@ -48,7 +48,7 @@ codes! {
 
 /// Why a comparison of runs decides nothing, whatever it comes to.
 #[derive(Debug, Clone)]
-pub struct Departure {
+pub struct Objection {
     /// Departs from a plan, or from what a group of runs is.
     pub code: &'static Code,
     /// In what.
@@ -57,99 +57,46 @@ pub struct Departure {
     pub step: Option<u64>,
 }
 
-/// What fixes a comparison of runs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunDesign {
-    /// The significance level.
-    pub alpha: f64,
-    /// Whether runs that saw the same data are paired.
-    pub is_paired: bool,
-    /// What is compared, where a plan has it.
-    pub comparison: Comparison,
-    /// The family of tests that share the level.
-    pub family: Option<PlannedFamily>,
-}
-
-/// What a test compares, as far as a plan names it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Comparison {
-    /// The arms.
-    pub arms: BTreeSet<String>,
-    /// The budgets under which they were run.
-    pub budgets: BTreeSet<String>,
-    /// At how many steps of each run it looks: one, or those of a trend.
-    pub steps: usize,
-}
-
-/// Tests that share their error rate by Holm's adjustment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedFamily {
-    /// The words of the plan.
-    pub words: String,
-    /// How many tests they are at least.
-    pub at_least: usize,
-    /// How many pairs of arms there are: no family of one budget is larger.
-    pub at_most: usize,
-}
-
-impl Default for RunDesign {
-    /// Of what was made under no plan.
-    fn default() -> Self {
-        Self { alpha: ALPHA, is_paired: false, comparison: Comparison::default(), family: None }
+/// The design of groups by the plan that the receipts of all their runs name; what is wrong with that is noted.
+pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign {
+    groups.iter().for_each(|group| unlike(evaluator, group));
+    let Some(study) = plan(evaluator, groups) else { return RunDesign::default() };
+    let planned: Vec<&PlannedRun> =
+        runs(groups).filter_map(|name| study.runs().iter().find(|run| run.id == name)).collect();
+    left_out(evaluator, study, &planned);
+    let comparison = compared(evaluator, groups, &planned);
+    // What a plan compares are arms: how one of them changes is another question.
+    let are_arms = comparison.arms.len() > 1;
+    if are_arms {
+        off_step(evaluator, study, groups, &planned);
+    }
+    let analysis = &study.analysis;
+    RunDesign {
+        alpha: analysis.alpha.parse().unwrap_or(ALPHA),
+        is_paired: analysis.tests.iter().any(|test| test.contains(PAIRED)),
+        comparison,
+        family: family(study).filter(|_| are_arms),
     }
 }
 
-impl RunDesign {
-    /// The design of these groups by the plan that the receipts of all their runs name; what is wrong with that
-    /// is noted as a departure.
-    pub fn of(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> Self {
-        groups.iter().for_each(|group| unlike(evaluator, group));
-        let Some(study) = plan(evaluator, groups) else { return Self::default() };
-        let planned: Vec<&PlannedRun> = runs(groups)
-            .filter_map(|name| study.runs().iter().find(|run| run.id == name))
-            .collect();
-        left_out(evaluator, study, &planned);
-        let comparison = compared(evaluator, groups, &planned);
-        // What a plan compares are arms: how one of them changes is another question.
-        let are_arms = comparison.arms.len() > 1;
-        if are_arms {
-            off_step(evaluator, study, groups, &planned);
-        }
-        let analysis = &study.analysis;
-        Self {
-            alpha: analysis.alpha.parse().unwrap_or(ALPHA),
-            is_paired: analysis.tests.iter().any(|test| test.contains(PAIRED)),
-            comparison,
-            family: PlannedFamily::of(study).filter(|_| are_arms),
-        }
-    }
-}
-
-impl PlannedFamily {
-    /// Whether the adjustment over the family may decide about a p: Holm's is at most that of Bonferroni over the
-    /// largest family.
-    pub fn matters(&self, p: f64, alpha: f64) -> bool {
-        p * self.at_most.max(1) as f64 >= alpha
-    }
-
-    fn of(study: &Study) -> Option<Self> {
-        let families = study.analysis.families.iter();
-        let mut families = families.filter(|words| words.to_ascii_lowercase().contains(HOLM));
-        let sizes = |words: &String| {
-            let items = quote::items(words).into_iter();
-            items.filter_map(|item| match item.kind {
-                ItemKind::Number(number) => Some(number.as_f64() as usize),
-                _ => None,
-            })
-        };
-        let pairs = |count: usize| count * count.saturating_sub(1) / 2;
-        let at_most = pairs(study.arms.len());
-        // "the two gaps of one budget": one budget is no family.
-        let several = families.clone().flat_map(sizes).filter(|&size| size > 1);
-        let at_least = several.min().unwrap_or(at_most);
-        let words = families.next()?.clone();
-        Some(Self { words, at_least, at_most })
-    }
+/// The family of tests that a plan adjusts over by Holm.
+fn family(study: &Study) -> Option<PlannedFamily> {
+    let families = study.analysis.families.iter();
+    let mut families = families.filter(|words| words.to_ascii_lowercase().contains(HOLM));
+    let sizes = |words: &String| {
+        let items = quote::items(words).into_iter();
+        items.filter_map(|item| match item.kind {
+            ItemKind::Number(number) => Some(number.as_f64() as usize),
+            _ => None,
+        })
+    };
+    let pairs = |count: usize| count * count.saturating_sub(1) / 2;
+    let at_most = pairs(study.arms.len());
+    // "the two gaps of one budget": one budget is no family.
+    let several = families.clone().flat_map(sizes).filter(|&size| size > 1);
+    let at_least = several.min().unwrap_or(at_most);
+    let words = families.next()?.clone();
+    Some(PlannedFamily { words, at_least, at_most })
 }
 
 /// The names of all runs of some groups; what was joined run by run is named after both.
@@ -182,7 +129,7 @@ fn unlike(evaluator: &Evaluator<'_>, group: &RunSample) {
                     value(theirs),
                     value(&own)
                 );
-                evaluator.note_departure(Departure { code: &NO_REPETITIONS, what, step: None });
+                evaluator.object(Objection { code: &NO_REPETITIONS, what, step: None });
                 return;
             }
         }

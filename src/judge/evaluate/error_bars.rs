@@ -11,8 +11,9 @@ use repro_report::outcome::{Impact, Outcome};
 use repro_stats::holm;
 use repro_stats::spread::{ErrorBarMeaning, Estimate, Spread, Tested};
 
-use crate::evaluate::noise::{ALPHA, ONE_RUN, TEST_DIGITS, WITHIN_NOISE, WRONG_WAY};
+use crate::evaluate::noise::{ONE_RUN, TEST_DIGITS, WITHIN_NOISE, WRONG_WAY};
 use crate::evaluate::{Evaluator, Frame};
+use crate::run_design::ALPHA;
 use crate::value::{Evaluated, PrintedRuns, Quantity};
 
 codes! {

@@ -25,7 +25,7 @@ use repro_receipt::source::{Code, Error, codes};
 use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome, Verdict};
 
 use crate::context::PostContext;
-use crate::evaluate::design::{DEPARTS, Departure};
+use crate::evaluate::design::{DEPARTS, Objection};
 use crate::library::Library;
 use crate::page::{PlacedExpression, PostFormula, PostPage};
 use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample};
@@ -121,7 +121,7 @@ pub struct Evaluator<'a> {
     context: &'a PostContext<'a>,
     shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
     /// Why comparisons of runs decide nothing.
-    departures: RefCell<Vec<Departure>>,
+    objections: RefCell<Vec<Objection>>,
     /// What was read as a number or words.
     leaves: RefCell<Vec<Rc<Leaf>>>,
     /// What is made of the evidence, to see what follows from it.
@@ -144,7 +144,7 @@ impl<'a> Evaluator<'a> {
             context,
             shown: RefCell::default(),
             leaves: RefCell::default(),
-            departures: RefCell::default(),
+            objections: RefCell::default(),
             changed: Cell::new(Change::None),
             read: RefCell::default(),
             depth: Cell::new(0),
@@ -184,26 +184,26 @@ impl<'a> Evaluator<'a> {
     /// Notes a departure from the plan of the runs.
     pub fn departs(&self, what: String) {
         let what = format!("departs from the plan: {what}");
-        self.note_departure(Departure { code: &DEPARTS, what, step: None });
+        self.object(Objection { code: &DEPARTS, what, step: None });
     }
 
     /// Notes that a comparison looks at this step, and the plan of the runs at another.
     pub fn departs_at(&self, step: u64, what: &str) {
         let what = format!("departs from the plan: {what}");
-        self.note_departure(Departure { code: &DEPARTS, what, step: Some(step) });
+        self.object(Objection { code: &DEPARTS, what, step: Some(step) });
     }
 
     /// Notes why a comparison of runs decides nothing, once.
-    pub fn note_departure(&self, departure: Departure) {
-        let mut all = self.departures.borrow_mut();
-        if !all.iter().any(|known| known.what == departure.what) {
-            all.push(departure);
+    pub fn object(&self, objection: Objection) {
+        let mut all = self.objections.borrow_mut();
+        if !all.iter().any(|known| known.what == objection.what) {
+            all.push(objection);
         }
     }
 
     /// Why comparisons of runs decide nothing.
-    pub fn departures(&self) -> Vec<Departure> {
-        self.departures.borrow().clone()
+    pub fn objections(&self) -> Vec<Objection> {
+        self.objections.borrow().clone()
     }
 
     /// What was read so far.

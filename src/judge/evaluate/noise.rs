@@ -1,9 +1,7 @@
-//! What every order between runs goes by: the level of its tests, and what it can come to.
+//! What every order between runs goes by: the digits of its tests, and what it can come to.
 
 use repro_receipt::source::codes;
 
-/// The significance level of every test that no plan sets.
-pub const ALPHA: f64 = 0.05;
 /// The significant digits of test statistics in reports.
 pub const TEST_DIGITS: usize = 4;
 

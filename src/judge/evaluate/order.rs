@@ -7,12 +7,13 @@ use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Refused, Summary, T, one_sample, paired, welch};
 
-use crate::evaluate::design::RunDesign;
+use crate::evaluate::design;
 pub use crate::evaluate::noise::{
-    ALPHA, ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, TEST_DIGITS, WITHIN_NOISE,
+    ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, TEST_DIGITS, WITHIN_NOISE,
     WRONG_WAY,
 };
 use crate::evaluate::{Evaluator, Frame, WRONG_KIND, error_bars};
+use crate::run_design::RunDesign;
 use crate::value::{DIGITS, Evaluated, EvidenceWords, Quantity, RunSample};
 
 /// The rule of orders between single runs.
@@ -338,7 +339,7 @@ pub fn design(
     b: Option<&RunSample>,
 ) -> Result<ChosenTest, Refused> {
     let groups: Vec<&RunSample> = std::iter::once(a).chain(b).collect();
-    let design = RunDesign::of(evaluator, &groups);
+    let design = design::of_groups(evaluator, &groups);
     let n = groups.iter().map(|group| group.count()).collect();
     let Some(b) = b else {
         let test = one_sample(&Summary::of(&a.floats())?, 0.0)?;

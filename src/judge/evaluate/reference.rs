@@ -15,10 +15,10 @@ use repro_receipt::source::{Document, Error, Kind, Location, Node};
 use repro_report::outcome::EvidenceOrigin;
 
 use super::{Change, Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
+use crate::loss_unit::unit_of_leaf;
 use crate::post::UNKNOWN_BUNDLE;
-use crate::statement::about::units;
 use crate::value::{
-    Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, Role, RunSample,
+    Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, NumberRole, Quantity, RunSample,
 };
 
 /// What a receipt fixes before the run, or counts: what else it holds may have been measured.
@@ -332,7 +332,7 @@ impl<'a> At<'_, '_, 'a> {
                 false => (interval, float),
             };
         let is_doubled = self.evaluator.doubles_losses()
-            && leaves.iter().any(|leaf| units::unit_of_leaf(leaf).is_some());
+            && leaves.iter().any(|leaf| unit_of_leaf(leaf).is_some());
         let (interval, float) = match is_doubled {
             true => (&interval + &interval, float + float),
             false => (interval, float),
@@ -345,7 +345,7 @@ impl<'a> At<'_, '_, 'a> {
             leaf: Some(kind),
             last_place: Some(printed.last_place() / per_one),
             as_printed: false,
-            role: Role::Plain,
+            role: NumberRole::Plain,
             leaves,
         }))
     }

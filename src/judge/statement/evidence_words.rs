@@ -7,7 +7,7 @@ use repro_receipt::source::codes;
 use repro_report::outcome::Outcome;
 
 use crate::evaluate::order;
-use crate::moment::{self, Agreement};
+use crate::moment::{self, DateAgreement};
 use crate::value::{EvidenceWords, Quantity};
 
 codes! {
@@ -90,16 +90,16 @@ fn dated(date: &str, moment: &repro_exact::decimal::Interval, shown: &str) -> Ou
     let evidence_has = || format!("the evidence has {shown}");
     match moment::agreement(date, moment) {
         None => Outcome::refuted(&OTHER_TEXT, format!("\"{date}\" is no date")),
-        Some(Agreement::Same) => Outcome::verified(),
-        Some(Agreement::Coarse) => Outcome::inconclusive(
+        Some(DateAgreement::Same) => Outcome::verified(),
+        Some(DateAgreement::Coarse) => Outcome::inconclusive(
             &order::COARSE,
             format!("{}, which is no one moment", evidence_has()),
         ),
-        Some(Agreement::OtherZone) => Outcome::inconclusive(
+        Some(DateAgreement::OtherZone) => Outcome::inconclusive(
             &OTHER_TEXT,
             format!("{}, which is as far away as time zones are", evidence_has()),
         ),
-        Some(Agreement::Other) => Outcome::refuted(&OTHER_TEXT, evidence_has()),
+        Some(DateAgreement::Other) => Outcome::refuted(&OTHER_TEXT, evidence_has()),
     }
 }
 

@@ -586,9 +586,9 @@ impl<'a> Judge<'a> {
         subject: Subject<'_>,
         evaluator: &Evaluator<'a>,
     ) -> Outcome {
-        let departures = evaluator.departures();
+        let objections = evaluator.objections();
         let is_said = |step| words.name_step(step);
-        let mut unsaid = departures.iter().filter(|one| !one.step.is_some_and(is_said));
+        let mut unsaid = objections.iter().filter(|one| !one.step.is_some_and(is_said));
         let outcome = match unsaid.next() {
             Some(first) if outcome.verdict != Verdict::Unchecked => {
                 let open = Outcome::inconclusive(first.code, first.what.clone());

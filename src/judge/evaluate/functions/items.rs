@@ -11,7 +11,7 @@ use super::resampled::{count, refused};
 use super::samples::number_from;
 use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, Quantity, Role};
+use crate::value::{Evaluated, NumberRole, Quantity};
 
 codes! {
     OTHER_ITEMS = "mcnemar::other-items", "two runs were not asked the same items", "compare runs on one suite of tasks";
@@ -74,7 +74,7 @@ fn paired<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let number = number_from(call, p, text, &[])?;
     Ok(Evaluated::Number(Quantity {
         leaves: vec![of_a, of_b],
-        role: Role::P(Rc::default()),
+        role: NumberRole::P(Rc::default()),
         ..number
     }))
 }

@@ -10,8 +10,9 @@ use repro_stats::{Summary, slope};
 
 use super::samples::{self, from_float, number_from};
 use super::{Function, Gives};
-use crate::evaluate::order::{ALPHA, design};
+use crate::evaluate::order::design;
 use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
+use crate::run_design::ALPHA;
 use crate::value::{Evaluated, Quantity, RunSample};
 
 /// Resamples where nothing else is said.

@@ -6,8 +6,9 @@ use repro_report::outcome::{Impact, Outcome};
 use repro_stats::{T, holm};
 
 use super::{Function, Gives};
-use crate::evaluate::order::{ALPHA, TEST_DIGITS, design};
+use crate::evaluate::order::{TEST_DIGITS, design};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
+use crate::run_design::ALPHA;
 use crate::value::{Evaluated, RunSample};
 
 codes! {

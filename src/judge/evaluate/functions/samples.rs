@@ -11,7 +11,7 @@ use repro_stats::{Summary, one_sample};
 use super::numbers::listed;
 use super::{Function, Gives};
 use crate::evaluate::{Call, NOT_COMPUTABLE};
-use crate::value::{Evaluated, Quantity, Role, RunSample};
+use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
 
 pub static FUNCTIONS: &[Function] = &[
     Function {
@@ -94,11 +94,11 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", "nothing"));
     };
     let value = call.evaluator.evaluate(part, call.frame)?;
-    let mut role = Role::Plain;
+    let mut role = NumberRole::Plain;
     let items = match &value {
         Evaluated::Reference(reference) if reference.path.is_empty() => {
             let runs = reference.bundles.iter().map(|bundle| bundle.name().to_owned());
-            role = Role::CountOfRuns(Rc::new(runs.collect()));
+            role = NumberRole::CountOfRuns(Rc::new(runs.collect()));
             for bundle in &reference.bundles {
                 let receipt = repro_receipt::bundle::RECEIPT;
                 call.evaluator.show(bundle, crate::library::evidence_ref(bundle, receipt, ""));
@@ -112,7 +112,7 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
             }
             Evaluated::List(items) => items.len(),
             Evaluated::Sample(sample) => {
-                role = Role::CountOfRuns(Rc::new(sample.runs.iter().cloned().collect()));
+                role = NumberRole::CountOfRuns(Rc::new(sample.runs.iter().cloned().collect()));
                 sample.count()
             }
             other => {

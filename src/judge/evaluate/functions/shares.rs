@@ -8,8 +8,9 @@ use repro_stats::proportion::mcnemar;
 
 use super::possible::printed;
 use super::{Function, Gives};
-use crate::evaluate::order::{ALPHA, TEST_DIGITS, WRONG_WAY};
+use crate::evaluate::order::{TEST_DIGITS, WRONG_WAY};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
+use crate::run_design::ALPHA;
 use crate::value::{Evaluated, Quantity};
 
 codes! {

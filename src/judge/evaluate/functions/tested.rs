@@ -10,10 +10,10 @@ use repro_stats::{equivalence, holm};
 
 use super::samples::{ends, from_float};
 use super::{Function, Gives};
-use crate::evaluate::design::{PlannedFamily, RunDesign};
-use crate::evaluate::order::{ALPHA, ChosenTest, TEST_DIGITS, design};
+use crate::evaluate::order::{ChosenTest, TEST_DIGITS, design};
 use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, Quantity, Role, RunSample};
+use crate::run_design::{ALPHA, PlannedFamily, RunDesign};
+use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
 
 codes! {
     NOT_SIGNIFICANT = "significant::not", "a difference that is said to be significant is not", "correct the text";
@@ -109,7 +109,7 @@ fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (design, all) = tested(call)?;
     let number = from_float(call, design.test.p_two_sided(), &all)?;
     let text = format!("p by {}", design.name);
-    let role = Role::P(Rc::new(design.design));
+    let role = NumberRole::P(Rc::new(design.design));
     Ok(Evaluated::Number(Quantity { derivation: text, role, ..number }))
 }
 
@@ -130,7 +130,7 @@ fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         Some(part) => call.evaluator.numbers(part, call.frame)?.numbers,
     };
     let compared = |number: &Quantity| match &number.role {
-        Role::P(tested) => Some(Rc::clone(tested)),
+        NumberRole::P(tested) => Some(Rc::clone(tested)),
         _ => None,
     };
     let tests: Option<Vec<_>> = family.iter().map(compared).collect();

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::units::unit_of_leaf;
 use super::{Mismatch, OTHER_SPLIT, Words};
+use crate::loss_unit::unit_of_leaf;
 use crate::value::Leaf;
 
 /// Where runs record the loss of the batches that they train on.

@@ -8,40 +8,13 @@ use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
 use repro_exact::decimal::Unit;
 
 use super::{Mismatch, OTHER_UNIT, Words};
-use crate::value::{Leaf, LeafKind};
+use crate::loss_unit::{LossUnit, unit_of_leaf};
+use crate::value::Leaf;
 
 /// So many words around a number may hold its unit.
 const REACH: usize = 3;
 /// The factors between nats and bits, to three digits.
 const FACTORS: [(f64, f64); 2] = [(0.692, 0.694), (1.441, 1.444)];
-
-/// The unit of a loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LossUnit {
-    Bits,
-    Nats,
-    /// What a loss is the logarithm of.
-    Perplexity,
-}
-
-impl LossUnit {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Bits => "in bits",
-            Self::Nats => "in nats",
-            Self::Perplexity => "a perplexity",
-        }
-    }
-
-    fn of_word(word: &str) -> Option<Self> {
-        match word {
-            "bpb" | "bit" | "bits" | "bits/byte" | "bits-per-byte" => Some(Self::Bits),
-            "nat" | "nats" | "nats/token" | "nats-per-token" => Some(Self::Nats),
-            "perplexity" | "ppl" => Some(Self::Perplexity),
-            _ => None,
-        }
-    }
-}
 
 /// A number of the quote that is bound to a loss, or to a sum or a mean of losses.
 #[derive(Debug, Clone)]
@@ -87,16 +60,6 @@ fn unit_of(leaves: &[Rc<Leaf>]) -> Option<LossUnit> {
     let mut found = leaves.iter().filter_map(|leaf| unit_of_leaf(leaf));
     let first = found.next()?;
     found.all(|other| other == first).then_some(first)
-}
-
-/// The unit of what a run recorded. A loss that is only typed may be in any.
-pub fn unit_of_leaf(leaf: &Leaf) -> Option<LossUnit> {
-    let pointer = &leaf.evidence.as_ref()?.pointer;
-    match pointer.rsplit('/').next()? {
-        "bpb" => Some(LossUnit::Bits),
-        "loss" | "nats" if leaf.kind == LeafKind::Recorded => Some(LossUnit::Nats),
-        _ => None,
-    }
 }
 
 fn words(text: &str) -> impl DoubleEndedIterator<Item = String> {

@@ -1,0 +1,45 @@
+//! The units of losses.
+
+use crate::value::{Leaf, LeafKind};
+
+/// The unit of a loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossUnit {
+    /// Bits.
+    Bits,
+    /// Nats.
+    Nats,
+    /// What a loss is the logarithm of.
+    Perplexity,
+}
+
+impl LossUnit {
+    /// As it stands behind "the words are".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bits => "in bits",
+            Self::Nats => "in nats",
+            Self::Perplexity => "a perplexity",
+        }
+    }
+
+    /// Of a word in lower case.
+    pub fn of_word(word: &str) -> Option<Self> {
+        match word {
+            "bpb" | "bit" | "bits" | "bits/byte" | "bits-per-byte" => Some(Self::Bits),
+            "nat" | "nats" | "nats/token" | "nats-per-token" => Some(Self::Nats),
+            "perplexity" | "ppl" => Some(Self::Perplexity),
+            _ => None,
+        }
+    }
+}
+
+/// The unit of what a run recorded. A loss that is only typed may be in any.
+pub fn unit_of_leaf(leaf: &Leaf) -> Option<LossUnit> {
+    let pointer = &leaf.evidence.as_ref()?.pointer;
+    match pointer.rsplit('/').next()? {
+        "bpb" => Some(LossUnit::Bits),
+        "loss" | "nats" if leaf.kind == LeafKind::Recorded => Some(LossUnit::Nats),
+        _ => None,
+    }
+}
