@@ -1,0 +1,323 @@
+//! What judges a statement: the words that are bound, whether the text has them, and what a claim about them is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use repro_claim::Expression;
+use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_claim::syntax::ExpressionKind;
+use repro_exact::decimal::Printed;
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{ClaimReport, Definition, Outcome, Verdict};
+
+use super::about::units::BoundLoss;
+use super::about::{self, Words};
+use crate::context::PostContext;
+use crate::evaluate::functions::{self, Gives};
+use crate::evaluate::{Evaluator, Variables};
+use crate::json_text::{self};
+use crate::page::{Binding, PlacedExpression, PostStatement, StatementKind};
+use crate::value::{Evaluated, EvidenceWords, Leaf};
+
+codes! {
+    NOT_THERE = "sentence::not-there", "the text does not have these words", "quote the text as it stands";
+    NO_EVIDENCE = "value::no-evidence", "the value follows from no evidence", "bind the number to evidence";
+}
+
+/// The steps of a claim beside those of its expressions.
+pub(super) const CLAIM: usize = 200;
+
+/// The function that proves a relation of formulas, which needs no evidence.
+pub(super) const PROOF: &str = "holds";
+
+pub(super) struct Judge<'a> {
+    pub(super) context: &'a PostContext<'a>,
+    pub(super) statement: &'a PostStatement,
+}
+
+/// Words of the text and what their numbers are bound to.
+pub(super) struct Bound<'b> {
+    pub(super) id: String,
+    pub(super) quote: &'b str,
+    pub(super) place_in_text: String,
+    /// Why the text does not have these words; none where it has them, or is not at hand.
+    pub(super) not_there: Option<String>,
+    /// What stands above it, if it is the cell of a table, whose place errors name.
+    pub(super) head: Option<&'b str>,
+    pub(super) variables: &'b BTreeMap<String, PlacedExpression>,
+    pub(super) bindings: &'b [Binding],
+}
+
+/// What a claim is about.
+pub(super) enum Subject<'t> {
+    /// Relations of a sentence.
+    Relations(&'t [&'t Expression]),
+    /// A number of the quote, which may be a loss.
+    Number(&'t Expression, Option<BoundLoss>),
+}
+
+impl<'a> Judge<'a> {
+    /// An expression and the bodies of the formulas that it uses, each once.
+    pub(super) fn with_formulas<'t>(&'t self, tree: &'t Expression) -> Vec<&'t Expression> {
+        let formulas = &self.context.page.formulas;
+        let mut seen = BTreeSet::new();
+        let mut all = vec![tree];
+        let mut at = 0;
+        while let Some(next) = all.get(at).copied() {
+            let mut used = BTreeSet::new();
+            next.each(&mut |part| {
+                if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
+                    used.insert(name.clone());
+                }
+            });
+            let used = used.iter().filter_map(|name| formulas.get_key_value(name));
+            let fresh = used.filter(|(name, _)| seen.insert(name.as_str()));
+            all.extend(fresh.map(|(_, formula)| &formula.body.tree));
+            at += 1;
+        }
+        all
+    }
+
+    /// The outcome, unless the comparison departs from its plan, or the evidence is about something else than the
+    /// words.
+    pub(super) fn about(
+        &self,
+        outcome: Outcome,
+        words: Words,
+        subject: Subject<'_>,
+        evaluator: &Evaluator<'a>,
+    ) -> Outcome {
+        let objections = evaluator.objections();
+        let is_said = |step| words.name_step(step);
+        let mut unsaid = objections.iter().filter(|one| !one.step.is_some_and(is_said));
+        let outcome = match unsaid.next() {
+            Some(first) if outcome.verdict != Verdict::Unchecked => {
+                let open = Outcome::inconclusive(first.code, first.what.clone());
+                let open = open.giving(outcome.recomputed).measuring(outcome.measured);
+                let open = open.within(outcome.rule, outcome.tolerance);
+                Outcome { method: outcome.method, ..open }
+            }
+            _ => outcome,
+        };
+        let library = evaluator.library();
+        let last_step = |bundle: &str| {
+            let receipt = library.bundle(bundle)?.receipt();
+            receipt.checkpoints.iter().map(|checkpoint| checkpoint.step).max()
+        };
+        let leaves = evaluator.leaves();
+        let (are_relations, expressions): (bool, Vec<_>) = match &subject {
+            Subject::Relations(trees) => (true, trees.to_vec()),
+            Subject::Number(tree, _) => (false, self.with_formulas(tree)),
+        };
+        let loss = match subject {
+            Subject::Number(_, loss) => loss,
+            Subject::Relations(_) => None,
+        };
+        let is_formula = |name: &str| self.context.page.formulas.contains_key(name);
+        let evidence = about::Evidence {
+            leaves: &leaves,
+            expressions: &expressions,
+            are_relations,
+            loss,
+            is_formula: &is_formula,
+            last_step: &last_step,
+        };
+        about::checked(outcome, words, &evidence)
+    }
+
+    /// Whether a piece of evidence was typed from the words that it is held against.
+    pub(super) fn is_quoted(&self, leaf: &Leaf, bound: &Bound, claimed: &str) -> bool {
+        let Some(evidence) = &leaf.evidence else { return false };
+        if evidence.document.as_deref() != Some(self.statement.text.as_str()) {
+            return false;
+        }
+        let typed_at = evidence.printed_at.as_deref().unwrap_or_default();
+        let is_pointer = |place: &str| place.starts_with('/');
+        if is_pointer(typed_at) && is_pointer(&bound.place_in_text) {
+            // Pointers tell the places of a document apart.
+            return json_text::overlap(typed_at, &bound.place_in_text);
+        }
+        if !typed_at.is_empty() && typed_at == bound.place_in_text {
+            return true;
+        }
+        // Bars part cells; where a quote begins or ends with one says nothing.
+        let plain = |text: &str| {
+            let text = text.split_whitespace().collect::<String>();
+            text.trim_matches('|').to_owned()
+        };
+        let own = plain(bound.quote);
+        match &leaf.quote {
+            Some(quote) => {
+                let typed = plain(quote);
+                own.contains(&typed) || typed.contains(&own)
+            }
+            // Words do not tell places apart.
+            None if is_pointer(typed_at) => false,
+            None => claimed.contains(&leaf.text),
+        }
+    }
+
+    /// A claim about words that the text does not have says nothing about the text.
+    pub(super) fn finished(&self, mut report: ClaimReport, bound: &Bound) -> ClaimReport {
+        if let Some(reason) = &bound.not_there {
+            report.outcome = instead(&NOT_THERE, reason, report.outcome);
+        }
+        report
+    }
+
+    /// Refuses a text that is meant as JSON, by a pointer into it, and breaks its rules.
+    pub(super) fn is_readable(&self) -> Result<(), Error> {
+        let has_pointer = self.statement.place_in_text.starts_with('/')
+            || matches!(&self.statement.kind, StatementKind::Table(table) if table.pointer.is_some());
+        match self.context.text(&self.statement.text) {
+            Some(text) if has_pointer && json_text::looks_like_json(text.source().text()) => {
+                text.document().map(drop).map_err(Clone::clone)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Why the text does not have some words at the place of the statement; none where it has them.
+    pub(super) fn not_there(&self, quote: &str) -> Option<String> {
+        let text = self.context.text(&self.statement.text)?;
+        let at = &self.statement.place_in_text;
+        if !text.places_of_quote(at, quote).is_empty() {
+            return None;
+        }
+        let elsewhere = || {
+            let at = Some(at).filter(|at| at.starts_with('/'))?;
+            let first = text.searched().of_parted_quote(quote).into_iter().next()?;
+            let line = text.source().line_column(first.start).0;
+            Some(format!("the text has them in line {line}, and not at `{at}`"))
+        };
+        let pointer = || {
+            let document = at.starts_with('/').then(|| text.document().ok())??;
+            document.root().at(at).is_err().then(|| json_text::breaks_off(document, at))
+        };
+        let near = pointer().or_else(elsewhere);
+        Some(absent(near.or_else(|| self.context.nearest(&self.statement.text, quote))))
+    }
+
+    /// Whether an expression derives anything, or only holds values against each other. Each formula is looked at
+    /// once: formulas may use each other often.
+    pub(super) fn computes<'t>(
+        &'t self,
+        expression: &'t Expression,
+        seen: &mut BTreeSet<&'t str>,
+    ) -> bool {
+        let formulas = &self.context.page.formulas;
+        let formula = |name: &'t str, seen: &mut BTreeSet<&'t str>| {
+            let formula = formulas.get(name)?;
+            Some(seen.insert(name) && self.computes(&formula.body.tree, seen))
+        };
+        match &expression.kind {
+            ExpressionKind::Arithmetic(..) | ExpressionKind::Negative(_) => true,
+            ExpressionKind::Name(name) => formula(name, seen).unwrap_or(false),
+            ExpressionKind::Call(name, arguments) => {
+                let own = formula(name, seen).unwrap_or_else(|| {
+                    functions::find(name).is_none_or(|own| own.gives != Gives::AsItStands)
+                });
+                own || arguments.iter().any(|argument| self.computes(&argument.value, seen))
+            }
+            ExpressionKind::List(items) => items.iter().any(|item| self.computes(item, seen)),
+            ExpressionKind::Not(of) => self.computes(of, seen),
+            ExpressionKind::Relation(first, rest) => {
+                self.computes(first, seen) || rest.iter().any(|(_, one)| self.computes(one, seen))
+            }
+            ExpressionKind::At(of, _) | ExpressionKind::Field(of, _) => self.computes(of, seen),
+            ExpressionKind::Number(_) | ExpressionKind::Text(_) => false,
+        }
+    }
+}
+
+/// Why words are not in the text, with what is there instead, where that is known.
+pub(super) fn absent(instead: Option<String>) -> String {
+    let instead = instead.map(|what| format!("; {what}"));
+    format!("the text does not have these words{}", instead.unwrap_or_default())
+}
+
+/// Words at a length that an error can quote.
+pub(super) fn shortened(words: &str) -> String {
+    const MOST: usize = 60;
+    let start: String = words.chars().take(MOST).collect();
+    if start.len() < words.len() { format!("{start}…") } else { start }
+}
+
+/// The values of what the words have around them.
+pub(super) fn scope<'a>(evaluator: &Evaluator<'a>, bound: &Bound) -> Result<Variables<'a>, Error> {
+    let none = Variables::new();
+    let each = bound.variables.iter();
+    each.map(|(name, value)| Ok((name.clone(), evaluator.value(value, &none)?))).collect()
+}
+
+/// What each variable of a row stands for: `moe (6 runs)`.
+pub(super) fn stands_for(bound: &Bound, variables: &Variables) -> Vec<Definition> {
+    let meaning = |name: &String, expression: &PlacedExpression| {
+        let written = expression.tree.to_string();
+        match variables.get(name) {
+            Some(Evaluated::Reference(path)) if path.is_group => {
+                let plural = if path.bundles.len() == 1 { "" } else { "s" };
+                format!("{written} ({} run{plural})", path.bundles.len())
+            }
+            _ => written,
+        }
+    };
+    let one = |(name, expression)| Definition {
+        name: String::clone(name),
+        meaning: meaning(name, expression),
+    };
+    bound.variables.iter().map(one).collect()
+}
+
+/// The words that a value is, or that several values are.
+pub(super) fn words_of(value: &Evaluated<'_>) -> Option<Vec<EvidenceWords>> {
+    let words = |value: &Evaluated<'_>| match value {
+        Evaluated::Text(words) => Some(words.clone()),
+        _ => None,
+    };
+    match value {
+        Evaluated::List(items) if !items.is_empty() => items.iter().map(words).collect(),
+        other => words(other).map(|words| vec![words]),
+    }
+}
+
+pub(super) fn single_source(leaf: &Leaf) -> String {
+    let text = &leaf.text;
+    let evidence = leaf.evidence.as_ref();
+    let typed_at = evidence.and_then(|evidence| evidence.printed_at.as_deref());
+    match leaf.quote.is_some() || typed_at.is_some_and(|place| place.starts_with('/')) {
+        true => format!("single source: \"{text}\" was typed from the quoted place"),
+        false => format!(
+            "single source: \"{text}\" was typed from the same document, and nothing shows that from another place"
+        ),
+    }
+}
+
+/// An unchecked claim, with what was found nevertheless.
+pub(super) fn instead(
+    code: &'static repro_receipt::source::Code,
+    reason: &str,
+    outcome: Outcome,
+) -> Outcome {
+    let unchecked = Outcome::unchecked(code, reason).giving(outcome.recomputed);
+    let unchecked = unchecked.measuring(outcome.measured);
+    Outcome { method: outcome.method, ..unchecked }
+}
+
+pub(super) fn plain_numbers(items: &[QuoteItem]) -> Vec<Printed> {
+    let number = |item: &QuoteItem| match &item.kind {
+        ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed.clone()),
+        ItemKind::Date(_) => None,
+    };
+    items.iter().filter_map(number).collect()
+}
+
+/// The kind of a claim: the function at the root of its expression.
+pub(super) fn kind_of(expression: &Expression, otherwise: &'static str) -> &'static str {
+    match &expression.kind {
+        ExpressionKind::Call(name, _) => {
+            functions::find(name).map_or(otherwise, |function| function.name)
+        }
+        ExpressionKind::Not(of) => kind_of(of, otherwise),
+        _ => otherwise,
+    }
+}

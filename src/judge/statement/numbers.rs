@@ -1,0 +1,433 @@
+//! The numbers and words of a quote, each against what it is bound to.
+
+use std::collections::BTreeSet;
+
+use repro_claim::Expression;
+use repro_claim::quote::{self, Hedge, ItemKind, QuoteItem};
+use repro_claim::syntax::ExpressionKind;
+use repro_exact::decimal::Printed;
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
+
+use super::about::Words;
+use super::about::units::BoundLoss;
+use super::evidence_words::{self, ClaimedWords};
+use super::judge::{
+    Bound, CLAIM, Judge, NO_EVIDENCE, Subject, instead, kind_of, plain_numbers, scope, shortened,
+    single_source, stands_for, words_of,
+};
+use super::wording::resting_on;
+use crate::compare;
+use crate::evaluate::functions::{self, Gives};
+use crate::evaluate::order;
+use crate::evaluate::{Evaluator, Frame, Variables};
+use crate::page::{Binding, PlacedExpression, quoted_numbers};
+use crate::value::{Evaluated, EvidenceWords, LeafKind, Quantity};
+
+codes! {
+    OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
+    RELATION_AS_NUMBER = "sentence::relation-as-number", "a relation stands where a number is bound", "a relation, `a = b` or `a < b`, belongs into `says`; `is` has what each number of the quote is";
+    SINGLE_SOURCE = "value::single-source", "the evidence was typed from the place that is quoted", "bind it to another document, or to what it follows from";
+}
+
+/// What helps where numbers are bound and the quote has none.
+pub(super) const WORDS_ARE_WHOLE: &str =
+    "words are bound by one expression of `is` as a whole, or said by a relation in `says`";
+
+/// What helps where a sentence has numbers and only `says`.
+pub(super) const BIND_OR_QUOTE: &str = "bind each number in `is`, as `is = \"mean(moe.loss)\"`; or take it into the relation of `says` as `quoted(1)`";
+
+/// A number of the text, or a pair of them that one expression gives, and that expression.
+pub(super) struct Pair<'p> {
+    pub(super) items: Vec<&'p QuoteItem>,
+    pub(super) expression: &'p PlacedExpression,
+}
+
+impl<'a> Judge<'a> {
+    /// The numbers of some words of the text, each with its binding.
+    pub(super) fn numbers(&self, bound: &Bound) -> Result<Vec<ClaimReport>, Error> {
+        for binding in bound.bindings {
+            if let Binding::Is(expression) = binding {
+                self.is_no_relation(expression)?;
+            }
+        }
+        let items = quote::items(bound.quote);
+        if items.is_empty()
+            && let [Binding::Is(expression)] = bound.bindings
+        {
+            // Words are bound as a whole: a name, a path, a boolean.
+            let pair = Pair { items: Vec::new(), expression };
+            return Ok(vec![self.number(bound, &pair, &items, bound.id.clone())?]);
+        }
+        let items = self.in_context(bound, items)?;
+        let mut reports = Vec::new();
+        for (index, pair) in self.pairs(bound, &items)?.into_iter().enumerate() {
+            let many = bound.bindings.len() > 1;
+            let id = if many { format!("{}.{}", bound.id, index + 1) } else { bound.id.clone() };
+            reports.push(self.number(bound, &pair, &items, id)?);
+        }
+        Ok(reports)
+    }
+
+    /// The numbers in the light of what they are bound to and what stands above them.
+    pub(super) fn in_context(
+        &self,
+        bound: &Bound,
+        items: Vec<QuoteItem>,
+    ) -> Result<Vec<QuoteItem>, Error> {
+        let mut known = items.clone();
+        let mut last: Option<(Hedge, usize, String)> = None;
+        let unit = bound.head.and_then(quote::unit_of_head);
+        for pair in self.pairs(bound, &items)? {
+            let tree = &pair.expression.tree;
+            for item in &pair.items {
+                let Some(at) = items.iter().position(|one| one.span == item.span) else { continue };
+                if has_own_scale(tree) {
+                    quote::may_lack_bytes(&mut known[at]);
+                }
+                if let Some((factor, unit)) = &unit {
+                    quote::in_unit(&mut known[at], factor, *unit);
+                    known[at].other = known[at].other.take().filter(|_| has_own_scale(tree));
+                }
+            }
+            // One value between two numbers: they are its limits. Of an interval they are the ends themselves.
+            let [item] = pair.items.as_slice() else {
+                for item in known.iter_mut().filter(|item| is_of(pair.items.as_slice(), item)) {
+                    if let Some(Hedge::End(bound, _)) = item.hedge {
+                        item.hedge = Some(Hedge::End(bound, quote::RangeWords::Dash));
+                    }
+                }
+                continue;
+            };
+            let at = items.iter().position(|one| one.span == item.span);
+            let (Some(at), Some(Hedge::End(bound, _))) = (at, item.hedge) else { continue };
+            let said = tree.to_string();
+            if let Some((Hedge::End(other, _), before, of)) = &last
+                && *before + 1 == at
+                && *of == said
+                && *other != bound
+            {
+                known[*before].hedge = Some(Hedge::Limit(*other));
+                known[at].hedge = Some(Hedge::Limit(bound));
+            }
+            last = item.hedge.map(|hedge| (hedge, at, said));
+        }
+        Ok(known)
+    }
+
+    /// Each expression with the number or numbers that it is for. Numbers in words are bound all or none.
+    pub(super) fn pairs<'p>(
+        &self,
+        bound: &Bound<'p>,
+        items: &'p [QuoteItem],
+    ) -> Result<Vec<Pair<'p>>, Error> {
+        let all: Vec<&QuoteItem> = items.iter().collect();
+        self.aligned(bound, &all).or_else(|error| {
+            let digits: Vec<_> =
+                all.into_iter().filter(|item| item.is_in_digits(bound.quote)).collect();
+            self.aligned(bound, &digits).map_err(|_| error)
+        })
+    }
+
+    /// Each expression with the number or numbers that it is for, where there are as many of both.
+    pub(super) fn aligned<'p>(
+        &self,
+        bound: &Bound<'p>,
+        items: &[&'p QuoteItem],
+    ) -> Result<Vec<Pair<'p>>, Error> {
+        let mut left = items;
+        let mut pairs = Vec::new();
+        let mut wanted = 0;
+        for binding in bound.bindings {
+            let count = match binding {
+                Binding::Excused(_) => 1,
+                Binding::Is(expression) if is_interval(&expression.tree) => {
+                    match left.first().map(|item| &item.kind) {
+                        Some(ItemKind::Spread(_)) => 1,
+                        _ => 2,
+                    }
+                }
+                Binding::Is(_) => 1,
+            };
+            wanted += count;
+            let (now, rest) = left.split_at(count.min(left.len()));
+            left = rest;
+            if let Binding::Is(expression) = binding {
+                pairs.push(Pair { items: now.to_vec(), expression });
+            }
+        }
+        if wanted == items.len() {
+            return Ok(pairs);
+        }
+        Err(self.other_count(bound, items, wanted))
+    }
+
+    /// The error of words that have another count of numbers than there are bindings for.
+    pub(super) fn other_count(&self, bound: &Bound, items: &[&QuoteItem], wanted: usize) -> Error {
+        let numbers: Vec<_> = items.iter().map(|item| item.text(bound.quote)).collect();
+        let expected = match numbers.len() {
+            0 => format!("no binding of a number, as \"{}\" has none", shortened(bound.quote)),
+            1 => format!("a binding for 1 number: {}", numbers[0]),
+            count => format!("bindings for {count} numbers: {}", numbers.join(", ")),
+        };
+        let is_interval = |one: &Binding| matches!(one, Binding::Is(one) if is_interval(&one.tree));
+        let of_two = match bound.bindings.iter().any(is_interval) {
+            true => ", as an interval is two",
+            false => "",
+        };
+        let cell = if bound.head.is_some() {
+            format!(", in {}", bound.place_in_text)
+        } else {
+            String::new()
+        };
+        // What comes after the last number of the quote is too much; else something is missing.
+        let mut bound_places =
+            bound.bindings.iter().enumerate().filter_map(|(index, one)| match one {
+                Binding::Is(one) => Some((index, one.place())),
+                Binding::Excused(_) => None,
+            });
+        let too_much = bound_places.clone().find(|(index, _)| *index >= numbers.len());
+        let place = too_much.or(bound_places.next_back()).map(|(_, place)| place.clone());
+        let place = place.unwrap_or_else(|| self.statement.place.clone());
+        let found = match wanted {
+            0 => format!("none in `is`{cell}"),
+            wanted => format!("bindings for {wanted}{of_two}{cell}"),
+        };
+        let error = OTHER_COUNT.at(place, expected, found);
+        match (numbers.is_empty(), bound.bindings.is_empty()) {
+            (true, _) => error.help(WORDS_ARE_WHOLE),
+            (false, true) => error.help(BIND_OR_QUOTE),
+            (false, false) => error,
+        }
+    }
+
+    /// Refuses a relation where the value of a number is wanted.
+    pub(super) fn is_no_relation(&self, expression: &PlacedExpression) -> Result<(), Error> {
+        let is_relation =
+            matches!(expression.tree.kind, ExpressionKind::Relation(..) | ExpressionKind::Not(_));
+        match is_relation {
+            true => Err(RELATION_AS_NUMBER.at(
+                expression.place_of(&expression.tree, self.context.page.document()),
+                "what a number of the quote is",
+                format!("`{}`", expression.tree),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn number(
+        &self,
+        bound: &Bound,
+        pair: &Pair,
+        items: &[QuoteItem],
+        id: String,
+    ) -> Result<ClaimReport, Error> {
+        // Each number is held against the others, and its report repeats the quote.
+        self.context.work.takes(CLAIM + items.len() / 4 + bound.quote.len() / 64);
+        self.context.work.goes_on(&self.statement.place)?;
+        let evaluator = Evaluator::new(self.context, plain_numbers(items));
+        let variables = scope(&evaluator, bound)?;
+        let frame = Frame { source: pair.expression, variables: &variables };
+        let tree = &pair.expression.tree;
+        let value = evaluator.evaluate(tree, frame)?;
+        let value = evaluator.settled(value, frame, tree)?;
+        if let Some(words) = words_of(&value) {
+            return Ok(self.words(bound, pair, (&evaluator, &variables), &words, id));
+        }
+        if matches!(value, Evaluated::Judgement(_)) {
+            let expected = "what a number of the quote is";
+            let found = format!("`{tree}`");
+            return Err(RELATION_AS_NUMBER.at(pair.expression.place().clone(), expected, found));
+        }
+        if pair.items.is_empty() {
+            let found =
+                format!("{}, and \"{}\" has no number", value.word(), shortened(bound.quote));
+            let expected = "words, which are bound as a whole";
+            let error = OTHER_COUNT.at(pair.expression.place().clone(), expected, found);
+            return Err(error.help(WORDS_ARE_WHOLE));
+        }
+        let given = evaluator.parts(value, frame, tree)?;
+        let mut outcome = self.compared(pair, &given);
+        let leaves = || given.iter().flat_map(|number| &number.leaves);
+        if outcome.verdict != Verdict::Unchecked {
+            let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
+            if leaves().all(|leaf| leaf.kind.is_stated())
+                || !evaluator.depends_on_evidence(pair.expression, scope, &given)
+            {
+                outcome = instead(&NO_EVIDENCE, "the value follows from no evidence", outcome);
+            } else if self.takes_itself(tree, pair, items) {
+                outcome = instead(&NO_EVIDENCE, "the number is part of its own evidence", outcome);
+            } else if let Some(leaf) =
+                leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed(bound.quote, pair)))
+            {
+                outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
+            }
+        }
+        let compared =
+            |number: &Quantity| number.leaf.is_some_and(|kind| kind != LeafKind::Counted);
+        let method = match given.iter().all(compared) || is_one_print(&given) {
+            true => Method::Compared,
+            false => Method::Recomputed,
+        };
+        let outcome = resting_on(outcome.by(method), self.statement.premise.as_deref());
+        let words = Words { quote: bound.quote, place: &bound.place_in_text };
+        let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
+        let is_loss = || evaluator.is_a_loss(pair.expression, scope, &given);
+        let loss = pair.items.first().and_then(loss_of).filter(|_| is_loss());
+        let outcome = self.about(outcome, words, Subject::Number(tree, loss), &evaluator);
+        Ok(self.report(bound, pair, (&evaluator, &variables), outcome, id))
+    }
+
+    /// Whether an expression, or a formula that it uses, takes from the quote the number that it is for.
+    pub(super) fn takes_itself(&self, tree: &Expression, pair: &Pair, items: &[QuoteItem]) -> bool {
+        let own: BTreeSet<usize> = (1..)
+            .zip(items)
+            .filter(|(_, item)| pair.items.iter().any(|own| own.span == item.span))
+            .map(|(number, _)| number)
+            .collect();
+        let taken: BTreeSet<usize> =
+            self.with_formulas(tree).into_iter().flat_map(quoted_numbers).collect();
+        !taken.is_disjoint(&own)
+    }
+
+    /// Words of evidence against words of the text: a date, a name, a boolean. Each piece of evidence must have
+    /// the words.
+    pub(super) fn words(
+        &self,
+        bound: &Bound,
+        pair: &Pair,
+        (evaluator, variables): (&Evaluator<'a>, &Variables<'a>),
+        words: &[EvidenceWords],
+        id: String,
+    ) -> ClaimReport {
+        let claimed = claimed(bound.quote, pair);
+        let date = pair.items.first().and_then(|item| match &item.kind {
+            ItemKind::Date(date) => Some(date.as_str()),
+            _ => None,
+        });
+        let mut outcome = evidence_words::judged(ClaimedWords { words: &claimed, date }, words);
+        let mut leaves = words.iter().flat_map(|words| &words.leaves).peekable();
+        if leaves.peek().is_none() {
+            outcome = instead(&NO_EVIDENCE, "the words follow from no evidence", outcome);
+        } else if let Some(leaf) = leaves.find(|leaf| self.is_quoted(leaf, bound, &claimed)) {
+            outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
+        }
+        self.report(bound, pair, (evaluator, variables), outcome.by(Method::Compared), id)
+    }
+
+    /// The printed numbers of a pair against what its expression gives.
+    pub(super) fn compared(&self, pair: &Pair, given: &[Quantity]) -> Outcome {
+        let half_width = |ends: &[Quantity]| match ends {
+            [low, high] => {
+                let half = num_rational::BigRational::new(1.into(), 2.into());
+                let interval = (&high.interval - &low.interval).scaled(&half);
+                let float = (high.float - low.float) / 2.0;
+                let text = format!("half of {}", low.derivation);
+                Some(Quantity::result(interval, float, text, &[low, high]))
+            }
+            _ => None,
+        };
+        let is_one = pair.items.len() == 1;
+        let is_spread =
+            matches!(pair.items.first().map(|item| &item.kind), Some(ItemKind::Spread(_)));
+        let has_ends = is_spread || is_interval(&pair.expression.tree);
+        let half = half_width(given).filter(|_| is_one && has_ends);
+        let given = half.as_ref().map_or(given, std::slice::from_ref);
+        let mut outcomes = Vec::new();
+        // One number of the text is each of several that are given.
+        let items =
+            pair.items.iter().cycle().take(if is_one { given.len() } else { pair.items.len() });
+        for (item, number) in std::iter::zip(items, given) {
+            let outcome = match &item.kind {
+                ItemKind::Number(printed) | ItemKind::Spread(printed) => {
+                    compare::judge(item, printed, number)
+                }
+                ItemKind::Date(date) => evidence_words::on_date(date, number),
+            };
+            outcomes.push((number.derivation.clone(), outcome));
+        }
+        order::all(outcomes)
+    }
+
+    pub(super) fn report(
+        &self,
+        bound: &Bound,
+        pair: &Pair,
+        (evaluator, variables): (&Evaluator<'a>, &Variables<'a>),
+        outcome: Outcome,
+        id: String,
+    ) -> ClaimReport {
+        let (evidence, origin) = evaluator.shown();
+        let report = ClaimReport {
+            id,
+            kind: kind_of(&pair.expression.tree, "number"),
+            claimed: claimed(bound.quote, pair),
+            said: pair.expression.tree.to_string(),
+            row: stands_for(bound, variables),
+            quote: bound.quote.to_owned(),
+            at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
+            note: self.statement.note.clone(),
+            place: pair.expression.place().clone(),
+            origin,
+            impact: outcome.impact.unwrap_or(Impact::Digit),
+            outcome,
+            evidence,
+        };
+        self.finished(report, bound)
+    }
+}
+
+/// A number of the quote as one that may be a loss.
+pub(super) fn loss_of(item: &&QuoteItem) -> Option<BoundLoss> {
+    match &item.kind {
+        ItemKind::Number(printed) | ItemKind::Spread(printed) => {
+            // `1.702 ± 0.8%` is no percentage.
+            let unit = item.other.as_ref().map_or(printed.unit(), Printed::unit);
+            Some(BoundLoss { span: item.span.clone(), unit })
+        }
+        ItemKind::Date(_) => None,
+    }
+}
+
+/// Whether all that numbers rest on is one print: a fact times 1 is that fact.
+pub(super) fn is_one_print(given: &[Quantity]) -> bool {
+    let leaves = given.iter().flat_map(|number| &number.leaves);
+    let mut evidence: Vec<_> = leaves.filter(|leaf| !leaf.kind.is_stated()).collect();
+    evidence.dedup();
+    matches!(evidence.as_slice(), [one] if one.kind == LeafKind::Printed)
+}
+
+/// What is claimed, as printed.
+pub(super) fn claimed(quote: &str, pair: &Pair) -> String {
+    let texts: Vec<_> = pair.items.iter().map(|item| item.text(quote)).collect();
+    match texts.as_slice() {
+        [] => quote.to_owned(),
+        [one] => (*one).to_owned(),
+        many => format!("[{}]", many.join(", ")),
+    }
+}
+
+pub(super) fn is_of(items: &[&QuoteItem], item: &QuoteItem) -> bool {
+    items.iter().any(|one| one.span == item.span)
+}
+
+/// Whether an expression is in a unit of its own: a field as it stands, or what it was multiplied by.
+pub(super) fn has_own_scale(tree: &Expression) -> bool {
+    let is_field = matches!(
+        tree.kind,
+        ExpressionKind::Name(_) | ExpressionKind::At(..) | ExpressionKind::Field(..)
+    );
+    let text = tree.to_string();
+    is_field || ["10^", "100", "1e", "1_000"].iter().any(|scale| text.contains(scale))
+}
+
+/// Whether an expression gives two ends.
+pub(super) fn is_interval(expression: &Expression) -> bool {
+    match &expression.kind {
+        ExpressionKind::Call(name, _) => {
+            functions::find(name).is_some_and(|function| function.gives == Gives::Ends)
+        }
+        ExpressionKind::List(items) => items.len() == 2,
+        _ => false,
+    }
+}

@@ -1,0 +1,287 @@
+//! Sentences, and the relations that they state.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use repro_claim::Expression;
+use repro_claim::quote::{self, ItemKind, QuoteItem};
+use repro_claim::syntax::{ExpressionKind, RelationOperator};
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
+
+use super::about::Words;
+use super::judge::{
+    Bound, CLAIM, Judge, NO_EVIDENCE, PROOF, Subject, instead, kind_of, plain_numbers, scope,
+    single_source, stands_for, words_of,
+};
+use super::limits;
+use super::numbers::SINGLE_SOURCE;
+use super::wording::{readings, worded};
+use crate::evaluate::functions::{again, fixed};
+use crate::evaluate::order;
+use crate::evaluate::{Evaluator, Frame};
+use crate::page::{PlacedExpression, Sentence, quoted_numbers};
+
+codes! {
+    NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
+    ONE_SIDED = "value::one-sided", "a relation only bounds a number that the words state as it is", "bind the number itself: `is = \"moe.loss\"`";
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn sentence(&self, sentence: &Sentence) -> Result<Vec<ClaimReport>, Error> {
+        let not_there = self.not_there(&sentence.quote);
+        let none = BTreeMap::new();
+        let bound = Bound {
+            id: self.statement.id.clone(),
+            quote: &sentence.quote,
+            place_in_text: self.statement.place_in_text.clone(),
+            not_there,
+            head: None,
+            variables: &none,
+            bindings: &sentence.is,
+        };
+        let mut reports = Vec::new();
+        match &sentence.missing {
+            Some(what) => reports.push(self.finished(self.unpublished(sentence, what), &bound)),
+            // What a relation takes from the quote is bound by it.
+            None if sentence.is.is_empty() && are_all_quoted(sentence) => {}
+            None => reports.extend(self.numbers(&bound)?),
+        }
+        let relation = |expressions: &[PlacedExpression], any: bool| {
+            self.relations(sentence, &bound, expressions, any)
+        };
+        for (index, expression) in sentence.says.iter().enumerate() {
+            let mut report = relation(std::slice::from_ref(expression), false)?;
+            report.id = match (sentence.says.len(), reports.is_empty()) {
+                (1, true) => report.id,
+                (1, false) => format!("{}.says", report.id),
+                _ => format!("{}.says-{}", self.statement.id, index + 1),
+            };
+            reports.push(report);
+        }
+        if !sentence.may_mean.is_empty() {
+            let mut report = relation(&sentence.may_mean, true)?;
+            if !reports.is_empty() {
+                report.id.push_str(".may-mean");
+            }
+            reports.push(report);
+        }
+        Ok(reports)
+    }
+
+    /// A sentence that nothing published bears out or contradicts.
+    pub(super) fn unpublished(&self, sentence: &Sentence, what: &str) -> ClaimReport {
+        ClaimReport {
+            id: self.statement.id.clone(),
+            kind: "missing",
+            claimed: String::new(),
+            said: String::new(),
+            row: Vec::new(),
+            quote: sentence.quote.clone(),
+            at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
+            note: self.statement.note.clone(),
+            place: self.statement.place.clone(),
+            origin: None,
+            impact: Impact::Decision,
+            outcome: Outcome::unchecked(&NOT_PUBLISHED, format!("not published: {what}")),
+            evidence: Vec::new(),
+        }
+    }
+
+    /// One relation, or several of which the sentence may mean any.
+    pub(super) fn relations(
+        &self,
+        sentence: &Sentence,
+        bound: &Bound,
+        expressions: &[PlacedExpression],
+        any: bool,
+    ) -> Result<ClaimReport, Error> {
+        self.context.work.takes(CLAIM + bound.quote.len() / 4);
+        self.context.work.goes_on(&self.statement.place)?;
+        let numbers = plain_numbers(&quote::items(bound.quote));
+        let evaluator = Evaluator::new(self.context, numbers);
+        let variables = scope(&evaluator, bound)?;
+        let mut parts = Vec::new();
+        for expression in expressions {
+            let frame = Frame { source: expression, variables: &variables };
+            let outcome = evaluator.judgement(&expression.tree, frame)?;
+            parts.push((expression.tree.to_string(), outcome));
+        }
+        let outcome = if any { readings(parts) } else { order::all(parts) };
+        let says_nothing = |one: &PlacedExpression| {
+            let frame = Frame { source: one, variables: &variables };
+            self.says_nothing(&one.tree, frame, &evaluator)
+        };
+        let outcome = match outcome.verdict {
+            Verdict::Verified if expressions.iter().any(says_nothing) => {
+                instead(&NO_EVIDENCE, "it holds whatever the evidence is", outcome)
+            }
+            _ => outcome,
+        };
+        let outcome = self.of_another_place(outcome, bound, &evaluator);
+        let items = quote::items(bound.quote);
+        let limit = expressions.iter().find_map(|one| limits::taken_as_limit(&one.tree, &items));
+        let outcome = match (outcome.verdict, limit) {
+            (Verdict::Verified, Some(item)) => {
+                let number = item.text(bound.quote);
+                let reason = format!(
+                    "it holds, and only bounds \"{number}\", which the words state as it is"
+                );
+                let open = Outcome::inconclusive(&ONE_SIDED, reason).giving(outcome.recomputed);
+                open.measuring(outcome.measured).within(outcome.rule, outcome.tolerance)
+            }
+            _ => outcome,
+        };
+        let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
+        let words = Words { quote: &sentence.quote, place: &bound.place_in_text };
+        let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
+        let outcome = self.about(outcome, words, Subject::Relations(&trees), &evaluator);
+        let computed = expressions.iter().any(|one| self.computes(&one.tree, &mut BTreeSet::new()));
+        let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
+        let method = if computed { Method::Recomputed } else { Method::Compared };
+        // Only what was executed is replayed.
+        let method = outcome.method.or((kind != again::REPLAYED).then_some(method));
+        let outcome = Outcome { method, ..outcome };
+        let (evidence, origin) = evaluator.shown();
+        let place = expressions.first().map(|first| first.place().clone());
+        let quoted = expressions.iter().flat_map(|one| quoted_numbers(&one.tree));
+        let quoted: BTreeSet<_> = quoted.filter_map(|number| number.checked_sub(1)).collect();
+        let claimed = quoted.iter().filter_map(|number| evaluator.quoted().get(*number));
+        let claimed: Vec<_> = claimed.map(|printed| printed.text()).collect();
+        let said: Vec<_> = expressions.iter().map(|one| one.tree.to_string()).collect();
+        let said = said.join(if any { " or " } else { " and " });
+        Ok(self.finished(
+            ClaimReport {
+                id: bound.id.clone(),
+                kind,
+                claimed: claimed.join(", "),
+                said,
+                row: stands_for(bound, &variables),
+                quote: sentence.quote.clone(),
+                at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
+                note: self.statement.note.clone(),
+                place: place.unwrap_or_else(|| self.statement.place.clone()),
+                origin,
+                impact: outcome.impact.unwrap_or(Impact::Decision),
+                outcome,
+                evidence,
+            },
+            bound,
+        ))
+    }
+
+    /// A relation that holds, unless all that was read for it was typed from the quoted words.
+    pub(super) fn of_another_place(
+        &self,
+        outcome: Outcome,
+        bound: &Bound,
+        evaluator: &Evaluator<'a>,
+    ) -> Outcome {
+        let leaves = evaluator.leaves();
+        let quoted = leaves.iter().all(|leaf| self.is_quoted(leaf, bound, ""));
+        match leaves.first() {
+            Some(leaf) if quoted && outcome.verdict == Verdict::Verified => {
+                instead(&SINGLE_SOURCE, &single_source(leaf), outcome)
+            }
+            _ => outcome,
+        }
+    }
+
+    /// Whether a relation that holds rests on no evidence, or on one thing held against itself.
+    pub(super) fn says_nothing(
+        &self,
+        tree: &Expression,
+        frame: Frame<'_, 'a>,
+        evaluator: &Evaluator<'a>,
+    ) -> bool {
+        let (evidence, _) = evaluator.shown();
+        if evidence.is_empty() {
+            let mut is_proof = false;
+            tree.each(&mut |part| {
+                is_proof |= matches!(&part.kind, ExpressionKind::Call(name, _) if name == PROOF);
+            });
+            return !is_proof;
+        }
+        let read = |part: &Expression| {
+            let own = Evaluator::new(self.context, evaluator.quoted().to_vec());
+            let value = own.evaluate(part, frame);
+            let _ = value.and_then(|value| own.settled(value, frame, part));
+            own.numbers_read()
+        };
+        let on_both_sides = |first: &Expression, rest: &[(RelationOperator, Expression)]| {
+            let sides: Vec<_> =
+                std::iter::once(first).chain(rest.iter().map(|(_, side)| side)).map(read).collect();
+            sides.windows(2).any(|pair| !pair[0].is_empty() && pair[0] == pair[1])
+        };
+        if let ExpressionKind::Relation(first, rest) = &tree.kind {
+            let sides: Vec<_> =
+                std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side)).collect();
+            let words = |side: &Expression| self.evidence_of_words(side, frame);
+            if sides
+                .windows(2)
+                .any(|pair| words(pair[0]).is_some_and(|a| Some(a) == words(pair[1])))
+            {
+                return true;
+            }
+        }
+        let may_be_empty = match &tree.kind {
+            ExpressionKind::Relation(first, rest) => {
+                let equal = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
+                equal || on_both_sides(first, rest)
+            }
+            ExpressionKind::Call(name, _) => fixed::EQUALITIES.contains(&name.as_str()),
+            _ => false,
+        };
+        may_be_empty && evaluator.holds_whatever(tree, frame)
+    }
+
+    /// Where the words stand that a side of a relation is; none where it is no words of evidence.
+    pub(super) fn evidence_of_words(
+        &self,
+        side: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Option<Vec<EvidenceRef>> {
+        let evaluator = Evaluator::new(self.context, Vec::new());
+        let value = evaluator.evaluate(side, frame).ok()?;
+        let words = words_of(&evaluator.settled(value, frame, side).ok()?)?;
+        let leaves = words.iter().flat_map(|words| &words.leaves);
+        let evidence: Vec<_> = leaves.filter_map(|leaf| leaf.evidence.clone()).collect();
+        (!evidence.is_empty()).then_some(evidence)
+    }
+
+    /// The relations that a cell states; a cell `false` denies them.
+    pub(super) fn said(
+        &self,
+        bound: &Bound,
+        says: &[PlacedExpression],
+    ) -> Result<Vec<ClaimReport>, Error> {
+        let is_denied = bound.quote == "false";
+        let says: Vec<_> = says
+            .iter()
+            .map(|relation| if is_denied { relation.negated() } else { relation.clone() })
+            .collect();
+        let sentence = Sentence::of_words(bound.quote);
+        let mut reports = Vec::new();
+        for (index, relation) in says.iter().enumerate() {
+            let mut report =
+                self.relations(&sentence, bound, std::slice::from_ref(relation), false)?;
+            match (says.len(), bound.bindings.is_empty()) {
+                (1, true) => {}
+                (1, false) => report.id.push_str(".says"),
+                _ => report.id.push_str(&format!(".says-{}", index + 1)),
+            }
+            reports.push(report);
+        }
+        Ok(reports)
+    }
+}
+
+/// Whether the relations of a sentence take every number that its quote has in digits.
+pub(super) fn are_all_quoted(sentence: &Sentence) -> bool {
+    let quoted: BTreeSet<_> = sentence.relations().flat_map(quoted_numbers).collect();
+    let items = quote::items(&sentence.quote);
+    let dates = items.iter().any(|item| matches!(item.kind, ItemKind::Date(_)));
+    let taken = |(index, item): (usize, &QuoteItem)| {
+        quoted.contains(&(index + 1)) || !item.is_in_digits(&sentence.quote)
+    };
+    !dates && !quoted.is_empty() && items.iter().enumerate().all(taken)
+}

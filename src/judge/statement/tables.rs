@@ -1,0 +1,219 @@
+//! Tables: their cells in the text, each with the names of its row.
+
+use std::collections::BTreeMap;
+
+use repro_claim::table::{self, PrintedCell, PrintedTable};
+use repro_receipt::source::{Error, codes};
+use repro_report::outcome::ClaimReport;
+
+use super::judge::{Bound, Judge, absent};
+use crate::json_text::{self, ReadText};
+use crate::page::{self, Binding, PlacedExpression, Table};
+
+codes! {
+    NO_MEMBER = "sentence::no-member", "the text has no such member", "correct the pointer in `place`, or the names of rows and columns; `place = \"\"` is the whole document";
+    NO_TABLE = "sentence::no-table", "the text has no such table, or several", "give its head as it stands, or its lines in `printed`";
+    NOT_AT_HAND = "sentence::not-at-hand", "the text is not at hand", "give it: `--text FILE`";
+}
+
+/// One line of a table.
+pub(super) struct TableRow<'t> {
+    pub(super) label: &'t str,
+    /// Which row of the printed lines it is; none of the head.
+    pub(super) at: Option<usize>,
+    pub(super) cells: &'t [PrintedCell],
+    pub(super) variables: &'t BTreeMap<String, PlacedExpression>,
+}
+
+/// What the text itself has where a table is said to stand.
+pub(super) enum There {
+    /// Its lines were read from the text.
+    Read,
+    /// No table with this head.
+    NoHead(Vec<PrintedCell>),
+    /// The table with its head, and whether it has each of the printed rows.
+    Lines(Vec<bool>),
+    /// The members in JSON, or why it has no such place.
+    Members(Result<PrintedTable, String>),
+}
+
+impl There {
+    fn of(table: &Table, text: &ReadText) -> Self {
+        match &table.printed {
+            _ if table.pointer.is_some() => Self::Members(table.found(text)),
+            None => Self::Read,
+            Some(printed) => match text.of_table(printed) {
+                None => Self::NoHead(printed.head.clone()),
+                Some(found) => Self::Lines(found.rows.iter().map(Option::is_some).collect()),
+            },
+        }
+    }
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn table(&self, table: &Table) -> Result<Vec<ClaimReport>, Error> {
+        let text = self.context.text(&self.statement.text);
+        if table.printed.is_none() && text.is_none() {
+            let expected = "the text, or what the table prints, in `printed` or behind its fields";
+            return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
+        }
+        let found = table.lines(text).map_err(|found| {
+            let (place, pointer) = (self.statement.place.clone(), &table.pointer);
+            match pointer {
+                Some(pointer) => NO_MEMBER.at(place, format!("what lies at `{pointer}`"), found),
+                None => {
+                    let head: Vec<_> = table.head.iter().map(|cell| cell.text.as_str()).collect();
+                    let near = self.context.nearest(&self.statement.text, &head.join(" "));
+                    let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+                    NO_TABLE.at(place, "the table in the text, once", format!("{found}{near}"))
+                }
+            }
+        })?;
+        let none = BTreeMap::new();
+        let there = text.map(|text| There::of(table, text));
+        let head = TableRow { label: "head", at: None, cells: &found.head, variables: &none };
+        let mut reports = self.row(table, &head, there.as_ref(), &table.heads, &[])?;
+        for (label, variables) in &table.rows {
+            // Each row is sought among all.
+            self.context.work.takes(found.rows.len() / 4);
+            self.context.work.goes_on(&self.statement.place)?;
+            let row = found.row(label).ok_or_else(|| {
+                let first = found.rows.iter().filter_map(|row| row.first());
+                let known = first.map(|cell| cell.text.as_str());
+                let place = variables.values().next().map(PlacedExpression::place);
+                page::no_such(label, known, place.unwrap_or(&self.statement.place).clone())
+            })?;
+            let row = TableRow { label, at: Some(row), cells: &found.rows[row], variables };
+            reports.extend(self.row(table, &row, there.as_ref(), &table.columns, &table.says)?);
+        }
+        Ok(reports)
+    }
+
+    /// The numbers of the cells of one line that are bound, and the relations that its cells state.
+    pub(super) fn row(
+        &self,
+        table: &Table,
+        row: &TableRow,
+        there: Option<&There>,
+        bindings: &[(String, Vec<Binding>)],
+        says: &[(String, Vec<PlacedExpression>)],
+    ) -> Result<Vec<ClaimReport>, Error> {
+        let mut reports = Vec::new();
+        let columns = bindings.iter().map(|(column, _)| column);
+        let only_said = says.iter().map(|(column, _)| column);
+        let mut seen: Vec<&String> = Vec::new();
+        for column in columns.chain(only_said) {
+            if seen.contains(&column) {
+                continue;
+            }
+            seen.push(column);
+            let Some(at) = table::column(&table.head, column) else { continue };
+            let (Some(head), Some(cell)) = (table.head.get(at), row.cells.get(at)) else {
+                continue;
+            };
+            // A cell beside numbers may be empty; an object of JSON may lack a member that its neighbours have.
+            let is_empty = cell.text.is_empty() || table.pointer.is_none() && is_blank(&cell.text);
+            if is_empty {
+                continue;
+            }
+            let of_column = |(label, _): &&(String, Vec<Binding>)| label == column;
+            let bound = Bound {
+                id: cell_id(&[&self.statement.id, row.label, &head.text]),
+                quote: &cell.text,
+                place_in_text: self.place_of_cell(table, row.label, &head.text),
+                not_there: there.and_then(|there| self.cell_not_there(there, row, at)),
+                head: Some(&head.text),
+                variables: row.variables,
+                bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),
+            };
+            // One reason excuses all that stands in a column.
+            if !matches!(bound.bindings, [] | [Binding::Excused(_)]) {
+                reports.extend(self.numbers(&bound)?);
+            }
+            for (_, relations) in says.iter().filter(|(label, _)| label == column) {
+                reports.extend(self.said(&bound, relations)?);
+            }
+        }
+        Ok(reports)
+    }
+
+    /// Why the text does not have a cell; none where it has it.
+    pub(super) fn cell_not_there(
+        &self,
+        there: &There,
+        row: &TableRow,
+        column: usize,
+    ) -> Option<String> {
+        let nearest = |cells: &[PrintedCell]| {
+            let cells: Vec<_> = cells.iter().map(|cell| cell.text.as_str()).collect();
+            self.context.nearest(&self.statement.text, &cells.join(" "))
+        };
+        match there {
+            There::Read => None,
+            There::NoHead(head) => {
+                let near = nearest(head).map(|near| format!("; {near}")).unwrap_or_default();
+                Some(format!("the text has no table with this head{near}"))
+            }
+            There::Lines(rows) => {
+                let is_there = row.at.is_none_or(|at| rows.get(at).is_some_and(|found| *found));
+                (!is_there).then(|| absent(nearest(row.cells)))
+            }
+            There::Members(Err(why)) => Some(absent(Some(why.clone()))),
+            There::Members(Ok(found)) => {
+                let Some(at) = found.row(row.label) else {
+                    return Some(absent(Some(format!("no row `{}`", row.label))));
+                };
+                let wanted = row.cells.get(column).map_or("", |cell| cell.text.as_str());
+                match found.rows[at].get(column) {
+                    Some(found) if found.text == wanted => None,
+                    Some(found) => {
+                        Some(absent(Some(format!("the text has `{}` there", found.text))))
+                    }
+                    None => Some(absent(None)),
+                }
+            }
+        }
+    }
+
+    /// The place of a cell: its pointer in JSON, else in words.
+    pub(super) fn place_of_cell(&self, table: &Table, row: &str, column: &str) -> String {
+        if let Some(pointer) = &table.pointer {
+            return json_text::below(&json_text::below(pointer, row), column);
+        }
+        let place = format!("row {row}, {column}");
+        match self.statement.place_in_text.as_str() {
+            "" => place,
+            before => format!("{before}, {place}"),
+        }
+    }
+}
+
+/// Whether a cell claims nothing: it is empty, a dash, or says that there is no number.
+pub(super) fn is_blank(cell: &str) -> bool {
+    let word = cell.trim().to_lowercase();
+    ["", "n/a", "na", "none"].contains(&word.as_str())
+        || word.chars().all(|c| "-‐‑‒–—―−".contains(c))
+}
+
+/// The id of a cell: its statement, row and column; parts without a word are left out.
+pub(super) fn cell_id(parts: &[&str]) -> String {
+    let short = |text: &&str| {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        words.join("-").to_ascii_lowercase()
+    };
+    let [first, rest @ ..] = parts else { return String::new() };
+    let rest = rest.iter().map(short).filter(|part| !part.is_empty());
+    std::iter::once((*first).to_owned()).chain(rest).collect::<Vec<_>>().join(".")
+}
+
+/// Line and column of the cell of a table that binds just one.
+pub fn only_cell(table: &Table) -> Option<(usize, usize)> {
+    let printed = table.printed.as_ref()?;
+    let ([(row, _)], [(column, _)]) = (table.rows.as_slice(), table.columns.as_slice()) else {
+        return None;
+    };
+    let column = table::column(&printed.head, column)?;
+    let at = printed.row(row).filter(|at| column < printed.rows[*at].len())?;
+    Some((at, column))
+}
