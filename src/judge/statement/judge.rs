@@ -35,7 +35,7 @@ pub(super) struct Judge<'a> {
 }
 
 /// Words of the text and what their numbers are bound to.
-pub(super) struct Bound<'b> {
+pub(super) struct BoundWords<'b> {
     pub(super) id: String,
     pub(super) quote: &'b str,
     pub(super) place_in_text: String,
@@ -125,7 +125,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether a piece of evidence was typed from the words that it is held against.
-    pub(super) fn is_quoted(&self, leaf: &Leaf, bound: &Bound, claimed: &str) -> bool {
+    pub(super) fn is_quoted(&self, leaf: &Leaf, bound: &BoundWords, claimed: &str) -> bool {
         let Some(evidence) = &leaf.evidence else { return false };
         if evidence.document.as_deref() != Some(self.statement.text.as_str()) {
             return false;
@@ -157,7 +157,7 @@ impl<'a> Judge<'a> {
     }
 
     /// A claim about words that the text does not have says nothing about the text.
-    pub(super) fn finished(&self, mut report: ClaimReport, bound: &Bound) -> ClaimReport {
+    pub(super) fn finished(&self, mut report: ClaimReport, bound: &BoundWords) -> ClaimReport {
         if let Some(reason) = &bound.not_there {
             report.outcome = instead(&NOT_THERE, reason, report.outcome);
         }
@@ -243,14 +243,17 @@ pub(super) fn shortened(words: &str) -> String {
 }
 
 /// The values of what the words have around them.
-pub(super) fn scope<'a>(evaluator: &Evaluator<'a>, bound: &Bound) -> Result<Variables<'a>, Error> {
+pub(super) fn scope<'a>(
+    evaluator: &Evaluator<'a>,
+    bound: &BoundWords,
+) -> Result<Variables<'a>, Error> {
     let none = Variables::new();
     let each = bound.variables.iter();
     each.map(|(name, value)| Ok((name.clone(), evaluator.value(value, &none)?))).collect()
 }
 
 /// What each variable of a row stands for: `moe (6 runs)`.
-pub(super) fn stands_for(bound: &Bound, variables: &Variables) -> Vec<Definition> {
+pub(super) fn stands_for(bound: &BoundWords, variables: &Variables) -> Vec<Definition> {
     let meaning = |name: &String, expression: &PlacedExpression| {
         let written = expression.tree.to_string();
         match variables.get(name) {

@@ -13,8 +13,8 @@ use super::about::Words;
 use super::about::units::BoundLoss;
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
-    Bound, CLAIM, Judge, NO_EVIDENCE, Subject, instead, kind_of, plain_numbers, scope, shortened,
-    single_source, stands_for, words_of,
+    BoundWords, CLAIM, Judge, NO_EVIDENCE, Subject, instead, kind_of, plain_numbers, scope,
+    shortened, single_source, stands_for, words_of,
 };
 use super::wording::resting_on;
 use crate::compare;
@@ -45,7 +45,7 @@ pub(super) struct Pair<'p> {
 
 impl<'a> Judge<'a> {
     /// The numbers of some words of the text, each with its binding.
-    pub(super) fn numbers(&self, bound: &Bound) -> Result<Vec<ClaimReport>, Error> {
+    pub(super) fn numbers(&self, bound: &BoundWords) -> Result<Vec<ClaimReport>, Error> {
         for binding in bound.bindings {
             if let Binding::Is(expression) = binding {
                 self.is_no_relation(expression)?;
@@ -72,7 +72,7 @@ impl<'a> Judge<'a> {
     /// The numbers in the light of what they are bound to and what stands above them.
     pub(super) fn in_context(
         &self,
-        bound: &Bound,
+        bound: &BoundWords,
         items: Vec<QuoteItem>,
     ) -> Result<Vec<QuoteItem>, Error> {
         let mut known = items.clone();
@@ -118,7 +118,7 @@ impl<'a> Judge<'a> {
     /// Each expression with the number or numbers that it is for. Numbers in words are bound all or none.
     pub(super) fn pairs<'p>(
         &self,
-        bound: &Bound<'p>,
+        bound: &BoundWords<'p>,
         items: &'p [QuoteItem],
     ) -> Result<Vec<Pair<'p>>, Error> {
         let all: Vec<&QuoteItem> = items.iter().collect();
@@ -132,7 +132,7 @@ impl<'a> Judge<'a> {
     /// Each expression with the number or numbers that it is for, where there are as many of both.
     pub(super) fn aligned<'p>(
         &self,
-        bound: &Bound<'p>,
+        bound: &BoundWords<'p>,
         items: &[&'p QuoteItem],
     ) -> Result<Vec<Pair<'p>>, Error> {
         let mut left = items;
@@ -163,7 +163,12 @@ impl<'a> Judge<'a> {
     }
 
     /// The error of words that have another count of numbers than there are bindings for.
-    pub(super) fn other_count(&self, bound: &Bound, items: &[&QuoteItem], wanted: usize) -> Error {
+    pub(super) fn other_count(
+        &self,
+        bound: &BoundWords,
+        items: &[&QuoteItem],
+        wanted: usize,
+    ) -> Error {
         let numbers: Vec<_> = items.iter().map(|item| item.text(bound.quote)).collect();
         let expected = match numbers.len() {
             0 => format!("no binding of a number, as \"{}\" has none", shortened(bound.quote)),
@@ -217,7 +222,7 @@ impl<'a> Judge<'a> {
 
     pub(super) fn number(
         &self,
-        bound: &Bound,
+        bound: &BoundWords,
         pair: &Pair,
         items: &[QuoteItem],
         id: String,
@@ -294,7 +299,7 @@ impl<'a> Judge<'a> {
     /// the words.
     pub(super) fn words(
         &self,
-        bound: &Bound,
+        bound: &BoundWords,
         pair: &Pair,
         (evaluator, variables): (&Evaluator<'a>, &Variables<'a>),
         words: &[EvidenceWords],
@@ -351,7 +356,7 @@ impl<'a> Judge<'a> {
 
     pub(super) fn report(
         &self,
-        bound: &Bound,
+        bound: &BoundWords,
         pair: &Pair,
         (evaluator, variables): (&Evaluator<'a>, &Variables<'a>),
         outcome: Outcome,

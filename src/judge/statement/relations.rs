@@ -10,7 +10,7 @@ use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, V
 
 use super::about::Words;
 use super::judge::{
-    Bound, CLAIM, Judge, NO_EVIDENCE, PROOF, Subject, instead, kind_of, plain_numbers, scope,
+    BoundWords, CLAIM, Judge, NO_EVIDENCE, PROOF, Subject, instead, kind_of, plain_numbers, scope,
     single_source, stands_for, words_of,
 };
 use super::limits;
@@ -30,7 +30,7 @@ impl<'a> Judge<'a> {
     pub(super) fn sentence(&self, sentence: &Sentence) -> Result<Vec<ClaimReport>, Error> {
         let not_there = self.not_there(&sentence.quote);
         let none = BTreeMap::new();
-        let bound = Bound {
+        let bound = BoundWords {
             id: self.statement.id.clone(),
             quote: &sentence.quote,
             place_in_text: self.statement.place_in_text.clone(),
@@ -91,7 +91,7 @@ impl<'a> Judge<'a> {
     pub(super) fn relations(
         &self,
         sentence: &Sentence,
-        bound: &Bound,
+        bound: &BoundWords,
         expressions: &[PlacedExpression],
         any: bool,
     ) -> Result<ClaimReport, Error> {
@@ -173,7 +173,7 @@ impl<'a> Judge<'a> {
     pub(super) fn of_another_place(
         &self,
         outcome: Outcome,
-        bound: &Bound,
+        bound: &BoundWords,
         evaluator: &Evaluator<'a>,
     ) -> Outcome {
         let leaves = evaluator.leaves();
@@ -251,7 +251,7 @@ impl<'a> Judge<'a> {
     /// The relations that a cell states; a cell `false` denies them.
     pub(super) fn said(
         &self,
-        bound: &Bound,
+        bound: &BoundWords,
         says: &[PlacedExpression],
     ) -> Result<Vec<ClaimReport>, Error> {
         let is_denied = bound.quote == "false";

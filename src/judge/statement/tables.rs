@@ -6,7 +6,7 @@ use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::ClaimReport;
 
-use super::judge::{Bound, Judge, absent};
+use super::judge::{BoundWords, Judge, absent};
 use crate::json_text::{self, ReadText};
 use crate::page::{self, Binding, PlacedExpression, Table};
 
@@ -117,7 +117,7 @@ impl<'a> Judge<'a> {
                 continue;
             }
             let of_column = |(label, _): &&(String, Vec<Binding>)| label == column;
-            let bound = Bound {
+            let bound = BoundWords {
                 id: cell_id(&[&self.statement.id, row.label, &head.text]),
                 quote: &cell.text,
                 place_in_text: self.place_of_cell(table, row.label, &head.text),

@@ -1,0 +1,179 @@
+//! What stands at the head of a post file: texts, names, formulas, keys.
+
+use std::collections::BTreeMap;
+
+use repro_claim::locator::{Locator, MOST_BUNDLES};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Error, Location, Node, codes};
+use repro_report::outcome::Referee;
+use repro_signature::PublicKey;
+
+use super::placed::PlacedExpression;
+use crate::page_keys::{REFEREE, SOURCE};
+use crate::post::{self, parse_referee};
+
+codes! {
+    BAD_LOCATOR = "post::bad-locator", "a name does not say where its evidence lies", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
+    BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
+    MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
+}
+
+/// A published document whose statements are checked.
+#[derive(Debug, Clone)]
+pub struct TextSource {
+    /// The id that sentences use.
+    pub id: String,
+    /// What it is, for people.
+    pub what: String,
+    /// Its file beside the post file, where it lies there.
+    pub file: Option<String>,
+    /// Its digest, where it is not redistributed.
+    pub sha256: Option<Digest>,
+    /// Where it is declared.
+    pub place: Location,
+}
+
+/// A formula of the post.
+#[derive(Debug, Clone)]
+pub struct PostFormula {
+    /// The names of what it is given.
+    pub parameters: Vec<String>,
+    /// What it computes.
+    pub body: PlacedExpression,
+}
+
+pub(super) fn referee(node: Node) -> Result<Referee, Error> {
+    REFEREE.only(node)?;
+    parse_referee(node)
+}
+
+/// The tables that are written `[[key]]`, one behind the other.
+pub(super) fn list<'a>(root: Node<'a>, key: &str) -> Result<Vec<Node<'a>>, Error> {
+    let Some(list) = root.get(key) else { return Ok(Vec::new()) };
+    match list.items() {
+        Ok(items) => Ok(items.collect()),
+        Err(error) if list.members().is_ok() => {
+            Err(error.help(format!("write `[[{key}]]` with two brackets on each side")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// `text = "file.md"` is the one text of a post; `[texts.id]` names several.
+pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
+    let mut texts = Vec::new();
+    if let Some(file) = root.get("text") {
+        let file_name = file.text()?.to_owned();
+        let what = format!("the text beside the post, {file_name}");
+        let (id, place) = ("text".to_owned(), file.place());
+        texts.push(TextSource { id, what, file: Some(file_name), sha256: None, place });
+    }
+    let Some(table) = root.get("texts") else { return Ok(texts) };
+    for (id, node) in table.members()? {
+        SOURCE.only(node)?;
+        for field in ["date", "url"] {
+            node.get(field).map(Node::text).transpose()?;
+        }
+        let sha256 = node.get("sha256").map(|digest| {
+            let text = digest.text()?;
+            Digest::parse_prefixed(&format!("sha256:{text}")).ok_or_else(|| {
+                let expected = "64 hexadecimal digits";
+                let error = post::BAD_DIGEST.at(digest.place(), expected, format!("`{text}`"));
+                error.help("write the digits that `sha256sum` prints of the text")
+            })
+        });
+        texts.push(TextSource {
+            id: id.to_owned(),
+            what: node.required("what")?.text()?.to_owned(),
+            file: node.get("file").map(Node::text).transpose()?.map(str::to_owned),
+            sha256: sha256.transpose()?,
+            place: node.place(),
+        });
+    }
+    Ok(texts)
+}
+
+pub(super) fn names(root: Node) -> Result<BTreeMap<String, (Locator, Location)>, Error> {
+    let mut names = BTreeMap::new();
+    if let Some(table) = root.get("names") {
+        add_names(table, "", &mut names, &mut 0)?;
+    }
+    Ok(names)
+}
+
+/// Refuses more bundles than a post names.
+pub(super) fn are_few(named: usize, node: Node) -> Result<(), Error> {
+    if named <= MOST_BUNDLES {
+        return Ok(());
+    }
+    let expected = format!("at most {MOST_BUNDLES} bundles in all names");
+    Err(MANY_BUNDLES.at(node.place(), expected, format!("{named} up to here")))
+}
+
+/// The names of a table, and of the tables in it with a dot between.
+pub(super) fn add_names(
+    table: Node,
+    before: &str,
+    names: &mut BTreeMap<String, (Locator, Location)>,
+    named: &mut usize,
+) -> Result<(), Error> {
+    for (key, node) in table.members()? {
+        let name = if before.is_empty() { key.to_owned() } else { format!("{before}.{key}") };
+        if node.members().is_ok() {
+            add_names(node, &name, names, named)?;
+            continue;
+        }
+        let text = node.text()?;
+        let locator = Locator::parse(text).ok_or_else(|| {
+            let expected = "where evidence lies: `BUNDLE:FILE#PATH` or a part of that";
+            BAD_LOCATOR.at(node.place(), expected, format!("`{text}`"))
+        })?;
+        *named += locator.bundles.len();
+        names.insert(name, (locator, node.place()));
+        are_few(*named, node)?;
+    }
+    Ok(())
+}
+
+/// `"run-s{1..6}" = "-----BEGIN PUBLIC KEY-----..."`: who must have signed these bundles.
+pub(super) fn keys(root: Node) -> Result<BTreeMap<String, PublicKey>, Error> {
+    let mut keys = BTreeMap::new();
+    let Some(table) = root.get("keys") else { return Ok(keys) };
+    for (names, node) in table.members()? {
+        let locator = Locator::parse(names).ok_or_else(|| {
+            BAD_LOCATOR.at(node.place(), "the names of bundles", format!("`{names}`"))
+        })?;
+        let key = PublicKey::parse(node.text()?, node.place())?;
+        keys.extend(locator.bundles.into_iter().map(|name| (name, key.clone())));
+        are_few(keys.len(), node)?;
+    }
+    Ok(keys)
+}
+
+/// `"name(a, b)" = "expression"`, or `name = "expression"`.
+pub(super) fn formulas(root: Node) -> Result<BTreeMap<String, PostFormula>, Error> {
+    let mut formulas = BTreeMap::new();
+    let Some(table) = root.get("formulas") else { return Ok(formulas) };
+    for (key, node) in table.members()? {
+        let word = |text: &str| {
+            let text = text.trim();
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            let good = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && text.chars().all(plain);
+            good.then(|| text.to_owned())
+        };
+        let (name, inside) = match key.split_once('(') {
+            Some((name, rest)) => (name, rest.strip_suffix(')')),
+            None => (key, Some("")),
+        };
+        let parameters = inside
+            .filter(|inside| !inside.is_empty())
+            .map_or(Some(Vec::new()), |list| list.split(',').map(word).collect::<Option<Vec<_>>>());
+        let (Some(name), Some(parameters), Some(_)) = (word(name), parameters, inside) else {
+            let expected = "a name, with the names of what it is given in parentheses";
+            return Err(BAD_FORMULA.at(node.place(), expected, format!("`{key}`")));
+        };
+        formulas.insert(name, PostFormula { parameters, body: PlacedExpression::read(node)? });
+    }
+    Ok(formulas)
+}

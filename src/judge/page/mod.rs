@@ -1,0 +1,352 @@
+//! Post files in the language of claims (`repro.post/2`): texts, names, formulas, sentences, tables.
+//!
+//! Owns the file's frame and where each part of it stands. What an expression gives is left to
+//! `evaluate`, and whether a statement holds to `statement`.
+
+pub mod head;
+pub mod placed;
+pub mod sentences;
+pub mod tables;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use repro_claim::Expression;
+use repro_claim::locator::Locator;
+use repro_receipt::similar::did_you_mean;
+use repro_receipt::source::{Document, Error, Location, Node};
+use repro_report::outcome::{Definition, ExcusedWords, Referee};
+use repro_signature::PublicKey;
+
+use crate::page_keys::{EXCUSED, ROOT, SCHEMA};
+use crate::post::{self};
+use head::{formulas, keys, list, names, referee, texts};
+use placed::each_of;
+use sentences::read_sentence;
+use tables::read_table;
+
+pub use head::{PostFormula, TextSource};
+pub use placed::{Binding, PlacedExpression, quoted_numbers};
+pub use sentences::{Mood, Sentence};
+pub use tables::{Table, no_such};
+
+/// What a statement is.
+#[derive(Debug, Clone)]
+pub enum StatementKind {
+    /// A sentence.
+    Sentence(Sentence),
+    /// A table.
+    Table(Table),
+}
+
+/// A part of the text that is judged.
+#[derive(Debug, Clone)]
+pub struct PostStatement {
+    /// Its name, unique in the post.
+    pub id: String,
+    /// The text that it stands in.
+    pub text: String,
+    /// The place in it, in words.
+    pub place_in_text: String,
+    /// What a refutation of it would rest on that the text does not state.
+    pub premise: Option<String>,
+    /// What the author of the post file adds for readers.
+    pub note: String,
+    /// Where it stands in the post file.
+    pub place: Location,
+    /// What it is.
+    pub kind: StatementKind,
+}
+
+/// Words of a text that deliberately carry no claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excuse {
+    /// The text.
+    pub text: String,
+    /// The words.
+    pub quote: String,
+    /// Why nothing is claimed.
+    pub reason: String,
+}
+
+/// A post file.
+#[derive(Debug, Clone)]
+pub struct PostPage {
+    document: Document,
+    /// Its name.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// The texts that it checks, the main one first.
+    pub texts: Vec<TextSource>,
+    /// Evidence by name; a dot in a name parts it into groups.
+    pub names: BTreeMap<String, (Locator, Location)>,
+    /// The keys that must have signed bundles, as the author of the post says, by the bundles' names.
+    pub keys: BTreeMap<String, PublicKey>,
+    /// Formulas by name.
+    pub formulas: BTreeMap<String, PostFormula>,
+    /// The study whose plan was registered before the runs.
+    pub plan: Option<(String, Location)>,
+    /// Sentences and tables in the order of the file.
+    pub statements: Vec<PostStatement>,
+    /// Numbers without a claim, with the reason.
+    pub excused: Vec<Excuse>,
+    /// What a referee would ask.
+    pub referee: Option<Referee>,
+}
+
+impl PostStatement {
+    /// The relations that it states.
+    pub fn relations(&self) -> impl Iterator<Item = &Expression> {
+        let sentence = match &self.kind {
+            StatementKind::Sentence(sentence) => Some(sentence),
+            StatementKind::Table(_) => None,
+        };
+        sentence.into_iter().flat_map(Sentence::relations)
+    }
+}
+
+impl PostPage {
+    /// Reads `repro/<id>.toml` below `root`.
+    pub fn load(root: &Path, id: &str) -> Result<Self, Error> {
+        Self::parse(post::open(root, id)?)
+    }
+
+    /// Parses a post file.
+    pub fn parse(document: Document) -> Result<Self, Error> {
+        let root = document.root();
+        let schema = root.required("schema")?;
+        if schema.text()? != SCHEMA {
+            let found = format!("`{}`", schema.text()?);
+            return Err(post::WRONG_SCHEMA.at(schema.place(), format!("`{SCHEMA}`"), found));
+        }
+        ROOT.only(root)?;
+        let id = post::identifier(root.required("id")?)?.to_owned();
+        post::matches_file_name(&document, root.required("id")?)?;
+        let mut page = Self {
+            id,
+            title: root.required("title")?.text()?.to_owned(),
+            texts: texts(root)?,
+            names: names(root)?,
+            keys: keys(root)?,
+            formulas: formulas(root)?,
+            plan: None,
+            statements: Vec::new(),
+            excused: Vec::new(),
+            referee: root.get("referee").map(referee).transpose()?,
+            document: document.clone(),
+        };
+        if let Some(plan) = root.get("plan") {
+            page.plan = Some((plan.text()?.to_owned(), plan.place()));
+        }
+        page.statements = page.read_statements(root)?;
+        for node in list(root, "excused")? {
+            page.excused.extend(page.read_excuses(node)?);
+        }
+        Ok(page)
+    }
+
+    /// The name of the file.
+    pub fn file(&self) -> &str {
+        self.document.source.name()
+    }
+
+    /// The place of the whole post: its title.
+    pub fn place(&self) -> Location {
+        self.document.root().get("title").map_or_else(Default::default, Node::place)
+    }
+
+    /// The parsed file.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// What its names and formulas stand for, as they are written.
+    pub fn definitions(&self) -> Vec<Definition> {
+        let root = self.document.root();
+        let written = |name: &str, place: &Location| {
+            let node = root.at(&place.pointer).ok();
+            let meaning = node.and_then(|node| node.text().ok()).unwrap_or_default();
+            Definition { name: name.to_owned(), meaning: meaning.to_owned() }
+        };
+        let names = self.names.iter().map(|(name, (_, place))| written(name, place));
+        let formulas = self.formulas.iter().map(|(name, formula)| {
+            let given = formula.parameters.join(", ");
+            let name = if given.is_empty() { name.clone() } else { format!("{name}({given})") };
+            Definition { name, meaning: formula.body.tree.to_string() }
+        });
+        names.chain(formulas).collect()
+    }
+
+    /// What it leaves without a claim, with the reasons.
+    pub fn excuses(&self) -> Vec<ExcusedWords> {
+        let words = |words: &str, reason: &str| ExcusedWords {
+            words: words.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let mut all = Vec::new();
+        for one in &self.statements {
+            match &one.kind {
+                StatementKind::Sentence(sentence) => {
+                    let reasons = sentence.is.iter().filter_map(Binding::reason);
+                    all.extend(reasons.map(|reason| words(&sentence.quote, reason)));
+                }
+                StatementKind::Table(table) => {
+                    for (head, bindings) in table.columns.iter().chain(&table.heads) {
+                        let reasons = bindings.iter().filter_map(Binding::reason);
+                        all.extend(reasons.map(|reason| words(head, reason)));
+                    }
+                }
+            }
+        }
+        all.extend(self.excused.iter().map(|excuse| words(&excuse.quote, &excuse.reason)));
+        all
+    }
+
+    /// The names of all bundles that evidence is named in, each once.
+    pub fn bundles(&self) -> Vec<(&str, &Location)> {
+        let all = self.names.values();
+        let mut bundles: Vec<(&str, &Location)> = all
+            .flat_map(|(locator, place)| locator.bundles.iter().map(move |name| (&**name, place)))
+            .collect();
+        bundles.sort_by_key(|(name, _)| *name);
+        bundles.dedup_by_key(|(name, _)| *name);
+        bundles
+    }
+
+    /// Sentences and tables in the order of the file, each with a name of its own.
+    fn read_statements(&self, root: Node) -> Result<Vec<PostStatement>, Error> {
+        let mut nodes: Vec<(Node, bool)> =
+            list(root, "sentence")?.into_iter().map(|node| (node, false)).collect();
+        nodes.extend(list(root, "table")?.into_iter().map(|node| (node, true)));
+        nodes.sort_by_key(|(node, _)| node.value().span.start);
+        let mut statements: Vec<PostStatement> = Vec::new();
+        let mut used = BTreeMap::new();
+        let mut place_in_text = (String::new(), String::new());
+        for (node, is_table, place) in at_each_place(nodes)? {
+            let text = self.text_of(node)?;
+            if let Some(place) = place {
+                place_in_text = (text.clone(), place.to_owned());
+            }
+            let kind = match is_table {
+                true => StatementKind::Table(read_table(node, place)?),
+                false => StatementKind::Sentence(read_sentence(node)?),
+            };
+            let id = match node.get("id") {
+                Some(id) => post::identifier(id)?.to_owned(),
+                None => slug(&kind),
+            };
+            let count = used.entry(id.clone()).and_modify(|count| *count += 1).or_insert(1);
+            let place = node.get("quote").unwrap_or(node).place();
+            let is_next_place = statements.last().is_some_and(|last| last.place == place);
+            if *count > 1
+                && !is_next_place
+                && let Some(own) = node.get("id")
+            {
+                let found = format!("`{id}` again");
+                return Err(post::REPEATED_ID.at(own.place(), "each id once", found));
+            }
+            let id = if *count > 1 { format!("{id}-{count}") } else { id };
+            let word = |key: &str| node.get(key).map(Node::text).transpose();
+            let same_text = place_in_text.0 == text;
+            statements.push(PostStatement {
+                id,
+                place_in_text: if same_text { place_in_text.1.clone() } else { String::new() },
+                text,
+                premise: word("premise")?.map(str::to_owned),
+                note: word("note")?.unwrap_or_default().to_owned(),
+                place,
+                kind,
+            });
+        }
+        Ok(statements)
+    }
+
+    /// Words without a claim: one quote or several, of one text or several.
+    fn read_excuses(&self, node: Node) -> Result<Vec<Excuse>, Error> {
+        EXCUSED.only(node)?;
+        let reason = node.required("reason")?.text()?;
+        let texts: Vec<String> = match node.get("text").map(each_of) {
+            None => vec![self.main_text()],
+            Some(named) => {
+                named.into_iter().map(|text| self.text_named(text)).collect::<Result<_, _>>()?
+            }
+        };
+        let mut excuses = Vec::new();
+        for quote in each_of(node.required("quote")?) {
+            for text in &texts {
+                let quote = quote.text()?.to_owned();
+                excuses.push(Excuse { text: text.clone(), quote, reason: reason.to_owned() });
+            }
+        }
+        Ok(excuses)
+    }
+
+    fn main_text(&self) -> String {
+        self.texts.first().map(|text| text.id.clone()).unwrap_or_default()
+    }
+
+    /// The text that a statement names, else the main one.
+    fn text_of(&self, node: Node) -> Result<String, Error> {
+        node.get("text").map_or_else(|| Ok(self.main_text()), |named| self.text_named(named))
+    }
+
+    fn text_named(&self, named: Node) -> Result<String, Error> {
+        let name = named.text()?;
+        if self.texts.iter().any(|text| text.id == name) {
+            return Ok(name.to_owned());
+        }
+        let ids = self.texts.iter().map(|text| text.id.as_str());
+        let known: Vec<_> = ids.clone().map(|id| format!("`{id}`")).collect();
+        let expected = match known.is_empty() {
+            true => "a text of the post, which names none".to_owned(),
+            false => format!("one of {}", known.join(", ")),
+        };
+        let error = post::UNKNOWN_TEXT.at(named.place(), expected, format!("`{name}`"));
+        Err(match did_you_mean(name, ids) {
+            Some(hint) => error.help(hint),
+            None => error,
+        })
+    }
+}
+
+/// A sentence or a table, whether it is a table, and its place.
+type PlacedNode<'a> = (Node<'a>, bool, Option<&'a str>);
+
+/// Each sentence and table with its place; one that stands at several places stands there in turn.
+fn at_each_place<'a>(nodes: Vec<(Node<'a>, bool)>) -> Result<Vec<PlacedNode<'a>>, Error> {
+    let mut all = Vec::new();
+    for (node, is_table) in nodes {
+        let Some(place) = node.get("place") else {
+            all.push((node, is_table, None));
+            continue;
+        };
+        for place in each_of(place) {
+            all.push((node, is_table, Some(place.text()?)));
+        }
+    }
+    Ok(all)
+}
+
+/// A name made of the first words of a statement.
+fn slug(kind: &StatementKind) -> String {
+    let (text, before) = match kind {
+        StatementKind::Sentence(sentence) => (sentence.quote.clone(), ""),
+        StatementKind::Table(table) => {
+            let heads: Vec<_> = table.head.iter().map(|cell| cell.text.as_str()).collect();
+            let words = table.pointer.clone().filter(|pointer| !pointer.is_empty());
+            match words {
+                // The last members of a pointer say more than its first.
+                Some(pointer) => {
+                    let parts: Vec<_> = pointer.rsplit('/').take(2).collect();
+                    (parts.into_iter().rev().collect::<Vec<_>>().join(" "), "")
+                }
+                None => (heads.join(" "), "table "),
+            }
+        }
+    };
+    let text = format!("{before}{text}");
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<_> = words.take(6).map(str::to_ascii_lowercase).collect();
+    if words.is_empty() { "statement".to_owned() } else { words.join("-") }
+}

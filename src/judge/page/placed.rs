@@ -1,0 +1,150 @@
+//! Expressions and bindings with their places in a post file.
+
+use std::ops::Range;
+
+use repro_claim::Expression;
+use repro_claim::syntax::{Argument, ExpressionKind};
+use repro_receipt::source::{Document, Error, Location, Node, codes};
+
+codes! {
+    BAD_EXPRESSION = "post::bad-expression", "an expression cannot be read", "`repro explain post` shows how expressions are written";
+}
+
+/// An expression and where it stands in the post file.
+#[derive(Debug, Clone)]
+pub struct PlacedExpression {
+    /// The tree.
+    pub tree: Expression,
+    /// Where its text stands in the file, where every byte of it stands there as it is.
+    text: Option<Range<usize>>,
+    place: Location,
+}
+
+/// What a number of a quote is bound to.
+#[derive(Debug, Clone)]
+pub enum Binding {
+    /// It is what the expression gives.
+    Is(PlacedExpression),
+    /// Nothing is claimed, for this reason.
+    Excused(String),
+}
+
+impl PlacedExpression {
+    /// Reads the expression that a string of the post file is.
+    pub fn read(node: Node) -> Result<Self, Error> {
+        Self::read_part(node, node.text()?)
+    }
+
+    pub(super) fn read_part(node: Node, text: &str) -> Result<Self, Error> {
+        let whole = node.value().span.clone();
+        let source = &node.document().source;
+        // Escapes shift what stands behind them; then the whole string is the place.
+        let raw = source.text().get(whole.clone()).unwrap_or_default();
+        let inside = raw.find(text).map(|at| whole.start + at);
+        let span = inside.map(|start| start..start + text.len());
+        let place = || node.place();
+        let tree = Expression::parse(text).map_err(|error| {
+            let at = span.as_ref().map_or_else(place, |span| {
+                let start = span.start + error.at;
+                source.place(start..(start + error.found.len().saturating_sub(2)).max(start + 1))
+            });
+            let help = other_language(text);
+            let error = BAD_EXPRESSION.at(at, error.expected, error.found);
+            help.map_or(error.clone(), |help| error.help(help))
+        })?;
+        Ok(Self { tree, text: span, place: node.place() })
+    }
+
+    /// Reads one expression or a list of them.
+    pub(super) fn read_all(node: Node) -> Result<Vec<Self>, Error> {
+        each_of(node).into_iter().map(Self::read).collect()
+    }
+
+    /// The opposite of the relation that it is.
+    pub fn negated(&self) -> Self {
+        let tree = Expression {
+            kind: ExpressionKind::Not(Box::new(self.tree.clone())),
+            span: self.tree.span.clone(),
+        };
+        Self { tree, ..self.clone() }
+    }
+
+    /// Where a part of it stands in the post file.
+    pub fn place_of(&self, part: &Expression, document: &Document) -> Location {
+        let Some(text) = &self.text else { return self.place.clone() };
+        let (start, end) = (text.start + part.span.start, text.start + part.span.end);
+        document.source.place(start..end).with_pointer(self.place.pointer.as_str())
+    }
+
+    /// Where it stands.
+    pub fn place(&self) -> &Location {
+        &self.place
+    }
+}
+
+impl Binding {
+    /// Why nothing is claimed.
+    pub(super) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Excused(reason) => Some(reason),
+            Self::Is(_) => None,
+        }
+    }
+
+    /// Reads `"expression"`, or `"_ the reason why nothing is claimed"`.
+    pub(super) fn read(node: Node) -> Result<Self, Error> {
+        let text = node.text()?;
+        match text
+            .trim_start()
+            .strip_prefix('_')
+            .filter(|rest| rest.is_empty() || rest.starts_with(' '))
+        {
+            Some(reason) if !reason.trim().is_empty() => {
+                Ok(Self::Excused(reason.trim().to_owned()))
+            }
+            Some(_) => Err(BAD_EXPRESSION.at(
+                node.place(),
+                "`_` and the reason why nothing is claimed",
+                "`_` alone",
+            )),
+            None => Ok(Self::Is(PlacedExpression::read(node)?)),
+        }
+    }
+
+    /// Reads one binding or a list of them.
+    pub(super) fn read_all(node: Node) -> Result<Vec<Self>, Error> {
+        each_of(node).into_iter().map(Self::read).collect()
+    }
+}
+
+/// The numbers of the quote that a relation takes as the text states them: `quoted(2)`, counted from one.
+pub fn quoted_numbers(relation: &Expression) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    relation.each(&mut |part| {
+        if let ExpressionKind::Call(name, arguments) = &part.kind
+            && name == "quoted"
+            && let [Argument { value, .. }] = &arguments[..]
+            && let ExpressionKind::Number(digits) = &value.kind
+        {
+            numbers.extend(digits.parse::<usize>());
+        }
+    });
+    numbers
+}
+
+/// What helps where an expression has a sign of another language.
+pub(super) fn other_language(text: &str) -> Option<&'static str> {
+    let signs = [
+        ("**", "a power is written `a ^ b`"),
+        ("===", "equality is written `a = b`"),
+        ("&&", "several relations stand in a list, `says = [...]`: all must hold"),
+        (" and ", "several relations stand in a list, `says = [...]`: all must hold"),
+        (" or ", "relations of which any may be meant stand in a list, `may_mean = [...]`"),
+    ];
+    signs.iter().find(|(sign, _)| text.contains(sign)).map(|(_, help)| *help)
+}
+
+/// The entries of a list; of anything else, that alone.
+pub(super) fn each_of(node: Node<'_>) -> Vec<Node<'_>> {
+    node.items().map_or_else(|_| vec![node], Iterator::collect)
+}

@@ -1,0 +1,96 @@
+//! Sentences of a post file.
+
+use repro_claim::Expression;
+use repro_receipt::source::{Error, Node, codes};
+
+use super::placed::{Binding, PlacedExpression};
+use crate::page_keys::SENTENCE;
+use crate::post::{self};
+use crate::work::MOST_QUOTED;
+
+codes! {
+    LONG_QUOTE = "post::long-quote", "a quote is longer than what is repeated beside a claim", "quote the sentences one by one";
+    NOTHING_SAID = "post::nothing-said", "a sentence says nothing, or says what is missing too", "give it `is`, one expression for each number, or `says`, a relation; or name in `missing` what would show it";
+}
+
+/// What a sentence does: only what asserts a fact can be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mood {
+    /// It states a fact.
+    Fact,
+    /// It says what should be.
+    Norm,
+    /// It says what a word means.
+    Definition,
+}
+
+/// A sentence of the text and what it says.
+#[derive(Debug, Clone)]
+pub struct Sentence {
+    /// Its words.
+    pub quote: String,
+    /// One binding for each number of the quote, in order.
+    pub is: Vec<Binding>,
+    /// Relations that must all hold.
+    pub says: Vec<PlacedExpression>,
+    /// Relations of which the sentence may mean any.
+    pub may_mean: Vec<PlacedExpression>,
+    /// What would show it and is published nowhere.
+    pub missing: Option<String>,
+    /// Whether it states a fact.
+    pub mood: Mood,
+}
+
+impl Sentence {
+    /// Words that state a fact, with nothing bound to them.
+    pub fn of_words(words: &str) -> Self {
+        Self {
+            quote: words.to_owned(),
+            is: Vec::new(),
+            says: Vec::new(),
+            may_mean: Vec::new(),
+            missing: None,
+            mood: Mood::Fact,
+        }
+    }
+
+    /// The relations that it states.
+    pub fn relations(&self) -> impl Iterator<Item = &Expression> {
+        self.says.iter().chain(&self.may_mean).map(|expression| &expression.tree)
+    }
+}
+
+pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
+    SENTENCE.only(node)?;
+    let expressions = |key: &str| node.get(key).map_or(Ok(Vec::new()), PlacedExpression::read_all);
+    let mood = match node.get("asserts").map(|word| Ok((word.text()?, word))).transpose()? {
+        None | Some(("fact", _)) => Mood::Fact,
+        Some(("norm", _)) => Mood::Norm,
+        Some(("definition", _)) => Mood::Definition,
+        Some((other, word)) => {
+            let expected = "`fact`, `norm` or `definition`";
+            return Err(post::BAD_MOOD.at(word.place(), expected, format!("`{other}`")));
+        }
+    };
+    let quote = node.required("quote")?;
+    if quote.text()?.chars().nth(MOST_QUOTED).is_some() {
+        let found = format!("{} characters", quote.text()?.chars().count());
+        let expected = format!("a quote of at most {MOST_QUOTED} characters");
+        return Err(LONG_QUOTE.at(quote.place(), expected, found));
+    }
+    let sentence = Sentence {
+        quote: quote.text()?.to_owned(),
+        is: node.get("is").map(Binding::read_all).transpose()?.unwrap_or_default(),
+        says: expressions("says")?,
+        may_mean: expressions("may_mean")?,
+        missing: node.get("missing").map(Node::text).transpose()?.map(str::to_owned),
+        mood,
+    };
+    let is_said = !sentence.is.is_empty() || sentence.relations().next().is_some();
+    if is_said == sentence.missing.is_some() {
+        let found = if is_said { "both" } else { "none of them" };
+        let place = node.required("quote")?.place();
+        return Err(NOTHING_SAID.at(place, "`is`, `says` or `may_mean`, or else `missing`", found));
+    }
+    Ok(sentence)
+}

@@ -1,0 +1,240 @@
+//! Tables of a post file, and objects of JSON as tables of one line.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use repro_claim::table::{self, PrintedCell, PrintedTable};
+use repro_receipt::similar::did_you_mean;
+use repro_receipt::source::{Error, Location, Node, codes};
+
+use super::placed::{Binding, PlacedExpression};
+use crate::json_text::ReadText;
+use crate::page_keys::TABLE;
+
+codes! {
+    BAD_TABLE = "post::bad-table", "a table cannot be read", "write its lines as in Markdown: cells between `|`, the head first";
+    NO_SUCH_ROW = "post::no-such-row", "a row or column that the post binds is not in the table", "name it as the table does: the text of its first cells, or of its head";
+}
+
+/// One cell that the post binds.
+#[derive(Debug, Clone)]
+pub struct BoundCell {
+    /// The text of its row's first cells, or the head.
+    pub row: String,
+    /// The text of its column's head.
+    pub column: String,
+    /// What its line prints, for the place in the text.
+    pub line: Vec<PrintedCell>,
+    /// What the cell prints.
+    pub text: String,
+    /// The variables of its row.
+    pub variables: BTreeMap<String, PlacedExpression>,
+    /// One binding for each number of the cell, in order.
+    pub is: Vec<Binding>,
+}
+
+/// A table of the text.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The lines that are written in the post file; none where they are read from the text.
+    pub printed: Option<PrintedTable>,
+    /// The pointer of the object or list that it is, where the text is JSON: rows and columns are its members.
+    pub pointer: Option<String>,
+    /// The head, by which the text's table is found; of a table in JSON, its columns behind an empty cell.
+    pub head: Vec<PrintedCell>,
+    /// The variables of each row, by its first cells.
+    pub rows: Vec<(String, BTreeMap<String, PlacedExpression>)>,
+    /// The bindings of each column's cells, by its head.
+    pub columns: Vec<(String, Vec<Binding>)>,
+    /// Relations that each column's cells state, by its head.
+    pub says: Vec<(String, Vec<PlacedExpression>)>,
+    /// The bindings of numbers in the head, by the head.
+    pub heads: Vec<(String, Vec<Binding>)>,
+}
+
+impl Table {
+    /// Its lines: those of the post file, else those of the text; else what the text has instead.
+    pub fn lines(&self, text: Option<&ReadText>) -> Result<Cow<'_, PrintedTable>, String> {
+        match (&self.printed, text) {
+            (Some(printed), _) => Ok(Cow::Borrowed(printed)),
+            (None, Some(text)) => self.found(text).map(Cow::Owned),
+            (None, None) => Err("no text".to_owned()),
+        }
+    }
+
+    /// The columns that it names, with the place where they are named.
+    pub(super) fn labels<'t>(
+        &'t self,
+        node: Node<'t>,
+    ) -> impl Iterator<Item = (&'t str, Location)> {
+        let of = move |key: &str| node.get(key).unwrap_or(node).place();
+        let columns = self.columns.iter().map(move |(label, _)| (label.as_str(), of("columns")));
+        let says = self.says.iter().map(move |(label, _)| (label.as_str(), of("says")));
+        let heads = self.heads.iter().map(move |(label, _)| (label.as_str(), of("heads")));
+        columns.chain(says).chain(heads)
+    }
+
+    /// Its lines in the text: the members at its pointer, or the one table with its head.
+    pub fn found(&self, text: &ReadText) -> Result<PrintedTable, String> {
+        let Some(pointer) = &self.pointer else {
+            let other = |count: usize| format!("{count} tables with this head");
+            return text.searched().lines().table(&self.head).map_err(other);
+        };
+        let rows: Vec<&str> = self.rows.iter().map(|(label, _)| label.as_str()).collect();
+        text.table(pointer, &rows, &self.head)
+    }
+}
+
+pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error> {
+    TABLE.only(node)?;
+    let columns = bindings(node, "columns")?;
+    let says = relations(node)?;
+    let heads = bindings(node, "heads")?;
+    if let Some(fields) = node.get("fields") {
+        return read_object(node, fields, place, says);
+    }
+    let bad = |node: Node, found: &str| {
+        BAD_TABLE.at(node.place(), "a head and at least one line of cells between `|`", found)
+    };
+    let printed = match node.get("printed") {
+        None => None,
+        Some(text) => {
+            Some(PrintedTable::parse(text.text()?).ok_or_else(|| bad(text, "something else"))?)
+        }
+    };
+    let is_pointer = |place: &str| {
+        // The root has the empty pointer.
+        place.starts_with('/') || place.is_empty() && node.get("printed").is_none()
+    };
+    let pointer = place.filter(|place| is_pointer(place) && node.get("head").is_none());
+    let head = match (&printed, node.get("head")) {
+        (Some(table), _) => table.head.clone(),
+        (None, Some(head)) => {
+            table::cells(head.text()?, 0).ok_or_else(|| bad(head, "no line of cells"))?
+        }
+        (None, None) if pointer.is_some() => members(
+            columns.iter().map(|(label, _)| label).chain(says.iter().map(|(label, _)| label)),
+        ),
+        (None, None) => {
+            let expected = "`head` or `printed`; or a JSON pointer as `place`";
+            return Err(BAD_TABLE.at(node.place(), expected, "neither"));
+        }
+    };
+    let mut rows = Vec::new();
+    for (label, row) in node.required("rows")?.members()? {
+        let mut variables = BTreeMap::new();
+        match row.members() {
+            Ok(members) => {
+                for (name, value) in members {
+                    variables.insert(name.to_owned(), PlacedExpression::read(value)?);
+                }
+            }
+            Err(_) => {
+                variables.insert("it".to_owned(), PlacedExpression::read(row)?);
+            }
+        }
+        rows.push((label.to_owned(), variables));
+    }
+    let pointer = pointer.map(str::to_owned);
+    let table = Table { printed, pointer, head, rows, columns, says, heads };
+    for (label, place) in table.labels(node) {
+        if table::column(&table.head, label).is_none() {
+            return Err(no_such(label, table.head.iter().map(|cell| cell.text.as_str()), place));
+        }
+    }
+    Ok(table)
+}
+
+/// The error of a row or column that a table does not have, with those that it has.
+pub fn no_such<'t>(
+    label: &str,
+    known: impl Iterator<Item = &'t str> + Clone,
+    place: Location,
+) -> Error {
+    let listed: Vec<_> = known.clone().map(|text| format!("`{text}`")).collect();
+    let error = NO_SUCH_ROW.at(place, listed.join(", "), format!("`{label}`"));
+    match did_you_mean(label, known) {
+        Some(hint) => error.help(hint),
+        None => error,
+    }
+}
+
+/// One object of JSON: a table with one line, whose columns are named `field: value` with what is printed.
+pub(super) fn read_object(
+    node: Node,
+    fields: Node,
+    place: Option<&str>,
+    says: Vec<(String, Vec<PlacedExpression>)>,
+) -> Result<Table, Error> {
+    let pointer = place.filter(|place| place.is_empty() || place.starts_with('/'));
+    let Some(pointer) = pointer else {
+        let expected = "a `place` that is a JSON pointer, such as `/runs/0`";
+        return Err(BAD_TABLE.at(fields.place(), expected, "none"));
+    };
+    for key in ["printed", "head", "rows", "columns", "heads"] {
+        if let Some(other) = node.get(key) {
+            return Err(BAD_TABLE.at(
+                other.place(),
+                "`fields` alone, or `rows` and `columns`",
+                format!("`{key}`"),
+            ));
+        }
+    }
+    let mut columns = bindings(node, "fields")?;
+    let mut says = says;
+    let mut values: Vec<(String, Option<String>)> = Vec::new();
+    let labels =
+        columns.iter_mut().map(|(label, _)| label).chain(says.iter_mut().map(|(label, _)| label));
+    for label in labels {
+        let value = label.split_once(": ").map(|(_, value)| value.to_owned());
+        if let Some((field, _)) = label.split_once(": ") {
+            *label = field.to_owned();
+        }
+        match values.iter_mut().find(|(known, _)| known == label) {
+            Some((_, known)) => *known = known.take().or(value),
+            None => values.push((label.clone(), value)),
+        }
+    }
+    let head = members(values.iter().map(|(label, _)| label));
+    let cells: Option<Vec<PrintedCell>> = std::iter::once(Some(String::new()))
+        .chain(values.into_iter().map(|(_, value)| value))
+        .map(|text| Some(PrintedCell { text: text?, span: 0..0 }))
+        .collect();
+    let printed = cells.map(|cells| PrintedTable { head: head.clone(), rows: vec![cells] });
+    let rows = vec![(String::new(), BTreeMap::new())];
+    Ok(Table {
+        printed,
+        pointer: Some(pointer.to_owned()),
+        head,
+        rows,
+        columns,
+        says,
+        heads: Vec::new(),
+    })
+}
+
+/// The head of a table in JSON: the names of its columns behind that of its rows, each once.
+pub(super) fn members<'s>(labels: impl Iterator<Item = &'s String>) -> Vec<PrintedCell> {
+    let mut head = vec![PrintedCell { text: String::new(), span: 0..0 }];
+    for label in labels {
+        if !head.iter().any(|cell| cell.text == *label) {
+            head.push(PrintedCell { text: label.clone(), span: 0..0 });
+        }
+    }
+    head
+}
+
+/// What the numbers of each column are bound to.
+pub(super) fn bindings(node: Node, key: &str) -> Result<Vec<(String, Vec<Binding>)>, Error> {
+    let Some(table) = node.get(key) else { return Ok(Vec::new()) };
+    let each = |(label, node): (&str, Node)| Ok((label.to_owned(), Binding::read_all(node)?));
+    table.members()?.map(each).collect()
+}
+
+/// What the cells of each column state.
+pub(super) fn relations(node: Node) -> Result<Vec<(String, Vec<PlacedExpression>)>, Error> {
+    let Some(table) = node.get("says") else { return Ok(Vec::new()) };
+    let each =
+        |(label, node): (&str, Node)| Ok((label.to_owned(), PlacedExpression::read_all(node)?));
+    table.members()?.map(each).collect()
+}
