@@ -12,6 +12,7 @@ pub mod nearest;
 pub mod place;
 pub mod quote;
 pub mod seen;
+pub mod sentence;
 pub mod spelling;
 pub mod syntax;
 pub mod table;

@@ -55,6 +55,10 @@ struct ClaimJson<'a> {
     said: &'a str,
     #[serde(skip_serializing_if = "<[Definition]>::is_empty")]
     row: &'a [Definition],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    own_numbers: &'a [String],
+    #[serde(skip_serializing_if = "str::is_empty")]
+    around: &'a str,
     measured: &'a [Measured],
     reason: &'a str,
     code: Option<&'a str>,
@@ -138,6 +142,8 @@ fn claim(claim: &ClaimReport) -> ClaimJson<'_> {
         rule: outcome.rule,
         said: &claim.said,
         row: &claim.row,
+        own_numbers: &claim.own_numbers,
+        around: &claim.around,
         measured: &outcome.measured,
         reason: &outcome.reason,
         code: outcome.code.map(|code| code.id),

@@ -275,6 +275,10 @@ pub struct ClaimReport {
     pub said: String,
     /// What each name of the table's row stands for; none outside of tables.
     pub row: Vec<Definition>,
+    /// Numbers that the post itself brings in by an operation: `moe.loss * 0.91`.
+    pub own_numbers: Vec<String>,
+    /// The sentence around the words, where they are a part of one.
+    pub around: String,
     /// The words of the publication.
     pub quote: String,
     /// The published document and the place in it.

@@ -140,9 +140,14 @@ impl Text<'_> {
                 .map(|one| format!("{} = {}", visible(&one.name), visible(&one.meaning)));
             self.listed("names and formulas", written);
             self.bundles(&post.bundles);
-        } else if !post.excused.is_empty() {
+            return;
+        }
+        if !post.excused.is_empty() {
             let words = wording::many(post.excused.len(), "number");
             self.counted("left without a claim", BOLD, &words);
+        }
+        if let Some(words) = wording::own_numbers(post) {
+            self.counted("numbers of the post itself", BOLD, &words);
         }
     }
 
@@ -246,6 +251,12 @@ impl Text<'_> {
                 let row = wording::row_of(claim);
                 if !row.is_empty() {
                     self.addition("row:", &row);
+                }
+                if !claim.own_numbers.is_empty() {
+                    self.addition("own numbers:", &visible(&claim.own_numbers.join(", ")));
+                }
+                if !claim.around.is_empty() {
+                    self.addition("in:", &format!("\"{}\"", prose(&claim.around)));
                 }
                 if !tolerance.is_empty() && !refuted {
                     self.addition("agreement:", &tolerance);

@@ -1,6 +1,6 @@
 //! How claims are put in words, the same in every format for people.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::outcome::{
     ClaimReport, Definition, EvidenceOrigin, Finding, Impact, LockDifference, Method, PinnedBy,
@@ -141,6 +141,18 @@ pub(super) fn held_against(claim: &ClaimReport) -> String {
 pub(super) fn row_of(claim: &ClaimReport) -> String {
     let one = |name: &Definition| format!("{} = {}", visible(&name.name), visible(&name.meaning));
     claim.row.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// "0.91 in 3 verified claims": what verified claims take from the post itself.
+pub(super) fn own_numbers(post: &PostReport) -> Option<String> {
+    const SHOWN: usize = 4;
+    let verified = post.claims.iter().filter(|claim| claim.outcome.verdict == Verdict::Verified);
+    let with: Vec<_> = verified.filter(|claim| !claim.own_numbers.is_empty()).collect();
+    let numbers: BTreeSet<_> = with.iter().flat_map(|claim| &claim.own_numbers).collect();
+    let shown: Vec<_> = numbers.iter().take(SHOWN).map(|number| visible(number)).collect();
+    let more = if numbers.len() > SHOWN { ", …" } else { "" };
+    let claims = many(with.len(), "verified claim");
+    (!with.is_empty()).then(|| format!("{}{more} in {claims}", shown.join(", ")))
 }
 
 /// Whether the reason of a claim tells what the evidence gives.

@@ -1164,6 +1164,14 @@ fn a_family_is_the_one_that_the_plan_names() {
 }
 
 #[test]
+fn the_sentence_around_a_quote_is_told() {
+    let post = "[[sentence]]\nquote = 'the loss is 1.70981'\nis = 'one.loss'\n";
+    let around = |text: &str| report(post, Some(text)).posts[0].claims[0].around.clone();
+    assert_eq!(around("It ran. Dense: the loss is 1.70981, so far."), "Dense: the loss is 1.70981, so far.");
+    assert_eq!(around("First.\n\nthe loss is 1.70981.\n"), "");
+}
+
+#[test]
 fn runs_are_not_counted_twice() {
     let of = |quote: &str, what: &str| sentence(quote, &format!("is = \"{what}\"")).remove(0);
     assert_eq!(of("12 runs", "count(arm.moe) + count(arm.dense)"), "verified");
@@ -1296,6 +1304,7 @@ fn what_hides_behind_a_name_is_refused_or_told() {
     // A factor is seen in the report.
     let factor = with("\"mine(g)\" = \"mean(g.loss) * 0.7346\"", is);
     assert_eq!(code(&factor), "verified");
+    assert_eq!(factor.posts[0].claims[0].own_numbers, ["0.7346"]);
     let told = &factor.posts[0].definitions;
     assert!(told.iter().any(|one| one.name == "mine(g)" && one.meaning.contains("0.7346")));
 }

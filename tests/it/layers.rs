@@ -22,7 +22,7 @@ const CRATES: &[Crate] = &[
         name: "claim",
         on: &["exact"],
         rows: &[
-            &["markup", "seen"],
+            &["markup", "seen", "sentence"],
             &["spelling"],
             &["locator", "nearest", "quote", "syntax", "table"],
             &["grammar", "place"],

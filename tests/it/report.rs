@@ -74,6 +74,8 @@ fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimRep
         claimed: claimed.to_owned(),
         said: String::new(),
         row: Vec::new(),
+        own_numbers: Vec::new(),
+        around: String::new(),
         quote: String::new(),
         at: Some(("post".to_owned(), "section 3, table 1".to_owned())),
         note: String::new(),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use repro_claim::Expression;
 use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_claim::sentence;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
@@ -11,6 +12,7 @@ use repro_report::outcome::{ClaimReport, Definition, Outcome, Verdict};
 
 use super::about::units::BoundLoss;
 use super::about::{self, Words};
+use super::own_numbers;
 use crate::context::PostContext;
 use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::{Evaluator, Variables};
@@ -41,6 +43,8 @@ pub(super) struct BoundWords<'b> {
     pub(super) place_in_text: String,
     /// Why the text does not have these words; none where it has them, or is not at hand.
     pub(super) not_there: Option<String>,
+    /// The sentence of the text around them, where they are a part of one.
+    pub(super) around: String,
     /// What stands above it, if it is the cell of a table, whose place errors name.
     pub(super) head: Option<&'b str>,
     pub(super) variables: &'b BTreeMap<String, PlacedExpression>,
@@ -162,6 +166,30 @@ impl<'a> Judge<'a> {
             report.outcome = instead(&NOT_THERE, reason, report.outcome);
         }
         report
+    }
+
+    /// The numbers that the post itself brings in by the expressions of a claim and by the names of its row.
+    pub(super) fn own_numbers<'e>(
+        &'e self,
+        expressions: impl IntoIterator<Item = &'e Expression>,
+        bound: &'e BoundWords,
+    ) -> Vec<String> {
+        let row = bound.variables.values().map(|variable| &variable.tree);
+        own_numbers::of(expressions.into_iter().chain(row).flat_map(|one| self.with_formulas(one)))
+    }
+
+    /// The sentence of the text around a quote; none where the quote is whole, or not there.
+    pub(super) fn around(&self, quote: &str) -> String {
+        let Some(text) = self.context.text(&self.statement.text) else { return String::new() };
+        let places = text.places_of_quote(&self.statement.place_in_text, quote);
+        let [place] = places.as_slice() else { return String::new() };
+        let text = text.source().text();
+        let whole = sentence::around(text, place);
+        let is_same = |part: &str| part.chars().all(|c| !c.is_alphanumeric());
+        match is_same(&text[whole.start..place.start]) && is_same(&text[place.end..whole.end]) {
+            true => String::new(),
+            false => text[whole].split_whitespace().collect::<Vec<_>>().join(" "),
+        }
     }
 
     /// Refuses a text that is meant as JSON, by a pointer into it, and breaks its rules.

@@ -5,6 +5,7 @@ pub mod evidence_words;
 pub mod judge;
 mod limits;
 pub mod numbers;
+pub mod own_numbers;
 pub mod relations;
 pub mod tables;
 pub mod wording;

@@ -369,6 +369,8 @@ impl<'a> Judge<'a> {
             claimed: claimed(bound.quote, pair),
             said: pair.expression.tree.to_string(),
             row: stands_for(bound, variables),
+            own_numbers: self.own_numbers([&pair.expression.tree], bound),
+            around: bound.around.clone(),
             quote: bound.quote.to_owned(),
             at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
             note: self.statement.note.clone(),

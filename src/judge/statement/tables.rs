@@ -122,6 +122,7 @@ impl<'a> Judge<'a> {
                 quote: &cell.text,
                 place_in_text: self.place_of_cell(table, row.label, &head.text),
                 not_there: there.and_then(|there| self.cell_not_there(there, row, at)),
+                around: String::new(),
                 head: Some(&head.text),
                 variables: row.variables,
                 bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),

@@ -254,6 +254,8 @@ fn own_claim(
         claimed,
         said: String::new(),
         row: Vec::new(),
+        own_numbers: Vec::new(),
+        around: String::new(),
         quote: quote.to_owned(),
         at: None,
         note: String::new(),

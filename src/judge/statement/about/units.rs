@@ -7,14 +7,13 @@ use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
 use repro_exact::decimal::Unit;
 
+use super::super::own_numbers::NATS_AND_BITS;
 use super::{Mismatch, OTHER_UNIT, Words};
 use crate::loss_unit::{LossUnit, unit_of_leaf};
 use crate::value::Leaf;
 
 /// So many words around a number may hold its unit.
 const REACH: usize = 3;
-/// The factors between nats and bits, to three digits.
-const FACTORS: [(f64, f64); 2] = [(0.692, 0.694), (1.441, 1.444)];
 
 /// A number of the quote that is bound to a loss, or to a sum or a mean of losses.
 #[derive(Debug, Clone)]
@@ -92,8 +91,9 @@ pub fn converts(expression: &Expression) -> bool {
         ExpressionKind::Call(name, _) => matches!(name.as_str(), "ln" | "exp"),
         ExpressionKind::Number(text) => {
             let number: Option<f64> = text.parse().ok();
-            let is_near =
-                |number: f64| FACTORS.iter().any(|(low, high)| (*low..*high).contains(&number));
+            let is_near = |number: f64| {
+                NATS_AND_BITS.iter().any(|(low, high)| (*low..*high).contains(&number))
+            };
             number.is_some_and(is_near)
         }
         _ => false,
