@@ -11,8 +11,8 @@ pub fn around(text: &str, part: &Range<usize>) -> Range<usize> {
     let first = boundary(part.start.saturating_sub(REACH));
     let last = boundary((part.end + REACH).min(text.len()));
     let before = &text[first..part.start];
-    let ends = before.char_indices().filter(|(at, c)| is_end(*c, &before[at + c.len_utf8()..]));
-    let start = ends.last().map_or(first, |(at, c)| first + at + c.len_utf8());
+    let mut ends = before.char_indices().filter(|(at, c)| is_end(*c, &before[at + c.len_utf8()..]));
+    let start = ends.next_back().map_or(first, |(at, c)| first + at + c.len_utf8());
     let behind = &text[part.end..last];
     let mut ends = behind.char_indices().filter(|(at, c)| is_end(*c, &behind[at + c.len_utf8()..]));
     // What ends inside the part goes on to no other sentence.

@@ -209,7 +209,17 @@ fn nothing_refuted(post: &PostReport, counts: VerdictCounts) -> String {
         .collect();
     match (by_code(&open).first(), counts.total()) {
         (_, 0) => "Nothing was checked".to_owned(),
-        (None, all) => format!("Nothing is wrong: all {all} claims follow from the evidence"),
+        (None, all) => {
+            // What a post multiplies by decides as much as its evidence.
+            let own = wording::own_numbers(post).map(|own| format!(", with the post's own {own}"));
+            let own = own.unwrap_or_default();
+            let claims = if all == 1 {
+                "its claim follows".to_owned()
+            } else {
+                format!("all {all} claims follow")
+            };
+            format!("Nothing is wrong: {claims} from the evidence{own}")
+        }
         (Some((code, count)), _) => format!(
             "Nothing is refuted; {} cannot be decided, {count} of them because {}",
             wording::many(open.len(), "claim"),

@@ -1167,7 +1167,10 @@ fn a_family_is_the_one_that_the_plan_names() {
 fn the_sentence_around_a_quote_is_told() {
     let post = "[[sentence]]\nquote = 'the loss is 1.70981'\nis = 'one.loss'\n";
     let around = |text: &str| report(post, Some(text)).posts[0].claims[0].around.clone();
-    assert_eq!(around("It ran. Dense: the loss is 1.70981, so far."), "Dense: the loss is 1.70981, so far.");
+    assert_eq!(
+        around("It ran. Dense: the loss is 1.70981, so far."),
+        "Dense: the loss is 1.70981, so far."
+    );
     assert_eq!(around("First.\n\nthe loss is 1.70981.\n"), "");
 }
 
