@@ -20,6 +20,8 @@ pub struct SearchedText<'t> {
     plain: OnceLock<PlainSpelling>,
     squeezed: OnceLock<PlainSpelling>,
     lines: OnceLock<TableLines>,
+    /// Where its numbers stand.
+    items: OnceLock<Vec<Range<usize>>>,
 }
 
 impl<'t> SearchedText<'t> {
@@ -31,6 +33,7 @@ impl<'t> SearchedText<'t> {
             plain: OnceLock::new(),
             squeezed: OnceLock::new(),
             lines: OnceLock::new(),
+            items: OnceLock::new(),
         }
     }
 
@@ -52,7 +55,7 @@ impl<'t> SearchedText<'t> {
         if found.is_empty() {
             found = self.as_read(quote);
         }
-        found.retain(|place| !cuts_a_number(self.text, place) && !parts_an_item(self.text, place));
+        found.retain(|place| !cuts_a_number(self.text, place) && !self.parts_an_item(place));
         let mut end = 0;
         found.retain(|place| {
             let is_beside = place.start >= end;
@@ -60,6 +63,24 @@ impl<'t> SearchedText<'t> {
             is_beside
         });
         found
+    }
+
+    /// Whether a stretch of the text ends or begins inside what is read as one number there: "329,280" of
+    /// "329,280\nmillion". A mark of money or of nearness alone may be left out.
+    fn parts_an_item(&self, place: &Range<usize>) -> bool {
+        let spans = || quote::items(self.text).into_iter().map(|item| item.span).collect();
+        let items: &Vec<Range<usize>> = self.items.get_or_init(spans);
+        let parts = |at: usize| {
+            let behind = items.partition_point(|item| item.start < at);
+            let Some(item) = behind.checked_sub(1).and_then(|last| items.get(last)) else {
+                return false;
+            };
+            at < item.end && !self.text[item.start..at].trim_end_matches(['$', '+']).is_empty()
+        };
+        let inside = self.text[place.clone()].trim_matches(char::is_whitespace);
+        let ends_with_digit = inside.ends_with(|c: char| c.is_ascii_digit());
+        let begins_with_digit = inside.starts_with(|c: char| c.is_ascii_digit());
+        begins_with_digit && parts(place.start) || ends_with_digit && parts(place.end)
     }
 
     /// Every place of a quote with the same signs.
@@ -105,11 +126,11 @@ impl<'t> SearchedText<'t> {
     /// Where the lines of a printed table stand in the table of the text that has its head, and the most of its rows; none
     /// where no table has its head. Where a page was copied without its lines, the rows stand behind the head.
     pub fn of_table(&self, printed: &PrintedTable) -> Option<PlacedTable> {
-        let mut found: Vec<_> = self.lines().tables(&printed.head);
-        let mut found: Vec<_> = found.drain(..).map(|table| placed_in(&table, printed)).collect();
+        // A head that stands so often is no head.
+        let tables = self.lines().tables(&printed.head).take(MOST_HEADS);
+        let mut found: Vec<_> = tables.map(|table| placed_in(&table, printed)).collect();
         if found.is_empty() {
             let heads = self.run_together(&printed.head);
-            // A head that stands so often is no head.
             found = heads
                 .into_iter()
                 .take(MOST_HEADS)
@@ -208,32 +229,6 @@ fn placed_in(table: &PrintedTable, printed: &PrintedTable) -> PlacedTable {
 /// Where some words stand in the text that a spelling is of.
 fn originals(text: &PlainSpelling, words: &str) -> Vec<Range<usize>> {
     text.places(words).into_iter().map(|place| text.original(place)).collect()
-}
-
-/// Whether a stretch of a text ends or begins inside what is read as one number there: "329,280" of
-/// "329,280\nmillion". A mark of money or of nearness alone may be left out.
-fn parts_an_item(text: &str, place: &Range<usize>) -> bool {
-    /// So much around an end shows how a number is read.
-    const AROUND: usize = 80;
-    let parts = |at: usize| {
-        let start = boundary(text, at.saturating_sub(AROUND));
-        let end = boundary(text, (at + AROUND).min(text.len()));
-        let at = at - start;
-        let near = &text[start..end];
-        quote::items(near).iter().any(|item| {
-            let is_inside = item.span.start < at && at < item.span.end;
-            is_inside && !near[item.span.start..at].trim_end_matches(['$', '+']).is_empty()
-        })
-    };
-    let inside = text[place.clone()].trim_matches(|c: char| c.is_whitespace());
-    let ends_with_digit = inside.ends_with(|c: char| c.is_ascii_digit());
-    let begins_with_digit = inside.starts_with(|c: char| c.is_ascii_digit());
-    begins_with_digit && parts(place.start) || ends_with_digit && parts(place.end)
-}
-
-/// The last beginning of a character up to `at`.
-fn boundary(text: &str, at: usize) -> usize {
-    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
 /// Whether a stretch of a text begins or ends inside a number, or leaves out its sign or unit.

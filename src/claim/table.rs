@@ -43,22 +43,6 @@ impl PrintedTable {
         lines.next().is_none().then_some(table)
     }
 
-    /// The line whose first cells are these, parted by `|` where there are several, if there is just one.
-    pub fn row(&self, label: &str) -> Option<usize> {
-        self.row_by(label, |cell, part| cell == part).or_else(|| self.row_by(label, spelling::same))
-    }
-
-    fn row_by(&self, label: &str, same: impl Fn(&str, &str) -> bool) -> Option<usize> {
-        let parts: Vec<_> = label.split('|').map(str::trim).collect();
-        let fits = |(_, row): &(usize, &Vec<PrintedCell>)| {
-            row.len() >= parts.len()
-                && std::iter::zip(row.iter(), &parts).all(|(cell, part)| same(&cell.text, part))
-        };
-        let mut rows = self.rows.iter().enumerate().filter(fits);
-        let at = rows.next()?.0;
-        rows.next().is_none().then_some(at)
-    }
-
     /// The table that begins with the next line and ends before the first that is none of its lines.
     fn read<'a>(lines: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>) -> Option<Self> {
         let mut next = || {
@@ -74,6 +58,42 @@ impl PrintedTable {
     }
 }
 
+/// The lines of a table by the names of rows.
+#[derive(Debug)]
+pub struct NamedRows {
+    /// The lines by their first cells, as they are read.
+    by_first: HashMap<String, Vec<usize>>,
+}
+
+impl NamedRows {
+    /// Of a table.
+    pub fn of(table: &PrintedTable) -> Self {
+        let mut by_first: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, row) in table.rows.iter().enumerate() {
+            let first = row.first().map_or("", |cell| cell.text.as_str());
+            by_first.entry(read_alike(first)).or_default().push(index);
+        }
+        Self { by_first }
+    }
+
+    /// The line of that table whose first cells are these, parted by `|` where there are several, if there is just one.
+    pub fn row(&self, table: &PrintedTable, label: &str) -> Option<usize> {
+        let parts: Vec<_> = label.split('|').map(str::trim).collect();
+        let near = self.by_first.get(&read_alike(parts[0])).map_or(&[][..], Vec::as_slice);
+        let only = |same: &dyn Fn(&str, &str) -> bool| {
+            let fits = |index: &&usize| {
+                let row = &table.rows[**index];
+                row.len() >= parts.len()
+                    && std::iter::zip(row, &parts).all(|(cell, part)| same(&cell.text, part))
+            };
+            let mut found = near.iter().filter(fits);
+            found.next().filter(|_| found.next().is_none()).copied()
+        };
+        // A name that is spelled so goes before one that is only read so.
+        only(&|cell, part| cell == part).or_else(|| only(&|cell, part| spelling::same(cell, part)))
+    }
+}
+
 /// A line of cells.
 #[derive(Debug)]
 pub struct TableLine {
@@ -85,6 +105,15 @@ pub struct TableLine {
     goes_on: bool,
     /// Whether it or a line of the same table below it is no rule.
     has_rows: bool,
+}
+
+/// Where the head of a table stands.
+#[derive(Debug, Clone, Copy)]
+enum HeadPlace {
+    /// In this line of cells.
+    Line(usize),
+    /// In this row of this table that is marked up.
+    MarkedUp { table: usize, row: usize },
 }
 
 /// All lines of cells of a text, found by their cells, and its tables that are marked up.
@@ -134,41 +163,66 @@ impl TableLines {
 
     /// The one table whose head has these cells; else how many there are.
     pub fn table(&self, head: &[PrintedCell]) -> Result<PrintedTable, usize> {
-        let is_spelled_so =
-            |table: &PrintedTable| std::iter::zip(&table.head, head).all(|(a, b)| a.text == b.text);
-        let mut found = self.tables(head);
+        let is_spelled_so = |place: &HeadPlace| {
+            std::iter::zip(self.head(*place), head).all(|(a, b)| a.text == b.text)
+        };
+        let mut found: Vec<_> = self.heads(head).collect();
         // A head that is spelled so goes before one that is only read so.
         if found.iter().any(is_spelled_so) {
             found.retain(is_spelled_so);
         }
-        let count = found.len();
-        found.pop().filter(|_| count == 1).ok_or(count)
+        match found.as_slice() {
+            [place] => self.below(*place).ok_or(0),
+            others => Err(others.len()),
+        }
     }
 
     /// Every table whose head has these cells, however their signs are spelled.
-    pub fn tables(&self, head: &[PrintedCell]) -> Vec<PrintedTable> {
+    pub fn tables(&self, head: &[PrintedCell]) -> impl Iterator<Item = PrintedTable> {
+        self.heads(head).filter_map(|place| self.below(place))
+    }
+
+    /// Where these cells stand above others.
+    fn heads(&self, head: &[PrintedCell]) -> impl Iterator<Item = HeadPlace> {
         let is_head = |index: &usize| {
             let line = &self.lines[*index];
             line.goes_on && self.lines.get(index + 1).is_some_and(|next| next.has_rows)
         };
-        let with_lines = self.indices(head).filter(is_head).map(|index| self.below(index));
-        let marked_up = self.marked_up.iter().filter_map(|rows| {
-            let at = rows.iter().position(|row| same(row, head))?;
-            let (head, rows) = (&rows[at], &rows[at + 1..]);
-            let rows: Vec<_> = rows.iter().filter(|row| row.len() == head.len()).cloned().collect();
-            (!rows.is_empty()).then(|| PrintedTable { head: head.clone(), rows })
+        let marked_up = self.marked_up.iter().enumerate().filter_map(move |(table, rows)| {
+            let row = rows.iter().position(|row| same(row, head))?;
+            let is_long = |other: &Vec<_>| other.len() == rows[row].len();
+            rows[row + 1..].iter().any(is_long).then_some(HeadPlace::MarkedUp { table, row })
         });
-        with_lines.chain(marked_up).collect()
+        self.indices(head).filter(is_head).map(HeadPlace::Line).chain(marked_up)
     }
 
-    /// The table whose head is the line at an index.
-    fn below(&self, index: usize) -> PrintedTable {
+    fn head(&self, place: HeadPlace) -> &[PrintedCell] {
+        match place {
+            HeadPlace::Line(index) => &self.lines[index].cells,
+            HeadPlace::MarkedUp { table, row } => &self.marked_up[table][row],
+        }
+    }
+
+    /// The table below a head.
+    fn below(&self, place: HeadPlace) -> Option<PrintedTable> {
+        let head = self.head(place).to_vec();
+        let rows: Vec<_> = match place {
+            HeadPlace::Line(index) => self.lines_below(index),
+            HeadPlace::MarkedUp { table, row } => {
+                let below = self.marked_up[table][row + 1..].iter();
+                below.filter(|row| row.len() == head.len()).cloned().collect()
+            }
+        };
+        (!rows.is_empty()).then_some(PrintedTable { head, rows })
+    }
+
+    /// The lines of cells behind the one at an index, up to the first that is none.
+    fn lines_below(&self, index: usize) -> Vec<Vec<PrintedCell>> {
         let mut goes_on = true;
         let below = self.lines[index + 1..]
             .iter()
             .take_while(|line| std::mem::replace(&mut goes_on, line.goes_on));
-        let rows = below.map(|line| line.cells.clone()).filter(|row| !is_rule(row)).collect();
-        PrintedTable { head: self.lines[index].cells.clone(), rows }
+        below.map(|line| line.cells.clone()).filter(|row| !is_rule(row)).collect()
     }
 }
 
@@ -176,10 +230,15 @@ impl TableLines {
 pub(crate) fn key(row: &[PrintedCell]) -> String {
     let mut key = String::new();
     for cell in row {
-        key.push_str(spelling::PlainSpelling::of(&cell.text).text.trim());
+        key.push_str(&read_alike(&cell.text));
         key.push('\n');
     }
     key
+}
+
+/// A text as it is read: texts that differ in the spelling of their signs alone are one.
+fn read_alike(text: &str) -> String {
+    spelling::PlainSpelling::of(text).text.trim().to_owned()
 }
 
 /// The cells of a line; none where it does not begin with `|`.
@@ -276,7 +335,8 @@ mod tests {
     #[test]
     fn a_line_is_named_by_its_first_cells() {
         let table = PrintedTable::parse("| a | b |\n| 1 | x |\n| 1 | y |\n| 2 | x |").unwrap();
-        let of = |label: &str| table.row(label);
+        let named = NamedRows::of(&table);
+        let of = |label: &str| named.row(&table, label);
         assert_eq!((of("2"), of("1 | y"), of("1|x")), (Some(2), Some(1), Some(0)));
         assert_eq!((of("1"), of("3"), of("2 | x | z")), (None, None, None));
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use repro_claim::place::PlacedTable;
 use repro_claim::quote;
-use repro_claim::table;
+use repro_claim::table::{self, NamedRows};
 use repro_receipt::source::{Error, Source};
 use serde::Serialize;
 
@@ -297,13 +297,13 @@ fn table_marks(
         bound.iter().filter_map(one).collect::<Vec<_>>()
     };
     let mut marks = marked(&head, &table.heads);
+    let named = NamedRows::of(&found);
     for (label, variables) in &table.rows {
-        // Each row is sought among all.
-        work.takes(found.rows.len() / 4 + table.columns.len());
+        work.takes(1 + table.columns.len());
         if work.is_spent() {
             break;
         }
-        let row = found.row(label).and_then(|row| rows.get(row)?.as_ref());
+        let row = named.row(&found, label).and_then(|row| rows.get(row)?.as_ref());
         let Some(cells) = row else { continue };
         marks.extend(marked(cells, &table.columns));
         let names = std::iter::zip(&found.head, cells).take(label.split('|').count());

@@ -119,6 +119,7 @@ impl<'t> ReadText<'t> {
             return Vec::new();
         }
         let found = self.searched().of_parted_quote(quote);
+        self.work.takes(found.len() / 4);
         if !at.starts_with('/') || found.is_empty() {
             return found;
         }
@@ -131,7 +132,7 @@ impl<'t> ReadText<'t> {
     /// Where the lines of a printed table stand in the text; none where it has no table with this head.
     pub fn of_table(&self, printed: &PrintedTable) -> Option<PlacedTable> {
         let searched = self.searched();
-        if searched.lines().tables(&printed.head).is_empty() {
+        if searched.lines().tables(&printed.head).next().is_none() {
             // Each row is sought behind the head.
             printed.rows.iter().for_each(|_| self.work.looks_through(self.source.text()));
         }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use repro_claim::Expression;
 use repro_claim::quote;
 use repro_claim::syntax::ExpressionKind;
+use repro_claim::table::{self, NamedRows};
 use repro_receipt::source::Error;
 use repro_report::outcome::{ClaimReport, Verdict};
 use repro_stats::rng::Rng;
@@ -431,14 +432,13 @@ fn rows_exchanged(piece: &PostStatement, rng: &mut Rng) -> Option<PostStatement>
     let mut piece = piece.clone();
     let StatementKind::Table(table) = &mut piece.kind else { return None };
     let printed = table.printed.as_mut()?;
-    let rows: Vec<_> = table.rows.iter().filter_map(|(label, _)| printed.row(label)).collect();
+    let named = NamedRows::of(printed);
+    let rows = table.rows.iter().filter_map(|(label, _)| named.row(printed, label));
+    let rows: Vec<_> = rows.collect();
     let first = *rows.get(below(rng, rows.len().max(1)))?;
     let second = *rows.get(below(rng, rows.len().max(1)))?;
-    let columns: Vec<_> = table
-        .columns
-        .iter()
-        .filter_map(|(label, _)| repro_claim::table::column(&table.head, label))
-        .collect();
+    let columns: Vec<_> =
+        table.columns.iter().filter_map(|(label, _)| table::column(&table.head, label)).collect();
     let differ = columns.iter().any(|&column| {
         let text = |row: usize| printed.rows[row].get(column).map(|cell| cell.text.clone());
         text(first) != text(second)

@@ -11,8 +11,8 @@ codes! {
     TOO_MUCH_WORK = "post::too-much-work", "a post asks for more work than is done for one", "let formulas use each other less often, draw fewer resamples, or split the post";
 }
 
-/// The most steps for one post, each of about a microsecond. No post of this repository takes a sixth of them.
-pub const MOST_STEPS: u64 = 2_000_000;
+/// The most steps for one post, each of a microsecond at most. No post of this repository takes a thirtieth of them.
+pub const MOST_STEPS: u64 = 10_000_000;
 /// The most bytes of a post file, and of each of its texts: a long book has as many. What is held in memory is so
 /// many times what is read.
 pub const MOST_BYTES: usize = 1 << 20;

@@ -1,6 +1,7 @@
 //! What judges a statement: the words that are bound, whether the text has them, and what a claim about them is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use repro_claim::Expression;
 use repro_claim::quote::{ItemKind, QuoteItem};
@@ -16,7 +17,7 @@ use super::own_numbers;
 use crate::context::PostContext;
 use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::{Evaluator, Variables};
-use crate::json_text::{self};
+use crate::json_text::{self, ReadText};
 use crate::page::{Binding, PlacedExpression, PostStatement, StatementKind};
 use crate::value::{Evaluated, EvidenceWords, Leaf};
 
@@ -34,6 +35,15 @@ pub(super) const PROOF: &str = "holds";
 pub(super) struct Judge<'a> {
     pub(super) context: &'a PostContext<'a>,
     pub(super) statement: &'a PostStatement,
+}
+
+/// What became of the search for some words in the text.
+#[derive(Default)]
+pub(super) struct SoughtWords {
+    /// Why the text does not have them; none where it has them.
+    pub(super) not_there: Option<String>,
+    /// The sentence around them, where they are a part of one.
+    pub(super) around: String,
 }
 
 /// Words of the text and what their numbers are bound to.
@@ -178,20 +188,6 @@ impl<'a> Judge<'a> {
         own_numbers::of(expressions.into_iter().chain(row).flat_map(|one| self.with_formulas(one)))
     }
 
-    /// The sentence of the text around a quote; none where the quote is whole, or not there.
-    pub(super) fn around(&self, quote: &str) -> String {
-        let Some(text) = self.context.text(&self.statement.text) else { return String::new() };
-        let places = text.places_of_quote(&self.statement.place_in_text, quote);
-        let [place] = places.as_slice() else { return String::new() };
-        let text = text.source().text();
-        let whole = sentence::around(text, place);
-        let is_same = |part: &str| part.chars().all(|c| !c.is_alphanumeric());
-        match is_same(&text[whole.start..place.start]) && is_same(&text[place.end..whole.end]) {
-            true => String::new(),
-            false => text[whole].split_whitespace().collect::<Vec<_>>().join(" "),
-        }
-    }
-
     /// Refuses a text that is meant as JSON, by a pointer into it, and breaks its rules.
     pub(super) fn is_readable(&self) -> Result<(), Error> {
         let has_pointer = self.statement.place_in_text.starts_with('/')
@@ -204,13 +200,24 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Why the text does not have some words at the place of the statement; none where it has them.
-    pub(super) fn not_there(&self, quote: &str) -> Option<String> {
-        let text = self.context.text(&self.statement.text)?;
-        let at = &self.statement.place_in_text;
-        if !text.places_of_quote(at, quote).is_empty() {
-            return None;
+    /// Whether the text has some words at the place of the statement; of a text that is not at hand it is not known.
+    pub(super) fn sought(&self, quote: &str) -> SoughtWords {
+        let Some(text) = self.context.text(&self.statement.text) else {
+            return SoughtWords::default();
+        };
+        let places = text.places_of_quote(&self.statement.place_in_text, quote);
+        match places.as_slice() {
+            [] => {
+                SoughtWords { not_there: Some(self.not_there(text, quote)), around: String::new() }
+            }
+            [place] => SoughtWords { not_there: None, around: around(text.source().text(), place) },
+            _ => SoughtWords::default(),
         }
+    }
+
+    /// What the text has instead of some words.
+    fn not_there(&self, text: &ReadText, quote: &str) -> String {
+        let at = &self.statement.place_in_text;
         let elsewhere = || {
             let at = Some(at).filter(|at| at.starts_with('/'))?;
             let first = text.searched().of_parted_quote(quote).into_iter().next()?;
@@ -222,7 +229,7 @@ impl<'a> Judge<'a> {
             document.root().at(at).is_err().then(|| json_text::breaks_off(document, at))
         };
         let near = pointer().or_else(elsewhere);
-        Some(absent(near.or_else(|| self.context.nearest(&self.statement.text, quote))))
+        absent(near.or_else(|| self.context.nearest(&self.statement.text, quote)))
     }
 
     /// Whether an expression derives anything, or only holds values against each other. Each formula is looked at
@@ -254,6 +261,17 @@ impl<'a> Judge<'a> {
             ExpressionKind::At(of, _) | ExpressionKind::Field(of, _) => self.computes(of, seen),
             ExpressionKind::Number(_) | ExpressionKind::Text(_) => false,
         }
+    }
+}
+
+/// The sentence around a place of a text; none where the place is the whole sentence.
+fn around(text: &str, place: &Range<usize>) -> String {
+    let whole = sentence::around(text, place);
+    let says_nothing = |part: &str| part.chars().all(|c| !c.is_alphanumeric());
+    match says_nothing(&text[whole.start..place.start]) && says_nothing(&text[place.end..whole.end])
+    {
+        true => String::new(),
+        false => text[whole].split_whitespace().collect::<Vec<_>>().join(" "),
     }
 }
 

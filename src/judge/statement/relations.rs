@@ -28,21 +28,23 @@ codes! {
 
 impl<'a> Judge<'a> {
     pub(super) fn sentence(&self, sentence: &Sentence) -> Result<Vec<ClaimReport>, Error> {
-        let not_there = self.not_there(&sentence.quote);
+        let sought = self.sought(&sentence.quote);
         let none = BTreeMap::new();
         let bound = BoundWords {
             id: self.statement.id.clone(),
             quote: &sentence.quote,
             place_in_text: self.statement.place_in_text.clone(),
-            not_there,
-            around: self.around(&sentence.quote),
+            not_there: sought.not_there,
+            around: sought.around,
             head: None,
             variables: &none,
             bindings: &sentence.is,
         };
         let mut reports = Vec::new();
         match &sentence.missing {
-            Some(what) => reports.push(self.finished(self.unpublished(sentence, what), &bound)),
+            Some(what) => {
+                reports.push(self.finished(self.unpublished(sentence, what, &bound), &bound));
+            }
             // What a relation takes from the quote is bound by it.
             None if sentence.is.is_empty() && are_all_quoted(sentence) => {}
             None => reports.extend(self.numbers(&bound)?),
@@ -70,7 +72,12 @@ impl<'a> Judge<'a> {
     }
 
     /// A sentence that nothing published bears out or contradicts.
-    pub(super) fn unpublished(&self, sentence: &Sentence, what: &str) -> ClaimReport {
+    pub(super) fn unpublished(
+        &self,
+        sentence: &Sentence,
+        what: &str,
+        bound: &BoundWords,
+    ) -> ClaimReport {
         ClaimReport {
             id: self.statement.id.clone(),
             kind: "missing",
@@ -78,7 +85,7 @@ impl<'a> Judge<'a> {
             said: String::new(),
             row: Vec::new(),
             own_numbers: Vec::new(),
-            around: self.around(&sentence.quote),
+            around: bound.around.clone(),
             quote: sentence.quote.clone(),
             at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
             note: self.statement.note.clone(),

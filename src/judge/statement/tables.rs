@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use repro_claim::table::{self, PrintedCell, PrintedTable};
+use repro_claim::table::{self, NamedRows, PrintedCell, PrintedTable};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::ClaimReport;
 
@@ -34,13 +34,16 @@ pub(super) enum There {
     /// The table with its head, and whether it has each of the printed rows.
     Lines(Vec<bool>),
     /// The members in JSON, or why it has no such place.
-    Members(Result<PrintedTable, String>),
+    Members(Result<(PrintedTable, NamedRows), String>),
 }
 
 impl There {
     fn of(table: &Table, text: &ReadText) -> Self {
         match &table.printed {
-            _ if table.pointer.is_some() => Self::Members(table.found(text)),
+            _ if table.pointer.is_some() => Self::Members(table.found(text).map(|found| {
+                let named = NamedRows::of(&found);
+                (found, named)
+            })),
             None => Self::Read,
             Some(printed) => match text.of_table(printed) {
                 None => Self::NoHead(printed.head.clone()),
@@ -73,11 +76,10 @@ impl<'a> Judge<'a> {
         let there = text.map(|text| There::of(table, text));
         let head = TableRow { label: "head", at: None, cells: &found.head, variables: &none };
         let mut reports = self.row(table, &head, there.as_ref(), &table.heads, &[])?;
+        let named = NamedRows::of(&found);
         for (label, variables) in &table.rows {
-            // Each row is sought among all.
-            self.context.work.takes(found.rows.len() / 4);
             self.context.work.goes_on(&self.statement.place)?;
-            let row = found.row(label).ok_or_else(|| {
+            let row = named.row(&found, label).ok_or_else(|| {
                 let first = found.rows.iter().filter_map(|row| row.first());
                 let known = first.map(|cell| cell.text.as_str());
                 let place = variables.values().next().map(PlacedExpression::place);
@@ -161,7 +163,8 @@ impl<'a> Judge<'a> {
             }
             There::Members(Err(why)) => Some(absent(Some(why.clone()))),
             There::Members(Ok(found)) => {
-                let Some(at) = found.row(row.label) else {
+                let (found, named) = found;
+                let Some(at) = named.row(found, row.label) else {
                     return Some(absent(Some(format!("no row `{}`", row.label))));
                 };
                 let wanted = row.cells.get(column).map_or("", |cell| cell.text.as_str());
@@ -215,6 +218,7 @@ pub fn only_cell(table: &Table) -> Option<(usize, usize)> {
         return None;
     };
     let column = table::column(&printed.head, column)?;
-    let at = printed.row(row).filter(|at| column < printed.rows[*at].len())?;
+    let at =
+        NamedRows::of(printed).row(printed, row).filter(|at| column < printed.rows[*at].len())?;
     Some((at, column))
 }
