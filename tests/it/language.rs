@@ -1399,7 +1399,7 @@ fn all_work_for_a_post_is_counted() {
     };
     let text = Some("12 layers, of 12 to 12");
     assert_ne!(code_of(&drawn(10_000), text), Some("post::too-much-work"));
-    let report = report(&drawn(10_000_000), text);
+    let report = report(&drawn(40_000_000), text);
     let failure = &report.failures[0];
     assert_eq!(
         (failure.code.id, failure.expected.as_str()),
