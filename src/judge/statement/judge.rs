@@ -11,6 +11,7 @@ use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Definition, Outcome, Verdict};
 
+use super::about::horizons::NamedData;
 use super::about::units::BoundLoss;
 use super::about::{self, Words};
 use super::own_numbers;
@@ -117,6 +118,10 @@ impl<'a> Judge<'a> {
             let receipt = library.bundle(bundle)?.receipt();
             receipt.checkpoints.iter().map(|checkpoint| checkpoint.step).max()
         };
+        let data_of = |bundle: &str| {
+            let data = library.bundle(bundle)?.receipt().data.as_ref()?;
+            Some(NamedData { unique_tokens: data.unique_tokens?, epochs: data.epochs? })
+        };
         let leaves = evaluator.leaves();
         let (are_relations, expressions): (bool, Vec<_>) = match &subject {
             Subject::Relations(trees) => (true, trees.to_vec()),
@@ -134,6 +139,7 @@ impl<'a> Judge<'a> {
             loss,
             is_formula: &is_formula,
             last_step: &last_step,
+            data_of: &data_of,
         };
         about::checked(outcome, words, &evidence)
     }

@@ -1,8 +1,9 @@
-//! What words say that a number is about, against what its evidence is about: a step, a unit, a split.
+//! What words say that a number is about, against what its evidence is about: a step, a unit, a split, a horizon.
 //!
 //! Evidence of another step neither bears out nor contradicts a sentence: it is bound to the wrong thing. Only
 //! what both sides state is held against each other.
 
+pub mod horizons;
 mod splits;
 pub mod steps;
 pub mod units;
@@ -14,6 +15,7 @@ use repro_receipt::source::{Code, codes};
 use repro_report::outcome::{Outcome, Verdict};
 
 use crate::value::Leaf;
+use horizons::NamedData;
 use steps::SaidSteps;
 use units::BoundLoss;
 
@@ -21,6 +23,7 @@ codes! {
     OTHER_STEP = "about::other-step", "the evidence is of another step than the words", "name the step: `moe.loss @ 512`";
     OTHER_UNIT = "about::other-unit", "the words give a value another unit than the evidence has", "convert it: nats / (bytes * ln(2)); a share is (a - b) / a";
     OTHER_SPLIT = "about::other-split", "the words are about training text and the evidence about validation text, or the other way", "bind it to the losses that the words name";
+    BEYOND_DATA = "about::beyond-data", "a run counts more tokens than the data that its receipt names have", "correct the receipt's data, or its horizon";
 }
 
 /// The words of a sentence or cell, with the names of its row and column.
@@ -53,6 +56,8 @@ pub struct Evidence<'e> {
     pub is_formula: &'e dyn Fn(&str) -> bool,
     /// The last step at which a bundle was evaluated.
     pub last_step: &'e dyn Fn(&str) -> Option<u64>,
+    /// The data that the receipt of a bundle names.
+    pub data_of: &'e dyn Fn(&str) -> Option<NamedData>,
 }
 
 type Mismatch = Option<(&'static Code, String)>;
@@ -64,7 +69,8 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
     }
     let other = steps::other(words, evidence.leaves, evidence.last_step)
         .or_else(|| other_unit(words, evidence))
-        .or_else(|| splits::other(words, evidence.leaves));
+        .or_else(|| splits::other(words, evidence.leaves))
+        .or_else(|| horizons::beyond(evidence.leaves, evidence.data_of));
     match other {
         None => outcome,
         Some((code, reason)) => Outcome::inconclusive(code, reason)
