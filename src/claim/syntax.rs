@@ -114,6 +114,17 @@ impl RelationOperator {
             Self::NotEqual => "!=",
         }
     }
+
+    /// What holds of `b` and `a` where this holds of `a` and `b`.
+    pub fn turned(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            same => same,
+        }
+    }
 }
 
 /// Where a part stands says nothing about what it means.

@@ -248,6 +248,14 @@ impl Quantity {
         self.last_place.is_some() && self.last_place == other.last_place
     }
 
+    /// Whether it may be a difference: it follows from one field of two runs, or of one run at two steps.
+    fn is_difference(&self) -> bool {
+        let mut fields = HashSet::new();
+        let evidence = self.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
+        let mut names = evidence.filter_map(|one| one.pointer.rsplit('/').next());
+        names.any(|name| !fields.insert(name))
+    }
+
     /// Whether it sums up several runs.
     pub fn is_of_runs(&self) -> bool {
         let recorded = self.leaves.iter().filter(|leaf| leaf.kind == LeafKind::Recorded);
@@ -305,6 +313,11 @@ fn together(of: &[&Quantity]) -> Vec<Rc<Leaf>> {
 }
 
 impl RunSample {
+    /// Whether each number is a difference, between runs or steps.
+    pub fn are_differences(&self) -> bool {
+        self.numbers.iter().all(Quantity::is_difference)
+    }
+
     /// How many numbers there are.
     pub fn count(&self) -> usize {
         self.numbers.len()

@@ -1183,6 +1183,11 @@ fn runs_are_not_counted_twice() {
     let says = |what: &str| sentence("it is so", &format!("says = \"{what}\"")).remove(0);
     assert_eq!(says("significant(p(arm.moe.loss))"), "expression::wrong-arguments");
     assert_eq!(says("significant(p(arm.moe.loss @ 242 - arm.moe.loss))"), "verified");
+    // Differences have a noise of their own, and an order against a number.
+    assert_eq!(says("arm.moe.loss @ 242 - arm.moe.loss > 0.3"), "verified");
+    assert_eq!(says("0.5 < arm.moe.loss @ 242 - arm.moe.loss"), "refuted order::wrong-way");
+    assert_eq!(says("arm.dense.loss - arm.moe.loss > 0"), "inconclusive order::within-noise");
+    assert_eq!(says("arm.moe.loss > 0.3"), "inconclusive order::of-means");
 }
 
 #[test]

@@ -48,8 +48,8 @@ pub fn relation<'a>(
             (Evaluated::Number(a), Evaluated::Sample(b)) if a.is_quoted() => {
                 each(*operator, b, a, |one, limit| certain(*operator, limit, one))
             }
-            (Evaluated::Sample(a), Evaluated::Number(b)) => few(*operator, &mean(a), b),
-            (Evaluated::Number(a), Evaluated::Sample(b)) => few(*operator, a, &mean(b)),
+            (Evaluated::Sample(a), Evaluated::Number(b)) => gap(evaluator, *operator, a, b),
+            (Evaluated::Number(a), Evaluated::Sample(b)) => gap(evaluator, operator.turned(), b, a),
             (a, b) if let Some([a, b]) = both_words(a, b) => {
                 let equality = [RelationOperator::Equal, RelationOperator::NotEqual];
                 if !equality.contains(operator) {
@@ -302,6 +302,23 @@ fn samples(
     }
 }
 
+/// An order between a group and a number: of differences, such as gaps or slopes, by the t of their mean.
+fn gap(
+    evaluator: &Evaluator<'_>,
+    operator: RelationOperator,
+    sample: &RunSample,
+    number: &Quantity,
+) -> Outcome {
+    let is_stated = number.leaves.iter().all(|leaf| leaf.kind.is_stated());
+    if sample.count() < 2 || !sample.are_differences() || !is_stated {
+        return few(operator, &mean(sample), number);
+    }
+    match differences(evaluator, sample, number.float) {
+        Ok(design) => decided(operator, &design),
+        Err(why) => Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
+    }
+}
+
 /// A test between two groups, and what it is called.
 #[derive(Debug)]
 pub struct ChosenTest {
@@ -338,13 +355,10 @@ pub fn design(
     a: &RunSample,
     b: Option<&RunSample>,
 ) -> Result<ChosenTest, Refused> {
-    let groups: Vec<&RunSample> = std::iter::once(a).chain(b).collect();
+    let Some(b) = b else { return differences(evaluator, a, 0.0) };
+    let groups = [a, b];
     let design = design::of_groups(evaluator, &groups);
     let n = groups.iter().map(|group| group.count()).collect();
-    let Some(b) = b else {
-        let test = one_sample(&Summary::of(&a.floats())?, 0.0)?;
-        return Ok(ChosenTest { test, name: "the t test of the differences", n, design });
-    };
     if design.is_paired {
         match in_the_order_of(evaluator, a, b) {
             Some(b) => {
@@ -359,6 +373,19 @@ pub fn design(
     }
     let test = welch(&Summary::of(&a.floats())?, &Summary::of(&b.floats())?)?;
     Ok(ChosenTest { test, name: "Welch's t test", n, design })
+}
+
+/// The t of the mean of differences, less a number, against zero.
+fn differences(
+    evaluator: &Evaluator<'_>,
+    sample: &RunSample,
+    number: f64,
+) -> Result<ChosenTest, Refused> {
+    let design = design::of_groups(evaluator, &[sample]);
+    let less: Vec<f64> = sample.floats().into_iter().map(|one| one - number).collect();
+    let test = one_sample(&Summary::of(&less)?, 0.0)?;
+    let (name, n) = ("the t test of the differences", vec![sample.count()]);
+    Ok(ChosenTest { test, name, n, design })
 }
 
 /// What a test says of an order.

@@ -277,7 +277,15 @@ fn around(text: &str, place: &Range<usize>) -> String {
     match says_nothing(&text[whole.start..place.start]) && says_nothing(&text[place.end..whole.end])
     {
         true => String::new(),
-        false => text[whole].split_whitespace().collect::<Vec<_>>().join(" "),
+        false => {
+            let ends =
+                |part: &str| part.is_empty() || part.ends_with(['.', '!', '?', '\n', '|', ' ']);
+            let before = if ends(&text[..whole.start]) { "" } else { "…" };
+            let behind =
+                if whole.end == text.len() || ends(&text[..whole.end]) { "" } else { "…" };
+            let words = text[whole].split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("{before}{words}{behind}")
+        }
     }
 }
 

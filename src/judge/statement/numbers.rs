@@ -141,7 +141,7 @@ impl<'a> Judge<'a> {
         for binding in bound.bindings {
             let count = match binding {
                 Binding::Excused(_) => 1,
-                Binding::Is(expression) if is_interval(&expression.tree) => {
+                Binding::Is(expression) if self.is_interval(&expression.tree) => {
                     match left.first().map(|item| &item.kind) {
                         Some(ItemKind::Spread(_)) => 1,
                         _ => 2,
@@ -175,7 +175,8 @@ impl<'a> Judge<'a> {
             1 => format!("a binding for 1 number: {}", numbers[0]),
             count => format!("bindings for {count} numbers: {}", numbers.join(", ")),
         };
-        let is_interval = |one: &Binding| matches!(one, Binding::Is(one) if is_interval(&one.tree));
+        let is_interval =
+            |one: &Binding| matches!(one, Binding::Is(one) if self.is_interval(&one.tree));
         let of_two = match bound.bindings.iter().any(is_interval) {
             true => ", as an interval is two",
             false => "",
@@ -204,6 +205,29 @@ impl<'a> Judge<'a> {
             (false, true) => error.help(BIND_OR_QUOTE),
             (false, false) => error,
         }
+    }
+
+    /// Whether an expression gives two ends, itself or by the formula that it calls.
+    fn is_interval(&self, expression: &Expression) -> bool {
+        let formulas = &self.context.page.formulas;
+        let mut expression = expression;
+        // Formulas may call each other in a circle.
+        for _ in 0..=formulas.len() {
+            match &expression.kind {
+                ExpressionKind::Call(name, _) | ExpressionKind::Name(name) => {
+                    match formulas.get(name) {
+                        Some(formula) => expression = &formula.body.tree,
+                        None => {
+                            let gives = functions::find(name).map(|function| function.gives);
+                            return gives == Some(Gives::Ends);
+                        }
+                    }
+                }
+                ExpressionKind::List(items) => return items.len() == 2,
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Refuses a relation where the value of a number is wanted.
@@ -335,7 +359,7 @@ impl<'a> Judge<'a> {
         let is_one = pair.items.len() == 1;
         let is_spread =
             matches!(pair.items.first().map(|item| &item.kind), Some(ItemKind::Spread(_)));
-        let has_ends = is_spread || is_interval(&pair.expression.tree);
+        let has_ends = is_spread || self.is_interval(&pair.expression.tree);
         let half = half_width(given).filter(|_| is_one && has_ends);
         let given = half.as_ref().map_or(given, std::slice::from_ref);
         let mut outcomes = Vec::new();
@@ -426,15 +450,4 @@ pub(super) fn has_own_scale(tree: &Expression) -> bool {
     );
     let text = tree.to_string();
     is_field || ["10^", "100", "1e", "1_000"].iter().any(|scale| text.contains(scale))
-}
-
-/// Whether an expression gives two ends.
-pub(super) fn is_interval(expression: &Expression) -> bool {
-    match &expression.kind {
-        ExpressionKind::Call(name, _) => {
-            functions::find(name).is_some_and(|function| function.gives == Gives::Ends)
-        }
-        ExpressionKind::List(items) => items.len() == 2,
-        _ => false,
-    }
 }

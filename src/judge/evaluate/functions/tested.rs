@@ -80,7 +80,7 @@ fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
     if !a.runs.iter().chain(b.iter().flat_map(|b| &b.runs)).all(is_run) {
         return Err(call.wrong(&WRONG_ARGUMENTS, "groups of runs", "a list"));
     }
-    if b.is_none() && !a.numbers.iter().all(is_difference) {
+    if b.is_none() && !a.are_differences() {
         let expected = "differences between runs or steps, such as `a.loss - b.loss`";
         return Err(call.wrong(&WRONG_ARGUMENTS, expected, "one number of each run"));
     }
@@ -94,14 +94,6 @@ fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
         all.numbers.extend(b.numbers);
     }
     Ok((design.map_err(refused)?, all))
-}
-
-/// Whether a number may be a difference: it follows from one field of two runs, or of one run at two steps.
-fn is_difference(number: &Quantity) -> bool {
-    let mut fields = HashSet::new();
-    let evidence = number.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
-    let mut names = evidence.filter_map(|one| one.pointer.rsplit('/').next());
-    names.any(|name| !fields.insert(name))
 }
 
 fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
