@@ -34,8 +34,8 @@ pub enum Departure {
 /// What came out of the comparison.
 #[derive(Debug)]
 pub struct Compared {
-    /// How many runs the plan has, once the learning rates are chosen.
-    pub planned: usize,
+    /// How many runs the plan has; none where its tuning runs choose no learning rates.
+    pub planned: Option<usize>,
     /// Every departure, the gravest first, with a sentence.
     pub departures: Vec<(Departure, String)>,
 }
@@ -95,7 +95,7 @@ pub fn compare(study: &Study, evidence: &impl BundlesOfPlan) -> Result<Compared,
         departures.push((Departure::NotPlanned, format!("{of}, {}", few(&surplus))));
     }
     departures.sort_by_key(|(departure, _)| *departure);
-    Ok(Compared { planned: runs.len(), departures })
+    Ok(Compared { planned: rates.map(|_| runs.len()), departures })
 }
 
 /// The learning rates that the tuning runs choose; none where they choose none.

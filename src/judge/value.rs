@@ -265,8 +265,12 @@ impl Quantity {
 
     /// Whether it is nothing but numbers of the words that it is held against.
     pub fn is_quoted(&self) -> bool {
+        self.is_stated() && self.leaves.iter().any(|leaf| leaf.kind == LeafKind::Quoted)
+    }
+
+    /// Whether it is nothing but numbers of the post and its words.
+    pub fn is_stated(&self) -> bool {
         self.leaves.iter().all(|leaf| leaf.kind.is_stated())
-            && self.leaves.iter().any(|leaf| leaf.kind == LeafKind::Quoted)
     }
 
     /// The whole number that it is.

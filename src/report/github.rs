@@ -86,9 +86,7 @@ fn differences(report: &Report) -> impl Iterator<Item = Annotation> {
 
 fn closing(report: &Report) -> Annotation {
     let result = match &report.locked {
-        Some(differences) if differences.is_empty() => {
-            format!("all {} verdicts are as recorded", report.summary().total())
-        }
+        Some(differences) if differences.is_empty() => wording::as_recorded(&report.summary()),
         Some(differences) => {
             let differing = differences.len();
             format!("{differing} differ from the recorded ones",)

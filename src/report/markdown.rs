@@ -59,9 +59,7 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
 
 fn heading(report: &Report, sheet: &mut Sheet) {
     let result = match &report.locked {
-        Some(differences) if differences.is_empty() => {
-            format!("all {} verdicts are as recorded", report.summary().total())
-        }
+        Some(differences) if differences.is_empty() => wording::as_recorded(&report.summary()),
         Some(differences) => {
             format!("{} of the recorded verdicts changed", differences.len())
         }

@@ -84,10 +84,7 @@ impl Text<'_> {
     fn differences(&mut self, report: &Report, differences: &[LockDifference]) {
         self.page.blank();
         if differences.is_empty() {
-            let words = match report.summary().total() {
-                1 => "the 1 verdict is as recorded".to_owned(),
-                total => format!("all {total} verdicts are as recorded"),
-            };
+            let words = wording::as_recorded(&report.summary());
             return self.page.paragraph(0, 2, BOLD, &words);
         }
         for difference in differences {
@@ -447,18 +444,23 @@ impl Text<'_> {
             self.texts(&post.texts);
             let (verdict, style) = match VerdictCounts::of(&post.claims) {
                 counts if counts.refuted > 0 => mark(Verdict::Refuted),
-                counts if counts.verified < counts.total() => mark(Verdict::Inconclusive),
+                counts if counts.verified < counts.total() || counts.total() == 0 => {
+                    mark(Verdict::Inconclusive)
+                }
                 _ => mark(Verdict::Verified),
             };
             let wrong = folded::wrong(post);
-            let end = if wrong.sentence.ends_with(['.', '…']) { "" } else { "." };
             let id = visible(&post.id);
             // A claim that cannot be judged is told above, and nothing is right as long as it is there.
             let refused = report.failures.iter().any(|failure| failure.place.file == post.file);
-            let sentence = match refused {
-                true => "A part of it cannot be used: see the errors above".to_owned(),
-                false => wrong.sentence,
+            let sentence = match (refused, post.claims.is_empty()) {
+                (false, _) => wrong.sentence,
+                (true, true) => "A part of it cannot be used: see the errors above".to_owned(),
+                (true, false) => {
+                    format!("A part of it cannot be used: see the errors above. {}", wrong.sentence)
+                }
             };
+            let end = if sentence.ends_with(['.', '…']) { "" } else { "." };
             let (verdict, style) = if refused { mark(Verdict::Refuted) } else { (verdict, style) };
             self.page.paragraph(0, 2, style, &format!("{verdict} {id}: {sentence}{end}"));
             for other in &wrong.others {

@@ -23,6 +23,18 @@ pub(super) fn counts(summary: &VerdictCounts) -> String {
     }
 }
 
+/// "all 5 verdicts are as recorded: 3 verified · 2 refuted". A refuted claim that was recorded is refuted still.
+pub(super) fn as_recorded(summary: &VerdictCounts) -> String {
+    let words = match summary.total() {
+        1 => "the 1 verdict is as recorded".to_owned(),
+        total => format!("all {total} verdicts are as recorded"),
+    };
+    match counts(summary).split_once(": ") {
+        Some((_, counts)) => format!("{words}: {counts}"),
+        None => words,
+    }
+}
+
 /// "1 claim", "2 claims".
 pub(super) fn many(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })

@@ -1191,6 +1191,76 @@ fn runs_are_not_counted_twice() {
 }
 
 #[test]
+fn a_relation_holds_its_number_or_is_open() {
+    let says = |quote: &str, what: &str| sentence(quote, &format!("says = \"{what}\"")).remove(0);
+    let open = "inconclusive value::one-sided";
+    for what in [
+        "quoted(1) != one.loss",
+        "not quoted(1) = one.loss",
+        "quoted(1) = quoted(1) * one.receipt.data.epochs",
+        "how_many(arm.moe.loss = quoted(1)) = 0",
+        "nearly_fixed([quoted(1), one.loss])",
+    ] {
+        let found = says(
+            if what.contains("nearly") { "a loss of 1.7200" } else { "a loss of 1.2300" },
+            what,
+        );
+        assert!(found == open || found == "unchecked value::no-evidence", "{what}: {found}");
+    }
+    assert_eq!(says("a loss of 1.70981", "quoted(1) = one.loss"), "verified");
+    assert_eq!(says("reaches the target of 1.75", "reached(one.loss, quoted(1))"), "verified");
+    // What a relation takes is bound by it, and the others are bound in their order.
+    let both = "is = 'count(arm.moe)'\nsays = 'max(arm.moe.loss) < quoted(2)'";
+    let found = sentence("All six seeds end below the limit of 1.75 nats", both);
+    assert_eq!(found, ["verified", "verified"]);
+}
+
+#[test]
+fn words_that_say_more_than_their_relation_are_open() {
+    let says = |quote: &str, what: &str| sentence(quote, &format!("says = \"{what}\"")).remove(0);
+    let printed = "printed(mean(arm.moe.loss)) < printed(mean(arm.dense.loss))";
+    assert_eq!(says("its mean is lower", printed), "verified");
+    assert_eq!(says("it is significantly better", printed), "inconclusive sentence::not-tested");
+    let absent = "not significant(p(arm.moe.loss, arm.total.loss))";
+    assert_eq!(says("the gap is not significant", absent), "verified");
+    assert_eq!(says("they perform identically", absent), "inconclusive sentence::not-equality");
+    let bits = "arm.moe.loss < arm.dense.bpb";
+    assert_eq!(says("it is better", bits), "inconclusive test::other-quantity");
+    // A plan pairs the runs, and another test has another p.
+    let p = sentence("a Welch t-test gives p = 0.045", "is = 'p(arm.dense.loss, arm.moe.loss)'");
+    assert_eq!(p, ["inconclusive test::other-test"]);
+}
+
+#[test]
+fn cells_say_yes_or_no() {
+    let cell = |cell: &str| {
+        let post = "[[table]]\nhead = '| arm | mixture |'\n[table.rows]\ndense = \"dense\"\n\
+                    [table.says]\nmixture = \"total(it) > active(it)\"\n";
+        judged(post, &format!("| arm | mixture |\n|---|---|\n| dense | {cell} |\n")).remove(0)
+    };
+    for no in ["false", "No", "✗", "❌", "**no**", "never"] {
+        assert_eq!(cell(no), "verified", "{no}");
+    }
+    assert_eq!(cell("✓"), "refuted order::wrong-way");
+    assert_eq!(cell("not really"), "inconclusive sentence::unclear-cell");
+}
+
+#[test]
+fn what_the_text_says_around_a_quote_counts() {
+    let post = "[[sentence]]\nquote = 'the loss is 1.70981'\nis = 'one.loss'\n";
+    let of = |text: &str| judged(post, text).remove(0);
+    assert_eq!(of("It is not true that the loss is 1.70981."), "inconclusive about::denied");
+    assert_eq!(
+        of("In the end the loss is 1.70981 bits per byte."),
+        "inconclusive about::other-unit"
+    );
+    assert_eq!(of("In the end the loss is 1.70981 nats per byte."), "verified");
+    let steps = "is = ['_ a step', '_ a step', 'one.loss @ 242', 'one.loss @ 967']";
+    let found = sentence("Between steps 242 and 967 the loss falls from 2.11 to 1.81", steps);
+    assert_eq!(found, ["verified", "verified"]);
+}
+
+#[test]
 fn a_number_stated_plainly_is_no_limit() {
     let says = |quote: &str, what: &str| sentence(quote, &format!("says = \"{what}\"")).remove(0);
     let open = "inconclusive value::one-sided";

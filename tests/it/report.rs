@@ -379,7 +379,7 @@ fn verbose_text_lists_what_holds_and_draws_what_does_not() {
 fn a_locked_run_reports_the_differences() {
     snapshot("text_locked", &text(&locked(), 100));
     let same = Report { locked: Some(Vec::new()), ..report() };
-    assert_eq!(text(&same, 100), format!("all 7 verdicts are as recorded\n\n{SCOPE}\n"));
+    assert!(text(&same, 100).starts_with("all 7 verdicts are as recorded: "));
     let github = render(&same, Format::Github, &ReportOptions::default());
     assert!(!github.contains("::error") && github.contains("all 7 verdicts are as recorded"));
 }

@@ -151,6 +151,11 @@ impl Printed {
         Self { spread: Some(Box::new(spread)), ..self }
     }
 
+    /// Another number in its place, printed alike.
+    pub fn moved(self, by: &BigRational) -> Self {
+        Self { value: self.value + by, ..self }
+    }
+
     /// The text as printed.
     pub fn text(&self) -> &str {
         &self.text

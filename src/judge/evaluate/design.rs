@@ -12,7 +12,7 @@ use repro_runs::study::{PlannedRun, RunKind, Study};
 use super::Evaluator;
 use super::reference::CONFIG;
 use crate::run_design::{ALPHA, Comparison, PlannedFamily, RunDesign};
-use crate::value::{Quantity, RunSample};
+use crate::value::{LeafKind, Quantity, RunSample};
 
 /// The word by which a plan names its adjustment for several tests.
 const HOLM: &str = "holm";
@@ -43,6 +43,7 @@ const FIXES_TRAINING: [&str; 14] = [
 
 codes! {
     DEPARTS = "test::departs-from-plan", "a comparison departs from the plan that its runs were made under", "compare all the runs of the plan, by its test";
+    OTHER_QUANTITY = "test::other-quantity", "two groups that are compared are of different quantities", "compare one quantity of both: `a.loss < b.loss`";
     NO_REPETITIONS = "test::no-repetitions", "the runs of a group differ in more than their seeds", "make a group of each setting";
 }
 
@@ -60,6 +61,7 @@ pub struct Objection {
 /// The design of groups by the plan that the receipts of all their runs name; what is wrong with that is noted.
 pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign {
     groups.iter().for_each(|group| unlike(evaluator, group));
+    other_quantities(evaluator, groups);
     let Some(study) = plan(evaluator, groups) else { return RunDesign::default() };
     let planned: Vec<&PlannedRun> =
         runs(groups).filter_map(|name| study.runs().iter().find(|run| run.id == name)).collect();
@@ -102,6 +104,30 @@ fn family(study: &Study) -> Option<PlannedFamily> {
 /// The names of all runs of some groups; what was joined run by run is named after both.
 fn runs<'g>(groups: &'g [&RunSample]) -> impl Iterator<Item = &'g str> {
     groups.iter().flat_map(|group| &group.runs).flat_map(|names| names.split(", "))
+}
+
+/// Notes where the groups are of different quantities: nats against bits, losses against steps.
+fn other_quantities(evaluator: &Evaluator<'_>, groups: &[&RunSample]) {
+    let fields = |group: &&RunSample| -> BTreeSet<String> {
+        let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
+        let recorded = leaves.filter(|leaf| leaf.kind == LeafKind::Recorded);
+        let evidence = recorded.filter_map(|leaf| leaf.evidence.as_ref());
+        let last = evidence.filter_map(|one| one.pointer.rsplit('/').find(|part| !is_index(part)));
+        last.map(str::to_owned).collect()
+    };
+    let all: Vec<_> = groups.iter().map(fields).filter(|fields| !fields.is_empty()).collect();
+    if let [a, b] = all.as_slice()
+        && a != b
+    {
+        let list =
+            |fields: &BTreeSet<String>| fields.iter().cloned().collect::<Vec<_>>().join(", ");
+        let what = format!("the two sides are different quantities: {} and {}", list(a), list(b));
+        evaluator.object(Objection { code: &OTHER_QUANTITY, what, step: None });
+    }
+}
+
+fn is_index(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Notes where the runs of a group are no repetitions: a setting of their training differs.

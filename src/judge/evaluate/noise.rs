@@ -5,10 +5,13 @@ use repro_receipt::source::codes;
 /// The significant digits of test statistics in reports.
 pub const TEST_DIGITS: usize = 4;
 
+/// The rule of orders between single runs.
+pub const ORDER: &str = "order";
+
 codes! {
     WRONG_WAY = "order::wrong-way", "the evidence has the opposite order", "correct the text";
     ONE_RUN = "order::one-run", "one run on a side: the noise between runs is not known", "repeat the runs with other seeds, or say `printed(a) < printed(b)`";
-    OF_MEANS = "order::of-means", "an order of means, not of groups of runs", "compare the groups, `a.loss < b.loss`, so that their noise is judged; or say `printed(mean(a.loss)) < printed(mean(b.loss))`";
+    OF_MEANS = "order::of-means", "an order of what sums up several runs: means, extremes, spreads", "compare the groups, `a.loss < b.loss`, so that their noise is judged; or say `printed(max(a.loss)) < printed(min(b.loss))`";
     WITHIN_NOISE = "order::within-noise", "the noise between runs does not decide the order", "add runs, or say that it is open";
     NO_FAMILY = "order::no-family", "the plan adjusts the p of this order over a family of tests", "name the family: `significant(p(a, b), family = [p(a, b), ...])`";
     COARSE = "order::too-coarse", "the digits do not decide the relation", "publish the numbers with more digits";

@@ -2,22 +2,20 @@
 
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
-use repro_exact::decimal::{format_float, format_significant};
+use repro_exact::decimal::{Printed, format_float, format_significant};
 use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Refused, Summary, T, one_sample, paired, welch};
 
+use crate::compare;
 use crate::evaluate::design;
 pub use crate::evaluate::noise::{
-    ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, TEST_DIGITS, WITHIN_NOISE,
+    ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, TEST_DIGITS, WITHIN_NOISE,
     WRONG_WAY,
 };
 use crate::evaluate::{Evaluator, Frame, WRONG_KIND, error_bars};
 use crate::run_design::RunDesign;
-use crate::value::{DIGITS, Evaluated, EvidenceWords, Quantity, RunSample};
-
-/// The rule of orders between single runs.
-const ORDER: &str = "order";
+use crate::value::{DIGITS, Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
 
 /// What two or more values in a relation come to: every neighbouring pair must hold.
 pub fn relation<'a>(
@@ -42,10 +40,14 @@ pub fn relation<'a>(
                 error_bars::StatedOrder { operator: *operator, sides: [a, b] }.judge(&[])
             }
             (Evaluated::Sample(a), Evaluated::Sample(b)) => samples(evaluator, *operator, a, b),
-            (Evaluated::Sample(a), Evaluated::Number(b)) if b.is_quoted() => {
+            (Evaluated::Sample(a), Evaluated::Number(b))
+                if b.is_quoted() && !a.are_differences() =>
+            {
                 each(*operator, a, b, |one, limit| certain(*operator, one, limit))
             }
-            (Evaluated::Number(a), Evaluated::Sample(b)) if a.is_quoted() => {
+            (Evaluated::Number(a), Evaluated::Sample(b))
+                if a.is_quoted() && !b.are_differences() =>
+            {
                 each(*operator, b, a, |one, limit| certain(*operator, limit, one))
             }
             (Evaluated::Sample(a), Evaluated::Number(b)) => gap(evaluator, *operator, a, b),
@@ -176,7 +178,16 @@ fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
         return few(operator, a, b);
     }
     let shown = format!("{} {} {}", a.shown(), operator.sign(), b.shown());
-    let plain = certain(operator, a, b);
+    let plain = match (operator, printed_of(a), printed_of(b)) {
+        // The digits of the words carry their rounding.
+        (RelationOperator::Equal, Some(printed), None) if !b.is_without_noise() => {
+            compare::judge_alone(&printed, b)
+        }
+        (RelationOperator::Equal, None, Some(printed)) if !a.is_without_noise() => {
+            compare::judge_alone(&printed, a)
+        }
+        _ => certain(operator, a, b),
+    };
     // Two measured numbers that are said to be one may be an order in disguise, `a = min(a, b)`.
     let plain = match plain.verdict {
         Verdict::Verified if !(a.is_without_noise() && b.is_without_noise()) && is_choice(a, b) => {
@@ -187,9 +198,18 @@ fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     };
     plain
         .giving(shown)
-        .within("exact", "the whole intervals")
+        // That two measured numbers are not one is no difference between runs.
+        .within(if is_settled { "exact" } else { ORDER }, "the whole intervals")
         .measuring([a, b].map(Quantity::measured))
         .with_impact(Impact::Decision)
+}
+
+/// The print that a number of the words is, as it stands there.
+fn printed_of(number: &Quantity) -> Option<Printed> {
+    let [leaf] = number.leaves.as_slice() else { return None };
+    let printed = Printed::parse(&leaf.text).ok()?;
+    let is_itself = printed.exact().scaled(&printed.unit().per_one().recip()) == number.interval;
+    (number.leaf == Some(LeafKind::Quoted) && is_itself).then_some(printed)
 }
 
 /// Whether one of two numbers was chosen among several that the other is one of.
@@ -309,8 +329,7 @@ fn gap(
     sample: &RunSample,
     number: &Quantity,
 ) -> Outcome {
-    let is_stated = number.leaves.iter().all(|leaf| leaf.kind.is_stated());
-    if sample.count() < 2 || !sample.are_differences() || !is_stated {
+    if sample.count() < 2 || !sample.are_differences() || !number.is_stated() {
         return few(operator, &mean(sample), number);
     }
     match differences(evaluator, sample, number.float) {

@@ -45,6 +45,23 @@ pub(super) struct SoughtWords {
     pub(super) not_there: Option<String>,
     /// The sentence around them, where they are a part of one.
     pub(super) around: String,
+    /// What stands before them in their sentence.
+    pub(super) before: String,
+    /// What stands behind them in their sentence.
+    pub(super) behind: String,
+}
+
+impl SoughtWords {
+    /// Of words that stand at one place.
+    fn at(text: &str, place: &Range<usize>) -> Self {
+        let whole = sentence::around(text, place);
+        Self {
+            not_there: None,
+            around: around(text, place),
+            before: text[whole.start..place.start].to_owned(),
+            behind: text[place.end..whole.end].to_owned(),
+        }
+    }
 }
 
 /// Words of the text and what their numbers are bound to.
@@ -54,12 +71,16 @@ pub(super) struct BoundWords<'b> {
     pub(super) place_in_text: String,
     /// Why the text does not have these words; none where it has them, or is not at hand.
     pub(super) not_there: Option<String>,
-    /// The sentence of the text around them, where they are a part of one.
+    /// The sentence of the text around them, where they are a part of one, and its parts before and behind them.
     pub(super) around: String,
+    pub(super) before: String,
+    pub(super) behind: String,
     /// What stands above it, if it is the cell of a table, whose place errors name.
     pub(super) head: Option<&'b str>,
     pub(super) variables: &'b BTreeMap<String, PlacedExpression>,
     pub(super) bindings: &'b [Binding],
+    /// The numbers of the quote that its relations take, from 1.
+    pub(super) said: BTreeSet<usize>,
 }
 
 /// What a claim is about.
@@ -68,6 +89,19 @@ pub(super) enum Subject<'t> {
     Relations(&'t [&'t Expression]),
     /// A number of the quote, which may be a loss.
     Number(&'t Expression, Option<BoundLoss>),
+}
+
+impl BoundWords<'_> {
+    /// The words, as they are held against what the evidence is about.
+    pub(super) fn words(&self, number: Option<(usize, usize)>) -> Words<'_> {
+        Words {
+            quote: self.quote,
+            place: &self.place_in_text,
+            before: &self.before,
+            behind: &self.behind,
+            number,
+        }
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -191,7 +225,11 @@ impl<'a> Judge<'a> {
         bound: &'e BoundWords,
     ) -> Vec<String> {
         let row = bound.variables.values().map(|variable| &variable.tree);
-        own_numbers::of(expressions.into_iter().chain(row).flat_map(|one| self.with_formulas(one)))
+        // What is proved for all values rests on no evidence.
+        let is_proof =
+            |one: &&Expression| matches!(&one.kind, ExpressionKind::Call(name, _) if name == PROOF);
+        let expressions = expressions.into_iter().filter(|one| !is_proof(one));
+        own_numbers::of(expressions.chain(row).flat_map(|one| self.with_formulas(one)))
     }
 
     /// Refuses a text that is meant as JSON, by a pointer into it, and breaks its rules.
@@ -214,9 +252,10 @@ impl<'a> Judge<'a> {
         let places = text.places_of_quote(&self.statement.place_in_text, quote);
         match places.as_slice() {
             [] => {
-                SoughtWords { not_there: Some(self.not_there(text, quote)), around: String::new() }
+                let not_there = Some(self.not_there(text, quote));
+                SoughtWords { not_there, ..SoughtWords::default() }
             }
-            [place] => SoughtWords { not_there: None, around: around(text.source().text(), place) },
+            [place] => SoughtWords::at(text.source().text(), place),
             _ => SoughtWords::default(),
         }
     }

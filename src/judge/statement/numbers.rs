@@ -9,7 +9,6 @@ use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 
-use super::about::Words;
 use super::about::units::BoundLoss;
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
@@ -22,11 +21,12 @@ use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::page::{Binding, PlacedExpression, quoted_numbers};
-use crate::value::{Evaluated, EvidenceWords, LeafKind, Quantity};
+use crate::value::{Evaluated, EvidenceWords, LeafKind, NumberRole, Quantity};
 
 codes! {
     OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
     RELATION_AS_NUMBER = "sentence::relation-as-number", "a relation stands where a number is bound", "a relation, `a = b` or `a < b`, belongs into `says`; `is` has what each number of the quote is";
+    OTHER_TEST = "test::other-test", "the words name another test than the plan fixes", "print the p of the planned test";
     SINGLE_SOURCE = "value::single-source", "the evidence was typed from the place that is quoted", "bind it to another document, or to what it follows from";
 }
 
@@ -122,10 +122,17 @@ impl<'a> Judge<'a> {
         items: &'p [QuoteItem],
     ) -> Result<Vec<Pair<'p>>, Error> {
         let all: Vec<&QuoteItem> = items.iter().collect();
+        let numbered = || all.iter().copied().enumerate();
+        // What a relation takes from the quote is bound by it.
+        let said = numbered().filter(|(at, _)| !bound.said.contains(&(at + 1)));
+        let said: Vec<_> = said.map(|(_, item)| item).collect();
+        let in_digits = |items: &[&'p QuoteItem]| -> Vec<&'p QuoteItem> {
+            items.iter().copied().filter(|item| item.is_in_digits(bound.quote)).collect()
+        };
+        let others = [said.clone(), in_digits(&said), in_digits(&all)];
         self.aligned(bound, &all).or_else(|error| {
-            let digits: Vec<_> =
-                all.into_iter().filter(|item| item.is_in_digits(bound.quote)).collect();
-            self.aligned(bound, &digits).map_err(|_| error)
+            let mut aligned = others.iter().filter_map(|items| self.aligned(bound, items).ok());
+            aligned.next().ok_or(error)
         })
     }
 
@@ -299,7 +306,8 @@ impl<'a> Judge<'a> {
             false => Method::Recomputed,
         };
         let outcome = resting_on(outcome.by(method), self.statement.premise.as_deref());
-        let words = Words { quote: bound.quote, place: &bound.place_in_text };
+        let outcome = of_another_test(outcome, bound, &given);
+        let words = bound.words(pair.items.first().map(|item| (item.span.start, item.span.end)));
         let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
         let is_loss = || evaluator.is_a_loss(pair.expression, scope, &given);
         let loss = pair.items.first().and_then(loss_of).filter(|_| is_loss());
@@ -406,6 +414,21 @@ impl<'a> Judge<'a> {
         };
         self.finished(report, bound)
     }
+}
+
+/// The p of a sentence that names Welch's test, where the plan pairs the runs: it is another number.
+fn of_another_test(outcome: Outcome, bound: &BoundWords, given: &[Quantity]) -> Outcome {
+    const UNPAIRED: &[&str] = &["welch", "unpaired", "two-sample", "independent"];
+    let words = format!("{} {}", bound.quote, bound.around).to_lowercase();
+    let is_unpaired = UNPAIRED.iter().any(|word| words.contains(word));
+    let is_paired =
+        |number: &Quantity| matches!(&number.role, NumberRole::P(design) if design.is_paired);
+    if !is_unpaired || !given.iter().any(is_paired) || outcome.verdict == Verdict::Unchecked {
+        return outcome;
+    }
+    let reason = "the words name a test of independent groups, and the plan of the runs pairs them";
+    let open = Outcome::inconclusive(&OTHER_TEST, reason).giving(outcome.recomputed);
+    open.measuring(outcome.measured).within(outcome.rule, outcome.tolerance)
 }
 
 /// A number of the quote as one that may be a loss.

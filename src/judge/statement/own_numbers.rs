@@ -1,9 +1,9 @@
-//! The numbers that a post brings in itself by an operation: `moe.loss * 0.91` follows from evidence, and from 0.91.
+//! The numbers that a post brings in itself: `moe.loss * 0.91` follows from evidence, and from 0.91.
 
 use std::collections::BTreeSet;
 
 use repro_claim::Expression;
-use repro_claim::syntax::ExpressionKind;
+use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
 
 /// What everybody multiplies by: percent, bits of a byte, seconds of an hour.
 const USUAL: [u64; 7] = [24, 60, 100, 360, 365, 3600, 86_400];
@@ -12,22 +12,62 @@ const FEW: u64 = 16;
 /// The factors between nats and bits, to three digits.
 pub const NATS_AND_BITS: [(f64, f64); 2] = [(0.692, 0.694), (1.441, 1.444)];
 
-/// The numbers of some expressions that an operation takes in and that are no usual ones, in order.
+/// The numbers that expressions have themselves and that are no usual ones, in order. A step behind `@`, the place of a
+/// number of the quote and what an option of a function sets are no values.
 pub fn of<'e>(expressions: impl IntoIterator<Item = &'e Expression>) -> Vec<String> {
     let mut found = BTreeSet::new();
     for expression in expressions {
-        expression.each(&mut |part| {
-            let ExpressionKind::Arithmetic(_, left, right) = &part.kind else { return };
-            for side in [left, right] {
-                if let ExpressionKind::Number(text) = &side.kind
-                    && !is_usual(text)
-                {
-                    found.insert(text.clone());
-                }
-            }
-        });
+        collect(expression, false, &mut found);
     }
     found.into_iter().collect()
+}
+
+fn collect(part: &Expression, is_factor: bool, found: &mut BTreeSet<String>) {
+    match &part.kind {
+        ExpressionKind::Number(text) => {
+            if !(is_factor && is_usual(text)) && text != "0" {
+                found.insert(text.clone());
+            }
+        }
+        ExpressionKind::Arithmetic(operator, left, right) => {
+            let scales =
+                !matches!(operator, ArithmeticOperator::Add | ArithmeticOperator::Subtract);
+            let differs = *operator == ArithmeticOperator::Subtract;
+            let sides = [left, right].into_iter();
+            sides.for_each(|side| collect(side, scales || differs && is_one(side), found));
+        }
+        ExpressionKind::Call(name, arguments) => {
+            let values = arguments.iter().filter(|argument| argument.name.is_none());
+            // What stands behind the first argument of these says which part is meant, or how many runs there were.
+            let taken = match name.as_str() {
+                // What is proved for all values needs no evidence.
+                "quoted" | "replayed" | "holds" => 0,
+                "part" => 1,
+                "printed_runs" => 2,
+                _ => usize::MAX,
+            };
+            let is_factor = matches!(name.as_str(), "ln" | "exp");
+            values.take(taken).for_each(|argument| collect(&argument.value, is_factor, found));
+        }
+        ExpressionKind::Relation(first, rest) => {
+            // What the words are held against is said by the relation itself.
+            let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
+            sides.filter(|side| !is_number(side)).for_each(|side| collect(side, false, found));
+        }
+        ExpressionKind::List(items) => items.iter().for_each(|item| collect(item, false, found)),
+        ExpressionKind::Negative(of) | ExpressionKind::Not(of) => collect(of, is_factor, found),
+        ExpressionKind::Field(of, _) | ExpressionKind::At(of, _) => collect(of, false, found),
+        ExpressionKind::Name(_) | ExpressionKind::Text(_) => {}
+    }
+}
+
+fn is_number(part: &Expression) -> bool {
+    matches!(part.kind, ExpressionKind::Number(_))
+}
+
+/// Whether it is the 1 of `1 - x` and `n - 1`.
+fn is_one(part: &Expression) -> bool {
+    matches!(&part.kind, ExpressionKind::Number(text) if text == "1")
 }
 
 fn is_usual(text: &str) -> bool {

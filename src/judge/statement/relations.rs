@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use repro_claim::Expression;
 use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
+use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
 
-use super::about::Words;
 use super::judge::{
     BoundWords, CLAIM, Judge, NO_EVIDENCE, PROOF, Subject, instead, kind_of, plain_numbers, scope,
     single_source, stands_for, words_of,
 };
 use super::limits;
 use super::numbers::SINGLE_SOURCE;
-use super::wording::{readings, worded};
+use super::wording::{overstated, readings, worded};
 use crate::evaluate::functions::{again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame};
@@ -23,7 +23,41 @@ use crate::page::{PlacedExpression, Sentence, quoted_numbers};
 
 codes! {
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
-    ONE_SIDED = "value::one-sided", "a relation only bounds a number that the words state as it is", "bind the number itself: `is = \"moe.loss\"`";
+    UNCLEAR_CELL = "sentence::unclear-cell", "whether a cell says yes or no is not clear", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
+    ONE_SIDED = "value::one-sided", "a relation would hold of other numbers than the words state", "bind the number itself: `is = \"moe.loss\"`";
+}
+
+/// What a cell says of the relation of its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CellTruth {
+    Affirms,
+    Denies,
+    Unclear,
+}
+
+impl CellTruth {
+    /// Of a cell as it stands. A cell with other words states what its column says, unless it denies something.
+    fn of(cell: &str) -> Self {
+        /// What stands for no.
+        const NO: &[&str] =
+            &["false", "no", "n", "✗", "✘", "✖", "❌", "☐", "×", "never", "none", "not"];
+        /// What denies something among other words.
+        const DENIALS: &[&str] = &[
+            "no", "not", "never", "none", "null", "false", "without", "neither", "nor", "cannot",
+            "0",
+        ];
+        let marks = |c: char| c.is_whitespace() || "*_`\"'.!()[]{}\u{fe0f}".contains(c);
+        let words = cell.trim_matches(marks).to_lowercase();
+        if NO.contains(&words.as_str()) {
+            return Self::Denies;
+        }
+        let mut parts = words.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+        let is_number = words.contains(|c: char| c.is_ascii_digit()) && words != "0";
+        let is_denied =
+            parts.any(|part| DENIALS.contains(&part)) && !is_number || words.contains("n't");
+        let has_sign = NO.iter().any(|sign| !sign.is_ascii() && words.contains(sign));
+        if is_denied || has_sign { Self::Unclear } else { Self::Affirms }
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -36,9 +70,12 @@ impl<'a> Judge<'a> {
             place_in_text: self.statement.place_in_text.clone(),
             not_there: sought.not_there,
             around: sought.around,
+            before: sought.before,
+            behind: sought.behind,
             head: None,
             variables: &none,
             bindings: &sentence.is,
+            said: sentence.relations().flat_map(quoted_numbers).collect(),
         };
         let mut reports = Vec::new();
         match &sentence.missing {
@@ -128,21 +165,33 @@ impl<'a> Judge<'a> {
             _ => outcome,
         };
         let outcome = self.of_another_place(outcome, bound, &evaluator);
-        let items = quote::items(bound.quote);
-        let limit = expressions.iter().find_map(|one| limits::taken_as_limit(&one.tree, &items));
-        let outcome = match (outcome.verdict, limit) {
-            (Verdict::Verified, Some(item)) => {
-                let number = item.text(bound.quote);
-                let reason = format!(
-                    "it holds, and only bounds \"{number}\", which the words state as it is"
-                );
-                let open = Outcome::inconclusive(&ONE_SIDED, reason).giving(outcome.recomputed);
-                open.measuring(outcome.measured).within(outcome.rule, outcome.tolerance)
-            }
+        let loose = || expressions.iter().find_map(|one| self.taken_loosely(one, bound));
+        let outcome = match outcome.verdict {
+            Verdict::Verified if !any => match loose() {
+                Some(number) => {
+                    let reason =
+                        format!("it holds, and would hold of other numbers than \"{number}\"");
+                    let open = Outcome::inconclusive(&ONE_SIDED, reason).giving(outcome.recomputed);
+                    open.measuring(outcome.measured).within(outcome.rule, outcome.tolerance)
+                }
+                None => outcome,
+            },
             _ => outcome,
         };
+        let denied = |one: &PlacedExpression| match &one.tree.kind {
+            ExpressionKind::Not(of) => {
+                Some(matches!(&of.kind, ExpressionKind::Call(name, _) if name == "significant"))
+            }
+            _ => None,
+        };
+        let denied: Vec<_> = expressions.iter().filter_map(denied).collect();
+        // What is denied is not said to be equal: "nowhere near equal".
+        let outcome = match denied.first() {
+            Some(false) => outcome,
+            first => overstated(outcome, &sentence.quote, first.is_some()),
+        };
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
-        let words = Words { quote: &sentence.quote, place: &bound.place_in_text };
+        let words = bound.words(None);
         let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
         let outcome = self.about(outcome, words, Subject::Relations(&trees), &evaluator);
         let computed = expressions.iter().any(|one| self.computes(&one.tree, &mut BTreeSet::new()));
@@ -179,6 +228,41 @@ impl<'a> Judge<'a> {
             },
             bound,
         ))
+    }
+
+    /// The first number of the quote that a relation takes and does not hold: it would bear out another in its place.
+    fn taken_loosely(&self, expression: &PlacedExpression, bound: &BoundWords) -> Option<String> {
+        let items = quote::items(bound.quote);
+        let is_number = |item: &&QuoteItem| !matches!(item.kind, ItemKind::Date(_));
+        let numbers: Vec<_> = items.iter().filter(is_number).collect();
+        let printed = plain_numbers(&items);
+        let all = self.with_formulas(&expression.tree);
+        let taken: BTreeSet<usize> = all.into_iter().flat_map(quoted_numbers).collect();
+        let holds = |index: usize, other: Printed| {
+            let mut quoted = printed.clone();
+            quoted[index] = other;
+            let evaluator = Evaluator::new(self.context, quoted);
+            let Ok(variables) = scope(&evaluator, bound) else { return false };
+            let frame = Frame { source: expression, variables: &variables };
+            let judged = evaluator.judgement(&expression.tree, frame);
+            judged.is_ok_and(|outcome| outcome.verdict == Verdict::Verified)
+        };
+        // A column or a member may say that its numbers are approximate.
+        let is_about = bound.place_in_text.to_lowercase().contains("approx");
+        let is_loose = |index: &usize| {
+            let (Some(item), Some(own)) = (numbers.get(*index), printed.get(*index)) else {
+                return false;
+            };
+            let is_limit = limits::is_limit(item, bound.quote);
+            let mut others = limits::others(item, own, is_limit, is_about).into_iter();
+            match is_limit {
+                true => others.all(|other| holds(*index, other)),
+                // One other may fit by chance.
+                false => others.filter(|other| holds(*index, other.clone())).count() > 1,
+            }
+        };
+        let index = taken.iter().filter_map(|number| number.checked_sub(1)).find(is_loose)?;
+        numbers.get(index).map(|item| item.text(bound.quote).to_owned())
     }
 
     /// A relation that holds, unless all that was read for it was typed from the quoted words.
@@ -266,16 +350,24 @@ impl<'a> Judge<'a> {
         bound: &BoundWords,
         says: &[PlacedExpression],
     ) -> Result<Vec<ClaimReport>, Error> {
-        let is_denied = bound.quote == "false";
+        let truth = CellTruth::of(bound.quote);
         let says: Vec<_> = says
             .iter()
-            .map(|relation| if is_denied { relation.negated() } else { relation.clone() })
+            .map(|relation| match truth {
+                CellTruth::Denies => relation.negated(),
+                CellTruth::Affirms | CellTruth::Unclear => relation.clone(),
+            })
             .collect();
         let sentence = Sentence::of_words(bound.quote);
         let mut reports = Vec::new();
         for (index, relation) in says.iter().enumerate() {
             let mut report =
                 self.relations(&sentence, bound, std::slice::from_ref(relation), false)?;
+            if truth == CellTruth::Unclear && report.outcome.verdict != Verdict::Unchecked {
+                let reason = format!("whether \"{}\" says that it is so is not clear", bound.quote);
+                let open = Outcome::inconclusive(&UNCLEAR_CELL, reason);
+                report.outcome = open.giving(report.outcome.recomputed);
+            }
             match (says.len(), bound.bindings.is_empty()) {
                 (1, true) => {}
                 (1, false) => report.id.push_str(".says"),

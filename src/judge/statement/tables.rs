@@ -1,6 +1,6 @@
 //! Tables: their cells in the text, each with the names of its row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use repro_claim::table::{self, NamedRows, PrintedCell, PrintedTable};
 use repro_receipt::source::{Error, codes};
@@ -125,9 +125,12 @@ impl<'a> Judge<'a> {
                 place_in_text: self.place_of_cell(table, row.label, &head.text),
                 not_there: there.and_then(|there| self.cell_not_there(there, row, at)),
                 around: String::new(),
+                before: String::new(),
+                behind: String::new(),
                 head: Some(&head.text),
                 variables: row.variables,
                 bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),
+                said: BTreeSet::new(),
             };
             // One reason excuses all that stands in a column.
             if !matches!(bound.bindings, [] | [Binding::Excused(_)]) {

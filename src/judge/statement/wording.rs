@@ -11,8 +11,13 @@ codes! {
     NOT_A_FACT = "sentence::not-a-fact", "it says what should be or what a word means", "nothing to do: only facts are checked";
     PREMISE = "sentence::premise", "a refutation would need a premise that the text does not state", "see the premise";
     NO_MEANING = "sentence::no-meaning", "a word of the sentence has no agreed meaning", "say how much, in numbers";
+    NOT_TESTED = "sentence::not-tested", "the words say that it is significant, and the relation does not test it", "say it by a test: `significant(p(a, b))`, or `a.loss < b.loss` between groups";
+    NOT_EQUAL = "sentence::not-equality", "what is not significant, or nearly the same, is not said to be equal by that", "say `equivalent(a, b, margin)`, or that the difference is not significant";
     READINGS_DIFFER = "sentence::readings-differ", "the sentence holds in one reading and not in another", "say which is meant";
 }
+
+/// The rule of statistical tests.
+const TEST: &str = "test";
 
 /// Words of degree that state no number.
 const VAGUE: &[&str] = &[
@@ -34,6 +39,46 @@ const VAGUE: &[&str] = &[
     "similar",
     "comparable",
 ];
+
+/// Words that say that a test was made.
+const TESTED: &[&str] = &["significant", "significantly", "statistically"];
+/// Words that say that two things are one.
+const EQUAL: &[&str] =
+    &["identical", "identically", "exactly", "same", "equal", "equally", "no difference"];
+
+/// A relation that holds, unless the words say more than it does: significance without a test, equality by closeness.
+pub fn overstated(outcome: Outcome, quote: &str, says_no_more_than_noise: bool) -> Outcome {
+    if outcome.verdict != Verdict::Verified {
+        return outcome;
+    }
+    let lower = quote.to_lowercase();
+    let words: Vec<_> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let spaced = format!(" {} ", words.join(" "));
+    let has = |list: &[&str]| list.iter().any(|word| spaced.contains(&format!(" {word} ")));
+    let is_of_digits =
+        spaced.contains(" significant digits ") || spaced.contains(" significant figures ");
+    let open = |code, reason: &str| {
+        let open = Outcome::inconclusive(code, reason).giving(outcome.recomputed.clone());
+        open.measuring(outcome.measured.clone()).within(outcome.rule, outcome.tolerance.clone())
+    };
+    if has(TESTED) && !is_of_digits && outcome.rule != TEST {
+        return open(
+            &NOT_TESTED,
+            "the words say that it is significant, and the relation makes no test",
+        );
+    }
+    let is_close = outcome.rule == fixed::NEARLY;
+    let is_approximate =
+        has(&["almost", "nearly", "about", "roughly", "approximately", "practically"]);
+    if has(EQUAL) && !is_approximate && (says_no_more_than_noise || is_close) {
+        return open(
+            &NOT_EQUAL,
+            "it holds as closeness, or within noise, and the words say that it is equal",
+        );
+    }
+    outcome
+}
 
 /// What the words of a sentence add to its relation.
 pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> Outcome {

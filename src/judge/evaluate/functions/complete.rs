@@ -9,7 +9,7 @@ use repro_report::outcome::{Impact, Outcome};
 use repro_runs::study::Study;
 
 use super::{Function, Gives};
-use crate::evaluate::{Call, Evaluator, WRONG_ARGUMENTS};
+use crate::evaluate::{Call, Evaluator, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::planned::{BundlesOfPlan, Compared, Departure, compare};
 use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
 
@@ -77,13 +77,19 @@ fn compared(call: &Call<'_, '_, '_>) -> Result<Compared, Error> {
 fn complete<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let compared = compared(call)?;
     let outcome = compared.departed(code_of).unwrap_or_else(Outcome::verified);
-    let given = format!("planned runs: {}", compared.planned);
+    let planned = compared.planned.map_or("unknown".to_owned(), |runs| runs.to_string());
+    let given = format!("planned runs: {planned}");
     let outcome = outcome.giving(given).within("exact_integer", "exact");
     Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
 }
 
 fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let runs = compared(call)?.planned;
+    let Some(runs) = compared(call)?.planned else {
+        let expected =
+            "the tuning runs of the plan among `[names]`: they choose the learning rates";
+        let found = "a plan without some of them";
+        return Err(call.wrong(&NOT_COMPUTABLE, expected, found));
+    };
     let leaf = Leaf {
         kind: LeafKind::Counted,
         evidence: None,

@@ -45,7 +45,8 @@ fn reached<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         Outcome::inconclusive(&UNDECIDED_TARGET, reason)
     };
     let shown = format!("{} against {}", loss.derivation, target.derivation);
-    let outcome = outcome.giving(shown).within("rounding_interval", "at or below");
+    let rule = if are_measured { noise::ORDER } else { "rounding_interval" };
+    let outcome = outcome.giving(shown).within(rule, "at or below");
     let outcome = outcome.measuring([loss, target].map(|number| number.measured()));
     Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
 }

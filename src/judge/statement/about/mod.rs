@@ -23,6 +23,7 @@ codes! {
     OTHER_STEP = "about::other-step", "the evidence is of another step than the words", "name the step: `moe.loss @ 512`";
     OTHER_UNIT = "about::other-unit", "the words give a value another unit than the evidence has", "convert it: nats / (bytes * ln(2)); a share is (a - b) / a";
     OTHER_SPLIT = "about::other-split", "the words are about training text and the evidence about validation text, or the other way", "bind it to the losses that the words name";
+    DENIED = "about::denied", "the text denies the words right before them", "quote the whole sentence";
     BEYOND_DATA = "about::beyond-data", "a run counts more tokens than the data that its receipt names have", "correct the receipt's data, or its horizon";
 }
 
@@ -33,7 +34,28 @@ pub struct Words<'w> {
     pub quote: &'w str,
     /// Where they stand.
     pub place: &'w str,
+    /// The words before them in the text.
+    pub before: &'w str,
+    /// The words behind them in the text.
+    pub behind: &'w str,
+    /// Where the number stands in the quote that is held against evidence; none of a relation.
+    pub number: Option<(usize, usize)>,
 }
+
+/// Phrases that deny what comes behind them.
+const DENIALS: &[&str] = &[
+    "not true that",
+    "untrue that",
+    "false that",
+    "not the case that",
+    "wrong that",
+    "wrong to say that",
+    "myth that",
+    "no evidence that",
+    "nobody says that",
+    "cannot be said that",
+    "not so that",
+];
 
 impl Words<'_> {
     /// Whether they name a step.
@@ -67,7 +89,8 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
     if outcome.verdict == Verdict::Unchecked {
         return outcome;
     }
-    let other = steps::other(words, evidence.leaves, evidence.last_step)
+    let other = denied(words)
+        .or_else(|| steps::other(words, evidence.leaves, evidence.last_step))
         .or_else(|| other_unit(words, evidence))
         .or_else(|| splits::other(words, evidence.leaves))
         .or_else(|| horizons::beyond(evidence.leaves, evidence.data_of));
@@ -78,6 +101,14 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
             .measuring(outcome.measured)
             .within(outcome.rule, outcome.tolerance),
     }
+}
+
+/// Whether the text denies the words right before them.
+fn denied(words: Words) -> Mismatch {
+    let before = words.before.to_lowercase();
+    let before = before.split_whitespace().collect::<Vec<_>>().join(" ");
+    let phrase = DENIALS.iter().find(|phrase| before.contains(*phrase))?;
+    Some((&DENIED, format!("the text denies it: \"{phrase}\"")))
 }
 
 fn other_unit(words: Words, evidence: &Evidence<'_>) -> Mismatch {

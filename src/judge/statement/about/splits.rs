@@ -72,10 +72,8 @@ impl SaidSplits {
         let words: Vec<&str> =
             lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
         let pairs = || words.windows(2).map(|pair| (pair[0], pair[1]));
-        let is_training = |(a, b): (&str, &str)| {
-            matches!(a, "training" | "train") && TRAINED_ON.contains(&b)
-                || (a, b) == ("trained", "on")
-        };
+        let is_training =
+            |(a, b): (&str, &str)| matches!(a, "training" | "train") && TRAINED_ON.contains(&b);
         Self {
             training: pairs().any(is_training),
             held_out: words.iter().any(|word| HELD_OUT.contains(word))

@@ -38,7 +38,7 @@ impl SaidSteps {
         let lower = text.to_lowercase();
         let words = words(&lower);
         let mut numbers: BTreeSet<u64> = (0..words.len())
-            .filter_map(|at| numbered(&words, at).or_else(|| counted(&words, at)))
+            .flat_map(|at| numbered(&words, at).into_iter().chain(counted(&words, at)))
             .collect();
         // What something lasts until is no step of a measurement, even where it is written once more.
         let elsewhere = |step: &u64| {
@@ -58,23 +58,59 @@ impl SaidSteps {
     }
 }
 
+/// The steps that words name for their number: those of its clause, or, where it is the only number besides steps, of
+/// the whole quote. A relation is about all of them.
+fn said_of(words: Words) -> SaidSteps {
+    let all = SaidSteps::of(words.quote);
+    let Some((start, end)) = words.number else { return all };
+    let (Some(before), Some(behind)) = (words.quote.get(..start), words.quote.get(end..)) else {
+        return all;
+    };
+    let parts = |c: char| ",;:()".contains(c);
+    let joins = [" and ", " but ", " while "];
+    let first = joins.iter().filter_map(|join| before.rfind(join).map(|at| at + join.len()));
+    let first = first.chain(before.rfind(parts).map(|at| at + 1)).max().unwrap_or(0);
+    let last = joins.iter().filter_map(|join| behind.find(join)).chain(behind.find(parts)).min();
+    let clause = words.quote.get(first..end + last.unwrap_or(behind.len())).unwrap_or_default();
+    let own = SaidSteps::of(clause);
+    if !own.is_empty() {
+        return own;
+    }
+    let items = repro_claim::quote::items(words.quote);
+    let is_step = |text: &str| number(text).is_some_and(|step| all.numbers.contains(&step));
+    let others = items.iter().filter(|item| !is_step(item.text(words.quote))).count();
+    if others > 1 { SaidSteps::default() } else { all }
+}
+
 /// The words of a text, with a mark where a clause ends.
 fn words(text: &str) -> Vec<&str> {
     const END: &str = ";";
     let parts = |c: char| c.is_whitespace() || "=:-–()|/[]*`".contains(c);
     let ends = ['.', ',', ';', '!', '?'];
     let words = text.split(parts).filter(|word| !word.is_empty()).flat_map(|word| {
-        let ended = word.ends_with(ends).then_some(END);
+        let ended = word.ends_with(ends).then(|| if word.ends_with(',') { "," } else { END });
         std::iter::once(word.trim_end_matches(ends)).chain(ended)
     });
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// "step 242", "iteration 242" and "@ 242".
-fn numbered(words: &[&str], at: usize) -> Option<u64> {
+/// "step 242", "iteration 242", "@ 242", and the list of "steps 242, 484 and 967".
+fn numbered(words: &[&str], at: usize) -> Vec<u64> {
+    const JOINS: &[&str] = &[",", "and", "to", "through", "&", "or"];
     let is_step = STEP_WORDS.contains(&words[at]) || words[at] == "@";
-    let step = number(words.get(at + 1).filter(|_| is_step)?)?;
-    (!is_named_elsewhere(words, at)).then_some(step)
+    if !is_step || is_named_elsewhere(words, at) {
+        return Vec::new();
+    }
+    let mut list = Vec::new();
+    for word in &words[at + 1..] {
+        match number(word) {
+            Some(step) => list.push(step),
+            None if !list.is_empty() && JOINS.contains(word) => {}
+            None => break,
+        }
+    }
+    // Only "steps" have several.
+    if words[at].ends_with('s') || list.len() < 2 { list } else { list[..1].to_vec() }
 }
 
 fn is_named_elsewhere(words: &[&str], at: usize) -> bool {
@@ -103,8 +139,8 @@ fn number(word: &str) -> Option<u64> {
 /// Whether the evidence is of another step than the words; `last_of` gives the last step at which a bundle was
 /// evaluated.
 pub fn other(words: Words, leaves: &[Rc<Leaf>], last_of: &dyn Fn(&str) -> Option<u64>) -> Mismatch {
-    let mut said = SaidSteps::of(words.quote);
-    if said.is_empty() {
+    let mut said = said_of(words);
+    if said.is_empty() && SaidSteps::of(words.quote).is_empty() {
         said = SaidSteps::of(words.place);
     }
     let mut found = BTreeSet::new();
@@ -151,6 +187,7 @@ mod tests {
         assert_eq!(found("at step 7,563 / loss 3.2625; step=12, step 0x1"), [12, 7563]);
         assert_eq!(found("In only 242 steps; after 484 training steps"), [242, 484]);
         assert_eq!(found("at iteration 20k, loss @ 512"), [512, 20_000]);
+        assert_eq!(found("at steps 242, 484 and 967; steps 5/7"), [5, 7, 242, 484, 967]);
         let none =
             "warmup until step 50; from step 242 on; trained for 1209 steps; 8 steps per run";
         assert_eq!(found(none), Vec::<u64>::new());

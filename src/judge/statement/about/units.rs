@@ -35,7 +35,11 @@ pub fn other_than(loss: &BoundLoss, words: Words, converts: bool, leaves: &[Rc<L
         );
         return Some((&OTHER_UNIT, reason));
     }
-    let said = unit_around(words.quote, &loss.span)
+    let goes_on = words.behind.trim_start().to_lowercase();
+    if loss.span.end == words.quote.trim_end().len() && goes_on.starts_with("times ") {
+        return Some((&OTHER_UNIT, "the words go on, and say how many times".to_owned()));
+    }
+    let said = unit_around(words.quote, words.behind, &loss.span)
         .or_else(|| unit_of_words(words.quote))
         .or_else(|| unit_of_words(words.place))?;
     mismatch(said, found).filter(|_| !converts)
@@ -66,21 +70,32 @@ fn words(text: &str) -> impl DoubleEndedIterator<Item = String> {
     text.split_whitespace().map(move |word| word.trim_matches(marks).to_lowercase())
 }
 
-/// The unit behind a number, else the one before it.
-fn unit_around(quote: &str, span: &Range<usize>) -> Option<LossUnit> {
+/// The unit behind a number, else the one before it. What stands beside the next number is its unit.
+fn unit_around(quote: &str, behind_quote: &str, span: &Range<usize>) -> Option<LossUnit> {
     let has_digit = |word: &String| word.contains(|c: char| c.is_ascii_digit());
-    let first = |words: &mut dyn Iterator<Item = String>| {
-        let near = words.take(REACH).take_while(|word| !has_digit(word));
-        near.filter_map(|word| LossUnit::of_word(&word)).next()
-    };
-    let behind = quote.get(span.end..)?;
-    let before = quote.get(..span.start)?;
-    first(&mut words(behind)).or_else(|| first(&mut words(before).rev()))
+    let behind = format!("{} {behind_quote}", quote.get(span.end..)?);
+    let behind: Vec<_> = words(&behind).take(REACH + 1).collect();
+    let own = behind
+        .iter()
+        .take(REACH)
+        .take_while(|word| !has_digit(word))
+        .position(|word| LossUnit::of_word(word).is_some());
+    if let Some(at) = own
+        && !behind.get(at + 1).is_some_and(|next| has_digit(next) || next == "of")
+    {
+        // "a bit better" is no unit, and "1.2 bit" is one.
+        return LossUnit::of_word(&behind[at]).filter(|_| at == 0 || behind[at] != "bit");
+    }
+    let before =
+        words(quote.get(..span.start)?).rev().take(REACH).take_while(|word| !has_digit(word));
+    before.filter(|word| word != "bit").filter_map(|word| LossUnit::of_word(&word)).next()
 }
 
-/// The one unit that words name.
+/// The one unit that words name; a perplexity may stand beside a loss.
 fn unit_of_words(text: &str) -> Option<LossUnit> {
-    let mut found = words(text).filter_map(|word| LossUnit::of_word(&word));
+    let named =
+        words(text).filter(|word| word != "bit").filter_map(|word| LossUnit::of_word(&word));
+    let mut found = named.filter(|unit| *unit != LossUnit::Perplexity);
     let first = found.next()?;
     found.all(|other| other == first).then_some(first)
 }
@@ -136,7 +151,7 @@ mod tests {
     fn the_unit_beside_a_number_is_its_own() {
         let of = |quote: &str, number: &str| {
             let at = quote.find(number).unwrap();
-            unit_around(quote, &(at..at + number.len()))
+            unit_around(quote, "", &(at..at + number.len()))
         };
         let both = "1.70 nats, or 2.45 bits per token";
         assert_eq!(of(both, "1.70"), Some(LossUnit::Nats));
@@ -144,6 +159,11 @@ mod tests {
         assert_eq!(of("a perplexity of 5.48", "5.48"), Some(LossUnit::Perplexity));
         assert_eq!(of("1.70 after the bits", "1.70"), Some(LossUnit::Bits));
         assert_eq!(of("a loss of 1.70 against 1.71 bits", "1.70"), None);
+        assert_eq!(of("loss 1.70 (perplexity 5.48)", "1.70"), None);
+        assert_eq!(of("loss 1.70 (perplexity 5.48)", "5.48"), Some(LossUnit::Perplexity));
+        assert_eq!(of("In bits, 2.455; in nats, 1.702", "2.455"), Some(LossUnit::Bits));
+        assert_eq!(of("a bit better: 1.702 against 1.717", "1.702"), None);
+        assert_eq!(unit_around("is 1.70", "bits per byte", &(3..7)), Some(LossUnit::Bits));
     }
 
     #[test]
