@@ -163,8 +163,14 @@ fn doubted(outcome: Outcome, item: &QuoteItem, claimed: &Printed, scaled: &Scale
         let reason = format!("how \"{}\" is read is not clear", claimed.text());
         return open(&outcome, &UNCLEAR_SIGNS, reason);
     }
+    if outcome.verdict == Verdict::Verified {
+        return doubted_as_verified(outcome, item, claimed, scaled);
+    }
     if outcome.verdict != Verdict::Refuted {
         return outcome;
+    }
+    if is_limit(item.hedge) && is_far_from_operations(claimed, scaled) {
+        return of_another_size(&outcome, claimed, scaled);
     }
     match item.doubt {
         Some(Doubt::Words) => {
@@ -180,7 +186,7 @@ fn doubted(outcome: Outcome, item: &QuoteItem, claimed: &Printed, scaled: &Scale
             let reason = format!("it agrees if the zeros of \"{}\" are rounded", claimed.text());
             open(&outcome, &ROUNDED_FURTHER, reason)
         }
-        _ => match other_scale(claimed, scaled) {
+        _ => match other_scale(claimed, item.hedge, scaled) {
             Some(factor) => {
                 let value = format_significant(&scaled.point, DIGITS);
                 let reason =
@@ -190,6 +196,64 @@ fn doubted(outcome: Outcome, item: &QuoteItem, claimed: &Printed, scaled: &Scale
             None => outcome,
         },
     }
+}
+
+/// What holds of the numbers alone: a limit in another unit, "nearly" of what lies above.
+fn doubted_as_verified(
+    outcome: Outcome,
+    item: &QuoteItem,
+    claimed: &Printed,
+    scaled: &Scaled,
+) -> Outcome {
+    if is_limit(item.hedge) && item.doubt == Some(Doubt::Unit) {
+        let reason = format!(
+            "the unit behind \"{}\" need not be that of the evidence, and a limit holds in many units",
+            claimed.text()
+        );
+        return open(&outcome, &UNCLEAR_UNIT, reason);
+    }
+    if is_limit(item.hedge) && is_far_from_operations(claimed, scaled) {
+        return of_another_size(&outcome, claimed, scaled);
+    }
+    if item.doubt == Some(Doubt::Below) && scaled.point > *claimed.interval().high() {
+        let value = format_significant(&scaled.point, DIGITS);
+        let reason =
+            format!("the evidence gives {value}, which is not below \"{}\"", claimed.text());
+        return open(&outcome, &UNCLEAR_WORDS, reason);
+    }
+    outcome
+}
+
+/// Whether the words make a limit of the number.
+fn is_limit(hedge: Option<Hedge>) -> bool {
+    matches!(
+        hedge,
+        Some(
+            Hedge::Limit(_)
+                | Hedge::LimitOrCount(_)
+                | Hedge::LimitOrSetting(_)
+                | Hedge::LimitOrBase(_)
+                | Hedge::Within
+        )
+    )
+}
+
+/// Whether a number of operations and its evidence are thousands apart: the evidence may count in another size.
+fn is_far_from_operations(claimed: &Printed, scaled: &Scaled) -> bool {
+    let size = scaled.point.abs();
+    let thousand = BigRational::from_integer(1000.into());
+    let limit = claimed.value().abs();
+    claimed.text().to_ascii_lowercase().contains("flop")
+        && (size > &limit * &thousand || size * thousand < limit)
+}
+
+fn of_another_size(outcome: &Outcome, claimed: &Printed, scaled: &Scaled) -> Outcome {
+    let value = format_significant(&scaled.point, DIGITS);
+    let reason = format!(
+        "the evidence gives {value}, thousands away from \"{}\": it may count in another unit",
+        claimed.text()
+    );
+    open(outcome, &OTHER_SCALE, reason)
 }
 
 /// Whether the value rounds to `330k` where its zeros are no digits that were measured.
@@ -207,7 +271,7 @@ fn rounds_further(claimed: &Printed, scaled: &Scaled) -> bool {
 }
 
 /// By what the number would have to be multiplied to agree: a sign, a percentage, thousands.
-fn other_scale(claimed: &Printed, scaled: &Scaled) -> Option<String> {
+fn other_scale(claimed: &Printed, hedge: Option<Hedge>, scaled: &Scaled) -> Option<String> {
     let ratio = |top: i64, bottom: i64| BigRational::new(top.into(), bottom.into());
     let power = |power: i32| ratio(1000, 1).pow(power);
     let mut factors = vec![
@@ -215,7 +279,7 @@ fn other_scale(claimed: &Printed, scaled: &Scaled) -> Option<String> {
         (ratio(1, 100), "a hundredth".to_owned()),
         (ratio(100, 1), "100 times".to_owned()),
     ];
-    for thousands in [1, 2, 3, -1, -2, -3] {
+    for thousands in (1..=6).flat_map(|power| [power, -power]) {
         factors.push((power(thousands), format!("10^{} times", 3 * thousands)));
     }
     // Prints of bytes do not say whether a megabyte is 1000² or 1024² of them.
@@ -228,7 +292,7 @@ fn other_scale(claimed: &Printed, scaled: &Scaled) -> Option<String> {
     }
     let near = claimed.value().abs() * about_tolerance();
     // A number in words has no last digit.
-    let allowed = match claimed.approximate() {
+    let allowed = match claimed.approximate() || hedge == Some(Hedge::About) {
         true => claimed.about(&about_tolerance()),
         false => claimed.interval(),
     };
