@@ -199,6 +199,7 @@ fn items_of(text: &str) -> Vec<QuoteItem> {
         }
     }
     read_ranges(text, &mut found);
+    found.iter_mut().for_each(|found| found.may_have_a_unit_that_leads(text));
     found.into_iter().map(|found| found.item).collect()
 }
 
@@ -226,6 +227,20 @@ impl Found {
         let kind = ItemKind::Number(written.printed.clone());
         let item = QuoteItem { span: written.span.clone(), kind, hedge, doubt, other: None };
         Self { item, written: Some(written) }
+    }
+
+    /// Takes the number in a unit that stands before its list as another reading: "Tokens, in millions: 0.72".
+    fn may_have_a_unit_that_leads(&mut self, text: &str) {
+        let ItemKind::Number(printed) = &self.item.kind else { return };
+        let is_plain = printed.unit() == Unit::Plain
+            && self.written.as_ref().is_some_and(|written| written.scale.is_none());
+        if !is_plain || self.item.other.is_some() || is_limit(self.item.hedge) {
+            return;
+        }
+        let lead = units::that_leads(before(text, self.item.span.start));
+        let shown = printed.text().to_owned();
+        let in_it = |(factor, unit)| printed.clone().times(&factor).in_unit(unit).shown_as(&shown);
+        self.item.other = lead.map(in_it);
     }
 
     fn other(span: Range<usize>, kind: ItemKind) -> Self {
@@ -700,6 +715,10 @@ mod tests {
             ("<del>1.72</del>", Some(Doubt::Meaning)),
             ("1.70² is it", Some(Doubt::Signs)),
             ("1.70^1^ is it", None),
+            ("1.7016 (base two)", Some(Doubt::Signs)),
+            ("1.7016 (base models)", None),
+            ("1.7016'000", Some(Doubt::Signs)),
+            ("exp(1.70)", Some(Doubt::Signs)),
             ("10⁶", None),
             ("over ６ seeds", None),
         ] {

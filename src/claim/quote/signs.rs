@@ -7,7 +7,20 @@ use super::written::vulgar;
 /// What stands before a number that it is only the argument of.
 const BEFORE: &[&str] = &["√", "∛", "\\sqrt{", "sqrt(", "exp(", "log(", "ln(", "log ", "ln "];
 /// What stands behind a number in digits of another base.
-const BASES: &[&str] = &["(base", "base ", "in base ", "(hex", "(binary", "(octal", "in binary"];
+const BASES: &[&str] = &[
+    "(base two)",
+    "(base 2)",
+    "(base 8)",
+    "(base 16)",
+    "(base ten)",
+    "(base 3)",
+    "in base ",
+    "(hex",
+    "(binary",
+    "(octal",
+    "in binary",
+    "in hex",
+];
 
 /// Whether a number is a part of a formula, or goes on in signs that are not read with it.
 pub(super) fn are_part_of_a_formula(text: &str, span: &Range<usize>) -> bool {
@@ -47,7 +60,7 @@ fn goes_on(number: &str, rest: &str) -> bool {
         sign if vulgar(sign).is_some() => true,
         _ => {
             let words = rest.trim_start().to_ascii_lowercase();
-            BASES.iter().any(|base| words.starts_with(base)) && !words.starts_with("base model")
+            BASES.iter().any(|base| words.starts_with(base))
         }
     }
 }

@@ -2,6 +2,11 @@
 //!
 //! What a receipt records in seconds may be told in hours, and nothing says by which factor evidence and words differ.
 
+use num_rational::BigRational;
+use repro_exact::decimal::Unit;
+
+use super::written::{factor_of, unit_of_head};
+
 /// Units of time besides the second, parts of a percentage, and what else is told in several sizes.
 const OTHER: &[&str] = &[
     "min", "mins", "minute", "minutes", "h", "hr", "hrs", "hour", "hours", "day", "days", "week",
@@ -61,4 +66,26 @@ fn has_prefix(word: &str) -> bool {
 /// Whether a suffix counts operations: `TFLOPs`.
 pub(super) fn is_of_operations(suffix: &str) -> bool {
     suffix.to_ascii_lowercase().contains("flop")
+}
+
+/// The unit of all numbers of a list that stands before it: "Tokens, in millions: 0.72", "Accuracies (%): 32.7".
+pub(super) fn that_leads(before: &str) -> Option<(BigRational, Unit)> {
+    let (head, list) = before.rsplit_once(':')?;
+    let joins = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphabetic());
+        matches!(word, "" | "and" | "or" | "vs" | "versus")
+    };
+    if list.contains('\n') || !list.split_whitespace().all(joins) {
+        return None;
+    }
+    let line = head.rsplit('\n').next().unwrap_or_default().trim_end_matches(['*', ' ']);
+    unit_of_head(line).or_else(|| {
+        let (lead, word) = line.rsplit_once("in ")?;
+        let one = BigRational::from_integer(1.into());
+        match word.trim_end_matches(')') {
+            _ if lead.ends_with(char::is_alphanumeric) => None,
+            "percent" | "per cent" | "%" => Some((one, Unit::Percent)),
+            size => Some((factor_of(size.trim_end_matches('s'))?, Unit::Plain)),
+        }
+    })
 }

@@ -306,6 +306,8 @@ const GOES_ELSEWHERE: &[&str] = &[
     "although", "and", "because", "if", "or", "that", "than", "unless", "until", "when", "where",
     "which", "while", "who", "whose", "without",
 ];
+/// Words behind which "but" excepts something.
+const EXCEPTIONS: &[&str] = &["all", "anything", "everything", "nothing"];
 /// Words in which full stops end no sentence.
 const ABBREVIATIONS: &[&str] =
     &["approx", "ca", "cf", "e.g", "eq", "et al", "fig", "i.e", "resp", "sec", "tab", "vs"];
@@ -530,7 +532,9 @@ fn without_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
 }
 
 /// The clause at the end of a text, without what stands in brackets that are closed again.
-fn clause_text(text: &str) -> String {
+fn clause_text(before: &str) -> String {
+    // The space behind its last word was trimmed, and tells a full stop from a point.
+    let text = &format!("{before} ");
     const STARTS: &[&str] = &[
         ". ",
         ".\n",
@@ -551,7 +555,11 @@ fn clause_text(text: &str) -> String {
     ];
     let is_end = |at: usize, mark: &str| {
         let abbreviated = |word: &&str| without_word(&text[..at], word).is_some();
-        !mark.starts_with('.') || !ABBREVIATIONS.iter().any(|word| abbreviated(&word))
+        // "Anything but 1.70" is one clause.
+        let is_exception =
+            mark == " but " && EXCEPTIONS.iter().any(|word| text[..at].ends_with(word));
+        let is_point = mark.starts_with('.') && ABBREVIATIONS.iter().any(|word| abbreviated(&word));
+        !is_exception && !is_point
     };
     let last = |mark: &&str| {
         let mut found = text.rmatch_indices(*mark).map(|(at, _)| at);
