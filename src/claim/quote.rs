@@ -10,11 +10,14 @@ mod abroad;
 mod aloud;
 mod dates;
 mod in_words;
+mod signs;
+mod units;
 mod words;
 mod written;
 
 use std::ops::Range;
 
+use num_rational::BigRational;
 use repro_exact::decimal::{Bound, Printed, Unit};
 
 use aloud::Aloud;
@@ -88,7 +91,9 @@ pub enum Doubt {
     Meaning,
     /// The words compare in a way that is not known: the number is not refuted by them.
     Words,
-    /// The unit behind the number is not known.
+    /// The words say that it lies a little below the number, or near it from above: "nearly 1.65".
+    Below,
+    /// The unit behind the number is not known, or not that of the evidence: `70 ms`.
     Unit,
     /// Its signs are not read surely: digits in circles, another direction of writing, a power or a note.
     Signs,
@@ -194,6 +199,7 @@ fn items_of(text: &str) -> Vec<QuoteItem> {
         }
     }
     read_ranges(text, &mut found);
+    found.iter_mut().for_each(|found| found.may_have_a_unit_that_leads(text));
     found.into_iter().map(|found| found.item).collect()
 }
 
@@ -207,13 +213,34 @@ impl Found {
     fn number(text: &str, written: Written) -> Self {
         let (hedge, doubt) =
             words::said(before(text, written.span.start), behind(text, written.span.end));
-        let unit = written.has_unknown_unit.then_some(Doubt::Unit);
-        let is_unsure =
-            written.may_be_a_power(text) || abroad::may_have_a_decimal_comma(text, &written.span);
-        let doubt = if is_unsure { Some(Doubt::Signs) } else { doubt.or(unit) };
+        let has_other_unit =
+            written.has_unknown_unit || units::stands_behind(behind(text, written.span.end));
+        let is_unsure = written.may_be_a_power(text)
+            || signs::are_part_of_a_formula(text, &written.span)
+            || abroad::may_have_a_decimal_comma(text, &written.span);
+        let doubt = match doubt {
+            _ if is_unsure => Some(Doubt::Signs),
+            Some(Doubt::Meaning) => doubt,
+            _ if has_other_unit => Some(Doubt::Unit),
+            _ => doubt,
+        };
         let kind = ItemKind::Number(written.printed.clone());
         let item = QuoteItem { span: written.span.clone(), kind, hedge, doubt, other: None };
         Self { item, written: Some(written) }
+    }
+
+    /// Takes the number in a unit that stands before its list as another reading: "Tokens, in millions: 0.72".
+    fn may_have_a_unit_that_leads(&mut self, text: &str) {
+        let ItemKind::Number(printed) = &self.item.kind else { return };
+        let is_plain = printed.unit() == Unit::Plain
+            && self.written.as_ref().is_some_and(|written| written.scale.is_none());
+        if !is_plain || self.item.other.is_some() || is_limit(self.item.hedge) {
+            return;
+        }
+        let lead = units::that_leads(before(text, self.item.span.start));
+        let shown = printed.text().to_owned();
+        let in_it = |(factor, unit)| printed.clone().times(&factor).in_unit(unit).shown_as(&shown);
+        self.item.other = lead.map(in_it);
     }
 
     fn other(span: Range<usize>, kind: ItemKind) -> Self {
@@ -277,8 +304,7 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if let Some(end) = read_spread(text, &written, found) {
         return end;
     }
-    if let Some((end, mut part)) = one_of(text, &written) {
-        part.doubt = None;
+    if let Some((end, part)) = one_of(text, &written) {
         found.push(Found { item: part, written: None });
         return end;
     }
@@ -320,15 +346,30 @@ fn read_spread(text: &str, main: &Written, found: &mut Vec<Found>) -> Option<usi
     Some(spread.span.end)
 }
 
-/// `1/5 of the steps`.
+/// `1/5 of the steps`, "1 in 5".
 fn one_of(text: &str, top: &Written) -> Option<(usize, QuoteItem)> {
-    let rest = text[top.span.end..].strip_prefix('/').filter(|_| top.printed.text() == "1")?;
+    let rest = &text[top.span.end..];
+    let slash = rest.strip_prefix('/');
+    let share = || {
+        let rest =
+            ["in ", "out of "].iter().find_map(|word| rest.strip_prefix(' ')?.strip_prefix(word));
+        rest.filter(|_| {
+            top.printed.text() == "1" && words::states_a_share(before(text, top.span.start))
+        })
+    };
+    let rest = slash.or_else(share)?;
     let digits = run(rest, |c| c.is_ascii_digit());
     let bottom: u32 = rest[..digits].parse().ok().filter(|bottom| (2..=100).contains(bottom))?;
     let end = text.len() - rest.len() + digits;
-    text[end..].starts_with(" of ").then_some(())?;
+    let is_part = *top.printed.value() < BigRational::from_integer(bottom.into());
+    let goes_on =
+        || [" of ", " is ", " are ", " was "].iter().any(|word| text[end..].starts_with(word));
+    let is_whole = top.printed.is_integer_text() && top.printed.unit() == Unit::Plain;
+    let is_share =
+        is_whole && is_part && is_boundary(text, end) && !starts_with_digit(text, end + 1);
+    (is_share && (slash.is_none() || goes_on())).then_some(())?;
     let span = top.span.start..end;
-    let value = top.printed.value() / num_rational::BigRational::from_integer(bottom.into());
+    let value = top.printed.value() / BigRational::from_integer(bottom.into());
     let printed = Printed::in_words(&text[span.clone()], value, Unit::Plain);
     let written = Written { span, printed, scale: None, has_unknown_unit: false };
     Some((end, Found::number(text, written).item))
@@ -342,9 +383,10 @@ fn is_cut_off(text: &str, written: &Written) -> bool {
         && dots.is_some_and(|rest| !rest.trim_start().starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Ranges: their ends share the unit of the second, and what limits the whole.
+/// Ranges: their ends share the unit of the last, and what limits the whole. The last unit of a list may be that of all
+/// its numbers.
 fn read_ranges(text: &str, found: &mut [Found]) {
-    for at in 1..found.len() {
+    for at in (1..found.len()).rev() {
         let [.., first, second] = &mut found[..=at] else { return };
         let (Some(low), Some(high)) = (first.written.clone(), second.written.clone()) else {
             continue;
@@ -352,14 +394,30 @@ fn read_ranges(text: &str, found: &mut [Found]) {
         let Some(between) = text.get(low.span.end..high.span.start) else { continue };
         let (before, after) = (before(text, low.span.start), behind(text, high.span.end));
         let Some(range) = Joint::of(before, between, after) else { continue };
+        let shared = low.sharing(&high);
+        let may_share = shared.printed.value() != low.printed.value()
+            || shared.printed.unit() != low.printed.unit();
+        if second.item.doubt == Some(Doubt::Unit) && low.printed.unit() == Unit::Plain {
+            first.item.doubt =
+                first.item.doubt.filter(|doubt| *doubt == Doubt::Meaning).or(Some(Doubt::Unit));
+        }
         if range.shares {
-            let shared = low.sharing(&high);
             first.item.kind = ItemKind::Number(shared.printed.clone());
+            first.written = Some(shared);
+            first.item.other =
+                first.item.other.take().or(second.item.other.clone().map(|_| low.printed));
+        } else if may_share && range.words.is_none() && !is_limit(first.item.hedge) {
+            first.item.other = Some(shared.printed.clone());
             first.written = Some(shared);
         }
         let Some(words) = range.words else { continue };
         mark_ends(&mut first.item, &mut second.item, words);
     }
+}
+
+/// Whether the words around a number make it a limit.
+fn is_limit(hedge: Option<Hedge>) -> bool {
+    !matches!(hedge, None | Some(Hedge::About | Hedge::Cut | Hedge::Exactly))
 }
 
 /// What two numbers and the words between them are.
@@ -370,26 +428,39 @@ struct Joint {
     words: Option<RangeWords>,
 }
 
+/// Words before a range in which something lies.
+const CONTAINERS: &[&str] =
+    &["∈", "\\in", " in", "in the range", "inside", "interval", "range", "within", "the window"];
+
 impl Joint {
     fn of(before: &str, between: &str, after: &str) -> Option<Self> {
         let before = before.trim_end().trim_end_matches(['$', '*']).to_ascii_lowercase();
         let joint = between.trim_matches(|c: char| c.is_whitespace() || "$*{}".contains(c));
+        let bare = before.trim_end_matches(['[', '(', ']', ' ']);
+        let bare = bare.trim_end_matches(" of").trim_end_matches(" from");
+        let is_in = CONTAINERS.iter().any(|word| bare.ends_with(word));
+        let is_bracket = is_in && before.ends_with(['[', '(', ']']);
         let is_between = before.ends_with("between");
-        let is_bracket = before.ends_with('[')
-            && ["∈", "\\in", " in", "interval"]
-                .iter()
-                .any(|word| before.trim_end_matches('[').trim_end().ends_with(word));
+        // "In 12-16 runs" says how many, and "in the range 1.68–1.73" where.
+        let is_inside = is_bracket || is_in && !bare.ends_with(" in");
+        let range = match is_inside || is_between {
+            true => RangeWords::Between,
+            false => RangeWords::Dash,
+        };
         let respectively = after.trim_start_matches([',', ' ']).starts_with("respectively");
-        let range = |shares, words| Some(Self { shares, words });
-        match joint {
-            "-" | "–" | "—" | "--" | "\u{2011}" | "‐" => range(true, Some(RangeWords::Dash)),
-            "to" => range(true, None),
-            "/" => range(true, None),
-            "and" if is_between => range(true, Some(RangeWords::Between)),
-            "and" | "or" => range(respectively, None),
-            "," if is_bracket => range(false, Some(RangeWords::Between)),
-            _ => None,
-        }
+        let (shares, words) = match joint {
+            "-" | "–" | "—" | "--" | "\u{2011}" | "‐" => (true, Some(range)),
+            "to" => (true, is_inside.then_some(range)),
+            "/" => (true, None),
+            "and" if is_between || is_inside => (true, Some(range)),
+            "and" | "or" => (respectively, None),
+            "," if is_bracket => (false, Some(range)),
+            "," | ", and" | ", or" | "vs." | "vs" | "versus" | "against" | "→" | "->" => {
+                (false, None)
+            }
+            _ => return None,
+        };
+        Some(Self { shares, words })
     }
 }
 
@@ -403,6 +474,8 @@ fn mark_ends(first: &mut QuoteItem, second: &mut QuoteItem, words: RangeWords) {
         false => [Bound::AtMost, Bound::AtLeast],
     };
     let doubt = match first.hedge {
+        // "Within 1.68 to 1.73" is no limit of a size.
+        Some(Hedge::Within) if words == RangeWords::Between => None,
         Some(Hedge::Limit(_) | Hedge::Within | Hedge::About) => Some(Doubt::Words),
         _ => first.doubt.filter(|doubt| *doubt == Doubt::Meaning),
     };
@@ -411,7 +484,8 @@ fn mark_ends(first: &mut QuoteItem, second: &mut QuoteItem, words: RangeWords) {
         if doubt.is_none() || item.hedge != Some(Hedge::About) {
             item.hedge = Some(Hedge::End(bound, words));
         }
-        item.doubt = doubt.or(item.doubt.filter(|doubt| *doubt == Doubt::Unit));
+        let keeps = |doubt: &Doubt| matches!(doubt, Doubt::Unit | Doubt::Signs | Doubt::Meaning);
+        item.doubt = item.doubt.filter(keeps).or(doubt);
     }
 }
 
@@ -423,19 +497,20 @@ fn spread_start(text: &str, end: usize) -> Option<usize> {
     starts_with_digit(text, at).then_some(at)
 }
 
-/// Takes the number before a suffix of bytes as another reading: the author of an expression may have divided
+/// Takes the number before a suffix of bytes or operations as another reading: the author of an expression may have divided
 /// by it. Other suffixes belong to the number.
 pub fn may_lack_bytes(item: &mut QuoteItem) {
     let ItemKind::Number(printed) = &item.kind else { return };
     let digits = printed.text().trim_end_matches(|c: char| c.is_alphabetic() || c.is_whitespace());
     let suffix = printed.text()[digits.len()..].trim_start();
-    if item.other.is_none() && suffix.len() > 1 && suffix.ends_with('B') {
+    let is_unit = suffix.ends_with('B') || units::is_of_operations(suffix);
+    if item.other.is_none() && suffix.len() > 1 && is_unit {
         item.other = Printed::parse(digits).ok().map(|plain| plain.shown_as(printed.text()));
     }
 }
 
 /// The text with its numbers in the unit that stands elsewhere: in the head of the column.
-pub fn in_unit(item: &mut QuoteItem, factor: &num_rational::BigRational, unit: Unit) {
+pub fn in_unit(item: &mut QuoteItem, factor: &BigRational, unit: Unit) {
     let (ItemKind::Number(printed) | ItemKind::Spread(printed)) = &mut item.kind else { return };
     // A suffix or a unit of its own is nearer.
     let has_own = printed.unit() != Unit::Plain
@@ -638,7 +713,12 @@ mod tests {
             ("\u{202e}6107.1", Some(Doubt::Signs)),
             ("~~1.72~~ is it", Some(Doubt::Meaning)),
             ("<del>1.72</del>", Some(Doubt::Meaning)),
-            ("1.70² is it", None),
+            ("1.70² is it", Some(Doubt::Signs)),
+            ("1.70^1^ is it", None),
+            ("1.7016 (base two)", Some(Doubt::Signs)),
+            ("1.7016 (base models)", None),
+            ("1.7016'000", Some(Doubt::Signs)),
+            ("exp(1.70)", Some(Doubt::Signs)),
             ("10⁶", None),
             ("over ６ seeds", None),
         ] {

@@ -163,8 +163,14 @@ fn doubted(outcome: Outcome, item: &QuoteItem, claimed: &Printed, scaled: &Scale
         let reason = format!("how \"{}\" is read is not clear", claimed.text());
         return open(&outcome, &UNCLEAR_SIGNS, reason);
     }
+    if outcome.verdict == Verdict::Verified {
+        return doubted_as_verified(outcome, item, claimed, scaled);
+    }
     if outcome.verdict != Verdict::Refuted {
         return outcome;
+    }
+    if is_limit(item.hedge) && is_far_from_operations(claimed, scaled) {
+        return of_another_size(&outcome, claimed, scaled);
     }
     match item.doubt {
         Some(Doubt::Words) => {
@@ -180,7 +186,7 @@ fn doubted(outcome: Outcome, item: &QuoteItem, claimed: &Printed, scaled: &Scale
             let reason = format!("it agrees if the zeros of \"{}\" are rounded", claimed.text());
             open(&outcome, &ROUNDED_FURTHER, reason)
         }
-        _ => match other_scale(claimed, scaled) {
+        _ => match other_scale(claimed, item.hedge, scaled) {
             Some(factor) => {
                 let value = format_significant(&scaled.point, DIGITS);
                 let reason =
@@ -190,6 +196,64 @@ fn doubted(outcome: Outcome, item: &QuoteItem, claimed: &Printed, scaled: &Scale
             None => outcome,
         },
     }
+}
+
+/// What holds of the numbers alone: a limit in another unit, "nearly" of what lies above.
+fn doubted_as_verified(
+    outcome: Outcome,
+    item: &QuoteItem,
+    claimed: &Printed,
+    scaled: &Scaled,
+) -> Outcome {
+    if is_limit(item.hedge) && item.doubt == Some(Doubt::Unit) {
+        let reason = format!(
+            "the unit behind \"{}\" need not be that of the evidence, and a limit holds in many units",
+            claimed.text()
+        );
+        return open(&outcome, &UNCLEAR_UNIT, reason);
+    }
+    if is_limit(item.hedge) && is_far_from_operations(claimed, scaled) {
+        return of_another_size(&outcome, claimed, scaled);
+    }
+    if item.doubt == Some(Doubt::Below) && scaled.point > *claimed.interval().high() {
+        let value = format_significant(&scaled.point, DIGITS);
+        let reason =
+            format!("the evidence gives {value}, which is not below \"{}\"", claimed.text());
+        return open(&outcome, &UNCLEAR_WORDS, reason);
+    }
+    outcome
+}
+
+/// Whether the words make a limit of the number.
+fn is_limit(hedge: Option<Hedge>) -> bool {
+    matches!(
+        hedge,
+        Some(
+            Hedge::Limit(_)
+                | Hedge::LimitOrCount(_)
+                | Hedge::LimitOrSetting(_)
+                | Hedge::LimitOrBase(_)
+                | Hedge::Within
+        )
+    )
+}
+
+/// Whether a number of operations and its evidence are thousands apart: the evidence may count in another size.
+fn is_far_from_operations(claimed: &Printed, scaled: &Scaled) -> bool {
+    let size = scaled.point.abs();
+    let thousand = BigRational::from_integer(1000.into());
+    let limit = claimed.value().abs();
+    claimed.text().to_ascii_lowercase().contains("flop")
+        && (size > &limit * &thousand || size * thousand < limit)
+}
+
+fn of_another_size(outcome: &Outcome, claimed: &Printed, scaled: &Scaled) -> Outcome {
+    let value = format_significant(&scaled.point, DIGITS);
+    let reason = format!(
+        "the evidence gives {value}, thousands away from \"{}\": it may count in another unit",
+        claimed.text()
+    );
+    open(outcome, &OTHER_SCALE, reason)
 }
 
 /// Whether the value rounds to `330k` where its zeros are no digits that were measured.
@@ -207,7 +271,7 @@ fn rounds_further(claimed: &Printed, scaled: &Scaled) -> bool {
 }
 
 /// By what the number would have to be multiplied to agree: a sign, a percentage, thousands.
-fn other_scale(claimed: &Printed, scaled: &Scaled) -> Option<String> {
+fn other_scale(claimed: &Printed, hedge: Option<Hedge>, scaled: &Scaled) -> Option<String> {
     let ratio = |top: i64, bottom: i64| BigRational::new(top.into(), bottom.into());
     let power = |power: i32| ratio(1000, 1).pow(power);
     let mut factors = vec![
@@ -215,7 +279,7 @@ fn other_scale(claimed: &Printed, scaled: &Scaled) -> Option<String> {
         (ratio(1, 100), "a hundredth".to_owned()),
         (ratio(100, 1), "100 times".to_owned()),
     ];
-    for thousands in [1, 2, 3, -1, -2, -3] {
+    for thousands in (1..=6).flat_map(|power| [power, -power]) {
         factors.push((power(thousands), format!("10^{} times", 3 * thousands)));
     }
     // Prints of bytes do not say whether a megabyte is 1000² or 1024² of them.
@@ -228,7 +292,7 @@ fn other_scale(claimed: &Printed, scaled: &Scaled) -> Option<String> {
     }
     let near = claimed.value().abs() * about_tolerance();
     // A number in words has no last digit.
-    let allowed = match claimed.approximate() {
+    let allowed = match claimed.approximate() || hedge == Some(Hedge::About) {
         true => claimed.about(&about_tolerance()),
         false => claimed.interval(),
     };
@@ -600,6 +664,212 @@ mod tests {
         }
     }
 
+    /// Texts of which nothing is decided, whatever the value is.
+    fn is_open(texts: &[&str], values: &[&str]) {
+        let mut wrong = Vec::new();
+        for text in texts {
+            for value in values {
+                let (found, code) = verdict(text, value, None);
+                if found != 'i' {
+                    wrong.push(format!("{text} | {value}: {found} {code}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn denied_numbers_decide_nothing() {
+        is_open(
+            &[
+                "No seed reaches 1.68.",
+                "No MoE seed reaches 1.68",
+                "The MoE never reaches 1.68",
+                "Not even the best seed reaches 1.68",
+                "No seed, as the table shows, reaches 1.68",
+                "The MoE fails to reach 1.68",
+                "It fails to beat 1.68",
+                "It cannot reach 1.68",
+                "It misses 1.68",
+                "It falls short of 1.68",
+                "It doesn't hit 1.68",
+                "1.68 was never achieved",
+                "1.68 is reached by no seed",
+                "1.68 nats is out of reach",
+                "No run crossed 1.68",
+                "None is as low as 1.68",
+                "None of the six seeds of the MoE in this table of results of the last step reaches 1.68",
+                "It is hardly 1.68",
+                "It is nowhere near 1.68",
+                "anything but 1.68",
+                "far from 1.68",
+                "fails to get below 1.68",
+                "neither above 1.73 nor below 1.68",
+                "No model has a loss higher than 1.73 or lower than 1.68",
+            ],
+            &["1.6867", "1.68", "1.60", "1.73"],
+        );
+        check(&[
+            ("It does not diverge. It ends at 1.68", &[("1.68", 'v'), ("1.6867", 'r')]),
+            ("None of the six", &[("6", 'v'), ("5", 'r')]),
+            ("It is not stable: 1.68", &[("1.68", 'v'), ("1.6867", 'r')]),
+            ("The model (no shared expert) ends at 1.68", &[("1.68", 'v'), ("1.6867", 'r')]),
+            ("The gap (not small) is 1.68", &[("1.68", 'v'), ("1.6867", 'r')]),
+            ("not only 1.68", &[("1.68", 'v'), ("1.6867", 'r')]),
+            ("It does not reach dense (1.68)", &[("1.68", 'v'), ("1.6867", 'i')]),
+            ("1.68 is not significant", &[("1.68", 'v'), ("1.6867", 'r')]),
+            ("as high as 1.73", &[("1.73", 'v'), ("1.7243", 'i')]),
+        ]);
+    }
+
+    #[test]
+    fn a_denial_reaches_over_its_clause() {
+        check(&[
+            (
+                "None of the six seeds of the MoE gets below 1.68.",
+                &[("1.6867", 'v'), ("1.66", 'r')],
+            ),
+            (
+                "None of the MoE's runs ended with a final loss of less than 1.68",
+                &[("1.6867", 'v'), ("1.66", 'r')],
+            ),
+            (
+                "No model from this group has a validation loss lower than 1.68",
+                &[("1.6867", 'v'), ("1.66", 'r')],
+            ),
+            ("No MoE seed ends above 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
+            ("No seed of the MoE ends above 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
+            ("None of them ends above 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
+            ("No seed's loss is above 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
+            ("No seed that diverges ends above 1.73", &[("1.7243", 'i'), ("1.75", 'i')]),
+            ("No seed fails to get below 1.73", &[("1.7243", 'i'), ("1.75", 'i')]),
+        ]);
+    }
+
+    #[test]
+    fn units_of_another_size_decide_nothing() {
+        is_open(
+            &[
+                "roughly 73 ms",
+                "over 70 ms",
+                "at least 70 ms",
+                "at most 100 ms",
+                "0.01 minutes",
+                "0.02 h",
+                "less than 5 hours",
+                "less than 0.001 hours",
+                "some 14.5 millinats",
+                "at most 300 millinats",
+                "more than 7 points above chance",
+                "at least 7 points",
+                "about 7.5 points",
+                "7.7 points above chance",
+                "12pts",
+                "88 basis points",
+                "between 70 and 75 ms",
+            ],
+            &["0.0727"],
+        );
+        check(&[
+            ("75 ms", &[("75", 'v'), ("0.075", 'i')]),
+            ("over 70 seconds", &[("73", 'v'), ("60", 'r')]),
+            ("5 percentage points", &[("0.05", 'v'), ("0.07", 'r')]),
+            ("~3.1 TFLOPs", &[("3066000000000", 'v'), ("5000000000000", 'r')]),
+            ("3.07 teraFLOPs", &[("3066000000000", 'v'), ("3166000000000", 'r')]),
+            ("0.0031 PFLOPs", &[("3066000000000", 'v'), ("4066000000000", 'r')]),
+            ("one TFLOP, or 3.07 TFLOP", &[("3066000000000", 'v'), ("3.07", 'i')]),
+            ("under 4 TFLOPs", &[("3066000000000", 'v'), ("5000000000000", 'r'), ("3.1", 'i')]),
+            ("exceeds 900 PFLOPs", &[("3066000000000", 'i')]),
+        ]);
+    }
+
+    #[test]
+    fn containers_and_signs_that_are_not_read() {
+        for text in [
+            "within [1.68, 1.73]",
+            "in the interval 1.68–1.73",
+            "inside 1.68 to 1.73",
+            "∈ (1.68, 1.73)",
+            "in the range of 1.68 to 1.73",
+            "1.68 < all losses < 1.73",
+        ] {
+            for (at, good, bad) in [(0, "1.6867", "1.66"), (1, "1.7243", "1.75")] {
+                let found = items(text);
+                let ItemKind::Number(number) = &found[at].kind else { panic!("{text}") };
+                let judged = |value: &str| {
+                    let value = Printed::parse(value).unwrap();
+                    let given = Quantity::result(value.exact(), value.as_f64(), String::new(), &[]);
+                    judge(&found[at], number, &given).verdict
+                };
+                assert_ne!(judged(good), Verdict::Refuted, "{text} | {good}");
+                assert_ne!(judged(bad), Verdict::Verified, "{text} | {bad}");
+            }
+        }
+        is_open(
+            &[
+                "≪ 1.68",
+                "≫ 1.68",
+                r"\ll 1.68",
+                r"\gg 1.68",
+                "≲ 1.68",
+                "≠ 1.68",
+                "!= 1.68",
+                "≯ 1.68",
+                "≮ 1.68",
+                r"$\neq 1.68$",
+                "loss << 1.68",
+            ],
+            &["1.68", "1.60", "1.73"],
+        );
+        is_open(
+            &["e^1.7016", "√1.7016", "1.7016²", "1.7016½", "1.7016^2", "log(1.7016"],
+            &["1.7016", "5.48"],
+        );
+        check(&[
+            ("> 1.68", &[("1.70", 'v'), ("1.6", 'r')]),
+            ("1.68<br>", &[("1.68", 'v'), ("1.6", 'r')]),
+            ("the log 1.68", &[("1.68", 'i')]),
+            ("the dialog 1.68", &[("1.68", 'v'), ("1.6", 'r')]),
+            ("nearly 1.65", &[("1.64", 'v'), ("1.70", 'i'), ("2.4", 'r')]),
+            ("1.7016(134)", &[("0.0134", 'v'), ("0.0234", 'r')]),
+            ("1.70160(1343)", &[("0.01343", 'v'), ("0.02343", 'r')]),
+        ]);
+    }
+
+    #[test]
+    fn shares_measures_and_units_of_lists() {
+        check(&[
+            ("one in three", &[("0.333", 'v'), ("0.6", 'r')]),
+            ("one out of four seeds", &[("0.25", 'v'), ("0.6", 'r')]),
+            ("about 1 in 3", &[("0.333", 'v'), ("0.6", 'r')]),
+            ("seed 1 in 3 arms", &[("3", 'v'), ("4", 'r')]),
+            ("2/3 of all runs", &[("0.667", 'v'), ("0.9", 'r')]),
+            ("1/4 is it", &[("0.25", 'v'), ("0.5", 'r')]),
+            ("lower by a third", &[("0.333", 'v'), ("0.6", 'r')]),
+            ("over nine times as many", &[("9.39", 'v'), ("8.4", 'r')]),
+            ("over nine seeds", &[("9", 'v'), ("10", 'i'), ("8", 'r')]),
+            ("Sixty-three percent", &[("0.63", 'v'), ("0.53", 'r')]),
+        ]);
+        for (text, good, bad) in [
+            ("0.72, 1.69 and 6.79 million tokens", "720000", "820000"),
+            ("0.18/0.42/1.70M", "180000", "280000"),
+            ("72 vs. 60 percent", "0.72", "0.82"),
+            ("Tokens, in millions: 0.72, 1.69 and 6.79", "720000", "820000"),
+            ("Accuracies (%): 32.7, 33.1", "0.327", "0.5"),
+            ("Accuracies are 32.7, 33.1 and 32.3%", "0.327", "0.5"),
+        ] {
+            let found = items(text);
+            let ItemKind::Number(number) = &found[0].kind else { panic!("{text}") };
+            let judged = |value: &str| {
+                let value = Printed::parse(value).unwrap();
+                let given = Quantity::result(value.exact(), value.as_f64(), String::new(), &[]);
+                judge(&found[0], number, &given).verdict
+            };
+            assert_eq!(judged(good), Verdict::Verified, "{text} | {good}");
+            assert_eq!(judged(bad), Verdict::Refuted, "{text} | {bad}");
+        }
+    }
+
     #[test]
     fn the_base_of_a_difference_is_no_limit() {
         check(&[
@@ -727,7 +997,7 @@ mod tests {
     #[test]
     fn another_scale_is_not_refuted_and_never_verified() {
         for (text, value) in [
-            ("in percent: 22.9", "0.22929"),
+            ("the share, times 100, is 22.9", "0.22929"),
             ("a gap of 0.0152", "-0.015162"),
             ("2.48 tokens in millions", "2476032"),
             ("in thousandths: 15.2", "0.015162"),

@@ -5,7 +5,7 @@
 use num_rational::BigRational;
 use repro_exact::decimal::{Printed, Unit};
 
-use super::written::{Written, factor_of};
+use super::written::{self, Written, factor_of};
 use super::{COUNTS, word_end};
 
 const TENS: &[&str] =
@@ -23,7 +23,8 @@ const OF_A_PART: &[&str] = &[
 pub(super) fn read(text: &str, at: usize) -> Option<Written> {
     let end = word_end(text, at);
     let word = text[at..end].to_ascii_lowercase();
-    fraction(text, at, &word, end)
+    one_in(text, at, &word, end)
+        .or_else(|| fraction(text, at, &word, end))
         .or_else(|| multiple(text, at, &word, end))
         .or_else(|| count(text, at, &word, end))
 }
@@ -45,6 +46,17 @@ fn inexact(text: &str, at: usize, end: usize, value: BigRational, unit: Unit) ->
     Some(Written { span: at..end, printed, scale: None, has_unknown_unit: false })
 }
 
+/// "One in three", "one out of three".
+fn one_in(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
+    let rest = text[end..].strip_prefix(" in ").or_else(|| text[end..].strip_prefix(" out of "))?;
+    let bottom = text.len() - rest.len();
+    let last = word_end(text, bottom);
+    let bottom = small(&text[bottom..last].to_ascii_lowercase()).filter(|bottom| *bottom > 1)?;
+    let is_one = word == "one" && !text[last..].starts_with('-');
+    is_one
+        .then(|| inexact(text, at, last, BigRational::new(1.into(), bottom.into()), Unit::Plain))?
+}
+
 /// "two thirds", "a quarter of", "half a million", "a third of a million".
 fn fraction(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
     let (end, value) = if word == "half" {
@@ -59,7 +71,10 @@ fn fraction(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
         let bottom = PARTS.iter().position(|known| *known == single)? + 3;
         // A third run is no fraction, and "two third runs" is none.
         let is_part = match word {
-            "a" => next(text, last).is_some_and(|(_, word)| OF_A_PART.contains(&word.as_str())),
+            "a" => match next(text, last) {
+                Some((_, word)) => OF_A_PART.contains(&word.as_str()),
+                None => is_said_of_something(&text[..at]),
+            },
             "one" => true,
             _ => part.ends_with('s'),
         };
@@ -87,6 +102,15 @@ fn fraction(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
         }
         _ => inexact(text, at, end, value, Unit::Plain),
     }
+}
+
+/// Whether "a third" at the end of a clause is so much of something, and no third one.
+fn is_said_of_something(before: &str) -> bool {
+    let word = before.split_whitespace().last().unwrap_or_default().to_ascii_lowercase();
+    matches!(
+        word.as_str(),
+        "about" | "almost" | "by" | "exactly" | "least" | "most" | "nearly" | "roughly" | "than"
+    )
 }
 
 /// "twice", "double", "triple", "fivefold", "a million", "a dozen".
@@ -144,9 +168,21 @@ fn count(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
         Some((last, word)) if word == "dozen" => Some(scaled(last, whole(12))),
         Some((last, word)) => match factor_of(&word) {
             Some(factor) => Some(scaled(last, factor)),
-            None => Some(plain),
+            None => Some(in_percent(text, plain)),
         },
-        None => Some(plain),
+        None => Some(in_percent(text, plain)),
+    }
+}
+
+/// "Sixty-three percent".
+fn in_percent(text: &str, number: Written) -> Written {
+    match written::unit(text, number.span.start, number.span.end) {
+        Some((end, _, unit @ (Unit::Percent | Unit::Points))) => {
+            let span = number.span.start..end;
+            let printed = number.printed.in_unit(unit).shown_as(&text[span.clone()]);
+            Written { span, printed, ..number }
+        }
+        _ => number,
     }
 }
 

@@ -45,6 +45,53 @@ const SIGNS: &[(&str, Hedge)] = &[
     ("sub-", BELOW),
 ];
 
+/// Signs that compare or deny in a way that is not read.
+const UNREAD_SIGNS: &[&str] = &[
+    "≪",
+    "≫",
+    "⋘",
+    "⋙",
+    "≲",
+    "≳",
+    "⪅",
+    "⪆",
+    "≠",
+    "≢",
+    "≉",
+    "≮",
+    "≯",
+    "≰",
+    "≱",
+    "∉",
+    "!=",
+    "=/=",
+    "<>",
+    "<<",
+    ">>",
+    "\\ll",
+    "\\gg",
+    "\\lesssim",
+    "\\gtrsim",
+    "\\ne",
+    "\\neq",
+    "\\not=",
+    "\\nless",
+    "\\ngtr",
+    "\\nleq",
+    "\\ngeq",
+    "&ne;",
+    "&lt;&lt;",
+    "&gt;&gt;",
+    "&lt;&gt;",
+];
+/// Signs behind a number that make it a limit of what follows: "1.68 < all losses".
+const SIGNS_BEHIND: &[&str] = &[
+    "<", ">", "≤", "≥", "⩽", "⩾", "≪", "≫", "≲", "≳", "≠", "!=", "\\le", "\\lt", "\\ll", "\\ge",
+    "\\gt", "\\gg", "\\ne", "&lt;", "&gt;", "&le;", "&ge;",
+];
+/// Words that say "about", from below.
+const FROM_BELOW: &[&str] = &["nearly", "almost"];
+
 /// Words before a number; longer ones stand before those that they end with.
 const HEDGES: &[(&str, Hedge)] = &[
     ("about", Hedge::About),
@@ -186,6 +233,87 @@ const PARTLY: &[&str] = &[
 ];
 /// Words that leave open what is denied.
 const MODAL: &[&str] = &["if", "may", "might", "must", "need", "or", "should", "whether", "why"];
+/// What follows "none" and denies no number: "none of the six seeds".
+const OF_THE: &[&str] = &["all", "its", "of", "our", "the", "their", "them", "these", "those"];
+/// Words that deny the whole clause in which they are its subject.
+const DENIED_SUBJECTS: &[&str] = &["neither", "no", "nobody", "none", "nothing"];
+/// Words that deny a number that nothing limits: "no seed reaches 1.68", "hardly 1.68".
+const DENIES_NUMBER: &[&str] = &[
+    "barely", "cannot", "hardly", "neither", "never", "no", "nobody", "none", "nor", "not",
+    "nothing", "nowhere", "rarely", "scarcely", "seldom", "unable",
+];
+/// Words that deny what comes soon after them, without a word for "not".
+const FAILS: &[&str] = &[
+    "anything but",
+    "away from",
+    "doubtful",
+    "fail",
+    "failed",
+    "failing",
+    "fails",
+    "far from",
+    "impossible",
+    "lacks",
+    "misses",
+    "missed",
+    "out of reach",
+    "refuses",
+    "short of",
+    "shy of",
+    "unable",
+    "unreachable",
+    "without reaching",
+];
+/// Beginnings of words that say that a number is arrived at.
+const REACHES: &[&str] = &[
+    "achiev", "attain", "beat", "break", "broke", "cross", "exceed", "get", "hit", "match", "meet",
+    "met", "obtain", "observ", "pass", "reach", "saw", "seen", "surpass", "touch",
+];
+/// Words behind a number that is what something happens to: "1.68 was never achieved".
+const PASSIVE: &[&str] = &[
+    "are", "can", "cannot", "could", "had", "has", "have", "is", "remained", "remains", "stayed",
+    "stays", "was", "were", "will", "would",
+];
+/// Words that deny by themselves that a number behind them, or before them, is reached.
+const UNREACHED: &[&str] =
+    &["beyond", "missed", "out", "unattainable", "unattained", "unreachable", "unreached"];
+/// Verbs between what is denied and a limit.
+const OF_LIMITS: &[&str] = &[
+    "are", "climbs", "drops", "end", "ended", "ends", "falls", "fell", "finished", "finishes",
+    "get", "gets", "go", "goes", "got", "had", "has", "have", "is", "lands", "lies", "rises",
+    "sits", "stays", "was", "went", "were",
+];
+/// Words between such a verb and a limit: "ended with a final loss of less than 1.68".
+const OF_QUANTITIES: &[&str] = &[
+    "a",
+    "accuracy",
+    "an",
+    "at",
+    "final",
+    "its",
+    "loss",
+    "of",
+    "test",
+    "the",
+    "to",
+    "training",
+    "validation",
+    "value",
+    "with",
+];
+/// Words that are part of no name of what is denied: "no seed that".
+const GOES_ELSEWHERE: &[&str] = &[
+    "although", "and", "because", "if", "or", "that", "than", "unless", "until", "when", "where",
+    "which", "while", "who", "whose", "without",
+];
+/// Words behind which "but" excepts something.
+const EXCEPTIONS: &[&str] = &["all", "anything", "everything", "nothing"];
+/// Words in which full stops end no sentence.
+const ABBREVIATIONS: &[&str] =
+    &["approx", "ca", "cf", "e.g", "eq", "et al", "fig", "i.e", "resp", "sec", "tab", "vs"];
+/// What measures, so that "over" before its number is a limit and no count of what something runs over.
+const MEASURES: &[&str] =
+    &["bits", "hours", "minutes", "nats", "percent", "percentage", "points", "seconds", "times"];
 /// Words that deny in some way.
 const NEGATORS: &[&str] = &[
     "barely", "cannot", "few", "hardly", "neither", "never", "no", "nobody", "none", "nor", "not",
@@ -252,19 +380,83 @@ pub(super) fn said(before: &str, after: &str) -> (Option<Hedge>, Option<Doubt>) 
         // It is crossed out.
         return (None, Some(Doubt::Meaning));
     }
-    let lower = tail(head).to_ascii_lowercase();
+    let lower = head.to_ascii_lowercase();
+    if ends_with_unread_sign(&lower) {
+        return (None, Some(Doubt::Meaning));
+    }
     if let Some((hedge, _)) = sign_at_end(&lower) {
         return (Some(hedge), None);
     }
     let found = HEDGES.iter().find_map(|(word, hedge)| Some((*hedge, without_word(&lower, word)?)));
     if let Some((hedge, rest)) = found {
-        return settled(hedge, rest);
+        let (hedge, doubt) = settled(measured(hedge, after), rest);
+        let is_below = FROM_BELOW.iter().any(|word| without_word(&lower, word).is_some());
+        return (hedge, doubt.or(is_below.then_some(Doubt::Below)));
     }
     if let Some((hedge, is_clear)) = behind(after) {
-        let is_open = !is_clear || negation(&lower, 8);
+        let is_open = !is_clear || negation(&lower);
         return (Some(hedge), is_open.then_some(Doubt::Meaning));
     }
-    (None, plain_doubt(&lower))
+    (None, plain_doubt(&lower).or_else(|| denied_behind(after)))
+}
+
+/// Whether "1 in 5" behind these words is a share, and no "arm 1 in 5 runs".
+pub(super) fn states_a_share(before: &str) -> bool {
+    const LEADS: &[&str] = &[
+        "about", "almost", "at", "by", "exactly", "is", "just", "nearly", "of", "only", "roughly",
+        "than", "to", "was", "are", "were", "least", "most", "to", "for",
+    ];
+    let before = without_marks(before);
+    let last = before.split_whitespace().last().unwrap_or_default().to_ascii_lowercase();
+    last.is_empty()
+        || last.ends_with(['.', ':', ',', '(', '~', '≈'])
+        || LEADS.contains(&last.as_str())
+}
+
+/// Whether a sign that is not read stands at the end; marks of quotations are none.
+fn ends_with_unread_sign(text: &str) -> bool {
+    UNREAD_SIGNS.iter().filter_map(|sign| text.strip_suffix(sign)).any(|rest| {
+        let line = rest.rsplit('\n').next().unwrap_or_default();
+        !line.trim_matches(|c: char| c.is_whitespace() || c == '>').is_empty()
+            || !text.ends_with('>')
+    })
+}
+
+/// "Over nine times as many" is a limit: nothing runs over times.
+fn measured(hedge: Hedge, after: &str) -> Hedge {
+    let word = after.trim_start_matches(['-', ' ', '\u{a0}', '\n']).to_ascii_lowercase();
+    match hedge {
+        Hedge::LimitOrCount(bound) if MEASURES.contains(&word_at(&word)) => Hedge::Limit(bound),
+        other => other,
+    }
+}
+
+/// What the words behind a number deny of it, or how they go on a comparison: "1.68 is reached by no seed", "1.68 <
+/// all losses".
+fn denied_behind(after: &str) -> Option<Doubt> {
+    let near = after.trim_start_matches([' ', '\u{a0}', '$', '*', '_', '`']);
+    // A tag is no sign.
+    let is_tag = near.starts_with("\\left")
+        || near.strip_prefix('<').is_some_and(|rest| {
+            rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!')
+        });
+    if !is_tag && SIGNS_BEHIND.iter().any(|sign| near.starts_with(sign)) {
+        return Some(Doubt::Words);
+    }
+    let end = near.find([',', ';', ':', '(', '\n']).unwrap_or(near.len());
+    let end = near[..end].find(". ").unwrap_or(end);
+    let lower = near[..end].to_ascii_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().map(bare).take(9).collect();
+    let first = words.iter().position(|word| PASSIVE.contains(word) || is_short_not(word))?;
+    // A noun may stand between: "1.68 nats is reached by no seed".
+    if first > 2 {
+        return None;
+    }
+    let denies = |word: &&str| DENIES_NUMBER.contains(word) || is_short_not(word);
+    let reaches = |word: &&str| REACHES.iter().any(|begins| word.starts_with(begins));
+    let is_denied = words.iter().any(denies) && words[first..].iter().any(reaches);
+    let is_missed = words.get(first + 1).is_some_and(|word| UNREACHED.contains(word));
+    (is_denied || is_missed).then_some(Doubt::Meaning)
 }
 
 /// A hedge in the light of the words before it.
@@ -276,12 +468,12 @@ fn settled(hedge: Hedge, rest: &str) -> (Option<Hedge>, Option<Doubt>) {
             return (Some(hedge), limited.then_some(Doubt::Words));
         }
         Hedge::Limit(bound) | Hedge::LimitOrCount(bound) | Hedge::LimitOrSetting(bound) => bound,
-        other => return (Some(other), negation(rest, 8).then_some(Doubt::Meaning)),
+        other => return (Some(other), negation(rest).then_some(Doubt::Meaning)),
     };
     if is_denied(rest) {
         return (Some(Hedge::Limit(opposite(bound))), None);
     }
-    if negation(rest, 8) {
+    if negation(rest) {
         return (Some(hedge), Some(Doubt::Meaning));
     }
     match base(rest) {
@@ -332,12 +524,6 @@ fn without_tag(text: &str) -> Option<&str> {
     is_tag.then(|| &text[..open])
 }
 
-/// The last words, enough for every table.
-fn tail(text: &str) -> &str {
-    let start = text.char_indices().rev().nth(119).map_or(0, |(at, _)| at);
-    &text[start..]
-}
-
 /// What stands before `word` at the end of a text.
 fn without_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let rest = text.trim_end().strip_suffix(word)?;
@@ -345,18 +531,72 @@ fn without_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     is_whole.then_some(rest)
 }
 
-/// The words of the clause at the end, without what stands around them.
-fn clause(text: &str) -> Vec<&str> {
-    let starts = [". ", "; ", ": ", "? ", "! ", "\n\n", " but "];
-    let at = starts.iter().filter_map(|mark| Some(text.rfind(mark)? + mark.len())).max();
-    let words = text[at.unwrap_or(0)..].split_whitespace();
-    words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric())).collect()
+/// The clause at the end of a text, without what stands in brackets that are closed again.
+fn clause_text(before: &str) -> String {
+    // The space behind its last word was trimmed, and tells a full stop from a point.
+    let text = &format!("{before} ");
+    const STARTS: &[&str] = &[
+        ". ",
+        ".\n",
+        "; ",
+        ": ",
+        "? ",
+        "! ",
+        "\n\n",
+        "\n- ",
+        "\n* ",
+        "| ",
+        " but ",
+        " while ",
+        " whereas ",
+        " although ",
+        " though ",
+        " because ",
+    ];
+    let is_end = |at: usize, mark: &str| {
+        let abbreviated = |word: &&str| without_word(&text[..at], word).is_some();
+        // "Anything but 1.70" is one clause.
+        let is_exception =
+            mark == " but " && EXCEPTIONS.iter().any(|word| text[..at].ends_with(word));
+        let is_point = mark.starts_with('.') && ABBREVIATIONS.iter().any(|word| abbreviated(&word));
+        !is_exception && !is_point
+    };
+    let last = |mark: &&str| {
+        let mut found = text.rmatch_indices(*mark).map(|(at, _)| at);
+        found.find(|at| is_end(*at, mark)).map(|at| at + mark.len())
+    };
+    let start = STARTS.iter().filter_map(last).max().unwrap_or(0);
+    let mut clause = text[start..].to_owned();
+    while let Some(close) = clause.find(')')
+        && let Some(open) = clause[..close].rfind('(')
+    {
+        clause.replace_range(open..=close, " ");
+    }
+    clause
 }
 
-/// Whether one of the last words of the clause denies something.
-fn negation(text: &str, reach: usize) -> bool {
-    let words = clause(text);
-    words.iter().rev().take(reach).any(|word| NEGATORS.contains(word) || is_short_not(word))
+/// A word without what stands around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+}
+
+/// The words of a clause.
+fn words_of(clause: &str) -> Vec<&str> {
+    clause.split_whitespace().map(bare).collect()
+}
+
+/// Whether the clause denies something: in any of its words, or in one of those that deny what comes soon.
+fn negation(text: &str) -> bool {
+    let clause = clause_text(text);
+    let words = words_of(&clause);
+    words.iter().any(|word| NEGATORS.contains(word) || is_short_not(word)) || fails(&words)
+}
+
+/// Whether one of the last words says that what follows does not happen.
+fn fails(words: &[&str]) -> bool {
+    let near = words[words.len().saturating_sub(8)..].join(" ");
+    let near = format!(" {near} ");
+    FAILS.iter().any(|words| near.contains(&format!(" {words} ")))
 }
 
 /// `isn't`, `doesn't`.
@@ -370,7 +610,11 @@ fn is_denied(rest: &str) -> bool {
     if rest.trim_end().ends_with([',', ')']) {
         return false;
     }
-    let mut words = clause(rest);
+    let clause = clause_text(rest);
+    let mut words = words_of(&clause);
+    if is_denied_subject(&clause) {
+        return true;
+    }
     if matches!(words.last(), Some(&("at" | "with" | "a"))) {
         words.pop();
     }
@@ -393,6 +637,36 @@ fn is_denied(rest: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether nothing but what is denied and a verb stand before a limit: "no seed of the MoE ends", "none of the six runs
+/// ended with a final loss of".
+fn is_denied_subject(clause: &str) -> bool {
+    let mut words = words_of(clause);
+    while words.last().is_some_and(|word| OF_QUANTITIES.contains(word)) {
+        words.pop();
+    }
+    if words.last().is_some_and(|word| OF_LIMITS.contains(word)) {
+        words.pop();
+    }
+    let Some((denial, name)) = words.split_first() else { return false };
+    let counts = |word: &&str| {
+        let one = word.trim_end_matches("'s").trim_end_matches("’s");
+        COUNTED.contains(&one) || one.strip_suffix('s').is_some_and(|one| COUNTED.contains(&one))
+    };
+    let is_group = match *denial {
+        "no" => name.iter().any(|word| counts(word)),
+        "none" => name.first() == Some(&"of"),
+        _ => false,
+    };
+    let is_name = |word: &&str| {
+        !NEGATORS.contains(word) && !OF_LIMITS.contains(word) && !GOES_ELSEWHERE.contains(word)
+    };
+    is_group
+        && name.len() <= 8
+        && !clause.contains(',')
+        && name.iter().all(|word| is_name(word))
+        && !fails(name)
 }
 
 fn opposite(bound: Bound) -> Bound {
@@ -482,19 +756,26 @@ fn ends_word(rest: &str) -> bool {
 
 /// What stands near a number that no table reads.
 fn plain_doubt(before: &str) -> Option<Doubt> {
-    let words = clause(before);
-    if before.ends_with([',', ')', '(']) {
+    let clause = clause_text(before);
+    if before.ends_with(')') {
+        return None;
+    }
+    if let Some(doubt) = denial(&clause) {
+        return Some(doubt);
+    }
+    let words = words_of(&clause);
+    if before.ends_with([',', '(']) {
         return None;
     }
     let last = *words.last()?;
-    if DENIES.contains(&last) || is_short_not(last) {
-        return Some(Doubt::Meaning);
-    }
     let near = before.trim_end();
     let compares = |text: &str| COMPARES.iter().any(|word| without_word(text, word).is_some());
-    if let Some(rest) = without_word(near, "between") {
+    if without_word(near, "between").is_some() {
         // What is between two numbers is read as a range; of one number it says nothing.
-        return Some(if negation(rest, 8) { Doubt::Meaning } else { Doubt::Words });
+        return Some(Doubt::Words);
+    }
+    if let [.., "as", _, "as"] = words.as_slice() {
+        return Some(Doubt::Words);
     }
     if compares(near) {
         // "0.9% better than 1.717" has a base; what "better than" limits is not known.
@@ -504,4 +785,58 @@ fn plain_doubt(before: &str) -> Option<Doubt> {
     }
     let without_last = near.strip_suffix(last).unwrap_or(near);
     compares(without_last).then_some(Doubt::Words)
+}
+
+/// How far the clause before a number that nothing limits denies it. What a comma or a bracket parts from the
+/// denial is denied only where it is what is reached: "no seed, as the table shows, reaches 1.68".
+fn denial(clause: &str) -> Option<Doubt> {
+    let clause = without_numbers_of_a_list(clause);
+    let open = clause.rfind('(').map(|at| (&clause[..at], &clause[at + 1..]));
+    if let Some((outside, inside)) = open {
+        let denied = |text: &str| denies_number(&words_of(text));
+        return match (denied(inside), denied(outside)) {
+            (true, _) => Some(Doubt::Meaning),
+            (false, true) => Some(Doubt::Words),
+            _ => None,
+        };
+    }
+    let (parted, last) = clause.rsplit_once(", ").unwrap_or(("", clause));
+    let words = words_of(last);
+    if denies_number(&words) {
+        return Some(Doubt::Meaning);
+    }
+    let parted = words_of(parted);
+    let is_parted = parted.iter().any(|word| DENIED_SUBJECTS.contains(word))
+        || parted.windows(2).any(|pair| pair == ["not", "even"]);
+    let last = &words[words.len().saturating_sub(6)..];
+    let reaches = last.iter().any(|word| REACHES.iter().any(|begins| word.starts_with(begins)));
+    (is_parted && parted.len() > 1).then_some(if reaches { Doubt::Meaning } else { Doubt::Words })
+}
+
+/// The clause before a list of numbers: "no seed reaches 1.67, 1.68".
+fn without_numbers_of_a_list(clause: &str) -> &str {
+    let mut rest = clause.trim_end();
+    while let Some(before) = rest.strip_suffix(',') {
+        match before.rsplit_once(char::is_whitespace) {
+            Some((head, number)) if is_amount(number) => rest = head.trim_end(),
+            _ => break,
+        }
+    }
+    rest
+}
+
+/// Whether words before a number deny it. "None of the six seeds" denies no six.
+fn denies_number(words: &[&str]) -> bool {
+    let head = words.len() - words.iter().rev().take_while(|word| OF_THE.contains(word)).count();
+    let is_of = words[head..].contains(&"of") || words.last() == Some(&"all");
+    let words = match words[..head].split_last() {
+        Some((last, before)) if is_of && DENIES_NUMBER.contains(last) => before,
+        _ => words,
+    };
+    let denies = |(at, word): (usize, &&str)| {
+        let next = words.get(at + 1);
+        (DENIES_NUMBER.contains(word) || is_short_not(word))
+            && !matches!((*word, next), ("not", Some(&("only" | "just" | "merely"))))
+    };
+    words.iter().enumerate().any(denies) || fails(words)
 }

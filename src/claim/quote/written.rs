@@ -47,6 +47,20 @@ const SUFFIXES: &[(&str, i32, i32)] = &[
     ("MB", 10, 6),
     ("GB", 10, 9),
     ("TB", 10, 12),
+    ("kFLOPs", 10, 3),
+    ("MFLOPs", 10, 6),
+    ("GFLOPs", 10, 9),
+    ("TFLOPs", 10, 12),
+    ("PFLOPs", 10, 15),
+    ("EFLOPs", 10, 18),
+    ("ZFLOPs", 10, 21),
+    ("kiloFLOPs", 10, 3),
+    ("megaFLOPs", 10, 6),
+    ("gigaFLOPs", 10, 9),
+    ("teraFLOPs", 10, 12),
+    ("petaFLOPs", 10, 15),
+    ("exaFLOPs", 10, 18),
+    ("zettaFLOPs", 10, 21),
     ("ktok", 10, 3),
     ("Ktok", 10, 3),
     ("Mtok", 10, 6),
@@ -188,7 +202,14 @@ impl Written {
         let digits = run(text[self.span.end..].strip_prefix('(')?, |c| c.is_ascii_digit());
         let end = at + digits;
         let closes = text[end..].starts_with(')') && is_boundary(text, end + 1);
-        if !(1..=2).contains(&digits) || !closes || !text[self.span.clone()].contains('.') {
+        let decimals = text[self.span.clone()]
+            .split('.')
+            .nth(1)
+            .map_or(0, |decimals| run(decimals, |c| c.is_ascii_digit()));
+        if !(1..=decimals.max(2)).contains(&digits)
+            || !closes
+            || !text[self.span.clone()].contains('.')
+        {
             return None;
         }
         let digits = Printed::parse(&text[at..end]).ok()?;
@@ -424,11 +445,21 @@ fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usi
     let far = word_gap(text, end);
     let near = letter_gap(text, start, end);
     SUFFIXES.iter().find_map(|(suffix, base, power)| {
-        let is_word = suffix.len() > 3 && suffix.starts_with(|c: char| c.is_ascii_lowercase());
+        let counts_operations = suffix.ends_with("FLOPs");
+        let is_word = suffix.len() > 3 && suffix.starts_with(|c: char| c.is_ascii_lowercase())
+            || counts_operations;
         let at = if is_word { far } else { near };
-        let last = at + suffix.len();
+        // `TFLOP` is one of them.
+        let one = at + suffix.len() - 1;
+        let is_one = counts_operations && text.get(at..one).is_some() && is_boundary(text, one);
+        let last = if is_one { one } else { at + suffix.len() };
         let spelled = text.get(at..last)?;
         let fits = match is_word {
+            true if counts_operations => {
+                !only_words
+                    && spelled.eq_ignore_ascii_case(&suffix[..spelled.len()])
+                    && !text[last..].starts_with("/s")
+            }
             true => spelled.eq_ignore_ascii_case(suffix),
             false => spelled == *suffix && !only_words,
         };
@@ -439,7 +470,7 @@ fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usi
     })
 }
 
-fn unit(text: &str, start: usize, end: usize) -> Option<(usize, i32, Unit)> {
+pub(super) fn unit(text: &str, start: usize, end: usize) -> Option<(usize, i32, Unit)> {
     let at = word_gap(text, end);
     let rest = &text[at..];
     if let Some((sign, tenths, unit)) = UNIT_SIGNS.iter().find(|(sign, ..)| rest.starts_with(sign))
