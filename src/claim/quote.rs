@@ -9,6 +9,7 @@
 mod abroad;
 mod aloud;
 mod dates;
+mod digests;
 mod in_words;
 mod words;
 mod written;
@@ -268,6 +269,7 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     let Some(written) = written::read(text, at) else { return digits_end.max(at + 1) };
     let end = written.span.end;
     if belongs_to_a_name(text, at)
+        || digests::holds(text, at)
         || is_a_name(&text[at..end], &text[end..])
         || is_a_list_mark(&text[..at], &text[end..])
         || is_a_footnote(&text[..at], &text[end..])
