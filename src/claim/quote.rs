@@ -149,6 +149,13 @@ fn behind(text: &str, at: usize) -> &str {
     &text[at..end.unwrap_or(at)]
 }
 
+/// How many numbers a text may have, in digits and in words, without reading what stands around them.
+pub fn count(text: &str) -> usize {
+    let runs = text.split(|c: char| !c.is_numeric()).filter(|run| !run.is_empty());
+    let words = text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 2);
+    runs.count() + words.filter(|word| in_words::may_be_one(word)).count()
+}
+
 /// The items of `text` in their order.
 pub fn items(text: &str) -> Vec<QuoteItem> {
     let aloud = Aloud::of(text);
@@ -552,6 +559,12 @@ mod tests {
 
     fn texts(text: &str) -> Vec<&str> {
         items(text).iter().map(|item| item.text(text)).collect()
+    }
+
+    #[test]
+    fn numbers_in_words_are_counted_too() {
+        assert_eq!(count("Twenty-one of 1.5 and three, ①, half a dozen; nobody"), 7);
+        assert_eq!(count("The mixture wins"), 0);
     }
 
     #[test]
