@@ -1,4 +1,9 @@
 //! The marks of Markdown and HTML inside the words of a text: which of them readers do not see.
+//!
+//! A text may be one mark a million times: what closes each bracket is found once for the whole text, and no mark is
+//! sought to the end of the text again and again.
+
+use std::collections::HashMap;
 
 /// Tags that part nothing.
 const INLINE: &[&str] = &[
@@ -87,13 +92,51 @@ pub(crate) enum Seen {
     Link { words: usize, close: usize },
 }
 
-/// The length of the mark that a text begins with, and what readers see of it.
-pub(crate) fn mark(text: &str) -> Option<(usize, Seen)> {
-    match text.as_bytes().first()? {
-        b'<' => raised_mark(text).or_else(|| tag(text)),
-        b'&' => entity(text).map(|(length, sign)| (length, Seen::Sign(sign))),
-        b'[' => note(text).map(|length| (length, Seen::Nothing)).or_else(|| link(text)),
-        b'\\' => escaped(text).then_some((1, Seen::Nothing)),
+/// The brackets of a text that are closed in their paragraph.
+#[derive(Debug, Default)]
+pub(crate) struct Brackets(HashMap<usize, usize>);
+
+impl Brackets {
+    pub(crate) fn of(text: &str) -> Self {
+        let mut closed = HashMap::new();
+        if !text.contains('[') {
+            return Self(closed);
+        }
+        let (mut square, mut round) = (Vec::new(), Vec::new());
+        let mut last = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            match byte {
+                b'[' => square.push(at),
+                b'(' => round.push(at),
+                b']' => closed.extend(square.pop().map(|open| (open, at))),
+                b')' => closed.extend(round.pop().map(|open| (open, at))),
+                b'\n' if last == b'\n' => {
+                    square.clear();
+                    round.clear();
+                }
+                _ => {}
+            }
+            last = byte;
+        }
+        Self(closed)
+    }
+
+    /// Where the bracket at `open` is closed.
+    pub(crate) fn close(&self, open: usize) -> Option<usize> {
+        self.0.get(&open).copied()
+    }
+}
+
+/// The length of the mark that stands at a place of a text, and what readers see of it.
+pub(crate) fn mark(text: &str, at: usize, brackets: &Brackets) -> Option<(usize, Seen)> {
+    let rest = &text[at..];
+    match rest.as_bytes().first()? {
+        b'<' => raised_mark(rest).or_else(|| tag(rest)),
+        b'&' => entity(rest).map(|(length, sign)| (length, Seen::Sign(sign))),
+        b'[' => {
+            note(rest).map(|length| (length, Seen::Nothing)).or_else(|| link(text, at, brackets))
+        }
+        b'\\' => escaped(rest).then_some((1, Seen::Nothing)),
         _ => None,
     }
 }
@@ -139,44 +182,29 @@ fn entity(text: &str) -> Option<(usize, char)> {
 
 /// The length of what points to a note: `[^1]`.
 fn note(text: &str) -> Option<usize> {
+    const LONGEST: usize = 200;
     let label = text.strip_prefix("[^")?;
-    let end =
-        label.find(']').filter(|end| *end > 0 && !label[..*end].contains(char::is_whitespace))?;
-    (!label[end + 1..].starts_with(':')).then_some(end + 3)
+    let end = label.bytes().take(LONGEST).position(|byte| byte == b']').filter(|end| *end > 0)?;
+    let is_name = !label[..end].contains(char::is_whitespace);
+    (is_name && !label[end + 1..].starts_with(':')).then_some(end + 3)
 }
 
-/// The bracket that opens the words of a link, whose address is hidden or written.
-fn link(text: &str) -> Option<(usize, Seen)> {
-    let words = closing(text, '[', ']')?;
-    let rest = &text[words + 1..];
-    let address = closing(rest, '(', ')').map(|end| &rest[1..end])?;
-    let is_address = address.bytes().all(|byte| byte == 0 || byte == b'\n')
-        || ["http://", "https://", "#", "/", "./", "../"]
-            .iter()
-            .any(|start| address.starts_with(start));
-    is_address.then_some((1, Seen::Link { words: words - 1, close: address.len() + 3 }))
-}
-
-/// Where the bracket that a text begins with is closed, in its paragraph and not far away.
-fn closing(text: &str, open: char, close: char) -> Option<usize> {
-    if !text.starts_with(open) {
-        return None;
-    }
-    const MOST: usize = 3000;
-    let mut depth = 0usize;
-    for (at, c) in text.char_indices().take(MOST) {
-        if c == open {
-            depth += 1;
-        } else if c == close {
-            depth -= 1;
-        } else if c == '\n' && text[at..].starts_with("\n\n") {
-            return None;
+/// The bracket that opens the words of a link, whose address or label is hidden or whose address is written.
+fn link(text: &str, at: usize, brackets: &Brackets) -> Option<(usize, Seen)> {
+    let words = brackets.close(at)?;
+    let behind = words + 1;
+    let target = &text[behind + 1..brackets.close(behind)?];
+    let is_hidden = || target.bytes().all(|byte| byte == 0 || byte == b'\n');
+    let is_link = match text.as_bytes()[behind] {
+        b'[' => words > at + 1 && is_hidden(),
+        _ => {
+            is_hidden()
+                || ["http://", "https://", "#", "/", "./", "../"]
+                    .iter()
+                    .any(|start| target.starts_with(start))
         }
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-    None
+    };
+    is_link.then_some((1, Seen::Link { words: words - at - 1, close: target.len() + 3 }))
 }
 
 /// Whether a backslash only keeps the sign behind it from being a mark.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::quote;
+use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
 use crate::table::{self, PrintedCell, PrintedTable, TableLines};
 
@@ -107,7 +108,7 @@ impl<'t> SearchedText<'t> {
         let parts = |pair: &[PrintedCell]| parts_a_number(&pair[0].text, &pair[1].text);
         let found = match cells.windows(2).any(parts) {
             true => Vec::new(),
-            false => self.of_row(&cells),
+            false => self.of_parted_row(&cells),
         };
         if found.is_empty() { self.of_quote(quote) } else { found }
     }
@@ -121,6 +122,23 @@ impl<'t> SearchedText<'t> {
         }
         let ends = |cells: Vec<Range<usize>>| Some(cells.first()?.start..cells.last()?.end);
         self.run_together(row).into_iter().filter_map(ends).collect()
+    }
+
+    /// Every place of the cells of a quote. The quote alone does not show that a page ran two numbers together: its bars
+    /// part no digits that may be one number.
+    fn of_parted_row(&self, row: &[PrintedCell]) -> Vec<Range<usize>> {
+        let found: Vec<_> = self.lines().same_as(row).map(|line| line.span.clone()).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let mut places = self.run_together(row);
+        places.retain(|cells| {
+            !cells.windows(2).any(|pair| may_be_one_number(self.text, pair[0].end, pair[1].start))
+        });
+        places
+            .into_iter()
+            .filter_map(|cells| Some(cells.first()?.start..cells.last()?.end))
+            .collect()
     }
 
     /// Where the lines of a printed table stand in the table of the text that has its head, and the most of its rows; none
@@ -264,6 +282,30 @@ fn cuts_a_number(text: &str, place: &Range<usize>) -> bool {
     begins || ends
 }
 
+/// Whether nothing is seen between two cells and the digits on both sides may be one number: `41.7016`, and not
+/// `1,2092,476` or `0.4570.257`.
+fn may_be_one_number(text: &str, left: usize, right: usize) -> bool {
+    /// No number has so many digits.
+    const MOST: usize = 40;
+    let is_part = |c: &char| c.is_ascii_digit() || matches!(c, '.' | ',') || has_no_width(*c);
+    let head: String = text[..left].chars().rev().take_while(is_part).take(MOST).collect();
+    let tail: String = text[right..].chars().take_while(is_part).take(MOST).collect();
+    let has_gap = text[left..right].contains(|c: char| !has_no_width(c));
+    let digit = |c: char| c.is_ascii_digit();
+    if has_gap || !head.contains(digit) || !tail.contains(digit) {
+        return false;
+    }
+    let head: String = head.chars().rev().collect();
+    let whole = format!("{head}{tail}").replace(has_no_width, "");
+    let whole = whole.trim_matches([',', '.']);
+    let (units, decimals) = whole.split_once('.').unwrap_or((whole, ""));
+    let mut groups = units.split(',');
+    let first = groups.next().unwrap_or_default();
+    let are_groups =
+        groups.all(|group| group.len() == 3) && (!units.contains(',') || first.len() <= 3);
+    are_groups && !decimals.contains(['.', ','])
+}
+
 /// Whether a bar between two cells would part a number from its sign, its exponent or its unit.
 fn parts_a_number(left: &str, right: &str) -> bool {
     const SIZES: [&str; 6] = ["thousand", "million", "billion", "trillion", "percent", "hundred"];
@@ -314,6 +356,111 @@ mod tests {
         assert_eq!(searched.of_row(&row).len(), 4);
     }
 
+    /// Texts of one mark that opens what nothing closes.
+    const UNCLOSED: &[&str] = &[
+        "‹`",
+        "*",
+        "_",
+        "`",
+        "``x`",
+        "‹",
+        "<",
+        "<a ",
+        "<a b=\"",
+        "<div>",
+        "</div>",
+        "<p hidden>",
+        "<sup>",
+        "<del>",
+        "<table><tr><td>",
+        "<table>",
+        "</table>",
+        "<![CDATA[",
+        "<!--",
+        "<!-- \n\n",
+        "<!x",
+        "<?",
+        "[",
+        "](",
+        "[a](",
+        "[a](b ",
+        "[^",
+        "[[",
+        "(",
+        "&",
+        "&#",
+        "\\",
+        "\\iffalse",
+        "\\begin{tabular}",
+        "\\end{tabular}",
+        "{/*",
+        "{% comment %}",
+        "twenty-one ",
+        "| ",
+        "|\n",
+        "a|",
+        "> ",
+        "- ",
+        "1. ",
+        "```\n",
+        "~~",
+        "**",
+        "**a ",
+        "$",
+        "{",
+        "\n",
+        " ",
+        "\t",
+        "[a]: ",
+        "a. ",
+        "\0",
+        "\u{200b}",
+        "\u{202e}",
+        "é",
+        "$1",
+        "1**",
+        "1**1 ",
+        "\u{202e}1①",
+        "1 ± ",
+        "¼",
+        "①",
+        "one ",
+        "hundred ",
+        "1 to ",
+        "-",
+        "x",
+        "1x",
+        "a_",
+        "a-",
+        "#",
+        "| a\n--|--\n",
+        "<style>",
+        "<style>.x{",
+        "class=\"x\" ",
+        "<i class=x>",
+        "<br>",
+    ];
+
+    #[test]
+    fn texts_of_marks_take_little_time() {
+        use crate::seen::{Markup, seen};
+        const LENGTH: usize = 30_000;
+        for unit in UNCLOSED {
+            let text = format!("See 1.7016.\n{}\nend.", unit.repeat(LENGTH / unit.len()));
+            let begun = std::time::Instant::now();
+            for markup in [Markup::Markdown, Markup::Html, Markup::Tex] {
+                let _ = quote::items(&seen(&text, markup));
+            }
+            let text = seen(&text, Markup::Markdown);
+            let searched = SearchedText::new(&text);
+            assert!(searched.of_quote("no such words").is_empty(), "{unit}");
+            assert!(searched.of_parted_quote("no | such words").is_empty(), "{unit}");
+            let _ = crate::nearest::WordIndex::of(&text).nearest("no such words");
+            // A slow machine takes a tenth of it; what grows with the square of a text takes more.
+            assert!(begun.elapsed().as_secs() < 10, "{unit} takes {:?}", begun.elapsed());
+        }
+    }
+
     #[test]
     fn a_quote_may_cross_lines() {
         let text = "the loss is\n  3.28 here; the loss is 3.28\tthere";
@@ -355,6 +502,24 @@ mod tests {
     fn bars_part_what_a_page_runs_together() {
         assert_eq!(of_parted_quote("x 1,2092,476", "1,209 | 2,476"), vec![2..12]);
         assert_eq!(of_parted_quote("loss is 3", "loss is 3"), vec![0..9]);
+        assert_eq!(of_parted_quote("x 0.4570.257", "0.457 | 0.257").len(), 1);
+        assert_eq!(of_parted_quote("x 4\n1.7016", "4 | 1.7016").len(), 1);
+        assert_eq!(of_parted_quote("| 4 | 1.7016 |", "4 | 1.7016").len(), 1);
+        assert_eq!(of_parted_quote("Dense1.7016", "Dense | 1.7016").len(), 1);
+    }
+
+    #[test]
+    fn bars_part_no_number() {
+        for (text, quote) in [
+            ("a loss of 41.7016.", "a loss of 4|1.7016"),
+            ("has 64256 experts", "has 64|256 experts"),
+            ("has 1,209 steps", "has 1 | ,209 steps"),
+            ("has 1,209,476 steps", "has 1,209 | ,476 steps"),
+            ("is 41\u{200b}.7016", "is 4 | 1.7016"),
+            ("MoE-64 wins", "MoE-6 | 4 wins"),
+        ] {
+            assert!(of_parted_quote(text, quote).is_empty(), "{quote}");
+        }
     }
 
     #[test]

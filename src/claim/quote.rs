@@ -9,6 +9,7 @@
 mod abroad;
 mod aloud;
 mod dates;
+mod digests;
 mod in_words;
 mod signs;
 mod units;
@@ -153,6 +154,13 @@ fn behind(text: &str, at: usize) -> &str {
     &text[at..end.unwrap_or(at)]
 }
 
+/// How many numbers a text may have, in digits and in words, without reading what stands around them.
+pub fn count(text: &str) -> usize {
+    let runs = text.split(|c: char| !c.is_numeric()).filter(|run| !run.is_empty());
+    let words = text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 2);
+    runs.count() + words.filter(|word| in_words::may_be_one(word)).count()
+}
+
 /// The items of `text` in their order.
 pub fn items(text: &str) -> Vec<QuoteItem> {
     let aloud = Aloud::of(text);
@@ -295,6 +303,7 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     let Some(written) = written::read(text, at) else { return digits_end.max(at + 1) };
     let end = written.span.end;
     if belongs_to_a_name(text, at)
+        || digests::holds(text, at)
         || is_a_name(&text[at..end], &text[end..])
         || is_a_list_mark(&text[..at], &text[end..])
         || is_a_footnote(&text[..at], &text[end..])
@@ -625,6 +634,12 @@ mod tests {
 
     fn texts(text: &str) -> Vec<&str> {
         items(text).iter().map(|item| item.text(text)).collect()
+    }
+
+    #[test]
+    fn numbers_in_words_are_counted_too() {
+        assert_eq!(count("Twenty-one of 1.5 and three, ①, half a dozen; nobody"), 7);
+        assert_eq!(count("The mixture wins"), 0);
     }
 
     #[test]

@@ -3,7 +3,11 @@
 //!
 //! Every byte keeps its place, so that a place in what is seen is one in the file.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+
+use crate::markup::Brackets;
+use crate::styles::StyleSheet;
 
 /// How a text is marked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,15 +29,15 @@ pub const HIDDEN: char = '\0';
 const VOID: &[&str] = &["area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"];
 /// Elements whose content is not shown.
 const NOT_SHOWN: &[&str] = &["head", "noscript", "script", "style", "template", "title"];
-/// Styles that hide an element.
-const HIDING: &[&str] = &[
-    "display:none",
-    "visibility:hidden",
-    "visibility:collapse",
-    "opacity:0;",
-    "opacity:0\"",
-    "font-size:0",
+/// Comments in the languages of sites.
+const SITE_COMMENTS: [(&str, &str); 4] = [
+    ("{% comment %}", "{% endcomment %}"),
+    ("{%- comment -%}", "{%- endcomment -%}"),
+    ("{#- ", "-#}"),
+    ("{/*", "*/}"),
 ];
+/// The most bytes of the words of a link with a label.
+const LONGEST_WORDS: usize = 1000;
 /// What a site shows of the settings above a page.
 const SHOWN_SETTINGS: &[&str] = &["title", "subtitle", "description", "summary", "excerpt"];
 
@@ -59,9 +63,41 @@ pub fn seen(text: &str, markup: Markup) -> String {
     let hidden = match markup {
         Markup::Plain => Vec::new(),
         Markup::Tex => tex(text),
-        Markup::Markdown | Markup::Html => Scan::new(text, markup == Markup::Markdown).hidden(),
+        Markup::Markdown | Markup::Html => hidden(text, markup == Markup::Markdown),
     };
     blanked(text, &hidden)
+}
+
+/// A quote as readers see its text: without the addresses of links, comments and what is declared hidden, and without
+/// the `>` before the lines of a quotation.
+pub fn of_quote(quote: &str, markup: Markup) -> String {
+    if !matches!(markup, Markup::Markdown | Markup::Html) {
+        return quote.to_owned();
+    }
+    let page = Page { references: References::Any, ..Page::default() };
+    let mut scan = Scan::new(quote, markup == Markup::Markdown, &page);
+    scan.is_quote = true;
+    let hidden = scan.read().0;
+    let mut seen = String::with_capacity(quote.len());
+    let mut at = 0;
+    for stretch in hidden.into_iter().filter(|stretch| !stretch.is_empty()) {
+        if stretch.start >= at {
+            seen.push_str(&quote[at..stretch.start]);
+            at = stretch.end;
+        }
+    }
+    seen.push_str(&quote[at..]);
+    seen
+}
+
+/// What of Markdown or HTML is hidden. Style sheets and the addresses of links may stand behind what they are for, so
+/// that a page which has some is read twice.
+fn hidden(text: &str, is_markdown: bool) -> Vec<Range<usize>> {
+    let (hidden, page) = Scan::new(text, is_markdown, &Page::default()).read();
+    match page.is_empty() {
+        true => hidden,
+        false => Scan::new(text, is_markdown, &page).read().0,
+    }
 }
 
 /// Whether nothing is seen of a sign.
@@ -119,11 +155,87 @@ fn tex(text: &str) -> Vec<Range<usize>> {
     hidden
 }
 
+/// What a page says about itself.
+#[derive(Debug, Default)]
+struct Page {
+    styles: StyleSheet,
+    references: References,
+}
+
+impl Page {
+    fn is_empty(&self) -> bool {
+        let has_labels =
+            matches!(&self.references, References::Named(labels) if !labels.is_empty());
+        self.styles.is_empty() && !has_labels
+    }
+}
+
+/// The labels that stand for addresses: `[1]: https://…`.
+#[derive(Debug)]
+enum References {
+    Named(BTreeSet<String>),
+    /// Of a part of a page it is not known which.
+    Any,
+}
+
+impl Default for References {
+    fn default() -> Self {
+        Self::Named(BTreeSet::new())
+    }
+}
+
+impl References {
+    fn has(&self, label: &str) -> bool {
+        match self {
+            Self::Named(labels) => labels.contains(&label.to_lowercase()),
+            Self::Any => !label.contains('^'),
+        }
+    }
+}
+
+/// Where a mark stands next. Asking again from further on looks no further until that place is passed.
+struct Next {
+    mark: &'static str,
+    asked: usize,
+    found: Option<usize>,
+}
+
+impl Next {
+    fn new(mark: &'static str) -> Self {
+        Self { mark, asked: usize::MAX, found: None }
+    }
+
+    fn from(&mut self, text: &str, at: usize) -> Option<usize> {
+        let is_known = self.asked <= at && self.found.is_none_or(|found| found >= at);
+        if !is_known {
+            self.asked = at;
+            self.found = text[at..].find(self.mark).map(|found| at + found);
+        }
+        self.found
+    }
+}
+
+/// What is sought to the end of a text.
+struct Ends {
+    paragraph: Next,
+    comment: [Next; 2],
+    declaration: Next,
+    of_site: [Next; SITE_COMMENTS.len()],
+}
+
 /// One pass over Markdown or HTML.
 struct Scan<'t> {
     text: &'t str,
     is_markdown: bool,
+    /// Whether the text is a part of another, whose first line may begin before it.
+    is_quote: bool,
+    /// What is known of the page.
+    page: &'t Page,
+    /// What this pass finds of it.
+    found: Page,
     hidden: Vec<Range<usize>>,
+    closed: Brackets,
+    ends: Ends,
     /// Brackets that are open in this paragraph: only behind one stands the address of a link.
     brackets: usize,
     /// Whether the lines are those of a list, in which fences stand deeper.
@@ -131,22 +243,60 @@ struct Scan<'t> {
 }
 
 impl<'t> Scan<'t> {
-    fn new(text: &'t str, is_markdown: bool) -> Self {
-        Self { text, is_markdown, hidden: Vec::new(), brackets: 0, in_list: false }
+    fn new(text: &'t str, is_markdown: bool, page: &'t Page) -> Self {
+        let ends = Ends {
+            paragraph: Next::new("\n\n"),
+            comment: [Next::new("-->"), Next::new("--!>")],
+            declaration: Next::new(">"),
+            of_site: SITE_COMMENTS.map(|(_, close)| Next::new(close)),
+        };
+        Self {
+            text,
+            is_markdown,
+            is_quote: false,
+            page,
+            found: Page::default(),
+            hidden: Vec::new(),
+            closed: Brackets::of(text),
+            ends,
+            brackets: 0,
+            in_list: false,
+        }
     }
 
-    fn hidden(mut self) -> Vec<Range<usize>> {
-        let mut at = if self.is_markdown { self.settings() } else { 0 };
-        let mut line_begins = true;
+    /// What is hidden, and what the page says about itself.
+    fn read(mut self) -> (Vec<Range<usize>>, Page) {
+        let mut at = if self.is_markdown && !self.is_quote { self.settings() } else { 0 };
+        let mut line_begins = !self.is_quote;
         while at < self.text.len() {
-            if line_begins && let Some(end) = self.line(at) {
-                at = end;
-                continue;
+            if line_begins {
+                let begun = at;
+                at = self.quotation(at);
+                if let Some(end) = self.line(at, at > begun) {
+                    at = end;
+                    continue;
+                }
+                if at >= self.text.len() {
+                    break;
+                }
             }
             line_begins = self.text[at..].starts_with('\n');
             at = self.step(at);
         }
-        self.hidden
+        (self.hidden, self.found)
+    }
+
+    /// Behind the marks `>` that a line of a quotation begins with.
+    fn quotation(&mut self, at: usize) -> usize {
+        let line = &self.text[at..];
+        let bare = line.trim_start_matches(' ');
+        if !self.is_markdown || line.len() - bare.len() > 3 || !bare.starts_with('>') {
+            return at;
+        }
+        let behind = bare.trim_start_matches(['>', ' ']);
+        let marks = bare[..bare.len() - behind.len()].trim_end_matches(' ').len();
+        let mark = at + line.len() - bare.len();
+        self.hide(mark..mark + marks)
     }
 
     fn hide(&mut self, stretch: Range<usize>) -> usize {
@@ -178,7 +328,7 @@ impl<'t> Scan<'t> {
     }
 
     /// What a line as a whole is: code between fences, or where a label leads.
-    fn line(&mut self, at: usize) -> Option<usize> {
+    fn line(&mut self, at: usize, is_quotation: bool) -> Option<usize> {
         if !self.is_markdown {
             return None;
         }
@@ -194,10 +344,15 @@ impl<'t> Scan<'t> {
                 && bare.starts_with(|c: char| c.is_ascii_digit());
         self.in_list = is_item || self.in_list && indent > 0;
         let may_open = indent < 4 || self.in_list;
-        if may_open && let Some(end) = fenced(self.text, at, bare) {
+        if may_open && let Some(end) = fenced(self.text, at, bare, is_quotation) {
             return Some(end);
         }
-        let target = (indent < 4).then(|| definition(line)).flatten()?;
+        let (label, target) = (indent < 4).then(|| definition(line)).flatten()?;
+        if let References::Named(labels) = &mut self.found.references {
+            labels.insert(label.to_lowercase());
+        }
+        let start = line.len() - bare.len();
+        self.hide(at + start + 1..at + start + 1 + label.len());
         Some(self.hide(at + target..at + line.len()))
     }
 
@@ -206,37 +361,52 @@ impl<'t> Scan<'t> {
         let rest = &self.text[at..];
         match rest.as_bytes()[0] {
             b'\\' if self.is_markdown => at + 1 + next_width(&rest[1..]),
-            b'`' if self.is_markdown => code_end(self.text, at),
+            b'`' if self.is_markdown => self.code_end(at),
             b'[' => {
                 self.brackets += 1;
                 at + 1
             }
             b']' if self.is_markdown && self.brackets > 0 => {
                 self.brackets -= 1;
-                match address(&rest[1..]) {
-                    Some(length) => self.hide(at + 2..at + length),
-                    None => at + 1,
-                }
+                self.behind_words(at + 1)
             }
             b'<' => self.tag(at),
-            b'{' => match comment_of_site(rest) {
-                Some(length) => self.hide(at..at + length),
+            b'{' => match self.comment_of_site(at) {
+                Some(end) => self.hide(at..end),
                 None => at + 1,
             },
             _ => at + next_width(rest),
         }
     }
 
+    /// The address of a link, or its label, behind its words.
+    fn behind_words(&mut self, at: usize) -> usize {
+        let Some(close) = self.closed.close(at) else { return at };
+        let inside = &self.text[at + 1..close];
+        let is_target = match self.text.as_bytes()[at] {
+            b'(' => is_address(inside),
+            _ => self.page.references.has(inside) && self.follows_words(at),
+        };
+        if is_target { self.hide(at + 1..close) + 1 } else { at }
+    }
+
+    /// Whether the bracket that is closed before a place holds words of its own: `[MoE][1]`, and not `a[i][1]`.
+    fn follows_words(&self, at: usize) -> bool {
+        let far = at.saturating_sub(LONGEST_WORDS);
+        let open = self.text.as_bytes()[far..at].iter().rposition(|byte| *byte == b'[');
+        open.is_some_and(|open| !self.text[..far + open].ends_with(char::is_alphanumeric))
+    }
+
     /// A comment, or a tag: its attributes, and its content where that is not shown.
     fn tag(&mut self, at: usize) -> usize {
-        let rest = &self.text[at..];
-        if let Some(length) = comment(rest, self.is_markdown && !self.begins_line(at)) {
-            return self.hide(at..at + length);
+        if let Some(end) = self.comment(at) {
+            return self.hide(at..end);
         }
+        let rest = &self.text[at..];
         let Some(tag) = Tag::read(rest) else { return at + 1 };
         let inside = at + 1 + tag.name_end;
         let end = at + tag.length;
-        if !tag.is_hiding() {
+        if !tag.is_hiding(&self.page.styles) {
             return match tag.has_attributes(rest) {
                 true => {
                     self.hide(inside..end - 1);
@@ -246,12 +416,78 @@ impl<'t> Scan<'t> {
             };
         }
         let close = close_of(self.text, end, &tag.name);
+        if matches!(tag.name.as_str(), "style" | "head") {
+            self.sheets(at..close);
+        }
         self.hide(at..close)
     }
 
+    /// The style sheets in what is not shown.
+    fn sheets(&mut self, hidden: Range<usize>) {
+        let part = self.text[hidden].to_ascii_lowercase();
+        for sheet in part.split("<style").skip(1) {
+            let sheet = sheet.split("</style").next().unwrap_or_default();
+            self.found.styles.read(sheet.split_once('>').map_or("", |(_, css)| css));
+        }
+    }
+
     fn begins_line(&self, at: usize) -> bool {
-        let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
-        at - line < 4 && self.text[line..at].bytes().all(|byte| byte == b' ')
+        let before = &self.text.as_bytes()[at.saturating_sub(4)..at];
+        let spaces = before.iter().rev().take_while(|byte| **byte == b' ').count();
+        spaces < 4 && (spaces == at || before[before.len() - spaces - 1] == b'\n')
+    }
+
+    /// Where a comment or declaration of HTML ends. In a paragraph of Markdown it ends with the paragraph or is none.
+    fn comment(&mut self, at: usize) -> Option<usize> {
+        let text = self.text;
+        let in_paragraph = self.is_markdown && !self.begins_line(at);
+        if let Some(rest) = text[at..].strip_prefix("<!--") {
+            let start = at + 4;
+            if let Some(short) = [">", "->"].iter().find(|end| rest.starts_with(**end)) {
+                return Some(start + short.len());
+            }
+            let ends = self.ends.comment.iter_mut();
+            let end = ends.filter_map(|end| Some(end.from(text, start)? + end.mark.len())).min();
+            let paragraph = self.ends.paragraph.from(text, start);
+            return match end {
+                Some(end) if in_paragraph && paragraph.is_some_and(|last| last < end) => None,
+                Some(end) => Some(end),
+                None => (!in_paragraph).then_some(text.len()),
+            };
+        }
+        let rest = &text[at..];
+        let is_declaration = rest.starts_with("<?")
+            || rest.strip_prefix("<!").is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+        let end = is_declaration.then(|| self.ends.declaration.from(text, at)).flatten()?;
+        Some(end + 1)
+    }
+
+    /// Where a comment in the languages of sites ends: `{% comment %}`, `{# #}`, `{/* */}`.
+    fn comment_of_site(&mut self, at: usize) -> Option<usize> {
+        let rest = &self.text[at..];
+        let is_open = |(open, _): &(&str, &str)| rest.starts_with(open);
+        let which = SITE_COMMENTS.iter().position(is_open)?;
+        let (open, close) = SITE_COMMENTS[which];
+        let end = self.ends.of_site[which].from(self.text, at + open.len())?;
+        Some(end + close.len())
+    }
+
+    /// Where code in a line ends, or the marks that open none.
+    fn code_end(&mut self, at: usize) -> usize {
+        let text = self.text;
+        let width = |at: usize| text[at..].bytes().take_while(|byte| *byte == b'`').count();
+        let own = width(at);
+        let paragraph = self.ends.paragraph.from(text, at).unwrap_or(text.len());
+        let mut next = at + own;
+        while let Some(found) = text.get(next..paragraph).and_then(|rest| rest.find('`')) {
+            next += found;
+            let other = width(next);
+            next += other;
+            if other == own {
+                return next;
+            }
+        }
+        at + own
     }
 }
 
@@ -286,19 +522,39 @@ impl Tag {
     }
 
     /// Whether readers do not see what stands in it.
-    fn is_hiding(&self) -> bool {
+    fn is_hiding(&self, styles: &StyleSheet) -> bool {
         if self.is_closing || VOID.contains(&self.name.as_str()) || self.attributes.ends_with('/') {
             return false;
         }
-        let squeezed: String = self.attributes.chars().filter(|c| !c.is_whitespace()).collect();
-        let is_hidden = self
-            .attributes
-            .split_whitespace()
-            .any(|word| matches!(word, "hidden") || word.starts_with("hidden="));
+        let attributes = named(&self.attributes);
         NOT_SHOWN.contains(&self.name.as_str())
-            || is_hidden
-            || HIDING.iter().any(|style| squeezed.contains(style))
+            || attributes.iter().any(|(name, _)| *name == "hidden")
+            || styles.hides(&self.name, &attributes)
     }
+}
+
+/// The attributes of a tag that are one by the grammar of HTML, with their values.
+fn named(attributes: &str) -> Vec<(&str, &str)> {
+    let mut all = Vec::new();
+    let mut rest = attributes.trim();
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| c.is_whitespace() || c == '=').unwrap_or(rest.len());
+        let (name, behind) = rest.split_at(end);
+        let value = behind.trim_start().strip_prefix('=').map(str::trim_start);
+        let Some(value) = value else {
+            all.push((name, ""));
+            rest = behind.trim_start();
+            continue;
+        };
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let (value, behind) = match quote {
+            Some(quote) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
+            None => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
+        };
+        all.push((name, value));
+        rest = behind.trim_start();
+    }
+    all
 }
 
 /// The length of the attributes of a tag up to its `>`; none where they are none.
@@ -350,40 +606,8 @@ fn close_of(text: &str, start: usize, name: &str) -> usize {
     text.len()
 }
 
-/// The length of a comment or declaration of HTML. In a paragraph of Markdown it ends with the paragraph or is none.
-fn comment(text: &str, in_paragraph: bool) -> Option<usize> {
-    if let Some(rest) = text.strip_prefix("<!--") {
-        if let Some(short) = [">", "->"].iter().find(|end| rest.starts_with(**end)) {
-            return Some(4 + short.len());
-        }
-        let ends = ["-->", "--!>"].iter().filter_map(|end| Some(rest.find(end)? + end.len()));
-        let end = ends.min();
-        return match end {
-            Some(end) if !(in_paragraph && rest[..end].contains("\n\n")) => Some(4 + end),
-            Some(_) => None,
-            None => (!in_paragraph).then_some(text.len()),
-        };
-    }
-    let is_declaration = text.starts_with("<?")
-        || text.strip_prefix("<!").is_some_and(|rest| rest.starts_with(char::is_alphabetic));
-    let end = is_declaration.then(|| text.find('>')).flatten()?;
-    Some(end + 1)
-}
-
-/// The length of a comment in the languages of sites: `{% comment %}`, `{# #}`, `{/* */}`.
-fn comment_of_site(text: &str) -> Option<usize> {
-    const MARKS: [(&str, &str); 4] = [
-        ("{% comment %}", "{% endcomment %}"),
-        ("{%- comment -%}", "{%- endcomment -%}"),
-        ("{#- ", "-#}"),
-        ("{/*", "*/}"),
-    ];
-    let (open, close) = MARKS.iter().find(|(open, _)| text.starts_with(open))?;
-    Some(open.len() + text[open.len()..].find(close)? + close.len())
-}
-
 /// Where code between fences ends, if a line opens some.
-fn fenced(text: &str, at: usize, line: &str) -> Option<usize> {
+fn fenced(text: &str, at: usize, line: &str, is_quotation: bool) -> Option<usize> {
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let width = line.find(|c| c != mark).unwrap_or(line.len());
     if width < 3 || (mark == '`' && line[width..].contains('`')) {
@@ -392,46 +616,18 @@ fn fenced(text: &str, at: usize, line: &str) -> Option<usize> {
     let mut next = line_end(text, at) + 1;
     while next < text.len() {
         let end = line_end(text, next);
-        let line = text[next..end].trim();
+        let mut line = text[next..end].trim();
+        if is_quotation {
+            // Code in a quotation ends with it.
+            let Some(rest) = line.strip_prefix('>') else { return Some(next - 1) };
+            line = rest.trim_start_matches(['>', ' ']);
+        }
         if line.len() >= width && line.chars().all(|c| c == mark) {
             return Some(end);
         }
         next = end + 1;
     }
     Some(text.len())
-}
-
-/// Where code in a line ends, or the marks that open none.
-fn code_end(text: &str, at: usize) -> usize {
-    let width = |at: usize| text[at..].bytes().take_while(|byte| *byte == b'`').count();
-    let own = width(at);
-    let paragraph = text[at..].find("\n\n").map_or(text.len(), |end| at + end);
-    let mut next = at + own;
-    while let Some(found) = text[next..paragraph].find('`') {
-        next += found;
-        let other = width(next);
-        next += other;
-        if other == own {
-            return next;
-        }
-    }
-    at + own
-}
-
-/// The length of `(address "title"` behind the words of a link. What has no letter is no address.
-fn address(text: &str) -> Option<usize> {
-    let inside = text.strip_prefix('(')?;
-    let mut depth = 1usize;
-    let end = inside.char_indices().find_map(|(at, c)| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            '\n' if inside[at..].starts_with("\n\n") => return Some(None),
-            _ => {}
-        }
-        (depth == 0).then_some(Some(at))
-    })??;
-    is_address(&inside[..end]).then_some(end + 2)
 }
 
 /// Whether a text is an address, with a title behind it or without one.
@@ -446,12 +642,13 @@ fn is_address(text: &str) -> bool {
     is_title && target.contains(|c: char| c.is_alphabetic() || "/#".contains(c))
 }
 
-/// Where in a line `[label]: address` the address begins; a note, `[^1]:`, is text.
-fn definition(line: &str) -> Option<usize> {
+/// The label of a line `[label]: address`, and where in it the address begins; a note, `[^1]:`, is text.
+fn definition(line: &str) -> Option<(&str, usize)> {
     let label = line.trim_start().strip_prefix('[').filter(|rest| !rest.starts_with('^'))?;
     let end = label.find("]:")?;
     let target = &label[end + 2..];
-    (!label[..end].contains(['[', ']']) && is_address(target)).then_some(line.len() - target.len())
+    let is_one = !label[..end].contains(['[', ']']) && is_address(target);
+    is_one.then_some((&label[..end], line.len() - target.len()))
 }
 
 fn first_line(text: &str) -> &str {
@@ -496,8 +693,24 @@ mod tests {
             (r"\<!-- 1.5 -->", r"\<!-- 1.5 -->"),
             ("[the 5](x/1.5 \"7\") and ![9](p1.5.png)", "[the 5]() and ![9]()"),
             ("[loss](1.55) of a[i](5)", "[loss](1.55) of a[i](5)"),
-            ("[a]: http://x/1.5 \"7\"\n[^1]: 1.5 of it", "[a]: [^1]: 1.5 of it"),
-            ("[//]: # (1.5)", "[//]:"),
+            ("[a]: http://x/1.5 \"7\"\n[^1]: 1.5 of it", "[]: [^1]: 1.5 of it"),
+            ("[//]: # (1.5)", "[]:"),
+            ("The [MoE][1] at 5\n\n[1]: http://x/9", "The [MoE][] at 5 []:"),
+            ("The [MoE][1] at 5, a[i][1]\n\n[2]: http://x/9", "The [MoE][1] at 5, a[i][1] []:"),
+            ("a[i][1]\n\n[1]: http://x/9", "a[i][1] []:"),
+            ("> is 1.7,\n> > the 5\n>\nlazy > 3", "is 1.7, the 5 lazy > 3"),
+            ("> ```\n> <!-- 5 -->\n> ```\n> <!-- 6 -->\nb", "``` > <!-- 5 --> > ``` b"),
+            ("> ```\n> 5\nc <!-- 6 -->", "``` > 5 c"),
+            (
+                "<style>.x { display : none }</style>a <b class=\"y x\">5</b><i class=y>6</i>",
+                "a <i>6</i>",
+            ),
+            ("<b class=x>5</b><style>.x{opacity:0}</style>", ""),
+            (
+                "`<style>.x{opacity:0}</style>` <b class=x>5</b>",
+                "`<style>.x{opacity:0}</style>` <b>5</b>",
+            ),
+            ("<i style=\"color: transparent\">5</i><i style=\"color: red\">6</i>", "<i>6</i>"),
             ("[1]: Smith 2020, with 5 more", "[1]: Smith 2020, with 5 more"),
             ("---\ntitle: 5 runs\nweight: 7\n---\n8", "5 runs 8"),
             ("---\nweight: 7\n8", "--- weight: 7 8"),
@@ -521,9 +734,26 @@ mod tests {
             ("a.json", "[5](x1)", "[5](x1)"),
             ("a.html", "a <!-- 5\n\n6 --> `<!-- 7 -->`", "a ``"),
             ("a.html", "[5](x1)", "[5](x1)"),
+            ("a.html", "<head><style>.x{opacity:0}</style></head><p class='x'>5</p>6", "6"),
+            ("a.html", "> 5", "> 5"),
             ("a.tex", "5\\% of % 1.5\nb \\iffalse 3 \\fi", "5\\% of b"),
         ] {
             assert_eq!(words(text, Markup::of_name(name)), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_are_seen_as_their_text_is() {
+        for (quote, expected) in [
+            ("The [MoE](https://x.org/123) at **1.702**", "The [MoE]() at **1.702**"),
+            ("The [MoE][1] at 1.702", "The [MoE][] at 1.702"),
+            ("is a[i](5) and a[0][1]", "is a[i](5) and a[0][1]"),
+            ("> 1.702,\n> the > 3", "> 1.702,\n the > 3"),
+            ("1.702<!-- 5 --> it", "1.702 it"),
+            ("5 [1.7] (x)", "5 [1.7] (x)"),
+        ] {
+            assert_eq!(of_quote(quote, Markup::Markdown), expected);
+            assert_eq!(of_quote(quote, Markup::Plain), quote);
         }
     }
 
@@ -531,7 +761,8 @@ mod tests {
         #[test]
         fn every_byte_keeps_its_place(parts in prop::collection::vec(prop::sample::select(vec![
             "<!--", "-->", "`", "```\n", "\n", "[a]", "(x", ")", "é", "<b", " c='", "'", ">", "1.5", "---\n", "\\", "{/*",
-            "*/}", "[a]: x", "<p hidden>", "</p>", " ", "%", "\\iffalse",
+            "*/}", "[a]: x", "<p hidden>", "</p>", " ", "%", "\\iffalse", "> ", "][", "]: ",
+            "<style>.x{opacity:0}</style>", "<i class=x>",
         ]), 0..14)) {
             let text = parts.concat();
             for markup in [Markup::Plain, Markup::Markdown, Markup::Html, Markup::Tex] {

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::markup::{self, Seen};
+use crate::markup::{self, Brackets, Seen};
 use crate::seen::has_no_width;
 
 /// A text with one spelling for each sign, and where each of its bytes comes from.
@@ -27,6 +27,9 @@ impl PlainSpelling {
         let mut before = None;
         // Where the words of links end, and how far the marks there reach.
         let mut closes: Vec<Range<usize>> = Vec::new();
+        let brackets = Brackets::of(text);
+        // Behind these marks of emphasis it was looked once: they are all left out, or none.
+        let mut kept_until = 0;
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
             let rest = &text[at..];
@@ -35,7 +38,7 @@ impl PlainSpelling {
                 at = closes.pop().map_or(end, |close| close.end);
                 continue;
             }
-            if let Some((length, seen)) = markup::mark(rest) {
+            if let Some((length, seen)) = markup::mark(text, at, &brackets) {
                 match seen {
                     Seen::Nothing => {}
                     Seen::Sign(sign) => {
@@ -50,8 +53,9 @@ impl PlainSpelling {
                 at += length;
                 continue;
             }
-            if is_emphasis(c) && !text[..at].ends_with('\\') {
+            if is_emphasis(c) && at >= kept_until && !text[..at].ends_with('\\') {
                 let behind = rest.trim_start_matches(is_emphasis);
+                kept_until = text.len() - behind.len();
                 if is_left_out(before, behind) {
                     at = text.len() - behind.len();
                     continue;

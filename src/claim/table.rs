@@ -3,7 +3,6 @@
 mod marked_up;
 
 use std::collections::HashMap;
-use std::iter::Peekable;
 use std::ops::Range;
 
 use crate::seen::HIDDEN;
@@ -38,20 +37,9 @@ pub struct PrintedTable {
 impl PrintedTable {
     /// Reads a table that stands alone in a text; none where there are no two lines of cells.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut lines = lines(text).filter(|(_, line)| !line.trim().is_empty()).peekable();
-        let table = Self::read(&mut lines)?;
-        lines.next().is_none().then_some(table)
-    }
-
-    /// The table that begins with the next line and ends before the first that is none of its lines.
-    fn read<'a>(lines: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>) -> Option<Self> {
-        let mut next = || {
-            let (start, line) = lines.peek().copied()?;
-            let cells = cells(line, start)?;
-            lines.next();
-            Some(cells)
-        };
-        let mut rows = std::iter::from_fn(&mut next);
+        let lines: Vec<_> = lines(text).filter(|(_, line)| !line.trim().is_empty()).collect();
+        let cells: Option<Vec<_>> = cells_of_lines(&lines).into_iter().collect();
+        let mut rows = cells?.into_iter();
         let head = rows.next()?;
         let rows: Vec<_> = rows.filter(|row| !is_rule(row)).collect();
         (!rows.is_empty()).then_some(Self { head, rows })
@@ -63,30 +51,48 @@ impl PrintedTable {
 pub struct NamedRows {
     /// The lines by their first cells, as they are read.
     by_first: HashMap<String, Vec<usize>>,
+    /// The same of lines whose first cell is empty, by the cell above it that they belong to.
+    by_group: HashMap<String, Vec<usize>>,
 }
 
 impl NamedRows {
     /// Of a table.
     pub fn of(table: &PrintedTable) -> Self {
         let mut by_first: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_group: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut group = None;
         for (index, row) in table.rows.iter().enumerate() {
-            let first = row.first().map_or("", |cell| cell.text.as_str());
-            by_first.entry(read_alike(first)).or_default().push(index);
+            let first = read_alike(row.first().map_or("", |cell| cell.text.as_str()));
+            match &group {
+                Some(group) if first.is_empty() => {
+                    by_group.entry(String::clone(group)).or_default().push(index);
+                }
+                _ => group = Some(first.clone()),
+            }
+            by_first.entry(first).or_default().push(index);
         }
-        Self { by_first }
+        Self { by_first, by_group }
     }
 
     /// The line of that table whose first cells are these, parted by `|` where there are several, if there is just one.
+    /// Below a cell, empty ones mean the same as it.
     pub fn row(&self, table: &PrintedTable, label: &str) -> Option<usize> {
         let parts: Vec<_> = label.split('|').map(str::trim).collect();
-        let near = self.by_first.get(&read_alike(parts[0])).map_or(&[][..], Vec::as_slice);
+        let first = read_alike(parts[0]);
+        let near =
+            |rows: &HashMap<String, Vec<usize>>| rows.get(&first).cloned().unwrap_or_default();
+        let fits = |index: usize, skipped: usize, same: &dyn Fn(&str, &str) -> bool| {
+            let row = &table.rows[index];
+            row.len() >= parts.len()
+                && std::iter::zip(row, &parts)
+                    .skip(skipped)
+                    .all(|(cell, part)| same(&cell.text, part))
+        };
+        let (named, grouped) = (near(&self.by_first), near(&self.by_group));
         let only = |same: &dyn Fn(&str, &str) -> bool| {
-            let fits = |index: &&usize| {
-                let row = &table.rows[**index];
-                row.len() >= parts.len()
-                    && std::iter::zip(row, &parts).all(|(cell, part)| same(&cell.text, part))
-            };
-            let mut found = near.iter().filter(fits);
+            let own = named.iter().filter(|index| fits(**index, 0, same));
+            let of_group = grouped.iter().filter(|index| parts.len() > 1 && fits(**index, 1, same));
+            let mut found = own.chain(of_group);
             found.next().filter(|_| found.next().is_none()).copied()
         };
         // A name that is spelled so goes before one that is only read so.
@@ -129,8 +135,9 @@ impl TableLines {
     pub fn of(text: &str) -> Self {
         let mut all: Vec<TableLine> = Vec::new();
         let mut was_cells = false;
-        for (start, line) in lines(text) {
-            let cells = cells(line, start);
+        let lines: Vec<_> = lines(text).collect();
+        for ((start, line), cells) in std::iter::zip(&lines, cells_of_lines(&lines)) {
+            let start = *start;
             if let Some(last) = all.last_mut() {
                 last.goes_on = was_cells && cells.is_some();
             }
@@ -241,18 +248,57 @@ fn read_alike(text: &str) -> String {
     spelling::PlainSpelling::of(text).text.trim().to_owned()
 }
 
+/// The cells of each line. A table needs no bars around its lines where a rule below the first says that it is one.
+fn cells_of_lines(lines: &[(usize, &str)]) -> Vec<Option<Vec<PrintedCell>>> {
+    let mut all: Vec<_> = lines.iter().map(|(start, line)| cells(line, *start)).collect();
+    let mut at = 1;
+    while at < lines.len() {
+        let (head, rule) = (bare_cells(lines[at - 1]), bare_cells(lines[at]));
+        let is_table = all[at].as_ref().is_none_or(|_| all[at - 1].is_none())
+            && matches!((&head, &rule), (Some(head), Some(rule)) if is_rule(rule) && head.len() == rule.len());
+        if is_table {
+            all[at - 1] = head;
+            while let Some(row) = lines.get(at).and_then(|line| bare_cells(*line)) {
+                all[at] = Some(row);
+                at += 1;
+            }
+        }
+        at += 1;
+    }
+    all
+}
+
+/// The cells of the head of a table, with bars around them or without.
+pub fn head(line: &str) -> Option<Vec<PrintedCell>> {
+    cells(line, 0).or_else(|| bare_cells((0, line)))
+}
+
+/// The cells of a line that need not begin with a bar; none where no bar parts two.
+fn bare_cells((start, line): (usize, &str)) -> Option<Vec<PrintedCell>> {
+    if let Some(cells) = cells(line, start) {
+        return Some(cells);
+    }
+    let trimmed = line.trim_end();
+    let inner = trimmed.strip_suffix('|').unwrap_or(trimmed);
+    trimmed.contains('|').then(|| split(line, start, 0, inner))
+}
+
 /// The cells of a line; none where it does not begin with `|`.
 pub fn cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
     let trimmed = line.trim_end();
     let inner = trimmed.trim_start().strip_prefix('|')?;
-    let mut at = start + trimmed.len() - inner.len();
-    let inner = inner.strip_suffix('|').unwrap_or(inner);
+    let at = trimmed.len() - inner.len();
+    Some(split(line, start, at, inner.strip_suffix('|').unwrap_or(inner)))
+}
+
+/// The cells between the bars of a part of a line, which begins at `at`.
+fn split(line: &str, start: usize, mut at: usize, inner: &str) -> Vec<PrintedCell> {
     let mut cells = Vec::new();
     for part in inner.split('|') {
-        cells.push(cell(line, at - start..at - start + part.len()).shifted(start));
+        cells.push(cell(line, at..at + part.len()).shifted(start));
         at += part.len() + 1;
     }
-    Some(cells)
+    cells
 }
 
 /// The cell in a stretch of a text, without the space around it and what nobody sees in it.
@@ -339,6 +385,41 @@ mod tests {
         let of = |label: &str| named.row(&table, label);
         assert_eq!((of("2"), of("1 | y"), of("1|x")), (Some(2), Some(1), Some(0)));
         assert_eq!((of("1"), of("3"), of("2 | x | z")), (None, None, None));
+    }
+
+    #[test]
+    fn empty_cells_mean_the_one_above() {
+        let text =
+            "| budget | arm | x |\n| short | a | 1 |\n| | b | 2 |\n| long | a | 3 |\n| | b | 4 |";
+        let table = PrintedTable::parse(text).unwrap();
+        let named = NamedRows::of(&table);
+        let of = |label: &str| named.row(&table, label);
+        assert_eq!((of("short | a"), of("short | b")), (Some(0), Some(1)));
+        assert_eq!((of("long | a"), of("long|b"), of("long")), (Some(2), Some(3), Some(2)));
+        assert_eq!((of("short | c"), of(""), of("b"), of("| b")), (None, None, None, None));
+        // Two lines of one name have none.
+        let table = PrintedTable::parse("| a | b |\n| s | x |\n| | y |\n| | y |").unwrap();
+        assert_eq!(NamedRows::of(&table).row(&table, "s | y"), None);
+    }
+
+    #[test]
+    fn a_rule_makes_a_table_without_bars_around_it() {
+        let text = "Text | more\n\nModel | Loss\n--- | :---:\nMoE, 4 | 1.70\ndense | 1.72 |\n\nstep 1 | loss 2\n";
+        let of = |text: &str, wanted: &str| TableLines::of(text).table(&head(wanted).unwrap());
+        for wanted in ["Model | Loss", "| Model | Loss |"] {
+            let table = of(text, wanted).unwrap();
+            assert_eq!((texts(&table.rows[0]), table.rows.len()), (vec!["MoE, 4", "1.70"], 2));
+            assert_eq!(&text[table.rows[1][1].span.clone()], "1.72");
+        }
+        for bad in [
+            "Model | Loss\nMoE | 1.70\n",
+            "Model | Loss\n---\nMoE | 1.70\n",
+            "Model\n--- | ---\nMoE | 1\n",
+        ] {
+            assert_eq!(of(bad, "Model | Loss"), Err(0), "{bad}");
+        }
+        assert_eq!(PrintedTable::parse("a | b\n-|-\nc | d").unwrap().rows.len(), 1);
+        assert_eq!(head("Model"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use repro_claim::quote;
 use repro_receipt::source::{Document, Error, Location, Node, Source, codes};
 use repro_report::outcome::Referee;
 
@@ -40,9 +41,7 @@ pub(crate) fn is_short(source: &Source) -> Result<(), Error> {
 /// Refuses a text that is longer than what is looked through, or has more numbers.
 pub(crate) fn is_short_text(source: &Source) -> Result<(), Error> {
     is_short(source)?;
-    let digits = source.text().split(|c: char| !c.is_ascii_digit());
-    let numbers = digits.filter(|run| !run.is_empty()).count();
-    at_most(source, numbers, MOST_NUMBERS, "numbers")
+    at_most(source, quote::count(source.text()), MOST_NUMBERS, "numbers")
 }
 
 fn at_most(source: &Source, count: usize, most: usize, what: &str) -> Result<(), Error> {

@@ -319,3 +319,86 @@ fn texts_given_by_their_digest_are_read_as_readers_see_them() {
     assert!(!texts["text"].text().contains("1.7016"));
     assert_eq!(texts["text"].text().len(), text.len());
 }
+
+#[test]
+fn a_quote_is_seen_as_its_text_is() {
+    let said = |text: &str, quote: &str| {
+        judged(&format!("[[sentence]]\nquote = '''{quote}'''\nis = \"mean(arm.moe.loss)\"\n"), text)
+    };
+    for text in [
+        "The [MoE](https://example.org/run/123) ends at 1.702 nats.",
+        "The [MoE][1] ends at 1.702 nats.\n\n[1]: https://example.org/9",
+        "The MoE of <https://example.org/run/123> ends at 1.702 nats.",
+        "The MoE ends at 1.702 nats, by commit `55897eef4d`.",
+        "> The MoE ends\n> at 1.702 nats.",
+    ] {
+        let quote = text.split("\n\n").next().unwrap().trim_start_matches("> ");
+        assert_eq!(said(text, quote), ["verified"], "{text}");
+        assert_eq!(
+            said(&text.replace("1.702", "1.802"), &quote.replace("1.702", "1.802")),
+            ["refuted value::differs"]
+        );
+    }
+    assert_eq!(said("> The MoE ends\n> at 1.702 nats.", "MoE ends at 1.702 nats"), ["verified"]);
+    assert_eq!(said("A loss\n> 1.702 here", "loss > 1.702"), ["unchecked sentence::not-there"]);
+}
+
+#[test]
+fn bars_of_a_quote_cut_no_number_of_the_text() {
+    let post = "[[sentence]]\nquote = \"has 6 | 1.7016\"\nis = [\"count(arm.moe)\", \"mean(arm.moe.loss)\"]\n";
+    assert_eq!(judged(post, "has 61.7016"), ["unchecked sentence::not-there"; 2]);
+    assert_eq!(unbound(post, "has 61.7016"), ["61.7016 in line 1"]);
+    assert_eq!(judged(post, "| has 6 | 1.7016 |"), ["verified"; 2]);
+}
+
+#[test]
+fn hidden_styles_hide_numbers() {
+    let post = "[[sentence]]\nquote = \"a loss of 1.7016\"\nis = \"mean(arm.moe.loss)\"\n";
+    for (hidden, shown) in [
+        (
+            "<span style=\"color:transparent\">1.7016</span>",
+            "<span style=\"color:red\">1.7016</span>",
+        ),
+        (
+            "<i style=\"position:absolute; left:-9999px\">1.7016</i>",
+            "<i style=\"position:absolute\">1.7016</i>",
+        ),
+        ("<style>.x{display: none}</style><i class=\"x\">1.7016</i>", "<i class=\"x\">1.7016</i>"),
+    ] {
+        let said = |part: &str| judged(post, &format!("It has a loss of {part}."));
+        assert_eq!(said(hidden), ["unchecked sentence::not-there"], "{hidden}");
+        assert_eq!(said(shown), ["verified"], "{shown}");
+    }
+}
+
+#[test]
+fn tables_without_bars_around_them_are_found() {
+    let text = "arm | loss\n--- | ---\nmoe | 1.7016\n\nAfter it.\n";
+    for head in ["| arm | loss |", "arm | loss"] {
+        assert_eq!(judged(&table(head, &["moe"]), text), ["verified"]);
+        assert_eq!(
+            judged(&table(head, &["moe"]), &text.replace("---", "xx")),
+            ["sentence::no-table"]
+        );
+    }
+}
+
+#[test]
+fn rows_below_an_empty_cell_belong_to_the_one_above() {
+    let text =
+        "| budget | arm | loss |\n|---|---|---|\n| short | dense | 1.7168 |\n| | moe | 1.7016 |\n";
+    let of = |row: &str| judged(&table("| budget | arm | loss |", &[row]), text);
+    assert_eq!(of("short | moe"), ["verified"]);
+    assert_eq!(of("short | dense"), ["refuted value::differs"]);
+    assert_eq!(of("long | moe"), ["post::no-such-row"]);
+}
+
+#[test]
+fn columns_of_one_name_are_listed_with_their_numbers() {
+    let report = report(
+        &table("| arm | loss | loss |", &["moe"]),
+        Some("| arm | loss | loss |\n|---|---|---|\n| moe | 1.7 | 1.7 |\n"),
+    );
+    let error = report.failures.first().unwrap();
+    assert!(format!("{error:?}").contains("`loss #1`, `loss #2`"), "{error:?}");
+}

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::behind;
 use crate::seen::has_no_width;
 
 /// Tags that part nothing: `1.<b>7</b>` is one number.
@@ -92,7 +93,9 @@ impl Aloud {
 
     /// Whether a stretch of the original holds something that is not read surely.
     pub(super) fn is_unsure(&self, original: &Range<usize>) -> bool {
-        self.unsure.iter().any(|part| part.start < original.end && original.start < part.end)
+        // They stand in order beside each other.
+        let begun = self.unsure.partition_point(|part| part.start < original.end);
+        self.unsure[..begun].last().is_some_and(|part| original.start < part.end)
     }
 }
 
@@ -136,7 +139,11 @@ impl Reader<'_> {
                 }
             }
             '\u{202d}' | '\u{202e}' | '\u{2066}'..='\u{2068}' => {
-                // What follows is shown in another order.
+                // What follows is shown in another order, to the end of the line.
+                if self.is_doubted(at) {
+                    self.sign(c, at..end);
+                    return end;
+                }
                 let line = rest.find('\n').map_or(self.text.len(), |line| at + line);
                 self.aloud.unsure.push(at..line);
             }
@@ -146,13 +153,18 @@ impl Reader<'_> {
         end
     }
 
+    /// Whether a place is part of what is not read surely anyway.
+    fn is_doubted(&self, at: usize) -> bool {
+        self.aloud.unsure.last().is_some_and(|last| last.end > at)
+    }
+
     /// Says one sign of the text.
     fn sign(&mut self, c: char, from: Range<usize>) {
         if has_no_width(c) {
             return;
         }
         if let Some((digit, is_sure)) = digit(c) {
-            if !is_sure {
+            if !is_sure && !self.is_doubted(from.start) {
                 self.aloud.unsure.push(from.clone());
             }
             let spoken = match self.shift {
@@ -194,9 +206,12 @@ impl Reader<'_> {
             return None;
         }
         match name.as_str() {
+            // A spread in small print is one: `1.70<sub>±0.01</sub>`, `1.70<br><sub>(±0.01)</sub>`.
+            "br" if is_a_spread(&rest[length..]) => Some((length, " ")),
             "sup" | "sub" => {
                 self.shift = match (closes, name.as_str()) {
                     (true, _) => Shift::None,
+                    _ if is_a_spread(&rest[length..]) => Shift::None,
                     (false, "sup") => Shift::Up,
                     (false, _) => Shift::Down,
                 };
@@ -213,12 +228,24 @@ impl Reader<'_> {
         let rest = self.text[at..].strip_prefix("**")?;
         let in_number = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || c == '.');
         let before = self.text[..at].chars().next_back();
-        let line = rest.lines().next().unwrap_or_default();
         let is_inside = in_number(before) && in_number(rest.chars().next());
-        let has_other = line.contains("**")
-            || self.text[..at].rsplit('\n').next().is_some_and(|line| line.contains("**"));
-        (is_inside && has_other && !rest.starts_with('*')).then_some(2)
+        // On the same line, and not far away.
+        let has_other = || {
+            let ahead = behind(self.text, at + 2).lines().next();
+            let back = super::before(self.text, at).rsplit('\n').next();
+            ahead.is_some_and(|line| line.contains("**"))
+                || back.is_some_and(|line| line.contains("**"))
+        };
+        (is_inside && has_other()).then_some(2)
     }
+}
+
+/// Whether a text begins with a spread, in small print or not.
+fn is_a_spread(text: &str) -> bool {
+    const SMALL: [&str; 3] = ["<sub>", "<sup>", "<small>"];
+    let bare = SMALL.iter().find_map(|tag| text.strip_prefix(tag)).unwrap_or(text);
+    let bare = bare.trim_start_matches(['(', ' ', '$']);
+    ["±", "+/-", "&plusmn;", "\\pm"].iter().any(|sign| bare.starts_with(sign))
 }
 
 /// The digit that a sign is, and whether that is sure.

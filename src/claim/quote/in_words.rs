@@ -19,6 +19,15 @@ const OF_A_PART: &[&str] = &[
     "smaller",
 ];
 
+/// Whether a word alone may be a number, or the first of one.
+pub(super) fn may_be_one(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    let whole = word.strip_suffix("fold").unwrap_or(&word);
+    small(whole).is_some()
+        || ["half", "twice", "double", "thrice", "triple", "quadruple", "dozen"].contains(&whole)
+        || factor_of(whole).is_some_and(|_| whole.len() > 2)
+}
+
 /// Reads the number in words that begins at `at`.
 pub(super) fn read(text: &str, at: usize) -> Option<Written> {
     let end = word_end(text, at);

@@ -281,9 +281,13 @@ fn belongs_to_what_follows(head: &str) -> bool {
 
 /// Whether the `$` before `at` means dollars: it neither opens nor closes mathematics.
 fn is_money(text: &str, at: usize) -> bool {
-    let line = text[..at - 1].rfind('\n').map_or(0, |end| end + 1);
-    let opened = text[line..at - 1].matches('$').count() % 2 == 1;
-    let rest = text[at..].lines().next().unwrap_or_default();
+    /// A line may have no end, and be all money.
+    const FAR: usize = 4000;
+    let far = at.saturating_sub(FAR);
+    let line = text.as_bytes()[far..at - 1].iter().rposition(|byte| *byte == b'\n');
+    let dollars = text.as_bytes()[line.map_or(far, |end| far + end)..at - 1].iter();
+    let opened = dollars.filter(|byte| **byte == b'$').count() % 2 == 1;
+    let rest = super::behind(text, at).lines().next().unwrap_or_default();
     let closes = rest.find('$').is_some_and(|close| !starts_with_digit(rest, close + 1));
     !opened && !closes
 }

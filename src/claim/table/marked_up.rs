@@ -50,7 +50,9 @@ fn behind_tags(text: &str, inside: &Range<usize>, names: &[&str]) -> Vec<Range<u
                 && behind.is_none_or(|byte| !byte.is_ascii_alphanumeric())
         };
         names.iter().any(is_named).then_some(())?;
-        Some((inside.start + at, inside.start + at + part[at..].find('>')? + 1))
+        // A tag ends before the next one begins.
+        let end = name.find(['<', '>']).filter(|end| name[*end..].starts_with('>'))?;
+        Some((inside.start + at, inside.start + at + 1 + end + 1))
     };
     let tags: Vec<_> = part.match_indices('<').filter_map(tag).collect();
     let ends = tags.iter().skip(1).map(|(start, _)| *start).chain([inside.end]);

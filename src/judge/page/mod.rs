@@ -13,6 +13,7 @@ use std::path::Path;
 
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
+use repro_claim::seen::{self, Markup};
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Location, Node};
 use repro_report::outcome::{Definition, ExcusedWords, Referee};
@@ -230,7 +231,11 @@ impl PostPage {
             }
             let kind = match is_table {
                 true => StatementKind::Table(read_table(node, place)?),
-                false => StatementKind::Sentence(read_sentence(node)?),
+                false => {
+                    let mut sentence = read_sentence(node)?;
+                    sentence.quote = self.seen_quote(&text, &sentence.quote);
+                    StatementKind::Sentence(sentence)
+                }
             };
             let id = match node.get("id") {
                 Some(id) => post::identifier(id)?.to_owned(),
@@ -275,7 +280,7 @@ impl PostPage {
         let mut excuses = Vec::new();
         for quote in each_of(node.required("quote")?) {
             for text in &texts {
-                let quote = quote.text()?.to_owned();
+                let quote = self.seen_quote(text, quote.text()?);
                 excuses.push(Excuse { text: text.clone(), quote, reason: reason.to_owned() });
             }
         }
@@ -284,6 +289,12 @@ impl PostPage {
 
     fn main_text(&self) -> String {
         self.texts.first().map(|text| text.id.clone()).unwrap_or_default()
+    }
+
+    /// A quote of a text as readers see it there: addresses of links have no numbers.
+    fn seen_quote(&self, text: &str, quote: &str) -> String {
+        let file = self.texts.iter().find(|one| one.id == text).and_then(|one| one.file.as_deref());
+        seen::of_quote(quote, file.map_or(Markup::Plain, Markup::of_name))
     }
 
     /// The text that a statement names, else the main one.

@@ -110,7 +110,7 @@ pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error
     let head = match (&printed, node.get("head")) {
         (Some(table), _) => table.head.clone(),
         (None, Some(head)) => {
-            table::cells(head.text()?, 0).ok_or_else(|| bad(head, "no line of cells"))?
+            table::head(head.text()?).ok_or_else(|| bad(head, "no line of cells"))?
         }
         (None, None) if pointer.is_some() => members(
             columns.iter().map(|(label, _)| label).chain(says.iter().map(|(label, _)| label)),
@@ -139,10 +139,22 @@ pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error
     let table = Table { printed, pointer, head, rows, columns, says, heads };
     for (label, place) in table.labels(node) {
         if table::column(&table.head, label).is_none() {
-            return Err(no_such(label, table.head.iter().map(|cell| cell.text.as_str()), place));
+            let known = numbered(&table.head);
+            return Err(no_such(label, known.iter().map(String::as_str), place));
         }
     }
     Ok(table)
+}
+
+/// The names of columns, those of one text with their numbers: `loss #1`, `loss #2`.
+fn numbered(head: &[PrintedCell]) -> Vec<String> {
+    let same =
+        |part: &[PrintedCell], text: &str| part.iter().filter(|cell| cell.text == text).count();
+    let name = |(at, cell): (usize, &PrintedCell)| match same(head, &cell.text) {
+        1 => cell.text.clone(),
+        _ => format!("{} #{}", cell.text, same(&head[..=at], &cell.text)),
+    };
+    head.iter().enumerate().map(name).collect()
 }
 
 /// The error of a row or column that a table does not have, with those that it has.

@@ -1,0 +1,83 @@
+//! Digests, commits and addresses: names whose digits are no numbers.
+
+use super::{before, behind};
+
+/// A shorter run of hexadecimal digits may be a number and its unit.
+const FEWEST: usize = 7;
+
+/// Whether the digit at `at` is part of a digest or a commit, or of an address: `55897ee`, `sha256:38c7…`,
+/// `https://x.org/1.5`.
+pub(super) fn holds(text: &str, at: usize) -> bool {
+    let (before, behind) = (before(text, at), behind(text, at));
+    is_in_address(before) || is_in_digest(before, behind)
+}
+
+fn is_in_address(before: &str) -> bool {
+    let is_edge = |c: char| c.is_whitespace() || "<>()[]|\"'`".contains(c);
+    let word = before.rsplit(is_edge).next().unwrap_or_default();
+    ["https://", "http://"].iter().any(|scheme| word.starts_with(scheme))
+}
+
+fn is_in_digest(before: &str, behind: &str) -> bool {
+    let is_hex = |c: char| c.is_ascii_hexdigit() && !c.is_ascii_uppercase();
+    let label = before.trim_end_matches(is_hex);
+    let rest = behind.trim_start_matches(is_hex);
+    let head = &before[label.len()..];
+    let tail = &behind[..behind.len() - rest.len()];
+    let length = head.len() + tail.len();
+    let is_alone =
+        |edge: Option<char>| edge.is_none_or(|c| !c.is_alphanumeric() && !"_.-+".contains(c));
+    let mut after = rest.chars();
+    let ends = match after.next() {
+        // A sentence ends, or the digest is cut off.
+        Some('.') => after.next().is_none_or(|c| !c.is_alphanumeric()),
+        edge => is_alone(edge),
+    };
+    if length < FEWEST || !ends || !is_alone(label.chars().next_back()) {
+        return false;
+    }
+    let labels = ["sha256:", "sha1:", "md5:", "commit", "revision"];
+    let bare = label
+        .trim_end_matches(|c: char| c.is_whitespace() || "`*_".contains(c))
+        .to_ascii_lowercase();
+    // `1e10` and `12e4567` are powers; a commit has other letters too, or begins with one.
+    let digits = [head, tail].concat();
+    let letters = digits.bytes().filter(u8::is_ascii_alphabetic).count();
+    let is_power = letters == 1 && digits.contains('e') && !digits.starts_with('e');
+    labels.iter().any(|known| bare.ends_with(known)) || letters > 0 && !is_power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::items;
+
+    #[test]
+    fn digits_of_digests_and_addresses_are_no_numbers() {
+        for text in [
+            "`sha256:38c7c6a5…fba89e`",
+            "38c7c6a59fc90d2279c6ed575090eb3e69cc9b7d2d3fb7a1540c492498fba89e.",
+            "at 55897eef4d0e3c1b2a, at (0012ab3)",
+            "commit 1234567 of it, commit `1234567`",
+            "sha256:1234567890",
+            "https://x.org/1.5/run-3 and <https://x.org/?a=7>",
+        ] {
+            assert!(items(text).is_empty(), "{text}: {:?}", items(text));
+        }
+    }
+
+    #[test]
+    fn numbers_are_no_digests() {
+        for (text, count) in [
+            ("1234567 tokens", 1),
+            ("1e10 and 1.5e12", 2),
+            ("1234567e3", 1),
+            ("1234567.5", 1),
+            ("https://x.org 1.5", 1),
+            ("[a](https://x.org) 1.5", 1),
+            ("commit to 1234567", 1),
+            ("12345b", 1),
+        ] {
+            assert_eq!(items(text).len(), count, "{text}");
+        }
+    }
+}

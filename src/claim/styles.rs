@@ -1,0 +1,258 @@
+//! Styles that hide what stands in an element: its own, and those of style sheets in the text.
+
+use std::collections::BTreeMap;
+
+/// Further off than any page is wide.
+const OFF_PAGE: f64 = -500.0;
+
+/// Properties that can hide.
+const HIDING: &[&str] = &[
+    "-webkit-text-fill-color",
+    "bottom",
+    "clip",
+    "clip-path",
+    "color",
+    "content-visibility",
+    "display",
+    "font-size",
+    "height",
+    "left",
+    "margin-left",
+    "margin-top",
+    "max-height",
+    "max-width",
+    "opacity",
+    "overflow",
+    "position",
+    "right",
+    "text-indent",
+    "top",
+    "transform",
+    "visibility",
+    "width",
+];
+
+/// Properties that can hide with their values, the last of each.
+type Declarations = BTreeMap<String, String>;
+
+/// The rules of the style sheets of a text, by class, id or name of element.
+#[derive(Debug, Default)]
+pub(crate) struct StyleSheet(BTreeMap<String, Declarations>);
+
+impl StyleSheet {
+    /// Takes in the rules of a style sheet. Rules for print or for some widths say nothing about every reader.
+    pub(crate) fn read(&mut self, css: &str) {
+        let css = without_comments(&css.to_ascii_lowercase());
+        // Whether the rules of each open block hold for every reader.
+        let mut open: Vec<bool> = Vec::new();
+        let mut selector = "";
+        let mut rest = css.as_str();
+        while let Some(at) = rest.find(['{', '}']) {
+            let before = &rest[..at];
+            if rest[at..].starts_with('{') {
+                selector = before.rsplit(';').next().unwrap_or_default().trim();
+                let is_rule = !selector.starts_with('@');
+                let is_for_all = ["@media screen", "@media all", "@layer"].contains(&selector);
+                open.push(is_rule || is_for_all);
+            } else {
+                if open.iter().all(|holds| *holds) && !selector.starts_with('@') {
+                    self.add(selector, before);
+                }
+                open.pop();
+                selector = "@";
+            }
+            rest = &rest[at + 1..];
+        }
+    }
+
+    fn add(&mut self, selectors: &str, css: &str) {
+        let is_simple = |name: &&str| {
+            let bare = name.strip_prefix(['.', '#']).unwrap_or(name);
+            !bare.is_empty() && bare.chars().all(|c| c.is_alphanumeric() || "-_".contains(c))
+        };
+        for selector in selectors.split(',').map(str::trim).filter(is_simple) {
+            self.0.entry(selector.to_owned()).or_default().extend(declarations(css));
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether an element with this name and these attributes is hidden by a style.
+    pub(crate) fn hides(&self, name: &str, attributes: &[(&str, &str)]) -> bool {
+        let of =
+            |key: &str| attributes.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
+        let classes =
+            of("class").unwrap_or_default().split_whitespace().map(|class| format!(".{class}"));
+        let names = std::iter::once(name.to_owned())
+            .chain(classes)
+            .chain(of("id").map(|id| format!("#{id}")));
+        let mut all = Declarations::new();
+        for rules in names.filter_map(|name| self.0.get(&name)) {
+            all.extend(rules.clone());
+        }
+        all.extend(declarations(&without_comments(of("style").unwrap_or_default())));
+        hide(&all)
+    }
+}
+
+fn without_comments(css: &str) -> String {
+    let mut parts = css.split("/*");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + part.split_once("*/").map_or("", |(_, rest)| rest))
+}
+
+fn declarations(css: &str) -> impl Iterator<Item = (String, String)> + '_ {
+    css.split(';').filter_map(|one| {
+        let (property, value) = one.split_once(':')?;
+        let value = value.trim().trim_end_matches("!important").trim();
+        let property = HIDING.iter().find(|known| **known == property.trim())?;
+        Some(((*property).to_owned(), value.to_owned()))
+    })
+}
+
+/// The number that a length or a share begins with.
+fn amount(value: &str) -> Option<f64> {
+    value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').trim().parse().ok()
+}
+
+/// Whether declarations hide an element.
+fn hide(all: &Declarations) -> bool {
+    let of = |property: &str| all.get(property).map_or("", String::as_str);
+    let is_zero = |property: &str| amount(of(property)) == Some(0.0);
+    let is_off = |property: &str| amount(of(property)).is_some_and(|amount| amount <= OFF_PAGE);
+    let is_moved = ["absolute", "fixed", "relative"].contains(&of("position"));
+    let is_clipped = ["hidden", "clip"].contains(&of("overflow"));
+    let is_small =
+        |property: &str| amount(of(property)).is_some_and(|amount| (0.0..=1.0).contains(&amount));
+    let clip: String = format!("{}{}", of("clip"), of("clip-path")).split_whitespace().collect();
+    let transform: String = of("transform").split_whitespace().collect();
+    let is_far = transform.strip_prefix("translate").is_some_and(|rest| {
+        let amounts = rest.trim_start_matches(['x', 'y', '3', 'd', '(']).trim_end_matches(')');
+        amounts.split(',').any(|one| amount(one).is_some_and(|amount| amount <= OFF_PAGE))
+    });
+    of("display") == "none"
+        || ["hidden", "collapse"].contains(&of("visibility"))
+        || of("content-visibility") == "hidden"
+        || is_zero("opacity")
+        || is_zero("font-size")
+        || is_transparent(of("color"))
+        || is_transparent(of("-webkit-text-fill-color"))
+        || is_off("text-indent")
+        || is_off("margin-left")
+        || is_off("margin-top")
+        || is_moved && ["left", "top", "right", "bottom"].into_iter().any(is_off)
+        || is_clipped && ["width", "height", "max-width", "max-height"].into_iter().any(is_small)
+        || [
+            "rect(0,0,0,0)",
+            "rect(0000)",
+            "rect(0px,0px,0px,0px)",
+            "inset(50%)",
+            "inset(100%)",
+            "circle(0)",
+        ]
+        .iter()
+        .any(|shape| clip.contains(shape))
+        || transform.starts_with("scale(0)")
+        || is_far
+}
+
+/// Whether a color is fully transparent.
+fn is_transparent(color: &str) -> bool {
+    let squeezed: String = color.split_whitespace().collect();
+    if let Some(hex) = squeezed.strip_prefix('#') {
+        return matches!(hex.len(), 4 | 8)
+            && hex.is_ascii()
+            && hex[hex.len() * 3 / 4..].bytes().all(|b| b == b'0');
+    }
+    let parts = color
+        .split_once('(')
+        .filter(|(name, _)| name.starts_with("rgb") || name.starts_with("hsl"));
+    let alpha = parts.and_then(|(_, parts)| {
+        let parts = parts.trim_end_matches(')');
+        parts.rsplit_once('/').map(|(_, alpha)| alpha).or_else(|| parts.split(',').nth(3))
+    });
+    squeezed == "transparent" || alpha.and_then(amount) == Some(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StyleSheet;
+
+    fn hides(style: &str) -> bool {
+        StyleSheet::default().hides("span", &[("style", style)])
+    }
+
+    #[test]
+    fn styles_that_show_nothing_hide() {
+        for style in [
+            "display: none",
+            "display:none !important",
+            "color:transparent",
+            "opacity:0.0",
+            "opacity: 0%",
+            "opacity:.0",
+            "font-size:0px",
+            "font-size: 0",
+            "position:absolute;left:-9999px",
+            "text-indent: -9999px",
+            "visibility:hidden",
+            "color:rgba(0, 0, 0, 0)",
+            "color:#00000000",
+            "width:1px;height:1px;overflow:hidden",
+            "color: red; display/**/: none",
+            "clip: rect(0, 0, 0, 0)",
+            "transform: translatex(-9999px)",
+            "position:fixed;top:-100vh;left:-2000px",
+            "display:block;display:none",
+            "color:rgb(0 0 0 / 0)",
+        ] {
+            assert!(hides(style), "{style}");
+        }
+    }
+
+    #[test]
+    fn styles_that_show_something_hide_nothing() {
+        for style in [
+            "",
+            "display:block",
+            "display:none;display:inline",
+            "color:red",
+            "opacity:0.5",
+            "font-size:0.8em",
+            "color:#000000",
+            "left:-9999px",
+            "position:relative;left:-2px",
+            "overflow:hidden",
+            "height:0.5em;overflow:auto",
+            "color:rgba(0,0,0,0.5)",
+            "background-color:transparent",
+            "text-indent:1em",
+            "border:none",
+        ] {
+            assert!(!hides(style), "{style}");
+        }
+    }
+
+    #[test]
+    fn style_sheets_hide_by_class_id_and_name() {
+        let mut sheet = StyleSheet::default();
+        sheet.read(
+            "@charset 'x'; .x, #y {color: red; display:none} /* .z{display:none} */ del { opacity: 0 } \
+             @media print { .p {display:none} } @media screen { .s {display:none} } .b{display:none} .b{display:block} \
+             .m .n {display:none} .h:hover {display:none}",
+        );
+        let of = |attributes: &[(&str, &str)]| sheet.hides("span", attributes);
+        assert!(
+            of(&[("class", "a x")])
+                && of(&[("id", "y")])
+                && of(&[("class", "s")])
+                && sheet.hides("del", &[])
+        );
+        for class in ["z", "p", "b", "n", "m", "h", "y"] {
+            assert!(!of(&[("class", class)]), "{class}");
+        }
+        assert!(!of(&[("class", "x"), ("style", "display:inline")]));
+    }
+}
