@@ -27,8 +27,8 @@ const SYNONYMS: &[&[&str]] = &[
     &["float32", "fp32", "f32", "single precision"],
     &["bfloat16", "bf16"],
     &["float16", "fp16", "f16", "half precision"],
-    &["true", "yes", "✓", "✔", "✅"],
-    &["false", "no", "✗", "✘", "❌"],
+    &["true", "yes", "tied", "✓", "✔", "✅"],
+    &["false", "no", "untied", "✗", "✘", "❌"],
 ];
 /// So many digits of a digest are enough to tell it from others.
 const SHORTEST_DIGEST: usize = 7;
