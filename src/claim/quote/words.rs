@@ -568,7 +568,7 @@ fn clause_text(before: &str) -> String {
         // "Anything but 1.70" is one clause.
         let is_exception =
             mark == " but " && EXCEPTIONS.iter().any(|word| text[..at].ends_with(word));
-        let is_point = mark.starts_with('.') && ABBREVIATIONS.iter().any(|word| abbreviated(&word));
+        let is_point = mark.starts_with('.') && ABBREVIATIONS.iter().any(abbreviated);
         !is_exception && !is_point
     };
     let last = |mark: &&str| {
@@ -665,23 +665,17 @@ fn is_denied_subject(clause: &str) -> bool {
         COUNTED.contains(&one) || one.strip_suffix('s').is_some_and(|one| COUNTED.contains(&one))
     };
     let is_group = match *denial {
-        "no" => name.iter().any(|word| counts(word)),
+        "no" => name.iter().any(counts),
         "none" | "neither" if name.first() == Some(&"of") => true,
-        "neither" => name.iter().any(|word| counts(word)),
-        "not" => {
-            matches!(name.first(), Some(&("a" | "one"))) && name.iter().any(|word| counts(word))
-        }
+        "neither" => name.iter().any(counts),
+        "not" => matches!(name.first(), Some(&("a" | "one"))) && name.iter().any(counts),
         "nobody" => name.is_empty(),
         _ => false,
     };
     let is_name = |word: &&str| {
         !NEGATORS.contains(word) && !OF_LIMITS.contains(word) && !GOES_ELSEWHERE.contains(word)
     };
-    is_group
-        && name.len() <= 8
-        && !clause.contains(',')
-        && name.iter().all(|word| is_name(word))
-        && !fails(name)
+    is_group && name.len() <= 8 && !clause.contains(',') && name.iter().all(is_name) && !fails(name)
 }
 
 fn opposite(bound: Bound) -> Bound {
