@@ -650,7 +650,7 @@ mod tests {
             "need not exceed 1.72",
             "without a shared expert the loss is above 1.72",
             "not only above 1.72",
-            "neither of the two arms is above 1.72",
+            "neither below 1.6 nor above 1.72",
             "whether or not above 1.72",
             "No, it is above 1.72",
             "hardly above 1.72",
@@ -705,12 +705,17 @@ mod tests {
                 "far from 1.68",
                 "fails to get below 1.68",
                 "neither above 1.73 nor below 1.68",
+                "It has yet to reach 1.68",
+                "The loss differs from 1.68",
+                "Few seeds reach 1.68",
                 "No model has a loss higher than 1.73 or lower than 1.68",
             ],
             &["1.6867", "1.68", "1.60", "1.73"],
         );
         check(&[
             ("It does not diverge. It ends at 1.68", &[("1.68", 'v'), ("1.6867", 'r')]),
+            ("Not one of the six", &[("6", 'v'), ("5", 'r')]),
+            ("A few seeds reach 1.68", &[("1.68", 'v'), ("1.6867", 'r')]),
             ("None of the six", &[("6", 'v'), ("5", 'r')]),
             ("It is not stable: 1.68", &[("1.68", 'v'), ("1.6867", 'r')]),
             ("The model (no shared expert) ends at 1.68", &[("1.68", 'v'), ("1.6867", 'r')]),
@@ -720,6 +725,19 @@ mod tests {
             ("1.68 is not significant", &[("1.68", 'v'), ("1.6867", 'r')]),
             ("as high as 1.73", &[("1.73", 'v'), ("1.7243", 'i')]),
         ]);
+    }
+
+    #[test]
+    fn numbers_are_denied_by_the_words_behind_them() {
+        for text in [
+            "more than 1.68 is reached by no seed",
+            "~1.68 is reached by no seed",
+            "1.68 has yet to be reached",
+            "1.68 was missed",
+        ] {
+            assert_eq!(items(text)[0].doubt, Some(Doubt::Meaning), "{text}");
+        }
+        assert_eq!(items("1.68 is what the best seed reaches")[0].doubt, None);
     }
 
     #[test]
@@ -741,6 +759,9 @@ mod tests {
             ("No seed of the MoE ends above 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
             ("None of them ends above 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
             ("No seed's loss is above 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
+            ("Not a single seed ends above 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
+            ("Neither arm ends above 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
+            ("No loss exceeds 1.73", &[("1.7243", 'v'), ("1.75", 'r')]),
             ("No seed that diverges ends above 1.73", &[("1.7243", 'i'), ("1.75", 'i')]),
             ("No seed fails to get below 1.73", &[("1.7243", 'i'), ("1.75", 'i')]),
         ]);
@@ -848,6 +869,7 @@ mod tests {
             ("lower by a third", &[("0.333", 'v'), ("0.6", 'r')]),
             ("over nine times as many", &[("9.39", 'v'), ("8.4", 'r')]),
             ("over nine seeds", &[("9", 'v'), ("10", 'i'), ("8", 'r')]),
+            ("one percent", &[("0.01", 'v'), ("0.02", 'r')]),
             ("Sixty-three percent", &[("0.63", 'v'), ("0.53", 'r')]),
         ]);
         for (text, good, bad) in [

@@ -33,6 +33,7 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
     let end = word_end(text, at);
     let word = text[at..end].to_ascii_lowercase();
     one_in(text, at, &word, end)
+        .or_else(|| one_percent(text, at, &word, end))
         .or_else(|| fraction(text, at, &word, end))
         .or_else(|| multiple(text, at, &word, end))
         .or_else(|| count(text, at, &word, end))
@@ -61,7 +62,9 @@ fn one_in(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
     let bottom = text.len() - rest.len();
     let last = word_end(text, bottom);
     let bottom = small(&text[bottom..last].to_ascii_lowercase()).filter(|bottom| *bottom > 1)?;
-    let is_one = word == "one" && !text[last..].starts_with('-');
+    let goes_on = text[last..].starts_with('-')
+        || next(text, last).is_some_and(|(_, word)| factor_of(&word).is_some());
+    let is_one = word == "one" && !goes_on;
     is_one
         .then(|| inexact(text, at, last, BigRational::new(1.into(), bottom.into()), Unit::Plain))?
 }
@@ -181,6 +184,13 @@ fn count(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
         },
         None => Some(in_percent(text, plain)),
     }
+}
+
+/// "One percent": before a unit, "one" is a number.
+fn one_percent(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
+    let printed = Printed::parse("1").ok().filter(|_| word == "one")?;
+    let number = Written { span: at..end, printed, scale: None, has_unknown_unit: false };
+    Some(in_percent(text, number)).filter(|number| number.span.end > end)
 }
 
 /// "Sixty-three percent".

@@ -204,6 +204,7 @@ const COUNTED: &[&str] = &[
     "group",
     "head",
     "layer",
+    "loss",
     "model",
     "one",
     "router",
@@ -245,6 +246,13 @@ const DENIES_NUMBER: &[&str] = &[
 /// Words that deny what comes soon after them, without a word for "not".
 const FAILS: &[&str] = &[
     "anything but",
+    "anywhere but",
+    "clear of",
+    "differ from",
+    "different from",
+    "differs from",
+    "miss",
+    "yet to",
     "away from",
     "doubtful",
     "fail",
@@ -266,8 +274,8 @@ const FAILS: &[&str] = &[
 ];
 /// Beginnings of words that say that a number is arrived at.
 const REACHES: &[&str] = &[
-    "achiev", "attain", "beat", "break", "broke", "cross", "exceed", "get", "hit", "match", "meet",
-    "met", "obtain", "observ", "pass", "reach", "saw", "seen", "surpass", "touch",
+    "achiev", "attain", "beat", "break", "broke", "cross", "exceed", "get", "got", "hit", "match",
+    "meet", "met", "obtain", "observ", "pass", "reach", "saw", "seen", "surpass", "touch",
 ];
 /// Words behind a number that is what something happens to: "1.68 was never achieved".
 const PASSIVE: &[&str] = &[
@@ -276,7 +284,7 @@ const PASSIVE: &[&str] = &[
 ];
 /// Words that deny by themselves that a number behind them, or before them, is reached.
 const UNREACHED: &[&str] =
-    &["beyond", "missed", "out", "unattainable", "unattained", "unreachable", "unreached"];
+    &["beyond", "missed", "out", "unattainable", "unattained", "unreachable", "unreached", "yet"];
 /// Verbs between what is denied and a limit.
 const OF_LIMITS: &[&str] = &[
     "are", "climbs", "drops", "end", "ended", "ends", "falls", "fell", "finished", "finishes",
@@ -385,11 +393,13 @@ pub(super) fn said(before: &str, after: &str) -> (Option<Hedge>, Option<Doubt>) 
         return (None, Some(Doubt::Meaning));
     }
     if let Some((hedge, _)) = sign_at_end(&lower) {
-        return (Some(hedge), None);
+        let doubt = denied_behind(after).filter(|doubt| *doubt == Doubt::Meaning);
+        return (Some(hedge), doubt);
     }
     let found = HEDGES.iter().find_map(|(word, hedge)| Some((*hedge, without_word(&lower, word)?)));
     if let Some((hedge, rest)) = found {
         let (hedge, doubt) = settled(measured(hedge, after), rest);
+        let doubt = doubt.or_else(|| denied_behind(after).filter(|doubt| *doubt == Doubt::Meaning));
         let is_below = FROM_BELOW.iter().any(|word| without_word(&lower, word).is_some());
         return (hedge, doubt.or(is_below.then_some(Doubt::Below)));
     }
@@ -558,7 +568,7 @@ fn clause_text(before: &str) -> String {
         // "Anything but 1.70" is one clause.
         let is_exception =
             mark == " but " && EXCEPTIONS.iter().any(|word| text[..at].ends_with(word));
-        let is_point = mark.starts_with('.') && ABBREVIATIONS.iter().any(|word| abbreviated(&word));
+        let is_point = mark.starts_with('.') && ABBREVIATIONS.iter().any(abbreviated);
         !is_exception && !is_point
     };
     let last = |mark: &&str| {
@@ -655,18 +665,17 @@ fn is_denied_subject(clause: &str) -> bool {
         COUNTED.contains(&one) || one.strip_suffix('s').is_some_and(|one| COUNTED.contains(&one))
     };
     let is_group = match *denial {
-        "no" => name.iter().any(|word| counts(word)),
-        "none" => name.first() == Some(&"of"),
+        "no" => name.iter().any(counts),
+        "none" | "neither" if name.first() == Some(&"of") => true,
+        "neither" => name.iter().any(counts),
+        "not" => matches!(name.first(), Some(&("a" | "one"))) && name.iter().any(counts),
+        "nobody" => name.is_empty(),
         _ => false,
     };
     let is_name = |word: &&str| {
         !NEGATORS.contains(word) && !OF_LIMITS.contains(word) && !GOES_ELSEWHERE.contains(word)
     };
-    is_group
-        && name.len() <= 8
-        && !clause.contains(',')
-        && name.iter().all(|word| is_name(word))
-        && !fails(name)
+    is_group && name.len() <= 8 && !clause.contains(',') && name.iter().all(is_name) && !fails(name)
 }
 
 fn opposite(bound: Bound) -> Bound {
@@ -829,13 +838,17 @@ fn without_numbers_of_a_list(clause: &str) -> &str {
 fn denies_number(words: &[&str]) -> bool {
     let head = words.len() - words.iter().rev().take_while(|word| OF_THE.contains(word)).count();
     let is_of = words[head..].contains(&"of") || words.last() == Some(&"all");
-    let words = match words[..head].split_last() {
-        Some((last, before)) if is_of && DENIES_NUMBER.contains(last) => before,
+    let is_denial = |word: &&str| DENIES_NUMBER.contains(word);
+    let words = match &words[..head] {
+        [before @ .., last] if is_of && is_denial(last) => before,
+        [before @ .., denial, _] if is_of && is_denial(denial) => before,
         _ => words,
     };
     let denies = |(at, word): (usize, &&str)| {
         let next = words.get(at + 1);
-        (DENIES_NUMBER.contains(word) || is_short_not(word))
+        let before = at.checked_sub(1).map(|at| words[at]);
+        let is_few = *word == "few" && !matches!(before, Some("a" | "the"));
+        (DENIES_NUMBER.contains(word) || is_short_not(word) || is_few)
             && !matches!((*word, next), ("not", Some(&("only" | "just" | "merely"))))
     };
     words.iter().enumerate().any(denies) || fails(words)
