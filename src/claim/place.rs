@@ -444,7 +444,7 @@ mod tests {
     #[test]
     fn texts_of_marks_take_little_time() {
         use crate::seen::{Markup, seen};
-        const LENGTH: usize = 30_000;
+        const LENGTH: usize = 15_000;
         for unit in UNCLOSED {
             let text = format!("See 1.7016.\n{}\nend.", unit.repeat(LENGTH / unit.len()));
             let begun = std::time::Instant::now();
