@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use repro_claim::Expression;
 use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_claim::seen::HIDDEN;
 use repro_claim::sentence;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
@@ -322,7 +323,9 @@ fn around(text: &str, place: &Range<usize>) -> String {
             let before = if ends(&text[..whole.start]) { "" } else { "…" };
             let behind =
                 if whole.end == text.len() || ends(&text[..whole.end]) { "" } else { "…" };
-            let words = text[whole].split_whitespace().collect::<Vec<_>>().join(" ");
+            // What nobody sees is not shown.
+            let seen = text[whole].replace(HIDDEN, "");
+            let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
             format!("{before}{words}{behind}")
         }
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
 
-/// What everybody multiplies by: percent, bits of a byte, seconds of an hour.
-const USUAL: [u64; 7] = [24, 60, 100, 360, 365, 3600, 86_400];
-/// Smaller whole numbers count things: layers, matrices, sides of a test.
-const FEW: u64 = 16;
+/// What everybody multiplies by: floating-point operations of a weight, bits of a byte, percent, seconds of an hour.
+const USUAL: [u64; 9] = [6, 8, 24, 60, 100, 360, 365, 3600, 86_400];
+/// From here on powers of two are units of memory.
+const KILOBYTE: u64 = 1024;
 /// The factors between nats and bits, to three digits.
 pub const NATS_AND_BITS: [(f64, f64); 2] = [(0.692, 0.694), (1.441, 1.444)];
 
@@ -46,8 +46,13 @@ fn collect(part: &Expression, is_factor: bool, found: &mut BTreeSet<String>) {
                 "printed_runs" => 2,
                 _ => usize::MAX,
             };
-            let is_factor = matches!(name.as_str(), "ln" | "exp");
-            values.take(taken).for_each(|argument| collect(&argument.value, is_factor, found));
+            // Bits are nats divided by ln(2).
+            let is_base = |value: &Expression| {
+                name == "ln"
+                    && matches!(&value.kind, ExpressionKind::Number(base) if base == "2" || base == "10")
+            };
+            let values = values.take(taken).map(|argument| &argument.value);
+            values.filter(|value| !is_base(value)).for_each(|value| collect(value, false, found));
         }
         ExpressionKind::Relation(first, rest) => {
             // What the words are held against is said by the relation itself.
@@ -77,7 +82,7 @@ fn is_usual(text: &str) -> bool {
     }
     let whole = number.abs() as u64;
     let is_power_of_ten = whole.to_string().trim_end_matches('0') == "1";
-    whole <= FEW || whole.is_power_of_two() || is_power_of_ten || USUAL.contains(&whole)
+    is_power_of_ten || USUAL.contains(&whole) || whole >= KILOBYTE && whole.is_power_of_two()
 }
 
 #[cfg(test)]
