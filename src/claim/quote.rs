@@ -464,6 +464,8 @@ impl Joint {
             "and" if is_between || is_inside => (true, Some(range)),
             "and" | "or" => (respectively, None),
             "," if is_bracket => (false, Some(range)),
+            // The ends of `[21.0, 31.8%]` have units of their own.
+            "," if before.ends_with(['[', '(']) => return None,
             "," | ", and" | ", or" | "vs." | "vs" | "versus" | "against" | "→" | "->" => {
                 (false, None)
             }
@@ -786,6 +788,7 @@ mod tests {
             ("4.5 ± 0.2 B", &["4500000000", "200000000"]),
             (r"$1.702 \pm 1.3\times 10^{-2}$", &["851/500", "13/1000"]),
             ("1.702(13)", &["851/500", "13/1000"]),
+            ("[21.0, 31.8%]", &["21", "159/500"]),
         ] {
             assert_eq!(values(text), expected, "{text}");
         }
