@@ -22,7 +22,8 @@ const CRATES: &[Crate] = &[
         name: "claim",
         on: &["exact"],
         rows: &[
-            &["markup", "seen", "sentence"],
+            &["markup", "sentence", "styles"],
+            &["seen"],
             &["spelling"],
             &["locator", "nearest", "quote", "syntax", "table"],
             &["grammar", "place"],
