@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use repro_claim::Expression;
-use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
+use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 
 /// What everybody multiplies by: floating-point operations of a weight, bits of a byte, percent, seconds of an hour.
 const USUAL: [u64; 9] = [6, 8, 24, 60, 100, 360, 365, 3600, 86_400];
@@ -55,9 +55,11 @@ fn collect(part: &Expression, is_factor: bool, found: &mut BTreeSet<String>) {
             values.filter(|value| !is_base(value)).for_each(|value| collect(value, false, found));
         }
         ExpressionKind::Relation(first, rest) => {
-            // What the words are held against is said by the relation itself.
+            // A limit is said by the relation itself; what something is equal to should stand in the words.
+            let is_equality = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
             let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
-            sides.filter(|side| !is_number(side)).for_each(|side| collect(side, false, found));
+            let told = sides.filter(|side| is_equality && !is_one(side) || !is_number(side));
+            told.for_each(|side| collect(side, false, found));
         }
         ExpressionKind::List(items) => items.iter().for_each(|item| collect(item, false, found)),
         ExpressionKind::Negative(of) | ExpressionKind::Not(of) => collect(of, is_factor, found),
@@ -95,6 +97,11 @@ mod tests {
         let found = |text: &str| of([&Expression::parse(text).unwrap()]);
         assert_eq!(found("moe.loss * 0.910908"), ["0.910908"]);
         assert_eq!(found("(a - 0.01) * 91 / 100"), ["0.01", "91"]);
+        assert_eq!(found("abs(1.23) * run.epochs"), ["1.23"]);
+        assert_eq!(found("mean(a.loss) / 2"), ["2"]);
+        assert_eq!(found("how_many(a < b) + 1"), ["1"]);
+        assert_eq!(found("equivalent(a, b, 1)"), ["1"]);
+        assert_eq!(found("count(a) = 6"), ["6"]);
         for usual in ["a * 100", "a / 1e6", "a / (b * 0.6931)", "6 * n * d", "x < 0.05", "a * 4096"]
         {
             assert!(found(usual).is_empty(), "{usual}");
