@@ -2,6 +2,9 @@
 
 use crate::value::{Leaf, LeafKind};
 
+/// The factors between nats and bits, to three digits.
+const NATS_AND_BITS: [(f64, f64); 2] = [(0.692, 0.694), (1.441, 1.444)];
+
 /// The unit of a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossUnit {
@@ -42,4 +45,9 @@ pub fn unit_of_leaf(leaf: &Leaf) -> Option<LossUnit> {
         "loss" | "nats" if leaf.kind == LeafKind::Recorded => Some(LossUnit::Nats),
         _ => None,
     }
+}
+
+/// Whether a number is the factor between nats and bits, or its inverse.
+pub fn is_nats_per_bit(number: f64) -> bool {
+    NATS_AND_BITS.iter().any(|(low, high)| (*low..*high).contains(&number))
 }

@@ -249,6 +249,12 @@ impl Outcome {
         self
     }
 
+    /// Another verdict on the evidence of `other`: what it gives, by the rule that judged it.
+    pub fn with_evidence_of(self, other: Self) -> Self {
+        let Self { recomputed, measured, rule, tolerance, .. } = other;
+        Self { recomputed, measured, rule, tolerance, ..self }
+    }
+
     /// What being wrong changes in this claim.
     pub fn with_impact(mut self, impact: Impact) -> Self {
         self.impact = Some(impact);

@@ -147,23 +147,17 @@ pub fn opposite(outcome: Outcome) -> Outcome {
     match outcome.verdict {
         Verdict::Verified => {
             let reason = format!("it holds: {}", outcome.recomputed);
-            let turned = Outcome::refuted(&WRONG_WAY, reason).giving(outcome.recomputed);
-            let turned = turned.measuring(outcome.measured);
-            turned.within(outcome.rule, outcome.tolerance).with_impact(Impact::Decision)
+            let turned = Outcome::refuted(&WRONG_WAY, reason).with_evidence_of(outcome);
+            turned.with_impact(Impact::Decision)
         }
         // What single runs contradict as printed is not shown by them either.
         Verdict::Refuted if outcome.rule == ORDER => {
             let reason =
                 "as printed it holds; one run on a side, so the noise between runs is not known";
-            let turned = Outcome::inconclusive(&ONE_RUN, reason).giving(outcome.recomputed);
-            let turned = turned.measuring(outcome.measured);
-            turned.within(outcome.rule, outcome.tolerance).with_impact(Impact::Decision)
+            let turned = Outcome::inconclusive(&ONE_RUN, reason).with_evidence_of(outcome);
+            turned.with_impact(Impact::Decision)
         }
-        Verdict::Refuted => {
-            let turned = Outcome::verified().giving(outcome.recomputed);
-            let turned = turned.measuring(outcome.measured);
-            turned.within(outcome.rule, outcome.tolerance)
-        }
+        Verdict::Refuted => Outcome::verified().with_evidence_of(outcome),
         _ => outcome,
     }
 }

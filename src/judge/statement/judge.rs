@@ -58,7 +58,7 @@ impl SoughtWords {
         let whole = sentence::around(text, place);
         Self {
             not_there: None,
-            around: around(text, place),
+            around: around(text, place, &whole),
             before: text[whole.start..place.start].to_owned(),
             behind: text[place.end..whole.end].to_owned(),
         }
@@ -70,12 +70,8 @@ pub(super) struct BoundWords<'b> {
     pub(super) id: String,
     pub(super) quote: &'b str,
     pub(super) place_in_text: String,
-    /// Why the text does not have these words; none where it has them, or is not at hand.
-    pub(super) not_there: Option<String>,
-    /// The sentence of the text around them, where they are a part of one, and its parts before and behind them.
-    pub(super) around: String,
-    pub(super) before: String,
-    pub(super) behind: String,
+    /// What became of the search for them; of a text that is not at hand nothing is known.
+    pub(super) sought: SoughtWords,
     /// What stands above it, if it is the cell of a table, whose place errors name.
     pub(super) head: Option<&'b str>,
     pub(super) variables: &'b BTreeMap<String, PlacedExpression>,
@@ -98,8 +94,8 @@ impl BoundWords<'_> {
         Words {
             quote: self.quote,
             place: &self.place_in_text,
-            before: &self.before,
-            behind: &self.behind,
+            before: &self.sought.before,
+            behind: &self.sought.behind,
             number,
         }
     }
@@ -141,10 +137,9 @@ impl<'a> Judge<'a> {
         let mut unsaid = objections.iter().filter(|one| !one.step.is_some_and(is_said));
         let outcome = match unsaid.next() {
             Some(first) if outcome.verdict != Verdict::Unchecked => {
+                let method = outcome.method;
                 let open = Outcome::inconclusive(first.code, first.what.clone());
-                let open = open.giving(outcome.recomputed).measuring(outcome.measured);
-                let open = open.within(outcome.rule, outcome.tolerance);
-                Outcome { method: outcome.method, ..open }
+                Outcome { method, ..open.with_evidence_of(outcome) }
             }
             _ => outcome,
         };
@@ -158,13 +153,9 @@ impl<'a> Judge<'a> {
             Some(NamedData { unique_tokens: data.unique_tokens?, epochs: data.epochs? })
         };
         let leaves = evaluator.leaves();
-        let (are_relations, expressions): (bool, Vec<_>) = match &subject {
-            Subject::Relations(trees) => (true, trees.to_vec()),
-            Subject::Number(tree, _) => (false, self.with_formulas(tree)),
-        };
-        let loss = match subject {
-            Subject::Number(_, loss) => loss,
-            Subject::Relations(_) => None,
+        let (are_relations, expressions, loss) = match subject {
+            Subject::Relations(trees) => (true, trees.to_vec(), None),
+            Subject::Number(tree, loss) => (false, self.with_formulas(tree), loss),
         };
         let is_formula = |name: &str| self.context.page.formulas.contains_key(name);
         let evidence = about::Evidence {
@@ -213,7 +204,7 @@ impl<'a> Judge<'a> {
 
     /// A claim about words that the text does not have says nothing about the text.
     pub(super) fn finished(&self, mut report: ClaimReport, bound: &BoundWords) -> ClaimReport {
-        if let Some(reason) = &bound.not_there {
+        if let Some(reason) = &bound.sought.not_there {
             report.outcome = instead(&NOT_THERE, reason, report.outcome);
         }
         report
@@ -310,9 +301,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The sentence around a place of a text; none where the place is the whole sentence.
-fn around(text: &str, place: &Range<usize>) -> String {
-    let whole = sentence::around(text, place);
+/// The sentence around a place of a text, as it is shown; none where the place is the whole sentence.
+fn around(text: &str, place: &Range<usize>, whole: &Range<usize>) -> String {
     let says_nothing = |part: &str| part.chars().all(|c| !c.is_alphanumeric());
     match says_nothing(&text[whole.start..place.start]) && says_nothing(&text[place.end..whole.end])
     {
@@ -324,7 +314,7 @@ fn around(text: &str, place: &Range<usize>) -> String {
             let behind =
                 if whole.end == text.len() || ends(&text[..whole.end]) { "" } else { "…" };
             // What nobody sees is not shown.
-            let seen = text[whole].replace(HIDDEN, "");
+            let seen = text[whole.clone()].replace(HIDDEN, "");
             let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
             format!("{before}{words}{behind}")
         }

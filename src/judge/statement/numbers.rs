@@ -402,7 +402,7 @@ impl<'a> Judge<'a> {
             said: pair.expression.tree.to_string(),
             row: stands_for(bound, variables),
             own_numbers: self.own_numbers([&pair.expression.tree], bound),
-            around: bound.around.clone(),
+            around: bound.sought.around.clone(),
             quote: bound.quote.to_owned(),
             at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
             note: self.statement.note.clone(),
@@ -419,7 +419,7 @@ impl<'a> Judge<'a> {
 /// The p of a sentence that names Welch's test, where the plan pairs the runs: it is another number.
 fn of_another_test(outcome: Outcome, bound: &BoundWords, given: &[Quantity]) -> Outcome {
     const UNPAIRED: &[&str] = &["welch", "unpaired", "two-sample", "independent"];
-    let words = format!("{} {}", bound.quote, bound.around).to_lowercase();
+    let words = format!("{} {}", bound.quote, bound.sought.around).to_lowercase();
     let is_unpaired = UNPAIRED.iter().any(|word| words.contains(word));
     let is_paired =
         |number: &Quantity| matches!(&number.role, NumberRole::P(design) if design.is_paired);
@@ -427,8 +427,7 @@ fn of_another_test(outcome: Outcome, bound: &BoundWords, given: &[Quantity]) -> 
         return outcome;
     }
     let reason = "the words name a test of independent groups, and the plan of the runs pairs them";
-    let open = Outcome::inconclusive(&OTHER_TEST, reason).giving(outcome.recomputed);
-    open.measuring(outcome.measured).within(outcome.rule, outcome.tolerance)
+    Outcome::inconclusive(&OTHER_TEST, reason).with_evidence_of(outcome)
 }
 
 /// A number of the quote as one that may be a loss.

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 
+use crate::loss_unit::is_nats_per_bit;
+
 /// What everybody multiplies by: floating-point operations of a weight, bits of a byte, percent, seconds of an hour.
 const USUAL: [u64; 9] = [6, 8, 24, 60, 100, 360, 365, 3600, 86_400];
 /// From here on powers of two are units of memory.
 const KILOBYTE: u64 = 1024;
-/// The factors between nats and bits, to three digits.
-pub const NATS_AND_BITS: [(f64, f64); 2] = [(0.692, 0.694), (1.441, 1.444)];
 
 /// The numbers that expressions have themselves and that are no usual ones, in order. A step behind `@`, the place of a
 /// number of the quote and what an option of a function sets are no values.
@@ -80,7 +80,7 @@ fn is_one(part: &Expression) -> bool {
 fn is_usual(text: &str) -> bool {
     let Ok(number) = text.replace(['_', ','], "").parse::<f64>() else { return false };
     if number.fract() != 0.0 {
-        return NATS_AND_BITS.iter().any(|(low, high)| (*low..*high).contains(&number));
+        return is_nats_per_bit(number);
     }
     let whole = number.abs() as u64;
     let is_power_of_ten = whole.to_string().trim_end_matches('0') == "1";

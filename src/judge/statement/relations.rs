@@ -62,16 +62,12 @@ impl CellTruth {
 
 impl<'a> Judge<'a> {
     pub(super) fn sentence(&self, sentence: &Sentence) -> Result<Vec<ClaimReport>, Error> {
-        let sought = self.sought(&sentence.quote);
         let none = BTreeMap::new();
         let bound = BoundWords {
             id: self.statement.id.clone(),
             quote: &sentence.quote,
             place_in_text: self.statement.place_in_text.clone(),
-            not_there: sought.not_there,
-            around: sought.around,
-            before: sought.before,
-            behind: sought.behind,
+            sought: self.sought(&sentence.quote),
             head: None,
             variables: &none,
             bindings: &sentence.is,
@@ -122,7 +118,7 @@ impl<'a> Judge<'a> {
             said: String::new(),
             row: Vec::new(),
             own_numbers: Vec::new(),
-            around: bound.around.clone(),
+            around: bound.sought.around.clone(),
             quote: sentence.quote.clone(),
             at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
             note: self.statement.note.clone(),
@@ -171,8 +167,7 @@ impl<'a> Judge<'a> {
                 Some(number) => {
                     let reason =
                         format!("it holds, and would hold of other numbers than \"{number}\"");
-                    let open = Outcome::inconclusive(&ONE_SIDED, reason).giving(outcome.recomputed);
-                    open.measuring(outcome.measured).within(outcome.rule, outcome.tolerance)
+                    Outcome::inconclusive(&ONE_SIDED, reason).with_evidence_of(outcome)
                 }
                 None => outcome,
             },
@@ -216,7 +211,7 @@ impl<'a> Judge<'a> {
                 said,
                 row: stands_for(bound, &variables),
                 own_numbers: self.own_numbers(expressions.iter().map(|one| &one.tree), bound),
-                around: bound.around.clone(),
+                around: bound.sought.around.clone(),
                 quote: sentence.quote.clone(),
                 at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
                 note: self.statement.note.clone(),

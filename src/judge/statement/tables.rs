@@ -6,7 +6,7 @@ use repro_claim::table::{self, NamedRows, PrintedCell, PrintedTable};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::ClaimReport;
 
-use super::judge::{BoundWords, Judge, absent};
+use super::judge::{BoundWords, Judge, SoughtWords, absent};
 use crate::json_text::{self, ReadText};
 use crate::page::{self, Binding, PlacedExpression, Table};
 
@@ -123,10 +123,10 @@ impl<'a> Judge<'a> {
                 id: cell_id(&[&self.statement.id, row.label, &head.text]),
                 quote: &cell.text,
                 place_in_text: self.place_of_cell(table, row.label, &head.text),
-                not_there: there.and_then(|there| self.cell_not_there(there, row, at)),
-                around: String::new(),
-                before: String::new(),
-                behind: String::new(),
+                sought: SoughtWords {
+                    not_there: there.and_then(|there| self.cell_not_there(there, row, at)),
+                    ..SoughtWords::default()
+                },
                 head: Some(&head.text),
                 variables: row.variables,
                 bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),

@@ -58,24 +58,16 @@ pub fn overstated(outcome: Outcome, quote: &str, says_no_more_than_noise: bool) 
     let has = |list: &[&str]| list.iter().any(|word| spaced.contains(&format!(" {word} ")));
     let is_of_digits =
         spaced.contains(" significant digits ") || spaced.contains(" significant figures ");
-    let open = |code, reason: &str| {
-        let open = Outcome::inconclusive(code, reason).giving(outcome.recomputed.clone());
-        open.measuring(outcome.measured.clone()).within(outcome.rule, outcome.tolerance.clone())
-    };
     if has(TESTED) && !is_of_digits && outcome.rule != TEST {
-        return open(
-            &NOT_TESTED,
-            "the words say that it is significant, and the relation makes no test",
-        );
+        let reason = "the words say that it is significant, and the relation makes no test";
+        return Outcome::inconclusive(&NOT_TESTED, reason).with_evidence_of(outcome);
     }
     let is_close = outcome.rule == fixed::NEARLY;
     let is_approximate =
         has(&["almost", "nearly", "about", "roughly", "approximately", "practically"]);
     if has(EQUAL) && !is_approximate && (says_no_more_than_noise || is_close) {
-        return open(
-            &NOT_EQUAL,
-            "it holds as closeness, or within noise, and the words say that it is equal",
-        );
+        let reason = "it holds as closeness, or within noise, and the words say that it is equal";
+        return Outcome::inconclusive(&NOT_EQUAL, reason).with_evidence_of(outcome);
     }
     outcome
 }
@@ -109,10 +101,7 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
                 _ => outcome.reason.clone(),
             };
             let reason = format!("{held}; \"{word}\" has no agreed meaning");
-            Outcome::inconclusive(&NO_MEANING, reason)
-                .giving(outcome.recomputed)
-                .measuring(outcome.measured)
-                .within(outcome.rule, outcome.tolerance)
+            Outcome::inconclusive(&NO_MEANING, reason).with_evidence_of(outcome)
         }
         _ => outcome,
     }
@@ -125,9 +114,8 @@ pub fn resting_on(outcome: Outcome, premise: Option<&str>) -> Outcome {
     };
     let reason =
         format!("wrong on a premise that the text does not state ({premise}): {}", outcome.reason);
-    let open = Outcome::inconclusive(&PREMISE, reason).giving(outcome.recomputed);
-    let open = open.measuring(outcome.measured);
-    Outcome { method: outcome.method, ..open.within(outcome.rule, outcome.tolerance) }
+    let method = outcome.method;
+    Outcome { method, ..Outcome::inconclusive(&PREMISE, reason).with_evidence_of(outcome) }
 }
 
 /// What a sentence with several readings comes to: all of them, none of them, or undecided.

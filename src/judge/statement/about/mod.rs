@@ -96,10 +96,7 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
         .or_else(|| horizons::beyond(evidence.leaves, evidence.data_of));
     match other {
         None => outcome,
-        Some((code, reason)) => Outcome::inconclusive(code, reason)
-            .giving(outcome.recomputed)
-            .measuring(outcome.measured)
-            .within(outcome.rule, outcome.tolerance),
+        Some((code, reason)) => Outcome::inconclusive(code, reason).with_evidence_of(outcome),
     }
 }
 

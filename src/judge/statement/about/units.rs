@@ -7,9 +7,8 @@ use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
 use repro_exact::decimal::Unit;
 
-use super::super::own_numbers::NATS_AND_BITS;
 use super::{Mismatch, OTHER_UNIT, Words};
-use crate::loss_unit::{LossUnit, unit_of_leaf};
+use crate::loss_unit::{LossUnit, is_nats_per_bit, unit_of_leaf};
 use crate::value::Leaf;
 
 /// So many words around a number may hold its unit.
@@ -104,13 +103,7 @@ fn unit_of_words(text: &str) -> Option<LossUnit> {
 pub fn converts(expression: &Expression) -> bool {
     any_part(expression, |part| match part {
         ExpressionKind::Call(name, _) => matches!(name.as_str(), "ln" | "exp"),
-        ExpressionKind::Number(text) => {
-            let number: Option<f64> = text.parse().ok();
-            let is_near = |number: f64| {
-                NATS_AND_BITS.iter().any(|(low, high)| (*low..*high).contains(&number))
-            };
-            number.is_some_and(is_near)
-        }
+        ExpressionKind::Number(text) => text.parse().is_ok_and(is_nats_per_bit),
         _ => false,
     })
 }
