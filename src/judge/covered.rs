@@ -1,17 +1,20 @@
 //! Which numbers of a text the statements of a post bind, which they excuse, and which nobody mentions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use repro_claim::place::PlacedTable;
-use repro_claim::quote;
+use repro_claim::quote::{self, ItemKind, QuoteItem};
+use repro_claim::syntax::ExpressionKind;
 use repro_claim::table::{self, NamedRows};
+use repro_exact::decimal::{Printed, nearest_f64};
 use repro_receipt::source::{Error, Source};
 use serde::Serialize;
 
 use crate::json_text::ReadText;
 use crate::page::{
-    Binding, PlacedExpression, PostPage, PostStatement, StatementKind, Table, TextSource,
+    Binding, PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table, TextSource,
+    quoted_numbers,
 };
 use crate::post::is_short_text;
 use crate::work::Work;
@@ -68,6 +71,18 @@ struct Mark {
     by: String,
     /// Why nothing is claimed there.
     reason: Option<String>,
+    /// Whether it is a number in words inside a quote that binds its other numbers.
+    is_open: bool,
+}
+
+impl Mark {
+    fn new(span: Range<usize>, by: &str, reason: Option<String>) -> Self {
+        Self { span, by: by.to_owned(), reason, is_open: false }
+    }
+
+    fn open(span: Range<usize>) -> Self {
+        Self { span, by: String::new(), reason: None, is_open: true }
+    }
 }
 
 /// Marks in the order of the text.
@@ -126,7 +141,7 @@ pub(crate) fn covered_in(
                 let at = &statement.place_in_text;
                 let places = read.places_of_quote(at, &sentence.quote);
                 let is_there = !places.is_empty();
-                sentences.push(PlacedSentence { statement, is: &sentence.is, places });
+                sentences.push(PlacedSentence { statement, sentence, places });
                 is_there
             }
             StatementKind::Table(table) => {
@@ -146,11 +161,7 @@ pub(crate) fn covered_in(
             misplaced.push(format!("excused \"{}\"", excuse.quote));
         }
         let reason = || Some(excuse.reason.clone());
-        marks.extend(found.into_iter().map(|span| Mark {
-            span,
-            by: String::new(),
-            reason: reason(),
-        }));
+        marks.extend(found.into_iter().map(|span| Mark::new(span, "", reason())));
     }
     marks.extend(marks_of_sentences(sentences, &marks, source.text(), work));
     Coverage {
@@ -165,7 +176,7 @@ pub(crate) fn covered_in(
 /// A sentence with every place where its words stand.
 struct PlacedSentence<'p> {
     statement: &'p PostStatement,
-    is: &'p [Binding],
+    sentence: &'p Sentence,
     places: Vec<Range<usize>>,
 }
 
@@ -188,7 +199,7 @@ fn marks_of_sentences(
         let first = sentence.places.iter().find(is_free).or(sentence.places.first());
         let Some(place) = first.cloned().filter(|_| !work.is_spent()) else { continue };
         is_taken[place.clone()].fill(true);
-        marks.extend(quote_marks(sentence.statement, sentence.is, text, place));
+        marks.extend(quote_marks(sentence.statement, sentence.sentence, text, place));
     }
     marks
 }
@@ -212,7 +223,10 @@ fn numbers(source: &Source, marks: &Marks, work: &Work) -> Vec<Number> {
             text: item.text(text).to_owned(),
             line,
             column,
-            bound_by: bound.map(|mark| format!("claim {}", mark.by)).collect(),
+            bound_by: match around.iter().any(|mark| mark.is_open) {
+                true => Vec::new(),
+                false => bound.map(|mark| format!("claim {}", mark.by)).collect(),
+            },
             reason: around.iter().find_map(|mark| mark.reason.clone()),
         });
     }
@@ -236,7 +250,7 @@ fn around<'m>(marks: &'m Marks, span: &Range<usize>) -> Vec<&'m Mark> {
 /// The numbers of a quote at a place of the text, each where it stands.
 fn quote_marks(
     statement: &PostStatement,
-    is: &[Binding],
+    sentence: &Sentence,
     text: &str,
     span: Range<usize>,
 ) -> Vec<Mark> {
@@ -244,22 +258,61 @@ fn quote_marks(
     // the whole quote is marked.
     let here = text.get(span.clone()).unwrap_or_default();
     let mut items = quote::items(here);
-    let reasons: Vec<_> = is.iter().map(reason).collect();
-    let by = statement.id.clone();
-    if items.len() > reasons.len() {
+    let reasons: Vec<_> = sentence.is.iter().map(reason).collect();
+    let by = statement.id.as_str();
+    let open = if items.len() > reasons.len() {
+        let open = unsaid_words(&items, here, sentence);
         items.retain(|item| item.is_in_digits(here));
-    }
+        open
+    } else {
+        Vec::new()
+    };
+    let open = open.into_iter().map(|item| Mark::open(within(&span, &item)));
     if items.len() != reasons.len() {
         let reason =
             reasons.iter().all(Option::is_some).then(|| reasons.first().cloned().flatten());
-        return vec![Mark { span, by, reason: reason.flatten() }];
+        let whole = Mark::new(span.clone(), by, reason.flatten());
+        return open.chain([whole]).collect();
     }
-    let each = std::iter::zip(items, reasons).map(|(item, reason)| Mark {
-        span: span.start + item.span.start..span.start + item.span.end,
-        by: by.clone(),
-        reason,
-    });
-    each.collect()
+    let each = std::iter::zip(items, reasons)
+        .map(|(item, reason)| Mark::new(within(&span, &item), by, reason));
+    open.chain(each).collect()
+}
+
+/// The numbers in words of a quote that no relation takes from it or states itself: "six seeds" by
+/// `count(moe) = 6`, "half" by `a < b / 2`, "all three" by a list of three.
+fn unsaid_words(items: &[QuoteItem], quote: &str, sentence: &Sentence) -> Vec<QuoteItem> {
+    if sentence.missing.is_some() {
+        return Vec::new();
+    }
+    let taken: BTreeSet<usize> = sentence.relations().flat_map(quoted_numbers).collect();
+    let plain = |printed: &Printed| printed.as_f64() / nearest_f64(&printed.unit().per_one());
+    let mut stated = Vec::new();
+    for relation in sentence.relations() {
+        relation.each(&mut |part| match &part.kind {
+            ExpressionKind::Number(text) => {
+                stated.extend(Printed::parse(text).ok().as_ref().map(plain))
+            }
+            ExpressionKind::List(items) => stated.push(items.len() as f64),
+            _ => {}
+        });
+    }
+    let is_stated = |own: &Printed| {
+        let own = plain(own);
+        stated.iter().any(|other| *other == own || other * own == 1.0)
+    };
+    let is_unsaid = |(number, item): &(usize, &QuoteItem)| match &item.kind {
+        ItemKind::Number(printed) | ItemKind::Spread(printed) => {
+            !item.is_in_digits(quote) && !taken.contains(number) && !is_stated(printed)
+        }
+        ItemKind::Date(_) => false,
+    };
+    (1..).zip(items).filter(is_unsaid).map(|(_, item)| item.clone()).collect()
+}
+
+/// Where an item of a quote stands in the text.
+fn within(quote: &Range<usize>, item: &QuoteItem) -> Range<usize> {
+    quote.start + item.span.start..quote.start + item.span.end
 }
 
 fn reason(binding: &Binding) -> Option<String> {
@@ -292,7 +345,7 @@ fn table_marks(
             let span = cells.get(column(label)?)?.clone();
             let reasons = list.iter().map(reason).collect::<Option<Vec<_>>>();
             let reason = reasons.and_then(|reasons| reasons.first().cloned());
-            Some(Mark { span, by: statement.id.clone(), reason })
+            Some(Mark::new(span, &statement.id, reason))
         };
         bound.iter().filter_map(one).collect::<Vec<_>>()
     };
@@ -329,13 +382,13 @@ fn name_marks(
     let name = &text[cell.clone()];
     let is_counter = COUNTERS.contains(&head.to_lowercase().as_str());
     let expressions: Vec<_> = variables.values().map(|one| one.tree.to_string()).collect();
-    let marked = |item: quote::QuoteItem| {
+    let marked = |item: QuoteItem| {
         let is_whole = name.trim_matches(['*', '_', '`']) == item.text(name);
         let number = item.text(name).replace(',', "");
         let named = expressions.iter().any(|one| names(one, &number, is_whole));
         let span = cell.start + item.span.start..cell.start + item.span.end;
         let reason = Some("the name of a row".to_owned());
-        (named || is_counter && is_whole).then_some(Mark { span, by: String::new(), reason })
+        (named || is_counter && is_whole).then(|| Mark::new(span, "", reason))
     };
     quote::items(name).into_iter().filter_map(marked).collect()
 }
@@ -368,8 +421,7 @@ fn member_marks(statement: &PostStatement, table: &Table, read: &ReadText) -> Ve
             let reasons = list.map(|list| list.iter().map(reason).collect::<Option<Vec<_>>>());
             let excused = reasons.flatten().and_then(|reasons| reasons.first().cloned());
             if list.is_some() || is_said {
-                let (by, reason) = (statement.id.clone(), excused.filter(|_| !is_said));
-                marks.push(Mark { span: cell.span, by, reason });
+                marks.push(Mark::new(cell.span, &statement.id, excused.filter(|_| !is_said)));
             }
         }
     }

@@ -26,6 +26,11 @@ impl LossUnit {
         }
     }
 
+    /// Of the head of a column that is no more than its name: `ppl`, `val_perplexity`.
+    pub fn of_head(head: &str) -> Option<Self> {
+        Self::of_word(head.rsplit(['_', ' ']).next()?.to_lowercase().as_str())
+    }
+
     /// Of a word in lower case.
     pub fn of_word(word: &str) -> Option<Self> {
         match word {

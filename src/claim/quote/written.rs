@@ -413,9 +413,11 @@ pub fn unit_of_head(head: &str) -> Option<(BigRational, Unit)> {
     }
     let brackets = |open: char, close: char| {
         let inside = head.strip_suffix(close)?;
-        Some(&inside[inside.rfind(open)? + open.len_utf8()..])
+        Some(inside[inside.rfind(open)? + open.len_utf8()..].trim())
     };
-    let inside = brackets('(', ')').or_else(|| brackets('[', ']'))?.trim();
+    let Some(inside) = brackets('(', ')').or_else(|| brackets('[', ']')) else {
+        return size_of_words(head).map(|size| (size, Unit::Plain));
+    };
     if matches!(inside, "%" | "\\%" | "percent" | "in %" | "in percent") {
         return Some((one, Unit::Percent));
     }
@@ -427,8 +429,33 @@ pub fn unit_of_head(head: &str) -> Option<(BigRational, Unit)> {
         // Heads are written both ways: the cells times the power, or already multiplied.
         return Some((BigRational::from_integer(10.into()).pow(exponent), Unit::Plain));
     }
-    let (_, base, power) = SUFFIXES.iter().find(|(name, ..)| *name == inside)?;
-    Some((BigRational::from_integer((*base).into()).pow(*power), Unit::Plain))
+    size_of(inside).map(|size| (size, Unit::Plain))
+}
+
+/// What things are counted in with a prefix: `Gtokens`, `Mparams`.
+const COUNTED: &[&str] = &["tokens", "token", "toks", "tok", "params", "parameters", "steps"];
+
+/// How many one of what a head without brackets counts is: `tokens, in billions`, `Gtokens`, `tokens_millions`.
+fn size_of_words(head: &str) -> Option<BigRational> {
+    if let Some((_, size)) = head.rsplit_once(", in ") {
+        return size_of(size);
+    }
+    match COUNTED.iter().any(|things| head.ends_with(things)) {
+        true => size_of(head),
+        false => factor_of(head.rsplit_once('_')?.1.strip_suffix('s')?),
+    }
+}
+
+/// How many one of a size is: `B`, `billions`, `in millions`, `M tokens`, `Gtokens`.
+fn size_of(size: &str) -> Option<BigRational> {
+    let size = size.strip_prefix("in ").unwrap_or(size).trim();
+    let things = COUNTED.iter().find_map(|things| size.strip_suffix(things));
+    let size = things.map_or(size, str::trim_end);
+    // Alone, a G may be anything; of things that are counted it is a prefix.
+    let size = if things.is_some() && size == "G" { "B" } else { size };
+    let known = |size: &str| SUFFIXES.iter().find(|(name, ..)| *name == size);
+    let (_, base, power) = known(size).or_else(|| known(size.strip_suffix('s')?))?;
+    Some(BigRational::from_integer((*base).into()).pow(*power))
 }
 
 /// The factor of a word such as "million" that is all of `word`.

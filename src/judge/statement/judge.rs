@@ -94,6 +94,7 @@ impl BoundWords<'_> {
         Words {
             quote: self.quote,
             place: &self.place_in_text,
+            head: self.head,
             before: &self.sought.before,
             behind: &self.sought.behind,
             number,
@@ -153,15 +154,15 @@ impl<'a> Judge<'a> {
             Some(NamedData { unique_tokens: data.unique_tokens?, epochs: data.epochs? })
         };
         let leaves = evaluator.leaves();
-        let (are_relations, expressions, loss) = match subject {
-            Subject::Relations(trees) => (true, trees.to_vec(), None),
-            Subject::Number(tree, loss) => (false, self.with_formulas(tree), loss),
+        let (number, expressions, loss) = match subject {
+            Subject::Relations(trees) => (None, trees.to_vec(), None),
+            Subject::Number(tree, loss) => (Some(tree), self.with_formulas(tree), loss),
         };
         let is_formula = |name: &str| self.context.page.formulas.contains_key(name);
         let evidence = about::Evidence {
             leaves: &leaves,
             expressions: &expressions,
-            are_relations,
+            number,
             loss,
             is_formula: &is_formula,
             last_step: &last_step,

@@ -6,6 +6,7 @@ pub mod judge;
 mod limits;
 pub mod numbers;
 pub mod own_numbers;
+mod own_scale;
 pub mod relations;
 pub mod tables;
 pub mod wording;

@@ -15,6 +15,7 @@ use super::judge::{
     BoundWords, CLAIM, Judge, NO_EVIDENCE, Subject, instead, kind_of, plain_numbers, scope,
     shortened, single_source, stands_for, words_of,
 };
+use super::own_scale;
 use super::wording::resting_on;
 use crate::compare;
 use crate::evaluate::functions::{self, Gives};
@@ -82,12 +83,13 @@ impl<'a> Judge<'a> {
             let tree = &pair.expression.tree;
             for item in &pair.items {
                 let Some(at) = items.iter().position(|one| one.span == item.span) else { continue };
-                if has_own_scale(tree) {
+                if own_scale::may_have_one(tree) {
                     quote::may_lack_bytes(&mut known[at]);
                 }
                 if let Some((factor, unit)) = &unit {
                     quote::in_unit(&mut known[at], factor, *unit);
-                    known[at].other = known[at].other.take().filter(|_| has_own_scale(tree));
+                    let own = own_scale::may_be_in(tree, &(factor / unit.per_one()));
+                    known[at].other = known[at].other.take().filter(|_| own);
                 }
             }
             // One value between two numbers: they are its limits. Of an interval they are the ends themselves.
@@ -462,14 +464,4 @@ pub(super) fn claimed(quote: &str, pair: &Pair) -> String {
 
 pub(super) fn is_of(items: &[&QuoteItem], item: &QuoteItem) -> bool {
     items.iter().any(|one| one.span == item.span)
-}
-
-/// Whether an expression is in a unit of its own: a field as it stands, or what it was multiplied by.
-pub(super) fn has_own_scale(tree: &Expression) -> bool {
-    let is_field = matches!(
-        tree.kind,
-        ExpressionKind::Name(_) | ExpressionKind::At(..) | ExpressionKind::Field(..)
-    );
-    let text = tree.to_string();
-    is_field || ["10^", "100", "1e", "1_000"].iter().any(|scale| text.contains(scale))
 }

@@ -1,13 +1,15 @@
-//! What words say that a number is about, against what its evidence is about: a step, a unit, a split, a horizon.
+//! What words say that a number is about, against what its evidence is about: a step, a unit, a split, a horizon, a quantity.
 //!
 //! Evidence of another step neither bears out nor contradicts a sentence: it is bound to the wrong thing. Only
 //! what both sides state is held against each other.
 
 pub mod horizons;
+mod quantities;
 mod splits;
 pub mod steps;
 pub mod units;
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use repro_claim::Expression;
@@ -23,6 +25,7 @@ codes! {
     OTHER_STEP = "about::other-step", "the evidence is of another step than the words", "name the step: `moe.loss @ 512`";
     OTHER_UNIT = "about::other-unit", "the words give a value another unit than the evidence has", "convert it: nats / (bytes * ln(2)); a share is (a - b) / a";
     OTHER_SPLIT = "about::other-split", "the words are about training text and the evidence about validation text, or the other way", "bind it to the losses that the words name";
+    OTHER_QUANTITY = "about::other-quantity", "the words name another quantity than the expression gives", "bind it to what the words name: `active(run)`, `total(run)`, `run.tokens_seen`";
     DENIED = "about::denied", "the text denies the words right before them", "quote the whole sentence";
     BEYOND_DATA = "about::beyond-data", "a run counts more tokens than the data that its receipt names have", "correct the receipt's data, or its horizon";
 }
@@ -34,6 +37,8 @@ pub struct Words<'w> {
     pub quote: &'w str,
     /// Where they stand.
     pub place: &'w str,
+    /// The head of the column, or the name of the field, of a cell.
+    pub head: Option<&'w str>,
     /// The words before them in the text.
     pub before: &'w str,
     /// The words behind them in the text.
@@ -60,7 +65,8 @@ const DENIALS: &[&str] = &[
 impl Words<'_> {
     /// Whether they name a step.
     pub fn name_step(&self, step: u64) -> bool {
-        [self.quote, self.place].into_iter().any(|text| SaidSteps::of(text).numbers.contains(&step))
+        let place = spoken(self.place);
+        [self.quote, &place].into_iter().any(|text| SaidSteps::of(text).numbers.contains(&step))
     }
 }
 
@@ -70,8 +76,8 @@ pub struct Evidence<'e> {
     pub leaves: &'e [Rc<Leaf>],
     /// The expressions that read it, and the bodies of the formulas that they use.
     pub expressions: &'e [&'e Expression],
-    /// Whether they are relations, which may say anything about a number.
-    pub are_relations: bool,
+    /// What a number of the quote is bound to; none of a relation.
+    pub number: Option<&'e Expression>,
     /// The number of the quote that is a loss.
     pub loss: Option<BoundLoss>,
     /// Whether a name is that of a formula.
@@ -89,14 +95,25 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
     if outcome.verdict == Verdict::Unchecked {
         return outcome;
     }
+    let place = spoken(words.place);
+    let words = Words { place: &place, ..words };
     let other = denied(words)
         .or_else(|| steps::other(words, evidence.leaves, evidence.last_step))
         .or_else(|| other_unit(words, evidence))
         .or_else(|| splits::other(words, evidence.leaves))
+        .or_else(|| evidence.number.and_then(|number| quantities::other(words, number)))
         .or_else(|| horizons::beyond(evidence.leaves, evidence.data_of));
     match other {
         None => outcome,
         Some((code, reason)) => Outcome::inconclusive(code, reason).with_evidence_of(outcome),
+    }
+}
+
+/// The words of a place: those of the members that a pointer names.
+fn spoken(place: &str) -> Cow<'_, str> {
+    match place.starts_with('/') {
+        true => Cow::Owned(place.replace(['/', '_'], " ")),
+        false => Cow::Borrowed(place),
     }
 }
 
@@ -115,7 +132,7 @@ fn other_unit(words: Words, evidence: &Evidence<'_>) -> Mismatch {
             let converts = expressions.iter().any(|one| units::converts(one));
             units::other_than(loss, words, converts, leaves)
         }
-        None if evidence.are_relations => {
+        None if evidence.number.is_none() => {
             let may_convert = expressions.iter().any(|one| units::may_convert(one, is_formula));
             if may_convert { None } else { units::other(words, leaves) }
         }

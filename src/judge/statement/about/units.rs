@@ -40,7 +40,8 @@ pub fn other_than(loss: &BoundLoss, words: Words, converts: bool, leaves: &[Rc<L
     }
     let said = unit_around(words.quote, words.behind, &loss.span)
         .or_else(|| unit_of_words(words.quote))
-        .or_else(|| unit_of_words(words.place))?;
+        .or_else(|| unit_of_words(words.place))
+        .or_else(|| words.head.and_then(LossUnit::of_head))?;
     mismatch(said, found).filter(|_| !converts)
 }
 

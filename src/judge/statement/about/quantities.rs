@@ -1,0 +1,373 @@
+//! What words say that a number counts or measures, against what its expression gives: "activates 206,400 parameters"
+//! and `total(moe)`, "256 experts" and the size of the vocabulary.
+//!
+//! Only words right beside the number are heard, and only expressions that give one field or count, a mean or a sum
+//! of it, or so many times of it: what a formula gives has no name.
+
+use std::ops::Range;
+
+use repro_claim::Expression;
+use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
+
+use super::{Mismatch, OTHER_QUANTITY, Words};
+
+/// So many words behind a number, and before it, may say what it counts.
+const REACH: usize = 3;
+
+/// What a number counts or measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    ActiveParameters,
+    TotalParameters,
+    Parameters,
+    Tokens,
+    Steps,
+    Experts,
+    Layers,
+    Heads,
+    LearningRate,
+    WeightDecay,
+    Vocabulary,
+    Accuracy,
+    ErrorRate,
+    Spread,
+    Operations,
+    Time,
+    Money,
+    Words,
+    Loss,
+}
+
+/// A measure, its name, the words that stand for it beside a number, and the fields and functions that give it.
+type Known = (Measure, &'static str, &'static [&'static str], &'static [&'static str]);
+
+const KNOWN: &[Known] = &[
+    (Measure::ActiveParameters, "active parameters", &[], &["active"]),
+    (Measure::TotalParameters, "stored parameters", &[], &["total"]),
+    (
+        Measure::Parameters,
+        "parameters",
+        &["parameter", "parameters", "params", "weights"],
+        &["params", "parameters"],
+    ),
+    (Measure::Tokens, "tokens", &["token", "tokens"], &["tokens", "tokens_seen", "unique_tokens"]),
+    (
+        Measure::Steps,
+        "steps",
+        &["step", "steps", "iterations", "updates"],
+        &["step", "steps", "max_steps", "total_steps"],
+    ),
+    (
+        Measure::Experts,
+        "experts",
+        &["expert", "experts"],
+        &["num_experts", "num_experts_per_tok", "num_shared_experts", "n_routed_experts"],
+    ),
+    (
+        Measure::Layers,
+        "layers",
+        &["layer", "layers", "blocks"],
+        &["num_hidden_layers", "num_dense_layers", "n_layers"],
+    ),
+    (Measure::Heads, "heads", &["head", "heads"], &["num_attention_heads", "num_key_value_heads"]),
+    (
+        Measure::LearningRate,
+        "a learning rate",
+        &["lr", "learning rate", "learning rates"],
+        &["lr", "learning_rate"],
+    ),
+    (Measure::WeightDecay, "a weight decay", &["weight decay"], &["weight_decay"]),
+    (Measure::Vocabulary, "the size of a vocabulary", &["vocabulary", "vocab"], &["vocab_size"]),
+    (Measure::Accuracy, "accuracy", &["accuracy"], &["accuracy"]),
+    (Measure::ErrorRate, "errors", &["errs on", "error rate", "error rates", "errors"], &[]),
+    (
+        Measure::Spread,
+        "a spread",
+        &["standard deviation", "standard deviations", "standard error", "std", "stdev"],
+        &["sd", "se"],
+    ),
+    (Measure::Operations, "operations", &["flop", "flops", "operations"], &[]),
+    (
+        Measure::Time,
+        "time",
+        &["hour", "hours", "minutes", "seconds", "days", "weeks", "gpu-hours"],
+        &[],
+    ),
+    (Measure::Money, "money", &["dollars", "usd", "euros", "eur"], &[]),
+    (Measure::Words, "words", &["words", "characters", "documents", "sentences"], &[]),
+    (Measure::Loss, "a loss", &[], &["loss", "bpb", "nats"]),
+];
+
+/// Words for the parameters that one token passes, and for all that are stored.
+const ACTIVE: &[&str] = &["active", "activated", "activates", "activate", "activating"];
+const TOTAL: &[&str] = &["total", "stored", "stores", "store", "storing"];
+
+/// Words between a number and the word for what it is.
+const LINKS: &[&str] = &[
+    "is",
+    "was",
+    "are",
+    "were",
+    "of",
+    "at",
+    "to",
+    "a",
+    "an",
+    "the",
+    "about",
+    "only",
+    "just",
+    "roughly",
+    "exactly",
+    "nearly",
+    "almost",
+    "around",
+    "approximately",
+    "equals",
+    "=",
+    "has",
+    "have",
+    "by",
+];
+/// Words behind which something else is said.
+const ENDS: &[&str] = &[
+    "per", "of", "at", "in", "for", "and", "or", "with", "on", "over", "after", "from", "to", "by",
+    "than", "while", "but", "when", "which", "that", "is", "are", "was", "were", "as", "against",
+    "each", "every", "before", "until", "within", "under", "against", "vs", "versus", "times",
+];
+
+/// Whether the words beside a number, or the head of its column, name another quantity than the expression gives.
+pub fn other(words: Words, expression: &Expression) -> Mismatch {
+    let found = measure_of(expression)?;
+    let beside = words.number.map(|(start, end)| beside(words.quote, &(start..end)));
+    let mut said = beside.unwrap_or_default();
+    if said.is_empty() {
+        said = words.head.map(of_head).unwrap_or_default();
+    }
+    let is_said =
+        |said: &Measure| *said == found || said.is_part_of(found) || found.is_part_of(*said);
+    if said.is_empty() || said.iter().any(is_said) {
+        return None;
+    }
+    let reason =
+        format!("the words name {}, and the expression gives {}", said[0].name(), found.name());
+    Some((&OTHER_QUANTITY, reason))
+}
+
+impl Measure {
+    fn name(self) -> &'static str {
+        KNOWN.iter().find(|known| known.0 == self).map_or("", |known| known.1)
+    }
+
+    /// Whether the word says more than the other: active parameters are parameters, and the tokens of a vocabulary tokens.
+    fn is_part_of(self, other: Self) -> bool {
+        match self {
+            Self::ActiveParameters | Self::TotalParameters => other == Self::Parameters,
+            Self::Vocabulary => other == Self::Tokens || other == Self::Words,
+            _ => false,
+        }
+    }
+}
+
+/// What an expression gives, where that is one thing.
+fn measure_of(expression: &Expression) -> Option<Measure> {
+    let number = |part: &Expression| matches!(part.kind, ExpressionKind::Number(_));
+    let is_constant = |part: &Expression| match &part.kind {
+        ExpressionKind::Arithmetic(ArithmeticOperator::Power, base, _) => number(base),
+        _ => number(part),
+    };
+    match &expression.kind {
+        ExpressionKind::Field(_, name) => given_by(name),
+        ExpressionKind::At(of, _) => measure_of(of),
+        ExpressionKind::Call(name, arguments) => match (name.as_str(), arguments.as_slice()) {
+            ("mean" | "sum" | "min" | "max" | "median" | "whole", [only]) => {
+                measure_of(&only.value)
+            }
+            _ => given_by(name),
+        },
+        ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b) => {
+            match (is_constant(a), is_constant(b)) {
+                (true, false) => measure_of(b),
+                (false, true) => measure_of(a),
+                _ => None,
+            }
+        }
+        ExpressionKind::Arithmetic(ArithmeticOperator::Divide, of, by) if is_constant(by) => {
+            measure_of(of)
+        }
+        _ => None,
+    }
+}
+
+fn given_by(name: &str) -> Option<Measure> {
+    KNOWN.iter().find(|known| known.3.contains(&name)).map(|known| known.0)
+}
+
+/// What the words right before and behind a number name.
+fn beside(quote: &str, number: &Range<usize>) -> Vec<Measure> {
+    let (Some(before), Some(behind)) = (quote.get(..number.start), quote.get(number.end..)) else {
+        return Vec::new();
+    };
+    let parts = |c: char| ",;()[]|\n".contains(c);
+    let before = before.rsplit(parts).next().unwrap_or_default().to_lowercase();
+    let behind = behind.split(parts).next().unwrap_or_default().to_lowercase();
+    let has_digit = |word: &&str| word.contains(|c: char| c.is_ascii_digit());
+    let trim = |word: &'_ str| -> String {
+        word.trim_matches(|c: char| !c.is_alphanumeric() && c != '=').to_owned()
+    };
+    let predicate: Vec<_> = match behind.split_whitespace().next() {
+        Some("are" | "is") => behind.split_whitespace().skip(1).take(1).map(trim).collect(),
+        _ => Vec::new(),
+    };
+    let behind: Vec<_> = behind
+        .split_whitespace()
+        .take(REACH)
+        .take_while(|word| !has_digit(word) && !ENDS.contains(word))
+        .map(trim)
+        .collect();
+    let mut last: Vec<_> =
+        before.split_whitespace().rev().take_while(|word| !has_digit(word)).map(trim).collect();
+    // "The standard deviation of the loss is 1.7".
+    let spaced = last.iter().rev().map(String::as_str).collect::<Vec<_>>().join(" ");
+    let is_spread_of =
+        ["standard deviation of", "standard error of"].iter().any(|spread| spaced.contains(spread));
+    let links = last.iter().take_while(|word| LINKS.contains(&word.as_str())).count();
+    let of_errs =
+        links > 0 && last.get(..=links).is_some_and(|near| near.ends_with(&["errs".to_owned()]));
+    last.drain(..links);
+    // The first words behind another number are what that one counts: "after 242 steps: 2.11".
+    if before.contains(|c: char| c.is_ascii_digit()) && last.len() <= REACH {
+        last.clear();
+    }
+    last.truncate(2);
+    last.reverse();
+    let mut said = named(&behind);
+    // What stands before the number is its name at its end only: "the learning rate was 0.004".
+    said.extend(named(&last).into_iter().filter(|one| ends_with(&last, *one)));
+    said.extend(has_price(quote, number).then_some(Measure::Money));
+    said.extend(is_spread_of.then_some(Measure::Spread));
+    said.extend(of_errs.then_some(Measure::ErrorRate));
+    // "Of the stored parameters 8 are active": what no word links to the number is not its name.
+    let is_linked = links > 0 || before.trim_end().ends_with(':');
+    let own = if is_linked { last.len() } else { 1 };
+    let near = last.iter().rev().take(own).chain(&behind).chain(&predicate);
+    said.extend(share_of(&near.cloned().collect::<Vec<_>>()));
+    // Parameters that are said to be active are no others.
+    if said.iter().any(|one| one.is_part_of(Measure::Parameters)) {
+        said.retain(|one| *one != Measure::Parameters);
+    }
+    said
+}
+
+/// Whether the sign of a currency stands before a number. Two dollars are the marks of a formula.
+fn has_price(quote: &str, number: &Range<usize>) -> bool {
+    let own = quote[number.clone()].chars().next();
+    let sign = quote[..number.start].chars().next_back();
+    [own, sign].into_iter().flatten().any(|sign| match sign {
+        '$' => quote.matches('$').count() == 1,
+        other => "€£".contains(other),
+    })
+}
+
+/// Whether the last of some words name a measure.
+fn ends_with(words: &[String], measure: Measure) -> bool {
+    let spaced = words.join(" ");
+    let known = KNOWN.iter().find(|known| known.0 == measure);
+    known.is_some_and(|known| known.2.iter().any(|name| spaced.ends_with(name)))
+}
+
+/// What the head of a column or the name of a field is about; nothing where it is a ratio.
+fn of_head(head: &str) -> Vec<Measure> {
+    let lower = head.to_lowercase();
+    let parts = |c: char| !c.is_alphanumeric();
+    let words: Vec<_> =
+        lower.split(parts).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let is_ratio = head.contains('/') && !head.starts_with('/')
+        || words.iter().any(|word| ENDS.contains(&word.as_str()) && word != "in");
+    if is_ratio {
+        return Vec::new();
+    }
+    let mut said = named(&words);
+    let is_of_parameters = said.contains(&Measure::Parameters) || words.len() == 1;
+    if is_of_parameters && let Some(share) = share_of(&words) {
+        said = vec![share];
+    }
+    said
+}
+
+/// The measures that words name, single or in pairs.
+fn named(words: &[String]) -> Vec<Measure> {
+    let pairs = words.windows(2).map(|pair| format!("{} {}", pair[0], pair[1]));
+    let all: Vec<_> = words.iter().cloned().chain(pairs).collect();
+    let is_named = |known: &&Known| all.iter().any(|word| known.2.contains(&word.as_str()));
+    KNOWN.iter().filter(is_named).map(|known| known.0).collect()
+}
+
+/// Whether words say which parameters are meant: those that one token passes, or all.
+fn share_of(words: &[String]) -> Option<Measure> {
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    match (has(ACTIVE), has(TOTAL)) {
+        (true, false) => Some(Measure::ActiveParameters),
+        (false, true) => Some(Measure::TotalParameters),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Measure, beside, measure_of, of_head};
+    use repro_claim::Expression;
+
+    fn said(quote: &str, number: &str) -> Vec<Measure> {
+        let at = quote.find(number).unwrap();
+        beside(quote, &(at..at + number.len()))
+    }
+
+    #[test]
+    fn words_beside_a_number_name_it() {
+        let cases: &[(&str, &str, &[Measure])] = &[
+            ("activates 329,280 parameters per token", "329,280", &[Measure::ActiveParameters]),
+            ("stores only 206,400 parameters", "206,400", &[Measure::TotalParameters]),
+            ("6.4B total, 1.2B active", "6.4B", &[Measure::TotalParameters]),
+            ("6.4B total, 1.2B active", "1.2B", &[Measure::ActiveParameters]),
+            ("of the 9 stored parameters 8 are active", "8", &[Measure::ActiveParameters]),
+            ("active parameters: 8", "8", &[Measure::ActiveParameters]),
+            ("cost $1,209", "$1,209", &[Measure::Money]),
+            ("cost $ 1,209", "1,209", &[]),
+            ("took 1,209 GPU hours", "1,209", &[Measure::Time]),
+            ("The weight decay was 0.004", "0.004", &[Measure::WeightDecay]),
+            ("The standard deviation of the loss is 1.7", "1.7", &[Measure::Spread]),
+            ("errs on 32.7% of the items", "32.7%", &[Measure::ErrorRate]),
+            ("1,209 steps of 2,048 tokens", "1,209", &[Measure::Steps]),
+            ("20 tokens per parameter", "20", &[Measure::Tokens]),
+            ("we get $1.702$ at", "1.702", &[]),
+            ("Loss after 242 steps: 2.11", "2.11", &[]),
+            ("after the first 242 steps was 2.11", "2.11", &[]),
+            ("64 experts reach 1.70 after 12 steps", "1.70", &[]),
+        ];
+        for (quote, number, expected) in cases {
+            assert_eq!(said(quote, number), *expected, "{quote}");
+        }
+    }
+
+    #[test]
+    fn heads_name_what_their_column_holds() {
+        assert_eq!(of_head("tokens (B)"), [Measure::Tokens]);
+        assert_eq!(of_head("active params"), [Measure::ActiveParameters]);
+        assert_eq!(of_head("train_hours"), [Measure::Time]);
+        assert!(of_head("tokens per parameter").is_empty());
+        assert!(of_head("tokens/param").is_empty());
+        assert!(of_head("loss").is_empty());
+    }
+
+    #[test]
+    fn expressions_give_one_thing_or_have_no_name() {
+        let of = |text: &str| measure_of(&Expression::parse(text).unwrap());
+        assert_eq!(of("total(moe)"), Some(Measure::TotalParameters));
+        assert_eq!(of("mean(moe.loss @ 500)"), Some(Measure::Loss));
+        assert_eq!(of("run.tokens_seen / 10^6"), Some(Measure::Tokens));
+        assert_eq!(of("1e-6 * active(moe)"), Some(Measure::ActiveParameters));
+        assert_eq!(of("run.tokens_seen / active(run)"), None);
+        assert_eq!(of("moe"), None);
+    }
+}
