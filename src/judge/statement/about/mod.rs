@@ -3,6 +3,8 @@
 //! Evidence of another step neither bears out nor contradicts a sentence: it is bound to the wrong thing. Only
 //! what both sides state is held against each other.
 
+mod beside;
+mod changes;
 pub mod horizons;
 mod quantities;
 mod splits;
@@ -26,6 +28,7 @@ codes! {
     OTHER_UNIT = "about::other-unit", "the words give a value another unit than the evidence has", "convert it: nats / (bytes * ln(2)); a share is (a - b) / a";
     OTHER_SPLIT = "about::other-split", "the words are about training text and the evidence about validation text, or the other way", "bind it to the losses that the words name";
     OTHER_QUANTITY = "about::other-quantity", "the words name another quantity than the expression gives", "bind it to what the words name: `active(run)`, `total(run)`, `run.tokens_seen`";
+    OTHER_CHANGE = "about::other-change", "the words make another thing of the percentage than the expression computes", "bind it with `percent_below(a, b)`, `percent_above(a, b)`, or as a difference";
     DENIED = "about::denied", "the text denies the words right before them", "quote the whole sentence";
     BEYOND_DATA = "about::beyond-data", "a run counts more tokens than the data that its receipt names have", "correct the receipt's data, or its horizon";
 }
@@ -102,6 +105,7 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
         .or_else(|| other_unit(words, evidence))
         .or_else(|| splits::other(words, evidence.leaves))
         .or_else(|| evidence.number.and_then(|number| quantities::other(words, number)))
+        .or_else(|| evidence.number.and_then(|number| changes::other(words, number)))
         .or_else(|| horizons::beyond(evidence.leaves, evidence.data_of));
     match other {
         None => outcome,

@@ -9,10 +9,8 @@ use std::ops::Range;
 use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
 
+use super::beside::{Beside, is_end};
 use super::{Mismatch, OTHER_QUANTITY, Words};
-
-/// So many words behind a number, and before it, may say what it counts.
-const REACH: usize = 3;
 
 /// What a number counts or measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,44 +100,13 @@ const KNOWN: &[Known] = &[
 const ACTIVE: &[&str] = &["active", "activated", "activates", "activate", "activating"];
 const TOTAL: &[&str] = &["total", "stored", "stores", "store", "storing"];
 
-/// Words between a number and the word for what it is.
-const LINKS: &[&str] = &[
-    "is",
-    "was",
-    "are",
-    "were",
-    "of",
-    "at",
-    "to",
-    "a",
-    "an",
-    "the",
-    "about",
-    "only",
-    "just",
-    "roughly",
-    "exactly",
-    "nearly",
-    "almost",
-    "around",
-    "approximately",
-    "equals",
-    "=",
-    "has",
-    "have",
-    "by",
-];
-/// Words behind which something else is said.
-const ENDS: &[&str] = &[
-    "per", "of", "at", "in", "for", "and", "or", "with", "on", "over", "after", "from", "to", "by",
-    "than", "while", "but", "when", "which", "that", "is", "are", "was", "were", "as", "against",
-    "each", "every", "before", "until", "within", "under", "against", "vs", "versus", "times",
-];
+/// A number behind these words and more is one.
+const SPREADS: [&str; 2] = ["standard deviation of", "standard error of"];
 
 /// Whether the words beside a number, or the head of its column, name another quantity than the expression gives.
 pub fn other(words: Words, expression: &Expression) -> Mismatch {
     let found = measure_of(expression)?;
-    let beside = words.number.map(|(start, end)| beside(words.quote, &(start..end)));
+    let beside = words.number.map(|(start, end)| named_beside(words.quote, &(start..end)));
     let mut said = beside.unwrap_or_default();
     if said.is_empty() {
         said = words.head.map(of_head).unwrap_or_default();
@@ -204,53 +171,21 @@ fn given_by(name: &str) -> Option<Measure> {
 }
 
 /// What the words right before and behind a number name.
-fn beside(quote: &str, number: &Range<usize>) -> Vec<Measure> {
-    let (Some(before), Some(behind)) = (quote.get(..number.start), quote.get(number.end..)) else {
-        return Vec::new();
-    };
-    let parts = |c: char| ",;()[]|\n".contains(c);
-    let before = before.rsplit(parts).next().unwrap_or_default().to_lowercase();
-    let behind = behind.split(parts).next().unwrap_or_default().to_lowercase();
-    let has_digit = |word: &&str| word.contains(|c: char| c.is_ascii_digit());
-    let trim = |word: &'_ str| -> String {
-        word.trim_matches(|c: char| !c.is_alphanumeric() && c != '=').to_owned()
-    };
-    let predicate: Vec<_> = match behind.split_whitespace().next() {
-        Some("are" | "is") => behind.split_whitespace().skip(1).take(1).map(trim).collect(),
-        _ => Vec::new(),
-    };
-    let behind: Vec<_> = behind
-        .split_whitespace()
-        .take(REACH)
-        .take_while(|word| !has_digit(word) && !ENDS.contains(word))
-        .map(trim)
-        .collect();
-    let mut last: Vec<_> =
-        before.split_whitespace().rev().take_while(|word| !has_digit(word)).map(trim).collect();
-    // "The standard deviation of the loss is 1.7".
-    let spaced = last.iter().rev().map(String::as_str).collect::<Vec<_>>().join(" ");
-    let is_spread_of =
-        ["standard deviation of", "standard error of"].iter().any(|spread| spaced.contains(spread));
-    let links = last.iter().take_while(|word| LINKS.contains(&word.as_str())).count();
-    let of_errs =
-        links > 0 && last.get(..=links).is_some_and(|near| near.ends_with(&["errs".to_owned()]));
-    last.drain(..links);
-    // The first words behind another number are what that one counts: "after 242 steps: 2.11".
-    if before.contains(|c: char| c.is_ascii_digit()) && last.len() <= REACH {
-        last.clear();
-    }
-    last.truncate(2);
-    last.reverse();
-    let mut said = named(&behind);
+fn named_beside(quote: &str, number: &Range<usize>) -> Vec<Measure> {
+    let Some(beside) = Beside::of(quote, number) else { return Vec::new() };
+    let last = beside.last(2);
+    let mut said = named(&beside.behind);
     // What stands before the number is its name at its end only: "the learning rate was 0.004".
-    said.extend(named(&last).into_iter().filter(|one| ends_with(&last, *one)));
+    said.extend(named(last).into_iter().filter(|one| ends_with(last, *one)));
     said.extend(has_price(quote, number).then_some(Measure::Money));
-    said.extend(is_spread_of.then_some(Measure::Spread));
-    said.extend(of_errs.then_some(Measure::ErrorRate));
+    // "The standard deviation of the loss is 1.7".
+    let before = beside.before.join(" ");
+    let is_spread = SPREADS.iter().any(|spread| before.contains(spread));
+    said.extend(is_spread.then_some(Measure::Spread));
     // "Of the stored parameters 8 are active": what no word links to the number is not its name.
-    let is_linked = links > 0 || before.trim_end().ends_with(':');
-    let own = if is_linked { last.len() } else { 1 };
-    let near = last.iter().rev().take(own).chain(&behind).chain(&predicate);
+    let is_linked = !beside.links.is_empty() || quote[..number.start].trim_end().ends_with(':');
+    let near = beside.last(if is_linked { 2 } else { 1 });
+    let near = near.iter().chain(&beside.behind).chain(&beside.predicate);
     said.extend(share_of(&near.cloned().collect::<Vec<_>>()));
     // Parameters that are said to be active are no others.
     if said.iter().any(|one| one.is_part_of(Measure::Parameters)) {
@@ -283,7 +218,7 @@ fn of_head(head: &str) -> Vec<Measure> {
     let words: Vec<_> =
         lower.split(parts).filter(|word| !word.is_empty()).map(str::to_owned).collect();
     let is_ratio = head.contains('/') && !head.starts_with('/')
-        || words.iter().any(|word| ENDS.contains(&word.as_str()) && word != "in");
+        || words.iter().any(|word| is_end(word) && word != "in");
     if is_ratio {
         return Vec::new();
     }
@@ -315,12 +250,12 @@ fn share_of(words: &[String]) -> Option<Measure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Measure, beside, measure_of, of_head};
+    use super::{Measure, measure_of, named_beside, of_head};
     use repro_claim::Expression;
 
     fn said(quote: &str, number: &str) -> Vec<Measure> {
         let at = quote.find(number).unwrap();
-        beside(quote, &(at..at + number.len()))
+        named_beside(quote, &(at..at + number.len()))
     }
 
     #[test]
