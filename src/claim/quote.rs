@@ -438,8 +438,21 @@ struct Joint {
 }
 
 /// Words before a range in which something lies.
-const CONTAINERS: &[&str] =
-    &["∈", "\\in", " in", "in the range", "inside", "interval", "range", "within", "the window"];
+const CONTAINERS: &[&str] = &[
+    "∈",
+    "\\in",
+    " in",
+    "in the range",
+    "inside",
+    "into",
+    "interval",
+    "range",
+    "within",
+    "the window",
+];
+/// Verbs for lying in something.
+const LIES: &[&str] =
+    &["fall", "falls", "fell", "lie", "lies", "lay", "stay", "stays", "stayed", "are", "is"];
 
 impl Joint {
     fn of(before: &str, between: &str, after: &str) -> Option<Self> {
@@ -451,7 +464,12 @@ impl Joint {
         let is_bracket = is_in && before.ends_with(['[', '(', ']']);
         let is_between = before.ends_with("between");
         // "In 12-16 runs" says how many, and "in the range 1.68–1.73" where.
-        let is_inside = is_bracket || is_in && !bare.ends_with(" in");
+        let lies = || {
+            let verb =
+                bare.strip_suffix(" in").and_then(|head| head.split_whitespace().next_back());
+            verb.is_some_and(|verb| LIES.contains(&verb))
+        };
+        let is_inside = is_bracket || is_in && (!bare.ends_with(" in") || lies());
         let range = match is_inside || is_between {
             true => RangeWords::Between,
             false => RangeWords::Dash,
@@ -815,6 +833,8 @@ mod tests {
             ("lr (x10^-3)", Some("1/1000 a plain number")),
             ("lr (×10⁻³)", Some("1/1000 a plain number")),
             ("compute (PFLOPs)", Some("1000000000000000 a plain number")),
+            ("GFLOP", Some("1000000000 a plain number")),
+            ("FLOPs", None),
             ("params (billions)", Some("1000000000 a plain number")),
             ("tokens (in millions)", Some("1000000 a plain number")),
             ("tokens, in millions", Some("1000000 a plain number")),

@@ -440,7 +440,9 @@ fn size_of_words(head: &str) -> Option<BigRational> {
     if let Some((_, size)) = head.rsplit_once(", in ") {
         return size_of(size);
     }
-    match COUNTED.iter().any(|things| head.ends_with(things)) {
+    let counts =
+        COUNTED.iter().chain(["FLOP", "FLOPs"].iter()).any(|things| head.ends_with(things));
+    match counts {
         true => size_of(head),
         false => factor_of(head.rsplit_once('_')?.1.strip_suffix('s')?),
     }
@@ -454,7 +456,11 @@ fn size_of(size: &str) -> Option<BigRational> {
     // Alone, a G may be anything; of things that are counted it is a prefix.
     let size = if things.is_some() && size == "G" { "B" } else { size };
     let known = |size: &str| SUFFIXES.iter().find(|(name, ..)| *name == size);
-    let (_, base, power) = known(size).or_else(|| known(size.strip_suffix('s')?))?;
+    let other_number = || match size.strip_suffix('s') {
+        Some(one) => known(one),
+        None => known(&format!("{size}s")),
+    };
+    let (_, base, power) = known(size).or_else(other_number)?;
     Some(BigRational::from_integer((*base).into()).pow(*power))
 }
 

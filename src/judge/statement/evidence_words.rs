@@ -38,6 +38,8 @@ const SHORTEST_DIGEST: usize = 7;
 pub struct ClaimedWords<'w> {
     /// Its words.
     pub words: &'w str,
+    /// Whether they are a number that stands among other words: "32-bit floats".
+    pub is_among_others: bool,
     /// The date that they are, in figures.
     pub date: Option<&'w str>,
 }
@@ -61,7 +63,7 @@ fn against(claimed: ClaimedWords, found: &EvidenceWords) -> Outcome {
     }
     let names = names_of(&has);
     let Some(rest) = names.iter().find_map(|name| without(&said, name)) else {
-        let is_one_word = !said.contains(' ');
+        let is_one_word = !said.contains(' ') && !claimed.is_among_others;
         let is_part = without(&has, &said).is_some();
         return match is_one_word && !is_part {
             true => Outcome::refuted(&OTHER_TEXT, evidence_has()),
@@ -166,7 +168,7 @@ mod tests {
             repro_claim::quote::ItemKind::Date(date) => Some(date.as_str()),
             _ => None,
         });
-        let outcome = judged(ClaimedWords { words, date }, &[evidence]);
+        let outcome = judged(ClaimedWords { words, is_among_others: false, date }, &[evidence]);
         outcome.code.map_or(outcome.verdict.word(), |code| code.id).to_owned()
             + if outcome.code.is_some() && outcome.verdict.word() == "refuted" { "!" } else { "" }
     }

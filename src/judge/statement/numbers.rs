@@ -344,7 +344,9 @@ impl<'a> Judge<'a> {
             ItemKind::Date(date) => Some(date.as_str()),
             _ => None,
         });
-        let mut outcome = evidence_words::judged(ClaimedWords { words: &claimed, date }, words);
+        let is_among_others = claimed.trim() != bound.quote.trim();
+        let said = ClaimedWords { words: &claimed, is_among_others, date };
+        let mut outcome = evidence_words::judged(said, words);
         let mut leaves = words.iter().flat_map(|words| &words.leaves).peekable();
         if leaves.peek().is_none() {
             outcome = instead(&NO_EVIDENCE, "the words follow from no evidence", outcome);

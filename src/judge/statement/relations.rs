@@ -32,15 +32,19 @@ codes! {
 enum CellTruth {
     Affirms,
     Denies,
+    /// It has words of its own, which may state what its column says.
+    OwnWords,
     Unclear,
 }
 
 impl CellTruth {
-    /// Of a cell as it stands. A cell with other words states what its column says, unless it denies something.
+    /// Of a cell as it stands.
     fn of(cell: &str) -> Self {
         /// What stands for no.
         const NO: &[&str] =
             &["false", "no", "n", "✗", "✘", "✖", "❌", "☐", "×", "never", "none", "not"];
+        /// What stands for yes.
+        const YES: &[&str] = &["true", "yes", "y", "✓", "✔", "✅", "☑", "always", "all"];
         /// What denies something among other words.
         const DENIALS: &[&str] = &[
             "no", "not", "never", "none", "null", "false", "without", "neither", "nor", "cannot",
@@ -56,7 +60,11 @@ impl CellTruth {
         let is_denied =
             parts.any(|part| DENIALS.contains(&part)) && !is_number || words.contains("n't");
         let has_sign = NO.iter().any(|sign| !sign.is_ascii() && words.contains(sign));
-        if is_denied || has_sign { Self::Unclear } else { Self::Affirms }
+        match is_number || YES.contains(&words.as_str()) {
+            _ if is_denied || has_sign => Self::Unclear,
+            true => Self::Affirms,
+            false => Self::OwnWords,
+        }
     }
 }
 
@@ -350,7 +358,7 @@ impl<'a> Judge<'a> {
             .iter()
             .map(|relation| match truth {
                 CellTruth::Denies => relation.negated(),
-                CellTruth::Affirms | CellTruth::Unclear => relation.clone(),
+                _ => relation.clone(),
             })
             .collect();
         let sentence = Sentence::of_words(bound.quote);
@@ -358,7 +366,13 @@ impl<'a> Judge<'a> {
         for (index, relation) in says.iter().enumerate() {
             let mut report =
                 self.relations(&sentence, bound, std::slice::from_ref(relation), false)?;
-            if truth == CellTruth::Unclear && report.outcome.verdict != Verdict::Unchecked {
+            let is_open = match truth {
+                CellTruth::Affirms | CellTruth::Denies => false,
+                // "dense" in a column that states `total(it) > active(it)` may well deny it.
+                CellTruth::OwnWords => report.outcome.verdict == Verdict::Refuted,
+                CellTruth::Unclear => report.outcome.verdict != Verdict::Unchecked,
+            };
+            if is_open {
                 let reason = format!("whether \"{}\" says that it is so is not clear", bound.quote);
                 let open = Outcome::inconclusive(&UNCLEAR_CELL, reason);
                 report.outcome = open.giving(report.outcome.recomputed);
