@@ -59,7 +59,7 @@ pub enum ArithmeticOperator {
     Multiply,
     /// The quotient.
     Divide,
-    /// A whole power.
+    /// A power; of positive numbers, any.
     Power,
 }
 

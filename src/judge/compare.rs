@@ -557,8 +557,9 @@ fn apart(claimed: &Printed, scaled: &Scaled) -> String {
             true => String::new(),
             false => {
                 let hundred = BigRational::from_integer(100.into());
-                let share = (&difference / &scaled.point).abs() * hundred;
-                format!(" ({}%)", format_significant(&share, 2))
+                let share = (&difference / &scaled.point).abs() * &hundred;
+                let digits = if share < hundred { 2 } else { 3 };
+                format!(" ({}%)", format_significant(&share, digits))
             }
         };
     let value = format_significant(&scaled.point, DIGITS);

@@ -268,7 +268,7 @@ fn an_expression_is_refused_at_its_column() {
         ("words for a number", says("\"log.host / 2\"")),
         ("a limit for a number", says("\"log.best / 2\"")),
         ("division by zero", says("\"log.before / (log.after - log.after)\"")),
-        ("a power that is not whole", says("\"log.before ^ 0.5\"")),
+        ("a root of a negative number", says("\"(0 - log.before) ^ 0.5\"")),
         ("a relation for a number", says("\"log.before > log.after\"")),
         ("a number for a relation", post("is = \"ratio(", "is = \"_ said\"\nsays = \"ratio(")),
         ("a step of what is no run", says("\"log.before @ 3\"")),

@@ -695,8 +695,8 @@ printed = '''
         .map(|number| &number.text)
         .collect();
     // The number of active parameters is bound by nothing; the page runs it into the other.
-    assert_eq!(unbound, ["17", "592191"]);
-    assert_eq!((found.counts(), found.misplaced.len()), ((2, 2, 2), 0));
+    assert_eq!(unbound, ["two", "17", "592191"]);
+    assert_eq!((found.counts(), found.misplaced.len()), ((2, 2, 3), 0));
 }
 
 #[test]
@@ -1243,6 +1243,71 @@ fn cells_say_yes_or_no() {
     }
     assert_eq!(cell("✓"), "refuted order::wrong-way");
     assert_eq!(cell("not really"), "inconclusive sentence::unclear-cell");
+    assert_eq!(cell("dense"), "inconclusive sentence::unclear-cell");
+}
+
+#[test]
+fn numbers_in_words_are_told_where_nothing_binds_them() {
+    let unbound = |quote: &str, what: &str| {
+        let statements = format!("[[sentence]]\nquote = \"{quote}\"\n{what}\n");
+        let project = project(&statements, Some(quote));
+        let page = PostPage::load(project.path(), "p").unwrap();
+        let text = Source::new("p.md", quote.into()).unwrap();
+        let found = covered(&page, &page.texts[0], &text).unwrap();
+        let unbound = found.numbers.into_iter().filter(|number| number.is_unbound());
+        unbound.map(|number| number.text).collect::<Vec<_>>()
+    };
+    let loss = "is = 'mean(arm.moe.loss)'";
+    assert_eq!(unbound("It has half the loss: 1.7016", loss), ["half"]);
+    assert_eq!(unbound("Ten seeds were run", "says = 'count(arm.moe) = 6'"), ["Ten"]);
+    assert!(unbound("Six seeds were run", "says = 'count(arm.moe) = 6'").is_empty());
+    let fixed = "says = 'held_fixed(active(it), over = [arm.dense, arm.moe, arm.total])'";
+    assert!(unbound("It is the same in all three", fixed).is_empty());
+    assert_eq!(unbound("It is the same in all four", fixed), ["four"]);
+}
+
+#[test]
+fn words_that_name_another_quantity_decide_nothing() {
+    let of = |quote: &str, what: &str| sentence(quote, &format!("is = \"{what}\"")).remove(0);
+    let (quantity, change) =
+        ("inconclusive about::other-quantity", "inconclusive about::other-change");
+    let below = "percent_below(mean(arm.moe.loss), mean(arm.dense.loss))";
+    for (quote, what, expected) in [
+        ("activates 329,280 parameters per token", "total(one)", quantity),
+        ("stores 329,280 parameters", "total(one)", "verified"),
+        ("has 256 experts", "one.config.vocab_size", quantity),
+        ("a vocabulary of 256 tokens", "one.config.vocab_size", "verified"),
+        ("took 1,209 GPU hours", "one.step", quantity),
+        ("took 1,209 steps", "one.step", "verified"),
+        ("the standard deviation of the loss is 1.7016", "mean(arm.moe.loss)", quantity),
+        ("0.9% above the dense model", below, change),
+        ("0.9% below the dense model", below, "verified"),
+        ("0.9 percentage points lower", below, change),
+        ("160% larger", "total(one) / active(one)", change),
+        ("160% of the active ones", "total(one) / active(one)", "verified"),
+    ] {
+        assert_eq!(of(quote, what), expected, "{quote}");
+    }
+    let table = |head: &str, cell: &str, what: &str| {
+        let post = format!(
+            "[[table]]\nhead = '| arm | {head} |'\n[table.rows]\nmoe = \"one\"\n\
+             [table.columns]\n\"{head}\" = \"{what}\"\n"
+        );
+        judged(&post, &format!("| arm | {head} |\n|---|---|\n| moe | {cell} |\n")).remove(0)
+    };
+    assert_eq!(table("active params", "329,280", "total(it)"), quantity);
+    assert_eq!(table("stored params", "329,280", "total(it)"), "verified");
+    let scale = "inconclusive value::other-scale";
+    assert_eq!(table("tokens (billions)", "2.476", "it.tokens_seen / 10^6"), scale);
+    assert_eq!(table("tokens, in millions", "2.476", "it.tokens_seen / 10^6"), "verified");
+    assert_eq!(table("Mtokens", "2.476", "it.tokens_seen"), "verified");
+}
+
+#[test]
+fn roots_are_powers() {
+    let of = |what: &str| sentence("it is 573.8", &format!("is = \"{what}\"")).remove(0);
+    assert_eq!(of("total(one) ^ (1 / 2)"), "verified");
+    assert_eq!(of("total(one) ^ 0.51"), "refuted value::differs");
 }
 
 #[test]

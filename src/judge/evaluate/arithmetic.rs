@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::ArithmeticOperator;
-use repro_exact::decimal::{Unit, format_significant};
+use repro_exact::decimal::{Interval, Unit, format_significant};
 use repro_receipt::source::{Code, Error};
 
 use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED};
@@ -142,15 +142,15 @@ fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Q
             (quotient.ok_or_else(why)?, a.float / b.float)
         }
         ArithmeticOperator::Power => {
-            let whole = b.whole();
-            let power: Option<i32> = whole.and_then(|power| power.try_into().ok());
-            let power = power.ok_or_else(|| format!("the power {} is not whole", shown(b)))?;
-            if a.interval.bits() * u64::from(power.unsigned_abs()) > LONGEST_POWER {
-                return Err(format!("a number of {} bits to the power {power}", a.interval.bits()));
+            let whole: Option<i32> = b.whole().and_then(|power| power.try_into().ok());
+            match whole {
+                Some(power) => to_whole_power(a, power)?,
+                None => {
+                    let root = root(&a.interval, &b.interval);
+                    let why = || format!("{} to the power {}", shown(a), shown(b));
+                    (root.ok_or_else(why)?, a.float.powf(b.float))
+                }
             }
-            let value = a.interval.powi(power);
-            let why = || format!("{} to the power {power}", shown(a));
-            (value.ok_or_else(why)?, a.float.powi(power))
         }
     };
     let tight = matches!(
@@ -160,6 +160,21 @@ fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Q
     let inner = tight || operator == ArithmeticOperator::Subtract;
     let text = format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner));
     Ok(Quantity { unit: Unit::Plain, role, ..Quantity::result(interval, float, text, &[a, b]) })
+}
+
+fn to_whole_power(base: &Quantity, power: i32) -> Result<(Interval, f64), String> {
+    let bits = base.interval.bits();
+    if bits * u64::from(power.unsigned_abs()) > LONGEST_POWER {
+        return Err(format!("a number of {bits} bits to the power {power}"));
+    }
+    let value = base.interval.powi(power);
+    let value = value.ok_or_else(|| format!("{} to the power {power}", base.interval))?;
+    Ok((value, base.float.powi(power)))
+}
+
+/// A positive number to a power that is not whole: `x ^ (1/2)` is its square root. None of other numbers.
+fn root(base: &Interval, power: &Interval) -> Option<Interval> {
+    (&base.ln()? * power).exp()
 }
 
 /// The runs that two counts are of together; a run that both count is not there twice.
