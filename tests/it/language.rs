@@ -1271,6 +1271,7 @@ fn words_that_name_another_quantity_decide_nothing() {
     let of = |quote: &str, what: &str| sentence(quote, &format!("is = \"{what}\"")).remove(0);
     let (quantity, change) =
         ("inconclusive about::other-quantity", "inconclusive about::other-change");
+    let choice = "inconclusive about::unsaid-choice";
     let below = "percent_below(mean(arm.moe.loss), mean(arm.dense.loss))";
     for (quote, what, expected) in [
         ("activates 329,280 parameters per token", "total(one)", quantity),
@@ -1284,6 +1285,9 @@ fn words_that_name_another_quantity_decide_nothing() {
         ("0.9% below the dense model", below, "verified"),
         ("0.9 percentage points lower", below, change),
         ("160% larger", "total(one) / active(one)", change),
+        ("the mixture ends at 1.6867", "min(arm.moe.loss)", choice),
+        ("the best seed ends at 1.6867", "min(arm.moe.loss)", "verified"),
+        ("no loss is below 1.68", "min(arm.moe.loss)", "verified"),
         ("160% of the active ones", "total(one) / active(one)", "verified"),
     ] {
         assert_eq!(of(quote, what), expected, "{quote}");
