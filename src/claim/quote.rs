@@ -8,7 +8,9 @@
 
 mod abroad;
 mod aloud;
+mod clauses;
 mod dates;
+mod denials;
 mod digests;
 mod in_words;
 mod signs;

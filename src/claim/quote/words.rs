@@ -5,6 +5,10 @@
 
 use repro_exact::decimal::Bound;
 
+use super::clauses::{
+    clause_text, ends_word, is_amount, without_marks, without_word, word_at, words_of,
+};
+use super::denials::{denial, denied_behind, is_denied, negation};
 use super::{Doubt, Hedge};
 
 const ABOVE: Hedge = Hedge::Limit(Bound::Above);
@@ -83,11 +87,6 @@ const UNREAD_SIGNS: &[&str] = &[
     "&lt;&lt;",
     "&gt;&gt;",
     "&lt;&gt;",
-];
-/// Signs behind a number that make it a limit of what follows: "1.68 < all losses".
-const SIGNS_BEHIND: &[&str] = &[
-    "<", ">", "≤", "≥", "⩽", "⩾", "≪", "≫", "≲", "≳", "≠", "!=", "\\le", "\\lt", "\\ll", "\\ge",
-    "\\gt", "\\gg", "\\ne", "&lt;", "&gt;", "&le;", "&ge;",
 ];
 /// Words that say "about", from below.
 const FROM_BELOW: &[&str] = &["nearly", "almost"];
@@ -191,142 +190,9 @@ const GOES_ON: &[&str] = &[
     "were",
     "with",
 ];
-
-/// Words that deny what comes next.
-const DENIES: &[&str] = &["not", "never", "no", "cannot"];
-/// What "no" counts: "no seed ends above". "No warmup" is the name of a run more often than not.
-const COUNTED: &[&str] = &[
-    "arm",
-    "batch",
-    "checkpoint",
-    "evaluation",
-    "expert",
-    "group",
-    "head",
-    "layer",
-    "loss",
-    "model",
-    "one",
-    "router",
-    "run",
-    "seed",
-    "slice",
-    "step",
-    "task",
-];
-/// Words behind which "not" denies something else.
-const PARTLY: &[&str] = &[
-    "all",
-    "always",
-    "before",
-    "even",
-    "every",
-    "far",
-    "just",
-    "merely",
-    "much",
-    "necessarily",
-    "only",
-    "significantly",
-    "substantially",
-    "well",
-    "yet",
-];
-/// Words that leave open what is denied.
-const MODAL: &[&str] = &["if", "may", "might", "must", "need", "or", "should", "whether", "why"];
-/// What follows "none" and denies no number: "none of the six seeds".
-const OF_THE: &[&str] = &["all", "its", "of", "our", "the", "their", "them", "these", "those"];
-/// Words that deny the whole clause in which they are its subject.
-const DENIED_SUBJECTS: &[&str] = &["neither", "no", "nobody", "none", "nothing"];
-/// Words that deny a number that nothing limits: "no seed reaches 1.68", "hardly 1.68".
-const DENIES_NUMBER: &[&str] = &[
-    "barely", "cannot", "hardly", "neither", "never", "no", "nobody", "none", "nor", "not",
-    "nothing", "nowhere", "rarely", "scarcely", "seldom", "unable",
-];
-/// Words that deny what comes soon after them, without a word for "not".
-const FAILS: &[&str] = &[
-    "anything but",
-    "anywhere but",
-    "clear of",
-    "differ from",
-    "different from",
-    "differs from",
-    "miss",
-    "yet to",
-    "away from",
-    "doubtful",
-    "fail",
-    "failed",
-    "failing",
-    "fails",
-    "far from",
-    "impossible",
-    "lacks",
-    "misses",
-    "missed",
-    "out of reach",
-    "refuses",
-    "short of",
-    "shy of",
-    "unable",
-    "unreachable",
-    "without reaching",
-];
-/// Beginnings of words that say that a number is arrived at.
-const REACHES: &[&str] = &[
-    "achiev", "attain", "beat", "break", "broke", "cross", "exceed", "get", "got", "hit", "match",
-    "meet", "met", "obtain", "observ", "pass", "reach", "saw", "seen", "surpass", "touch",
-];
-/// Words behind a number that is what something happens to: "1.68 was never achieved".
-const PASSIVE: &[&str] = &[
-    "are", "can", "cannot", "could", "had", "has", "have", "is", "remained", "remains", "stayed",
-    "stays", "was", "were", "will", "would",
-];
-/// Words that deny by themselves that a number behind them, or before them, is reached.
-const UNREACHED: &[&str] =
-    &["beyond", "missed", "out", "unattainable", "unattained", "unreachable", "unreached", "yet"];
-/// Verbs between what is denied and a limit.
-const OF_LIMITS: &[&str] = &[
-    "are", "climbs", "drops", "end", "ended", "ends", "falls", "fell", "finished", "finishes",
-    "get", "gets", "go", "goes", "got", "had", "has", "have", "is", "lands", "lies", "rises",
-    "sits", "stays", "was", "went", "were",
-];
-/// Words between such a verb and a limit: "ended with a final loss of less than 1.68".
-const OF_QUANTITIES: &[&str] = &[
-    "a",
-    "accuracy",
-    "an",
-    "at",
-    "final",
-    "its",
-    "loss",
-    "of",
-    "test",
-    "the",
-    "to",
-    "training",
-    "validation",
-    "value",
-    "with",
-];
-/// Words that are part of no name of what is denied: "no seed that".
-const GOES_ELSEWHERE: &[&str] = &[
-    "although", "and", "because", "if", "or", "that", "than", "unless", "until", "when", "where",
-    "which", "while", "who", "whose", "without",
-];
-/// Words behind which "but" excepts something.
-const EXCEPTIONS: &[&str] = &["all", "anything", "everything", "nothing"];
-/// Words in which full stops end no sentence.
-const ABBREVIATIONS: &[&str] =
-    &["approx", "ca", "cf", "e.g", "eq", "et al", "fig", "i.e", "resp", "sec", "tab", "vs"];
 /// What measures, so that "over" before its number is a limit and no count of what something runs over.
 const MEASURES: &[&str] =
     &["bits", "hours", "minutes", "nats", "percent", "percentage", "points", "seconds", "times"];
-/// Words that deny in some way.
-const NEGATORS: &[&str] = &[
-    "barely", "cannot", "few", "hardly", "neither", "never", "no", "nobody", "none", "nor", "not",
-    "nothing", "nowhere", "rarely", "scarcely", "seldom", "unlike", "without",
-];
 /// Words that compare, where no table says how.
 const COMPARES: &[&str] = &[
     "above",
@@ -441,34 +307,6 @@ fn measured(hedge: Hedge, after: &str) -> Hedge {
     }
 }
 
-/// What the words behind a number deny of it, or how they go on a comparison: "1.68 is reached by no seed", "1.68 <
-/// all losses".
-fn denied_behind(after: &str) -> Option<Doubt> {
-    let near = after.trim_start_matches([' ', '\u{a0}', '$', '*', '_', '`']);
-    // A tag is no sign.
-    let is_tag = near.starts_with("\\left")
-        || near.strip_prefix('<').is_some_and(|rest| {
-            rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!')
-        });
-    if !is_tag && SIGNS_BEHIND.iter().any(|sign| near.starts_with(sign)) {
-        return Some(Doubt::Words);
-    }
-    let end = near.find([',', ';', ':', '(', '\n']).unwrap_or(near.len());
-    let end = near[..end].find(". ").unwrap_or(end);
-    let lower = near[..end].to_ascii_lowercase();
-    let words: Vec<&str> = lower.split_whitespace().map(bare).take(9).collect();
-    let first = words.iter().position(|word| PASSIVE.contains(word) || is_short_not(word))?;
-    // A noun may stand between: "1.68 nats is reached by no seed".
-    if first > 2 {
-        return None;
-    }
-    let denies = |word: &&str| DENIES_NUMBER.contains(word) || is_short_not(word);
-    let reaches = |word: &&str| REACHES.iter().any(|begins| word.starts_with(begins));
-    let is_denied = words.iter().any(denies) && words[first..].iter().any(reaches);
-    let is_missed = words.get(first + 1).is_some_and(|word| UNREACHED.contains(word));
-    (is_denied || is_missed).then_some(Doubt::Meaning)
-}
-
 /// A hedge in the light of the words before it.
 fn settled(hedge: Hedge, rest: &str) -> (Option<Hedge>, Option<Doubt>) {
     let bound = match hedge {
@@ -504,180 +342,6 @@ fn sign_at_end(text: &str) -> Option<(Hedge, &str)> {
     (!is_arrow).then_some((*hedge, rest))
 }
 
-/// The text before a number without emphasis, mathematics and tags around the number.
-fn without_marks(before: &str) -> &str {
-    let mut text = before;
-    loop {
-        let bare = text.trim_end().trim_end_matches(['$', '*', '_', '`', '{']);
-        let bare = bare.strip_suffix("&nbsp;").unwrap_or(bare);
-        let bare = bare.strip_suffix("\\,").unwrap_or(bare);
-        // `of~1.70` is a space that does not break; `about <b>1.70</b>` has a tag.
-        let tie = bare
-            .strip_suffix('~')
-            .filter(|rest| rest.ends_with(|c: char| c.is_alphanumeric() || ".}%".contains(c)));
-        let bare = tie.unwrap_or(bare);
-        let bare = without_tag(bare).unwrap_or(bare);
-        if bare.len() == text.len() {
-            return text;
-        }
-        text = bare;
-    }
-}
-
-/// The text without the tag that it ends with.
-fn without_tag(text: &str) -> Option<&str> {
-    let open = text.strip_suffix('>')?.rfind('<')?;
-    let inside = &text[open + 1..text.len() - 1];
-    let is_tag = inside.trim_start_matches('/').starts_with(|c: char| c.is_ascii_alphabetic())
-        && !inside.contains('\n')
-        && inside.len() < 80;
-    is_tag.then(|| &text[..open])
-}
-
-/// What stands before `word` at the end of a text.
-fn without_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
-    let rest = text.trim_end().strip_suffix(word)?;
-    let is_whole = !rest.ends_with(|c: char| c.is_alphanumeric());
-    is_whole.then_some(rest)
-}
-
-/// The clause at the end of a text, without what stands in brackets that are closed again.
-fn clause_text(before: &str) -> String {
-    // The space behind its last word was trimmed, and tells a full stop from a point.
-    let text = &format!("{before} ");
-    const STARTS: &[&str] = &[
-        ". ",
-        ".\n",
-        "; ",
-        ": ",
-        "? ",
-        "! ",
-        "\n\n",
-        "\n- ",
-        "\n* ",
-        "| ",
-        " but ",
-        " while ",
-        " whereas ",
-        " although ",
-        " though ",
-        " because ",
-    ];
-    let is_end = |at: usize, mark: &str| {
-        let abbreviated = |word: &&str| without_word(&text[..at], word).is_some();
-        // "Anything but 1.70" is one clause.
-        let is_exception =
-            mark == " but " && EXCEPTIONS.iter().any(|word| text[..at].ends_with(word));
-        let is_point = mark.starts_with('.') && ABBREVIATIONS.iter().any(abbreviated);
-        !is_exception && !is_point
-    };
-    let last = |mark: &&str| {
-        let mut found = text.rmatch_indices(*mark).map(|(at, _)| at);
-        found.find(|at| is_end(*at, mark)).map(|at| at + mark.len())
-    };
-    let start = STARTS.iter().filter_map(last).max().unwrap_or(0);
-    let mut clause = text[start..].to_owned();
-    while let Some(close) = clause.find(')')
-        && let Some(open) = clause[..close].rfind('(')
-    {
-        clause.replace_range(open..=close, " ");
-    }
-    clause
-}
-
-/// A word without what stands around it.
-fn bare(word: &str) -> &str {
-    word.trim_matches(|c: char| !c.is_alphanumeric())
-}
-
-/// The words of a clause.
-fn words_of(clause: &str) -> Vec<&str> {
-    clause.split_whitespace().map(bare).collect()
-}
-
-/// Whether the clause denies something: in any of its words, or in one of those that deny what comes soon.
-fn negation(text: &str) -> bool {
-    let clause = clause_text(text);
-    let words = words_of(&clause);
-    words.iter().any(|word| NEGATORS.contains(word) || is_short_not(word)) || fails(&words)
-}
-
-/// Whether one of the last words says that what follows does not happen.
-fn fails(words: &[&str]) -> bool {
-    let near = words[words.len().saturating_sub(8)..].join(" ");
-    let near = format!(" {near} ");
-    FAILS.iter().any(|words| near.contains(&format!(" {words} ")))
-}
-
-/// `isn't`, `doesn't`.
-fn is_short_not(word: &str) -> bool {
-    word.ends_with("n't") || word.ends_with("n’t")
-}
-
-/// Whether a limit that stands behind these words is denied as a whole: "no", "never drops", "no seed ends at".
-fn is_denied(rest: &str) -> bool {
-    // A comma parts what is denied from what is not.
-    if rest.trim_end().ends_with([',', ')']) {
-        return false;
-    }
-    let clause = clause_text(rest);
-    let mut words = words_of(&clause);
-    if is_denied_subject(&clause) {
-        return true;
-    }
-    if matches!(words.last(), Some(&("at" | "with" | "a"))) {
-        words.pop();
-    }
-    let denies = |word: &str| DENIES.contains(&word) || is_short_not(word);
-    let clean = |before: &[&str]| {
-        let modal = before.last().is_some_and(|word| MODAL.contains(word));
-        !modal && !before.iter().rev().take(5).any(|word| NEGATORS.contains(word))
-    };
-    // "Not clearly above" is not "at most".
-    let is_verb = |word: &str| !PARTLY.contains(&word) && !word.ends_with("ly");
-    match words.as_slice() {
-        [before @ .., last] if denies(last) => clean(before),
-        [before @ .., "no", noun] | [before @ .., "no", noun, _] if COUNTED.contains(noun) => {
-            clean(before)
-        }
-        [before @ .., "none", verb] => is_verb(verb) && clean(before),
-        [before @ .., "none"] => clean(before),
-        [before @ .., first, verb] if denies(first) && *first != "no" => {
-            is_verb(verb) && clean(before)
-        }
-        _ => false,
-    }
-}
-
-/// Whether nothing but what is denied and a verb stand before a limit: "no seed of the MoE ends", "none of the six runs
-/// ended with a final loss of".
-fn is_denied_subject(clause: &str) -> bool {
-    let mut words = words_of(clause);
-    while words.last().is_some_and(|word| OF_QUANTITIES.contains(word)) {
-        words.pop();
-    }
-    if words.last().is_some_and(|word| OF_LIMITS.contains(word)) {
-        words.pop();
-    }
-    let Some((denial, name)) = words.split_first() else { return false };
-    let counts = |word: &&str| {
-        let one = word.trim_end_matches("'s").trim_end_matches("’s");
-        COUNTED.contains(&one) || one.strip_suffix('s').is_some_and(|one| COUNTED.contains(&one))
-    };
-    let is_group = match *denial {
-        "no" => name.iter().any(counts),
-        "none" | "neither" if name.first() == Some(&"of") => true,
-        "neither" => name.iter().any(counts),
-        "not" => matches!(name.first(), Some(&("a" | "one"))) && name.iter().any(counts),
-        "nobody" => name.is_empty(),
-        _ => false,
-    };
-    let is_name = |word: &&str| {
-        !NEGATORS.contains(word) && !OF_LIMITS.contains(word) && !GOES_ELSEWHERE.contains(word)
-    };
-    is_group && name.len() <= 8 && !clause.contains(',') && name.iter().all(is_name) && !fails(name)
-}
-
 fn opposite(bound: Bound) -> Bound {
     match bound {
         Bound::Above => Bound::AtMost,
@@ -703,15 +367,6 @@ fn base(rest: &str) -> Option<bool> {
         return None;
     }
     Some(UNIT_WORDS.contains(&last))
-}
-
-/// A number before a comparison: `0.9%`, `9.4×`, `$0.016$`, "two".
-fn is_amount(word: &str) -> bool {
-    let word = word.trim_matches(['$', '*', '_', '`', '(', '~']);
-    super::COUNTS.contains(&word)
-        || (word.starts_with(|c: char| c.is_ascii_digit() || "-−–+.≈".contains(c))
-            && word.ends_with(|c: char| c.is_ascii_digit() || "%×xkmb".contains(c))
-            && word.contains(|c: char| c.is_ascii_digit()))
 }
 
 /// What words behind a number say of it, directly or behind its noun, "1200 steps or so", and whether the
@@ -755,14 +410,6 @@ fn behind(after: &str) -> Option<(Hedge, bool)> {
     None
 }
 
-fn word_at(rest: &str) -> &str {
-    rest.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default()
-}
-
-fn ends_word(rest: &str) -> bool {
-    !rest.starts_with(|c: char| c.is_alphanumeric())
-}
-
 /// What stands near a number that no table reads.
 fn plain_doubt(before: &str) -> Option<Doubt> {
     let clause = clause_text(before);
@@ -794,62 +441,4 @@ fn plain_doubt(before: &str) -> Option<Doubt> {
     }
     let without_last = near.strip_suffix(last).unwrap_or(near);
     compares(without_last).then_some(Doubt::Words)
-}
-
-/// How far the clause before a number that nothing limits denies it. What a comma or a bracket parts from the
-/// denial is denied only where it is what is reached: "no seed, as the table shows, reaches 1.68".
-fn denial(clause: &str) -> Option<Doubt> {
-    let clause = without_numbers_of_a_list(clause);
-    let open = clause.rfind('(').map(|at| (&clause[..at], &clause[at + 1..]));
-    if let Some((outside, inside)) = open {
-        let denied = |text: &str| denies_number(&words_of(text));
-        return match (denied(inside), denied(outside)) {
-            (true, _) => Some(Doubt::Meaning),
-            (false, true) => Some(Doubt::Words),
-            _ => None,
-        };
-    }
-    let (parted, last) = clause.rsplit_once(", ").unwrap_or(("", clause));
-    let words = words_of(last);
-    if denies_number(&words) {
-        return Some(Doubt::Meaning);
-    }
-    let parted = words_of(parted);
-    let is_parted = parted.iter().any(|word| DENIED_SUBJECTS.contains(word))
-        || parted.windows(2).any(|pair| pair == ["not", "even"]);
-    let last = &words[words.len().saturating_sub(6)..];
-    let reaches = last.iter().any(|word| REACHES.iter().any(|begins| word.starts_with(begins)));
-    (is_parted && parted.len() > 1).then_some(if reaches { Doubt::Meaning } else { Doubt::Words })
-}
-
-/// The clause before a list of numbers: "no seed reaches 1.67, 1.68".
-fn without_numbers_of_a_list(clause: &str) -> &str {
-    let mut rest = clause.trim_end();
-    while let Some(before) = rest.strip_suffix(',') {
-        match before.rsplit_once(char::is_whitespace) {
-            Some((head, number)) if is_amount(number) => rest = head.trim_end(),
-            _ => break,
-        }
-    }
-    rest
-}
-
-/// Whether words before a number deny it. "None of the six seeds" denies no six.
-fn denies_number(words: &[&str]) -> bool {
-    let head = words.len() - words.iter().rev().take_while(|word| OF_THE.contains(word)).count();
-    let is_of = words[head..].contains(&"of") || words.last() == Some(&"all");
-    let is_denial = |word: &&str| DENIES_NUMBER.contains(word);
-    let words = match &words[..head] {
-        [before @ .., last] if is_of && is_denial(last) => before,
-        [before @ .., denial, _] if is_of && is_denial(denial) => before,
-        _ => words,
-    };
-    let denies = |(at, word): (usize, &&str)| {
-        let next = words.get(at + 1);
-        let before = at.checked_sub(1).map(|at| words[at]);
-        let is_few = *word == "few" && !matches!(before, Some("a" | "the"));
-        (DENIES_NUMBER.contains(word) || is_short_not(word) || is_few)
-            && !matches!((*word, next), ("not", Some(&("only" | "just" | "merely"))))
-    };
-    words.iter().enumerate().any(denies) || fails(words)
 }
