@@ -11,6 +11,7 @@ pub mod noise;
 pub mod order;
 mod polynomial;
 mod reference;
+pub mod supposed;
 pub mod symbolic;
 
 use std::cell::{Cell, RefCell};
@@ -22,16 +23,16 @@ use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_exact::decimal::Printed;
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Code, Error, codes};
-use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome, Verdict};
+use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome};
 
 use crate::context::PostContext;
 use crate::evaluate::design::{DEPARTS, Objection};
 use crate::library::Library;
-use crate::loss_unit::unit_of_leaf;
 use crate::page::{PlacedExpression, PostFormula, PostPage};
 use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample};
 
 pub use call::Call;
+use supposed::Supposition;
 
 codes! {
     UNKNOWN_NAME = "expression::unknown-name", "nothing has this name", "name it in `[names]` or `[formulas]`, or correct it";
@@ -48,10 +49,6 @@ codes! {
     UNREADABLE_VALUE = "expression::unreadable-value", "a value of the evidence is no number", "name the value itself; words are compared with `same(...)`";
 }
 
-/// Numbers that are moved, one by one, to see whether a result depends on any: the first nearly always does.
-const MOST_NUDGES: usize = 64;
-/// What rounding alone moves a result by, at most, as a share of it.
-const MOVED: f64 = 1e-9;
 /// The words for what is so and what is not.
 const TRUTHS: [&str; 2] = ["true", "false"];
 /// Formulas within formulas.
@@ -104,18 +101,6 @@ pub fn without_shadows(page: &PostPage) -> Result<(), Vec<Error>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// What is made of the evidence while an expression is evaluated once more.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Change {
-    /// Nothing: it is read as it stands.
-    #[default]
-    None,
-    /// One number is moved, in the order of reading.
-    Move(usize),
-    /// Every loss is doubled.
-    DoubleLosses,
-}
-
 /// Evaluates the expressions of one claim.
 #[derive(Debug)]
 pub struct Evaluator<'a> {
@@ -125,8 +110,8 @@ pub struct Evaluator<'a> {
     objections: RefCell<Vec<Objection>>,
     /// What was read as a number or words.
     leaves: RefCell<Vec<Rc<Leaf>>>,
-    /// What is made of the evidence, to see what follows from it.
-    changed: Cell<Change>,
+    /// What the evidence is supposed to be, to see what follows from it.
+    supposed: Cell<Supposition>,
     /// The numbers that were read, each once, with their places in the order of reading.
     read: RefCell<HashMap<String, usize>>,
     depth: Cell<usize>,
@@ -146,7 +131,7 @@ impl<'a> Evaluator<'a> {
             shown: RefCell::default(),
             leaves: RefCell::default(),
             objections: RefCell::default(),
-            changed: Cell::new(Change::None),
+            supposed: Cell::default(),
             read: RefCell::default(),
             depth: Cell::new(0),
             within: Cell::new(0),
@@ -220,7 +205,7 @@ impl<'a> Evaluator<'a> {
     /// Notes what was read; where a number is moved, all is read once more.
     pub fn note(&self, leaf: &Rc<Leaf>) {
         self.context.work.takes(READING);
-        if self.changed.get() == Change::None {
+        if !self.supposes() {
             self.leaves.borrow_mut().push(Rc::clone(leaf));
         }
     }
@@ -257,84 +242,6 @@ impl<'a> Evaluator<'a> {
             }
             other => Ok(vec![self.number(other, frame, part)?]),
         }
-    }
-
-    /// Whether some number that was read for `source` moves what it gave: a result that none moves follows
-    /// from no evidence, whatever it mentions. `variables` is read anew each time, as it reads evidence too.
-    pub fn depends_on_evidence(
-        &self,
-        source: &PlacedExpression,
-        variables: impl Fn(&Self) -> Result<Variables<'a>, Error>,
-        given: &[Quantity],
-    ) -> bool {
-        let differ = |(a, b): (&Quantity, &Quantity)| {
-            (a.float - b.float).abs() > MOVED * a.float.abs().max(b.float.abs())
-        };
-        // A count is read after the runs that it counts: the first and the last are moved before the others.
-        let last = self.read.borrow().len().saturating_sub(1);
-        let order = std::iter::once(0).chain(std::iter::once(last)).chain(1..last);
-        // A nudge may leave the domain of a function; that too shows that the number matters.
-        let moves = |index| {
-            let moved = self.changed(Change::Move(index), source, &variables);
-            moved.map_or(true, |moved| std::iter::zip(given, &moved).any(differ))
-        };
-        !self.read.borrow().is_empty() && order.take(MOST_NUDGES).any(moves)
-    }
-
-    /// Whether what `source` gave is a loss, or a sum, a mean or a difference of losses: twice as large where every loss
-    /// is. A ratio of losses stays what it is.
-    pub fn is_a_loss(
-        &self,
-        source: &PlacedExpression,
-        variables: impl Fn(&Self) -> Result<Variables<'a>, Error>,
-        given: &[Quantity],
-    ) -> bool {
-        // Most claims read no loss, and nothing of them would change.
-        if !self.leaves.borrow().iter().any(|leaf| unit_of_leaf(leaf).is_some()) {
-            return false;
-        }
-        let Ok(doubled) = self.changed(Change::DoubleLosses, source, &variables) else {
-            return false;
-        };
-        let is_double = |(one, two): (&Quantity, &Quantity)| {
-            one.float != 0.0 && (two.float / one.float - 2.0).abs() < MOVED
-        };
-        std::iter::zip(given, &doubled).all(is_double)
-    }
-
-    /// What `source` gives where the evidence is changed.
-    fn changed(
-        &self,
-        change: Change,
-        source: &PlacedExpression,
-        variables: impl Fn(&Self) -> Result<Variables<'a>, Error>,
-    ) -> Result<Vec<Quantity>, Error> {
-        self.changed.set(change);
-        self.followed.set(0);
-        let given = variables(self).and_then(|variables| {
-            let frame = Frame { source, variables: &variables };
-            self.parts(self.evaluate(&source.tree, frame)?, frame, &source.tree)
-        });
-        self.changed.set(Change::None);
-        given
-    }
-
-    /// Whether losses are doubled.
-    pub fn doubles_losses(&self) -> bool {
-        self.changed.get() == Change::DoubleLosses
-    }
-
-    /// Whether a relation that holds would hold whatever number of the evidence were another: it says nothing.
-    pub fn holds_whatever(&self, tree: &Expression, frame: Frame<'_, 'a>) -> bool {
-        let count = self.read.borrow().len().min(MOST_NUDGES);
-        let holds = |index: usize| {
-            self.changed.set(Change::Move(index));
-            let judged = self.judgement(tree, frame);
-            self.changed.set(Change::None);
-            // A nudge that leaves the domain of a function shows that the number matters.
-            judged.is_ok_and(|outcome| outcome.verdict == Verdict::Verified)
-        };
-        count > 0 && (0..count).all(holds)
     }
 
     /// Evaluates a part of an expression. What it takes is bounded: in parts, and in the size of numbers.

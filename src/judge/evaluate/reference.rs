@@ -5,16 +5,15 @@
 
 use std::rc::Rc;
 
-use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
-use repro_exact::decimal::{Interval, Printed, Unit, nearest_f64};
+use repro_exact::decimal::{Printed, Unit, nearest_f64};
 use repro_receipt::bundle::{Bundle, FACTS, Origin, RECEIPT};
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Kind, Location, Node};
 use repro_report::outcome::EvidenceOrigin;
 
-use super::{Change, Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
+use super::{Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
 use crate::loss_unit::unit_of_leaf;
 use crate::post::UNKNOWN_BUNDLE;
 use crate::value::{
@@ -326,17 +325,9 @@ impl<'a> At<'_, '_, 'a> {
         };
         let (interval, float) =
             (interval.scaled(&per_one.recip()), printed.as_f64() / nearest_f64(&per_one));
-        let (interval, float) =
-            match self.evaluator.nudge(&format!("{} {file} {pointer}", self.bundle.name())) {
-                true => moved(&interval, float),
-                false => (interval, float),
-            };
-        let is_doubled = self.evaluator.doubles_losses()
-            && leaves.iter().any(|leaf| unit_of_leaf(leaf).is_some());
-        let (interval, float) = match is_doubled {
-            true => (&interval + &interval, float + float),
-            false => (interval, float),
-        };
+        let name = format!("{} {file} {pointer}", self.bundle.name());
+        let is_loss = leaves.iter().any(|leaf| unit_of_leaf(leaf).is_some());
+        let (interval, float) = self.evaluator.as_supposed(&name, is_loss, interval, float);
         Ok(Evaluated::Number(Quantity {
             interval,
             float,
@@ -379,34 +370,16 @@ impl<'a> At<'_, '_, 'a> {
     }
 }
 
-/// A number moved by what neither rounding nor a wide tolerance explains.
-pub fn moved(interval: &Interval, float: f64) -> (Interval, f64) {
-    let (factor, step) = ((1_048_583, 1_031), (17, 13));
-    let ratio = |(top, bottom): (i32, i32)| BigRational::new(top.into(), bottom.into());
-    let share = |(top, bottom): (i32, i32)| f64::from(top) / f64::from(bottom);
-    let interval = &interval.scaled(&ratio(factor)) + &Interval::point(ratio(step));
-    (interval, float * share(factor) + share(step))
-}
-
 impl<'a> Evaluator<'a> {
     /// Notes that a claim saw a piece of evidence.
     pub fn show(&self, bundle: &Bundle, evidence: repro_report::outcome::EvidenceRef) {
         // A number that is moved to see whether it matters stands where it was shown before.
-        if self.changed.get() != Change::None {
+        if self.supposes() {
             return;
         }
         let signature = self.library().signature(&self.page().id, bundle.name());
         let origin = EvidenceOrigin::from(bundle.origin()).vouched_for(signature);
         self.shown.borrow_mut().push((evidence, origin));
-    }
-
-    /// Notes a number that is read, and says whether it is the one to be moved. However often it is read,
-    /// it is one number.
-    pub fn nudge(&self, name: &str) -> bool {
-        let mut read = self.read.borrow_mut();
-        let next = read.len();
-        let index = *read.entry(name.to_owned()).or_insert(next);
-        self.changed.get() == Change::Move(index)
     }
 
     /// The one bundle and file of a model: a configuration that is named, or that of a run.

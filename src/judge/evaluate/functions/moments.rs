@@ -4,7 +4,7 @@ use repro_exact::decimal::{Interval, Printed, nearest_f64};
 use repro_receipt::source::Error;
 
 use super::{Function, Gives};
-use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND, reference};
+use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND, supposed};
 use crate::moment;
 use crate::value::{Evaluated, EvidenceWords, Quantity};
 
@@ -87,7 +87,7 @@ fn of_words(
     for evidence in words.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref()) {
         let name = format!("{} {} {}", evidence.bundle, evidence.file, evidence.pointer);
         if call.evaluator.nudge(&name) {
-            (number.interval, number.float) = reference::moved(&number.interval, number.float);
+            (number.interval, number.float) = supposed::moved(&number.interval, number.float);
         }
     }
     number
