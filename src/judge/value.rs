@@ -156,6 +156,18 @@ pub struct PrintedRuns {
 }
 
 impl Evaluated<'_> {
+    /// The words that it is, or those of a list of nothing else.
+    pub fn words(&self) -> Option<Vec<EvidenceWords>> {
+        let words = |value: &Evaluated<'_>| match value {
+            Evaluated::Text(words) => Some(words.clone()),
+            _ => None,
+        };
+        match self {
+            Evaluated::List(items) if !items.is_empty() => items.iter().map(words).collect(),
+            other => words(other).map(|words| vec![words]),
+        }
+    }
+
     /// What it is, for messages.
     pub fn word(&self) -> &'static str {
         match self {

@@ -531,6 +531,18 @@ fn what_is_held_fixed_is_judged_by_what_the_words_mean() {
     assert_eq!(says(fixed, "nearly_fixed(active(it), over = [dense, moe64])"), "verified");
     let total = "nearly_fixed(total(it), over = [dense, moe64]";
     assert_eq!(says(fixed, &format!("{total})")), "refuted held_fixed::differs");
+    // Names are held against each other too, and each run of a group against the others.
+    for (what, expected) in [
+        ("held_fixed(it.config.dtype, over = [arm.moe, arm.dense])", "verified"),
+        ("held_fixed(it.config.lr, over = arm.moe)", "verified"),
+        ("differs(it.config.dtype, over = [arm.moe, arm.dense])", "refuted differs::equal"),
+        (
+            "held_fixed(it.config.model_type, over = [one, arm.dense])",
+            "refuted held_fixed::differs",
+        ),
+    ] {
+        assert_eq!(says(fixed, what), expected, "{what}");
+    }
     // What the author adds may only be stricter; what the text says counts.
     assert_eq!(says(fixed, &format!("{total}, within = 900%)")), "refuted held_fixed::differs");
     assert_eq!(says("within 900%", &format!("{total}, within = 900%)")), "verified");
@@ -1287,6 +1299,7 @@ fn words_that_name_another_quantity_decide_nothing() {
         ("160% larger", "total(one) / active(one)", change),
         ("the mixture ends at 1.6867", "min(arm.moe.loss)", choice),
         ("the best seed ends at 1.6867", "min(arm.moe.loss)", "verified"),
+        ("the worst loss of both is 1.7267", "max(arm.moe.loss, arm.dense.loss)", "verified"),
         ("no loss is below 1.68", "min(arm.moe.loss)", "verified"),
         ("160% of the active ones", "total(one) / active(one)", "verified"),
     ] {

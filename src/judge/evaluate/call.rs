@@ -88,6 +88,16 @@ impl<'a> Call<'_, '_, 'a> {
         Ok(all)
     }
 
+    /// The numbers of all plain arguments, those of every run where one is a group: `f(a.loss, b.loss)`.
+    pub fn every_number(&self) -> Result<Vec<Quantity>, Error> {
+        let plain = self.arguments.iter().filter(|argument| argument.name.is_none());
+        let mut all = Vec::new();
+        for argument in plain {
+            all.extend(self.evaluator.numbers(&argument.value, self.frame)?.numbers);
+        }
+        Ok(all)
+    }
+
     /// An error of the whole call.
     pub fn wrong(&self, code: &'static Code, expected: &str, found: &str) -> Error {
         self.evaluator.wrong(code, self.whole, self.frame, expected, found)

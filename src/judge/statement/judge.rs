@@ -21,7 +21,7 @@ use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::{Evaluator, Variables};
 use crate::json_text::{self, ReadText};
 use crate::page::{Binding, PlacedExpression, PostStatement, StatementKind};
-use crate::value::{Evaluated, EvidenceWords, Leaf};
+use crate::value::{Evaluated, Leaf};
 
 codes! {
     NOT_THERE = "sentence::not-there", "the text does not have these words", "quote the text as it stands";
@@ -362,18 +362,6 @@ pub(super) fn stands_for(bound: &BoundWords, variables: &Variables) -> Vec<Defin
         meaning: meaning(name, expression),
     };
     bound.variables.iter().map(one).collect()
-}
-
-/// The words that a value is, or that several values are.
-pub(super) fn words_of(value: &Evaluated<'_>) -> Option<Vec<EvidenceWords>> {
-    let words = |value: &Evaluated<'_>| match value {
-        Evaluated::Text(words) => Some(words.clone()),
-        _ => None,
-    };
-    match value {
-        Evaluated::List(items) if !items.is_empty() => items.iter().map(words).collect(),
-        other => words(other).map(|words| vec![words]),
-    }
 }
 
 pub(super) fn single_source(leaf: &Leaf) -> String {

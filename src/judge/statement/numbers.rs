@@ -13,7 +13,7 @@ use super::about::units::BoundLoss;
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
     BoundWords, CLAIM, Judge, NO_EVIDENCE, Subject, instead, kind_of, plain_numbers, scope,
-    shortened, single_source, stands_for, words_of,
+    shortened, single_source, stands_for,
 };
 use super::own_scale;
 use super::wording::resting_on;
@@ -269,7 +269,7 @@ impl<'a> Judge<'a> {
         let tree = &pair.expression.tree;
         let value = evaluator.evaluate(tree, frame)?;
         let value = evaluator.settled(value, frame, tree)?;
-        if let Some(words) = words_of(&value) {
+        if let Some(words) = value.words() {
             return Ok(self.words(bound, pair, (&evaluator, &variables), &words, id));
         }
         if matches!(value, Evaluated::Judgement(_)) {

@@ -11,7 +11,7 @@ use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, V
 
 use super::judge::{
     BoundWords, CLAIM, Judge, NO_EVIDENCE, PROOF, Subject, instead, kind_of, plain_numbers, scope,
-    single_source, stands_for, words_of,
+    single_source, stands_for,
 };
 use super::limits;
 use super::numbers::SINGLE_SOURCE;
@@ -341,7 +341,7 @@ impl<'a> Judge<'a> {
     ) -> Option<Vec<EvidenceRef>> {
         let evaluator = Evaluator::new(self.context, Vec::new());
         let value = evaluator.evaluate(side, frame).ok()?;
-        let words = words_of(&evaluator.settled(value, frame, side).ok()?)?;
+        let words = evaluator.settled(value, frame, side).ok()?.words()?;
         let leaves = words.iter().flat_map(|words| &words.leaves);
         let evidence: Vec<_> = leaves.filter_map(|leaf| leaf.evidence.clone()).collect();
         (!evidence.is_empty()).then_some(evidence)

@@ -1,5 +1,7 @@
 //! What is held fixed between models or runs, and what differs.
 
+use std::collections::BTreeSet;
+
 use num_rational::BigRational;
 use num_traits::Signed;
 use repro_claim::Expression;
@@ -9,8 +11,8 @@ use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Outcome};
 
 use super::{Function, Gives};
-use crate::evaluate::{Call, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, Quantity};
+use crate::evaluate::{Call, Frame, WRONG_ARGUMENTS};
+use crate::value::{Evaluated, EvidenceWords, Quantity};
 
 codes! {
     NOT_EQUAL = "held_fixed::differs", "what is said to be held fixed is not", "correct the text, or compare where it is equal";
@@ -33,7 +35,7 @@ pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "held_fixed",
         signature: "held_fixed([a, b, ...]) or held_fixed(x, over = [a, b, ...])",
-        summary: "a quantity is the same in all models or runs; `it` stands for each in x",
+        summary: "a quantity, or a name, is the same in all models or runs; `it` stands for each in x, each run of a group",
         misleads: "equal at the planned end says nothing about where the numbers were read",
         example: "held_fixed(active_width(it), over = [dense, moe64])",
         gives: Gives::AsItStands,
@@ -72,9 +74,24 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
         usize::MAX,
         if wanted == Wanted::Near { &["over", "within"] } else { &["over"] },
     )?;
-    let values = values(call)?;
+    let few =
+        |count: usize| call.wrong(&WRONG_ARGUMENTS, "at least two values", &count.to_string());
+    let values = match Values::of(call)? {
+        Values::Words(words) => {
+            let places: BTreeSet<_> = words
+                .iter()
+                .flat_map(|(_, words)| &words.leaves)
+                .filter_map(|leaf| leaf.evidence.as_ref())
+                .collect();
+            return match places.len() {
+                count @ (0 | 1) => Err(few(count)),
+                _ => Ok(Evaluated::Judgement(Box::new(judge_words(&words, wanted)))),
+            };
+        }
+        Values::Numbers(numbers) => numbers,
+    };
     if values.len() < 2 {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "at least two values", &values.len().to_string()));
+        return Err(few(values.len()));
     }
     let within = match (wanted, call.named("within")) {
         (Wanted::Near, Some(part)) => {
@@ -188,28 +205,72 @@ fn same_sign(a: &Interval, b: &Interval) -> bool {
     above(a) && above(b) || below(a) && below(b)
 }
 
-/// The values with what they are called: of a list, or of `x` with `it` for each of `over`.
-fn values(call: &Call<'_, '_, '_>) -> Result<Vec<(String, Quantity)>, Error> {
-    let Some(over) = call.named("over") else {
-        let sample = call.numbers()?;
-        return Ok(std::iter::zip(sample.runs, sample.numbers).collect());
-    };
-    let Some(each) = call.positional(0) else { return Ok(Vec::new()) };
-    let of = match &over.kind {
-        ExpressionKind::List(items) => items.iter().collect::<Vec<&Expression>>(),
-        _ => {
-            let found = format!("`{over}`");
-            return Err(call.wrong(&WRONG_ARGUMENTS, "`over = [a, b, ...]`", &found));
+/// What several models or runs have, each with what it is called.
+enum Values {
+    Numbers(Vec<(String, Quantity)>),
+    Words(Vec<(String, EvidenceWords)>),
+}
+
+impl Values {
+    /// Those of a list, or of `x` with `it` for each of `over`; of a group, those of each run.
+    fn of(call: &Call<'_, '_, '_>) -> Result<Self, Error> {
+        let Some(over) = call.named("over") else {
+            let sample = call.numbers()?;
+            return Ok(Self::Numbers(std::iter::zip(sample.runs, sample.numbers).collect()));
+        };
+        let none = Self::Numbers(Vec::new());
+        let Some(each) = call.positional(0) else { return Ok(none) };
+        let of = match &over.kind {
+            ExpressionKind::List(items) => items.iter().collect::<Vec<&Expression>>(),
+            _ => vec![over],
+        };
+        let (mut numbers, mut words) = (Vec::new(), Vec::new());
+        for item in of {
+            let value = call.evaluator.evaluate(item, call.frame)?;
+            let mut variables = call.frame.variables.clone();
+            variables.insert("it".to_owned(), value);
+            let frame = Frame { source: call.frame.source, variables: &variables };
+            let value = call.evaluator.evaluate(each, frame)?;
+            match call.evaluator.settled(value, frame, each)? {
+                // Losses of a group have a mean and a spread; settings have one value or several.
+                Evaluated::Sample(sample)
+                    if sample.numbers.iter().all(Quantity::is_without_noise) =>
+                {
+                    numbers.extend(std::iter::zip(sample.runs, sample.numbers));
+                }
+                value => match value.words() {
+                    Some(found) => {
+                        words.extend(found.into_iter().map(|one| (item.to_string(), one)))
+                    }
+                    None => {
+                        numbers
+                            .push((item.to_string(), call.evaluator.number(value, frame, each)?));
+                    }
+                },
+            }
         }
-    };
-    let mut values = Vec::new();
-    for item in of {
-        let value = call.evaluator.evaluate(item, call.frame)?;
-        let mut variables = call.frame.variables.clone();
-        variables.insert("it".to_owned(), value);
-        let frame = crate::evaluate::Frame { source: call.frame.source, variables: &variables };
-        let value = call.evaluator.evaluate(each, frame)?;
-        values.push((item.to_string(), call.evaluator.number(value, frame, each)?));
+        match (numbers.is_empty(), words.is_empty()) {
+            (_, true) => Ok(Self::Numbers(numbers)),
+            (true, false) => Ok(Self::Words(words)),
+            (false, false) => Err(call.wrong(&WRONG_ARGUMENTS, "numbers or words", "some of both")),
+        }
     }
-    Ok(values)
+}
+
+/// Words that are one, or not: names are the same letter by letter.
+fn judge_words(values: &[(String, EvidenceWords)], wanted: Wanted) -> Outcome {
+    let shown = |(label, words): &(String, EvidenceWords)| format!("{label} \"{}\"", words.text);
+    let mut listed: Vec<_> = values.iter().map(shown).collect();
+    // The runs of a group have one name.
+    listed.dedup();
+    let listed = listed.join(", ");
+    let is_one = values.windows(2).all(|pair| pair[0].1.text == pair[1].1.text);
+    let outcome = match (is_one, wanted) {
+        (true, Wanted::Different) => Outcome::refuted(&EQUAL, format!("it is the same: {listed}")),
+        (false, Wanted::Equal | Wanted::Near) => {
+            Outcome::refuted(&NOT_EQUAL, format!("not the same: {listed}"))
+        }
+        _ => Outcome::verified(),
+    };
+    outcome.giving(listed).within("same", "the same words").with_impact(Impact::Decision)
 }

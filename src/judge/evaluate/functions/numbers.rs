@@ -70,7 +70,9 @@ pub static FUNCTIONS: &[Function] = &[
         misleads: "the best of many seeds is no mean",
         example: "max([a, b, c])",
         gives: Gives::Derived,
-        evaluate: |call| fold(call, |a, b| hull_by(a, b, BigRational::max), f64::max),
+        evaluate: |call| {
+            fold(call, call.every_number()?, |a, b| hull_by(a, b, BigRational::max), f64::max)
+        },
     },
     Function {
         name: "min",
@@ -79,7 +81,9 @@ pub static FUNCTIONS: &[Function] = &[
         misleads: "the best of many seeds is no mean",
         example: "min(runs.loss)",
         gives: Gives::Derived,
-        evaluate: |call| fold(call, |a, b| hull_by(a, b, BigRational::min), f64::min),
+        evaluate: |call| {
+            fold(call, call.every_number()?, |a, b| hull_by(a, b, BigRational::min), f64::min)
+        },
     },
     Function {
         name: "sum",
@@ -88,7 +92,7 @@ pub static FUNCTIONS: &[Function] = &[
         misleads: "rounded parts need not add up to the rounded whole: the slack grows with every part",
         example: "sum(dense.nats, moe.nats)",
         gives: Gives::Derived,
-        evaluate: |call| fold(call, |a, b| a + b, |a, b| a + b),
+        evaluate: |call| fold(call, call.numbers()?.numbers, |a, b| a + b, |a, b| a + b),
     },
     Function {
         name: "percent_below",
@@ -129,11 +133,11 @@ fn one<'a>(
 /// A function of several numbers, taken from left to right.
 fn fold<'a>(
     call: &Call<'_, '_, 'a>,
+    all: Vec<Quantity>,
     interval: impl Fn(&Interval, &Interval) -> Interval,
     float: impl Fn(f64, f64) -> f64,
 ) -> Result<Evaluated<'a>, Error> {
     call.takes(1, usize::MAX, &[])?;
-    let all = call.numbers()?.numbers;
     let Some((first, rest)) = all.split_first() else {
         return Err(call.wrong(&NOT_COMPUTABLE, "at least one number", "none"));
     };
