@@ -18,6 +18,10 @@ use crate::value::{LeafKind, Quantity, RunSample};
 const HOLM: &str = "holm";
 /// The words by which a plan names the step at which arms are compared.
 const LAST_STEP: &str = "last step";
+/// The words by which a plan says that its metric is measured on other text than that of the training.
+const HELD_OUT: [&str; 3] = ["validation", "held-out", "test"];
+/// Where runs record the loss of the batches that they train on.
+pub const TRAINING_FILE: &str = "data/metrics.jsonl";
 /// The words by which a plan pairs its runs.
 const PAIRED: &str = "paired t";
 
@@ -71,6 +75,7 @@ pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign 
     let are_arms = comparison.arms.len() > 1;
     if are_arms {
         off_step(evaluator, study, groups, &planned);
+        off_split(evaluator, study, groups);
     }
     let analysis = &study.analysis;
     RunDesign {
@@ -247,6 +252,21 @@ fn off_step(
             study.analysis.metric
         );
         evaluator.departs_at(step, &what);
+    }
+}
+
+/// Notes where arms are compared by the loss of batches that they train on, and the plan names a loss on other text.
+fn off_split(evaluator: &Evaluator<'_>, study: &Study, groups: &[&RunSample]) {
+    let metric = study.analysis.metric.as_str();
+    let leaves = groups.iter().flat_map(|group| &group.numbers).flat_map(|number| &number.leaves);
+    let mut evidence = leaves.filter_map(|leaf| leaf.evidence.as_ref());
+    if HELD_OUT.iter().any(|word| metric.contains(word))
+        && let Some(batch) = evidence.find(|one| one.file == TRAINING_FILE)
+    {
+        evaluator.departs(format!(
+            "the plan compares by \"{metric}\", and these are of the batches in `{}`",
+            batch.file
+        ));
     }
 }
 

@@ -118,7 +118,7 @@ fn read_one<'a>(
         return Err(evaluator.wrong(&WRONG_KIND, part, frame, expected, &found));
     }
     match (&reference.file, bundle.origin()) {
-        (Some(file), _) => here.in_file(file, &reference.path, None),
+        (Some(file), _) => here.in_file(file, &reference.path, here.step_of(file, &reference.path)),
         (None, Origin::Transcribed) => here.fact(&reference.path),
         (None, Origin::Emitted) => here.of_run(&reference.path, reference.step),
     }
@@ -170,6 +170,29 @@ impl<'a> At<'_, '_, 'a> {
             }
             before = before.rsplit_once('.').map_or("", |(before, _)| before);
         }
+    }
+
+    /// The step at which a run recorded a value of a file: that of the evaluation, or of the record of a log.
+    fn step_of(&self, file: &str, path: &[String]) -> Option<u64> {
+        if self.bundle.origin() == Origin::Transcribed {
+            return None;
+        }
+        // The answers to the tasks stand beside the losses: `step-000242.tasks.csv`.
+        let belongs = |evaluation: &str| {
+            let stem = evaluation.strip_suffix(".json").unwrap_or(evaluation);
+            file.strip_prefix(stem).is_some_and(|rest| rest.starts_with('.'))
+        };
+        let checkpoints = &self.bundle.receipt().checkpoints;
+        let of_evaluation = checkpoints
+            .iter()
+            .find(|saved| saved.evaluation.as_deref().is_some_and(belongs))
+            .map(|saved| saved.step);
+        let of_record = || {
+            let record = path.first().filter(|_| file.ends_with(".jsonl"))?;
+            let root = self.document(file).ok()?.root();
+            root.at(&format!("/{record}/step")).ok()?.integer().ok()
+        };
+        of_evaluation.or_else(of_record)
     }
 
     /// A value of a file.

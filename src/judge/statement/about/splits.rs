@@ -3,11 +3,10 @@
 use std::rc::Rc;
 
 use super::{Mismatch, OTHER_SPLIT, Words};
+use crate::evaluate::design::TRAINING_FILE;
 use crate::loss_unit::unit_of_leaf;
 use crate::value::Leaf;
 
-/// Where runs record the loss of the batches that they train on.
-const TRAINING_FILE: &str = "data/metrics.jsonl";
 /// Where they record the loss of other text.
 const EVALUATIONS: &str = "data/evaluation/";
 
