@@ -5,9 +5,9 @@
 
 mod beside;
 mod changes;
-mod extremes;
 pub mod horizons;
 mod quantities;
+mod runs;
 mod splits;
 pub mod steps;
 pub mod units;
@@ -30,6 +30,7 @@ codes! {
     OTHER_SPLIT = "about::other-split", "the words are about training text and the evidence about validation text, or the other way", "bind it to the losses that the words name";
     OTHER_QUANTITY = "about::other-quantity", "the words name another quantity than the expression gives", "bind it to what the words name: `active(run)`, `total(run)`, `run.tokens_seen`";
     UNSAID_CHOICE = "about::unsaid-choice", "the number is that of the best or the worst run, and no word says so", "say it (\"the best seed\"), or bind the mean";
+    OTHER_RUNS = "about::other-runs", "the number is of other runs than the words say", "bind the runs that the words name: `min(a.loss)`, `max(a.loss)`, `mean(a.loss)`";
     OTHER_CHANGE = "about::other-change", "the words make another thing of the percentage than the expression computes", "bind it with `percent_below(a, b)`, `percent_above(a, b)`, or as a difference";
     DENIED = "about::denied", "the text denies the words right before them", "quote the whole sentence";
     BEYOND_DATA = "about::beyond-data", "a run counts more tokens than the data that its receipt names have", "correct the receipt's data, or its horizon";
@@ -109,7 +110,9 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
         .or_else(|| splits::other(words, evidence.leaves))
         .or_else(|| evidence.number.and_then(|number| quantities::other(words, number)))
         .or_else(|| evidence.number.and_then(|number| changes::other(words, number)))
-        .or_else(|| extremes::unsaid(words, verified?, evidence.leaves))
+        .or_else(|| {
+            verified.and_then(|_| runs::other(words, evidence.expressions, evidence.leaves))
+        })
         .or_else(|| horizons::beyond(evidence.leaves, evidence.data_of));
     match other {
         None => outcome,
