@@ -403,10 +403,12 @@ fn exact(claimed: &Printed, scaled: &Scaled) -> Outcome {
     outcome.within(EXACT, "exact")
 }
 
-/// A setting is stated, not measured.
+/// A setting is stated, not measured. What counts things in thousands or millions says itself that it rounds.
 fn setting(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
     let outcome = if scaled.interval.contains(claimed.value()) {
         Outcome::verified()
+    } else if counts_in_thousands(claimed) && scaled.point.is_integer() {
+        return measured(claimed, scaled);
     } else if scaled.interval.meets(&claimed.interval()) {
         let reason =
             format!("the setting is {}; \"{}\" only rounds it", given.derivation, claimed.text());
@@ -415,6 +417,15 @@ fn setting(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
         Outcome::refuted(&DIFFERS, apart(claimed, scaled))
     };
     outcome.within(SETTING, "exact")
+}
+
+/// Whether a number is written with a size behind it: `4.06M`, "1.2 million".
+fn counts_in_thousands(claimed: &Printed) -> bool {
+    let size = claimed.text().trim_start_matches(|c: char| !c.is_alphabetic());
+    let thousand = BigRational::from_integer(1000.into());
+    !matches!(size.chars().next(), None | Some('e' | 'E'))
+        && claimed.unit() == Unit::Plain
+        && *claimed.value() >= thousand
 }
 
 /// Whether the evidence is another print of the same precision.

@@ -91,6 +91,17 @@ pub struct Leaf {
     pub step: Option<u64>,
 }
 
+/// Fields of what a run records that the length of its training fixes.
+const COURSE: &[&str] = &["step", "tokens_seen", "predicted_tokens", "epochs_seen"];
+
+impl Leaf {
+    /// Whether it says how far a run had come: another seed would record the same.
+    pub fn counts_the_course(&self) -> bool {
+        let field = self.evidence.as_ref().and_then(|one| one.pointer.rsplit('/').next());
+        field.is_some_and(|field| COURSE.contains(&field))
+    }
+}
+
 /// What a number is, besides its value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NumberRole {
@@ -250,8 +261,12 @@ impl Quantity {
     /// Whether noise between runs cannot have moved it, or is not meant: settings, counts, literals, and what
     /// is only said to be printed.
     pub fn is_without_noise(&self) -> bool {
-        let settled = |kind| !matches!(kind, LeafKind::Printed | LeafKind::Recorded);
-        self.as_printed || self.leaves.iter().all(|leaf| settled(leaf.kind))
+        let settled = |leaf: &Rc<Leaf>| match leaf.kind {
+            LeafKind::Printed => false,
+            LeafKind::Recorded => leaf.counts_the_course(),
+            _ => true,
+        };
+        self.as_printed || self.leaves.iter().all(settled)
     }
 
     /// Whether both are prints of one precision. Such prints state one number only if they are the same: the

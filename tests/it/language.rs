@@ -339,7 +339,11 @@ fn settings_are_exact_and_measured_prints_are_rounded() {
     let says = |quote: &str, what: &str| sentence(quote, &format!("is = \"{what}\"")).remove(0);
     assert_eq!(says("weight decay 0.1", "dense.weight_decay"), "verified");
     assert_eq!(says("weight decay 0.14", "dense.weight_decay"), "refuted value::differs");
-    assert_eq!(says("steps 9.5k", "dense.steps"), "inconclusive value::other-setting");
+    assert_eq!(says("beta2 about 1.0", "dense.adam_beta2"), "verified");
+    assert_eq!(says("beta2 1.0", "dense.adam_beta2"), "inconclusive value::other-setting");
+    // A size behind a number says itself that it rounds.
+    assert_eq!(says("steps 9.5k", "dense.steps"), "verified");
+    assert_eq!(says("steps 9.6k", "dense.steps"), "refuted value::differs");
     assert_eq!(says("4.9996B tokens", "planned"), "verified");
     assert_eq!(says("4.9997B tokens", "planned"), "refuted value::differs");
     assert_eq!(says("3072 wide", "ffn_width(moe64)"), "verified");

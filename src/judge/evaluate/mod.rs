@@ -110,6 +110,9 @@ pub struct Evaluator<'a> {
     objections: RefCell<Vec<Objection>>,
     /// What was read as a number or words.
     leaves: RefCell<Vec<Rc<Leaf>>>,
+    /// The same without what only adjusts a test: the other tests of its family.
+    compared: RefCell<Vec<Rc<Leaf>>>,
+    is_aside: Cell<bool>,
     /// What the evidence is supposed to be, to see what follows from it.
     supposed: Cell<Supposition>,
     /// The numbers that were read, each once, with their places in the order of reading.
@@ -131,6 +134,8 @@ impl<'a> Evaluator<'a> {
             shown: RefCell::default(),
             leaves: RefCell::default(),
             objections: RefCell::default(),
+            compared: RefCell::default(),
+            is_aside: Cell::new(false),
             supposed: Cell::default(),
             read: RefCell::default(),
             depth: Cell::new(0),
@@ -205,9 +210,26 @@ impl<'a> Evaluator<'a> {
     /// Notes what was read; where a number is moved, all is read once more.
     pub fn note(&self, leaf: &Rc<Leaf>) {
         self.context.work.takes(READING);
-        if !self.supposes() {
-            self.leaves.borrow_mut().push(Rc::clone(leaf));
+        if self.supposes() {
+            return;
         }
+        self.leaves.borrow_mut().push(Rc::clone(leaf));
+        if !self.is_aside.get() {
+            self.compared.borrow_mut().push(Rc::clone(leaf));
+        }
+    }
+
+    /// What was read so far and is compared.
+    pub fn compared(&self) -> Vec<Rc<Leaf>> {
+        self.compared.borrow().clone()
+    }
+
+    /// Evaluates what only adjusts a test: the other tests of its family.
+    pub fn aside<T>(&self, evaluate: impl FnOnce() -> T) -> T {
+        let was = self.is_aside.replace(true);
+        let value = evaluate();
+        self.is_aside.set(was);
+        value
     }
 
     /// Everything shown so far, sorted, and the weakest origin among it.

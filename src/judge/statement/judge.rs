@@ -13,6 +13,7 @@ use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Definition, Outcome, Verdict};
 
 use super::about::horizons::NamedData;
+use super::about::matched::RunCost;
 use super::about::units::BoundLoss;
 use super::about::{self, Words};
 use super::own_numbers;
@@ -153,11 +154,22 @@ impl<'a> Judge<'a> {
             let data = library.bundle(bundle)?.receipt().data.as_ref()?;
             Some(NamedData { unique_tokens: data.unique_tokens?, epochs: data.epochs? })
         };
+        let course_of = |bundle: &str, step: Option<u64>| {
+            let receipt = library.bundle(bundle)?.receipt();
+            let points = || receipt.checkpoints.iter();
+            let step = step.or_else(|| points().map(|point| point.step).max())?;
+            let tokens = points().find(|point| point.step == step)?.tokens_seen?;
+            let model = receipt.model.as_ref();
+            let parameters =
+                model.and_then(|model| Some((model.params_total?, model.params_active?)));
+            Some(RunCost { steps: step, tokens, parameters })
+        };
         let leaves = evaluator.leaves();
         let (number, expressions, loss) = match subject {
             Subject::Relations(trees) => (None, trees.to_vec(), None),
             Subject::Number(tree, loss) => (Some(tree), self.with_formulas(tree), loss),
         };
+        let compared = evaluator.compared();
         let is_formula = |name: &str| self.context.page.formulas.contains_key(name);
         let evidence = about::Evidence {
             leaves: &leaves,
@@ -166,6 +178,8 @@ impl<'a> Judge<'a> {
             loss,
             is_formula: &is_formula,
             last_step: &last_step,
+            compared: &compared,
+            course_of: &course_of,
             data_of: &data_of,
         };
         about::checked(outcome, words, &evidence)

@@ -64,7 +64,7 @@ fn in_family<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let [own] = &orders(call.evaluator, own, call.frame)?[..] else {
         return Err(wrong("several orders"));
     };
-    let mut others = orders(call.evaluator, family, call.frame)?;
+    let mut others = call.evaluator.aside(|| orders(call.evaluator, family, call.frame))?;
     let Some(index) = others.iter().position(|order| order.shown() == own.shown()) else {
         return Err(wrong("a family without the order itself"));
     };

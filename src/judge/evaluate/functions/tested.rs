@@ -119,7 +119,7 @@ fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let own = call.number(0)?;
     let family = match call.named("family") {
         None => vec![own.clone()],
-        Some(part) => call.evaluator.numbers(part, call.frame)?.numbers,
+        Some(part) => call.evaluator.aside(|| call.evaluator.numbers(part, call.frame))?.numbers,
     };
     let compared = |number: &Quantity| match &number.role {
         NumberRole::P(tested) => Some(Rc::clone(tested)),

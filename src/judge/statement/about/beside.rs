@@ -38,6 +38,10 @@ const ENDS: &[&str] = &[
     "each", "every", "before", "until", "within", "under", "vs", "versus", "times",
 ];
 
+/// Words before a noun that is no subject.
+const CONDITIONS: &[&str] =
+    &["at", "under", "with", "for", "over", "on", "after", "given", "per", "by", "in", "across"];
+
 /// The words right beside a number, in lower case and the order of the text.
 #[derive(Debug)]
 pub struct Beside {
@@ -71,6 +75,10 @@ impl Beside {
         let is_link = |word: &&String| LINKS.contains(&word.as_str());
         let linked = nearest.iter().take_while(is_link).count();
         let links = nearest.drain(..linked).collect::<Vec<_>>();
+        // What stands behind "per" is no more than a unit of it: "experts per token: 2".
+        if let Some(at) = nearest.iter().position(|word| word == "per") {
+            nearest.drain(..=at);
+        }
         // The first words behind another number are what that one counts: "after 242 steps: 2.11".
         if before.contains(|c: char| c.is_ascii_digit()) && nearest.len() <= REACH {
             nearest.clear();
@@ -82,6 +90,12 @@ impl Beside {
     /// The last words before the number.
     pub fn last(&self, count: usize) -> &[String] {
         &self.before[self.before.len().saturating_sub(count)..]
+    }
+
+    /// Whether the last words before it name a condition, and not the number: "at equal steps: 1.70".
+    pub fn is_condition(&self) -> bool {
+        let ahead = self.last(REACH + 2).split_last().map_or(&[][..], |(_, ahead)| ahead);
+        ahead.iter().any(|word| CONDITIONS.contains(&word.as_str()))
     }
 
     /// The words near it on both sides.

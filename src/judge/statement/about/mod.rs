@@ -6,9 +6,11 @@
 mod beside;
 mod changes;
 pub mod horizons;
+pub mod matched;
 mod quantities;
 mod runs;
 mod splits;
+mod statistics;
 pub mod steps;
 pub mod units;
 
@@ -21,6 +23,7 @@ use repro_report::outcome::{Outcome, Verdict};
 
 use crate::value::Leaf;
 use horizons::NamedData;
+use matched::RunCost;
 use steps::SaidSteps;
 use units::BoundLoss;
 
@@ -30,6 +33,8 @@ codes! {
     OTHER_SPLIT = "about::other-split", "the words are about training text and the evidence about validation text, or the other way", "bind it to the losses that the words name";
     OTHER_QUANTITY = "about::other-quantity", "the words name another quantity than the expression gives", "bind it to what the words name: `active(run)`, `total(run)`, `run.tokens_seen`";
     UNSAID_CHOICE = "about::unsaid-choice", "the number is that of the best or the worst run, and no word says so", "say it (\"the best seed\"), or bind the mean";
+    OTHER_STATISTIC = "about::other-statistic", "the words call the number another statistic than the expression gives", "bind it by the function that the words name: `sd`, `se`, `ci95`, `p`";
+    NOT_MATCHED = "about::not-matched", "the words say that something is equal between the runs, and it is not", "compare runs at which it is equal, or say what is";
     OTHER_RUNS = "about::other-runs", "the number is of other runs than the words say", "bind the runs that the words name: `min(a.loss)`, `max(a.loss)`, `mean(a.loss)`";
     OTHER_CHANGE = "about::other-change", "the words make another thing of the percentage than the expression computes", "bind it with `percent_below(a, b)`, `percent_above(a, b)`, or as a difference";
     DENIED = "about::denied", "the text denies the words right before them", "quote the whole sentence";
@@ -90,6 +95,10 @@ pub struct Evidence<'e> {
     pub is_formula: &'e dyn Fn(&str) -> bool,
     /// The last step at which a bundle was evaluated.
     pub last_step: &'e dyn Fn(&str) -> Option<u64>,
+    /// What is compared, without what only adjusts a test.
+    pub compared: &'e [Rc<Leaf>],
+    /// What a bundle had cost at a step, or at its last one.
+    pub course_of: &'e dyn Fn(&str, Option<u64>) -> Option<RunCost>,
     /// The data that the receipt of a bundle names.
     pub data_of: &'e dyn Fn(&str) -> Option<NamedData>,
 }
@@ -103,7 +112,8 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
     }
     let place = spoken(words.place);
     let words = Words { place: &place, ..words };
-    let verified = evidence.number.filter(|_| outcome.verdict == Verdict::Verified);
+    let is_verified = outcome.verdict == Verdict::Verified;
+    let verified = evidence.number.filter(|_| is_verified);
     let other = denied(words)
         .or_else(|| steps::other(words, evidence.leaves, evidence.last_step))
         .or_else(|| other_unit(words, evidence))
@@ -112,6 +122,10 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
         .or_else(|| evidence.number.and_then(|number| changes::other(words, number)))
         .or_else(|| {
             verified.and_then(|_| runs::other(words, evidence.expressions, evidence.leaves))
+        })
+        .or_else(|| verified.and_then(|number| statistics::other(words, number)))
+        .or_else(|| {
+            is_verified.then(|| matched::other(words, evidence.compared, evidence.course_of))?
         })
         .or_else(|| horizons::beyond(evidence.leaves, evidence.data_of));
     match other {

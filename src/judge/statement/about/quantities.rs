@@ -26,6 +26,12 @@ enum Measure {
     LearningRate,
     WeightDecay,
     Vocabulary,
+    BatchSize,
+    Context,
+    Width,
+    HeadWidth,
+    Dropout,
+    Perplexity,
     Accuracy,
     ErrorRate,
     Spread,
@@ -76,15 +82,41 @@ const KNOWN: &[Known] = &[
     ),
     (Measure::WeightDecay, "a weight decay", &["weight decay"], &["weight_decay"]),
     (Measure::Vocabulary, "the size of a vocabulary", &["vocabulary", "vocab"], &["vocab_size"]),
+    (
+        Measure::BatchSize,
+        "a batch size",
+        &["batch size", "sequences", "batch"],
+        &["batch_size", "global_batch_size", "train_batch_size"],
+    ),
+    (
+        Measure::Context,
+        "a length of sequences",
+        &["sequence length", "context length", "context", "context window"],
+        &["seq_len", "sequence_length", "max_position_embeddings", "block_size"],
+    ),
+    (
+        Measure::Width,
+        "a width",
+        &["width", "hidden size", "hidden dimension", "model dimension", "d_model"],
+        &["hidden_size", "d_model", "n_embd"],
+    ),
+    (Measure::HeadWidth, "the width of a head", &["head dimension", "head dim"], &["head_dim"]),
+    (Measure::Dropout, "a dropout rate", &["dropout"], &["dropout", "attention_dropout"]),
+    (Measure::Perplexity, "a perplexity", &["perplexity"], &["perplexity", "ppl"]),
     (Measure::Accuracy, "accuracy", &["accuracy"], &["accuracy"]),
-    (Measure::ErrorRate, "errors", &["errs on", "error rate", "error rates", "errors"], &[]),
+    (
+        Measure::ErrorRate,
+        "errors",
+        &["errs on", "error rate", "error rates", "errors", "mistakes"],
+        &[],
+    ),
     (
         Measure::Spread,
         "a spread",
         &["standard deviation", "standard deviations", "standard error", "std", "stdev"],
         &["sd", "se"],
     ),
-    (Measure::Operations, "operations", &["flop", "flops", "operations"], &[]),
+    (Measure::Operations, "operations", &["flop", "flops", "operations", "compute"], &[]),
     (
         Measure::Time,
         "time",
@@ -113,6 +145,10 @@ pub fn other(words: Words, expression: &Expression) -> Mismatch {
     }
     let is_said =
         |said: &Measure| *said == found || said.is_part_of(found) || found.is_part_of(*said);
+    // Experts are active too.
+    if !found.is_part_of(Measure::Parameters) && found != Measure::Parameters {
+        said.retain(|one| !one.is_part_of(Measure::Parameters));
+    }
     if said.is_empty() || said.iter().any(is_said) {
         return None;
     }
@@ -150,6 +186,7 @@ fn measure_of(expression: &Expression) -> Option<Measure> {
             ("mean" | "sum" | "min" | "max" | "median" | "whole", [only]) => {
                 measure_of(&only.value)
             }
+            ("percent_below" | "percent_above", [of, _]) => measure_of(&of.value),
             _ => given_by(name),
         },
         ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b) => {
@@ -176,7 +213,10 @@ fn named_beside(quote: &str, number: &Range<usize>) -> Vec<Measure> {
     let last = beside.last(2);
     let mut said = named(&beside.behind);
     // What stands before the number is its name at its end only: "the learning rate was 0.004".
-    said.extend(named(last).into_iter().filter(|one| ends_with(last, *one)));
+    // "Steps and tokens were 1,209 and 2.48M" names one after the other.
+    let is_of_one = named(&beside.before).len() < 2 && !beside.is_condition();
+    let own = named(last).into_iter().filter(|one| is_of_one && ends_with(last, *one));
+    said.extend(own);
     said.extend(has_price(quote, number).then_some(Measure::Money));
     // "The standard deviation of the loss is 1.7".
     let before = beside.before.join(" ");
@@ -184,8 +224,11 @@ fn named_beside(quote: &str, number: &Range<usize>) -> Vec<Measure> {
     said.extend(is_spread.then_some(Measure::Spread));
     // "Of the stored parameters 8 are active": what no word links to the number is not its name.
     let is_linked = !beside.links.is_empty() || quote[..number.start].trim_end().ends_with(':');
-    let near = beside.last(if is_linked { 2 } else { 1 });
-    let near = near.iter().chain(&beside.behind).chain(&beside.predicate);
+    let own = match is_linked && !beside.is_condition() {
+        true => beside.before.as_slice(),
+        false => beside.last(1),
+    };
+    let near = own.iter().chain(&beside.behind).chain(&beside.predicate);
     said.extend(share_of(&near.cloned().collect::<Vec<_>>()));
     // Parameters that are said to be active are no others.
     if said.iter().any(|one| one.is_part_of(Measure::Parameters)) {
@@ -267,6 +310,12 @@ mod tests {
             ("6.4B total, 1.2B active", "1.2B", &[Measure::ActiveParameters]),
             ("of the 9 stored parameters 8 are active", "8", &[Measure::ActiveParameters]),
             ("active parameters: 8", "8", &[Measure::ActiveParameters]),
+            ("Active and total parameters are 8 and 9", "8", &[Measure::Parameters]),
+            ("Steps and tokens were 8 and 9", "8", &[]),
+            ("Experts per token: 2", "2", &[Measure::Experts]),
+            ("The loss per token is 1.7", "1.7", &[]),
+            ("At matched active parameters: 1.702 (MoE)", "1.702", &[]),
+            ("At equal steps: 1.702", "1.702", &[]),
             ("cost $1,209", "$1,209", &[Measure::Money]),
             ("cost $ 1,209", "1,209", &[]),
             ("took 1,209 GPU hours", "1,209", &[Measure::Time]),

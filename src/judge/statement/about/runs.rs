@@ -60,6 +60,9 @@ const MEANS: &[&str] = &[
     "mean over the seeds",
 ];
 
+/// Words for an average of any kind.
+const AVERAGE: &[&str] = &["on average", "averaged", "average of", "mean of", "mean over"];
+
 /// One of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pick {
@@ -86,13 +89,24 @@ pub fn other(words: Words, expressions: &[&Expression], leaves: &[Rc<Leaf>]) -> 
         let reason = format!("{told}, of which it takes the {name}, and no word says so");
         return Some((&UNSAID_CHOICE, reason));
     }
+    let said = said_pick(words, is_of_losses);
+    let lower = said_text(words).to_lowercase();
+    if let [_] = picked.as_slice()
+        && said.is_none()
+        && AVERAGE.iter().any(|word| lower.contains(word))
+        && !is_averaged(expressions)
+    {
+        return Some((
+            &OTHER_RUNS,
+            format!("the words say an average, and {told}, of which it takes one"),
+        ));
+    }
     if let [pick] = picked.as_slice()
-        && said_pick(words, is_of_losses).is_some_and(|said| said != *pick)
+        && said.is_some_and(|said| said != *pick)
     {
         let reason = "the words say the other end of the runs: the least for the greatest";
         return Some((&OTHER_RUNS, reason.to_owned()));
     }
-    let lower = said_text(words).to_lowercase();
     if runs.len() == 1 && is_of_losses && MEANS.iter().any(|mean| lower.contains(mean)) {
         return Some((&OTHER_RUNS, format!("the words say a mean over runs, and {told}")));
     }
@@ -133,6 +147,10 @@ fn said_pick(words: Words, is_of_losses: bool) -> Option<Pick> {
                 || is_of_losses && all[at] == of_losses
         })
     };
+    let names = |list: &[&str]| all.iter().any(|word| list.contains(word));
+    if names(LEAST) && names(GREATEST) {
+        return None;
+    }
     match (has(LEAST, "best"), has(GREATEST, "worst")) {
         (true, false) => Some(Pick::Least),
         (false, true) => Some(Pick::Greatest),
@@ -152,6 +170,18 @@ fn runs_in_words(quote: &str) -> Option<usize> {
         (is_over && are_runs && count > 1.0 && count.fract() == 0.0).then_some(count as usize)
     };
     quote::items(quote).iter().find_map(counts)
+}
+
+/// Whether expressions take a mean anywhere.
+fn is_averaged(expressions: &[&Expression]) -> bool {
+    let mut found = false;
+    for expression in expressions {
+        expression.each(&mut |part| {
+            let is_mean = |name: &str| matches!(name, "mean" | "median" | "sum");
+            found |= matches!(&part.kind, ExpressionKind::Call(name, _) if is_mean(name));
+        });
+    }
+    found
 }
 
 /// The ends that expressions take of the runs of a group, each once.

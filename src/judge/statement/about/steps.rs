@@ -15,13 +15,14 @@ const NOT_THERE: &[&str] =
 /// Words before "50 steps" that name the step at which they are over.
 const OVER_AT: &[&str] = &["after", "at", "within", "by", "in"];
 /// Words that may stand between those and the number.
-const BETWEEN: &[&str] = &["only", "just", "the", "first", "about", "under", "all", "its"];
+const BETWEEN: &[&str] = &["only", "just", "the", "first", "all", "its"];
 /// What may stand between a number and the word "steps".
 const KINDS_OF_STEPS: &[&str] = &["training", "optimizer", "optimiser", "gradient", "more"];
 /// Words for the last step.
 const LAST: &[&str] = &["final", "finally", "ends", "ended", "finishes", "finished"];
 /// Longer words for the last step.
-const LAST_OF_ALL: &[&str] = &["at the end", "last step", "end of training", "fully trained"];
+const LAST_OF_ALL: &[&str] =
+    &["at the end", "in the end", "last step", "end of training", "fully trained"];
 
 /// The steps that words are about.
 #[derive(Debug, Default, PartialEq, Eq)]
