@@ -13,6 +13,7 @@ mod dates;
 mod denials;
 mod digests;
 mod in_words;
+mod one_of;
 mod signs;
 mod units;
 mod words;
@@ -98,6 +99,8 @@ pub enum Doubt {
     Below,
     /// The unit behind the number is not known, or not that of the evidence: `70 ms`.
     Unit,
+    /// One is taken out of so many, and the evidence may give that one, or its share: "one seed of six".
+    OneOf,
     /// Its signs are not read surely: digits in circles, another direction of writing, a power or a note.
     Signs,
 }
@@ -210,6 +213,7 @@ fn items_of(text: &str) -> Vec<QuoteItem> {
     }
     read_ranges(text, &mut found);
     found.iter_mut().for_each(|found| found.may_have_a_unit_that_leads(text));
+    found.iter_mut().for_each(|found| found.may_be_of_one(text));
     found.into_iter().map(|found| found.item).collect()
 }
 
@@ -251,6 +255,21 @@ impl Found {
         let shown = printed.text().to_owned();
         let in_it = |(factor, unit)| printed.clone().times(&factor).in_unit(unit).shown_as(&shown);
         self.item.other = lead.map(in_it);
+    }
+
+    /// Takes the share as another reading where one is taken out of the number: "one item in four".
+    fn may_be_of_one(&mut self, text: &str) {
+        let ItemKind::Number(printed) = &self.item.kind else { return };
+        let is_count = printed.is_integer_text()
+            && printed.unit() == Unit::Plain
+            && *printed.value() >= BigRational::from_integer(2.into());
+        let taken = one_of::taken(text, self.item.span.start).filter(|_| is_count);
+        let Some(taken) = taken else { return };
+        if taken == one_of::Taken::Share && self.item.hedge.is_none() && self.item.other.is_none() {
+            let share = printed.value().recip();
+            self.item.other = Some(Printed::in_words(printed.text(), share, Unit::Plain));
+        }
+        self.item.doubt = self.item.doubt.or(Some(Doubt::OneOf));
     }
 
     fn other(span: Range<usize>, kind: ItemKind) -> Self {
@@ -304,7 +323,9 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     }
     let Some(written) = written::read(text, at) else { return digits_end.max(at + 1) };
     let end = written.span.end;
-    if belongs_to_a_name(text, at)
+    let goes_on_a_name =
+        belongs_to_a_name(text, at) && !ends_a_range(text, at, &written, found.last());
+    if goes_on_a_name
         || digests::holds(text, at)
         || is_a_name(&text[at..end], &text[end..])
         || is_a_list_mark(&text[..at], &text[end..])
@@ -555,6 +576,16 @@ pub fn in_unit(item: &mut QuoteItem, factor: &BigRational, unit: Unit) {
     item.other = Some(plain);
 }
 
+/// Whether a number is the second end of a range whose ends both have a suffix or a unit: `206k-329k`.
+fn ends_a_range(text: &str, at: usize, second: &Written, last: Option<&Found>) -> bool {
+    let has_unit =
+        |written: &Written| written.scale.is_some() || written.printed.unit() != Unit::Plain;
+    let first = last.and_then(|last| last.written.as_ref());
+    first.is_some_and(|first| {
+        text.get(first.span.end..at) == Some("-") && has_unit(first) && has_unit(second)
+    })
+}
+
 /// Whether the digits at `at` go on a name: `bf16`, `MoE-64`, `#420`, `v0.1`.
 fn belongs_to_a_name(text: &str, at: usize) -> bool {
     let before = &text[..at];
@@ -718,6 +749,18 @@ mod tests {
             ("5*M", &[("5", "5")]),
             ("5 hundred thousand", &[("5 hundred thousand", "500000")]),
             ("① of 2 ② and ③ of ⑨", &[("2", "2"), ("⑨", "9")]),
+            ("half a dozen, a half-dozen seeds", &[("half a dozen", "6"), ("half-dozen", "6")]),
+            ("a half million", &[("half million", "500000")]),
+            ("half a percent", &[("half a percent", "1/200")]),
+            (
+                "half a percentage point, a quarter of a percent of it",
+                &[("half a percentage point", "1/200"), ("a quarter of a percent", "1/400")],
+            ),
+            (
+                "one and a half percent, two and a half points",
+                &[("one and a half percent", "3/200"), ("two and a half", "5/2")],
+            ),
+            ("half a point, half of 6", &[("half", "1/2"), ("half", "1/2"), ("6", "6")]),
             ("6 dozen, a 6-fold gain", &[("6 dozen", "72"), ("6-fold", "6")]),
             ("6½ of ¾", &[("6½", "13/2"), ("¾", "3/4")]),
             ("１1.7 and 𝟏1.7 and ١", &[("１1.7", "117/10"), ("𝟏1.7", "117/10"), ("١", "1")]),
@@ -807,6 +850,10 @@ mod tests {
             ("12-16 runs", &["12", "16"]),
             ("4.5 ± 0.2 B", &["4500000000", "200000000"]),
             (r"$1.702 \pm 1.3\times 10^{-2}$", &["851/500", "13/1000"]),
+            ("206k-329k parameters", &["206000", "329000"]),
+            ("1.2k-1.9k, 2x-3x", &["1200", "1900", "2", "3"]),
+            ("7B-2 and 7B-0724, gpt2-124M, bf16-moe64", &["7000000000", "7000000000"]),
+            ("gpt-124M-355M, v2k-3k", &[]),
             ("1.702(13)", &["851/500", "13/1000"]),
             ("[21.0, 31.8%]", &["21", "159/500"]),
         ] {

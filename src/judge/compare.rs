@@ -182,6 +182,8 @@ fn doubted(outcome: Outcome, item: &QuoteItem, claimed: &Printed, scaled: &Scale
                 format!("what stands behind \"{}\" is no unit that is known", claimed.text());
             open(&outcome, &UNCLEAR_UNIT, reason)
         }
+        Some(Doubt::OneOf) if !is_another_count(claimed, scaled) => one_of(&outcome, claimed),
+        _ if is_one_in(claimed, scaled) => one_of(&outcome, claimed),
         _ if rounds_further(claimed, scaled) => {
             let reason = format!("it agrees if the zeros of \"{}\" are rounded", claimed.text());
             open(&outcome, &ROUNDED_FURTHER, reason)
@@ -256,16 +258,45 @@ fn of_another_size(outcome: &Outcome, claimed: &Printed, scaled: &Scaled) -> Out
     open(outcome, &OTHER_SCALE, reason)
 }
 
-/// Whether the value rounds to `330k` where its zeros are no digits that were measured.
+fn one_of(outcome: &Outcome, claimed: &Printed) -> Outcome {
+    let reason =
+        format!("one is taken out of \"{}\", and the evidence may be of it", claimed.text());
+    open(outcome, &UNCLEAR_WORDS, reason)
+}
+
+/// Whether the value is a count of things, and neither the one that is taken out of so many nor its share in percent.
+fn is_another_count(claimed: &Printed, scaled: &Scaled) -> bool {
+    let whole = |number: u32| BigRational::from_integer(number.into());
+    scaled.point.is_integer()
+        && scaled.point >= whole(2)
+        && &scaled.point * claimed.value() != whole(100)
+}
+
+/// Whether the words say "one in six" and the value is that six.
+fn is_one_in(claimed: &Printed, scaled: &Scaled) -> bool {
+    let is_share = [" in ", " out of "].iter().any(|word| claimed.text().contains(word));
+    is_share
+        && claimed.approximate()
+        && (&scaled.point * claimed.value()) == BigRational::from_integer(1.into())
+}
+
+/// Whether the value rounds to `330k`, or to `3070000000000.0` as Python prints a float, where the zeros are no digits
+/// that were measured.
 fn rounds_further(claimed: &Printed, scaled: &Scaled) -> bool {
     let digits = claimed.text().trim_end_matches(|c: char| c.is_alphabetic() || c == ' ');
-    let zeros = digits.len() - digits.trim_end_matches('0').len();
-    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+    let float = claimed.text().strip_suffix(".0").filter(|whole| whole.ends_with("00"));
     let has_suffix = digits.len() < claimed.text().len() && !claimed.is_integer_text();
-    if !has_suffix || !is_whole || zeros == 0 || claimed.value().is_zero() {
+    let digits = float.unwrap_or(digits);
+    let zeros = digits.len() - digits.trim_end_matches('0').len();
+    let is_whole =
+        digits.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+    let is_round = has_suffix || float.is_some();
+    if !is_round || !is_whole || zeros == 0 || claimed.value().is_zero() {
         return false;
     }
-    let place = claimed.last_place() * BigRational::from_integer(10.into()).pow(zeros as i32);
+    // The digit behind the point of a float is a place of its own.
+    let places = zeros + usize::from(float.is_some());
+    let place = claimed.last_place() * BigRational::from_integer(10.into()).pow(places as i32);
     let half = place / BigRational::from_integer(2.into());
     compare(&scaled.interval, &Interval::around(claimed.value(), &half)) == Agreement::Consistent
 }
@@ -655,6 +686,20 @@ mod tests {
     }
 
     #[test]
+    fn what_one_is_taken_out_of_may_be_the_one_or_its_share() {
+        check(&[
+            ("One item in four is right", &[("0.25", 'v'), ("4", 'v'), ("0.5", 'i'), ("5", 'r')]),
+            ("At least one item in four is right", &[("0.25", 'i'), ("0.24", 'i')]),
+            ("One seed of six is worse", &[("1", 'i'), ("6", 'v'), ("0.17", 'i'), ("5", 'r')]),
+            ("one right answer out of four", &[("0.25", 'v'), ("25", 'i')]),
+            ("One in six seeds loses", &[("6", 'i'), ("0.1667", 'v'), ("0.5", 'r')]),
+            ("one run of 1,210 steps", &[("1209", 'r'), ("1210", 'v')]),
+            ("half a percent", &[("0.005", 'v'), ("0.05", 'i'), ("0.008", 'r')]),
+            ("a half-dozen seeds", &[("6", 'v'), ("5", 'r')]),
+        ]);
+    }
+
+    #[test]
     fn what_is_denied_in_another_way_stays_open() {
         for text in [
             "no warmup ends above 1.72",
@@ -963,6 +1008,9 @@ mod tests {
             ("3.98 MB", &[("3978992", 'v'), ("4978992", 'r')]),
             ("3.79 MB", &[("3978992", 'i')]),
             ("330k", &[("329280", 'i'), ("339280", 'r')]),
+            ("3070000000000.0", &[("3069692206592", 'i'), ("3064692206592", 'r')]),
+            ("2476000.0", &[("2476032", 'i'), ("2476532", 'r')]),
+            ("2476010.0", &[("2476011", 'r'), ("2476010", 'v')]),
             ("24 GiB", &[("23.54", 'i'), ("25276510208", 'v'), ("17", 'r')]),
             ("two and a half million", &[("2476032", 'v'), ("3476032", 'r')]),
             ("4,056,255 training bytes at most once", &[("4056255", 'v'), ("4056254", 'r')]),

@@ -104,16 +104,24 @@ fn fraction(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
             last = after;
         }
     }
-    match next(text, last) {
-        Some((last, word))
-            if last > end
-                && factor_of(&word).is_some()
-                && text[..last].ends_with(|c: char| c.is_alphabetic()) =>
-        {
-            inexact(text, at, last, value * factor_of(&word)?, Unit::Plain)
-        }
-        _ => inexact(text, at, end, value, Unit::Plain),
+    match next(text, last).and_then(|(last, word)| Some((last, size_of(&word)?))) {
+        Some((last, size)) => inexact(text, at, last, value * size, Unit::Plain),
+        None => of_a_percent(text, at, last, &value)
+            .or_else(|| inexact(text, at, end, value, Unit::Plain)),
     }
+}
+
+/// The size of a word of which there may be a part: "half a million", "half a dozen".
+fn size_of(word: &str) -> Option<BigRational> {
+    if word == "dozen" { Some(whole(12)) } else { factor_of(word) }
+}
+
+/// "half a percent", "a quarter of a percentage point", "two and a half percent".
+fn of_a_percent(text: &str, at: usize, end: usize, value: &BigRational) -> Option<Written> {
+    let (last, tenths, unit) = written::unit(text, at, end)?;
+    let value = value * BigRational::new(tenths.into(), 10.into());
+    let is_percent = matches!(unit, Unit::Percent | Unit::Points);
+    is_percent.then(|| inexact(text, at, last, value, unit))?
 }
 
 /// Whether "a third" at the end of a clause is so much of something, and no third one.
@@ -142,9 +150,11 @@ fn multiple(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
     if !matches!(word, "a" | "one") {
         return None;
     }
+    if let Some(rest) = text[end..].strip_prefix(" and a half").filter(|_| word == "one") {
+        return and_a_half(text, at, 1, text.len() - rest.len());
+    }
     let (last, next) = next(text, end)?;
-    let value = if next == "dozen" { whole(12) } else { factor_of(&next)? };
-    inexact(text, at, last, value, Unit::Plain)
+    inexact(text, at, last, size_of(&next)?, Unit::Plain)
 }
 
 /// "two", "twenty-five", "two hundred", "four million".
@@ -210,7 +220,8 @@ fn and_a_half(text: &str, at: usize, number: usize, end: usize) -> Option<Writte
     let value = whole(number) + BigRational::new(1.into(), 2.into());
     match next(text, end).and_then(|(last, word)| Some((last, factor_of(&word)?))) {
         Some((last, factor)) => inexact(text, at, last, value * factor, Unit::Plain),
-        None => inexact(text, at, end, value, Unit::Plain),
+        None => of_a_percent(text, at, end, &value)
+            .or_else(|| inexact(text, at, end, value, Unit::Plain)),
     }
 }
 
