@@ -694,8 +694,8 @@ mod tests {
             ("one right answer out of four", &[("0.25", 'v'), ("25", 'i')]),
             ("One in six seeds loses", &[("6", 'i'), ("0.1667", 'v'), ("0.5", 'r')]),
             ("one run of 1,210 steps", &[("1209", 'r'), ("1210", 'v')]),
-            ("half a percent", &[("0.005", 'v'), ("0.05", 'i'), ("0.008", 'r')]),
-            ("a half-dozen seeds", &[("6", 'v'), ("5", 'r')]),
+            ("half a percent", &[("0.005", 'v'), ("0.5", 'i'), ("0.008", 'r')]),
+            ("a half-dozen seeds", &[("6", 'v'), ("3", 'r')]),
         ]);
     }
 

@@ -5,7 +5,8 @@
 use num_rational::BigRational;
 use repro_exact::decimal::Unit;
 
-use super::written::{factor_of, unit_of_head};
+use super::heads;
+use super::written::factor_of;
 
 /// Units of time besides the second, parts of a percentage, and what else is told in several sizes.
 const OTHER: &[&str] = &[
@@ -79,7 +80,7 @@ pub(super) fn that_leads(before: &str) -> Option<(BigRational, Unit)> {
         return None;
     }
     let line = head.rsplit('\n').next().unwrap_or_default().trim_end_matches(['*', ' ']);
-    unit_of_head(line).or_else(|| {
+    heads::at_the_end_of(line).or_else(|| {
         let (lead, word) = line.rsplit_once("in ")?;
         let one = BigRational::from_integer(1.into());
         match word.trim_end_matches(')') {

@@ -24,7 +24,7 @@ pub(super) struct Written {
 }
 
 /// Base and power of each suffix.
-const SUFFIXES: &[(&str, i32, i32)] = &[
+pub(super) const SUFFIXES: &[(&str, i32, i32)] = &[
     ("hundred", 10, 2),
     ("thousand", 10, 3),
     ("million", 10, 6),
@@ -369,7 +369,7 @@ fn power(text: &str, at: usize, end: usize, mantissa: &str) -> Option<(usize, St
 }
 
 /// The length and value of an exponent: `^-3`, `^{-3}`, `^(3)`, `⁻³`; `^1^` is a footnote.
-fn raised(text: &str) -> Option<(usize, i32)> {
+pub(super) fn raised(text: &str) -> Option<(usize, i32)> {
     const SMALL: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
     let minus =
         |text: &str| ["-", "−"].iter().find(|sign| text.starts_with(**sign)).map_or(0, |s| s.len());
@@ -402,66 +402,6 @@ fn exponent_end(text: &str, end: usize) -> Option<usize> {
     let digits = run(rest.get(sign..)?, |c| c.is_ascii_digit());
     let last = end + 1 + sign + digits;
     (digits > 0 && is_boundary(text, last)).then_some(last)
-}
-
-/// What a column head or the name of a field states for its numbers: `gap (%)`, `tokens [M]`, `gap_percent`.
-pub fn unit_of_head(head: &str) -> Option<(BigRational, Unit)> {
-    let head = head.trim().trim_matches(['*', '`']);
-    let one = BigRational::from_integer(1.into());
-    if ["_percent", "_pct"].iter().any(|ending| head.ends_with(ending)) {
-        return Some((one, Unit::Percent));
-    }
-    let brackets = |open: char, close: char| {
-        let inside = head.strip_suffix(close)?;
-        Some(inside[inside.rfind(open)? + open.len_utf8()..].trim())
-    };
-    let Some(inside) = brackets('(', ')').or_else(|| brackets('[', ']')) else {
-        return size_of_words(head).map(|size| (size, Unit::Plain));
-    };
-    if matches!(inside, "%" | "\\%" | "percent" | "in %" | "in percent") {
-        return Some((one, Unit::Percent));
-    }
-    let power = inside.trim_start_matches(['×', 'x', '*']).trim().strip_prefix("10");
-    if let Some((length, exponent)) = power.and_then(raised)
-        && power.is_some_and(|power| power.len() == length)
-        && exponent.abs() < 100
-    {
-        // Heads are written both ways: the cells times the power, or already multiplied.
-        return Some((BigRational::from_integer(10.into()).pow(exponent), Unit::Plain));
-    }
-    size_of(inside).map(|size| (size, Unit::Plain))
-}
-
-/// What things are counted in with a prefix: `Gtokens`, `Mparams`.
-const COUNTED: &[&str] = &["tokens", "token", "toks", "tok", "params", "parameters", "steps"];
-
-/// How many one of what a head without brackets counts is: `tokens, in billions`, `Gtokens`, `tokens_millions`.
-fn size_of_words(head: &str) -> Option<BigRational> {
-    if let Some((_, size)) = head.rsplit_once(", in ") {
-        return size_of(size);
-    }
-    let counts =
-        COUNTED.iter().chain(["FLOP", "FLOPs"].iter()).any(|things| head.ends_with(things));
-    match counts {
-        true => size_of(head),
-        false => factor_of(head.rsplit_once('_')?.1.strip_suffix('s')?),
-    }
-}
-
-/// How many one of a size is: `B`, `billions`, `in millions`, `M tokens`, `Gtokens`.
-fn size_of(size: &str) -> Option<BigRational> {
-    let size = size.strip_prefix("in ").unwrap_or(size).trim();
-    let things = COUNTED.iter().find_map(|things| size.strip_suffix(things));
-    let size = things.map_or(size, str::trim_end);
-    // Alone, a G may be anything; of things that are counted it is a prefix.
-    let size = if things.is_some() && size == "G" { "B" } else { size };
-    let known = |size: &str| SUFFIXES.iter().find(|(name, ..)| *name == size);
-    let other_number = || match size.strip_suffix('s') {
-        Some(one) => known(one),
-        None => known(&format!("{size}s")),
-    };
-    let (_, base, power) = known(size).or_else(other_number)?;
-    Some(BigRational::from_integer((*base).into()).pow(*power))
 }
 
 /// The factor of a word such as "million" that is all of `word`.

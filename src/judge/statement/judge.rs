@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use repro_claim::Expression;
-use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_claim::quote::{HeadUnit, ItemKind, QuoteItem};
 use repro_claim::seen::HIDDEN;
 use repro_claim::sentence;
 use repro_claim::syntax::ExpressionKind;
@@ -75,6 +75,8 @@ pub(super) struct BoundWords<'b> {
     pub(super) sought: SoughtWords,
     /// What stands above it, if it is the cell of a table, whose place errors name.
     pub(super) head: Option<&'b str>,
+    /// The unit that the name of its row states, if it is the cell of a table.
+    pub(super) row_unit: Option<HeadUnit>,
     pub(super) variables: &'b BTreeMap<String, PlacedExpression>,
     pub(super) bindings: &'b [Binding],
     /// The numbers of the quote that its relations take, from 1.

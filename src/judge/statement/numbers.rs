@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use repro_claim::Expression;
-use repro_claim::quote::{self, Hedge, ItemKind, QuoteItem};
+use repro_claim::quote::{self, HeadUnit, Hedge, ItemKind, QuoteItem};
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
@@ -78,7 +78,7 @@ impl<'a> Judge<'a> {
     ) -> Result<Vec<QuoteItem>, Error> {
         let mut known = items.clone();
         let mut last: Option<(Hedge, usize, String)> = None;
-        let unit = bound.head.and_then(quote::unit_of_head);
+        let unit = bound.head.and_then(quote::unit_of_head).or_else(|| bound.row_unit.clone());
         for pair in self.pairs(bound, &items)? {
             let tree = &pair.expression.tree;
             for item in &pair.items {
@@ -86,9 +86,9 @@ impl<'a> Judge<'a> {
                 if own_scale::may_have_one(tree) {
                     quote::may_lack_bytes(&mut known[at]);
                 }
-                if let Some((factor, unit)) = &unit {
+                if let Some(HeadUnit { factor, unit, is_sure }) = &unit {
                     quote::in_unit(&mut known[at], factor, *unit);
-                    let own = own_scale::may_be_in(tree, &(factor / unit.per_one()));
+                    let own = !is_sure || own_scale::may_be_in(tree, &(factor / unit.per_one()));
                     known[at].other = known[at].other.take().filter(|_| own);
                 }
             }

@@ -77,6 +77,7 @@ impl<'a> Judge<'a> {
             place_in_text: self.statement.place_in_text.clone(),
             sought: self.sought(&sentence.quote),
             head: None,
+            row_unit: None,
             variables: &none,
             bindings: &sentence.is,
             said: sentence.relations().flat_map(quoted_numbers).collect(),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use repro_claim::quote::{self, HeadUnit};
 use repro_claim::table::{self, NamedRows, PrintedCell, PrintedTable};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::ClaimReport;
@@ -128,6 +129,7 @@ impl<'a> Judge<'a> {
                     ..SoughtWords::default()
                 },
                 head: Some(&head.text),
+                row_unit: unit_of_row(table, row),
                 variables: row.variables,
                 bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),
                 said: BTreeSet::new(),
@@ -193,6 +195,18 @@ impl<'a> Judge<'a> {
             before => format!("{before}, {place}"),
         }
     }
+}
+
+/// The unit that the name of a row states: `Params (M)`. Beside more than one column it may be that of some of them.
+fn unit_of_row(table: &Table, row: &TableRow) -> Option<HeadUnit> {
+    row.at?;
+    let name = match table.pointer {
+        Some(_) => row.label,
+        None => row.cells.first().map(|cell| cell.text.as_str())?,
+    };
+    let is_only = table.head.len() == 2;
+    let stated = quote::unit_of_row(name)?;
+    Some(HeadUnit { is_sure: stated.is_sure && is_only, ..stated })
 }
 
 /// Whether a cell claims nothing: it is empty, a dash, or says that there is no number.
