@@ -90,7 +90,8 @@ A post binds each number and each comparison of a text to evidence. `repro/ID.to
 `is` has one expression for each number of the quote, in order; `\"_ the reason\"` excuses a number. Numbers in
 words, from two on, and half, two thirds, twice, fivefold and a million are numbers; so are _1,209_, x9.4 and both
 sides of 256x2048. bf16, MoE-64, top-2, step-1209, #420, 0003, 2nd and footnotes are names. A suffix or a percent
-sign behind a range, 2.5-4.0 million, is of both ends; a unit in a column's head, gap (%), is of its cells.
+sign behind a range, 2.5-4.0 million, is of both ends; a unit in a column's head, gap (%) or Active %, in the name
+of a row, or in a key of JSON, tokens_m, is of its cells.
 `says` is a relation, or a list of relations, each a claim of its own; `may_mean` a list of relations of which the
 sentence may mean any.
 In a relation `quoted(2)` is the second number of the quote; where relations take all of them, no `is` is needed.

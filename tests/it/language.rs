@@ -157,6 +157,45 @@ fn the_text_is_read() {
     assert_eq!(judged(parted, "ModelDense190,532,352190,532,352"), ["verified"; 2]);
 }
 
+/// The verdict of one cell below a head, in a table of one row and the columns that are given.
+fn cell(row: &str, columns: &[(&str, &str)], is: &str) -> String {
+    let line = |cells: Vec<&str>| format!("| {} |", cells.join(" | "));
+    let names = std::iter::once("model").chain(columns.iter().map(|(head, _)| *head)).collect();
+    let cells = std::iter::once(row).chain(columns.iter().map(|(_, cell)| *cell)).collect();
+    let (head, rule, body) = (line(names), "|---".repeat(columns.len() + 1), line(cells));
+    let bound = columns[0].0;
+    let post = format!(
+        "[[table]]\nhead = '{head}'\n[table.rows]\n'{row}' = 'moe64'\n[table.columns]\n'{bound}' = '{is}'\n"
+    );
+    judged(&post, &format!("{head}\n{rule}|\n{body}\n")).join(", ")
+}
+
+#[test]
+fn units_of_heads_and_of_names_of_rows_are_those_of_the_cells() {
+    let below = |head: &str, text: &str, is: &str| cell("MoE-64", &[(head, text)], is);
+    for (head, text, is) in [
+        ("Params (M) total", "755.5", "total(it)"),
+        ("Active params (% of total)", "25.3", "active(it) / total(it)"),
+        ("Active %", "25.3", "active(it) / total(it)"),
+        ("MFLOPs/token", "1146", "6 * active(it)"),
+        ("Arm (B)", "755,534,592", "total(it)"),
+        ("Arm (B)", "0.756", "total(it)"),
+    ] {
+        assert_eq!(below(head, text, is), "verified", "{head}");
+    }
+    assert_eq!(below("Params (M) total", "765.5", "total(it)"), "refuted value::differs");
+    assert_eq!(below("Active %", "27.3", "active(it) / total(it)"), "refuted value::differs");
+    assert_eq!(below("95% CI", "25.3", "active(it)"), "refuted value::differs");
+    let beside = |row: &str, text: &str, is: &str| cell(row, &[("value", text)], is);
+    assert_eq!(beside("Params (M)", "755.5", "total(it)"), "verified");
+    assert_eq!(beside("Params (M)", "765.5", "total(it)"), "refuted value::differs");
+    assert_eq!(beside("Arm (B)", "755,534,592", "total(it)"), "verified");
+    // Beside several columns the unit may be that of another one.
+    let first = |text: &str, is: &str| cell("Active (%)", &[("p", text), ("MoE", "25.3")], is);
+    assert_eq!(first("755,534,592", "total(it)"), "verified");
+    assert_eq!(first("25.3", "active(it) / total(it)"), "verified");
+}
+
 #[test]
 fn tables_are_read_from_the_text() {
     let post = r#"

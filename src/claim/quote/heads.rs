@@ -7,6 +7,7 @@
 use num_rational::BigRational;
 use repro_exact::decimal::Unit;
 
+use super::units::is_of_operations;
 use super::written::{SUFFIXES, factor_of, raised};
 
 /// The unit of the numbers below a head.
@@ -98,7 +99,7 @@ pub(super) fn at_the_end_of(line: &str) -> Option<(BigRational, Unit)> {
         Some(inside[inside.rfind(*open)? + 1..].trim())
     });
     let found = match inside {
-        Some(inside) => of_brackets(inside, &line).filter(|unit| unit.is_sure)?,
+        Some(inside) => of_brackets(inside, &line)?,
         None => HeadUnit::size(size_at_the_end(&line)?, true),
     };
     Some((found.factor, found.unit))
@@ -129,6 +130,7 @@ fn parts(head: &str) -> (Vec<&str>, String) {
 /// The unit in brackets behind or among other words.
 fn of_brackets(inside: &str, outside: &str) -> Option<HeadUnit> {
     let inside = inside.strip_prefix("in ").unwrap_or(inside);
+    let inside = inside.strip_prefix("units of ").unwrap_or(inside);
     if let Some(unit) = share(inside) {
         return Some(unit);
     }
@@ -161,7 +163,8 @@ fn of_key(key: &str) -> Option<HeadUnit> {
     // `loss_at_20_pct` is a loss.
     let share = words.iter().position(|word| matches!(*word, "percent" | "pct" | "percentage"));
     if let Some(at) = share {
-        let is_level = at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(is_number);
+        let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+        let is_level = beside.filter_map(|at| words.get(at)).any(is_number);
         let is_points = words.get(at + 1).is_some_and(|word| word.starts_with("point"));
         let unit = HeadUnit::of(if is_points { Unit::Points } else { Unit::Percent });
         return (!is_level).then_some(unit);
@@ -183,7 +186,7 @@ fn of_key(key: &str) -> Option<HeadUnit> {
         "m" => 6,
         "b" | "bn" => 9,
         "t" => 12,
-        _ => return None,
+        _ => return power_of_ten(last).filter(|_| counts),
     };
     // `tokens_a` and `tokens_b` may be those of two arms.
     let is_sure = matches!(*last, "k" | "m" | "bn");
@@ -243,6 +246,10 @@ fn is_a_level(before: &str) -> bool {
 /// What numbers are multiplied by: `×10^-3`, `×1e12`, `1e-3`.
 fn power_of_ten(inside: &str) -> Option<HeadUnit> {
     let bare = inside.trim_start_matches(['×', 'x', '*']).trim();
+    let is_marked = bare.len() < inside.len();
+    // "10^12 FLOPs"
+    let things = bare.split_once(' ').filter(|(_, things)| counts_things(things));
+    let bare = things.map_or(bare, |(power, _)| power);
     let exponent = match bare.strip_prefix("1e").or_else(|| bare.strip_prefix("1E")) {
         Some(exponent) => exponent.replace('−', "-").parse().ok()?,
         None => {
@@ -253,7 +260,7 @@ fn power_of_ten(inside: &str) -> Option<HeadUnit> {
     };
     // Heads are written both ways: the cells times the power, or already multiplied.
     let factor = (-100..100).contains(&exponent).then(|| BigRational::from_integer(10.into()))?;
-    Some(HeadUnit::size(factor.pow(exponent), bare.len() < inside.len()))
+    Some(HeadUnit::size(factor.pow(exponent), is_marked))
 }
 
 /// How many operations one of a head is: `train PFLOPs`, `MFLOPs/token`, `MFLOP per token`.
@@ -323,7 +330,7 @@ fn counts_things(head: &str) -> bool {
 }
 
 fn is_counted(word: &str) -> bool {
-    COUNTED.contains(&word) || ALSO_COUNTED.contains(&word) || word.ends_with("flops")
+    COUNTED.contains(&word) || ALSO_COUNTED.contains(&word) || is_of_operations(word)
 }
 
 /// Whether operations of it are an amount, and no rate.
@@ -378,6 +385,7 @@ mod tests {
             ("loss (95 % CI)", None),
             ("bpb at 20%", None),
             ("loss_at_20_pct", None),
+            ("loss_pct_25", None),
             ("99 percent bound", None),
             ("Params (M), active %", None),
         ]);
@@ -442,6 +450,9 @@ mod tests {
             ("lr (×10⁻³)", Some("1/1000 a plain number")),
             ("LR (1e-3)", Some("1/1000 a plain number?")),
             ("LR (3e-3)", None),
+            ("compute (10^12 FLOPs)", Some("1000000000000 a plain number?")),
+            ("tokens (in units of 10^6)", Some("1000000 a plain number?")),
+            ("flops_1e12", Some("1000000000000 a plain number?")),
         ]);
     }
 
