@@ -13,6 +13,7 @@ mod loss_unit;
 mod moment;
 pub mod mutants;
 pub mod mutated;
+mod names;
 pub mod page;
 pub mod page_keys;
 mod planned;
@@ -45,6 +46,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     evaluate::functions::target::CODES,
     evaluate::functions::tested::CODES,
     evaluate::noise::CODES,
+    names::CODES,
     page::head::CODES,
     page::placed::CODES,
     page::sentences::CODES,

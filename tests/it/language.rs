@@ -940,9 +940,14 @@ fn the_root_of_json_is_a_table() {
 
 #[test]
 fn words_and_truths_are_held_against_each_other() {
-    let one = |says: &str| sentence("it is so", &format!("says = \"{says}\"")).remove(0);
+    let said = |words: &str, says: &str| sentence(words, &format!("says = \"{says}\"")).remove(0);
+    let one = |says: &str| said("it is float32, and not float64", says);
     for (says, verdict) in [
         ("one.config.dtype = 'float32'", "verified"),
+        ("one.config.dtype = 'fp32'", "verified"),
+        ("one.config.dtype = 'bf16'", "refuted order::not-equal"),
+        ("one.config.dtype != 'fp32'", "refuted order::equal"),
+        ("one.config.dtype = 'float'", "inconclusive value::perhaps-same-name"),
         ("one.config.dtype = 'float64'", "refuted order::not-equal"),
         ("one.config.dtype != 'float64'", "verified"),
         ("one.config.dtype != 'float32'", "refuted order::equal"),
@@ -963,6 +968,14 @@ fn words_and_truths_are_held_against_each_other() {
     ] {
         assert_eq!(one(says), verdict, "{says}");
     }
+    // The words must have the name that a relation has, in one of its spellings.
+    let dtype = "one.config.dtype = 'float32'";
+    assert_eq!(said("We train in fp32.", dtype), "verified");
+    assert_eq!(said("Float32-trained models", dtype), "verified");
+    let muon = said("We train in bfloat16 with Muon.", dtype);
+    assert_eq!(muon, "inconclusive value::unsaid-name");
+    let other = said("We train in bfloat16.", "one.config.dtype != 'float64'");
+    assert_eq!(other, "inconclusive value::unsaid-name");
 }
 
 #[test]
@@ -1284,6 +1297,75 @@ fn words_that_say_more_than_their_relation_are_open() {
     // A plan pairs the runs, and another test has another p.
     let p = sentence("a Welch t-test gives p = 0.045", "is = 'p(arm.dense.loss, arm.moe.loss)'");
     assert_eq!(p, ["inconclusive test::other-test"]);
+}
+
+#[test]
+fn digits_of_a_name_are_no_numbers() {
+    let is = |quote: &str| sentence(quote, "is = 'one.config.arithmetic'").remove(0);
+    assert_eq!(is("`portable-f32/1`"), "verified");
+    assert_eq!(is("The runs used `portable-f32/1` arithmetic."), "verified");
+    assert_eq!(is("`portable-f32/2`"), "refuted value::other-words");
+    assert_eq!(is("the portable-f32/1 of Muon"), "inconclusive value::among-other-words");
+}
+
+#[test]
+fn denied_significance_is_no_significance() {
+    let says = |quote: &str, what: &str| {
+        let text = format!("{quote}\n");
+        let post = format!("[[sentence]]\nquote = \"{quote}\"\nsays = {what}\n");
+        judged(&post, &text)
+    };
+    let both = "['printed(mean(arm.moe.loss)) < printed(mean(arm.dense.loss))', \
+                'not significant(p(arm.moe.loss, arm.total.loss))']";
+    for honest in [
+        "The mixture has the lower mean loss, but not significantly",
+        "At equal tokens the mean loss is lower, though this isn't significant",
+        "The mean loss is lower, though no gap is significant",
+        "Trained on the same tokens, its mean loss is lower, but no significant gap shows up",
+    ] {
+        assert_eq!(says(honest, both), ["verified", "verified"], "{honest}");
+    }
+    let untested = "['printed(mean(arm.moe.loss)) < printed(mean(arm.dense.loss))']";
+    let not_tested = ["inconclusive sentence::not-tested"];
+    assert_eq!(says("lower, but not significantly", untested), not_tested);
+    let absent = "['not significant(p(arm.moe.loss, arm.total.loss))']";
+    for claimed in ["the mixture is significantly better", "not only better but significantly so"] {
+        assert_eq!(says(claimed, absent), not_tested, "{claimed}");
+    }
+    let not_equal = ["inconclusive sentence::not-equality"];
+    for claimed in
+        ["they reach the same loss", "they perform equally well", "they end at equal losses"]
+    {
+        assert_eq!(says(claimed, absent), not_equal, "{claimed}");
+    }
+    assert_eq!(says("So far, the mean loss is lower", untested), ["verified"]);
+    assert_eq!(says("The mean loss is far lower", untested), ["inconclusive sentence::no-meaning"]);
+}
+
+#[test]
+fn prints_say_nothing_of_each_seed_and_completeness_nothing_of_a_replay() {
+    let says = |quote: &str, what: &str| sentence(quote, &format!("says = \"{what}\"")).remove(0);
+    let printed = "printed(mean(arm.moe.loss)) < printed(mean(arm.dense.loss))";
+    for more in [
+        "for every seed the mixture is better",
+        "it is better at each step",
+        "it reliably wins",
+        "it is consistently better",
+        "it is better beyond the noise between seeds",
+        "the result replicates",
+    ] {
+        assert_eq!(says(more, printed), "inconclusive sentence::more-than-printed", "{more}");
+    }
+    for no_more in ["its mean over every seed is lower", "its mean is lower, not for every seed"] {
+        assert_eq!(says(no_more, printed), "verified", "{no_more}");
+    }
+    let done = |words: &str| says(words, "complete()");
+    let open = "inconclusive sentence::not-replayed";
+    for claimed in ["all were executed again", "they were re-executed", "replayed bit for bit"] {
+        assert_eq!(done(claimed), open, "{claimed}");
+    }
+    assert_eq!(done("all of the planned runs are here"), "verified");
+    assert_eq!(done("all runs are here, none was replayed"), "verified");
 }
 
 #[test]

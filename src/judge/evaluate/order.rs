@@ -14,6 +14,7 @@ pub use crate::evaluate::noise::{
     WRONG_WAY,
 };
 use crate::evaluate::{Evaluator, Frame, WRONG_KIND, error_bars};
+use crate::names::{self, Likeness};
 use crate::run_design::RunDesign;
 use crate::value::{DIGITS, Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
 
@@ -92,20 +93,22 @@ fn both_words<'e>(
     Some([all(a)?, all(b)?])
 }
 
-/// Whether each word on one side is each word on the other, or, of `!=`, none is.
+/// Whether each word on one side is a name of each on the other, or, of `!=`, none is.
 fn words(are_equal: bool, a: &[&EvidenceWords], b: &[&EvidenceWords]) -> Outcome {
-    let pairs = || a.iter().flat_map(|a| b.iter().map(move |b| (&a.text, &b.text)));
     let sign = if are_equal { "=" } else { "!=" };
-    let wrong = pairs().find(|(a, b)| (a == b) != are_equal);
-    let outcome = match wrong {
-        None => Outcome::verified(),
-        Some((a, b)) => {
-            let code = if are_equal { &NOT_EQUAL } else { &ARE_EQUAL };
-            Outcome::refuted(code, format!("the evidence has \"{a}\" and \"{b}\""))
-        }
+    let pairs = || a.iter().flat_map(|a| b.iter().map(move |b| (&a.text, &b.text)));
+    let judged = |(a, b): (&String, &String)| {
+        let found = format!("the evidence has \"{a}\" and \"{b}\"");
+        let outcome = match (names::likeness(a, b), are_equal) {
+            (Likeness::Same, true) | (Likeness::Other, false) => Outcome::verified(),
+            (Likeness::Perhaps, _) => Outcome::inconclusive(&names::MAY_BE_ONE, found),
+            (Likeness::Other, true) => Outcome::refuted(&NOT_EQUAL, found),
+            (Likeness::Same, false) => Outcome::refuted(&ARE_EQUAL, found),
+        };
+        outcome.giving(format!("\"{a}\" {sign} \"{b}\""))
     };
-    let shown = wrong.or_else(|| pairs().next()).map(|(a, b)| format!("\"{a}\" {sign} \"{b}\""));
-    let outcome = outcome.giving(shown.unwrap_or_default()).within("same", "the same words");
+    let worst = pairs().map(judged).min_by_key(|outcome| outcome.verdict);
+    let outcome = worst.unwrap_or_else(Outcome::verified).within("same", "the same words");
     outcome.with_impact(Impact::Decision)
 }
 

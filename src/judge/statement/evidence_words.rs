@@ -3,11 +3,14 @@
 //! Only a name that stands alone is refuted by another one. A sentence around a name may say anything about it, so
 //! that it is borne out only where the rest of it says nothing else, and is open otherwise.
 
+use std::ops::Range;
+
 use repro_receipt::source::codes;
 use repro_report::outcome::Outcome;
 
 use crate::evaluate::order;
 use crate::moment::{self, DateAgreement};
+use crate::names::{self, Likeness};
 use crate::value::{EvidenceWords, Quantity};
 
 codes! {
@@ -22,16 +25,21 @@ const SAYS_NOTHING_ELSE: &[&str] = &[
     "they", "this", "to", "train", "trained", "training", "use", "used", "uses", "using", "was",
     "we", "were", "with",
 ];
-/// Names of one thing.
-const SYNONYMS: &[&[&str]] = &[
-    &["float32", "fp32", "f32", "single precision"],
-    &["bfloat16", "bf16"],
-    &["float16", "fp16", "f16", "half precision"],
-    &["true", "yes", "tied", "✓", "✔", "✅"],
-    &["false", "no", "untied", "✗", "✘", "❌"],
+/// Words for one kind of field: "commit" in a text, and `source_revision` in the evidence.
+const KINDS: &[&[&str]] = &[
+    &["commit", "revision", "hash", "sha", "sha256", "digest"],
+    &["dtype", "precision", "arithmetic"],
+    &["version", "release", "v"],
+    &["split", "splits", "evaluation", "evaluated", "eval"],
+    &["tokenizer", "tokeniser", "tokenization", "tokenized"],
+    &["optimizer", "optimiser", "optim", "optimized", "optimised"],
+    &["schedule", "scheduler"],
+    &["cpu", "processor", "hardware"],
+    &["gpu", "device", "hardware"],
+    &["attn", "attention", "backend"],
+    &["act", "activation", "nonlinearity", "feed"],
+    &["model", "family", "type", "architecture"],
 ];
-/// So many digits of a digest are enough to tell it from others.
-const SHORTEST_DIGEST: usize = 7;
 
 /// What the text says.
 #[derive(Debug, Clone, Copy)]
@@ -56,30 +64,45 @@ fn against(claimed: ClaimedWords, found: &EvidenceWords) -> Outcome {
     if let Some((day, moment)) = claimed.date.zip(moment::seconds(&found.text)) {
         return dated(day, &moment, &found.text);
     }
-    let (said, has) = (simple(claimed.words), simple(&found.text));
     let evidence_has = || format!("the evidence has \"{}\"", found.text);
-    if are_same(&said, &has) {
-        return Outcome::verified();
-    }
-    let names = names_of(&has);
-    let Some(rest) = names.iter().find_map(|name| without(&said, name)) else {
-        let is_one_word = !said.contains(' ') && !claimed.is_among_others;
-        let is_part = without(&has, &said).is_some();
-        return match is_one_word && !is_part {
-            true => Outcome::refuted(&OTHER_TEXT, evidence_has()),
-            false => Outcome::inconclusive(&OTHER_TEXT, evidence_has()),
-        };
+    let places = match names::likeness(claimed.words, &found.text) {
+        Likeness::Same => return Outcome::verified(),
+        likeness => {
+            let places = names::places(claimed.words, &found.text);
+            let is_one_word = names::simple(claimed.words).split_whitespace().count() == 1;
+            match likeness {
+                Likeness::Other if is_one_word && places.is_empty() && !claimed.is_among_others => {
+                    return Outcome::refuted(&OTHER_TEXT, evidence_has());
+                }
+                Likeness::Perhaps if places.is_empty() => {
+                    return Outcome::inconclusive(&names::MAY_BE_ONE, evidence_has());
+                }
+                _ if places.is_empty() => {
+                    return Outcome::inconclusive(&OTHER_TEXT, evidence_has());
+                }
+                _ => places,
+            }
+        }
     };
     let topic = topic(found);
-    let says_nothing =
-        |word: &&str| SAYS_NOTHING_ELSE.contains(word) || topic.iter().any(|one| one == word);
-    match rest.iter().find(|word| !says_nothing(&word.as_str())) {
+    let says_nothing = |word: &str| {
+        SAYS_NOTHING_ELSE.contains(&word) || topic.iter().any(|one| is_of_kind(word, one))
+    };
+    match beside(claimed.words, &places).into_iter().find(|word| !says_nothing(word)) {
         None => Outcome::verified(),
         Some(other) => {
             let reason = format!("{}, and the words say more: \"{other}\"", evidence_has());
             Outcome::inconclusive(&AMONG_OTHERS, reason)
         }
     }
+}
+
+/// Whether some words are a name that the evidence has, which holds these bytes of them.
+pub fn is_in_name(words: &str, bytes: &Range<usize>, evidence: &[EvidenceWords]) -> bool {
+    let holds = |place: &Range<usize>| {
+        place.start <= bytes.start && bytes.end <= place.end && place != bytes
+    };
+    evidence.iter().all(|found| names::places(words, &found.text).iter().any(holds))
 }
 
 /// A date of the text against a number, which is read as its second.
@@ -105,48 +128,24 @@ fn dated(date: &str, moment: &repro_exact::decimal::Interval, shown: &str) -> Ou
     }
 }
 
-/// Words in lower case, without emphasis, code marks and needless white space.
-fn simple(text: &str) -> String {
-    let marks = |c: char| matches!(c, '*' | '`' | '"' | '“' | '”' | '\'');
-    let words = text.split_whitespace().map(|word| word.trim_matches(marks).to_lowercase());
-    let words = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    words.trim_end_matches(['.', ',', ';', ':', '!']).to_owned()
-}
-
-/// The names of what is found, itself first.
-fn names_of(found: &str) -> Vec<&str> {
-    let same = SYNONYMS.iter().find(|names| names.contains(&found));
-    std::iter::once(found).chain(same.into_iter().flat_map(|names| names.iter().copied())).collect()
-}
-
-fn are_same(said: &str, has: &str) -> bool {
-    names_of(has).contains(&said) || is_short_digest(said, has)
-}
-
-/// Whether the words are the first digits of a digest.
-fn is_short_digest(said: &str, has: &str) -> bool {
-    let said = said.trim_end_matches(['…', '.']);
-    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    said.len() >= SHORTEST_DIGEST && is_hex(said) && is_hex(has) && has.starts_with(said)
-}
-
-/// The words around a name that stands in some words; none where it does not stand there.
-fn without(words: &str, name: &str) -> Option<Vec<String>> {
+/// The words beside the places of a name.
+fn beside(words: &str, places: &[Range<usize>]) -> Vec<String> {
+    let mut rest = String::new();
+    let mut at = 0;
+    for place in places {
+        rest.push_str(&words[at..place.start]);
+        rest.push(' ');
+        at = place.end;
+    }
+    rest.push_str(&words[at..]);
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    if name.is_empty() {
-        return None;
-    }
-    let at = words.match_indices(name).map(|(at, _)| at).find(|&at| {
-        !words[..at].ends_with(is_part) && !words[at + name.len()..].starts_with(is_part)
-    })?;
-    // A sign that joins words makes another name of them: "non-softmax".
-    let joined = |c: char| c == '-' || c == '/';
-    if words[..at].ends_with(joined) || words[at + name.len()..].starts_with(joined) {
-        return None;
-    }
-    let rest = [&words[..at], &words[at + name.len()..]];
-    let words = rest.into_iter().flat_map(|part| part.split(|c: char| !is_part(c)));
-    Some(words.filter(|word| !word.is_empty()).map(str::to_owned).collect())
+    let words = rest.split(|c: char| !is_part(c)).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// Whether a word says no more of a field than what kind of field it is.
+fn is_of_kind(word: &str, topic: &str) -> bool {
+    word == topic || KINDS.iter().any(|kind| kind.contains(&word) && kind.contains(&topic))
 }
 
 /// What the field of the evidence is called, in words.
@@ -184,13 +183,21 @@ mod tests {
         assert_eq!(of("yes", "true"), "verified");
         assert_eq!(of("✗", "true"), "value::other-words!");
         assert_eq!(of("55897ee", "55897eef4dcfb5682507"), "verified");
-        assert_eq!(of("55897e", "55897eef4dcfb5682507"), "value::other-words!");
+        assert_eq!(of("55897e", "55897eef4dcfb5682507"), "value::perhaps-same-name");
+        assert_eq!(of("12345ef", "55897eef4dcfb5682507"), "value::other-words!");
+        assert_eq!(of("clean", "false"), "value::perhaps-same-name");
+        assert_eq!(of("v0.1.0", "0.1.0"), "verified");
+        assert_eq!(of("v0.1.1", "0.1.0"), "value::other-words!");
+        assert_eq!(of("`portable-f32/1`", "portable-f32/1"), "verified");
+        assert_eq!(of("`portable-f32/2`", "portable-f32/1"), "value::other-words!");
     }
 
     #[test]
     fn a_sentence_around_a_name_must_say_nothing_else() {
         assert_eq!(of("trained in float32", "float32"), "verified");
         assert_eq!(of("We used AdamW.", "adamw"), "verified");
+        assert_eq!(of("We use GPT-2.", "gpt2"), "verified");
+        assert_eq!(of("Trained with warmup-stable-decay (WSD).", "wsd"), "verified");
         for words in [
             "not trained in float32",
             "Muon instead of AdamW",

@@ -8,6 +8,7 @@ pub mod numbers;
 pub mod own_numbers;
 mod own_scale;
 pub mod relations;
+mod spoken;
 pub mod tables;
 pub mod wording;
 

@@ -53,8 +53,8 @@ impl<'a> Judge<'a> {
             }
         }
         let items = quote::items(bound.quote);
-        if items.is_empty()
-            && let [Binding::Is(expression)] = bound.bindings
+        if let [Binding::Is(expression)] = bound.bindings
+            && (items.is_empty() || self.is_name(bound, expression))
         {
             // Words are bound as a whole: a name, a path, a boolean.
             let pair = Pair { items: Vec::new(), expression };
@@ -68,6 +68,20 @@ impl<'a> Judge<'a> {
             reports.push(self.number(bound, &pair, &items, id)?);
         }
         Ok(reports)
+    }
+
+    /// Whether the whole quote is one word that is bound to words: the digits of `portable-f32/1` are no numbers.
+    fn is_name(&self, bound: &BoundWords, expression: &PlacedExpression) -> bool {
+        let word = bound.quote.trim();
+        if word.contains(char::is_whitespace) || !word.contains(char::is_alphabetic) {
+            return false;
+        }
+        let evaluator = Evaluator::new(self.context, Vec::new());
+        let Ok(variables) = scope(&evaluator, bound) else { return false };
+        let frame = Frame { source: expression, variables: &variables };
+        let value = evaluator.evaluate(&expression.tree, frame);
+        let value = value.and_then(|value| evaluator.settled(value, frame, &expression.tree));
+        value.is_ok_and(|value| value.words().is_some())
     }
 
     /// The numbers in the light of what they are bound to and what stands above them.
@@ -339,6 +353,12 @@ impl<'a> Judge<'a> {
         words: &[EvidenceWords],
         id: String,
     ) -> ClaimReport {
+        // Digits in a name are no number of their own: "the `portable-f32/1` arithmetic".
+        let is_in_name =
+            |item: &&QuoteItem| evidence_words::is_in_name(bound.quote, &item.span, words);
+        let is_alone = bound.bindings.len() == 1 && pair.items.iter().all(is_in_name);
+        let whole = Pair { items: Vec::new(), expression: pair.expression };
+        let pair = if is_alone { &whole } else { pair };
         let claimed = claimed(bound.quote, pair);
         let date = pair.items.first().and_then(|item| match &item.kind {
             ItemKind::Date(date) => Some(date.as_str()),

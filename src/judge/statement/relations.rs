@@ -15,15 +15,17 @@ use super::judge::{
 };
 use super::limits;
 use super::numbers::SINGLE_SOURCE;
-use super::wording::{overstated, readings, worded};
+use super::wording::{Stated, overstated, readings, worded};
 use crate::evaluate::functions::{again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame};
-use crate::page::{PlacedExpression, Sentence, quoted_numbers};
+use crate::names;
+use crate::page::{Binding, PlacedExpression, Sentence, quoted_numbers};
 
 codes! {
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
     UNCLEAR_CELL = "sentence::unclear-cell", "whether a cell says yes or no is not clear", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
+    UNSAID = "value::unsaid-name", "a relation has a name that the words do not have", "quote the words with the name, or bind the name itself: `is = \"run.config.dtype\"`";
     ONE_SIDED = "value::one-sided", "a relation would hold of other numbers than the words state", "bind the number itself: `is = \"moe.loss\"`";
 }
 
@@ -182,17 +184,26 @@ impl<'a> Judge<'a> {
             },
             _ => outcome,
         };
-        let denied = |one: &PlacedExpression| match &one.tree.kind {
-            ExpressionKind::Not(of) => {
-                Some(matches!(&of.kind, ExpressionKind::Call(name, _) if name == "significant"))
-            }
-            _ => None,
+        let unsaid = || expressions.iter().find_map(|one| self.unsaid_name(&one.tree, bound));
+        let outcome = match outcome.verdict {
+            Verdict::Verified => match unsaid() {
+                Some(name) => {
+                    let reason = format!("it holds, and the words do not have \"{name}\"");
+                    Outcome::inconclusive(&UNSAID, reason).with_evidence_of(outcome)
+                }
+                None => outcome,
+            },
+            _ => outcome,
         };
-        let denied: Vec<_> = expressions.iter().filter_map(denied).collect();
         // What is denied is not said to be equal: "nowhere near equal".
-        let outcome = match denied.first() {
+        let denies_significance = expressions.iter().find_map(|one| denied_test(&one.tree));
+        let outcome = match denies_significance {
             Some(false) => outcome,
-            first => overstated(outcome, &sentence.quote, first.is_some()),
+            first => {
+                let stated = self.stated(sentence, bound, expressions);
+                let stated = Stated { denies_significance: first.is_some(), ..stated };
+                overstated(outcome, &sentence.quote, stated)
+            }
         };
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
         let words = bound.words(None);
@@ -232,6 +243,47 @@ impl<'a> Judge<'a> {
             },
             bound,
         ))
+    }
+
+    /// A name that a relation holds against evidence, and that neither the words nor what is around them have.
+    fn unsaid_name(&self, tree: &Expression, bound: &BoundWords) -> Option<String> {
+        let row = bound.variables.keys();
+        let around = [&bound.place_in_text, &bound.sought.before, &bound.sought.behind];
+        let around = around.into_iter().map(String::as_str).chain(bound.head);
+        let words: Vec<&str> = around.chain([bound.quote]).chain(row.map(String::as_str)).collect();
+        let is_unsaid = |name: &&String| !words.iter().any(|words| names::stands_in(words, name));
+        let all = self.with_formulas(tree);
+        all.into_iter().flat_map(names_held).find(is_unsaid).cloned()
+    }
+
+    /// What the relations of a sentence say, for what its words may say.
+    fn stated(
+        &self,
+        sentence: &Sentence,
+        bound: &BoundWords,
+        expressions: &[PlacedExpression],
+    ) -> Stated {
+        let own = || expressions.iter().map(|one| &one.tree);
+        let bindings = bound.bindings.iter().filter_map(|binding| match binding {
+            Binding::Is(expression) => Some(&expression.tree),
+            Binding::Excused(_) => None,
+        });
+        let all: Vec<_> = sentence.relations().chain(own()).chain(bindings).collect();
+        let calls = |tree: &Expression, names: &[&str]| {
+            let mut trees = self.with_formulas(tree).into_iter();
+            trees.any(|tree| counted(tree, |part| is_call(part, names)) > 0)
+        };
+        let steps = |tree: &&Expression| {
+            counted(tree, |part| matches!(part.kind, ExpressionKind::At(..))) > 0
+        };
+        Stated {
+            denies_significance: false,
+            has_test: all.iter().any(|tree| calls(tree, TESTS)),
+            orders_prints: own().any(|tree| calls(tree, &["printed"]) && !calls(tree, EXTREMES)),
+            has_steps: sentence.relations().filter(steps).count() > 1,
+            replays: all.iter().any(|tree| calls(tree, &[again::REPLAYED])),
+            is_equality: own().all(is_equality),
+        }
     }
 
     /// The first number of the quote that a relation takes and does not hold: it would bear out another in its place.
@@ -387,6 +439,59 @@ impl<'a> Judge<'a> {
         }
         Ok(reports)
     }
+}
+
+/// Functions that make a test.
+const TESTS: &[&str] = &["significant", "p", "equivalent", "mcnemar"];
+/// Functions whose order is one of each run.
+const EXTREMES: &[&str] = &["min", "max"];
+
+/// Of what is denied, whether it is a test.
+fn denied_test(tree: &Expression) -> Option<bool> {
+    match &tree.kind {
+        ExpressionKind::Not(of) => Some(is_call(of, &["significant"])),
+        _ => None,
+    }
+}
+
+fn is_call(part: &Expression, names: &[&str]) -> bool {
+    matches!(&part.kind, ExpressionKind::Call(name, _) if names.contains(&name.as_str()))
+}
+
+fn is_equality(tree: &Expression) -> bool {
+    let equal = |(sign, _): &(RelationOperator, Expression)| *sign == RelationOperator::Equal;
+    matches!(&tree.kind, ExpressionKind::Relation(_, rest) if rest.iter().all(equal))
+        || is_call(tree, &["same"])
+}
+
+fn counted(tree: &Expression, is: impl Fn(&Expression) -> bool) -> usize {
+    let mut count = 0;
+    tree.each(&mut |part| count += usize::from(is(part)));
+    count
+}
+
+/// The names in quotation marks that an expression holds against something.
+fn names_held(tree: &Expression) -> Vec<&String> {
+    let mut found = Vec::new();
+    let mut left = vec![tree];
+    while let Some(part) = left.pop() {
+        match &part.kind {
+            ExpressionKind::Relation(first, rest) => {
+                let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
+                found.extend(sides.filter_map(|side| match &side.kind {
+                    ExpressionKind::Text(name) => Some(name),
+                    _ => None,
+                }));
+            }
+            ExpressionKind::Not(of) => left.push(of),
+            ExpressionKind::List(items) => left.extend(items),
+            ExpressionKind::Call(_, arguments) => {
+                left.extend(arguments.iter().map(|argument| &argument.value));
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Whether the relations of a sentence take every number that its quote has in digits.

@@ -1,8 +1,9 @@
 //! What the words of a sentence make of the relation that it states.
 
-use repro_receipt::source::codes;
+use repro_receipt::source::{Code, codes};
 use repro_report::outcome::{Outcome, Verdict};
 
+use super::spoken::{BEYOND_PRINT, IN_EACH_BIT, REPLAYED, RUNS, STEPS, SpokenWords};
 use crate::evaluate::functions::fixed;
 use crate::evaluate::order;
 use crate::page::{Mood, Sentence};
@@ -13,6 +14,8 @@ codes! {
     NO_MEANING = "sentence::no-meaning", "a word of the sentence has no agreed meaning", "say how much, in numbers";
     NOT_TESTED = "sentence::not-tested", "the words say that it is significant, and the relation does not test it", "say it by a test: `significant(p(a, b))`, or `a.loss < b.loss` between groups";
     NOT_EQUAL = "sentence::not-equality", "what is not significant, or nearly the same, is not said to be equal by that", "say `equivalent(a, b, margin)`, or that the difference is not significant";
+    MORE_THAN_PRINTED = "sentence::more-than-printed", "an order of prints says nothing of each seed, of each step or of the noise", "compare the groups, `a.loss < b.loss`, or count: `how_many(a.loss < b.loss) = count(a)`";
+    NOT_REPLAYED = "sentence::not-replayed", "the words say that runs were executed again, and the relation executes nothing", "say it by `replayed(run, '967..977')`";
     READINGS_DIFFER = "sentence::readings-differ", "the sentence holds in one reading and not in another", "say which is meant";
 }
 
@@ -40,36 +43,89 @@ const VAGUE: &[&str] = &[
     "comparable",
 ];
 
-/// Words that say that a test was made.
-const TESTED: &[&str] = &["significant", "significantly", "statistically"];
-/// Words that say that two things are one.
-const EQUAL: &[&str] =
-    &["identical", "identically", "exactly", "same", "equal", "equally", "no difference"];
+/// "Far" among other words, where it is no degree.
+const NO_DEGREE: &[&str] = &["so far", "thus far", "as far as", "how far"];
 
-/// A relation that holds, unless the words say more than it does: significance without a test, equality by closeness.
-pub fn overstated(outcome: Outcome, quote: &str, says_no_more_than_noise: bool) -> Outcome {
+/// What the relations of a sentence make of its words.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Stated {
+    /// It is denied that something is significant.
+    pub denies_significance: bool,
+    /// A relation or a number of the sentence is a test.
+    pub has_test: bool,
+    /// It orders prints, and no extremes of runs.
+    pub orders_prints: bool,
+    /// The sentence orders prints of several steps.
+    pub has_steps: bool,
+    /// A relation of the sentence executes runs again.
+    pub replays: bool,
+    /// It holds two things to be one.
+    pub is_equality: bool,
+}
+
+/// A relation that holds, unless the words say more than it does: significance without a test, equality by closeness,
+/// each seed by a print.
+pub fn overstated(outcome: Outcome, quote: &str, stated: Stated) -> Outcome {
     if outcome.verdict != Verdict::Verified {
         return outcome;
     }
-    let lower = quote.to_lowercase();
-    let words: Vec<_> =
-        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let spaced = format!(" {} ", words.join(" "));
-    let has = |list: &[&str]| list.iter().any(|word| spaced.contains(&format!(" {word} ")));
-    let is_of_digits =
-        spaced.contains(" significant digits ") || spaced.contains(" significant figures ");
-    if has(TESTED) && !is_of_digits && outcome.rule != TEST {
-        let reason = "the words say that it is significant, and the relation makes no test";
-        return Outcome::inconclusive(&NOT_TESTED, reason).with_evidence_of(outcome);
+    let words = SpokenWords::of(quote);
+    let objection = untested(&outcome, &words, stated)
+        .or_else(|| unequal(&outcome, &words, stated))
+        .or_else(|| unprinted(&words, stated))
+        .or_else(|| unreplayed(&words, stated));
+    match objection {
+        Some((code, reason)) => Outcome::inconclusive(code, reason).with_evidence_of(outcome),
+        None => outcome,
     }
+}
+
+/// What is wrong with a relation that holds.
+type Objection = Option<(&'static Code, &'static str)>;
+
+/// Words that say that something is significant, over a relation that does not say so.
+fn untested(outcome: &Outcome, words: &SpokenWords, stated: Stated) -> Objection {
+    let (affirmed, denied) = words.significance();
+    match () {
+        () if outcome.rule != TEST && affirmed => Some((
+            &NOT_TESTED,
+            "the words say that it is significant, and the relation makes no test",
+        )),
+        () if outcome.rule != TEST && denied && !stated.has_test => {
+            Some((&NOT_TESTED, "the words say that it is not significant, and nothing tests it"))
+        }
+        () if stated.denies_significance && affirmed && !denied => Some((
+            &NOT_TESTED,
+            "the words say that it is significant, and the relation that it is not",
+        )),
+        () => None,
+    }
+}
+
+/// Words that say that two things are one, over a relation by which they are close, or not told apart.
+fn unequal(outcome: &Outcome, words: &SpokenWords, stated: Stated) -> Objection {
     let is_close = outcome.rule == fixed::NEARLY;
-    let is_approximate =
-        has(&["almost", "nearly", "about", "roughly", "approximately", "practically"]);
-    if has(EQUAL) && !is_approximate && (says_no_more_than_noise || is_close) {
-        let reason = "it holds as closeness, or within noise, and the words say that it is equal";
-        return Outcome::inconclusive(&NOT_EQUAL, reason).with_evidence_of(outcome);
-    }
-    outcome
+    let is_said = match is_close {
+        true => words.equalities().next().is_some(),
+        false => stated.denies_significance && words.equalities().any(|at| !words.is_condition(at)),
+    };
+    let reason = "it holds as closeness, or within noise, and the words say that it is equal";
+    (is_said && !words.is_approximate()).then_some((&NOT_EQUAL, reason))
+}
+
+/// Words that say more than an order of prints.
+fn unprinted(words: &SpokenWords, stated: Stated) -> Objection {
+    let says_each = || words.says_of_each(RUNS) || !stated.has_steps && words.says_of_each(STEPS);
+    let is_more = stated.orders_prints && (words.are_said(BEYOND_PRINT) || says_each());
+    let reason = "only the printed numbers are in this order, and the words say more";
+    is_more.then_some((&MORE_THAN_PRINTED, reason))
+}
+
+/// Words that say that runs were executed again, over a relation that executes nothing.
+fn unreplayed(words: &SpokenWords, stated: Stated) -> Objection {
+    let is_said = words.are_said(REPLAYED) || !stated.is_equality && words.are_said(IN_EACH_BIT);
+    let reason = "the words say that runs were executed again, and the relation executes none";
+    (is_said && !stated.replays).then_some((&NOT_REPLAYED, reason))
 }
 
 /// What the words of a sentence add to its relation.
@@ -87,10 +143,8 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
         return unchecked.measuring(outcome.measured);
     }
     let outcome = resting_on(outcome, premise);
-    let vague = VAGUE.iter().find(|word| {
-        let own = |part: &str| part.eq_ignore_ascii_case(word);
-        sentence.quote.split(|c: char| !c.is_alphanumeric()).any(own)
-    });
+    let words = SpokenWords::of(&sentence.quote);
+    let vague = VAGUE.iter().find(|word| words.is_degree(word, NO_DEGREE));
     match vague {
         Some(word)
             if outcome.verdict == Verdict::Verified

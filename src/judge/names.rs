@@ -1,0 +1,322 @@
+//! Which words are names of one thing: spellings, synonyms, beginnings of digests. Only names of two things refute
+//! each other, so that what might be another spelling is told apart from what is another name.
+
+use std::ops::Range;
+
+use repro_receipt::source::codes;
+
+codes! {
+    MAY_BE_ONE = "value::perhaps-same-name", "two names that may be of one thing", "write the name as the evidence has it";
+}
+
+/// How two names stand to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// They are one name, spelled in two ways or one of several that all use.
+    Same,
+    /// One may be short for the other, or a part of it.
+    Perhaps,
+    /// They are names of two things.
+    Other,
+}
+
+/// Names of one thing, without the signs that join words.
+const SYNONYMS: &[&[&str]] = &[
+    &["float32", "fp32", "f32", "singleprecision", "torch.float32", "32bitfloat", "32bitfloats"],
+    &["bfloat16", "bf16", "torch.bfloat16", "brainfloat16"],
+    &["float16", "fp16", "f16", "halfprecision", "torch.float16", "16bitfloat", "16bitfloats"],
+    &["float64", "fp64", "f64", "doubleprecision", "torch.float64", "64bitfloat", "64bitfloats"],
+    &["bytes", "byte", "bytelevel"],
+    &["characters", "character", "characterlevel", "charlevel", "char", "chars"],
+    &["warmupstabledecay", "wsd"],
+    &["validation", "val", "valid"],
+    &["mixtureofexperts", "moe"],
+    &["stochasticgradientdescent", "sgd"],
+    &["tied", "weighttied", "yes", "true"],
+    &["untied", "notweighttied", "no", "false"],
+];
+/// Names that are often, and not always, of one thing.
+const PERHAPS: &[&[&str]] = &[
+    &["validation", "val", "valid", "heldout", "dev", "development", "eval", "evaluation"],
+    &["test", "heldout", "eval", "evaluation"],
+    &["cosine", "cosineannealing", "cosinedecay"],
+    &["linear", "lineardecay"],
+];
+/// What says yes, whatever it is asked of.
+const YES: &[&str] = &["true", "yes", "y", "on", "enabled", "✓", "✔", "✅", "☑"];
+/// What says no.
+const NO: &[&str] = &["false", "no", "n", "off", "disabled", "✗", "✘", "✖", "❌", "☐"];
+/// Those of them that mean something else in a sentence.
+const SHORT_TRUTHS: &[&str] = &["y", "on", "n", "off"];
+/// So many digits of a digest are enough to tell it from others.
+const SHORTEST_DIGEST: usize = 7;
+/// And so many may be its beginning.
+const SHORTEST_BEGINNING: usize = 4;
+/// No digest is shorter.
+const WHOLE_DIGEST: usize = 16;
+/// A name is cut off after so many letters, and misses as many at least: "val", "const".
+const CUT_OFF: Range<usize> = 3..6;
+/// A text may spell a name in so many more words.
+const MORE_WORDS: usize = 3;
+
+/// Words in lower case, without emphasis, code marks and needless white space.
+pub fn simple(text: &str) -> String {
+    let marks = |c: char| matches!(c, '*' | '`' | '"' | '“' | '”' | '\'' | '\u{fe0f}');
+    let words = text.split_whitespace().map(|word| word.trim_matches(marks).to_lowercase());
+    let words = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    words.trim_end_matches(['.', ',', ';', ':', '!']).to_owned()
+}
+
+/// How what the text says stands to what the evidence has.
+pub fn likeness(said: &str, has: &str) -> Likeness {
+    let (said, has) = (simple(said), simple(has));
+    if said == has {
+        return Likeness::Same;
+    }
+    if let Some(are_one) = truth(&said).zip(truth(&has)).map(|(a, b)| a == b) {
+        return if are_one { Likeness::Same } else { Likeness::Other };
+    }
+    let (a, b) = (spelled(&said), spelled(&has));
+    let share = |lists: &[&[&str]]| {
+        lists.iter().any(|list| [&a, &b].iter().all(|one| list.contains(&one.as_str())))
+    };
+    // What is asked of a truth decides whether another word than yes and no affirms it.
+    if truth(&said).or(truth(&has)).is_some() {
+        let is_tied =
+            ["tied", "untied"].contains(&a.as_str()) || ["tied", "untied"].contains(&b.as_str());
+        return if is_tied && share(SYNONYMS) { Likeness::Same } else { Likeness::Perhaps };
+    }
+    if a == b && !a.is_empty() || share(SYNONYMS) || is_beginning(&said, &has, SHORTEST_DIGEST) {
+        return Likeness::Same;
+    }
+    let may_be = share(PERHAPS)
+        || is_beginning(&said, &has, SHORTEST_BEGINNING)
+        || is_beginning(&has, &said, SHORTEST_BEGINNING)
+        || are_cut([&a, &b])
+        || are_initials([&said, &has])
+        || is_plural([&a, &b])
+        || is_part([&said, &has]);
+    if may_be { Likeness::Perhaps } else { Likeness::Other }
+}
+
+/// Whether a word says yes or no.
+fn truth(word: &str) -> Option<bool> {
+    match (YES.contains(&word), NO.contains(&word)) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
+}
+
+/// A name without the signs that join its words, and without the `v` of a version. Between digits they part numbers,
+/// and points count everywhere: 0.11 is not 01.1.
+fn spelled(name: &str) -> String {
+    let outer = |c: char| ".,;:!?()[]{}".contains(c);
+    let name = name.trim_matches(outer);
+    let name = name.strip_prefix("version ").unwrap_or(name);
+    let is_version = |rest: &&str| {
+        let digits = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
+        digits(rest) && rest.chars().all(|c| c.is_ascii_digit() || c == '.')
+    };
+    let name = name
+        .strip_prefix('v')
+        .map(|rest| rest.trim_start_matches('.').trim_start())
+        .filter(is_version)
+        .unwrap_or(name);
+    let joins = |c: char| matches!(c, '-' | '_' | ' ' | '‐' | '‑' | '–');
+    let mut spelled = String::new();
+    let mut is_joined = false;
+    for c in name.chars() {
+        if joins(c) {
+            // A sign before a number is its own.
+            is_joined = true;
+            continue;
+        }
+        let digits = c.is_ascii_digit() && spelled.ends_with(|c: char| c.is_ascii_digit());
+        if is_joined && (digits || spelled.is_empty()) {
+            spelled.push('-');
+        }
+        is_joined = false;
+        spelled.push(c);
+    }
+    spelled
+}
+
+/// Whether a word is the first digits of a digest, so many at least.
+fn is_beginning(said: &str, digest: &str, least: usize) -> bool {
+    let said = said.trim_end_matches(['…', '.']);
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    said.len() >= least
+        && digest.len() >= WHOLE_DIGEST
+        && is_hex(said)
+        && is_hex(digest)
+        && digest.starts_with(said)
+}
+
+/// Whether one name may be the other, cut off: "const" of "constant". "Adam" is not cut off from "AdamW".
+fn are_cut(names: [&String; 2]) -> bool {
+    let cut = |short: &str, long: &str| {
+        let rest = long.strip_prefix(short);
+        let is_word = |text: &str| text.chars().all(char::is_alphabetic);
+        CUT_OFF.contains(&short.chars().count())
+            && rest.is_some_and(|rest| rest.chars().count() >= CUT_OFF.start && is_word(long))
+    };
+    cut(names[0], names[1]) || cut(names[1], names[0])
+}
+
+/// Whether one name may be the initials of the other's words.
+fn are_initials(names: [&String; 2]) -> bool {
+    let are = |short: &str, long: &str| {
+        let words = parts(long);
+        let initials: String = words.iter().filter_map(|word| word.chars().next()).collect();
+        words.len() > 1 && initials == short && short.chars().all(char::is_alphabetic)
+    };
+    are(names[0], names[1]) || are(names[1], names[0])
+}
+
+fn is_plural(names: [&String; 2]) -> bool {
+    let is = |one: &str, many: &str| many.strip_suffix('s') == Some(one) && one.len() > 2;
+    is(names[0], names[1]) || is(names[1], names[0])
+}
+
+/// Whether all words of one name are words of the other: "GPT-2 BPE" and "gpt2", "torch.float32" and "float32".
+fn is_part(names: [&String; 2]) -> bool {
+    let [a, b] = names.map(|name| parts(name));
+    let within = |few: &[String], many: &[String]| {
+        !few.is_empty() && few.iter().all(|part| many.contains(part))
+    };
+    within(&a, &b) || within(&b, &a)
+}
+
+/// The words of a name, and its numbers with their points.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut last: Option<bool> = None;
+    let mut chars = name.chars().peekable();
+    while let Some(c) = chars.next() {
+        let is_point = c == '.'
+            && last == Some(true)
+            && chars.peek().is_some_and(|next| next.is_ascii_digit());
+        let kind = match c {
+            _ if is_point || c.is_ascii_digit() => Some(true),
+            _ if c.is_alphanumeric() => Some(false),
+            _ => None,
+        };
+        match (kind, parts.last_mut()) {
+            (Some(_), Some(part)) if kind == last => part.push(c),
+            (Some(_), _) => parts.push(c.to_string()),
+            (None, _) => {}
+        }
+        last = kind;
+    }
+    parts
+}
+
+/// The words of a text, without the signs around them.
+fn words(text: &str) -> Vec<Range<usize>> {
+    let parts = |c: char| c.is_whitespace() || "=:;,|()[]{}".contains(c);
+    let signs = |c: char| !c.is_alphanumeric() && !"✓✔✅☑✗✘✖❌☐".contains(c);
+    let mut words = Vec::new();
+    for part in text.split(parts) {
+        let own = part.trim_matches(signs);
+        if !own.is_empty() {
+            let start = own.as_ptr() as usize - text.as_ptr() as usize;
+            words.push(start..start + own.len());
+        }
+    }
+    words
+}
+
+/// Where a name stands in a text, in any of its spellings.
+pub fn places(text: &str, name: &str) -> Vec<Range<usize>> {
+    let all = words(text);
+    let most = words(name).len() + MORE_WORDS;
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for (at, first) in all.iter().enumerate() {
+        if found.last().is_some_and(|last| first.start < last.end) {
+            continue;
+        }
+        let ends = all[at..].iter().take(most).rev().map(|last| first.start..last.end);
+        let is_name = |place: &Range<usize>| {
+            let own = &text[place.clone()];
+            // "On" stands in many sentences without saying yes.
+            let is_short = truth(name).is_some() && SHORT_TRUTHS.contains(&simple(own).as_str());
+            !is_short && likeness(own, name) == Likeness::Same
+        };
+        found.extend(ends.into_iter().find(is_name));
+    }
+    found
+}
+
+/// Whether a text has a name, alone or joined to other words: "weight-tied", "float32-trained".
+pub fn stands_in(text: &str, name: &str) -> bool {
+    const DENIALS: &[&str] = &["non", "un", "not", "anti"];
+    let (own, all) = (parts(&simple(name)), parts(&simple(text)));
+    let denied = |at: usize| at > 0 && DENIALS.contains(&all[at - 1].as_str());
+    let is_joined = !own.is_empty()
+        && all.windows(own.len()).enumerate().any(|(at, part)| part == own && !denied(at));
+    is_joined || !places(text, name).is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Likeness::{Other, Perhaps, Same};
+    use super::{likeness, places, stands_in};
+
+    #[test]
+    fn spellings_of_one_name_are_told_from_other_names() {
+        for (said, has, wanted) in [
+            ("GPT-2", "gpt2", Same),
+            ("gpt 2", "gpt2", Same),
+            ("GPT-3", "gpt2", Other),
+            ("v0.1.0", "0.1.0", Same),
+            ("version 0.11.1", "0.11.1", Same),
+            ("v0.1.1", "0.1.0", Other),
+            ("01.1", "0.11", Other),
+            ("0.11", "0.1.1", Other),
+            ("1-2", "12", Other),
+            ("-1", "1", Perhaps),
+            ("byte-level", "bytes", Same),
+            ("byte", "bytes", Same),
+            ("words", "bytes", Other),
+            ("warmup-stable-decay", "wsd", Same),
+            ("cosine", "wsd", Other),
+            ("exponential moving average", "ema", Perhaps),
+            ("val", "validation", Same),
+            ("held-out", "validation", Perhaps),
+            ("train", "validation", Other),
+            ("const", "constant", Perhaps),
+            ("bfloat-16", "bf16", Same),
+            ("bfloat16", "fp16", Other),
+            ("Adam", "AdamW", Other),
+            ("Adam-W", "AdamW", Same),
+            ("torch.float32", "float32", Same),
+            ("weight-tied", "Tied", Same),
+            ("untied", "Tied", Other),
+            ("weight-tied", "true", Perhaps),
+            ("clean", "false", Perhaps),
+            ("on", "true", Same),
+            ("no", "true", Other),
+            ("55897ee", "55897eef4dcfb5682507", Same),
+            ("55897e", "55897eef4dcfb5682507", Perhaps),
+            ("12345ab", "55897eef4dcfb5682507", Other),
+            ("portable-f32/1", "portable-f32/2", Other),
+        ] {
+            assert_eq!(likeness(said, has), wanted, "{said} and {has}");
+        }
+    }
+
+    #[test]
+    fn a_name_stands_in_a_text_in_any_spelling() {
+        let text = "We use the (GPT-2) tokenizer, `portable-f32/1`.";
+        let found =
+            |name: &str| places(text, name).into_iter().map(|at| &text[at]).collect::<Vec<_>>();
+        assert_eq!(found("gpt2"), ["GPT-2"]);
+        assert_eq!(found("portable-f32/1"), ["portable-f32/1"]);
+        assert!(found("f32").is_empty() && found("llama").is_empty());
+        assert!(
+            stands_in("a float32-trained model", "fp32") || stands_in("float32-trained", "float32")
+        );
+        assert!(!stands_in("a non-softmax gate", "softmax"));
+    }
+}

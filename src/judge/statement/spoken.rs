@@ -1,0 +1,332 @@
+//! What the words of a sentence claim beside its numbers: significance, equality, each seed. What they deny, and what
+//! is only a condition, "at equal tokens", is no claim.
+
+/// Words that say that a test was made.
+const TESTED: &[&str] = &["significant", "significantly", "statistically"];
+/// Words that say that two things are one.
+const EQUAL: &[&str] =
+    &["identical", "identically", "exactly", "same", "equal", "equally", "no difference"];
+/// Words by which two things are only nearly one.
+const APPROXIMATE: &[&str] =
+    &["almost", "nearly", "about", "roughly", "approximately", "practically"];
+/// Words that say that an order would come out again.
+pub const BEYOND_PRINT: &[&str] = &[
+    "reliably",
+    "reliable",
+    "consistently",
+    "consistent",
+    "replicates",
+    "replicate",
+    "replicated",
+    "reproducibly",
+    "robustly",
+    "invariably",
+    "always",
+    "beyond the noise",
+    "beyond noise",
+    "outside the noise",
+    "outside noise",
+    "above the noise",
+    "exceeds the noise",
+];
+/// Words that say that runs were executed a second time.
+pub const REPLAYED: &[&str] = &[
+    "executed again",
+    "re-executed",
+    "reexecuted",
+    "re-executing",
+    "re-execution",
+    "replayed",
+    "run again",
+    "rerun",
+    "re-run",
+];
+/// Words that say that something came out the same in each bit.
+pub const IN_EACH_BIT: &[&str] =
+    &["bit for bit", "bit-for-bit", "bitwise", "bit-identical", "bit-exact", "bit-exactly"];
+/// What there are several of in a group.
+pub const RUNS: &[&str] = &[
+    "seed",
+    "seeds",
+    "run",
+    "runs",
+    "repetition",
+    "repetitions",
+    "trial",
+    "trials",
+    "pair",
+    "pairs",
+    "initialization",
+    "initializations",
+];
+/// What there are several of in a run.
+pub const STEPS: &[&str] =
+    &["step", "steps", "checkpoint", "checkpoints", "evaluation", "evaluations", "point", "points"];
+/// Words that say something of each of several.
+const EACH: &[&str] = &["every", "each"];
+/// Words that say something of a summary of all of them.
+const SUMMARIES: &[&str] = &["mean", "means", "average", "averaged", "averages", "median"];
+/// What is held equal so that something else can be compared.
+const CONDITIONS: &[&str] = &[
+    "token",
+    "tokens",
+    "step",
+    "steps",
+    "seed",
+    "seeds",
+    "budget",
+    "budgets",
+    "data",
+    "dataset",
+    "corpus",
+    "text",
+    "parameter",
+    "parameters",
+    "params",
+    "compute",
+    "flops",
+    "flop",
+    "batch",
+    "batches",
+    "size",
+    "sizes",
+    "width",
+    "depth",
+    "schedule",
+    "tokenizer",
+    "config",
+    "setup",
+    "setting",
+    "settings",
+    "hyperparameters",
+    "hardware",
+    "machine",
+    "split",
+    "splits",
+    "training",
+    "horizon",
+    "horizons",
+    "epoch",
+    "epochs",
+    "time",
+    "resources",
+    "resource",
+    "memory",
+    "order",
+    "optimizer",
+    "rate",
+    "rates",
+    "conditions",
+    "number",
+    "amount",
+    "count",
+    "counts",
+    "footing",
+];
+/// What is compared.
+const OUTCOMES: &[&str] = &[
+    "loss",
+    "losses",
+    "accuracy",
+    "performance",
+    "perform",
+    "score",
+    "scores",
+    "result",
+    "results",
+    "quality",
+    "perplexity",
+    "bpb",
+    "well",
+    "good",
+    "bad",
+    "strong",
+    "error",
+    "errors",
+    "level",
+];
+/// Words before what is a condition.
+const PREPOSITIONS: &[&str] =
+    &["at", "with", "on", "for", "under", "given", "from", "by", "using", "over"];
+/// What denies the words behind it.
+const DENIALS: &[&str] = &[
+    "not", "no", "never", "none", "neither", "nor", "without", "cannot", "nowhere", "hardly",
+    "barely", "fails", "fail", "failed", "lacks", "lack", "few",
+];
+/// What looks like a denial and affirms.
+const AFFIRMED: &[&str] = &["only", "just", "merely", "doubt", "question", "less"];
+/// What begins another clause.
+const CLAUSES: &[&str] =
+    &["and", "but", "yet", "while", "whereas", "though", "although", "because", "so", "than", "as"];
+/// So many words behind a denial are denied by it.
+const DENIED: usize = 6;
+/// So many words behind "same" its noun stands at most.
+const NOUN: usize = 5;
+
+/// The words of a sentence in lower case, with the sign of a new clause between them.
+pub struct SpokenWords {
+    words: Vec<String>,
+}
+
+/// What parts clauses, as a word.
+const BREAK: &str = ",";
+
+impl SpokenWords {
+    pub fn of(quote: &str) -> Self {
+        let mut words = Vec::new();
+        let lower = quote.to_lowercase().replace('’', "'");
+        for part in lower.split(|c: char| c.is_whitespace() || c == '–' || c == '—') {
+            let is_word = |c: char| c.is_alphanumeric() || c == '\'' || c == '-';
+            for (at, own) in part.split(|c: char| !is_word(c)).enumerate() {
+                // A point among digits parts nothing.
+                let is_number = part.contains(|c: char| c.is_ascii_digit());
+                if at > 0 && !is_number || at > 0 && own.is_empty() {
+                    words.push(BREAK.to_owned());
+                }
+                let own = own.trim_matches(['\'', '-']);
+                if !own.is_empty() {
+                    words.push(own.to_owned());
+                }
+            }
+        }
+        Self { words }
+    }
+
+    /// Where some words begin.
+    fn places<'s>(&'s self, phrase: &str) -> impl Iterator<Item = usize> + use<'s> {
+        let phrase: Vec<_> = phrase.split(' ').map(str::to_owned).collect();
+        let windows = self.words.windows(phrase.len()).enumerate();
+        windows.filter(move |(_, words)| *words == phrase).map(|(at, _)| at)
+    }
+
+    /// The words before a place in its clause, the nearest first.
+    fn before(&self, at: usize) -> impl Iterator<Item = &str> {
+        let words = self.words[..at].iter().rev().map(String::as_str);
+        words.take_while(|word| *word != BREAK)
+    }
+
+    /// Whether the words before a place deny what stands there.
+    fn is_denied(&self, at: usize) -> bool {
+        let words: Vec<_> = self.before(at).take(DENIED).collect();
+        let mut behind = self.words.get(at).map(String::as_str);
+        for word in words {
+            let denies = DENIALS.contains(&word) || word.ends_with("n't");
+            if denies {
+                return !behind.is_some_and(|next| AFFIRMED.contains(&next));
+            }
+            if CLAUSES.contains(&word) {
+                return false;
+            }
+            behind = Some(word);
+        }
+        false
+    }
+
+    /// Whether some of these words stand here and are not denied.
+    pub fn are_said(&self, phrases: &[&str]) -> bool {
+        phrases.iter().any(|phrase| self.places(phrase).any(|at| !self.is_denied(at)))
+    }
+
+    /// Whether the words say that something is significant, and whether they deny it.
+    pub fn significance(&self) -> (bool, bool) {
+        let of_digits = |at: usize| {
+            let next = self.words.get(at + 1).map(String::as_str);
+            matches!(next, Some("digits" | "figures" | "digit" | "figure"))
+        };
+        let places = TESTED.iter().flat_map(|word| self.places(word)).filter(|at| !of_digits(*at));
+        let denied: Vec<_> = places.map(|at| self.is_denied(at)).collect();
+        (denied.contains(&false), denied.contains(&true))
+    }
+
+    /// Where the words say that two things are one.
+    pub fn equalities(&self) -> impl Iterator<Item = usize> {
+        EQUAL.iter().flat_map(|word| self.places(word))
+    }
+
+    /// Whether what is said to be equal is only what other things are compared at: "at equal tokens".
+    pub fn is_condition(&self, at: usize) -> bool {
+        let behind = self.words[at + 1..].iter().map(String::as_str);
+        let behind: Vec<_> = behind.take_while(|word| *word != BREAK).take(NOUN).collect();
+        let noun = behind.iter().find_map(|word| {
+            let is_outcome = OUTCOMES.contains(word);
+            (is_outcome || word.split('-').any(|part| CONDITIONS.contains(&part)))
+                .then_some(!is_outcome)
+        });
+        let mut before = self.before(at).skip_while(|word| ["the", "an", "exactly"].contains(word));
+        noun.unwrap_or_else(|| before.next().is_some_and(|word| PREPOSITIONS.contains(&word)))
+    }
+
+    /// Whether something is said to be nearly so.
+    pub fn is_approximate(&self) -> bool {
+        APPROXIMATE.iter().any(|word| self.places(word).next().is_some())
+    }
+
+    /// Whether something is said of each of these things, and not of their mean.
+    pub fn says_of_each(&self, things: &[&str]) -> bool {
+        let is_of_mean = SUMMARIES.iter().any(|word| self.places(word).next().is_some());
+        let of_thing = |at: usize| {
+            let behind = self.words[at + 1..].iter().take(3);
+            behind.take_while(|word| *word != BREAK).any(|word| things.contains(&word.as_str()))
+        };
+        let mut places = EACH.iter().flat_map(|word| self.places(word));
+        !is_of_mean && places.any(|at| of_thing(at) && !self.is_denied(at))
+    }
+
+    /// Whether a word of degree stands here, and not as a part of these phrases.
+    pub fn is_degree(&self, word: &str, phrases: &[&str]) -> bool {
+        let mut parts: Vec<usize> = Vec::new();
+        for phrase in phrases {
+            let own = phrase.split(' ').position(|part| part == word);
+            parts.extend(self.places(phrase).zip(own).map(|(at, own)| at + own));
+        }
+        self.places(word).any(|at| !parts.contains(&at))
+            || self
+                .words
+                .iter()
+                .any(|own| own.contains('-') && own.split('-').any(|part| part == word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SpokenWords;
+
+    #[test]
+    fn what_is_denied_is_not_said() {
+        let of = |text: &str| SpokenWords::of(text).significance();
+        for denied in [
+            "lower, but not significantly",
+            "with p = 0.057 this isn't significant",
+            "no pair differs significantly",
+            "the gap fails to be statistically significant",
+        ] {
+            assert!(!of(denied).0 && of(denied).1, "{denied}");
+        }
+        for said in
+            ["significantly better", "not only lower but significantly so", "no doubt significant"]
+        {
+            assert!(of(said).0, "{said}");
+        }
+        assert_eq!(of("three significant digits"), (false, false));
+    }
+
+    #[test]
+    fn a_condition_is_no_claim_of_equality() {
+        let of = |text: &str| {
+            let words = SpokenWords::of(text);
+            words.equalities().any(|at| !words.is_condition(at))
+        };
+        for condition in [
+            "at equal tokens",
+            "trained on the same tokens",
+            "at equal active parameters",
+            "with the same number of steps",
+            "on the same footing",
+        ] {
+            assert!(!of(condition), "{condition}");
+        }
+        for claim in ["they reach the same loss", "equally good", "the arms are equal"] {
+            assert!(of(claim), "{claim}");
+        }
+    }
+}
