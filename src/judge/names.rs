@@ -95,6 +95,7 @@ pub fn likeness(said: &str, has: &str) -> Likeness {
         || are_cut([&a, &b])
         || are_initials([&said, &has])
         || is_plural([&a, &b])
+        || is_series([&a, &b])
         || is_part([&said, &has]);
     if may_be { Likeness::Perhaps } else { Likeness::Other }
 }
@@ -176,6 +177,16 @@ fn are_initials(names: [&String; 2]) -> bool {
 
 fn is_plural(names: [&String; 2]) -> bool {
     let is = |one: &str, many: &str| many.strip_suffix('s') == Some(one) && one.len() > 2;
+    is(names[0], names[1]) || is(names[1], names[0])
+}
+
+/// Whether one is the series of versions that the other belongs to: 0.11 and 0.11.1.
+fn is_series(names: [&String; 2]) -> bool {
+    let is = |series: &str, version: &str| {
+        let rest = version.strip_prefix(series);
+        series.starts_with(|c: char| c.is_ascii_digit())
+            && rest.is_some_and(|rest| rest.starts_with('.'))
+    };
     is(names[0], names[1]) || is(names[1], names[0])
 }
 
@@ -274,6 +285,7 @@ mod tests {
             ("v0.1.1", "0.1.0", Other),
             ("01.1", "0.11", Other),
             ("0.11", "0.1.1", Other),
+            ("0.11", "0.11.1", Perhaps),
             ("1-2", "12", Other),
             ("-1", "1", Perhaps),
             ("byte-level", "bytes", Same),

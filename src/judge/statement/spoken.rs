@@ -3,6 +3,19 @@
 
 /// Words that say that a test was made.
 const TESTED: &[&str] = &["significant", "significantly", "statistically"];
+/// What is so "statistically" where no test tells two things apart.
+const NOT_APART: &[&str] = &[
+    "insignificant",
+    "indistinguishable",
+    "inconclusive",
+    "tied",
+    "equal",
+    "same",
+    "comparable",
+    "similar",
+    "undecided",
+    "even",
+];
 /// Words that say that two things are one.
 const EQUAL: &[&str] =
     &["identical", "identically", "exactly", "same", "equal", "equally", "no difference"];
@@ -159,7 +172,7 @@ const AFFIRMED: &[&str] = &["only", "just", "merely", "doubt", "question", "less
 const CLAUSES: &[&str] =
     &["and", "but", "yet", "while", "whereas", "though", "although", "because", "so", "than", "as"];
 /// So many words behind a denial are denied by it.
-const DENIED: usize = 6;
+const DENIED: usize = 10;
 /// So many words behind "same" its noun stands at most.
 const NOUN: usize = 5;
 
@@ -234,7 +247,12 @@ impl SpokenWords {
             matches!(next, Some("digits" | "figures" | "digit" | "figure"))
         };
         let places = TESTED.iter().flat_map(|word| self.places(word)).filter(|at| !of_digits(*at));
-        let denied: Vec<_> = places.map(|at| self.is_denied(at)).collect();
+        let is_insignificant = |at: usize| {
+            let next = self.words.get(at + 1).map_or("", String::as_str);
+            NOT_APART.contains(&next)
+        };
+        let denied = places.map(|at| is_insignificant(at) || self.is_denied(at));
+        let denied: Vec<_> = denied.collect();
         (denied.contains(&false), denied.contains(&true))
     }
 
@@ -298,6 +316,8 @@ mod tests {
             "lower, but not significantly",
             "with p = 0.057 this isn't significant",
             "no pair differs significantly",
+            "None of the three gaps under the first horizon is significant after Holm",
+            "the lead is statistically insignificant",
             "the gap fails to be statistically significant",
         ] {
             assert!(!of(denied).0 && of(denied).1, "{denied}");
