@@ -556,7 +556,7 @@ pub fn may_lack_bytes(item: &mut QuoteItem) {
     let ItemKind::Number(printed) = &item.kind else { return };
     let digits = printed.text().trim_end_matches(|c: char| c.is_alphabetic() || c.is_whitespace());
     let suffix = printed.text()[digits.len()..].trim_start();
-    let is_unit = suffix.ends_with('B') || units::is_of_operations(suffix);
+    let is_unit = suffix.ends_with('B') || written::is_of_operations(suffix);
     if item.other.is_none() && suffix.len() > 1 && is_unit {
         item.other = Printed::parse(digits).ok().map(|plain| plain.shown_as(printed.text()));
     }

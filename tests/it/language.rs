@@ -1343,7 +1343,7 @@ fn denied_significance_is_no_significance() {
 }
 
 #[test]
-fn prints_say_nothing_of_each_seed_and_completeness_nothing_of_a_replay() {
+fn prints_say_nothing_of_each_seed_and_receipts_nothing_of_a_replay() {
     let says = |quote: &str, what: &str| sentence(quote, &format!("says = \"{what}\"")).remove(0);
     let printed = "printed(mean(arm.moe.loss)) < printed(mean(arm.dense.loss))";
     for more in [
@@ -1359,13 +1359,13 @@ fn prints_say_nothing_of_each_seed_and_completeness_nothing_of_a_replay() {
     for no_more in ["its mean over every seed is lower", "its mean is lower, not for every seed"] {
         assert_eq!(says(no_more, printed), "verified", "{no_more}");
     }
-    let done = |words: &str| says(words, "complete()");
+    let done = |words: &str| says(words, "count(arm.moe) = 6");
     let open = "inconclusive sentence::not-replayed";
     for claimed in ["all were executed again", "they were re-executed", "replayed bit for bit"] {
         assert_eq!(done(claimed), open, "{claimed}");
     }
-    assert_eq!(done("all of the planned runs are here"), "verified");
-    assert_eq!(done("all runs are here, none was replayed"), "verified");
+    assert_eq!(done("all six runs are here"), "verified");
+    assert_eq!(done("all six runs are here, none was replayed"), "verified");
 }
 
 #[test]

@@ -136,7 +136,7 @@ const CRATES: &[Crate] = &[
         rows: &[
             &["run_design", "work"],
             &["post"],
-            &["json_text", "library", "lock", "moment", "page_keys", "planned", "rules"],
+            &["json_text", "library", "lock", "moment", "names", "page_keys", "planned", "rules"],
             &["page"],
             &["covered", "texts", "value"],
             &["compare", "context", "loss_unit"],

@@ -7,8 +7,7 @@
 use num_rational::BigRational;
 use repro_exact::decimal::Unit;
 
-use super::units::is_of_operations;
-use super::written::{SUFFIXES, factor_of, raised};
+use super::written::{SUFFIXES, factor_of, is_of_operations, raised};
 
 /// The unit of the numbers below a head.
 #[derive(Debug, Clone, PartialEq, Eq)]

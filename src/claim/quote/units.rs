@@ -64,11 +64,6 @@ fn has_prefix(word: &str) -> bool {
         })
 }
 
-/// Whether a suffix counts operations: `TFLOPs`.
-pub(super) fn is_of_operations(suffix: &str) -> bool {
-    suffix.to_ascii_lowercase().contains("flop")
-}
-
 /// The unit of all numbers of a list that stands before it: "Tokens, in millions: 0.72", "Accuracies (%): 32.7".
 pub(super) fn that_leads(before: &str) -> Option<(BigRational, Unit)> {
     let (head, list) = before.rsplit_once(':')?;

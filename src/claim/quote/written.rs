@@ -404,6 +404,11 @@ fn exponent_end(text: &str, end: usize) -> Option<usize> {
     (digits > 0 && is_boundary(text, last)).then_some(last)
 }
 
+/// Whether a suffix counts operations: `TFLOPs`.
+pub(super) fn is_of_operations(suffix: &str) -> bool {
+    suffix.to_ascii_lowercase().contains("flop")
+}
+
 /// The factor of a word such as "million" that is all of `word`.
 pub(super) fn factor_of(word: &str) -> Option<BigRational> {
     let power = match word {

@@ -193,7 +193,7 @@ impl SpokenWords {
             for (at, own) in part.split(|c: char| !is_word(c)).enumerate() {
                 // A point among digits parts nothing.
                 let is_number = part.contains(|c: char| c.is_ascii_digit());
-                if at > 0 && !is_number || at > 0 && own.is_empty() {
+                if at > 0 && (own.is_empty() || !is_number) {
                     words.push(BREAK.to_owned());
                 }
                 let own = own.trim_matches(['\'', '-']);
