@@ -167,6 +167,8 @@ impl Measure {
         match self {
             Self::ActiveParameters | Self::TotalParameters => other == Self::Parameters,
             Self::Vocabulary => other == Self::Tokens || other == Self::Words,
+            // "16 sequences × 128 tokens", "tokens per sequence: 128".
+            Self::Context => other == Self::Tokens,
             _ => false,
         }
     }
@@ -190,11 +192,15 @@ fn measure_of(expression: &Expression) -> Option<Measure> {
             _ => given_by(name),
         },
         ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b) => {
-            match (is_constant(a), is_constant(b)) {
-                (true, false) => measure_of(b),
-                (false, true) => measure_of(a),
-                _ => None,
-            }
+            let (factor, of) = match (is_constant(a), is_constant(b)) {
+                (true, false) => (a, measure_of(b)?),
+                (false, true) => (b, measure_of(a)?),
+                _ => return None,
+            };
+            let is_of_parameters = of.is_part_of(Measure::Parameters);
+            // Two operations of each parameter forward, and six with the way back.
+            let is_cost = matches!(&factor.kind, ExpressionKind::Number(text) if ["2", "6"].contains(&text.as_str()));
+            Some(if is_of_parameters && is_cost { Measure::Operations } else { of })
         }
         ExpressionKind::Arithmetic(ArithmeticOperator::Divide, of, by) if is_constant(by) => {
             measure_of(of)
@@ -261,6 +267,7 @@ fn of_head(head: &str) -> Vec<Measure> {
     let words: Vec<_> =
         lower.split(parts).filter(|word| !word.is_empty()).map(str::to_owned).collect();
     let is_ratio = head.contains('/') && !head.starts_with('/')
+        || head.contains('×')
         || words.iter().any(|word| is_end(word) && word != "in");
     if is_ratio {
         return Vec::new();
@@ -341,6 +348,7 @@ mod tests {
         assert_eq!(of_head("train_hours"), [Measure::Time]);
         assert!(of_head("tokens per parameter").is_empty());
         assert!(of_head("tokens/param").is_empty());
+        assert!(of_head("batch (sequences × length)").is_empty());
         assert!(of_head("loss").is_empty());
     }
 
@@ -351,6 +359,7 @@ mod tests {
         assert_eq!(of("mean(moe.loss @ 500)"), Some(Measure::Loss));
         assert_eq!(of("run.tokens_seen / 10^6"), Some(Measure::Tokens));
         assert_eq!(of("1e-6 * active(moe)"), Some(Measure::ActiveParameters));
+        assert_eq!(of("6 * active(moe)"), Some(Measure::Operations));
         assert_eq!(of("run.tokens_seen / active(run)"), None);
         assert_eq!(of("moe"), None);
     }

@@ -59,6 +59,7 @@ pub fn other(words: Words, expression: &Expression) -> Mismatch {
     let ExpressionKind::Call(name, _) = &expression.kind else { return None };
     let (found, found_name, ..) = KNOWN.iter().find(|known| known.3.contains(&name.as_str()))?;
     let text = format!("{} {}", words.quote, words.head.unwrap_or_default()).to_lowercase();
+    let text = text.replace(['\u{a0}', '\u{202f}'], " ").replace(" %", "%");
     let parts =
         text.split(|c: char| !c.is_alphanumeric() && c != '%').filter(|word| !word.is_empty());
     let parts: Vec<&str> = parts.collect();
@@ -72,7 +73,7 @@ pub fn other(words: Words, expression: &Expression) -> Mismatch {
         return Some((&OTHER_STATISTIC, reason));
     }
     let other_level = |pair: &[&str]| {
-        let level = pair[0].strip_suffix('%').filter(|level| *level != LEVEL);
+        let level = pair[0].strip_suffix('%').filter(|level| !level.is_empty() && *level != LEVEL);
         level.is_some_and(|level| level.bytes().all(|byte| byte.is_ascii_digit()))
             && (pair[1].starts_with("interval")
                 || pair[1].starts_with("confidence")
@@ -116,6 +117,7 @@ mod tests {
         assert!(differs("the 99% interval is [1.68, 1.72]", "ci95(a.loss)"));
         assert!(differs("All runs end within [1.68, 1.72]", "ci95(a.loss)"));
         assert!(!differs("a 95% CI of [1.68, 1.72]", "ci95(a.loss)"));
+        assert!(!differs("a 95 % CI of [1.68, 1.72]", "ci95(a.loss)"));
         assert!(differs("p = 0.0287", "p(a.loss, b.loss) / 2"));
         assert!(!differs("p = 0.057", "p(a.loss, b.loss)"));
     }
