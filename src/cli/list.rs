@@ -111,9 +111,9 @@ to functions: `repro list functions`. A minus between two names needs spaces: `s
 
 `repro explain sentence` and `repro explain table` list their keys, `repro list rules` what counts as agreement.
 
-Printed digits carry their rounding. Settings and counts are exact. \"About\" means within 5% in every post. An
-order between runs is judged with its noise: one run on a side decides nothing, unless the claim is only about
-what is printed, `printed(a) < printed(b)`. Of runs that are printed as mean ± spread, `printed_runs(...)`, an
+Printed digits carry their rounding. Settings and counts are exact. \"About\" means within 5%, and five of the last
+digit, in every post. An order between runs is judged with its noise: one run on a side decides nothing, unless the
+claim is only about what is printed, `printed(a) < printed(b)`. Of runs that are printed as mean ± spread, `printed_runs(...)`, an
 order holds if every reading of ± gives it; relations of formulas hold for all values, `holds(...)`, or not.
 
 `repro explain post-schema` prints the JSON Schema of post files, by which an editor marks misspelt keys.

@@ -2,7 +2,7 @@
 //!
 //! Printed digits carry their rounding. Settings, counts and identifiers are exact: a print that only
 //! rounds to a setting states another setting. A float printed in full may differ by four units in its
-//! last place. "About" means within one part in twenty, and a limit means the whole interval.
+//! last place. "About" means within one part in twenty and within five of the last digit, and a limit means the whole interval.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -30,6 +30,8 @@ const ROUNDED: &str = "rounding_interval";
 const CUT: &str = "cut_off";
 /// The rule of "about".
 const ABOUT: &str = "about";
+/// "About 1.64" allows so many of its last digit.
+const ABOUT_DIGITS: i32 = 5;
 
 codes! {
     DIFFERS = "value::differs", "the evidence gives another number", "correct the number, or the expression";
@@ -324,7 +326,7 @@ fn other_scale(claimed: &Printed, hedge: Option<Hedge>, scaled: &Scaled) -> Opti
     let near = claimed.value().abs() * about_tolerance();
     // A number in words has no last digit.
     let allowed = match claimed.approximate() || hedge == Some(Hedge::About) {
-        true => claimed.about(&about_tolerance()),
+        true => about(claimed),
         false => claimed.interval(),
     };
     let agrees = |factor: &BigRational| {
@@ -376,7 +378,7 @@ fn cut_off(claimed: &Printed, scaled: &Scaled) -> Outcome {
 fn measured_of(claimed: &Printed, given: &Quantity, scaled: &Scaled, rule: &str) -> Measured {
     let ends = |interval: &Interval| [nearest_f64(interval.low()), nearest_f64(interval.high())];
     let allowed = match rule {
-        ABOUT => Some(ends(&claimed.about(&about_tolerance()))),
+        ABOUT => Some(ends(&about(claimed))),
         ROUNDED => Some(ends(&claimed.interval())),
         EXACT | SETTING => Some(ends(&claimed.exact())),
         // A limit has no other end, and units in the last place are no interval of their own.
@@ -529,8 +531,32 @@ fn full_float(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
     outcome.within("float_4ulp", format!("{ULPS} units in the last place"))
 }
 
+/// What "about" allows a number: 5% of it, and no more than five of its last digit, where it has digits.
+fn about(claimed: &Printed) -> Interval {
+    let most = about_tolerance();
+    let last = last_digit(claimed) * BigRational::from_integer(BigInt::from(ABOUT_DIGITS));
+    match claimed.value().is_zero() || last.is_zero() {
+        true => claimed.about(&most),
+        false => claimed.about(&(last / claimed.value().abs()).min(most)),
+    }
+}
+
+/// The size of the last digit of a print. Zeros at the end of whole numbers are not meant: "about 1,200".
+fn last_digit(claimed: &Printed) -> BigRational {
+    let mut last = claimed.last_place().clone();
+    let ten = BigRational::from_integer(BigInt::from(10));
+    let is_whole = !claimed.text().contains('.');
+    while is_whole && !last.is_zero() && (claimed.value() / (&last * &ten)).is_integer() {
+        last *= &ten;
+        if last > claimed.value().abs() {
+            break;
+        }
+    }
+    last
+}
+
 fn near(claimed: &Printed, scaled: &Scaled) -> Outcome {
-    let allowed = claimed.about(&about_tolerance());
+    let allowed = about(claimed);
     let inside =
         allowed.contains(scaled.interval.low()) && allowed.contains(scaled.interval.high());
     // A word is no measurement: far off it is wrong, a little off it is a matter of taste.
@@ -539,7 +565,7 @@ fn near(claimed: &Printed, scaled: &Scaled) -> Outcome {
         Outcome::verified()
     } else if scaled.interval.meets(&wide) {
         let reason = format!(
-            "{} is not within 5% of \"{}\", which is what \"about\" means in every post",
+            "{} is further from \"{}\" than \"about\" allows in every post",
             format_significant(&scaled.point, DIGITS),
             claimed.text()
         );
@@ -547,7 +573,7 @@ fn near(claimed: &Printed, scaled: &Scaled) -> Outcome {
     } else {
         Outcome::refuted(&DIFFERS, apart(claimed, scaled))
     };
-    outcome.within(ABOUT, "± 5%")
+    outcome.within(ABOUT, "± 5%, and ± 5 of the last digit")
 }
 
 fn limit(claimed: &Printed, bound: Bound, scaled: &Scaled) -> Outcome {

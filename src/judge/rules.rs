@@ -45,9 +45,10 @@ compute it may differ in its last bits: up to 4 units in the last place agree.",
     },
     Rule {
         name: "about",
-        summary: "\"about\", \"roughly\", \"nearly\", \"~\": within 5%",
-        meaning: "The whole interval of the evidence lies within 5% of the number. Up to 25% off is a matter of taste, \
-and inconclusive; beyond that it is refuted. The 5% is the same in every post and cannot be declared.",
+        summary: "\"about\", \"roughly\", \"nearly\", \"~\": within 5%, and within 5 of the last digit",
+        meaning: "The whole interval of the evidence lies within 5% of the number, and within five of its last digit: \
+\"about 1.64\" is 1.59 to 1.69, \"about 1,200\" is 1,140 to 1,260, as zeros at its end are no digits. Up to 25% off is a \
+matter of taste, and inconclusive; beyond that it is refuted. No post can declare another meaning.",
     },
     Rule {
         name: "cut_off",

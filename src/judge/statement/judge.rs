@@ -21,6 +21,7 @@ use crate::context::PostContext;
 use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::{Evaluator, Variables};
 use crate::json_text::{self, ReadText};
+use crate::library::Library;
 use crate::page::{Binding, PlacedExpression, PostStatement, StatementKind};
 use crate::value::{Evaluated, Leaf};
 
@@ -156,16 +157,7 @@ impl<'a> Judge<'a> {
             let data = library.bundle(bundle)?.receipt().data.as_ref()?;
             Some(NamedData { unique_tokens: data.unique_tokens?, epochs: data.epochs? })
         };
-        let course_of = |bundle: &str, step: Option<u64>| {
-            let receipt = library.bundle(bundle)?.receipt();
-            let points = || receipt.checkpoints.iter();
-            let step = step.or_else(|| points().map(|point| point.step).max())?;
-            let tokens = points().find(|point| point.step == step)?.tokens_seen?;
-            let model = receipt.model.as_ref();
-            let parameters =
-                model.and_then(|model| Some((model.params_total?, model.params_active?)));
-            Some(RunCost { steps: step, tokens, parameters })
-        };
+        let course_of = |bundle: &str, step: Option<u64>| run_cost(library, bundle, step);
         let leaves = evaluator.leaves();
         let (number, expressions, loss) = match subject {
             Subject::Relations(trees) => (None, trees.to_vec(), None),
@@ -316,6 +308,17 @@ impl<'a> Judge<'a> {
             ExpressionKind::Number(_) | ExpressionKind::Text(_) => false,
         }
     }
+}
+
+/// What a run had cost at a step, or at its last one, by its receipt.
+pub(super) fn run_cost(library: &Library, bundle: &str, step: Option<u64>) -> Option<RunCost> {
+    let receipt = library.bundle(bundle)?.receipt();
+    let points = || receipt.checkpoints.iter();
+    let step = step.or_else(|| points().map(|point| point.step).max())?;
+    let tokens = points().find(|point| point.step == step)?.tokens_seen?;
+    let model = receipt.model.as_ref();
+    let parameters = model.and_then(|model| Some((model.params_total?, model.params_active?)));
+    Some(RunCost { steps: step, tokens, parameters })
 }
 
 /// The sentence around a place of a text, as it is shown; none where the place is the whole sentence.

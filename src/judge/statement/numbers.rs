@@ -10,10 +10,11 @@ use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 
 use super::about::units::BoundLoss;
+use super::about::{Mismatch, matched};
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
-    BoundWords, CLAIM, Judge, NO_EVIDENCE, Subject, instead, kind_of, plain_numbers, scope,
-    shortened, single_source, stands_for,
+    BoundWords, CLAIM, Judge, NO_EVIDENCE, Subject, instead, kind_of, plain_numbers, run_cost,
+    scope, shortened, single_source, stands_for,
 };
 use super::own_scale;
 use super::wording::resting_on;
@@ -26,6 +27,7 @@ use crate::value::{Evaluated, EvidenceWords, LeafKind, NumberRole, Quantity};
 
 codes! {
     OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
+    OTHER_NUMBER = "sentence::other-number", "another number of the quote, which nothing binds, has the value", "bind both, in order";
     RELATION_AS_NUMBER = "sentence::relation-as-number", "a relation stands where a number is bound", "a relation, `a = b` or `a < b`, belongs into `says`; `is` has what each number of the quote is";
     OTHER_TEST = "test::other-test", "the words name another test than the plan fixes", "print the p of the planned test";
     SINGLE_SOURCE = "value::single-source", "the evidence was typed from the place that is quoted", "bind it to another document, or to what it follows from";
@@ -61,13 +63,41 @@ impl<'a> Judge<'a> {
             return Ok(vec![self.number(bound, &pair, &items, bound.id.clone())?]);
         }
         let items = self.in_context(bound, items)?;
+        let pairs = self.pairs(bound, &items)?;
+        let unmatched = self.unmatched(bound, &pairs);
         let mut reports = Vec::new();
-        for (index, pair) in self.pairs(bound, &items)?.into_iter().enumerate() {
+        for (index, pair) in pairs.into_iter().enumerate() {
             let many = bound.bindings.len() > 1;
             let id = if many { format!("{}.{}", bound.id, index + 1) } else { bound.id.clone() };
-            reports.push(self.number(bound, &pair, &items, id)?);
+            let mut report = self.number(bound, &pair, &items, id)?;
+            if let Some((code, reason)) = &unmatched
+                && report.outcome.verdict == Verdict::Verified
+            {
+                let open = Outcome::inconclusive(code, reason.clone());
+                report.outcome = open.with_evidence_of(report.outcome);
+            }
+            reports.push(report);
         }
         Ok(reports)
+    }
+
+    /// What the words say is equal between the runs that the numbers of a sentence are of, and is not. A step that the
+    /// words name is a condition of its own.
+    fn unmatched(&self, bound: &BoundWords, pairs: &[Pair]) -> Mismatch {
+        let words = bound.words(None);
+        if pairs.len() < 2 || !matched::is_said(words.quote) || words.name_steps() {
+            return None;
+        }
+        let evaluator = Evaluator::new(self.context, Vec::new());
+        let variables = scope(&evaluator, bound).ok()?;
+        for Pair { expression, .. } in pairs {
+            let frame = Frame { source: expression, variables: &variables };
+            let value = evaluator.evaluate(&expression.tree, frame);
+            let _ = value.and_then(|value| evaluator.settled(value, frame, &expression.tree));
+        }
+        let library = evaluator.library();
+        let course_of = |bundle: &str, step: Option<u64>| run_cost(library, bundle, step);
+        matched::other(words, &evaluator.compared(), &course_of)
     }
 
     /// Whether the whole quote is one word that is bound to words: the digits of `portable-f32/1` are no numbers.
@@ -315,6 +345,12 @@ impl<'a> Judge<'a> {
                 outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
             }
         }
+        if outcome.verdict == Verdict::Refuted
+            && let Some(other) = self.unbound_word(bound, pair, items, &given)
+        {
+            let reason = format!("it is \"{other}\", which nothing binds, and not this number");
+            outcome = Outcome::inconclusive(&OTHER_NUMBER, reason).with_evidence_of(outcome);
+        }
         let compared =
             |number: &Quantity| number.leaf.is_some_and(|kind| kind != LeafKind::Counted);
         let method = match given.iter().all(compared) || is_one_print(&given) {
@@ -329,6 +365,26 @@ impl<'a> Judge<'a> {
         let loss = pair.items.first().and_then(loss_of).filter(|_| is_loss());
         let outcome = self.about(outcome, words, Subject::Number(tree, loss), &evaluator);
         Ok(self.report(bound, pair, (&evaluator, &variables), outcome, id))
+    }
+
+    /// The number in words that nothing binds and that has the value which refutes another: "five seeds end under 1.71".
+    fn unbound_word(
+        &self,
+        bound: &BoundWords,
+        pair: &Pair,
+        items: &[QuoteItem],
+        given: &[Quantity],
+    ) -> Option<String> {
+        if bound.bindings.len() >= items.len() {
+            return None;
+        }
+        let in_words = items.iter().filter(|item| !item.is_in_digits(bound.quote));
+        let others = in_words.filter(|item| !is_of(&pair.items, item));
+        let mut fitting = others.filter(|item| {
+            let other = Pair { items: vec![item], expression: pair.expression };
+            self.compared(&other, given).verdict == Verdict::Verified
+        });
+        fitting.next().map(|item| item.text(bound.quote).to_owned())
     }
 
     /// Whether an expression, or a formula that it uses, takes from the quote the number that it is for.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use repro_claim::Expression;
 use repro_claim::quote::{self, ItemKind, QuoteItem};
-use repro_claim::syntax::{ExpressionKind, RelationOperator};
+use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 use repro_exact::decimal::Printed;
-use repro_receipt::source::{Error, codes};
+use repro_receipt::source::{Code, Error, codes};
 use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
 
 use super::judge::{
@@ -15,6 +15,7 @@ use super::judge::{
 };
 use super::limits;
 use super::numbers::SINGLE_SOURCE;
+use super::spoken::SpokenWords;
 use super::wording::{Stated, overstated, readings, worded};
 use crate::evaluate::functions::{again, fixed};
 use crate::evaluate::order;
@@ -26,6 +27,7 @@ codes! {
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
     UNCLEAR_CELL = "sentence::unclear-cell", "whether a cell says yes or no is not clear", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
     UNSAID = "value::unsaid-name", "a relation has a name that the words do not have", "quote the words with the name, or bind the name itself: `is = \"run.config.dtype\"`";
+    NO_DIRECTION = "sentence::no-direction", "the words say which side is ahead, and the relation only that they differ", "say it with its order: `a.loss < b.loss`, or `printed(a) < printed(b)` beside the test";
     ONE_SIDED = "value::one-sided", "a relation would hold of other numbers than the words state", "bind the number itself: `is = \"moe.loss\"`";
 }
 
@@ -172,24 +174,11 @@ impl<'a> Judge<'a> {
             _ => outcome,
         };
         let outcome = self.of_another_place(outcome, bound, &evaluator);
-        let loose = || expressions.iter().find_map(|one| self.taken_loosely(one, bound));
         let outcome = match outcome.verdict {
-            Verdict::Verified if !any => match loose() {
-                Some(number) => {
-                    let reason =
-                        format!("it holds, and would hold of other numbers than \"{number}\"");
-                    Outcome::inconclusive(&ONE_SIDED, reason).with_evidence_of(outcome)
-                }
-                None => outcome,
-            },
-            _ => outcome,
-        };
-        let unsaid = || expressions.iter().find_map(|one| self.unsaid_name(&one.tree, bound));
-        let outcome = match outcome.verdict {
-            Verdict::Verified => match unsaid() {
-                Some(name) => {
-                    let reason = format!("it holds, and the words do not have \"{name}\"");
-                    Outcome::inconclusive(&UNSAID, reason).with_evidence_of(outcome)
+            Verdict::Verified => match self.left_open(sentence, bound, expressions, any) {
+                Some((code, reason)) => {
+                    let reason = format!("it holds, and {reason}");
+                    Outcome::inconclusive(code, reason).with_evidence_of(outcome)
                 }
                 None => outcome,
             },
@@ -245,6 +234,43 @@ impl<'a> Judge<'a> {
         ))
     }
 
+    /// What a relation that holds leaves open of its words.
+    fn left_open(
+        &self,
+        sentence: &Sentence,
+        bound: &BoundWords,
+        expressions: &[PlacedExpression],
+        any: bool,
+    ) -> Option<(&'static Code, String)> {
+        let trees = || expressions.iter().map(|one| &one.tree);
+        let loose = || expressions.iter().find_map(|one| self.taken_loosely(one, bound));
+        if !any && let Some(number) = loose() {
+            return Some((&ONE_SIDED, format!("would hold of other numbers than \"{number}\"")));
+        }
+        if let Some(name) = trees().find_map(|tree| self.unsaid_name(tree, bound)) {
+            return Some((&UNSAID, format!("the words do not have \"{name}\"")));
+        }
+        if trees().any(holds_a_no) && !SpokenWords::of(bound.quote).deny() {
+            return Some((&UNSAID, "the words do not say that anything is not so".to_owned()));
+        }
+        let is_test = |tree: &Expression| is_call(tree, &[SIGNIFICANT]);
+        let stated = || {
+            let bindings = bound.bindings.iter().filter_map(|binding| match binding {
+                Binding::Is(expression) => Some(&expression.tree),
+                Binding::Excused(_) => None,
+            });
+            sentence.relations().chain(bindings)
+        };
+        if trees().all(is_test)
+            && SpokenWords::of(bound.quote).name_a_direction()
+            && !stated().any(|tree| !is_test(tree) && has_direction(tree))
+        {
+            let reason = "a test of two sides does not say which is ahead".to_owned();
+            return Some((&NO_DIRECTION, reason));
+        }
+        None
+    }
+
     /// A name that a relation holds against evidence, and that neither the words nor what is around them have.
     fn unsaid_name(&self, tree: &Expression, bound: &BoundWords) -> Option<String> {
         let row = bound.variables.keys();
@@ -283,6 +309,7 @@ impl<'a> Judge<'a> {
             has_steps: sentence.relations().filter(steps).count() > 1,
             replays: all.iter().any(|tree| calls(tree, &[again::REPLAYED])),
             is_equality: own().all(is_equality),
+            fixes_fields: own().all(|tree| is_call(tree, &["held_fixed"])),
         }
     }
 
@@ -347,11 +374,7 @@ impl<'a> Judge<'a> {
     ) -> bool {
         let (evidence, _) = evaluator.shown();
         if evidence.is_empty() {
-            let mut is_proof = false;
-            tree.each(&mut |part| {
-                is_proof |= matches!(&part.kind, ExpressionKind::Call(name, _) if name == PROOF);
-            });
-            return !is_proof;
+            return !self.is_proof(tree);
         }
         let read = |part: &Expression| {
             let own = Evaluator::new(self.context, evaluator.quoted().to_vec());
@@ -384,6 +407,20 @@ impl<'a> Judge<'a> {
             _ => false,
         };
         may_be_empty && evaluator.holds_whatever(tree, frame)
+    }
+
+    /// Whether an expression proves something of a formula of the post or of numbers of its text; anything else that
+    /// holds everywhere says nothing about either.
+    fn is_proof(&self, tree: &Expression) -> bool {
+        let formulas = &self.context.page.formulas;
+        let (mut proves, mut is_of_text) = (false, false);
+        tree.each(&mut |part| {
+            if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
+                proves |= name == PROOF;
+                is_of_text |= name == "quoted" || formulas.contains_key(name);
+            }
+        });
+        proves && is_of_text
     }
 
     /// Where the words stand that a side of a relation is; none where it is no words of evidence.
@@ -441,15 +478,17 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// The function that says that a test is significant.
+const SIGNIFICANT: &str = "significant";
 /// Functions that make a test.
-const TESTS: &[&str] = &["significant", "p", "equivalent", "mcnemar"];
+const TESTS: &[&str] = &[SIGNIFICANT, "p", "equivalent", "mcnemar"];
 /// Functions whose order is one of each run.
 const EXTREMES: &[&str] = &["min", "max"];
 
 /// Of what is denied, whether it is a test.
 fn denied_test(tree: &Expression) -> Option<bool> {
     match &tree.kind {
-        ExpressionKind::Not(of) => Some(is_call(of, &["significant"])),
+        ExpressionKind::Not(of) => Some(is_call(of, &[SIGNIFICANT])),
         _ => None,
     }
 }
@@ -468,6 +507,42 @@ fn counted(tree: &Expression, is: impl Fn(&Expression) -> bool) -> usize {
     let mut count = 0;
     tree.each(&mut |part| count += usize::from(is(part)));
     count
+}
+
+/// Whether an expression holds something to be false.
+fn holds_a_no(tree: &Expression) -> bool {
+    let is_no =
+        |side: &Expression| matches!(&side.kind, ExpressionKind::Name(name) if name == "false");
+    match &tree.kind {
+        ExpressionKind::Relation(first, rest) => {
+            let equal = |(sign, side): &(RelationOperator, Expression)| {
+                *sign == RelationOperator::Equal && is_no(side)
+            };
+            rest.iter().any(equal) || is_no(first)
+        }
+        ExpressionKind::List(items) => items.iter().any(holds_a_no),
+        _ => false,
+    }
+}
+
+/// Whether an expression says which of two things is ahead.
+fn has_direction(tree: &Expression) -> bool {
+    /// Functions of two things that change their sign when these are swapped.
+    const SIGNED: &[&str] = &["percent_below", "percent_above", "gap_ci95", "how_many"];
+    let mut found = is_call(tree, SIGNED);
+    tree.each(&mut |part| {
+        found |= match &part.kind {
+            ExpressionKind::Relation(_, rest) => {
+                let is_order = |sign: &RelationOperator| {
+                    !matches!(sign, RelationOperator::Equal | RelationOperator::NotEqual)
+                };
+                rest.iter().any(|(sign, _)| is_order(sign))
+            }
+            ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, ..) => true,
+            _ => is_call(part, SIGNED),
+        };
+    });
+    found
 }
 
 /// The names in quotation marks that an expression holds against something.

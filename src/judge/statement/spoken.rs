@@ -17,8 +17,18 @@ const NOT_APART: &[&str] = &[
     "even",
 ];
 /// Words that say that two things are one.
-const EQUAL: &[&str] =
-    &["identical", "identically", "exactly", "same", "equal", "equally", "no difference"];
+const EQUAL: &[&str] = &[
+    "identical",
+    "identically",
+    "exactly",
+    "same",
+    "equal",
+    "equally",
+    "no difference",
+    "not differ",
+    "don't differ",
+    "doesn't differ",
+];
 /// Words by which two things are only nearly one.
 const APPROXIMATE: &[&str] =
     &["almost", "nearly", "about", "roughly", "approximately", "practically"];
@@ -41,6 +51,53 @@ pub const BEYOND_PRINT: &[&str] = &[
     "outside noise",
     "above the noise",
     "exceeds the noise",
+];
+/// Words that say which of two things is ahead.
+const DIRECTIONS: &[&str] = &[
+    "better",
+    "worse",
+    "best",
+    "worst",
+    "lower",
+    "higher",
+    "lowest",
+    "highest",
+    "less",
+    "more",
+    "fewer",
+    "beats",
+    "beat",
+    "beaten",
+    "wins",
+    "win",
+    "won",
+    "loses",
+    "lost",
+    "outperforms",
+    "outperform",
+    "outperformed",
+    "ahead",
+    "leads",
+    "lead",
+    "trails",
+    "improves",
+    "improve",
+    "improved",
+    "improvement",
+    "advantage",
+    "grows",
+    "grew",
+    "shrinks",
+    "shrank",
+    "faster",
+    "slower",
+    "larger",
+    "smaller",
+    "greater",
+    "above",
+    "below",
+    "superior",
+    "inferior",
 ];
 /// Words that say that runs were executed a second time.
 pub const REPLAYED: &[&str] = &[
@@ -254,6 +311,27 @@ impl SpokenWords {
         let denied = places.map(|at| is_insignificant(at) || self.is_denied(at));
         let denied: Vec<_> = denied.collect();
         (denied.contains(&false), denied.contains(&true))
+    }
+
+    /// Whether they say of anything that it is not so.
+    pub fn deny(&self) -> bool {
+        /// Words that say so without a denial.
+        const OTHERWISE: &[&str] =
+            &["false", "off", "disabled", "absent", "removed", "separate", "dropped"];
+        let denies = |word: &str| {
+            let is_negated = ["un", "non", "in"].iter().any(|prefix| word.starts_with(prefix));
+            DENIALS.contains(&word)
+                || OTHERWISE.contains(&word)
+                || word.ends_with("n't")
+                || word.ends_with("less")
+                || is_negated
+        };
+        self.words.iter().flat_map(|word| word.split('-').chain([word.as_str()])).any(denies)
+    }
+
+    /// Whether they say which of two things is ahead.
+    pub fn name_a_direction(&self) -> bool {
+        self.words.iter().flat_map(|word| word.split('-')).any(|word| DIRECTIONS.contains(&word))
     }
 
     /// Where the words say that two things are one.

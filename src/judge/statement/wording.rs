@@ -15,6 +15,7 @@ codes! {
     NOT_TESTED = "sentence::not-tested", "the words say that it is significant, and the relation does not test it", "say it by a test: `significant(p(a, b))`, or `a.loss < b.loss` between groups";
     NOT_EQUAL = "sentence::not-equality", "what is not significant, or nearly the same, is not said to be equal by that", "say `equivalent(a, b, margin)`, or that the difference is not significant";
     MORE_THAN_PRINTED = "sentence::more-than-printed", "an order of prints says nothing of each seed, of each step or of the noise", "compare the groups, `a.loss < b.loss`, or count: `how_many(a.loss < b.loss) = count(a)`";
+    MORE_THAN_FIXED = "sentence::more-than-fixed", "some fields are the same, and the words say that all are", "quote the words that name these fields";
     NOT_REPLAYED = "sentence::not-replayed", "the words say that runs were executed again, and the relation executes nothing", "say it by `replayed(run, '967..977')`";
     READINGS_DIFFER = "sentence::readings-differ", "the sentence holds in one reading and not in another", "say which is meant";
 }
@@ -39,12 +40,38 @@ const VAGUE: &[&str] = &[
     "slightly",
     "markedly",
     "strikingly",
+    "clearly",
+    "decisively",
+    "overwhelmingly",
+    "crushes",
+    "dominates",
+    "destroys",
+    "useless",
+    "orders of magnitude",
+    "state of the art",
+    "state-of-the-art",
+    "hands down",
     "similar",
     "comparable",
 ];
 
 /// "Far" among other words, where it is no degree.
 const NO_DEGREE: &[&str] = &["so far", "thus far", "as far as", "how far"];
+
+/// Words for all that could differ between runs.
+const EVERYTHING: &[&str] = &[
+    "everything",
+    "all else",
+    "all other",
+    "every other",
+    "all hyperparameters",
+    "all settings",
+    "every hyperparameter",
+    "every setting",
+    "all things",
+    "in every respect",
+    "in all respects",
+];
 
 /// What the relations of a sentence make of its words.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,6 +88,8 @@ pub struct Stated {
     pub replays: bool,
     /// It holds two things to be one.
     pub is_equality: bool,
+    /// It says that some fields are the same in several runs.
+    pub fixes_fields: bool,
 }
 
 /// A relation that holds, unless the words say more than it does: significance without a test, equality by closeness,
@@ -73,7 +102,8 @@ pub fn overstated(outcome: Outcome, quote: &str, stated: Stated) -> Outcome {
     let objection = untested(&outcome, &words, stated)
         .or_else(|| unequal(&outcome, &words, stated))
         .or_else(|| unprinted(&words, stated))
-        .or_else(|| unreplayed(&words, stated));
+        .or_else(|| unreplayed(&words, stated))
+        .or_else(|| unfixed(&words, stated));
     match objection {
         Some((code, reason)) => Outcome::inconclusive(code, reason).with_evidence_of(outcome),
         None => outcome,
@@ -107,6 +137,8 @@ fn unequal(outcome: &Outcome, words: &SpokenWords, stated: Stated) -> Objection 
     let is_close = outcome.rule == fixed::NEARLY;
     let is_said = match is_close {
         true => words.equalities().next().is_some(),
+        // "They do not differ significantly" says no more than the test.
+        false if words.significance().1 => false,
         false => stated.denies_significance && words.equalities().any(|at| !words.is_condition(at)),
     };
     let reason = "it holds as closeness, or within noise, and the words say that it is equal";
@@ -126,6 +158,12 @@ fn unreplayed(words: &SpokenWords, stated: Stated) -> Objection {
     let is_said = words.are_said(REPLAYED) || !stated.is_equality && words.are_said(IN_EACH_BIT);
     let reason = "the words say that runs were executed again, and the relation executes none";
     (is_said && !stated.replays).then_some((&NOT_REPLAYED, reason))
+}
+
+/// Words that say that everything is the same, over a relation of some fields.
+fn unfixed(words: &SpokenWords, stated: Stated) -> Objection {
+    let reason = "only some fields are compared, and the words say that all are the same";
+    (stated.fixes_fields && words.are_said(EVERYTHING)).then_some((&MORE_THAN_FIXED, reason))
 }
 
 /// What the words of a sentence add to its relation.

@@ -87,6 +87,11 @@ pub fn other(
     Some((&NOT_MATCHED, reason))
 }
 
+/// Whether a text says that something is equal between runs.
+pub fn is_said(text: &str) -> bool {
+    said(text).is_some()
+}
+
 /// What a text says to be equal, in its own word; nothing where it names no one thing, or a ratio.
 fn said(text: &str) -> Option<(Held, &'static str)> {
     let lower = text.to_lowercase();

@@ -74,6 +74,11 @@ const DENIALS: &[&str] = &[
 ];
 
 impl Words<'_> {
+    /// Whether they name any step.
+    pub fn name_steps(&self) -> bool {
+        !SaidSteps::of(self.quote).numbers.is_empty()
+    }
+
     /// Whether they name a step.
     pub fn name_step(&self, step: u64) -> bool {
         let place = spoken(self.place);
@@ -103,7 +108,8 @@ pub struct Evidence<'e> {
     pub data_of: &'e dyn Fn(&str) -> Option<NamedData>,
 }
 
-type Mismatch = Option<(&'static Code, String)>;
+/// Why words and evidence are about different things.
+pub type Mismatch = Option<(&'static Code, String)>;
 
 /// An outcome, or that its evidence is about something else.
 pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outcome {
