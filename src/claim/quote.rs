@@ -478,9 +478,18 @@ const CONTAINERS: &[&str] = &[
 const LIES: &[&str] =
     &["fall", "falls", "fell", "lie", "lies", "lay", "stay", "stays", "stayed", "are", "is"];
 
+/// The last bytes of a text, as many as the words before a range take.
+fn near_end(text: &str) -> &str {
+    const NEAR: usize = 200;
+    let start =
+        (text.len().saturating_sub(NEAR)..=text.len()).find(|at| text.is_char_boundary(*at));
+    &text[start.unwrap_or(text.len())..]
+}
+
 impl Joint {
     fn of(before: &str, between: &str, after: &str) -> Option<Self> {
-        let before = before.trim_end().trim_end_matches(['$', '*']).to_ascii_lowercase();
+        let near = near_end(before.trim_end().trim_end_matches(['$', '*']));
+        let before = near.to_ascii_lowercase();
         let joint = between.trim_matches(|c: char| c.is_whitespace() || "$*{}".contains(c));
         let bare = before.trim_end_matches(['[', '(', ']', ' ']);
         let bare = bare.trim_end_matches(" of").trim_end_matches(" from");

@@ -7,4 +7,5 @@ Exit status, the first rule that applies:
   1  a claim or a signature is refuted; with --locked instead of claims: a verdict differs from the recorded one
   4  something explicitly requested could not run
   3  something inconclusive or unchecked (not with --locked), below a required minimum, or nothing checked
-  0  every claim verified; with --locked: all verdicts as recorded";
+  0  every claim verified; with --locked: all verdicts as recorded; with --write-lock: they are recorded now, whatever
+     they are";

@@ -60,12 +60,25 @@ pub fn judge(item: &QuoteItem, claimed: &Printed, given: &Quantity) -> Outcome {
                 {
                     (other, second)
                 }
+                // Of two that are wrong the nearer one is told.
+                (first, second)
+                    if [&first, &second].iter().all(|one| one.verdict == Verdict::Refuted)
+                        && is_nearer(other, claimed, given) =>
+                {
+                    (other, second)
+                }
                 (first, _) => (claimed, first),
             }
         }
     };
     let outcome = doubted(outcome, item, read, &Scaled::of(read, given));
     measured_by(outcome, read, given)
+}
+
+/// Whether one reading of a number is nearer to what is given than another.
+fn is_nearer(reading: &Printed, than: &Printed, given: &Quantity) -> bool {
+    let distance = |one: &Printed| (one.value() - Scaled::of(one, given).point).abs();
+    distance(reading) < distance(than)
 }
 
 /// Holds a number without any words against a computed one.
@@ -627,7 +640,11 @@ fn apart(claimed: &Printed, scaled: &Scaled) -> String {
                 let hundred = BigRational::from_integer(100.into());
                 let share = (&difference / &scaled.point).abs() * &hundred;
                 let digits = if share < hundred { 2 } else { 3 };
-                format!(" ({}%)", format_significant(&share, digits))
+                // Beyond ten times, a percentage says less than the values.
+                match share > &hundred * BigRational::from_integer(10.into()) {
+                    true => String::new(),
+                    false => format!(" ({}%)", format_significant(&share, digits)),
+                }
             }
         };
     let value = format_significant(&scaled.point, DIGITS);

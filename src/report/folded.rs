@@ -202,6 +202,22 @@ fn open(post: &PostReport) -> String {
     }
 }
 
+/// How far a post without a fault is without one: what of its texts it does not bind.
+fn left_out(post: &PostReport) -> (&'static str, String) {
+    let unbound: usize = post.texts.iter().map(|text| text.unbound.len()).sum();
+    if post.texts.iter().any(|text| !text.is_at_hand) {
+        return ("is refuted", "; the text was not there to look its quotes up".to_owned());
+    }
+    match (unbound, wording::excused(post)) {
+        (0, None) => ("is wrong", String::new()),
+        (0, Some(left)) => ("that is claimed is wrong", format!("; {left} left without a claim")),
+        (unbound, _) => (
+            "that is bound is wrong",
+            format!("; {} bound to nothing", wording::many(unbound, "number")),
+        ),
+    }
+}
+
 fn nothing_refuted(post: &PostReport, counts: VerdictCounts) -> String {
     let open: Vec<_> = [Verdict::Inconclusive, Verdict::Unchecked]
         .into_iter()
@@ -218,7 +234,8 @@ fn nothing_refuted(post: &PostReport, counts: VerdictCounts) -> String {
             } else {
                 format!("all {all} claims follow")
             };
-            format!("Nothing is wrong: {claims} from the evidence{own}")
+            let (what, rest) = left_out(post);
+            format!("Nothing {what}: {claims} from the evidence{own}{rest}")
         }
         (Some((code, count)), _) => format!(
             "Nothing is refuted; {} cannot be decided, {count} of them because {}",

@@ -60,9 +60,7 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
 fn heading(report: &Report, sheet: &mut Sheet) {
     let result = match &report.locked {
         Some(differences) if differences.is_empty() => wording::as_recorded(&report.summary()),
-        Some(differences) => {
-            format!("{} of the recorded verdicts changed", differences.len())
-        }
+        Some(differences) => wording::entries_differ(differences.len()),
         None => wording::counts(&report.summary()),
     };
     sheet.line(&format!("## repro: {result}\n\n"));

@@ -340,6 +340,8 @@ pub struct TextReport {
     pub digest: Option<String>,
     /// Its numbers that no claim binds and nothing excuses, as `1.58 (line 12)`.
     pub unbound: Vec<String>,
+    /// How many of its numbers the post leaves without a claim, with a reason.
+    pub excused: usize,
 }
 
 /// What a name or a formula of a post stands for.

@@ -98,9 +98,7 @@ impl Text<'_> {
                 self.page.paragraph(2, INDENT, FAINT, &prose(&claim.outcome.reason));
             }
         }
-        let verb = if differences.len() == 1 { "differs" } else { "differ" };
-        let counted = wording::many(differences.len(), "verdict");
-        let words = format!("{counted} {verb} from the recorded ones");
+        let words = wording::entries_differ(differences.len());
         self.page.blank();
         self.page.paragraph(0, 2, mark(Verdict::Refuted).1, &words);
     }
@@ -139,8 +137,7 @@ impl Text<'_> {
             self.bundles(&post.bundles);
             return;
         }
-        if !post.excused.is_empty() {
-            let words = wording::many(post.excused.len(), "number");
+        if let Some(words) = wording::excused(post) {
             self.counted("left without a claim", BOLD, &words);
         }
         if let Some(words) = wording::own_numbers(post) {

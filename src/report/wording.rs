@@ -40,6 +40,14 @@ pub(super) fn many(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// How many verdicts, quotes, texts and pins are not as the lock file records them.
+pub(super) fn entries_differ(count: usize) -> String {
+    match count {
+        1 => "1 entry of the lock differs".to_owned(),
+        _ => format!("{count} entries of the lock differ"),
+    }
+}
+
 /// "transcribed · compared": where the evidence comes from and how it was used.
 pub(super) fn assurance(claim: &ClaimReport) -> String {
     match (claim.origin, claim.outcome.method) {
@@ -165,6 +173,17 @@ pub(super) fn own_numbers(post: &PostReport) -> Option<String> {
     let more = if numbers.len() > SHOWN { ", …" } else { "" };
     let claims = many(with.len(), "verified claim");
     (!with.is_empty()).then(|| format!("{}{more} in {claims}", shown.join(", ")))
+}
+
+/// The numbers that a post leaves without a claim, where it has any. Of a text that is not at hand only the words are
+/// known that it leaves so.
+pub(super) fn excused(post: &PostReport) -> Option<String> {
+    let read = post.texts.iter().map(|text| text.excused).sum();
+    match post.texts.iter().all(|text| text.is_at_hand) {
+        true => Some(read).filter(|count| *count > 0).map(|count| many(count, "number")),
+        false if post.excused.is_empty() => None,
+        false => Some(many(post.excused.len(), "quote")),
+    }
 }
 
 /// Whether the reason of a claim tells what the evidence gives.

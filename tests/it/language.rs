@@ -38,6 +38,7 @@ arm.moe   = "tiny-moe-moe-active12-s{1..6}"
 arm.total = "tiny-moe-dense_total-active12-s{1..6}"
 one       = "tiny-moe-moe-active12-s1"
 three     = "tiny-moe-moe-active12-s{1..3}"
+long      = "tiny-moe-moe-total12-s{1..6}"
 swapped   = "tiny-moe-dense_active-active12-{s2,s1,s3}"
 mixed     = "tiny-moe-moe-{active12-s1,total12-s2,active12-s3}"
 some      = "tiny-moe-dense_active-active12-s{1..3}"
@@ -1443,6 +1444,80 @@ fn words_that_name_another_quantity_decide_nothing() {
     assert_eq!(table("tokens (billions)", "2.476", "it.tokens_seen / 10^6"), scale);
     assert_eq!(table("tokens, in millions", "2.476", "it.tokens_seen / 10^6"), "verified");
     assert_eq!(table("Mtokens", "2.476", "it.tokens_seen"), "verified");
+}
+
+#[test]
+fn words_that_say_what_no_evidence_is_of_decide_nothing() {
+    let of = |quote: &str, what: &str| sentence(quote, what);
+    let statistic = "inconclusive about::other-statistic";
+    for (quote, what, expected) in [
+        (
+            "1.7016 ± 0.0055 (standard deviation)",
+            "is = ['_ as above', 'se(arm.moe.loss)']",
+            statistic,
+        ),
+        ("1.7016 ± 0.0055 (standard error)", "is = ['_ as above', 'se(arm.moe.loss)']", "verified"),
+        ("p = 0.0287", "is = 'p(arm.dense.loss, arm.moe.loss) / 2'", statistic),
+        (
+            "Five seeds end under 1.8",
+            "is = 'count(some) + 2'",
+            "inconclusive sentence::other-number",
+        ),
+        ("Six seeds end at 1.7", "is = 'count(some) + 2'", "refuted value::differs"),
+    ] {
+        assert_eq!(of(quote, what), [expected], "{quote}");
+    }
+    let both = "is = ['mean(arm.dense.loss)', 'mean(long.loss)']";
+    assert_eq!(of("1.7168 against 1.6356", both), ["verified"; 2]);
+    let other = ["inconclusive about::not-matched"; 2];
+    assert_eq!(of("At equal tokens it is 1.7168 against 1.6356", both), other);
+    let order = "says = 'printed(mean(long.loss)) < printed(mean(arm.dense.loss))'";
+    assert_eq!(of("with the same tokens the mixture is better", order), other[..1]);
+    assert_eq!(of("with more tokens the mixture is better", order), ["verified"]);
+}
+
+#[test]
+fn relations_say_no_more_than_they_test() {
+    let of = |quote: &str, what: &str| {
+        let step = if quote.contains("242") { "is = '_ a step'" } else { "" };
+        sentence(quote, &format!("says = \"{what}\"\n{step}")).remove(0)
+    };
+    let ahead = "inconclusive sentence::no-direction";
+    let unsaid = "inconclusive value::unsaid-name";
+    let test = "significant(p(arm.dense.loss @ 242, arm.moe.loss @ 242), family = \
+                [p(arm.dense.loss @ 242, arm.moe.loss @ 242), p(arm.total.loss @ 242, arm.moe.loss @ 242)])";
+    let tied = "one.config.tie_word_embeddings = false";
+    let fixed = "held_fixed(it.config.hidden_size, over = [one, arm.dense])";
+    for (quote, relation, expected) in [
+        ("at step 242 the dense model is significantly better", test, ahead),
+        ("at step 242 they differ significantly", test, "verified"),
+        ("its embeddings are tied", tied, unsaid),
+        ("its embeddings are not tied", tied, "verified"),
+        ("its embeddings are untied", tied, "verified"),
+        ("all hyperparameters are the same", fixed, "inconclusive sentence::more-than-fixed"),
+        ("the hidden size is the same", fixed, "verified"),
+        (
+            "the mixture is better",
+            "holds(a ^ 2 + 1 > 0, for_all = [a])",
+            "unchecked value::no-evidence",
+        ),
+        ("a square is never negative", "holds(a ^ 2 + 1 > 0, for_all = [a])", "verified"),
+    ] {
+        assert_eq!(of(quote, relation), expected, "{quote}");
+    }
+}
+
+#[test]
+fn about_allows_five_of_the_last_digit() {
+    let of = |quote: &str, what: &str| sentence(quote, &format!("is = \"{what}\"")).remove(0);
+    let open = "inconclusive value::straddles";
+    assert_eq!(of("about 1.68", "mean(arm.moe.loss)"), "verified");
+    assert_eq!(of("about 1.64", "mean(arm.moe.loss)"), open);
+    assert_eq!(of("about 1.6", "mean(arm.moe.loss)"), open);
+    assert_eq!(of("about 1.7", "mean(arm.moe.loss)"), "verified");
+    assert_eq!(of("about 1,200 steps", "one.step"), "verified");
+    assert_eq!(of("about 1,221 steps", "one.step"), open);
+    assert_eq!(of("about 800 steps", "one.step"), "refuted value::differs");
 }
 
 #[test]

@@ -218,6 +218,7 @@ fn post() -> PostReport {
                 is_at_hand: true,
                 digest: None,
                 unbound: vec!["0.31 (line 4)".to_owned(), "7 (line 9)".to_owned()],
+                excused: 1,
             },
             TextReport {
                 id: "receipts".to_owned(),
@@ -225,6 +226,7 @@ fn post() -> PostReport {
                 is_at_hand: false,
                 digest: None,
                 unbound: Vec::new(),
+                excused: 0,
             },
         ],
         bundles: vec![BundleReport {

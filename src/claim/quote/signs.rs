@@ -59,8 +59,11 @@ fn goes_on(number: &str, rest: &str) -> bool {
         sign if "⁰¹²³⁴⁵⁶⁷⁸⁹⁻".contains(sign) => is_decimal,
         sign if vulgar(sign).is_some() => true,
         _ => {
-            let words = rest.trim_start().to_ascii_lowercase();
-            BASES.iter().any(|base| words.starts_with(base))
+            let words = rest.trim_start();
+            let is_first = |base: &&str| {
+                words.get(..base.len()).is_some_and(|word| word.eq_ignore_ascii_case(base))
+            };
+            BASES.iter().any(is_first)
         }
     }
 }

@@ -300,9 +300,9 @@ fn ends_with_unread_sign(text: &str) -> bool {
 
 /// "Over nine times as many" is a limit: nothing runs over times.
 fn measured(hedge: Hedge, after: &str) -> Hedge {
-    let word = after.trim_start_matches(['-', ' ', '\u{a0}', '\n']).to_ascii_lowercase();
+    let word = word_at(after.trim_start_matches(['-', ' ', '\u{a0}', '\n'])).to_ascii_lowercase();
     match hedge {
-        Hedge::LimitOrCount(bound) if MEASURES.contains(&word_at(&word)) => Hedge::Limit(bound),
+        Hedge::LimitOrCount(bound) if MEASURES.contains(&word.as_str()) => Hedge::Limit(bound),
         other => other,
     }
 }

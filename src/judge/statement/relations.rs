@@ -165,7 +165,7 @@ impl<'a> Judge<'a> {
         let outcome = if any { readings(parts) } else { order::all(parts) };
         let says_nothing = |one: &PlacedExpression| {
             let frame = Frame { source: one, variables: &variables };
-            self.says_nothing(&one.tree, frame, &evaluator)
+            self.says_nothing(&one.tree, frame, &evaluator, bound.quote)
         };
         let outcome = match outcome.verdict {
             Verdict::Verified if expressions.iter().any(says_nothing) => {
@@ -371,10 +371,11 @@ impl<'a> Judge<'a> {
         tree: &Expression,
         frame: Frame<'_, 'a>,
         evaluator: &Evaluator<'a>,
+        quote: &str,
     ) -> bool {
         let (evidence, _) = evaluator.shown();
         if evidence.is_empty() {
-            return !self.is_proof(tree);
+            return !self.is_proof(tree, quote);
         }
         let read = |part: &Expression| {
             let own = Evaluator::new(self.context, evaluator.quoted().to_vec());
@@ -409,11 +410,11 @@ impl<'a> Judge<'a> {
         may_be_empty && evaluator.holds_whatever(tree, frame)
     }
 
-    /// Whether an expression proves something of a formula of the post or of numbers of its text; anything else that
-    /// holds everywhere says nothing about either.
-    fn is_proof(&self, tree: &Expression) -> bool {
+    /// Whether an expression proves what the words say: something of a formula of the post or of numbers of its text.
+    /// What else holds everywhere says nothing of models and runs.
+    fn is_proof(&self, tree: &Expression, quote: &str) -> bool {
         let formulas = &self.context.page.formulas;
-        let (mut proves, mut is_of_text) = (false, false);
+        let (mut proves, mut is_of_text) = (false, !self.names_runs(quote));
         tree.each(&mut |part| {
             if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
                 proves |= name == PROOF;
@@ -421,6 +422,33 @@ impl<'a> Judge<'a> {
             }
         });
         proves && is_of_text
+    }
+
+    /// Whether words are about something that is measured: a model, a run, a name of the post.
+    fn names_runs(&self, quote: &str) -> bool {
+        /// What is measured, in any post.
+        const MEASURED: &[&str] = &[
+            "model",
+            "models",
+            "run",
+            "runs",
+            "loss",
+            "losses",
+            "seed",
+            "seeds",
+            "training",
+            "trained",
+            "mixture",
+            "dense",
+            "accuracy",
+            "perplexity",
+        ];
+        let lower = quote.to_lowercase();
+        let mut words = lower.split(|c: char| !c.is_alphanumeric());
+        let names = &self.context.page.names;
+        let is_name =
+            |word: &str| names.keys().any(|name| name.split('.').any(|part| part == word));
+        words.any(|word| MEASURED.contains(&word) || word.len() > 2 && is_name(word))
     }
 
     /// Where the words stand that a side of a relation is; none where it is no words of evidence.

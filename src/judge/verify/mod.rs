@@ -316,13 +316,17 @@ fn texts_of(context: &PostContext<'_>, at_hand: &TextsAtHand) -> Vec<TextReport>
     let one = |text: &TextSource| {
         let read = context.text(&text.id);
         let numbers = read.map(|read| covered_in(page, text, read, context.work).numbers);
-        let unbound = numbers.into_iter().flatten().filter(|number| number.is_unbound());
+        let numbers = numbers.unwrap_or_default();
+        let unbound = numbers.iter().filter(|number| number.is_unbound());
+        let excused =
+            numbers.iter().filter(|number| number.bound_by.is_empty() && !number.is_unbound());
         TextReport {
             id: text.id.clone(),
             what: text.what.clone(),
             is_at_hand: read.is_some(),
             digest: at_hand.get(&text.id).map(|text| text.digest.prefixed()),
             unbound: unbound.map(|one| format!("{} (line {})", one.text, one.line)).collect(),
+            excused: excused.count(),
         }
     };
     if page.texts.is_empty() {
@@ -334,6 +338,7 @@ fn texts_of(context: &PostContext<'_>, at_hand: &TextsAtHand) -> Vec<TextReport>
             is_at_hand: false,
             digest: None,
             unbound: Vec::new(),
+            excused: 0,
         }];
     }
     page.texts.iter().map(one).collect()
