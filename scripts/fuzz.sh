@@ -48,7 +48,7 @@ readers() {
     import) ls src/import/{speedrun,mlperf,jsonl,csv,hf_trainer,log,columns,run,scoring/convergence}.rs ;;
     json) ls src/receipt/source/{json,pointer,code}.rs src/receipt/bundle/{canonical,glance}.rs ;;
     post)
-      ls src/receipt/source/toml.rs src/judge/{post,compare,covered,mutated}.rs src/judge/page/*.rs src/judge/statement/{*,about/*}.rs \
+      ls src/receipt/source/toml.rs src/judge/{post,compare,covered,mutated,names}.rs src/judge/page/*.rs src/judge/statement/{*,about/*}.rs \
         src/judge/evaluate/*.rs src/claim/{grammar,locator,place,quote,seen,sentence,spelling,syntax,table}.rs src/claim/quote/*.rs
       ;;
     tables) ls src/receipt/source/csv.rs ;;
