@@ -5,6 +5,8 @@
 //! and its high end up, and the cut tail of a series is added as an interval, so the true value is
 //! always inside, the same on every machine, with far more than 30 correct digits.
 
+use std::sync::OnceLock;
+
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
@@ -27,7 +29,8 @@ impl Interval {
         if self.low().abs() > cap || self.high().abs() > cap {
             return None;
         }
-        Some(exp_at(self.low()).hull(&exp_at(self.high())))
+        let low = exp_at(self.low());
+        Some(if self.is_point() { low } else { low.hull(&exp_at(self.high())) })
     }
 
     /// The natural logarithm of every value; none where a value may be zero or less.
@@ -35,7 +38,8 @@ impl Interval {
         if !self.low().is_positive() {
             return None;
         }
-        Some(ln_at(self.low()).hull(&ln_at(self.high())))
+        let low = ln_at(self.low());
+        Some(if self.is_point() { low } else { low.hull(&ln_at(self.high())) })
     }
 }
 
@@ -81,7 +85,8 @@ fn ln_at(x: &BigRational) -> Interval {
         return mantissa;
     }
     // ln 2 = 2·atanh(1/3)
-    let ln_two = twice_atanh(&BigRational::new(1.into(), 3.into()));
+    static LN_TWO: OnceLock<Interval> = OnceLock::new();
+    let ln_two = LN_TWO.get_or_init(|| twice_atanh(&BigRational::new(1.into(), 3.into())));
     &mantissa + &ln_two.scaled(&BigRational::from_integer(exponent.into()))
 }
 

@@ -215,10 +215,15 @@ impl Quantity {
 
     fn printed(&self, text: &str) -> Printed {
         let power = self.exponent.unwrap_or(0) - self.decimals as i32;
-        let scale = self.scale.clone().unwrap_or_else(BigRational::one);
-        let last_place = ten_to(power) * scale;
+        let last_place = match &self.scale {
+            None => ten_to(power),
+            Some(scale) => ten_to(power) * scale,
+        };
         let digits = BigInt::parse_bytes(self.digits.as_bytes(), 10).unwrap_or_default();
-        let mut value = BigRational::from_integer(digits) * &last_place;
+        let mut value = match last_place.is_integer() {
+            true => BigRational::from_integer(digits * last_place.numer()),
+            false => BigRational::new(digits * last_place.numer(), last_place.denom().clone()),
+        };
         if self.negative {
             value = -value;
         }
@@ -323,7 +328,11 @@ fn capped(digits: &str, negative: Option<bool>) -> Result<i32, Flaw> {
 }
 
 fn ten_to(power: i32) -> BigRational {
-    BigRational::from_integer(10.into()).pow(power)
+    let size = BigInt::from(10).pow(power.unsigned_abs());
+    match power {
+        0.. => BigRational::from_integer(size),
+        _ => BigRational::new_raw(BigInt::one(), size),
+    }
 }
 
 /// What is left to read.

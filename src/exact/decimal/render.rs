@@ -1,5 +1,7 @@
 //! Exact values as text: rounded half to even, never through a float, the same on every machine.
 
+use std::cmp::Ordering;
+
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
@@ -68,13 +70,20 @@ fn leading_digits(value: &BigRational, digits: usize) -> (String, i64) {
     if value.is_zero() {
         return ("0".to_owned(), 0);
     }
-    let length = |n: &BigInt| n.to_string().len() as i64;
-    // One off at most: 10^exponent <= value < 10^(exponent + 2).
-    let mut exponent = length(value.numer()) - length(value.denom()) - 1;
-    if *value >= ten_to(exponent + 1) {
-        exponent += 1;
-    }
-    let mut rounded = half_even(&(value * ten_to(digits as i64 - 1 - exponent)));
+    // From the bits, one off at most.
+    let bits = value.numer().bits() as i64 - value.denom().bits() as i64;
+    let mut exponent = (bits as f64 * std::f64::consts::LOG10_2).floor() as i64;
+    let (below, rest) = loop {
+        let (below, rest) = shifted(value, digits as i64 - 1 - exponent);
+        match below.to_string().len().cmp(&digits) {
+            Ordering::Less => exponent -= 1,
+            Ordering::Greater => exponent += 1,
+            Ordering::Equal => break (below, rest),
+        }
+    };
+    // The nearest, ties to even.
+    let is_up = rest == Ordering::Greater || rest == Ordering::Equal && below.bit(0);
+    let mut rounded = if is_up { below + BigInt::one() } else { below };
     if rounded.to_string().len() > digits {
         // 9.996 became 10.00
         exponent += 1;
@@ -83,16 +92,16 @@ fn leading_digits(value: &BigRational, digits: usize) -> (String, i64) {
     (rounded.to_string(), exponent)
 }
 
-/// The nearest integer, ties to even.
-fn half_even(value: &BigRational) -> BigInt {
-    let below = value.floor().to_integer();
-    let rest = value - BigRational::from_integer(below.clone());
-    let half = BigRational::new(1.into(), 2.into());
-    if rest > half || (rest == half && below.bit(0)) { below + BigInt::one() } else { below }
-}
-
-fn ten_to(power: i64) -> BigRational {
-    BigRational::from_integer(10.into()).pow(power as i32)
+/// The whole part of a positive value times a power of ten, and how the rest stands to one half.
+fn shifted(value: &BigRational, power: i64) -> (BigInt, Ordering) {
+    let size = BigInt::from(10).pow(power.unsigned_abs() as u32);
+    let (top, bottom) = match power {
+        0.. => (value.numer() * size, value.denom().clone()),
+        _ => (value.numer().clone(), value.denom() * size),
+    };
+    let whole = &top / &bottom;
+    let twice: BigInt = (top - &whole * &bottom) * 2;
+    (whole, twice.cmp(&bottom))
 }
 
 /// The same number with commas between groups of three digits before the decimal point.
@@ -125,6 +134,7 @@ impl std::fmt::Display for Interval {
 mod tests {
     use super::*;
     use crate::decimal::Printed;
+    use num_traits::Pow;
     use proptest::prelude::*;
 
     fn shown(text: &str, digits: usize) -> String {
@@ -174,7 +184,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_printed_reads_back(n in -9_999_999_999i64..=9_999_999_999, power in -380i64..380) {
-            let value = BigRational::from_integer(n.into()) * ten_to(power);
+            let value = BigRational::from_integer(n.into()) * Pow::pow(BigRational::from_integer(10.into()), power as i32);
             let text = format_significant(&value, 10);
             let back = Printed::parse(&text).unwrap();
             prop_assert_eq!(back.value(), &value, "{}", text);

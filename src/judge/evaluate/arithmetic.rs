@@ -108,7 +108,8 @@ impl<'a> Join<'_, '_, 'a> {
     }
 
     fn numbers(&self, a: &Quantity, b: &Quantity) -> Result<Quantity, Error> {
-        operate(self.operator, a, b)
+        // Nobody reads how what is only supposed was derived.
+        operate(self.operator, a, b, !self.evaluator.supposes())
             .map_err(|why| self.wrong(&NOT_COMPUTABLE, "numbers for which there is a value", &why))
     }
 
@@ -126,7 +127,12 @@ impl<'a> Join<'_, '_, 'a> {
 }
 
 /// One operation; why there is no result, where there is none.
-fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Quantity, String> {
+fn operate(
+    operator: ArithmeticOperator,
+    a: &Quantity,
+    b: &Quantity,
+    is_told: bool,
+) -> Result<Quantity, String> {
     let shown = |number: &Quantity| number.interval.to_string();
     let role = match operator {
         ArithmeticOperator::Add => counted_together(a, b)?,
@@ -158,7 +164,10 @@ fn operate(operator: ArithmeticOperator, a: &Quantity, b: &Quantity) -> Result<Q
         ArithmeticOperator::Multiply | ArithmeticOperator::Divide | ArithmeticOperator::Power
     );
     let inner = tight || operator == ArithmeticOperator::Subtract;
-    let text = format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner));
+    let text = match is_told {
+        true => format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner)),
+        false => String::new(),
+    };
     Ok(Quantity { unit: Unit::Plain, role, ..Quantity::result(interval, float, text, &[a, b]) })
 }
 

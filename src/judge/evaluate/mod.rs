@@ -72,6 +72,9 @@ const MOST_MAGNITUDE: u64 = 1100;
 /// Values by the names that a formula, a row or a function gives them.
 pub type Variables<'a> = BTreeMap<String, Evaluated<'a>>;
 
+/// Where a number of evidence stands, as what it was read and of which step.
+pub type ReadNumber = (String, LeafKind, Option<u64>);
+
 /// What an expression is evaluated in.
 #[derive(Debug)]
 pub struct Frame<'f, 'a> {
@@ -115,6 +118,8 @@ pub struct Evaluator<'a> {
     is_aside: Cell<bool>,
     /// What the evidence is supposed to be, to see what follows from it.
     supposed: Cell<Supposition>,
+    /// The numbers of evidence by where they stand and how they were read, for when they are supposed to be others.
+    known: RefCell<HashMap<ReadNumber, Quantity>>,
     /// The numbers that were read, each once, with their places in the order of reading.
     read: RefCell<HashMap<String, usize>>,
     depth: Cell<usize>,
@@ -137,6 +142,7 @@ impl<'a> Evaluator<'a> {
             compared: RefCell::default(),
             is_aside: Cell::new(false),
             supposed: Cell::default(),
+            known: RefCell::default(),
             read: RefCell::default(),
             depth: Cell::new(0),
             within: Cell::new(0),
@@ -207,9 +213,24 @@ impl<'a> Evaluator<'a> {
         self.read.borrow().keys().cloned().collect()
     }
 
+    /// Counts one piece of evidence that is read.
+    pub fn reads(&self) {
+        self.context.work.takes(READING);
+    }
+
+    /// Keeps a number of evidence.
+    pub fn knows(&self, at: ReadNumber, number: Quantity) {
+        self.known.borrow_mut().insert(at, number);
+    }
+
+    /// A number of evidence that was read before.
+    pub fn known(&self, at: &ReadNumber) -> Option<Quantity> {
+        self.known.borrow().get(at).cloned()
+    }
+
     /// Notes what was read; where a number is moved, all is read once more.
     pub fn note(&self, leaf: &Rc<Leaf>) {
-        self.context.work.takes(READING);
+        self.reads();
         if self.supposes() {
             return;
         }

@@ -316,6 +316,14 @@ impl<'a> At<'_, '_, 'a> {
         kind: LeafKind,
         step: Option<u64>,
     ) -> Result<Evaluated<'a>, Error> {
+        let name = format!("{} {file} {pointer}", self.bundle.name());
+        let key = (name, kind, step);
+        if self.evaluator.supposes()
+            && let Some(known) = self.evaluator.known(&key)
+        {
+            self.evaluator.reads();
+            return Ok(Evaluated::Number(self.supposed(&key.0, known)));
+        }
         let evidence = crate::library::evidence_ref(self.bundle, file, pointer);
         self.show(&evidence);
         let quote = self.bundle.fact_at(file, pointer).and_then(|fact| fact.at.quote.clone());
@@ -348,10 +356,7 @@ impl<'a> At<'_, '_, 'a> {
         };
         let (interval, float) =
             (interval.scaled(&per_one.recip()), printed.as_f64() / nearest_f64(&per_one));
-        let name = format!("{} {file} {pointer}", self.bundle.name());
-        let is_loss = leaves.iter().any(|leaf| unit_of_leaf(leaf).is_some());
-        let (interval, float) = self.evaluator.as_supposed(&name, is_loss, interval, float);
-        Ok(Evaluated::Number(Quantity {
+        let number = Quantity {
             interval,
             float,
             unit: Unit::Plain,
@@ -361,7 +366,18 @@ impl<'a> At<'_, '_, 'a> {
             as_printed: false,
             role: NumberRole::Plain,
             leaves,
-        }))
+        };
+        let supposed = self.supposed(&key.0, number.clone());
+        self.evaluator.knows(key, number);
+        Ok(Evaluated::Number(supposed))
+    }
+
+    /// A number of evidence, as it is supposed to be.
+    fn supposed(&self, name: &str, number: Quantity) -> Quantity {
+        let is_loss = number.leaves.iter().any(|leaf| unit_of_leaf(leaf).is_some());
+        let (interval, float) =
+            self.evaluator.as_supposed(name, is_loss, number.interval, number.float);
+        Quantity { interval, float, ..number }
     }
 
     fn show(&self, evidence: &repro_report::outcome::EvidenceRef) {

@@ -107,7 +107,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Whether the evidence is supposed to be other than it is: nothing of that is shown.
-    pub(super) fn supposes(&self) -> bool {
+    pub fn supposes(&self) -> bool {
         self.supposed.get() != Supposition::AsItIs
     }
 

@@ -89,7 +89,7 @@ pub(super) enum Subject<'t> {
     /// Relations of a sentence.
     Relations(&'t [&'t Expression]),
     /// A number of the quote, which may be a loss.
-    Number(&'t Expression, Option<BoundLoss>),
+    Number(&'t Expression, Option<BoundLoss<'t>>),
 }
 
 impl BoundWords<'_> {

@@ -362,7 +362,7 @@ impl<'a> Judge<'a> {
         let words = bound.words(pair.items.first().map(|item| (item.span.start, item.span.end)));
         let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
         let is_loss = || evaluator.is_a_loss(pair.expression, scope, &given);
-        let loss = pair.items.first().and_then(loss_of).filter(|_| is_loss());
+        let loss = pair.items.first().and_then(|item| loss_of(item, &is_loss));
         let outcome = self.about(outcome, words, Subject::Number(tree, loss), &evaluator);
         Ok(self.report(bound, pair, (&evaluator, &variables), outcome, id))
     }
@@ -511,12 +511,15 @@ fn of_another_test(outcome: Outcome, bound: &BoundWords, given: &[Quantity]) -> 
 }
 
 /// A number of the quote as one that may be a loss.
-pub(super) fn loss_of(item: &&QuoteItem) -> Option<BoundLoss> {
+pub(super) fn loss_of<'l>(
+    item: &QuoteItem,
+    is_loss: &'l dyn Fn() -> bool,
+) -> Option<BoundLoss<'l>> {
     match &item.kind {
         ItemKind::Number(printed) | ItemKind::Spread(printed) => {
             // `1.702 ± 0.8%` is no percentage.
             let unit = item.other.as_ref().map_or(printed.unit(), Printed::unit);
-            Some(BoundLoss { span: item.span.clone(), unit })
+            Some(BoundLoss { span: item.span.clone(), unit, is_loss })
         }
         ItemKind::Date(_) => None,
     }

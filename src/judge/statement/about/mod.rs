@@ -94,8 +94,8 @@ pub struct Evidence<'e> {
     pub expressions: &'e [&'e Expression],
     /// What a number of the quote is bound to; none of a relation.
     pub number: Option<&'e Expression>,
-    /// The number of the quote that is a loss.
-    pub loss: Option<BoundLoss>,
+    /// The number of the quote that may be a loss.
+    pub loss: Option<BoundLoss<'e>>,
     /// Whether a name is that of a formula.
     pub is_formula: &'e dyn Fn(&str) -> bool,
     /// The last step at which a bundle was evaluated.
@@ -161,7 +161,9 @@ fn other_unit(words: Words, evidence: &Evidence<'_>) -> Mismatch {
     match &evidence.loss {
         Some(loss) => {
             let converts = expressions.iter().any(|one| units::converts(one));
-            units::other_than(loss, words, converts, leaves)
+            let other = units::other_than(loss, words, converts, leaves);
+            // Whether it is one takes a second evaluation, which few words ask for.
+            other.filter(|_| (loss.is_loss)())
         }
         None if evidence.number.is_none() => {
             let may_convert = expressions.iter().any(|one| units::may_convert(one, is_formula));

@@ -14,17 +14,24 @@ use crate::value::Leaf;
 /// So many words around a number may hold its unit.
 const REACH: usize = 3;
 
-/// A number of the quote that is bound to a loss, or to a sum or a mean of losses.
-#[derive(Debug, Clone)]
-pub struct BoundLoss {
+/// A number of the quote that may be bound to a loss, or to a sum or a mean of losses.
+#[derive(Clone)]
+pub struct BoundLoss<'l> {
     /// Where it stands in the quote.
     pub span: Range<usize>,
     /// What stands behind it.
     pub unit: Unit,
+    /// Whether it is.
+    pub is_loss: &'l dyn Fn() -> bool,
 }
 
 /// Whether a number that is a loss is printed as something else.
-pub fn other_than(loss: &BoundLoss, words: Words, converts: bool, leaves: &[Rc<Leaf>]) -> Mismatch {
+pub fn other_than(
+    loss: &BoundLoss<'_>,
+    words: Words,
+    converts: bool,
+    leaves: &[Rc<Leaf>],
+) -> Mismatch {
     let found = unit_of(leaves)?;
     if loss.unit != Unit::Plain {
         let reason = format!(
