@@ -316,6 +316,11 @@ fn rounds_further(claimed: &Printed, scaled: &Scaled) -> bool {
     compare(&scaled.interval, &Interval::around(claimed.value(), &half)) == Agreement::Consistent
 }
 
+fn is_multiple_of_1024(scaled: &Scaled) -> bool {
+    let thousands = &scaled.point / BigRational::from_integer(1024.into());
+    thousands.is_integer() && !thousands.is_zero()
+}
+
 /// By what the number would have to be multiplied to agree: a sign, a percentage, thousands.
 fn other_scale(claimed: &Printed, hedge: Option<Hedge>, scaled: &Scaled) -> Option<String> {
     let ratio = |top: i64, bottom: i64| BigRational::new(top.into(), bottom.into());
@@ -328,13 +333,15 @@ fn other_scale(claimed: &Printed, hedge: Option<Hedge>, scaled: &Scaled) -> Opti
     for thousands in (1..=6).flat_map(|power| [power, -power]) {
         factors.push((power(thousands), format!("10^{} times", 3 * thousands)));
     }
-    // Prints of bytes do not say whether a megabyte is 1000² or 1024² of them.
+    // Prints of bytes do not say whether a megabyte is 1000² or 1024² of them, and 512K tokens may be 2^19.
     for (power, prefix) in [(1, 'k'), (1, 'K'), (2, 'M'), (3, 'G'), (4, 'T')] {
         let is_unit = |sign: &str| claimed.text().ends_with(&format!("{prefix}{sign}"));
-        if is_unit("B") || is_unit("iB") {
+        let is_binary = power == 1 && is_unit("") && is_multiple_of_1024(scaled);
+        if is_unit("B") || is_unit("iB") || is_binary {
             factors.push((ratio(1024, 1000).pow(power), format!("(1024/1000)^{power} times")));
-            factors.push((ratio(1024, 1).pow(-power), format!("1024^-{power} times")));
         }
+        factors.push((ratio(1024, 1).pow(-power), format!("1024^-{power} times")));
+        factors.push((ratio(1024, 1).pow(power), format!("1024^{power} times")));
     }
     let near = claimed.value().abs() * about_tolerance();
     // A number in words has no last digit.
@@ -523,11 +530,17 @@ fn rounded(claimed: &Printed, scaled: &Scaled) -> Outcome {
             Outcome::inconclusive(&TOO_COARSE, reason)
         }
         Agreement::Apart(_) => {
-            let also = match truncates_to(&scaled.interval, claimed) {
+            let is_cut = truncates_to(&scaled.interval, claimed);
+            let also = match is_cut {
                 true => "; cutting digits off instead of rounding would give it",
                 false => "",
             };
-            Outcome::refuted(&DIFFERS, format!("{}{also}", apart(claimed, scaled)))
+            let reason = format!("{}{also}", apart(claimed, scaled));
+            // Models are named by sizes whose digits are cut off: "the 755M model".
+            match is_cut && counts_in_thousands(claimed) {
+                true => Outcome::inconclusive(&STRADDLES, reason),
+                false => Outcome::refuted(&DIFFERS, reason),
+            }
         }
     };
     outcome.within(ROUNDED, tolerance)

@@ -35,6 +35,59 @@ const SYNONYMS: &[&[&str]] = &[
     &["tied", "weighttied", "yes", "true"],
     &["untied", "notweighttied", "no", "false"],
 ];
+/// Names of one kind each: every other listed name is of another thing.
+const KINDS: &[&[&str]] = &[
+    &[
+        "float64", "float32", "float16", "bfloat16", "float8", "fp8", "mxfp8", "nvfp4", "mxfp4",
+        "int8", "int4",
+    ],
+    &[
+        "wsd",
+        "warmupstabledecay",
+        "cosine",
+        "linear",
+        "constant",
+        "inversesqrt",
+        "polynomial",
+        "exponential",
+    ],
+    &[
+        "adam",
+        "adamw",
+        "sgd",
+        "stochasticgradientdescent",
+        "muon",
+        "lion",
+        "adafactor",
+        "shampoo",
+        "soap",
+        "sophia",
+        "rmsprop",
+        "adagrad",
+    ],
+    &["train", "training", "validation", "test"],
+    &[
+        "bytes",
+        "characters",
+        "words",
+        "gpt2",
+        "gpt3",
+        "gpt4",
+        "llama2",
+        "llama3",
+        "cl100k",
+        "o200k",
+    ],
+    &[
+        "gelu", "relu", "silu", "swish", "swiglu", "geglu", "reglu", "tanh", "sigmoid", "softmax",
+        "relu2",
+    ],
+    &["dense", "moe", "mixtureofexperts", "sparse"],
+    &["rope", "alibi", "learned", "sinusoidal", "nope"],
+    &["layernorm", "rmsnorm", "batchnorm"],
+    &["mha", "mqa", "gqa", "mla"],
+    &["tied", "untied"],
+];
 /// Names that are often, and not always, of one thing.
 const PERHAPS: &[&[&str]] = &[
     &["validation", "val", "valid", "heldout", "dev", "development", "eval", "evaluation"],
@@ -89,7 +142,8 @@ pub fn likeness(said: &str, has: &str) -> Likeness {
     if a == b && !a.is_empty() || share(SYNONYMS) || is_beginning(&said, &has, SHORTEST_DIGEST) {
         return Likeness::Same;
     }
-    let may_be = share(PERHAPS)
+    let may_be = !are_known_apart([&a, &b])
+        || share(PERHAPS)
         || is_beginning(&said, &has, SHORTEST_BEGINNING)
         || is_beginning(&has, &said, SHORTEST_BEGINNING)
         || are_cut([&a, &b])
@@ -98,6 +152,48 @@ pub fn likeness(said: &str, has: &str) -> Likeness {
         || is_series([&a, &b])
         || is_part([&said, &has]);
     if may_be { Likeness::Perhaps } else { Likeness::Other }
+}
+
+/// Whether it is known that two names are of two things: both are listed, versions,
+/// digests or days. What else two names are of, a reader knows and this program does not.
+fn are_known_apart(names: [&String; 2]) -> bool {
+    let all = |is: fn(&str) -> bool| names.iter().all(|name| is(name));
+    // The first of the names that are one stands for them.
+    let first = names.map(|name| {
+        let own = SYNONYMS.iter().find(|names| names.contains(&name.as_str()));
+        own.map_or(name.as_str(), |names| names[0])
+    });
+    let is_listed = |name: &str| KINDS.iter().any(|kind| kind.contains(&name));
+    first.iter().all(|name| is_listed(name))
+        || all(is_number) && !are_one_day(names)
+        || all(is_digest)
+        || differ_in_number(names)
+}
+
+/// Whether two names are alike but for their numbers: gpt2 and gpt3, portable-f32/1 and portable-f32/2.
+fn differ_in_number(names: [&String; 2]) -> bool {
+    let letters = names.map(|name| name.replace(|c: char| c.is_ascii_digit(), "#"));
+    letters[0] == letters[1] && letters[0].contains(char::is_alphabetic)
+}
+
+/// Whether two dates have the same day, month and year in another order.
+fn are_one_day(names: [&String; 2]) -> bool {
+    let groups = names.map(|name| {
+        let mut groups: Vec<_> = name.split(['.', '-']).collect();
+        groups.sort_unstable();
+        groups
+    });
+    groups[0] == groups[1] && groups[0].len() == 3 && groups[0].iter().any(|part| part.len() == 4)
+}
+
+/// Whether a name is a version or another number.
+fn is_number(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_digit() || ".-".contains(c))
+}
+
+fn is_digest(name: &str) -> bool {
+    name.len() >= SHORTEST_DIGEST && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether a word says yes or no.

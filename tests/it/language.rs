@@ -1508,6 +1508,71 @@ fn relations_say_no_more_than_they_test() {
 }
 
 #[test]
+fn what_is_not_understood_is_not_refuted() {
+    let of = |quote: &str, what: &str| sentence(quote, what).remove(0);
+    let unsure = "inconclusive sentence::unsure-words";
+    let wrong = "refuted value::differs";
+    for (quote, what, expected) in [
+        ("no seed has a loss > 1.73", "is = 'max(arm.moe.loss)'", unsure),
+        ("losses above 1.73 do not occur", "is = 'max(arm.moe.loss)'", unsure),
+        ("every seed stays below 1.70", "is = 'max(arm.moe.loss)'", wrong),
+        ("1.8 max", "is = 'max(arm.moe.loss)'", unsure),
+        ("it reaches 1.75", "is = 'mean(arm.moe.loss)'", unsure),
+        ("it reaches 1.65", "is = 'mean(arm.moe.loss)'", wrong),
+        (
+            "all seeds end at 1.68 to 1.73",
+            "is = ['min(arm.moe.loss)', 'max(arm.moe.loss)']",
+            unsure,
+        ),
+        (
+            "batches of 512K tokens",
+            "is = 'dense.batch_size * dense.seq_len'",
+            "inconclusive value::other-scale",
+        ),
+        ("the 0.32M model", "is = 'total(one)'", "inconclusive value::straddles"),
+        ("the 0.31M model", "is = 'total(one)'", wrong),
+    ] {
+        assert_eq!(of(quote, what), expected, "{quote}");
+    }
+    let test = "says = 'significant(p(arm.dense.loss, arm.moe.loss))'";
+    let level = format!("{test}\nis = '_ a level'");
+    let other = "inconclusive sentence::other-level";
+    assert_eq!(of("they differ significantly at the 10% level", &level), other);
+    assert_eq!(of("they differ significantly", test), "refuted significant::not");
+    let around = |text: &str, quote: &str, what: &str| {
+        judged(&format!("[[sentence]]\nquote = '{quote}'\nis = '{what}'\n"), text).remove(0)
+    };
+    let never = "The mixture never dips below 1.68 nats on any seed.";
+    assert_eq!(around(never, "below 1.68 nats", "min(arm.moe.loss)"), unsure);
+}
+
+#[test]
+fn words_name_the_models_that_are_read_and_their_order() {
+    let of = |quote: &str, what: &str| sentence(quote, what).remove(0);
+    let (runs, order) = ("inconclusive about::other-runs", "inconclusive about::other-order");
+    let printed = "says = 'printed(mean(arm.moe.loss)) < printed(mean(arm.dense.loss))'";
+    for (quote, what, expected) in [
+        ("the dense model has a mean loss of 1.7016", "is = 'mean(arm.moe.loss)'", runs),
+        ("the mixture has a mean loss of 1.7016", "is = 'mean(arm.moe.loss)'", "verified"),
+        ("the dense model has a mean loss of 1.7168", "is = 'mean(arm.dense.loss)'", "verified"),
+        ("dense beats the mixture on average", printed, order),
+        ("the mixture beats dense on average", printed, "verified"),
+        (
+            "a p of 0.057 by Wilcoxon",
+            "is = 'p(arm.dense.loss, arm.moe.loss)'",
+            "inconclusive test::other-test",
+        ),
+        (
+            "a median loss of 1.7016",
+            "is = 'mean(arm.moe.loss)'",
+            "inconclusive about::other-statistic",
+        ),
+    ] {
+        assert_eq!(of(quote, what), expected, "{quote}");
+    }
+}
+
+#[test]
 fn about_allows_five_of_the_last_digit() {
     let of = |quote: &str, what: &str| sentence(quote, &format!("is = \"{what}\"")).remove(0);
     let open = "inconclusive value::straddles";

@@ -228,6 +228,7 @@ fn share(text: &str) -> Option<HeadUnit> {
     let is_percent = |(at, word): (usize, &String)| {
         matches!(word.as_str(), "percent" | "percentage" | "pct")
             && !at.checked_sub(1).and_then(|at| found.get(at)).is_some_and(is_number)
+            && !found.get(at + 1).is_some_and(is_number)
     };
     let has_word = found.iter().enumerate().any(is_percent);
     let mut signs = text.match_indices('%').map(|(at, _)| &text[..at]);

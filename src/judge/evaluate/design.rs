@@ -25,6 +25,8 @@ pub const TRAINING_FILE: &str = "data/metrics.jsonl";
 /// The words by which a plan pairs its runs.
 const PAIRED: &str = "paired t";
 
+/// The steps of finding out how some groups are compared.
+const DESIGN: usize = 250;
 /// What the names of settings have that may differ between repetitions.
 const SEED: &str = "seed";
 /// What the names of settings have that fix a training.
@@ -64,6 +66,7 @@ pub struct Objection {
 
 /// The design of groups by the plan that the receipts of all their runs name; what is wrong with that is noted.
 pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign {
+    evaluator.works(DESIGN);
     groups.iter().for_each(|group| unlike(evaluator, group));
     other_quantities(evaluator, groups);
     let Some(study) = plan(evaluator, groups) else { return RunDesign::default() };

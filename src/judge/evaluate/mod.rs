@@ -163,6 +163,13 @@ impl<'a> Evaluator<'a> {
         self.context.work.goes_on(frame.source.place())
     }
 
+    /// Counts the pairs of so many things before each is held against each other; a pair takes so many steps.
+    pub fn pairs(&self, count: usize, steps: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
+        let pairs = count.saturating_mul(count.saturating_sub(1)) / 2;
+        self.context.work.takes(pairs.saturating_mul(steps));
+        self.context.work.goes_on(frame.source.place())
+    }
+
     /// The post.
     pub fn page(&self) -> &'a PostPage {
         self.context.page

@@ -74,7 +74,7 @@ fn against(claimed: ClaimedWords, found: &EvidenceWords) -> Outcome {
                 Likeness::Other if is_one_word && places.is_empty() && !claimed.is_among_others => {
                     return Outcome::refuted(&OTHER_TEXT, evidence_has());
                 }
-                Likeness::Perhaps if places.is_empty() => {
+                Likeness::Perhaps if is_one_word && places.is_empty() => {
                     return Outcome::inconclusive(&names::MAY_BE_ONE, evidence_has());
                 }
                 _ if places.is_empty() => {

@@ -10,6 +10,7 @@ mod own_scale;
 pub mod relations;
 mod spoken;
 pub mod tables;
+mod unsure;
 pub mod wording;
 
 use repro_receipt::source::Error;

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use repro_claim::Expression;
 use repro_claim::quote::{self, HeadUnit, Hedge, ItemKind, QuoteItem};
 use repro_claim::syntax::ExpressionKind;
-use repro_exact::decimal::Printed;
+use repro_exact::decimal::{Bound, Printed, nearest_f64};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 
+use super::about::quantities::Better;
 use super::about::units::BoundLoss;
 use super::about::{Mismatch, matched};
 use super::evidence_words::{self, ClaimedWords};
@@ -17,6 +18,7 @@ use super::judge::{
     scope, shortened, single_source, stands_for,
 };
 use super::own_scale;
+use super::unsure::{self, Side};
 use super::wording::resting_on;
 use crate::compare;
 use crate::evaluate::functions::{self, Gives};
@@ -28,6 +30,7 @@ use crate::value::{Evaluated, EvidenceWords, LeafKind, NumberRole, Quantity};
 codes! {
     OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
     OTHER_NUMBER = "sentence::other-number", "another number of the quote, which nothing binds, has the value", "bind both, in order";
+    UNSURE = "sentence::unsure-words", "the number is another, and words near it may say something else of it", "say it plainly, as a number or a limit: \"at most 1.73\"";
     RELATION_AS_NUMBER = "sentence::relation-as-number", "a relation stands where a number is bound", "a relation, `a = b` or `a < b`, belongs into `says`; `is` has what each number of the quote is";
     OTHER_TEST = "test::other-test", "the words name another test than the plan fixes", "print the p of the planned test";
     SINGLE_SOURCE = "value::single-source", "the evidence was typed from the place that is quoted", "bind it to another document, or to what it follows from";
@@ -351,6 +354,12 @@ impl<'a> Judge<'a> {
             let reason = format!("it is \"{other}\", which nothing binds, and not this number");
             outcome = Outcome::inconclusive(&OTHER_NUMBER, reason).with_evidence_of(outcome);
         }
+        if outcome.verdict == Verdict::Refuted
+            && let Some(why) = self.unsure(bound, pair, &given)
+        {
+            let reason = format!("{}; {why}", outcome.reason);
+            outcome = Outcome::inconclusive(&UNSURE, reason).with_evidence_of(outcome);
+        }
         let compared =
             |number: &Quantity| number.leaf.is_some_and(|kind| kind != LeafKind::Counted);
         let method = match given.iter().all(compared) || is_one_print(&given) {
@@ -365,6 +374,40 @@ impl<'a> Judge<'a> {
         let loss = pair.items.first().and_then(|item| loss_of(item, &is_loss));
         let outcome = self.about(outcome, words, Subject::Number(tree, loss), &evaluator);
         Ok(self.report(bound, pair, (&evaluator, &variables), outcome, id))
+    }
+
+    /// Why the words around a number that is refuted leave open what it is said to be.
+    fn unsure(&self, bound: &BoundWords, pair: &Pair, given: &[Quantity]) -> Option<&'static str> {
+        let item = pair.items.first()?;
+        let value = |item: &QuoteItem| match &item.kind {
+            ItemKind::Number(printed) | ItemKind::Spread(printed) => {
+                printed.as_f64() / nearest_f64(&printed.unit().per_one())
+            }
+            ItemKind::Date(_) => f64::NAN,
+        };
+        let tree = &pair.expression.tree;
+        let is_inside = match (pair.items.as_slice(), given) {
+            ([low, high], [from, to]) if matches!(tree.kind, ExpressionKind::List(_)) => {
+                value(low) <= from.float && to.float <= value(high)
+            }
+            ([end], [only]) => match end.hedge {
+                Some(Hedge::End(Bound::AtLeast | Bound::Above, _)) => value(end) <= only.float,
+                Some(Hedge::End(..)) => only.float <= value(end),
+                _ => false,
+            },
+            _ => false,
+        };
+        let is_end = |end: &str| {
+            matches!(&tree.kind, ExpressionKind::Call(name, _) if name == end)
+                && unsure::is_end_of_range(bound.quote, item)
+        };
+        let is_within = given.first().is_some_and(|only| {
+            is_end("min") && value(item) <= only.float || is_end("max") && only.float <= value(item)
+        });
+        let is_inside = is_inside || is_within;
+        let is_below = given.first().is_some_and(|first| first.float < value(item));
+        let side = Side { is_below, better: Better::of(tree), is_inside };
+        unsure::about(bound.words(None), item, side)
     }
 
     /// The number in words that nothing binds and that has the value which refutes another: "five seeds end under 1.71".
@@ -499,11 +542,43 @@ impl<'a> Judge<'a> {
 /// The p of a sentence that names Welch's test, where the plan pairs the runs: it is another number.
 fn of_another_test(outcome: Outcome, bound: &BoundWords, given: &[Quantity]) -> Outcome {
     const UNPAIRED: &[&str] = &["welch", "unpaired", "two-sample", "independent"];
+    /// What is no t test of both sides, whatever the plan.
+    const OTHERS: &[&str] = &[
+        "mann-whitney",
+        "wilcoxon",
+        "rank-sum",
+        "signed-rank",
+        "permutation",
+        "bootstrap",
+        "mcnemar",
+        "f test",
+        "f-test",
+        "chi-square",
+        "one-sided",
+        "one-tailed",
+        "bonferroni",
+        "q-value",
+        "bayes factor",
+        "correlation",
+        "effect size",
+        "cohen",
+        "power of",
+    ];
     let words = format!("{} {}", bound.quote, bound.sought.around).to_lowercase();
     let is_unpaired = UNPAIRED.iter().any(|word| words.contains(word));
     let is_paired =
         |number: &Quantity| matches!(&number.role, NumberRole::P(design) if design.is_paired);
-    if !is_unpaired || !given.iter().any(is_paired) || outcome.verdict == Verdict::Unchecked {
+    let is_p = |number: &Quantity| matches!(&number.role, NumberRole::P(_));
+    let quote = bound.quote.to_lowercase();
+    let is_other = OTHERS.iter().any(|word| quote.contains(word)) && given.iter().any(is_p);
+    if outcome.verdict == Verdict::Unchecked {
+        return outcome;
+    }
+    if is_other {
+        let reason = "the words name another number than the p of a t test of both sides";
+        return Outcome::inconclusive(&OTHER_TEST, reason).with_evidence_of(outcome);
+    }
+    if !is_unpaired || !given.iter().any(is_paired) {
         return outcome;
     }
     let reason = "the words name a test of independent groups, and the plan of the runs pairs them";

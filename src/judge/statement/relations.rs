@@ -14,8 +14,9 @@ use super::judge::{
     single_source, stands_for,
 };
 use super::limits;
-use super::numbers::SINGLE_SOURCE;
+use super::numbers::{SINGLE_SOURCE, UNSURE};
 use super::spoken::SpokenWords;
+use super::unsure;
 use super::wording::{Stated, overstated, readings, worded};
 use crate::evaluate::functions::{again, fixed};
 use crate::evaluate::order;
@@ -27,6 +28,7 @@ codes! {
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
     UNCLEAR_CELL = "sentence::unclear-cell", "whether a cell says yes or no is not clear", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
     UNSAID = "value::unsaid-name", "a relation has a name that the words do not have", "quote the words with the name, or bind the name itself: `is = \"run.config.dtype\"`";
+    OTHER_LEVEL = "sentence::other-level", "the words are about a test at another level than 5%", "say it of 5%, or bind the p: `is = \"p(a.loss, b.loss)\"`";
     NO_DIRECTION = "sentence::no-direction", "the words say which side is ahead, and the relation only that they differ", "say it with its order: `a.loss < b.loss`, or `printed(a) < printed(b)` beside the test";
     ONE_SIDED = "value::one-sided", "a relation would hold of other numbers than the words state", "bind the number itself: `is = \"moe.loss\"`";
 }
@@ -183,6 +185,25 @@ impl<'a> Judge<'a> {
                 None => outcome,
             },
             _ => outcome,
+        };
+        let is_decided = matches!(outcome.verdict, Verdict::Verified | Verdict::Refuted);
+        let tests = expressions.iter().any(|one| is_call(undenied(&one.tree), &[SIGNIFICANT]));
+        let is_test_alone = expressions.iter().all(|one| is_call(&one.tree, &[SIGNIFICANT]));
+        let words = format!("{} {}", sentence.quote, bound.head.unwrap_or_default());
+        let outcome = match () {
+            () if is_decided && tests && unsure::names_other_level(&words) => {
+                let reason = "the words are about another level than the 5% of the test";
+                Outcome::inconclusive(&OTHER_LEVEL, reason).with_evidence_of(outcome)
+            }
+            () if outcome.verdict == Verdict::Refuted
+                && (unsure::denies(&bound.sought.before)
+                    || is_test_alone && unsure::denies(&sentence.quote)) =>
+            {
+                let reason =
+                    format!("{}; the sentence denies something before these words", outcome.reason);
+                Outcome::inconclusive(&UNSURE, reason).with_evidence_of(outcome)
+            }
+            () => outcome,
         };
         // What is denied is not said to be equal: "nowhere near equal".
         let denies_significance = expressions.iter().find_map(|one| denied_test(&one.tree));
@@ -518,6 +539,14 @@ fn denied_test(tree: &Expression) -> Option<bool> {
     match &tree.kind {
         ExpressionKind::Not(of) => Some(is_call(of, &[SIGNIFICANT])),
         _ => None,
+    }
+}
+
+/// What an expression denies, or itself.
+fn undenied(tree: &Expression) -> &Expression {
+    match &tree.kind {
+        ExpressionKind::Not(of) => of,
+        _ => tree,
     }
 }
 

@@ -61,6 +61,9 @@ pub static FUNCTIONS: &[Function] = &[
     },
 ];
 
+/// The steps of holding two values against each other.
+const PAIR: usize = 5;
+
 #[derive(Clone, Copy, PartialEq)]
 enum Wanted {
     Equal,
@@ -78,6 +81,7 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
         |count: usize| call.wrong(&WRONG_ARGUMENTS, "at least two values", &count.to_string());
     let values = match Values::of(call)? {
         Values::Words(words) => {
+            call.evaluator.pairs(words.len(), PAIR, call.frame)?;
             let places: BTreeSet<_> = words
                 .iter()
                 .flat_map(|(_, words)| &words.leaves)
@@ -93,6 +97,7 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
     if values.len() < 2 {
         return Err(few(values.len()));
     }
+    call.evaluator.pairs(values.len(), PAIR, call.frame)?;
     let within = match (wanted, call.named("within")) {
         (Wanted::Near, Some(part)) => {
             let value = call.evaluator.evaluate(part, call.frame)?;

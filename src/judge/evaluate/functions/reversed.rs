@@ -31,6 +31,9 @@ pub static FUNCTIONS: &[Function] = &[Function {
 /// What the runs say of a pair: the sign of its gap where it is significant.
 type GapSign = Option<bool>;
 
+/// The steps of a test of two groups.
+const TEST: usize = 250;
+
 fn reversed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(2, 2, &[])?;
     let (first, second) = (contract(call, 0)?, contract(call, 1)?);
@@ -38,6 +41,7 @@ fn reversed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         let found = format!("{} and {}", first.len(), second.len());
         return Err(call.wrong(&WRONG_ARGUMENTS, "the same two groups or more in both", &found));
     }
+    call.evaluator.pairs(first.len(), 2 * TEST, call.frame)?;
     let ((before, shown), (after, also)) = (signs(call, &first), signs(call, &second));
     let pairs: Vec<_> = std::iter::zip(before, after).collect();
     let outcome = judge(&pairs)

@@ -7,8 +7,9 @@ mod beside;
 mod changes;
 pub mod horizons;
 pub mod matched;
-mod quantities;
+pub mod quantities;
 mod runs;
+mod sides;
 mod splits;
 mod statistics;
 pub mod steps;
@@ -36,6 +37,7 @@ codes! {
     OTHER_STATISTIC = "about::other-statistic", "the words call the number another statistic than the expression gives", "bind it by the function that the words name: `sd`, `se`, `ci95`, `p`";
     NOT_MATCHED = "about::not-matched", "the words say that something is equal between the runs, and it is not", "compare runs at which it is equal, or say what is";
     OTHER_RUNS = "about::other-runs", "the number is of other runs than the words say", "bind the runs that the words name: `min(a.loss)`, `max(a.loss)`, `mean(a.loss)`";
+    OTHER_ORDER = "about::other-order", "the words name both sides of a relation in the opposite order", "turn the relation round, or the sentence";
     OTHER_CHANGE = "about::other-change", "the words make another thing of the percentage than the expression computes", "bind it with `percent_below(a, b)`, `percent_above(a, b)`, or as a difference";
     DENIED = "about::denied", "the text denies the words right before them", "quote the whole sentence";
     BEYOND_DATA = "about::beyond-data", "a run counts more tokens than the data that its receipt names have", "correct the receipt's data, or its horizon";
@@ -132,6 +134,14 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
         .or_else(|| verified.and_then(|number| statistics::other(words, number)))
         .or_else(|| {
             is_verified.then(|| matched::other(words, evidence.compared, evidence.course_of))?
+        })
+        .or_else(|| {
+            verified.and_then(|_| sides::other_kind(words, evidence.compared, evidence.course_of))
+        })
+        .or_else(|| {
+            let relations = evidence.expressions.iter().filter(|_| evidence.number.is_none());
+            is_verified
+                .then(|| relations.copied().find_map(|one| sides::other_order(words, one)))?
         })
         .or_else(|| horizons::beyond(evidence.leaves, evidence.data_of));
     match other {

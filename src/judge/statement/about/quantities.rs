@@ -174,6 +174,26 @@ impl Measure {
     }
 }
 
+/// Which values of a quantity are better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// Of losses.
+    Lower,
+    /// Of accuracies.
+    Higher,
+}
+
+impl Better {
+    /// Of what an expression gives, where that is known.
+    pub fn of(expression: &Expression) -> Option<Self> {
+        match measure_of(expression)? {
+            Measure::Loss | Measure::Perplexity | Measure::ErrorRate => Some(Self::Lower),
+            Measure::Accuracy => Some(Self::Higher),
+            _ => None,
+        }
+    }
+}
+
 /// What an expression gives, where that is one thing.
 fn measure_of(expression: &Expression) -> Option<Measure> {
     let number = |part: &Expression| matches!(part.kind, ExpressionKind::Number(_));
@@ -273,7 +293,10 @@ fn of_head(head: &str) -> Vec<Measure> {
         return Vec::new();
     }
     let mut said = named(&words);
-    let is_of_parameters = said.contains(&Measure::Parameters) || words.len() == 1;
+    // `P_total`, "N active": the letters of the field.
+    let has_letter =
+        matches!(words.first().map(String::as_str), Some("p" | "n")) && words.len() == 2;
+    let is_of_parameters = said.contains(&Measure::Parameters) || words.len() == 1 || has_letter;
     if is_of_parameters && let Some(share) = share_of(&words) {
         said = vec![share];
     }

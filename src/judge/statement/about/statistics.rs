@@ -57,6 +57,12 @@ pub fn other(words: Words, expression: &Expression) -> Mismatch {
         return Some((&OTHER_STATISTIC, reason.to_owned()));
     }
     let ExpressionKind::Call(name, _) = &expression.kind else { return None };
+    if let Some(word) = (name == "mean").then(|| no_mean(words)).flatten() {
+        return Some((
+            &OTHER_STATISTIC,
+            format!("the words say \"{word}\", and `mean` gives a mean"),
+        ));
+    }
     let (found, found_name, ..) = KNOWN.iter().find(|known| known.3.contains(&name.as_str()))?;
     let text = format!("{} {}", words.quote, words.head.unwrap_or_default()).to_lowercase();
     let text = text.replace(['\u{a0}', '\u{202f}'], " ").replace(" %", "%");
@@ -82,6 +88,31 @@ pub fn other(words: Words, expression: &Expression) -> Mismatch {
     let pair =
         parts.windows(2).find(|pair| other_level(pair)).filter(|_| *found == Spread::Interval)?;
     Some((&OTHER_STATISTIC, format!("the words say {}, and `{name}` is of {LEVEL}%", pair[0])))
+}
+
+/// A word by which a number is another summary of runs than their mean.
+fn no_mean(words: Words) -> Option<&'static str> {
+    const OTHERS: &[&str] = &[
+        "median",
+        "variance",
+        "geometric",
+        "harmonic",
+        "trimmed",
+        "percentile",
+        "quantile",
+        "each seed",
+        "every seed",
+        "first seed",
+        "last seed",
+        "best seed",
+        "worst seed",
+        "best run",
+        "worst run",
+    ];
+    let text = format!("{} {}", words.quote, words.head.unwrap_or_default()).to_lowercase();
+    let text = text.replace('_', " ");
+    let is_mean = ["mean", "average"].iter().any(|word| text.contains(word));
+    OTHERS.iter().find(|word| !is_mean && text.contains(*word)).copied()
 }
 
 /// Whether an expression multiplies, divides or takes the complement of a p.
