@@ -183,7 +183,7 @@ fn claims_read_what_an_evaluation_writes() {
             "is = \"mcnemar(one.tasks, two.tasks, task = 'contexts')\"".into(),
         ),
         (
-            "it is better on contexts".into(),
+            "they differ on contexts".into(),
             "says = \"significant(mcnemar(one.tasks, two.tasks, task = 'contexts'))\"".into(),
         ),
     ];

@@ -27,7 +27,7 @@ use super::manifest::DECLARATION;
 use super::opened::Stamp;
 use super::record::{RecordValue, record};
 use super::weights::Holdings;
-use super::{CANNOT_WRITE, NOT_A_FOLDER, UNSAFE_CACHE};
+use super::{CANNOT_WRITE, CHANGED_WHILE_READ, NOT_A_FOLDER, UNSAFE_CACHE};
 use crate::digest::{Digest, Hasher, canonical};
 use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source};
 
@@ -130,7 +130,10 @@ impl Cache {
     pub(super) fn recall(&self, bundle: Digest, folder: &Folder) -> Result<Recalled<'_>, Error> {
         let name = format!("{bundle}-{}.json", folder.identity()?);
         let earlier = self.earlier(&name, bundle).unwrap_or_else(|error| {
-            self.note(format!("cache entry `{name}` is ignored: {error}"));
+            // Another program is writing it: what it found is read anew here, and nobody need know.
+            if error.code.id != CHANGED_WHILE_READ.id {
+                self.note(format!("cache entry `{name}` is ignored: {error}"));
+            }
             BTreeMap::new()
         });
         let lasting = folder.keeps_times();
