@@ -8,6 +8,7 @@ use crate::lock::PostLock;
 use crate::page::PostPage;
 use crate::post::UNKNOWN_BUNDLE;
 use repro_receipt::bundle::{ABSENT, Bundle, ReadOptions};
+use repro_receipt::parallel;
 use repro_receipt::similar;
 use repro_receipt::source::{Error, Location};
 use repro_runs::study::{self, Study};
@@ -19,8 +20,9 @@ const NAMED: usize = 5;
 const NEAR: usize = 3;
 /// So many names are told with what is spelled alike.
 const HINTED: usize = 20;
-/// Above so many bundles, starting threads for each costs more than they save.
-const MANY_BUNDLES: usize = 1_000;
+/// With more bundles than this for each thread, a thread reads a bundle alone: starting threads for every one of
+/// them costs more than they save.
+const BUNDLES_PER_THREAD: usize = 2;
 
 /// Bundles loaded so far: each is read and checked once, however many posts pin it.
 #[derive(Debug)]
@@ -52,11 +54,8 @@ impl<'r> BundleStore<'r> {
         let mut errors = Vec::new();
         let mut absent = Vec::new();
         let bundles = page.bundles();
-        if bundles.len() > MANY_BUNDLES {
-            self.reading.threads = 1;
-        }
+        self.load(root, bundles.iter().map(|(name, _)| *name));
         for (name, place) in bundles {
-            self.load(root, name);
             if let (Some(lock), Some(bundle)) = (lock, self.library.bundle(name)) {
                 errors.extend(lock.check_pin(bundle, place).err());
             }
@@ -102,10 +101,18 @@ impl<'r> BundleStore<'r> {
         Ok(())
     }
 
-    /// Reads and checks a bundle, if that was not done yet.
-    fn load(&mut self, root: &Path, name: &str) {
-        if self.library.bundle(name).is_none() && !self.refused.contains_key(name) {
-            match Bundle::load(root, name, None, self.reading) {
+    /// Reads and checks the bundles for which that was not done yet.
+    fn load<'n>(&mut self, root: &Path, names: impl Iterator<Item = &'n str>) {
+        let is_new =
+            |name: &&str| self.library.bundle(name).is_none() && !self.refused.contains_key(*name);
+        let names: Vec<_> = names.filter(is_new).collect();
+        let threads = self.reading.threads;
+        let (at_a_time, each) =
+            if names.len() > BUNDLES_PER_THREAD * threads { (threads, 1) } else { (1, threads) };
+        let reading = ReadOptions { threads: each, ..self.reading };
+        let read = parallel::map(&names, at_a_time, |name| Bundle::load(root, name, None, reading));
+        for (name, bundle) in names.into_iter().zip(read) {
+            match bundle {
                 Ok(bundle) => self.library.add(bundle),
                 Err(error) => drop(self.refused.insert(name.to_owned(), error)),
             }
