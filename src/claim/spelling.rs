@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
+
 use crate::markup::{self, Brackets, Seen};
 use crate::seen::has_no_width;
 
@@ -107,10 +109,7 @@ impl PlainSpelling {
 
     /// Every place of words that are spelled as this text is, in this text.
     pub fn places(&self, words: &str) -> Vec<Range<usize>> {
-        let starts = match self.text.find(words) {
-            Some(first) if !words.is_empty() => starts_of(words.as_bytes(), &self.text, first),
-            _ => Vec::new(),
-        };
+        let starts = if words.is_empty() { Vec::new() } else { starts_of(words, &self.text) };
         starts.into_iter().map(|at| at..at + words.len()).collect()
     }
 
@@ -121,9 +120,19 @@ impl PlainSpelling {
     }
 }
 
-/// Where some words begin in a text from `first` on, in time that grows with the text alone (Knuth, Morris and Pratt):
-/// a text that repeats itself begins its quotes nearly everywhere.
-fn starts_of(words: &[u8], text: &str, first: usize) -> Vec<usize> {
+/// Where some words begin in a text, in time that grows with the text alone.
+fn starts_of(words: &str, text: &str) -> Vec<usize> {
+    let finder = memmem::Finder::new(words);
+    let find = |from: usize| Some(from + finder.find(text.as_bytes().get(from..)?)?);
+    let first = find(0);
+    let second = first.and_then(|first| find(first + 1));
+    let Some(second) = second else { return first.into_iter().collect() };
+    first.into_iter().chain(repeated(words.as_bytes(), text, second)).collect()
+}
+
+/// Where some words begin in a text from `first` on (Knuth, Morris and Pratt): a text that repeats itself begins its quotes
+/// nearly everywhere.
+fn repeated(words: &[u8], text: &str, first: usize) -> Vec<usize> {
     // How much of the beginning of the words stands at the end of each part of them.
     let mut borders = vec![0; words.len()];
     let mut length = 0;
