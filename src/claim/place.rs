@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use crate::markup;
 use crate::quote;
 use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
@@ -23,6 +24,8 @@ pub struct SearchedText<'t> {
     lines: OnceLock<TableLines>,
     /// Where its numbers stand.
     items: OnceLock<Vec<Range<usize>>>,
+    /// What is crossed out.
+    struck: OnceLock<Vec<Range<usize>>>,
 }
 
 impl<'t> SearchedText<'t> {
@@ -35,6 +38,7 @@ impl<'t> SearchedText<'t> {
             squeezed: OnceLock::new(),
             lines: OnceLock::new(),
             items: OnceLock::new(),
+            struck: OnceLock::new(),
         }
     }
 
@@ -82,6 +86,13 @@ impl<'t> SearchedText<'t> {
         let ends_with_digit = inside.ends_with(|c: char| c.is_ascii_digit());
         let begins_with_digit = inside.starts_with(|c: char| c.is_ascii_digit());
         begins_with_digit && parts(place.start) || ends_with_digit && parts(place.end)
+    }
+
+    /// Whether a stretch of the text lies in what is crossed out.
+    pub fn is_struck(&self, place: &Range<usize>) -> bool {
+        let struck = self.struck.get_or_init(|| markup::struck(self.text));
+        let behind = struck.partition_point(|part| part.start <= place.start);
+        behind.checked_sub(1).is_some_and(|last| place.end <= struck[last].end)
     }
 
     /// Every place of a quote with the same signs.

@@ -372,6 +372,24 @@ fn hidden_styles_hide_numbers() {
 }
 
 #[test]
+fn words_that_are_crossed_out_say_nothing() {
+    let post = "[[sentence]]\nquote = \"a loss of 1.7016\"\nis = \"mean(arm.moe.loss)\"\n";
+    for (text, expected) in [
+        ("~~It has a loss of 1.7016.~~", "unchecked sentence::not-there"),
+        (
+            "It has <del>a <s>big</s> loss</del> <del>here, a loss of 1.7016</del>",
+            "unchecked sentence::not-there",
+        ),
+        (r"It has \sout{a loss of 1.7016}.", "unchecked sentence::not-there"),
+        ("~~It has 1.72~~, a loss of 1.7016 <s>now</s>.", "verified"),
+        ("~~ a loss of 1.7016\n\nis ~~ it", "verified"),
+        ("~~It has a loss of 1.7016~~\n\nIt has a loss of 1.7016", "verified"),
+    ] {
+        assert_eq!(judged(post, text), [expected], "{text}");
+    }
+}
+
+#[test]
 fn tables_without_bars_around_them_are_found() {
     let text = "arm | loss\n--- | ---\nmoe | 1.7016\n\nAfter it.\n";
     for head in ["| arm | loss |", "arm | loss"] {

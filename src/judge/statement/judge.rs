@@ -256,6 +256,10 @@ impl<'a> Judge<'a> {
                 let not_there = Some(self.not_there(text, quote));
                 SoughtWords { not_there, ..SoughtWords::default() }
             }
+            [place] if text.searched().is_struck(place) => {
+                let not_there = Some("the text crosses these words out".into());
+                SoughtWords { not_there, ..SoughtWords::default() }
+            }
             [place] => SoughtWords::at(text.source().text(), place),
             _ => SoughtWords::default(),
         }
