@@ -127,6 +127,10 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
         .or_else(|| other_unit(words, evidence))
         .or_else(|| splits::other(words, evidence.leaves))
         .or_else(|| evidence.number.and_then(|number| quantities::other(words, number)))
+        .or_else(|| {
+            let relations = evidence.number.is_none().then_some(evidence.expressions);
+            relations.filter(|_| is_verified).and_then(|all| quantities::other_fixed(words, all))
+        })
         .or_else(|| evidence.number.and_then(|number| changes::other(words, number)))
         .or_else(|| {
             verified.and_then(|_| runs::other(words, evidence.expressions, evidence.leaves))

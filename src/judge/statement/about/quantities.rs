@@ -132,6 +132,9 @@ const KNOWN: &[Known] = &[
 const ACTIVE: &[&str] = &["active", "activated", "activates", "activate", "activating"];
 const TOTAL: &[&str] = &["total", "stored", "stores", "store", "storing"];
 
+/// Relations by which a quantity is the same everywhere.
+const FIXED: [&str; 2] = ["held_fixed", "nearly_fixed"];
+
 /// A number behind these words and more is one.
 const SPREADS: [&str; 2] = ["standard deviation of", "standard error of"];
 
@@ -154,6 +157,38 @@ pub fn other(words: Words, expression: &Expression) -> Mismatch {
     }
     let reason =
         format!("the words name {}, and the expression gives {}", said[0].name(), found.name());
+    Some((&OTHER_QUANTITY, reason))
+}
+
+/// Whether the words name other quantities than the relations of a sentence find to be the same everywhere.
+pub fn other_fixed(words: Words, relations: &[&Expression]) -> Mismatch {
+    let fixed = |relation: &&Expression| match &relation.kind {
+        ExpressionKind::Call(name, arguments) if FIXED.contains(&name.as_str()) => {
+            measure_of(&arguments.first()?.value)
+        }
+        _ => None,
+    };
+    // What is not known may be what the words name.
+    let fixed: Vec<Measure> = relations.iter().map(fixed).collect::<Option<_>>()?;
+    let lower = words.quote.to_lowercase();
+    // Of a list of things not all may be known.
+    if lower.contains([',', ';', '/', '&']) || lower.contains(" and ") {
+        return None;
+    }
+    let parts = |c: char| !c.is_alphanumeric() && c != '_';
+    let spoken: Vec<_> =
+        lower.split(parts).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let mut said = named(&spoken);
+    said.extend(share_of(&spoken));
+    let is_said = |one: &Measure| {
+        said.iter().any(|said| said == one || said.is_part_of(*one) || one.is_part_of(*said))
+    };
+    let (first, found) = (said.first()?, fixed.first()?);
+    if fixed.iter().any(is_said) {
+        return None;
+    }
+    let reason =
+        format!("the words name {}, and the relation is of {}", first.name(), found.name());
     Some((&OTHER_QUANTITY, reason))
 }
 
@@ -323,7 +358,7 @@ fn share_of(words: &[String]) -> Option<Measure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Measure, measure_of, named_beside, of_head};
+    use super::{Measure, Words, measure_of, named_beside, of_head, other_fixed};
     use repro_claim::Expression;
 
     fn said(quote: &str, number: &str) -> Vec<Measure> {
@@ -373,6 +408,29 @@ mod tests {
         assert!(of_head("tokens/param").is_empty());
         assert!(of_head("batch (sequences × length)").is_empty());
         assert!(of_head("loss").is_empty());
+    }
+
+    #[test]
+    fn what_is_fixed_is_what_the_words_name() {
+        let other = |quote: &str, relations: &[&str]| {
+            let words =
+                Words { quote, place: "", head: None, before: "", behind: "", number: None };
+            let relations: Vec<_> =
+                relations.iter().map(|one| Expression::parse(one).unwrap()).collect();
+            other_fixed(words, &relations.iter().collect::<Vec<_>>()).is_some()
+        };
+        let width = "held_fixed(it.config.hidden_size, over = [a, b])";
+        assert!(other("all arms saw the same tokens", &[width]));
+        assert!(!other("all arms have the same width", &[width]));
+        assert!(!other("all arms have the same shape", &[width]));
+        assert!(!other("the same tokens, shape and data", &[width]));
+        assert!(!other("the same tokens", &[width, "held_fixed(seen(it), over = [a, b])"]));
+        assert!(!other("the same active parameters", &["held_fixed(active(it), over = [a, b])"]));
+        assert!(other(
+            "the same active parameters",
+            &["held_fixed(it.tokens_seen, over = [a, b])"]
+        ));
+        assert!(!other("the same vocabulary", &["held_fixed(it.tokens, over = [a, b])"]));
     }
 
     #[test]
