@@ -128,6 +128,18 @@ impl<'a> Judge<'a> {
         all
     }
 
+    /// Whether a name stands for mixtures alone, or for dense models alone.
+    pub(super) fn is_mixture(&self, name: &str) -> Option<bool> {
+        let (locator, _) = self.context.page.names.get(name)?;
+        let kind = |bundle: &String| {
+            let model = self.context.library.bundle(bundle)?.receipt().model.as_ref()?;
+            Some(model.params_total? > model.params_active?)
+        };
+        let mut kinds = locator.bundles.iter().map(kind);
+        let first = kinds.next()??;
+        kinds.all(|kind| kind == Some(first)).then_some(first)
+    }
+
     /// The outcome, unless the comparison departs from its plan, or the evidence is about something else than the
     /// words.
     pub(super) fn about(
@@ -158,6 +170,7 @@ impl<'a> Judge<'a> {
             Some(NamedData { unique_tokens: data.unique_tokens?, epochs: data.epochs? })
         };
         let course_of = |bundle: &str, step: Option<u64>| run_cost(library, bundle, step);
+        let is_mixture = |name: &str| self.is_mixture(name);
         let leaves = evaluator.leaves();
         let (number, expressions, loss) = match subject {
             Subject::Relations(trees) => (None, trees.to_vec(), None),
@@ -173,6 +186,7 @@ impl<'a> Judge<'a> {
             is_formula: &is_formula,
             last_step: &last_step,
             compared: &compared,
+            is_mixture: &is_mixture,
             course_of: &course_of,
             data_of: &data_of,
         };

@@ -5,7 +5,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 use repro_claim::quote::{Hedge, QuoteItem};
-use repro_exact::decimal::Printed;
+use repro_exact::decimal::{Bound, Printed};
 
 /// So many steps of its last digit make another number.
 const STEPS: i64 = 3;
@@ -34,6 +34,23 @@ pub fn is_limit(item: &QuoteItem, quote: &str) -> bool {
     let words = before.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<_> = words.collect();
     is_hedged || words.iter().rev().take(REACH).any(|word| LIMITS.contains(word))
+}
+
+/// Whether a number is a limit on one side, and it is the upper one.
+pub fn is_upper(item: &QuoteItem) -> Option<bool> {
+    match item.hedge? {
+        Hedge::Limit(bound) | Hedge::LimitOrCount(bound) | Hedge::LimitOrSetting(bound) => {
+            Some(matches!(bound, Bound::Below | Bound::AtMost))
+        }
+        _ => None,
+    }
+}
+
+/// Numbers far below and far above one.
+pub fn far_off(printed: &Printed) -> [Printed; 2] {
+    let size = printed.value().abs() + BigRational::from_integer(BigInt::from(1));
+    let reach = size * BigRational::from_integer(BigInt::from(FAR));
+    [printed.clone().moved(&-reach.clone()), printed.clone().moved(&reach)]
 }
 
 /// Other numbers in the place of one: of a limit, ones far off on both sides; of others, the next ones that a print can

@@ -9,13 +9,14 @@ use repro_exact::decimal::Printed;
 use repro_receipt::source::{Code, Error, codes};
 use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
 
+use super::about::sides;
 use super::judge::{
     BoundWords, CLAIM, Judge, NO_EVIDENCE, PROOF, Subject, instead, kind_of, plain_numbers, scope,
     single_source, stands_for,
 };
 use super::limits;
 use super::numbers::{SINGLE_SOURCE, UNSURE};
-use super::spoken::SpokenWords;
+use super::spoken::{RUNS, SpokenWords};
 use super::unsure;
 use super::wording::{Stated, overstated, readings, worded};
 use crate::evaluate::functions::{again, fixed};
@@ -30,6 +31,9 @@ codes! {
     UNSAID = "value::unsaid-name", "a relation has a name that the words do not have", "quote the words with the name, or bind the name itself: `is = \"run.config.dtype\"`";
     OTHER_LEVEL = "sentence::other-level", "the words are about a test at another level than 5%", "say it of 5%, or bind the p: `is = \"p(a.loss, b.loss)\"`";
     NO_DIRECTION = "sentence::no-direction", "the words say which side is ahead, and the relation only that they differ", "say it with its order: `a.loss < b.loss`, or `printed(a) < printed(b)` beside the test";
+    NO_ORDER = "sentence::no-order", "a relation puts two sides into an order, and the words do not", "quote the words that say which side is ahead";
+    UNDENIED = "sentence::denied", "the words deny what their relation affirms", "say it by `not ...`, or by the opposite relation";
+    NOT_EACH = "sentence::not-each", "the words are about each run, or about all of them, and the relation about a mean or one of them", "limit the extreme: `max(a.loss) < quoted(1)`";
     ONE_SIDED = "value::one-sided", "a relation would hold of other numbers than the words state", "bind the number itself: `is = \"moe.loss\"`";
 }
 
@@ -271,6 +275,27 @@ impl<'a> Judge<'a> {
         if let Some(name) = trees().find_map(|tree| self.unsaid_name(tree, bound)) {
             return Some((&UNSAID, format!("the words do not have \"{name}\"")));
         }
+        let words = SpokenWords::of(bound.quote);
+        if words.are_about_each(RUNS) && trees().any(limits_a_summary) {
+            let reason = "a mean, or one of the runs, is limited, and the words are about each";
+            return Some((&NOT_EACH, reason.to_owned()));
+        }
+        let orders =
+            |tree: &Expression| sides::orders_results(tree) && quoted_numbers(tree).is_empty();
+        if bound.head.is_none() && trees().any(orders) && !words.name_an_order() {
+            let reason = "no word says which side is ahead";
+            return Some((&NO_ORDER, reason.to_owned()));
+        }
+        if trees().any(orders_opposite_ends) && !words.name_an_extreme() {
+            let reason = "the best of one side is held against the worst of the other";
+            return Some((&NOT_EACH, reason.to_owned()));
+        }
+        let is_alone = sentence.relations().count() == 1;
+        let is_mixture = |name: &str| self.is_mixture(name);
+        let undenied = |tree| sides::undenied(bound.quote, tree, &is_mixture);
+        if is_alone && let Some(denial) = trees().find_map(undenied) {
+            return Some((&UNDENIED, format!("the words deny it: \"{denial}\"")));
+        }
         if trees().any(holds_a_no) && !SpokenWords::of(bound.quote).deny() {
             return Some((&UNSAID, "the words do not say that anything is not so".to_owned()));
         }
@@ -358,6 +383,13 @@ impl<'a> Judge<'a> {
                 return false;
             };
             let is_limit = limits::is_limit(item, bound.quote);
+            // "Above 3" over what is below it holds of the numbers on the other side.
+            if let Some(is_upper) = limits::is_upper(item) {
+                let [below, above] = limits::far_off(own).map(|other| holds(*index, other));
+                if below != above && below == is_upper {
+                    return true;
+                }
+            }
             let mut others = limits::others(item, own, is_limit, is_about).into_iter();
             match is_limit {
                 true => others.all(|other| holds(*index, other)),
@@ -547,6 +579,43 @@ fn undenied(tree: &Expression) -> &Expression {
     match &tree.kind {
         ExpressionKind::Not(of) => of,
         _ => tree,
+    }
+}
+
+/// Whether an order holds of the smallest on the smaller side and of the largest on the other, as it does of any two that
+/// overlap.
+fn orders_opposite_ends(tree: &Expression) -> bool {
+    let ExpressionKind::Relation(first, rest) = &tree.kind else { return false };
+    let [(sign, second)] = rest.as_slice() else { return false };
+    let has = |side: &Expression, name: &str| counted(side, |part| is_call(part, &[name])) > 0;
+    match sign {
+        RelationOperator::Less | RelationOperator::LessOrEqual => {
+            has(first, "min") && has(second, "max")
+        }
+        RelationOperator::Greater | RelationOperator::GreaterOrEqual => {
+            has(first, "max") && has(second, "min")
+        }
+        _ => false,
+    }
+}
+
+/// Whether a number of the words limits a mean of runs, or the one of them that is furthest from it.
+fn limits_a_summary(tree: &Expression) -> bool {
+    let ExpressionKind::Relation(first, rest) = &tree.kind else { return false };
+    let [(sign, second)] = rest.as_slice() else { return false };
+    let (limited, sign) = match (is_call(first, &["quoted"]), is_call(second, &["quoted"])) {
+        (false, true) => (&**first, *sign),
+        (true, false) => (second, sign.turned()),
+        _ => return false,
+    };
+    match sign {
+        RelationOperator::Less | RelationOperator::LessOrEqual => {
+            is_call(limited, &["mean", "median", "min"])
+        }
+        RelationOperator::Greater | RelationOperator::GreaterOrEqual => {
+            is_call(limited, &["mean", "median", "max"])
+        }
+        _ => false,
     }
 }
 

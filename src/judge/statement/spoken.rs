@@ -99,6 +99,77 @@ const DIRECTIONS: &[&str] = &[
     "superior",
     "inferior",
 ];
+/// Words that say that there is an order, or a distance.
+const ORDERS: &[&str] = &[
+    "order",
+    "ordering",
+    "ordered",
+    "rank",
+    "ranking",
+    "ranked",
+    "ranks",
+    "separate",
+    "separates",
+    "separated",
+    "apart",
+    "gap",
+    "margin",
+    "differ",
+    "differs",
+    "different",
+    "falls",
+    "fell",
+    "drops",
+    "dropped",
+    "rises",
+    "rose",
+    "first",
+    "last",
+    "earlier",
+    "later",
+    "sooner",
+    "decreases",
+    "decreased",
+    "increases",
+    "increased",
+    "surpasses",
+    "surpass",
+    "exceed",
+    "exceeds",
+    "tops",
+    "top",
+    "edges",
+    "edge",
+    "defeats",
+    "prevails",
+    "over",
+    "under",
+    "keeps",
+    "survives",
+    "widens",
+    "narrows",
+    "descends",
+    "learns",
+    "learned",
+    "gains",
+    "gain",
+    "helps",
+    "help",
+    "hurts",
+    "hurt",
+    "pays",
+    "behind",
+    "lags",
+    "trail",
+    "lose",
+    "stronger",
+    "weaker",
+    "well",
+    "clear",
+    "bigger",
+    "lag",
+    "win",
+];
 /// Words that say that runs were executed a second time.
 pub const REPLAYED: &[&str] = &[
     "executed again",
@@ -331,7 +402,29 @@ impl SpokenWords {
 
     /// Whether they say which of two things is ahead.
     pub fn name_a_direction(&self) -> bool {
-        self.words.iter().flat_map(|word| word.split('-')).any(|word| DIRECTIONS.contains(&word))
+        let is_comparative = |at: usize| {
+            let own = self.words[at].as_str();
+            own.ends_with("er") && self.words.get(at + 1).is_some_and(|next| next == "than")
+                || own.ends_with("est")
+        };
+        (0..self.words.len()).any(is_comparative)
+            || self
+                .words
+                .iter()
+                .flat_map(|word| word.split('-'))
+                .any(|word| DIRECTIONS.contains(&word))
+    }
+
+    /// Whether they name one end of several: "the best seed".
+    pub fn name_an_extreme(&self) -> bool {
+        const ENDS: &[&str] =
+            &["best", "worst", "overlap", "overlaps", "least", "most", "some", "any", "one"];
+        self.words.iter().any(|word| ENDS.contains(&word.as_str()) || word.ends_with("est"))
+    }
+
+    /// Whether they put anything into an order, or hold it apart.
+    pub fn name_an_order(&self) -> bool {
+        self.name_a_direction() || self.words.iter().any(|word| ORDERS.contains(&word.as_str()))
     }
 
     /// Where the words say that two things are one.
@@ -366,6 +459,17 @@ impl SpokenWords {
         };
         let mut places = EACH.iter().flat_map(|word| self.places(word));
         !is_of_mean && places.any(|at| of_thing(at) && !self.is_denied(at))
+    }
+
+    /// Whether the words are about all of several things, one by one: "no seed", "every run".
+    pub fn are_about_each(&self, things: &[&str]) -> bool {
+        let behind = |at: usize| self.words[at + 1..].iter().take(3);
+        let of_thing = |at: usize| {
+            behind(at).take_while(|word| *word != BREAK).any(|word| things.contains(&word.as_str()))
+        };
+        let all = EACH.iter().chain(&["all", "no", "none", "any"]);
+        let is_of_mean = SUMMARIES.iter().any(|word| self.places(word).next().is_some());
+        !is_of_mean && all.flat_map(|word| self.places(word)).any(of_thing)
     }
 
     /// Whether a word of degree stands here, and not as a part of these phrases.

@@ -124,6 +124,10 @@ fn untested(outcome: &Outcome, words: &SpokenWords, stated: Stated) -> Objection
         () if outcome.rule != TEST && denied && !stated.has_test => {
             Some((&NOT_TESTED, "the words say that it is not significant, and nothing tests it"))
         }
+        () if outcome.rule == TEST && denied && !affirmed && !stated.denies_significance => Some((
+            &NOT_TESTED,
+            "the words say that it is not significant, and the relation that it is",
+        )),
         () if stated.denies_significance && affirmed && !denied => Some((
             &NOT_TESTED,
             "the words say that it is significant, and the relation that it is not",

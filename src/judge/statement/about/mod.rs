@@ -9,7 +9,7 @@ pub mod horizons;
 pub mod matched;
 pub mod quantities;
 mod runs;
-mod sides;
+pub mod sides;
 mod splits;
 mod statistics;
 pub mod steps;
@@ -104,6 +104,8 @@ pub struct Evidence<'e> {
     pub last_step: &'e dyn Fn(&str) -> Option<u64>,
     /// What is compared, without what only adjusts a test.
     pub compared: &'e [Rc<Leaf>],
+    /// Whether a name stands for mixtures alone, or for dense models alone.
+    pub is_mixture: sides::IsMixture<'e>,
     /// What a bundle had cost at a step, or at its last one.
     pub course_of: &'e dyn Fn(&str, Option<u64>) -> Option<RunCost>,
     /// The data that the receipt of a bundle names.
@@ -129,7 +131,9 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
         .or_else(|| evidence.number.and_then(|number| quantities::other(words, number)))
         .or_else(|| {
             let relations = evidence.number.is_none().then_some(evidence.expressions);
-            relations.filter(|_| is_verified).and_then(|all| quantities::other_fixed(words, all))
+            let relations = relations.filter(|_| is_verified)?;
+            let other = relations.iter().find_map(|one| quantities::other_result(words, one));
+            quantities::other_fixed(words, relations).or(other)
         })
         .or_else(|| evidence.number.and_then(|number| changes::other(words, number)))
         .or_else(|| {
@@ -143,9 +147,11 @@ pub fn checked(outcome: Outcome, words: Words, evidence: &Evidence<'_>) -> Outco
             verified.and_then(|_| sides::other_kind(words, evidence.compared, evidence.course_of))
         })
         .or_else(|| {
+            let is_mixture = evidence.is_mixture;
             let relations = evidence.expressions.iter().filter(|_| evidence.number.is_none());
+            let mut stated = relations.copied().chain(evidence.number);
             is_verified
-                .then(|| relations.copied().find_map(|one| sides::other_order(words, one)))?
+                .then(|| stated.find_map(|one| sides::other_order(words, one, is_mixture)))?
         })
         .or_else(|| horizons::beyond(evidence.leaves, evidence.data_of));
     match other {

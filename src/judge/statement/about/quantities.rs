@@ -132,6 +132,9 @@ const KNOWN: &[Known] = &[
 const ACTIVE: &[&str] = &["active", "activated", "activates", "activate", "activating"];
 const TOTAL: &[&str] = &["total", "stored", "stores", "store", "storing"];
 
+/// What runs come to.
+const RESULTS: [Measure; 5] =
+    [Measure::Loss, Measure::Perplexity, Measure::Accuracy, Measure::ErrorRate, Measure::Spread];
 /// Relations by which a quantity is the same everywhere.
 const FIXED: [&str; 2] = ["held_fixed", "nearly_fixed"];
 
@@ -185,6 +188,32 @@ pub fn other_fixed(words: Words, relations: &[&Expression]) -> Mismatch {
     };
     let (first, found) = (said.first()?, fixed.first()?);
     if fixed.iter().any(is_said) {
+        return None;
+    }
+    let reason =
+        format!("the words name {}, and the relation is of {}", first.name(), found.name());
+    Some((&OTHER_QUANTITY, reason))
+}
+
+/// Whether the words name another result than an order is of: "a higher accuracy" over losses.
+pub fn other_result(words: Words, relation: &Expression) -> Mismatch {
+    if !matches!(relation.kind, ExpressionKind::Relation(..)) {
+        return None;
+    }
+    let mut found = Vec::new();
+    relation.each(&mut |part| {
+        if matches!(part.kind, ExpressionKind::Field(..)) {
+            found.extend(measure_of(part).filter(|one| RESULTS.contains(one)));
+        }
+    });
+    let lower = words.quote.to_lowercase();
+    let spoken = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut said = named(&spoken.map(str::to_owned).collect::<Vec<_>>());
+    said.retain(|one| RESULTS.contains(one));
+    let (first, found) =
+        (said.first()?, found.first().filter(|_| found.windows(2).all(|pair| pair[0] == pair[1]))?);
+    // "The loss and the accuracy" are two relations.
+    if said.len() > 1 || first == found || lower.contains("loss") {
         return None;
     }
     let reason =

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::quote;
-use repro_claim::syntax::{ExpressionKind, RelationOperator};
+use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 
 use super::matched::RunCost;
 use super::quantities::Better;
@@ -33,12 +33,57 @@ const AHEAD: &[&str] = &[
     "leads",
     "superior",
     "improves",
+    "surpasses",
+    "surpass",
+    "tops",
+    "edges",
+    "defeats",
+    "defeat",
+    "prevails",
+    "outclasses",
+    "overtakes",
+    "win",
+    "best",
+    "first",
+    "edge",
 ];
-const BEHIND: &[&str] = &["worse", "trails", "behind", "loses", "inferior", "lags"];
-/// Words that turn a sentence around, or deny it.
+const BEHIND: &[&str] = &[
+    "worse", "trails", "trail", "behind", "loses", "lose", "inferior", "lags", "lag", "worst",
+    "last",
+];
+/// Words that turn a sentence around.
 const TURNS: &[&str] = &[
-    "not", "no", "never", "neither", "nor", "by", "while", "but", "although", "though", "whereas",
-    "yet", "if", "until", "without", "and", "or", "instead", "from",
+    "by", "while", "but", "although", "though", "whereas", "yet", "if", "until", "and", "or",
+    "instead", "from",
+];
+/// Words that deny it.
+const DENIALS: &[&str] = &[
+    "not", "no", "never", "neither", "nor", "none", "without", "cannot", "fails", "fail",
+    "nowhere", "nobody", "false", "hardly", "barely", "scarcely",
+];
+/// What is denied where two things are one, or where nothing is missing.
+const ONE: &[&str] = &[
+    "differ",
+    "differs",
+    "difference",
+    "differences",
+    "different",
+    "change",
+    "changes",
+    "changed",
+    "vary",
+    "varies",
+    "overlap",
+    "overlaps",
+    "missing",
+    "omitted",
+    "left",
+    "lost",
+    "skipped",
+    "only",
+    "just",
+    "doubt",
+    "matter",
 ];
 
 /// Words by which something is held against another model.
@@ -76,7 +121,9 @@ pub fn other_kind(
     let compares = |word: &String| {
         let word = word.as_str();
         COMPARES.contains(&word)
-            || [SMALLER, LARGER, AHEAD, BEHIND, TURNS].iter().any(|list| list.contains(&word))
+            || [SMALLER, LARGER, AHEAD, BEHIND, TURNS, DENIALS]
+                .iter()
+                .any(|list| list.contains(&word))
     };
     // A second number may be that of the other model, and so may one that is compared.
     if quote::items(words.quote).len() != 1 || all.iter().any(compares) {
@@ -107,25 +154,136 @@ pub fn other_kind(
     Some((&OTHER_RUNS, reason.to_owned()))
 }
 
+/// Whether a name of the post stands for mixtures alone, or for dense models alone.
+pub type IsMixture<'m> = &'m dyn Fn(&str) -> Option<bool>;
+
 /// Whether a relation puts two sides into the opposite order of the words that name both.
-pub fn other_order(words: Words, relation: &Expression) -> Mismatch {
-    let ExpressionKind::Relation(first, rest) = &relation.kind else { return None };
-    let [(sign, second)] = rest.as_slice() else { return None };
-    let is_smaller = match sign {
-        RelationOperator::Less | RelationOperator::LessOrEqual => true,
-        RelationOperator::Greater | RelationOperator::GreaterOrEqual => false,
+pub fn other_order(words: Words, relation: &Expression, is_mixture: IsMixture<'_>) -> Mismatch {
+    let (is_so, subject) = said_order(words.quote, &order_in(relation)?, is_mixture)?;
+    let reason = format!(
+        "the words put it the other way round than `{relation}`: \"{subject}\" stands on the other side"
+    );
+    (!is_so).then_some((&OTHER_ORDER, reason))
+}
+
+/// So many words behind a denial may say what is denied.
+const REACH: usize = 4;
+
+/// The denial in words whose only relation affirms what is denied: an order, a truth, a name.
+pub fn undenied(quote: &str, relation: &Expression, is_mixture: IsMixture<'_>) -> Option<String> {
+    let all = split(quote);
+    let denial = |before: usize| all[..before].iter().rposition(|word| is_denial(word));
+    let is_of_one = all.iter().any(|word| ONE.contains(&word.as_str()));
+    if is_of_one {
+        return None;
+    }
+    let at = match &relation.kind {
+        ExpressionKind::Relation(_, rest) => match rest.as_slice() {
+            [(RelationOperator::Equal, side)] => match &side.kind {
+                ExpressionKind::Name(name) if name == "true" => denial(all.len())?,
+                ExpressionKind::Text(text) => {
+                    let own = split(text);
+                    let named = all.windows(own.len().max(1)).position(|words| *words == own)?;
+                    denial(named).filter(|_| !own.iter().any(|word| is_denial(word)))?
+                }
+                _ => return None,
+            },
+            _ => {
+                let order = order_in(relation).filter(|order| order.better.is_some())?;
+                let at = denial(all.len())?;
+                let behind = &all[at..(at + 1 + REACH).min(all.len())];
+                let is_way = |word: &String| {
+                    let word = word.as_str();
+                    [SMALLER, LARGER, AHEAD, BEHIND].iter().any(|list| list.contains(&word))
+                };
+                let is_read = said_order(quote, &order, is_mixture).is_some();
+                if is_read || !behind.iter().any(is_way) {
+                    return None;
+                }
+                at
+            }
+        },
         _ => return None,
     };
-    let (a, b) = (labels(first), labels(second));
+    Some(all[at].clone())
+}
+
+fn is_denial(word: &str) -> bool {
+    DENIALS.contains(&word) || word.ends_with("n't")
+}
+
+/// Whether an expression puts values into an order of which some are better.
+pub fn orders_results(expression: &Expression) -> bool {
+    order_in(expression).is_some_and(|order| order.better.is_some())
+}
+
+/// Two sides, and whether the first is the smaller one.
+struct SidesOrder<'e> {
+    sides: [&'e Expression; 2],
+    is_smaller: bool,
+    better: Option<Better>,
+}
+
+/// The order that an expression states: a relation, the sign of a difference, how often something is smaller.
+fn order_in(expression: &Expression) -> Option<SidesOrder<'_>> {
+    let better = better_of(expression);
+    let order = |a, b, is_smaller| Some(SidesOrder { sides: [a, b], is_smaller, better });
+    match &expression.kind {
+        // How often: `how_many(a.loss < b.loss) = count(a)`.
+        ExpressionKind::Relation(first, _) if matches!(&first.kind, ExpressionKind::Call(name, _) if name == "how_many") => {
+            order_in(first)
+        }
+        ExpressionKind::Relation(first, rest) => {
+            let [(sign, second)] = rest.as_slice() else { return None };
+            let is_smaller = match sign {
+                RelationOperator::Less | RelationOperator::LessOrEqual => true,
+                RelationOperator::Greater | RelationOperator::GreaterOrEqual => false,
+                _ => return None,
+            };
+            order(first, second, is_smaller)
+        }
+        ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, a, b) => order(a, b, false),
+        ExpressionKind::Call(name, arguments) => match (name.as_str(), arguments.as_slice()) {
+            ("how_many", [only]) => order_in(&only.value),
+            ("percent_below", [a, b]) => order(&a.value, &b.value, true),
+            ("percent_above", [a, b]) => order(&a.value, &b.value, false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether words that name both sides put them in this order, and the word for the one that they speak of; none where
+/// that cannot be read.
+fn said_order(
+    quote: &str,
+    order: &SidesOrder<'_>,
+    is_mixture: IsMixture<'_>,
+) -> Option<(bool, String)> {
+    let [a, b] = order.sides.map(|side| labels(side, is_mixture));
     let own = |one: &[String], other: &[String]| -> Vec<String> {
         one.iter().filter(|label| !other.contains(label)).cloned().collect()
     };
     let sides = [own(&a, &b), own(&b, &a)];
-    let all = split(words.quote);
-    if all.iter().any(|word| TURNS.contains(&word.as_str()) || word.ends_with("n't")) {
+    let all = split(quote);
+    if all.iter().any(|word| TURNS.contains(&word.as_str())) {
+        // "Lower by 0.02" turns nothing around.
+        let is_by_how_much = |at: usize| {
+            all[at] == "by"
+                && all
+                    .get(at + 1)
+                    .is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let turns = |at: usize| TURNS.contains(&all[at].as_str()) && !is_by_how_much(at);
+        if (0..all.len()).any(turns) {
+            return None;
+        }
+    }
+    let denials = all.iter().filter(|word| is_denial(word)).count();
+    if denials > 1 {
         return None;
     }
-    let better = better_of(relation);
+    let better = order.better;
     let direction = |word: &String| {
         let word = word.as_str();
         let evaluative =
@@ -140,20 +298,22 @@ pub fn other_order(words: Words, relation: &Expression) -> Mismatch {
     };
     let mut found = all.iter().enumerate().filter_map(|(at, word)| Some((at, direction(word)?)));
     let (at, says_smaller) = found.next()?;
-    if found.next().is_some() {
+    if found.any(|(_, other)| other != says_smaller) {
         return None;
     }
     let side = |word: &String| sides.iter().position(|labels| labels.contains(word));
-    let subject = all[..at].iter().rev().find_map(side)?;
-    let object = all[at..].iter().find_map(side)?;
-    if subject == object || (subject == 0) == (says_smaller == is_smaller) {
+    let is_side = |word: &&String| side(word).is_some();
+    let before = all[..at].iter().rev().find(is_side);
+    // "The best model is dense."
+    let is_superlative = ["best", "worst", "first", "last"].contains(&all[at].as_str());
+    let named = before.or_else(|| all[at..].iter().find(is_side).filter(|_| is_superlative))?;
+    let subject = side(named)?;
+    let mut others = all[at..].iter().filter_map(side).filter(|_| before.is_some());
+    if others.next() == Some(subject) {
         return None;
     }
-    let reason = format!(
-        "the words put it the other way round than `{relation}`: \"{}\" stands on the other side",
-        all[..at].iter().rev().find(|word| side(word).is_some()).map_or("", String::as_str)
-    );
-    Some((&OTHER_ORDER, reason))
+    let says_smaller = says_smaller != (denials == 1);
+    Some(((subject == 0) == (says_smaller == order.is_smaller), named.clone()))
 }
 
 /// Which values are better of what both sides of a relation give.
@@ -168,7 +328,7 @@ fn better_of(relation: &Expression) -> Option<Better> {
 }
 
 /// The words that name what an expression reads: the parts of its names, and words for the same.
-fn labels(side: &Expression) -> Vec<String> {
+fn labels(side: &Expression, is_mixture: IsMixture<'_>) -> Vec<String> {
     let text = side.to_string().to_lowercase();
     let parts = text.split(|c: char| !c.is_alphanumeric() && c != '.' && c != '_');
     let paths =
@@ -176,6 +336,12 @@ fn labels(side: &Expression) -> Vec<String> {
     let mut labels = Vec::new();
     for path in paths {
         let names: Vec<&str> = path.split('.').collect();
+        let known = (1..names.len()).find_map(|end| is_mixture(&names[..end].join(".")));
+        match known {
+            Some(true) => labels.extend(SPARSE.iter().map(|word| (*word).to_owned())),
+            Some(false) => labels.extend(DENSE.iter().map(|word| (*word).to_owned())),
+            None => {}
+        }
         for name in &names[..names.len() - 1] {
             labels.push((*name).to_owned());
             if name.starts_with("moe") {
@@ -195,7 +361,7 @@ fn split(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::other_order;
+    use super::{other_order, undenied};
     use crate::statement::about::Words;
     use repro_claim::Expression;
 
@@ -204,7 +370,7 @@ mod tests {
         let differs = |quote: &str, relation: &str| {
             let words =
                 Words { quote, place: "", head: None, before: "", behind: "", number: None };
-            other_order(words, &Expression::parse(relation).unwrap()).is_some()
+            other_order(words, &Expression::parse(relation).unwrap(), &|_| None).is_some()
         };
         let order = "arm.moe.loss < arm.dense.loss";
         assert!(differs("dense beats the mixture", order));
@@ -213,9 +379,57 @@ mod tests {
         assert!(!differs("Compared with dense, the mixture has a lower loss", order));
         assert!(!differs("the mixture is beaten by dense", order));
         assert!(!differs("dense does not beat the mixture", order));
+        assert!(differs("the mixture does not beat the dense model", order));
+        assert!(differs(
+            "dense outperforms the mixture by 0.3",
+            "mean(a.dense.loss) - mean(a.moe.loss)"
+        ));
+        assert!(!differs(
+            "the mixture is better than dense by 0.3",
+            "mean(a.dense.loss) - mean(a.moe.loss)"
+        ));
+        assert!(differs(
+            "dense is 4% below the mixture",
+            "percent_below(a.moe.loss, a.dense.loss)"
+        ));
+        assert!(differs(
+            "on 5 seeds dense beats the mixture",
+            "how_many(a.moe.loss < a.dense.loss)"
+        ));
         let printed = "printed(mean(moe64.loss)) < printed(mean(moe16.loss))";
         assert!(differs("moe16 is below moe64", printed));
         assert!(!differs("moe64 is below moe16", printed));
         assert!(!differs("the mixture is better", printed));
+    }
+
+    #[test]
+    fn the_receipts_know_which_runs_are_dense() {
+        let is_mixture = |name: &str| Some(name == "x");
+        let differs = |quote: &str, relation: &str| {
+            let words =
+                Words { quote, place: "", head: None, before: "", behind: "", number: None };
+            let relation = Expression::parse(relation).unwrap();
+            other_order(words, &relation, &is_mixture).is_some()
+        };
+        assert!(differs("The dense model is better than the mixture", "x.loss < y.loss"));
+        assert!(!differs("The mixture is better than the dense model", "x.loss < y.loss"));
+    }
+
+    #[test]
+    fn what_the_words_deny_no_relation_affirms() {
+        let is_open = |quote: &str, relation: &str| {
+            undenied(quote, &Expression::parse(relation).unwrap(), &|_| None).is_some()
+        };
+        let order = "a.x.loss < a.y.loss";
+        assert!(is_open("The mixture never beats dense", order));
+        assert!(is_open("The run was not finished", "a.run.finished = true"));
+        assert!(is_open("It was never trained in float32", "a.config.dtype = 'float32'"));
+        assert!(!is_open("It was trained in float32, not in bf16", "a.config.dtype = 'float32'"));
+        assert!(!is_open("No seed of y is below x", order));
+        assert!(!is_open("It needs no new training, as it is better", order));
+        assert!(!is_open(
+            "The width does not change",
+            "held_fixed(it.config.width, over = [a, b])"
+        ));
     }
 }

@@ -57,6 +57,10 @@ pub fn other(words: Words, expression: &Expression) -> Mismatch {
         return Some((&OTHER_STATISTIC, reason.to_owned()));
     }
     let ExpressionKind::Call(name, _) = &expression.kind else { return None };
+    if name == "count" && is_a_part(words) {
+        let reason = "the words count some of them, and `count` gives all: `how_many` counts some";
+        return Some((&OTHER_STATISTIC, reason.to_owned()));
+    }
     if let Some(word) = (name == "mean").then(|| no_mean(words)).flatten() {
         return Some((
             &OTHER_STATISTIC,
@@ -88,6 +92,18 @@ pub fn other(words: Words, expression: &Expression) -> Mismatch {
     let pair =
         parts.windows(2).find(|pair| other_level(pair)).filter(|_| *found == Spread::Interval)?;
     Some((&OTHER_STATISTIC, format!("the words say {}, and `{name}` is of {LEVEL}%", pair[0])))
+}
+
+/// Whether a number is so many of so many, as "5 of 6 seeds" are, that win or lose.
+fn is_a_part(words: Words) -> bool {
+    const WON: &[&str] =
+        &["win", "wins", "won", "lose", "loses", "lost", "beats", "ahead", "better", "worse"];
+    let Some((_, end)) = words.number else { return false };
+    let behind = words.quote.get(end..).unwrap_or_default().trim_start();
+    let is_of = ["of ", "out of ", "/"].iter().any(|of| behind.starts_with(of));
+    let lower = words.quote.to_lowercase();
+    let mut parts = lower.split(|c: char| !c.is_alphanumeric());
+    is_of && parts.any(|word| WON.contains(&word))
 }
 
 /// A word by which a number is another summary of runs than their mean.
