@@ -151,7 +151,9 @@ fn one_level(input: &mut Input) -> ModalResult<()> {
 }
 
 fn relation(input: &mut Input) -> ModalResult<Expression> {
-    let negated = spaced(opt(terminated("not", peek(not(one_of(is_word)))).span()));
+    // `not-a` is a name.
+    let goes_on = (opt('-'), one_of(is_word));
+    let negated = spaced(opt(terminated("not", peek(not(goes_on))).span()));
     let Some(negated) = { negated }.parse_next(input)? else { return comparison(input) };
     let inner = cut_err(on_top(comparison)).parse_next(input)?;
     let span = negated.start..inner.span.end;
@@ -501,6 +503,15 @@ mod tests {
             ]
             .prop_map(whole)
         })
+    }
+
+    #[test]
+    fn names_may_begin_like_words_of_the_language() {
+        let kind = |text: &str| Expression::parse(text).unwrap().kind;
+        assert_eq!(kind("not-a"), ExpressionKind::Name("not-a".into()));
+        assert_eq!(kind("nota"), ExpressionKind::Name("nota".into()));
+        assert!(matches!(kind("not -a"), ExpressionKind::Not(_)));
+        assert!(matches!(kind("not (a)"), ExpressionKind::Not(_)));
     }
 
     proptest! {

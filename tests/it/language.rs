@@ -46,6 +46,8 @@ back      = "tiny-moe-moe-active12-{s6,s5,s4,s3,s2,s1}"
 twice     = "tiny-moe-moe-active12-{s1,s2,s1}"
 cloze     = "tiny-moe-moe-active12-s1:data/evaluation/step-001209.tasks.csv#0"
 june2024  = "nmoe-0003#june2024.run"
+group_one = "tiny-moe-moe-active12-s{1..6}"
+group_two = "tiny-moe-dense_active-active12-s{1..6}"
 
 [formulas]
 planned = "dense.steps * contract.tokens-per-step"
@@ -423,7 +425,7 @@ fn what_follows_from_no_other_evidence_is_unchecked() {
 
 #[test]
 fn an_order_between_runs_is_judged_with_its_noise() {
-    let says = |what: &str| sentence("it is so", &format!("says = \"{what}\"")).remove(0);
+    let says = |what: &str| sentence("it is ahead", &format!("says = \"{what}\"")).remove(0);
     let noise = "inconclusive order::within-noise";
     assert_eq!(says("arm.moe.loss < arm.dense.loss"), noise);
     assert_eq!(says("arm.moe.loss @ 242 < arm.moe.loss @ 1209"), "refuted order::wrong-way");
@@ -1137,7 +1139,7 @@ fn a_relation_that_holds_whatever_the_evidence_is_says_nothing() {
         "held_fixed([dense.inter_dim, ffn_width(moe64)])",
         "printed(d12.bpb) < printed(d10.bpb)",
     ] {
-        assert_eq!(sentence("it is so", &format!("says = '{says}'")), ["verified"], "{says}");
+        assert_eq!(sentence("one is lower", &format!("says = '{says}'")), ["verified"], "{says}");
     }
 }
 
@@ -1249,7 +1251,7 @@ fn runs_are_not_counted_twice() {
     assert_eq!(of("12 runs", "count(arm.moe) + count(arm.dense)"), "verified");
     assert_eq!(of("9 runs", "count(arm.moe) + count(three)"), "expression::not-computable");
     // The losses themselves are no differences, whose mean may be zero.
-    let says = |what: &str| sentence("it is so", &format!("says = \"{what}\"")).remove(0);
+    let says = |what: &str| sentence("the gap is so", &format!("says = \"{what}\"")).remove(0);
     assert_eq!(says("significant(p(arm.moe.loss))"), "expression::wrong-arguments");
     assert_eq!(says("significant(p(arm.moe.loss @ 242 - arm.moe.loss))"), "verified");
     // Differences have a noise of their own, and an order against a number.
@@ -1353,7 +1355,7 @@ fn prints_say_nothing_of_each_seed_and_receipts_nothing_of_a_replay() {
         "it reliably wins",
         "it is consistently better",
         "it is better beyond the noise between seeds",
-        "the result replicates",
+        "the order replicates",
     ] {
         assert_eq!(says(more, printed), "inconclusive sentence::more-than-printed", "{more}");
     }
@@ -1570,6 +1572,79 @@ fn words_name_the_models_that_are_read_and_their_order() {
     ] {
         assert_eq!(of(quote, what), expected, "{quote}");
     }
+}
+
+#[test]
+fn words_beside_a_number_that_are_not_plain_refute_nothing() {
+    let steps = |quote: &str| sentence(quote, "is = 'one.step'").remove(0);
+    let unsure = "inconclusive sentence::unsure-words";
+    for quote in [
+        "1,200 steps, roughly",
+        "a rough 1,200 steps",
+        "somewhere near 1,200 steps",
+        "1,200 steps, give or take",
+        "1,200-odd steps",
+        "1,200~ steps",
+        "a solid 1,200 steps",
+        "1,200 steps (rounded)",
+        "under the magic 1,300 steps",
+        "1,200 steps do not suffice",
+    ] {
+        assert_eq!(steps(quote), unsure, "{quote}");
+    }
+    let range = sentence("1,100 to 1,300 steps", "is = ['one.step', 'one.step']");
+    assert_eq!(range, [unsure; 2]);
+    for quote in ["it ran for 1,200 steps", "1,200 steps", "the mixture was trained 1,200 steps"] {
+        assert_eq!(steps(quote), "refuted value::differs", "{quote}");
+    }
+}
+
+#[test]
+fn words_deny_order_and_limit_what_their_relation_does() {
+    let of = |quote: &str, says: &str| sentence(quote, &format!("says = '{says}'")).remove(0);
+    let order = "printed(mean(arm.moe.loss)) < printed(mean(arm.dense.loss))";
+    for (quote, says, expected) in [
+        ("the mixture has a lower loss", order, "verified"),
+        ("the mixture does not beat the dense model", order, "inconclusive about::other-order"),
+        ("dense does not beat the mixture", order, "verified"),
+        ("the dense model wins", order, "inconclusive about::other-order"),
+        ("the mixture exists", order, "inconclusive sentence::no-order"),
+        (
+            "it was not trained in float32",
+            "one.config.dtype = \"float32\"",
+            "inconclusive sentence::denied",
+        ),
+        ("it was trained in float32", "one.config.dtype = \"float32\"", "verified"),
+        ("the mixture has a higher accuracy", order, "inconclusive about::other-quantity"),
+        ("no seed ends above 1.73", "max(arm.moe.loss) < quoted(1)", "verified"),
+        (
+            "no seed ends above 1.73",
+            "mean(arm.moe.loss) < quoted(1)",
+            "inconclusive sentence::not-each",
+        ),
+        (
+            "every seed ends below 1.73",
+            "min(arm.moe.loss) < quoted(1)",
+            "inconclusive sentence::not-each",
+        ),
+        ("it ends above 3", "mean(arm.moe.loss) < quoted(1)", "inconclusive value::one-sided"),
+        (
+            "the mixture beats the dense model",
+            "printed(min(arm.moe.loss)) < printed(max(arm.dense.loss))",
+            "inconclusive sentence::not-each",
+        ),
+    ] {
+        assert_eq!(of(quote, says), expected, "{quote}");
+    }
+    let gap =
+        |quote: &str| sentence(quote, "is = 'mean(arm.dense.loss) - mean(arm.moe.loss)'").remove(0);
+    assert_eq!(gap("the mixture is better than dense by 0.0152"), "verified");
+    assert_eq!(gap("dense outperforms the mixture by 0.0152"), "inconclusive about::other-order");
+    // The receipts know which of them is dense.
+    let unnamed =
+        |quote: &str| of(quote, "printed(mean(group_one.loss)) < printed(mean(group_two.loss))");
+    assert_eq!(unnamed("the mixture beats the dense model"), "verified");
+    assert_eq!(unnamed("the dense model beats the mixture"), "inconclusive about::other-order");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod limits;
 pub mod numbers;
 pub mod own_numbers;
 mod own_scale;
+mod plain;
 pub mod relations;
 mod spoken;
 pub mod tables;

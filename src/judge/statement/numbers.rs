@@ -355,6 +355,7 @@ impl<'a> Judge<'a> {
             outcome = Outcome::inconclusive(&OTHER_NUMBER, reason).with_evidence_of(outcome);
         }
         if outcome.verdict == Verdict::Refuted
+            && self.statement.premise.is_none()
             && let Some(why) = self.unsure(bound, pair, &given)
         {
             let reason = format!("{}; {why}", outcome.reason);
@@ -377,7 +378,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Why the words around a number that is refuted leave open what it is said to be.
-    fn unsure(&self, bound: &BoundWords, pair: &Pair, given: &[Quantity]) -> Option<&'static str> {
+    fn unsure(&self, bound: &BoundWords, pair: &Pair, given: &[Quantity]) -> Option<String> {
         let item = pair.items.first()?;
         let value = |item: &QuoteItem| match &item.kind {
             ItemKind::Number(printed) | ItemKind::Spread(printed) => {
@@ -397,17 +398,16 @@ impl<'a> Judge<'a> {
             },
             _ => false,
         };
-        let is_end = |end: &str| {
-            matches!(&tree.kind, ExpressionKind::Call(name, _) if name == end)
-                && unsure::is_end_of_range(bound.quote, item)
+        let end = unsure::end_of_range(bound.quote, item);
+        let is_within = match (end, given) {
+            (Some(true), [only]) => value(item) <= only.float,
+            (Some(false), [only]) => only.float <= value(item),
+            _ => false,
         };
-        let is_within = given.first().is_some_and(|only| {
-            is_end("min") && value(item) <= only.float || is_end("max") && only.float <= value(item)
-        });
         let is_inside = is_inside || is_within;
         let is_below = given.first().is_some_and(|first| first.float < value(item));
         let side = Side { is_below, better: Better::of(tree), is_inside };
-        unsure::about(bound.words(None), item, side)
+        unsure::about(bound.words(None), item, side, &tree.to_string())
     }
 
     /// The number in words that nothing binds and that has the value which refutes another: "five seeds end under 1.71".

@@ -282,7 +282,9 @@ impl<'a> Judge<'a> {
         }
         let orders =
             |tree: &Expression| sides::orders_results(tree) && quoted_numbers(tree).is_empty();
-        if bound.head.is_none() && trees().any(orders) && !words.name_an_order() {
+        let has_sign = bound.quote.contains(['<', '>', '≺', '≻', '≪', '≫']);
+        let names_one = has_sign || bound.head.is_some() || words.name_an_order();
+        if trees().any(orders) && !names_one {
             let reason = "no word says which side is ahead";
             return Some((&NO_ORDER, reason.to_owned()));
         }
@@ -292,7 +294,11 @@ impl<'a> Judge<'a> {
         }
         let is_alone = sentence.relations().count() == 1;
         let is_mixture = |name: &str| self.is_mixture(name);
-        let undenied = |tree| sides::undenied(bound.quote, tree, &is_mixture);
+        // What is denied of a number is a limit, and was read as one.
+        let undenied = |tree: &Expression| match quoted_numbers(tree).as_slice() {
+            [] => sides::undenied(bound.quote, tree, &is_mixture),
+            _ => None,
+        };
         if is_alone && let Some(denial) = trees().find_map(undenied) {
             return Some((&UNDENIED, format!("the words deny it: \"{denial}\"")));
         }
@@ -384,7 +390,8 @@ impl<'a> Judge<'a> {
             };
             let is_limit = limits::is_limit(item, bound.quote);
             // "Above 3" over what is below it holds of the numbers on the other side.
-            if let Some(is_upper) = limits::is_upper(item) {
+            let is_denied = unsure::denies(bound.quote);
+            if let Some(is_upper) = limits::is_upper(item).filter(|_| !is_denied) {
                 let [below, above] = limits::far_off(own).map(|other| holds(*index, other));
                 if below != above && below == is_upper {
                     return true;

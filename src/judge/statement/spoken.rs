@@ -169,6 +169,18 @@ const ORDERS: &[&str] = &[
     "bigger",
     "lag",
     "win",
+    "favor",
+    "favors",
+    "favour",
+    "favours",
+    "prefer",
+    "prefers",
+    "between",
+    "majority",
+    "match",
+    "matches",
+    "trumps",
+    "keep",
 ];
 /// Words that say that runs were executed a second time.
 pub const REPLAYED: &[&str] = &[

@@ -5,6 +5,7 @@ use repro_claim::quote::{self, Hedge, QuoteItem};
 
 use super::about::Words;
 use super::about::quantities::Better;
+use super::plain;
 
 /// Words that deny something in their sentence.
 const DENIALS: &[&str] = &[
@@ -122,6 +123,7 @@ const LIMIT_PHRASES: &[&str] = &[
     "or less",
     "or more",
     "or fewer",
+    "give or take",
     "gets past",
     "get past",
     "got past",
@@ -146,6 +148,20 @@ const PARTS: &[&str] = &[
 ];
 /// So many words around a number may say what it limits.
 const NEAR: usize = 4;
+/// So many words before a number, and behind it, may be such.
+const ROUGH_REACH: usize = 6;
+/// Signs beside a number that may make a limit or a rough number of it.
+const SIGNS: [char; 14] = ['~', '≈', '∼', '≃', '≅', '≲', '≳', '≦', '≧', '＜', '＞', '≤', '≥', '+'];
+/// Words by which a number somewhere in a sentence is rounded.
+const ROUNDED: &[&str] =
+    &["rounded", "rounding", "nearest", "truncated", "truncates", "truncation", "figures"];
+/// What behind a number belongs to what comes next: "over the seeds".
+const OF_THE_NEXT: &[&str] = &[
+    "over", "under", "above", "below", "lower", "higher", "less", "more", "fewer", "greater",
+    "larger", "smaller", "about", "near", "around", "close", "order", "round", "digits", "figures",
+];
+/// So many words before a number, and behind it, must be plain.
+const PLAIN_REACH: usize = 3;
 
 /// How the evidence lies to a number that it refutes.
 #[derive(Debug, Clone, Copy)]
@@ -158,8 +174,14 @@ pub struct Side {
     pub is_inside: bool,
 }
 
-/// Why the words around a number leave open what it is said to be; none where they do not.
-pub fn about(words: Words, item: &QuoteItem, side: Side) -> Option<&'static str> {
+/// Why the words around a number leave open what it is said to be; none where they do not. Words that its expression has are
+/// understood.
+pub fn about(words: Words, item: &QuoteItem, side: Side, expression: &str) -> Option<String> {
+    read(words, item, side).map(str::to_owned).or_else(|| unread(words, item, expression))
+}
+
+/// Why words that are known leave it open.
+fn read(words: Words, item: &QuoteItem, side: Side) -> Option<&'static str> {
     let own = (&words.quote[..item.span.start], &words.quote[item.span.end..]);
     let (before, behind) = (tokens(own.0), tokens(own.1));
     let (outside, beyond) = (tokens(words.before), tokens(words.behind));
@@ -200,21 +222,114 @@ pub fn about(words: Words, item: &QuoteItem, side: Side) -> Option<&'static str>
     None
 }
 
-/// Whether a number and one beside it are joined as the ends of a range: "1.68 to 1.73", "between 1.68 and 1.73".
-pub fn is_end_of_range(text: &str, item: &QuoteItem) -> bool {
+/// A word near a number that is not among those that are understood, or makes a limit or a rough number of it from
+/// further off than is read.
+fn unread(words: Words, item: &QuoteItem, expression: &str) -> Option<String> {
+    let lower = |word: &str| word.to_lowercase();
+    let is_rough = |word: &&str| plain::is_rough(&lower(word));
+    let rough = |word: &str| format!("\"{word}\" may make a limit or a rough number of it");
+    if let Some(head) = words.head {
+        let has_sign = [head, words.quote].into_iter().find(|part| part.contains(SIGNS));
+        let is_end = |word: &&str| ["min", "max"].contains(&lower(word).as_str());
+        let mut all = spoken(head).chain(spoken(words.quote));
+        return all.find(|word| is_rough(word) || is_end(word)).or(has_sign).map(rough);
+    }
+    let (before, behind) = (&words.quote[..item.span.start], &words.quote[item.span.end..]);
+    let goes_on = spoken(behind).any(is_number);
+    let signs = [before.trim_end().chars().next_back(), behind.trim_start().chars().next()];
+    if item.hedge.is_none() && signs.into_iter().flatten().any(|sign| SIGNS.contains(&sign)) {
+        return Some("a sign beside it is not understood".to_owned());
+    }
+    if is_odds(before, behind) {
+        return Some("it may be one of so many".to_owned());
+    }
+    let is_part = before.ends_with(['.', ','])
+        && before.trim_end_matches(['.', ',']).ends_with(|c: char| c.is_ascii_digit());
+    if is_part {
+        return Some("it may be a part of a longer number".to_owned());
+    }
+    let mut all = spoken(words.quote);
+    if let Some(word) = all.find(|word| ROUNDED.contains(&lower(word).as_str())) {
+        return Some(rough(word));
+    }
+    let before: Vec<_> = spoken(before).rev().take_while(|word| !is_number(word)).collect();
+    let behind: Vec<_> = spoken(behind).take_while(|word| !is_number(word)).collect();
+    let mut near = before.iter().chain(&behind).copied();
+    if let Some(word) = near.find(|word| is_denial(&[lower(word)])) {
+        return Some(format!("\"{word}\" beside it may deny it"));
+    }
+    // "Over the seeds" says nothing of the number before it, and "or over" does.
+    let is_joined = |at: usize| {
+        !OF_THE_NEXT.contains(&lower(behind[at]).as_str())
+            || at + 1 == behind.len() && !goes_on
+            || at.checked_sub(1).is_some_and(|last| ["or", "and"].contains(&behind[last]))
+    };
+    let rough_behind =
+        (0..behind.len().min(ROUGH_REACH)).find(|at| is_rough(&behind[*at]) && is_joined(*at));
+    let rough_before = before.iter().take(ROUGH_REACH).copied().find(is_rough);
+    if matches!(item.hedge, None | Some(Hedge::Exactly))
+        && let Some(word) = rough_before.or_else(|| rough_behind.map(|at| behind[at]))
+    {
+        return Some(rough(word));
+    }
+    let first = spoken(words.quote).next();
+    let expression = expression.to_lowercase();
+    let own: Vec<&str> = expression.split(|c: char| !c.is_alphanumeric()).collect();
+    let is_plain = |word: &&str| {
+        let is_name = word.starts_with(char::is_uppercase) && Some(*word) != first
+            || word.contains(['_', '@', '/'])
+            || word.chars().count() == 1;
+        is_name
+            || is_rough(word)
+            || plain::is_plain(&lower(word))
+            || own.contains(&lower(word).as_str())
+    };
+    let (last, next) = (before.iter().take(PLAIN_REACH), behind.iter().take(PLAIN_REACH + 2));
+    let unknown = last.chain(next).copied().find(|word| !is_plain(word))?;
+    Some(format!("\"{unknown}\" beside it is not understood"))
+}
+
+/// Whether a number is a part of odds: "one in a thousand", "12 parts in 10,000".
+fn is_odds(before: &str, behind: &str) -> bool {
+    let last: Vec<_> = spoken(before).rev().take(3).collect();
+    let next: Vec<_> = spoken(behind).take(3).collect();
+    let is_in = |word: Option<&&str>| word.is_some_and(|word| *word == "in");
+    let from = usize::from(next.first().is_some_and(|word| word.starts_with("part")));
+    is_in(next.get(from)) && next.get(from + 1).is_some_and(|word| is_number(word))
+        || is_in(last.first()) && last.get(1).is_some_and(|word| is_number(word))
+}
+
+/// The words of a text as they are written.
+fn spoken(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let parts = text.split(|c: char| !(c.is_alphanumeric() || "_@/'".contains(c)));
+    parts.filter(|part| part.contains(char::is_alphanumeric))
+}
+
+fn is_number(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit()) || PARTS.contains(&word)
+}
+
+/// Whether a number and one beside it are joined as the ends of a range, "1.68 to 1.73", "between 1.68 and 1.73", and whether it
+/// is the lower one.
+pub fn end_of_range(text: &str, item: &QuoteItem) -> Option<bool> {
     const JOINTS: &[&str] = &["to", "and", "through", "up", "until"];
     const FILLERS: &[&str] = &["one", "of", "a", "the", "loss", "nats"];
     let items = quote::items(text);
-    let Some(at) = items.iter().position(|one| one.span == item.span) else { return false };
-    let neighbours = [at.checked_sub(1).zip(Some(at)), Some((at, at + 1))];
-    neighbours.into_iter().flatten().any(|(first, second)| {
-        let ends = (items.get(first), items.get(second));
-        let (Some(first), Some(second)) = ends else { return false };
+    let at = items.iter().position(|one| one.span == item.span)?;
+    let is_joined = |first: usize| {
+        let (Some(first), Some(second)) = (items.get(first), items.get(first + 1)) else {
+            return false;
+        };
         let between = tokens(text.get(first.span.end..second.span.start).unwrap_or_default());
         let known =
             |word: &String| JOINTS.contains(&word.as_str()) || FILLERS.contains(&word.as_str());
         between.iter().all(known) && between.iter().any(|word| JOINTS.contains(&word.as_str()))
-    })
+    };
+    match (at.checked_sub(1).is_some_and(is_joined), is_joined(at)) {
+        (_, true) => Some(true),
+        (true, false) => Some(false),
+        (false, false) => None,
+    }
 }
 
 /// Whether some words deny something.
@@ -284,7 +399,7 @@ mod tests {
         let items = quote::items(quote);
         let words = Words { quote, place: "", head: None, before, behind: "", number: None };
         let side = Side { is_below, better, is_inside: false };
-        about(words, items.last().unwrap(), side).is_some()
+        about(words, items.last().unwrap(), side, "").is_some()
     }
 
     #[test]

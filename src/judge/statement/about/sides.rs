@@ -159,6 +159,10 @@ pub type IsMixture<'m> = &'m dyn Fn(&str) -> Option<bool>;
 
 /// Whether a relation puts two sides into the opposite order of the words that name both.
 pub fn other_order(words: Words, relation: &Expression, is_mixture: IsMixture<'_>) -> Mismatch {
+    let is_number = words.number.is_some();
+    if is_number && split(words.quote).iter().any(|word| is_denial(word)) {
+        return None;
+    }
     let (is_so, subject) = said_order(words.quote, &order_in(relation)?, is_mixture)?;
     let reason = format!(
         "the words put it the other way round than `{relation}`: \"{subject}\" stands on the other side"
@@ -217,6 +221,10 @@ pub fn orders_results(expression: &Expression) -> bool {
     order_in(expression).is_some_and(|order| order.better.is_some())
 }
 
+fn is_call(part: &Expression, function: &str) -> bool {
+    matches!(&part.kind, ExpressionKind::Call(name, _) if name == function)
+}
+
 /// Two sides, and whether the first is the smaller one.
 struct SidesOrder<'e> {
     sides: [&'e Expression; 2],
@@ -229,9 +237,12 @@ fn order_in(expression: &Expression) -> Option<SidesOrder<'_>> {
     let better = better_of(expression);
     let order = |a, b, is_smaller| Some(SidesOrder { sides: [a, b], is_smaller, better });
     match &expression.kind {
-        // How often: `how_many(a.loss < b.loss) = count(a)`.
-        ExpressionKind::Relation(first, _) if matches!(&first.kind, ExpressionKind::Call(name, _) if name == "how_many") => {
-            order_in(first)
+        // Each of them: `how_many(a.loss < b.loss) = count(a)`.
+        ExpressionKind::Relation(first, rest) if is_call(first, "how_many") => {
+            let is_all = |(sign, side): &(RelationOperator, Expression)| {
+                *sign == RelationOperator::Equal && is_call(side, "count")
+            };
+            if rest.iter().all(is_all) { order_in(first) } else { None }
         }
         ExpressionKind::Relation(first, rest) => {
             let [(sign, second)] = rest.as_slice() else { return None };
@@ -279,10 +290,6 @@ fn said_order(
             return None;
         }
     }
-    let denials = all.iter().filter(|word| is_denial(word)).count();
-    if denials > 1 {
-        return None;
-    }
     let better = order.better;
     let direction = |word: &String| {
         let word = word.as_str();
@@ -298,7 +305,9 @@ fn said_order(
     };
     let mut found = all.iter().enumerate().filter_map(|(at, word)| Some((at, direction(word)?)));
     let (at, says_smaller) = found.next()?;
-    if found.any(|(_, other)| other != says_smaller) {
+    // What is denied behind is another thing: "below the mixture, which is no significant difference".
+    let denials = all[..at].iter().filter(|word| is_denial(word)).count();
+    if denials > 1 || found.any(|(_, other)| other != says_smaller) {
         return None;
     }
     let side = |word: &String| sides.iter().position(|labels| labels.contains(word));
@@ -354,6 +363,7 @@ fn labels(side: &Expression, is_mixture: IsMixture<'_>) -> Vec<String> {
 
 fn split(text: &str) -> Vec<String> {
     let lower = text.to_lowercase().replace('’', "'");
+    let lower = lower.replace(" < ", " below ").replace(" > ", " above ");
     let parts = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
     let words = parts.map(|word| word.strip_suffix("'s").unwrap_or(word));
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -380,6 +390,7 @@ mod tests {
         assert!(!differs("the mixture is beaten by dense", order));
         assert!(!differs("dense does not beat the mixture", order));
         assert!(differs("the mixture does not beat the dense model", order));
+        assert!(!differs("the mixture is below dense, which is no wonder", order));
         assert!(differs(
             "dense outperforms the mixture by 0.3",
             "mean(a.dense.loss) - mean(a.moe.loss)"
