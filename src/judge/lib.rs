@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+pub mod consistency;
 mod context;
 pub mod covered;
 pub mod evaluate;
@@ -29,6 +30,7 @@ pub mod work;
 /// The codes of posts and their statements.
 pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     compare::CODES,
+    consistency::known::CODES,
     context::CODES,
     evaluate::CODES,
     evaluate::design::CODES,

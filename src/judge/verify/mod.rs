@@ -9,6 +9,7 @@ mod store;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use crate::consistency::{Agreement, Contradiction};
 use crate::context::PostContext;
 use crate::covered::covered_in;
 use crate::evaluate::functions::again;
@@ -140,8 +141,10 @@ pub fn inspect<'r>(
     match loaded {
         Err(error) => report.failures.push(error),
         Ok((bundle, signature)) => {
-            let mut claims: Vec<_> =
-                std::iter::once(intact(&bundle)).chain(declared_objects(&bundle)).collect();
+            let mut claims: Vec<_> = std::iter::once(intact(&bundle))
+                .chain(agreeing(&bundle, &Agreement::of(&bundle)))
+                .chain(declared_objects(&bundle))
+                .collect();
             if let Some(replayer) = replayer {
                 let replays = replayer.replay(&slices(&bundle));
                 report.replayed += executed(&replays);
@@ -188,6 +191,28 @@ fn intact(bundle: &Bundle) -> ClaimReport {
         .within("sha-256", "equal digests")
         .by(Method::Recomputed);
     own_claim(bundle, "intact", "files, sizes, digests and receipt agree", String::new(), outcome)
+}
+
+/// Whether the numbers of a bundle follow from each other: what does not, or that all of them do.
+fn agreeing(bundle: &Bundle, agreement: &Agreement) -> Vec<ClaimReport> {
+    let Agreement { relations, times, contradictions } = agreement;
+    if contradictions.is_empty() && *relations > 0 {
+        let outcome = Outcome::verified()
+            .giving(format!("{relations} relations, asked {times} times"))
+            .within("relations", "`repro explain relations`")
+            .by(Method::Recomputed);
+        let quote = "what the bundle says agrees with itself";
+        return vec![own_claim(bundle, "agrees", quote, String::new(), outcome)];
+    }
+    let refuted = |one: &Contradiction| {
+        let outcome = Outcome::refuted(one.code, one.reason.as_str())
+            .within("relations", "`repro explain relations`")
+            .by(Method::Recomputed);
+        let id = one.code.id.rsplit(':').next().unwrap_or_default();
+        let claim = own_claim(bundle, id, one.says, String::new(), outcome);
+        ClaimReport { impact: Impact::Decision, evidence: one.evidence.clone(), ..claim }
+    };
+    contradictions.iter().map(refuted).collect()
 }
 
 /// Whether the parameter counts that a receipt declares follow from its config.

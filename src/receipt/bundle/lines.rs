@@ -2,6 +2,7 @@
 //! log may be as long as a run.
 
 use super::chain::Chain;
+use super::training::TrainingRecords;
 use super::{canonical, glance};
 use crate::source::{Document, Error, Location, SYNTAX, Source, TOO_LARGE};
 
@@ -14,12 +15,14 @@ pub struct LinesReader {
     line: usize,
     held: Vec<u8>,
     chain: Option<Chain>,
+    records: TrainingRecords,
 }
 
 impl LinesReader {
     /// A reader of the file at `place`; `chained` says that a chain runs through its lines.
     pub fn new(place: Location, chained: bool) -> Self {
-        Self { place, line: 0, held: Vec::new(), chain: chained.then(Chain::default) }
+        let (held, records) = (Vec::new(), TrainingRecords::default());
+        Self { place, line: 0, held, chain: chained.then(Chain::default), records }
     }
 
     /// Takes the next piece of the file.
@@ -59,10 +62,10 @@ impl LinesReader {
         self.held.len()
     }
 
-    /// Says that the file has ended; a finished log ends in a whole line.
-    pub fn finish(self) -> Result<(), Error> {
+    /// Says that the file has ended, and answers the records of a chained log; a finished log ends in a whole line.
+    pub fn finish(self) -> Result<Option<TrainingRecords>, Error> {
         if self.held.is_empty() {
-            return Ok(());
+            return Ok(self.chain.map(|_| self.records));
         }
         let place = self.place_of_line(self.line + 1);
         Err(SYNTAX.at(place, "a line feed at the end of the last line", "a truncated line"))
@@ -74,7 +77,10 @@ impl LinesReader {
         }
         let document = Document::parse_json(Source::new(self.place.file.as_str(), line)?)?;
         canonical::check_line(&document)?;
-        self.chain.as_mut().map_or(Ok(()), |chain| chain.check_line(document.root()))
+        let Some(chain) = &mut self.chain else { return Ok(()) };
+        chain.check_line(document.root())?;
+        self.records.add(document.root());
+        Ok(())
     }
 
     fn place_of_line(&self, line: usize) -> Location {
@@ -95,12 +101,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(bytes: &[u8], step: usize, chained: bool) -> Result<(), Error> {
+    fn read(bytes: &[u8], step: usize, chained: bool) -> Result<usize, Error> {
         let mut reader = LinesReader::new(Location::file("m.jsonl"), chained);
         for piece in bytes.chunks(step) {
             reader.feed(piece)?;
         }
-        reader.finish()
+        Ok(reader.finish()?.map_or(0, |records| records.kept.len()))
     }
 
     fn chained(count: usize) -> Vec<String> {
@@ -117,7 +123,7 @@ mod tests {
         let spaced = good.replacen("{\"chain\"", "{ \"chain\"", 1);
         let long = format!("\"{}\"\n", "a".repeat(LINE_CAP));
         for step in [1, 2, 7, 4096] {
-            read(good.as_bytes(), step, true).unwrap();
+            assert_eq!(read(good.as_bytes(), step, true).unwrap(), 4);
             let torn = read(&good.as_bytes()[..good.len() - 1], step, true).unwrap_err();
             assert_eq!((torn.code.id, torn.place.line), ("source::syntax", 4));
             let edited = read(edited.as_bytes(), step, true).unwrap_err();

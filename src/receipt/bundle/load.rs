@@ -12,8 +12,9 @@ use super::cache::Recalled;
 use super::folder::{Folder, Listing};
 use super::manifest::{self, Manifest, Oxum};
 use super::opened::{OpenFile, Stamp, hash_files};
-use super::passage::PayloadCheck;
+use super::passage::{Kept, PayloadCheck};
 use super::receipt::{RECEIPT, Statement};
+use super::training::TrainingRecords;
 use super::weights::Holdings;
 use super::{
     BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin,
@@ -54,7 +55,8 @@ pub fn load(
     let listing = folder.list(reading.threads)?;
     name::check_set(listing.keys().map(String::as_str), |name| folder.place(name))?;
     let (parsing, holding) = (Allowance::of(PARSED_AT_ONCE), Allowance::of(HELD_AT_ONCE));
-    let reader = Reader { folder, listing, holdings: Mutex::default(), parsing, holding };
+    let (holdings, records) = (Mutex::default(), OnceLock::new());
+    let reader = Reader { folder, listing, holdings, records, parsing, holding };
     let TagFiles { digest, mut tags, payload: manifest } = reader.tag_files(pin)?;
     let files = reader.files(manifest)?;
     let receipt_document = reader.receipt(&files)?;
@@ -80,6 +82,7 @@ pub fn load(
         origins,
         tags,
         signature,
+        records: reader.records,
         folder: reader.folder,
         spared,
     };
@@ -127,6 +130,8 @@ struct Reader {
     listing: Listing,
     /// What each checkpoint read so far holds of the model.
     holdings: Mutex<BTreeMap<String, Holdings>>,
+    /// The training records that have passed by.
+    records: OnceLock<TrainingRecords>,
     /// What all threads together may parse at a time.
     parsing: Allowance,
     /// What all threads together may hold of files that pass by.
@@ -327,7 +332,15 @@ impl Reader {
         recalled: Option<&Recalled<'_>>,
     ) -> Result<(), Error> {
         let Begun { name, wanted, stamp, check } = begun;
-        let holdings = check.finish(wanted, found)?;
+        let holdings = match check.finish(wanted, found)? {
+            Kept::Weights(holdings) => Some(holdings),
+            Kept::Records(records) => {
+                // There is one such file.
+                let _ = self.records.set(records);
+                None
+            }
+            Kept::Nothing => None,
+        };
         if let Some(recalled) = recalled {
             recalled.add(name, &stamp, holdings.clone());
         }

@@ -27,6 +27,7 @@ pub mod record;
 mod seal;
 mod signed;
 mod state;
+mod training;
 mod unfinished;
 mod weights;
 mod write;
@@ -53,6 +54,7 @@ pub use record::Open;
 pub use seal::seal;
 pub use signed::add_signature;
 pub use state::saved_weights_name;
+pub use training::{MOST_RECORDS, TrainingRecord, TrainingRecords};
 pub use unfinished::{Unfinished, whole_lines};
 pub use weights::{FiniteScan, Float, TensorBytes, WeightsReader};
 pub use write::BundleWriter;
@@ -137,6 +139,7 @@ pub struct Bundle {
     origins: BTreeMap<String, String>,
     tags: Manifest,
     signature: Option<Vec<u8>>,
+    records: OnceLock<TrainingRecords>,
     spared: usize,
 }
 
@@ -211,6 +214,17 @@ impl Bundle {
     /// How many of its files were not read, because an earlier reading is remembered.
     pub fn spared(&self) -> usize {
         self.spared
+    }
+
+    /// Its training records, where it has some; a log that was not read this time, and is no document, has none.
+    pub fn records(&self) -> Option<&TrainingRecords> {
+        if let Some(known) = self.records.get() {
+            return Some(known);
+        }
+        let document = self.files.contains_key(METRICS).then(|| self.document(METRICS).ok())??;
+        let mut records = TrainingRecords::default();
+        document.root().items().ok()?.for_each(|line| records.add(line));
+        Some(self.records.get_or_init(|| records))
     }
 
     /// The typed facts of a transcribed bundle.

@@ -4,6 +4,7 @@ use super::chain::METRICS;
 use super::lines::LinesReader;
 use super::opaque;
 use super::opened::{OpenFile, wrong_digest};
+use super::training::TrainingRecords;
 use super::weights::{Holdings, WeightsReader};
 use crate::digest::Digest;
 use crate::parallel::Allowance;
@@ -58,15 +59,24 @@ impl<'a> PayloadCheck<'a> {
         Ok(())
     }
 
-    /// Says that the file has ended, with the digest `found`; answers what is held of a model where it holds
-    /// weights.
-    pub fn finish(self, wanted: Digest, found: Digest) -> Result<Option<Holdings>, Error> {
+    /// Says that the file has ended, with the digest `found`; answers what is kept of it.
+    pub fn finish(self, wanted: Digest, found: Digest) -> Result<Kept, Error> {
         if found != wanted {
             return Err(wrong_digest(self.place, wanted, found));
         }
         self.tail.finish(|| self.place.clone())?;
         self.fault.map_or_else(|| self.judge.finish(), Err)
     }
+}
+
+/// What is kept of a file that has passed by.
+pub enum Kept {
+    /// Nothing.
+    Nothing,
+    /// What it holds of a model.
+    Weights(Holdings),
+    /// What its lines say of the training.
+    Records(TrainingRecords),
 }
 
 /// Who judges a file.
@@ -100,11 +110,11 @@ impl Judge {
         }
     }
 
-    fn finish(self) -> Result<Option<Holdings>, Error> {
+    fn finish(self) -> Result<Kept, Error> {
         match self {
-            Self::Weights(reader) => reader.finish().map(Some),
-            Self::Lines(reader) => reader.finish().map(|()| None),
-            Self::Opaque => Ok(None),
+            Self::Weights(reader) => reader.finish().map(Kept::Weights),
+            Self::Lines(reader) => Ok(reader.finish()?.map_or(Kept::Nothing, Kept::Records)),
+            Self::Opaque => Ok(Kept::Nothing),
         }
     }
 }
