@@ -42,7 +42,7 @@ pub enum Command {
     Import(ImportArgs),
     /// List functions, rules, posts, bundles or codes
     List(ListArgs),
-    /// Explain a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices` or `scope`
+    /// Explain a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `relations` or `scope`
     Explain(ExplainArgs),
     /// Write the receipt and manifests of a folder of transcribed evidence
     Seal(SealArgs),
@@ -367,7 +367,7 @@ pub enum ListingArg {
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// A code such as `value::differs`, a function, a rule, `post` (how posts are written), `sentence`, `table`,
-    /// `post-schema` (their JSON Schema, for editors), `slices` or `scope`
+    /// `post-schema` (their JSON Schema, for editors), `slices`, `relations` or `scope`
     pub name: String,
 }
 

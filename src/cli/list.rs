@@ -8,6 +8,7 @@ use super::common::CommonArgs;
 use super::output::Output;
 use super::{Answer, UNKNOWN_CODE};
 use repro_import as import;
+use repro_judge::consistency;
 use repro_judge::evaluate::functions;
 use repro_judge::page::PostPage;
 use repro_judge::page_keys;
@@ -176,7 +177,8 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
     Ok(status)
 }
 
-/// Explains a code, a function, a rule, how posts are written, what slices hold, or the scope of a pass.
+/// Explains a code, a function, a rule, how posts are written, what slices hold, the relations within bundles, or the
+/// scope of a pass.
 pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
     let name = own.name.as_str();
     let text = if name == "scope" {
@@ -187,6 +189,8 @@ pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
         format!("{:#}\n", page_keys::schema())
     } else if name == "slices" {
         SLICES.to_owned()
+    } else if name == "relations" {
+        consistency::listed()
     } else if ["sentence", "table"].contains(&name) {
         keys_of(name)
     } else if let Some(function) = functions::find(name) {
@@ -203,7 +207,7 @@ pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
         let near: Vec<_> =
             codes().iter().map(|code| code.id).filter(|id| id.contains(name)).take(5).collect();
         let expected = if near.is_empty() {
-            "a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices` or `scope`".to_owned()
+            "a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `relations` or `scope`".to_owned()
         } else {
             format!("perhaps {}", near.join(", "))
         };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::consistency::BrokenRelation;
 use repro_params::ParameterCounts;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Document, Error, Node};
@@ -22,6 +23,7 @@ pub struct Library {
     signatures: BTreeMap<(String, String), SignatureReport>,
     objects: Mutex<Counted>,
     replays: Replays,
+    contradictions: BTreeMap<String, Vec<BrokenRelation>>,
 }
 
 impl Library {
@@ -33,6 +35,18 @@ impl Library {
     /// A bundle by name.
     pub fn bundle(&self, name: &str) -> Option<&Bundle> {
         self.bundles.get(name)
+    }
+
+    /// Says where a bundle contradicts itself.
+    pub fn set_contradictions(&mut self, bundle: &str, found: Vec<BrokenRelation>) {
+        if !found.is_empty() {
+            self.contradictions.insert(bundle.to_owned(), found);
+        }
+    }
+
+    /// Where a bundle contradicts itself.
+    pub fn contradictions(&self, bundle: &str) -> &[BrokenRelation] {
+        self.contradictions.get(bundle).map_or(&[], Vec::as_slice)
     }
 
     /// Adds a study under its name.

@@ -134,7 +134,7 @@ const CRATES: &[Crate] = &[
         name: "judge",
         on: &["claim", "exact", "params", "receipt", "report", "runs", "signature", "stats"],
         rows: &[
-            &["run_design", "work"],
+            &["consistency", "run_design", "work"],
             &["post"],
             &["json_text", "library", "lock", "moment", "names", "page_keys", "planned", "rules"],
             &["page"],

@@ -26,6 +26,7 @@ mod races;
 #[cfg(unix)]
 mod readers;
 mod readme;
+mod relations;
 #[cfg(feature = "train")]
 mod replay;
 mod report;

@@ -330,7 +330,10 @@ fn equal(a: &Term<'_>, b: &Term<'_>) -> Option<bool> {
 
 /// Whether two numbers are one up to rounding. Whole numbers are counts, and round to themselves.
 fn same(a: f64, b: f64) -> bool {
-    let are_whole = a.fract() == 0.0 && b.fract() == 0.0;
+    // Beyond, every float is whole.
+    const COUNTED: f64 = 9_007_199_254_740_992.0;
+    let is_count = |x: f64| x.fract() == 0.0 && x.abs() < COUNTED;
+    let are_whole = is_count(a) && is_count(b);
     a == b || !are_whole && (a - b).abs() <= (NEARLY * a.abs().max(b.abs())).max(NOTHING)
 }
 
@@ -354,6 +357,7 @@ mod tests {
         assert_eq!(holds("x.y = 1.5", &[x(1.500_002)]), Some(false));
         assert_eq!(holds("x.y = 1.5", &[x(1.500_000_1)]), Some(true));
         assert_eq!(holds("x.y = 10000000", &[x(10_000_001.0)]), Some(false));
+        assert_eq!(holds("x.y = 2 * 10 ^ 29", &[x(2.000_000_03e29)]), Some(true));
         assert_eq!(holds("x.y = 1.5", &[]), None);
         assert_eq!(holds("0 / 0 = x.y", &[x(1.0)]), None);
         assert_eq!(holds("sum(l) = 3.5", &[list()]), Some(true));

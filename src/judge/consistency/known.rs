@@ -61,7 +61,7 @@ relations! {
     PEAK_RATE = "relation::peak-rate", "receipt and config name different learning rates";
         Run => "receipt.extra.lr = config.lr", from "one fact, written twice";
     EPOCHS = "relation::epochs", "the epochs are not the tokens by the different tokens of the data";
-        Run => "abs(receipt.data.epochs - receipt.contract.tokens / receipt.data.unique_tokens) <= 0.01",
+        Run if "receipt.run.finished = true" => "abs(receipt.data.epochs - receipt.contract.tokens / receipt.data.unique_tokens) <= 0.01",
         from "definition of an epoch, printed with two digits or more";
     MOST_EPOCHS = "relation::most-epochs", "a run passes over its data more often than its config allows";
         Run => "receipt.data.epochs <= config.max_epochs", from "the limit of the config";
@@ -176,11 +176,12 @@ relations! {
     OUTCOME_ONES = "relation::outcome-ones", "the outcomes have other right answers than the table";
         Outcome => "ones(bits) = task.correct", from "one fact, written twice";
 
-    TIME_ORDER = "relation::time-order", "a time does not come after the one before it";
-        Timing => "step > previous.step", from "times are of steps, in order";
+    TIME_ORDER = "relation::time-order", "a time is of an earlier step than the one before it";
+        Timing => "step >= previous.step", from "times are of steps, in order; a log may have several of one step";
     TIME_FORWARD = "relation::time-forward", "a time runs backwards";
         Timing => "seconds >= 0", from "time runs forward";
-    TIME_SPEED = "relation::time-speed", "the tokens of a second are not those of the steps by their time";
-        Timing if "receipt.trainer.name = 'repro'" => "seconds * tokens_per_second = (step - previous.step) * receipt.contract.tokens_per_step",
-        from "definition of throughput";
+    TIME_SPEED = "relation::time-speed", "more tokens were read in a time than the steps since the one before it take";
+        Timing if "receipt.trainer.name = 'repro'"
+            => "seconds * tokens_per_second <= (step - previous.step) * receipt.contract.tokens_per_step",
+        from "definition of throughput; a run that was resumed read fewer since";
 }

@@ -33,7 +33,7 @@ pub struct Relation {
 
 /// A relation that does not hold.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Contradiction {
+pub struct BrokenRelation {
     /// Its finding.
     pub code: &'static Code,
     /// What it says.
@@ -46,13 +46,13 @@ pub struct Contradiction {
 
 /// What became of all relations in one bundle.
 #[derive(Debug, Clone, Default)]
-pub struct Agreement {
+pub struct SelfConsistency {
     /// How many relations were asked at least once.
     pub relations: usize,
     /// How often all of them were asked.
     pub times: usize,
     /// Those that do not hold.
-    pub contradictions: Vec<Contradiction>,
+    pub contradictions: Vec<BrokenRelation>,
 }
 
 /// A relation whose sentences are read.
@@ -74,7 +74,7 @@ static READ: LazyLock<Vec<ReadRelation>> = LazyLock::new(|| {
     RELATIONS.iter().filter_map(read).collect()
 });
 
-impl Agreement {
+impl SelfConsistency {
     /// Of a bundle. What was typed from a publication is judged by posts.
     pub fn of(bundle: &Bundle) -> Self {
         let mut agreement = Self::default();
@@ -96,7 +96,7 @@ impl Agreement {
 
 impl ReadRelation {
     /// How often it could be asked of these rows; the first in which it does not hold, and how many there are.
-    fn asked(&self, rows: &Rows<'_>, all: &[Row<'_>]) -> (usize, Option<(usize, usize)>) {
+    fn asked<'a>(&self, rows: &Rows<'a>, all: &[Row<'a>]) -> (usize, Option<(usize, usize)>) {
         let formulas = || self.when.iter().chain(std::iter::once(&self.says));
         let constants: Vec<Vec<_>> = formulas()
             .map(|formula| formula.names.iter().map(|name| rows.constant(name)).collect())
@@ -107,7 +107,7 @@ impl ReadRelation {
         }
         let (mut times, mut failed) = (0, None);
         for at in 0..all.len() {
-            let holds = |(formula, constants): (&Formula, &Vec<Option<Option<Term<'_>>>>)| {
+            let holds = |(formula, constants): (&Formula, &Vec<Option<Option<Term<'a>>>>)| {
                 let terms = std::iter::zip(&formula.names, constants).map(|(name, constant)| {
                     constant.clone().unwrap_or_else(|| rows.named(all, at, name))
                 });
@@ -131,7 +131,7 @@ impl ReadRelation {
         rows: &Rows<'_>,
         at: usize,
         count: usize,
-    ) -> Contradiction {
+    ) -> BrokenRelation {
         let all = rows.all(self.relation.over);
         let term = |name: &String| rows.constant(name).unwrap_or_else(|| rows.named(all, at, name));
         let terms: Vec<_> = self.says.names.iter().map(term).collect();
@@ -156,7 +156,7 @@ impl ReadRelation {
             document: None,
             printed_at: None,
         });
-        Contradiction {
+        BrokenRelation {
             code: self.relation.code,
             says: self.relation.says,
             reason,

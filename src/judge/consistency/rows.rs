@@ -116,6 +116,11 @@ impl<'a> Row<'a> {
             return term_at(node, rest);
         }
         match self.fields? {
+            // The cells of a table are texts.
+            Fields::Json(node) if self.file.ends_with(".csv") => match term_at(node, path)? {
+                Term::Text(text) => Some(text.parse().map_or(Term::Text(text), Term::Number)),
+                other => Some(other),
+            },
             Fields::Json(node) => term_at(node, path),
             Fields::Record(record) if path == "nonfinite" => {
                 Some(Term::Number(f64::from(u8::from(record.is_nonfinite))))

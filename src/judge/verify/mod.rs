@@ -9,7 +9,7 @@ mod store;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::consistency::{Agreement, Contradiction};
+use crate::consistency::{BrokenRelation, SelfConsistency};
 use crate::context::PostContext;
 use crate::covered::covered_in;
 use crate::evaluate::functions::again;
@@ -40,6 +40,7 @@ use replays::{distinct, replays_of};
 pub use store::BundleStore;
 
 codes! {
+    CONTRADICTED = "verify::contradicted", "the evidence stands in a bundle that contradicts itself", "see the relations of the bundle that do not hold";
     UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
     OTHER_COUNT = "verify::other-count", "the receipt and its config give different parameter counts", "correct the receipt's `model`";
 }
@@ -142,7 +143,7 @@ pub fn inspect<'r>(
         Err(error) => report.failures.push(error),
         Ok((bundle, signature)) => {
             let mut claims: Vec<_> = std::iter::once(intact(&bundle))
-                .chain(agreeing(&bundle, &Agreement::of(&bundle)))
+                .chain(agreeing(&bundle, &SelfConsistency::of(&bundle)))
                 .chain(declared_objects(&bundle))
                 .collect();
             if let Some(replayer) = replayer {
@@ -194,8 +195,8 @@ fn intact(bundle: &Bundle) -> ClaimReport {
 }
 
 /// Whether the numbers of a bundle follow from each other: what does not, or that all of them do.
-fn agreeing(bundle: &Bundle, agreement: &Agreement) -> Vec<ClaimReport> {
-    let Agreement { relations, times, contradictions } = agreement;
+fn agreeing(bundle: &Bundle, agreement: &SelfConsistency) -> Vec<ClaimReport> {
+    let SelfConsistency { relations, times, contradictions } = agreement;
     if contradictions.is_empty() && *relations > 0 {
         let outcome = Outcome::verified()
             .giving(format!("{relations} relations, asked {times} times"))
@@ -204,15 +205,17 @@ fn agreeing(bundle: &Bundle, agreement: &Agreement) -> Vec<ClaimReport> {
         let quote = "what the bundle says agrees with itself";
         return vec![own_claim(bundle, "agrees", quote, String::new(), outcome)];
     }
-    let refuted = |one: &Contradiction| {
-        let outcome = Outcome::refuted(one.code, one.reason.as_str())
-            .within("relations", "`repro explain relations`")
-            .by(Method::Recomputed);
-        let id = one.code.id.rsplit(':').next().unwrap_or_default();
-        let claim = own_claim(bundle, id, one.says, String::new(), outcome);
-        ClaimReport { impact: Impact::Decision, evidence: one.evidence.clone(), ..claim }
-    };
-    contradictions.iter().map(refuted).collect()
+    contradictions.iter().map(|one| disagreeing(bundle, one)).collect()
+}
+
+/// One relation of a bundle that does not hold.
+fn disagreeing(bundle: &Bundle, one: &BrokenRelation) -> ClaimReport {
+    let outcome = Outcome::refuted(one.code, one.reason.as_str())
+        .within("relations", "`repro explain relations`")
+        .by(Method::Recomputed);
+    let id = one.code.id.rsplit(':').next().unwrap_or_default();
+    let claim = own_claim(bundle, id, one.says, String::new(), outcome);
+    ClaimReport { impact: Impact::Decision, evidence: one.evidence.clone(), ..claim }
 }
 
 /// Whether the parameter counts that a receipt declares follow from its config.
@@ -324,6 +327,7 @@ fn judge_within(
             Err(error) => failures.push(error),
         }
     }
+    contradicted(page, library, &mut claims);
     each_its_own_id(&mut claims);
     let read = texts_of(&context, texts);
     // Which claims came too late depends on the threads; that some did does not.
@@ -333,6 +337,34 @@ fn judge_within(
     }
     let post = reported(page, claims, read, library);
     Judged { post, failures }
+}
+
+/// Adds where the bundles of a post contradict themselves; what rests on such a bundle is not decided.
+fn contradicted(page: &PostPage, library: &Library, claims: &mut Vec<ClaimReport>) {
+    for (name, _) in page.bundles() {
+        let Some(bundle) = library.bundle(name) else { continue };
+        let is_refuted = |claim: &ClaimReport| claim.outcome.verdict == Verdict::Refuted;
+        let relations = library.contradictions(name).iter().map(|one| disagreeing(bundle, one));
+        let own: Vec<_> =
+            relations.chain(declared_objects(bundle).into_iter().filter(is_refuted)).collect();
+        let Some(first) = own.first().and_then(|claim| claim.outcome.code) else { continue };
+        let rests = |claim: &&mut ClaimReport| claim.evidence.iter().any(|one| one.bundle == name);
+        for claim in claims.iter_mut().filter(rests) {
+            let outcome = std::mem::replace(&mut claim.outcome, Outcome::verified());
+            claim.outcome = match outcome.verdict {
+                Verdict::Verified | Verdict::Refuted => {
+                    let reason = format!("`{name}` contradicts itself: {}", first.meaning);
+                    let method = outcome.method;
+                    let open = Outcome::inconclusive(&CONTRADICTED, reason);
+                    Outcome { method, ..open.with_evidence_of(outcome) }
+                }
+                _ => outcome,
+            };
+        }
+        let with_bundle =
+            |claim: ClaimReport| ClaimReport { id: format!("{name}.{}", claim.id), ..claim };
+        claims.extend(own.into_iter().map(with_bundle));
+    }
 }
 
 /// Which texts of a post were read, and which of their numbers nothing binds.

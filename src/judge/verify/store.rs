@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::consistency::SelfConsistency;
 use crate::library::Library;
 use crate::lock::PostLock;
 use crate::page::PostPage;
@@ -110,10 +111,17 @@ impl<'r> BundleStore<'r> {
         let (at_a_time, each) =
             if names.len() > BUNDLES_PER_THREAD * threads { (threads, 1) } else { (1, threads) };
         let reading = ReadOptions { threads: each, ..self.reading };
-        let read = parallel::map(&names, at_a_time, |name| Bundle::load(root, name, None, reading));
+        let read = parallel::map(&names, at_a_time, |name| {
+            let bundle = Bundle::load(root, name, None, reading)?;
+            let consistency = SelfConsistency::of(&bundle);
+            Ok((bundle, consistency))
+        });
         for (name, bundle) in names.into_iter().zip(read) {
             match bundle {
-                Ok(bundle) => self.library.add(bundle),
+                Ok((bundle, consistency)) => {
+                    self.library.set_contradictions(name, consistency.contradictions);
+                    self.library.add(bundle);
+                }
                 Err(error) => drop(self.refused.insert(name.to_owned(), error)),
             }
         }

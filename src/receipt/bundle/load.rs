@@ -12,7 +12,7 @@ use super::cache::Recalled;
 use super::folder::{Folder, Listing};
 use super::manifest::{self, Manifest, Oxum};
 use super::opened::{OpenFile, Stamp, hash_files};
-use super::passage::{Kept, PayloadCheck};
+use super::passage::{KeptParts, PayloadCheck};
 use super::receipt::{RECEIPT, Statement};
 use super::training::TrainingRecords;
 use super::weights::Holdings;
@@ -333,13 +333,13 @@ impl Reader {
     ) -> Result<(), Error> {
         let Begun { name, wanted, stamp, check } = begun;
         let holdings = match check.finish(wanted, found)? {
-            Kept::Weights(holdings) => Some(holdings),
-            Kept::Records(records) => {
+            KeptParts::Weights(holdings) => Some(holdings),
+            KeptParts::Records(records) => {
                 // There is one such file.
                 let _ = self.records.set(records);
                 None
             }
-            Kept::Nothing => None,
+            KeptParts::Nothing => None,
         };
         if let Some(recalled) = recalled {
             recalled.add(name, &stamp, holdings.clone());

@@ -60,7 +60,7 @@ impl<'a> PayloadCheck<'a> {
     }
 
     /// Says that the file has ended, with the digest `found`; answers what is kept of it.
-    pub fn finish(self, wanted: Digest, found: Digest) -> Result<Kept, Error> {
+    pub fn finish(self, wanted: Digest, found: Digest) -> Result<KeptParts, Error> {
         if found != wanted {
             return Err(wrong_digest(self.place, wanted, found));
         }
@@ -70,7 +70,7 @@ impl<'a> PayloadCheck<'a> {
 }
 
 /// What is kept of a file that has passed by.
-pub enum Kept {
+pub enum KeptParts {
     /// Nothing.
     Nothing,
     /// What it holds of a model.
@@ -110,11 +110,13 @@ impl Judge {
         }
     }
 
-    fn finish(self) -> Result<Kept, Error> {
+    fn finish(self) -> Result<KeptParts, Error> {
         match self {
-            Self::Weights(reader) => reader.finish().map(Kept::Weights),
-            Self::Lines(reader) => Ok(reader.finish()?.map_or(Kept::Nothing, Kept::Records)),
-            Self::Opaque => Ok(Kept::Nothing),
+            Self::Weights(reader) => reader.finish().map(KeptParts::Weights),
+            Self::Lines(reader) => {
+                Ok(reader.finish()?.map_or(KeptParts::Nothing, KeptParts::Records))
+            }
+            Self::Opaque => Ok(KeptParts::Nothing),
         }
     }
 }

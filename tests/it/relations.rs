@@ -1,0 +1,225 @@
+//! Bundles that are intact and contradict themselves: a real bundle is edited, and its digests are made right again.
+
+use std::fs;
+use std::path::Path;
+
+use repro_judge::verify::{Demands, inspect};
+use repro_receipt::bundle::{Chain, seal};
+use repro_receipt::digest::canonical;
+use repro_report::outcome::{Report, Verdict};
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+use crate::sealed::new_folder;
+
+const BUNDLE: &str = "tiny-moe-moe-active12-s1";
+const METRICS: &str = "metrics.jsonl";
+
+/// A copy of a real bundle.
+struct Copy {
+    folder: TempDir,
+}
+
+impl Copy {
+    fn new() -> Self {
+        let folder = new_folder();
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("receipts").join(BUNDLE);
+        copy(&from, &folder.path().join(BUNDLE));
+        Self { folder }
+    }
+
+    fn path(&self, file: &str) -> std::path::PathBuf {
+        self.folder.path().join(BUNDLE).join("data").join(file)
+    }
+
+    /// What is found in the bundle when a file of it has these bytes; the file is put back.
+    fn with(&self, file: &str, text: &str) -> Vec<&'static str> {
+        let path = self.path(file);
+        let before = fs::read(&path).unwrap();
+        fs::write(&path, text).unwrap();
+        let found = self.found();
+        fs::write(&path, before).unwrap();
+        found
+    }
+
+    fn found(&self) -> Vec<&'static str> {
+        let bundle = self.folder.path().join(BUNDLE);
+        let receipt = fs::read(self.path("receipt.json")).unwrap();
+        seal(&bundle, BUNDLE, None).unwrap();
+        let mut report = Report::default();
+        inspect(&bundle, &Demands::default(), 1, &mut report, None);
+        fs::write(self.path("receipt.json"), receipt).unwrap();
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        let claims = report.posts.iter().flat_map(|post| &post.claims);
+        let refuted = claims.filter(|claim| claim.outcome.verdict == Verdict::Refuted);
+        refuted.filter_map(|claim| Some(claim.outcome.code?.id)).collect()
+    }
+
+    /// The same where the value behind a pointer of a JSON file is another.
+    fn edited(&self, file: &str, pointer: &str, value: &str) -> Vec<&'static str> {
+        let text = fs::read_to_string(self.path(file)).unwrap();
+        let mut document: Json = serde_json::from_str(&text).unwrap();
+        let place = document.pointer_mut(pointer).unwrap_or_else(|| panic!("{file} {pointer}"));
+        *place = serde_json::from_str(value).unwrap();
+        let line = canonical(&document).unwrap();
+        self.with(file, &format!("{line}\n"))
+    }
+
+    /// The same where lines of the log are others; its chain is made again.
+    fn logged(&self, edit: impl FnOnce(&mut Vec<Json>)) -> Vec<&'static str> {
+        let text = fs::read_to_string(self.path(METRICS)).unwrap();
+        let mut lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        edit(&mut lines);
+        let mut chain = Chain::default();
+        let all = lines.iter().map(|line| chain.extend(line.as_object().unwrap().clone()).unwrap());
+        self.with(METRICS, &all.collect::<String>())
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => drop(fs::copy(entry.path(), to).unwrap()),
+        }
+    }
+}
+
+fn has(found: &[&str], code: &str, what: &str) {
+    let code = format!("relation::{code}");
+    assert!(found.contains(&code.as_str()), "{what}: {found:?} without {code}");
+}
+
+#[test]
+fn a_bundle_that_agrees_with_itself_has_no_finding() {
+    assert!(Copy::new().found().is_empty());
+}
+
+#[test]
+fn contradictions_of_documents_are_found() {
+    let copy = Copy::new();
+    let evaluation = "evaluation/step-000725.json";
+    for (file, pointer, value, code) in [
+        (evaluation, "/loss", "1.5", "loss-of-nats"),
+        (evaluation, "/bpb", "2.1", "bpb-of-nats"),
+        (evaluation, "/nats", "900000.5", "loss-of-nats"),
+        (evaluation, "/nats", "900000.5", "blocks-of-nats"),
+        (evaluation, "/blocks/3", "20000.5", "blocks-of-nats"),
+        (evaluation, "/blocks", "[1.5]", "blocks-of-bytes"),
+        (evaluation, "/block_bytes", "8192", "blocks-of-bytes"),
+        (evaluation, "/step", "726", "evaluation-label"),
+        (evaluation, "/step", "726", "evaluation-step"),
+        (evaluation, "/step", "726", "planned-evaluations"),
+        (evaluation, "/step", "726", "other-evaluations"),
+        (evaluation, "/tokens_seen", "1484801", "evaluation-tokens"),
+        (evaluation, "/tokens_seen", "1484801", "evaluation-seen"),
+        (evaluation, "/bytes", "633933", "same-text"),
+        (evaluation, "/bytes", "633933", "validation-bytes"),
+        (evaluation, "/predicted_tokens", "633931", "same-tokens"),
+        (evaluation, "/router/layers/0/max_load", "0.9", "greatest-load"),
+        (evaluation, "/router/layers/1/max_load", "0.45", "load-reach"),
+        (evaluation, "/router/layers/0/cv", "1.5", "load-spread"),
+        (evaluation, "/router/layers/2/entropy", "2.5", "router-entropy"),
+        (evaluation, "/router/layers/2/entropy", "0.5", "entropy-of-load"),
+        (evaluation, "/router/layers/3/dead", "3", "dead-experts"),
+        (evaluation, "/router/layers", "[]", "routed-layers"),
+        (evaluation, "/tasks/centered", "0.4", "centered-mean"),
+        ("config.json", "/batch_size", "32", "tokens-per-step"),
+        ("config.json", "/steps", "1100", "planned-tokens"),
+        ("config.json", "/steps", "1100", "record-end"),
+        ("config.json", "/steps", "1100", "last-checkpoint"),
+        ("config.json", "/steps", "1300", "last-record"),
+        ("config.json", "/steps", "970", "slice-end"),
+        ("config.json", "/seed_init", "2", "seed-of-weights"),
+        ("config.json", "/seed_data", "2", "seed-of-data"),
+        ("config.json", "/dtype", "\"bfloat16\"", "dtype"),
+        ("config.json", "/arithmetic", "\"pytorch-f32\"", "arithmetic"),
+        ("config.json", "/model_type", "\"gpt2\"", "family"),
+        ("config.json", "/lr", "0.003", "peak-rate"),
+        ("config.json", "/lr", "0.003", "record-rate"),
+        ("config.json", "/lr", "0.003", "record-peak"),
+        ("config.json", "/warmup_steps", "60", "record-rate"),
+        ("config.json", "/decay_floor", "0.2", "record-rate"),
+        ("config.json", "/log_every", "5", "record-gap"),
+        ("config.json", "/max_epochs", "0", "most-epochs"),
+        ("config.json", "/checkpoints", "[242,484,725,967,1209,1300]", "planned-checkpoints"),
+        ("config.json", "/checkpoints", "[242,484,725,967]", "other-checkpoints"),
+        ("config.json", "/slices", "[{\"from_step\":3,\"steps\":1}]", "planned-slices"),
+        ("config.json", "/data/name", "\"tiny\"", "data-name"),
+        ("config.json", "/data/tokenizer", "\"gpt2\"", "tokenizer"),
+        ("receipt.json", "/predicate/seeds/init", "\"7\"", "seed-of-weights"),
+        ("receipt.json", "/predicate/contract/tokens", "2576032", "planned-tokens"),
+        ("receipt.json", "/predicate/data/epochs", "2", "epochs"),
+        ("receipt.json", "/predicate/data/unique_tokens", "5000000", "unique-tokens"),
+        ("receipt.json", "/predicate/data/unique_tokens", "2000000", "byte-tokens"),
+        ("receipt.json", "/predicate/environment/device", "\"cuda\"", "device"),
+        ("receipt.json", "/predicate/checkpoints/1/step", "485", "checkpoint-label"),
+        ("receipt.json", "/predicate/checkpoints/1/step", "1000", "checkpoint-order"),
+        ("receipt.json", "/predicate/checkpoints/1/tokens_seen", "5", "checkpoint-tokens"),
+        ("receipt.json", "/predicate/slices/0/from_step", "1", "slice-label"),
+        ("receipt.json", "/predicate/slices/1/checkpoint_step", "968", "slice-start"),
+        ("receipt.json", "/predicate/extra/lr", "0.001", "peak-rate"),
+        ("receipt.json", "/predicate/extra/data/validation/sha256", "\"00\"", "validation-digest"),
+        (
+            "receipt.json",
+            "/predicate/data/sha256",
+            &format!("\"{}\"", "0".repeat(64)),
+            "data-digest",
+        ),
+    ] {
+        let found = copy.edited(file, pointer, value);
+        has(&found, code, &format!("{file} {pointer} {value}"));
+    }
+}
+
+#[test]
+fn contradictions_of_tables_and_times_are_found() {
+    let copy = Copy::new();
+    let (table, outcomes) =
+        ("evaluation/step-001209.tasks.csv", "evaluation/step-001209.outcomes.jsonl");
+    for (file, from, to, code) in [
+        (table, "1000,327,", "1000,328,", "accuracy"),
+        (table, "1000,327,", "1000,328,", "outcome-ones"),
+        (table, "1000,327,", "300,327,", "right-answers"),
+        (table, "1000,327,", "300,327,", "outcome-count"),
+        (table, ",0.25,", ",0.2,", "centered"),
+        (outcomes, "\"bits\":\"c1", "\"bits\":\"f1", "outcome-ones"),
+        ("timing.jsonl", "\"step\":20,", "\"step\":2,", "time-order"),
+        ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":-0.5", "time-forward"),
+        ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":1.5", "time-speed"),
+    ] {
+        let text = fs::read_to_string(copy.path(file)).unwrap();
+        let found = copy.with(file, &text.replacen(from, to, 1));
+        has(&found, code, &format!("{file} {to}"));
+    }
+}
+
+#[test]
+fn contradictions_of_a_log_are_found() {
+    let copy = Copy::new();
+    let set = |at: usize, field: &'static str, value: Json| {
+        copy.logged(move |lines| lines[at][field] = value)
+    };
+    has(&set(40, "lr", 0.001.into()), "record-rate", "another rate");
+    has(&set(40, "tokens", 7.into()), "record-tokens", "other tokens");
+    has(&set(40, "loss", (-1).into()), "record-loss", "a negative loss");
+    has(&set(40, "grad_norm", (-1).into()), "record-norm", "a negative norm");
+    has(&set(40, "nonfinite", "nan".into()), "record-finite", "no number");
+    has(&copy.logged(|lines| drop(lines.remove(50))), "record-gap", "a record less");
+    has(&copy.logged(|lines| lines.truncate(90)), "last-record", "a log that ends early");
+    has(&copy.logged(|lines| lines.swap(30, 31)), "record-order", "records exchanged");
+    let twice = copy.logged(|lines| {
+        let again = lines[30].clone();
+        lines.insert(30, again);
+    });
+    has(&twice, "record-order", "a record twice");
+    let beyond = copy.logged(|lines| {
+        let mut more = lines[121].clone();
+        more["step"] = 1219.into();
+        lines.push(more);
+    });
+    has(&beyond, "record-end", "a record behind the end");
+}
