@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::consistency::BrokenRelation;
 use repro_params::ParameterCounts;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Document, Error, Node};
-use repro_report::outcome::{EvidenceRef, SignatureReport};
+use repro_report::outcome::{ClaimReport, EvidenceRef, SignatureReport};
 use repro_runs::replay::Replays;
 use repro_runs::study::{Present, Study};
 
@@ -23,7 +22,7 @@ pub struct Library {
     signatures: BTreeMap<(String, String), SignatureReport>,
     objects: Mutex<Counted>,
     replays: Replays,
-    contradictions: BTreeMap<String, Vec<BrokenRelation>>,
+    contradictions: BTreeMap<String, Vec<ClaimReport>>,
 }
 
 impl Library {
@@ -37,15 +36,15 @@ impl Library {
         self.bundles.get(name)
     }
 
-    /// Says where a bundle contradicts itself.
-    pub fn set_contradictions(&mut self, bundle: &str, found: Vec<BrokenRelation>) {
+    /// Says where a bundle contradicts itself: what was refuted of it.
+    pub fn set_contradictions(&mut self, bundle: &str, found: Vec<ClaimReport>) {
         if !found.is_empty() {
             self.contradictions.insert(bundle.to_owned(), found);
         }
     }
 
     /// Where a bundle contradicts itself.
-    pub fn contradictions(&self, bundle: &str) -> &[BrokenRelation] {
+    pub fn contradictions(&self, bundle: &str) -> &[ClaimReport] {
         self.contradictions.get(bundle).map_or(&[], Vec::as_slice)
     }
 

@@ -77,20 +77,20 @@ static READ: LazyLock<Vec<ReadRelation>> = LazyLock::new(|| {
 impl SelfConsistency {
     /// Of a bundle. What was typed from a publication is judged by posts.
     pub fn of(bundle: &Bundle) -> Self {
-        let mut agreement = Self::default();
+        let mut found = Self::default();
         if bundle.origin() == Origin::Transcribed {
-            return agreement;
+            return found;
         }
         let rows = Rows::of(bundle);
         for one in READ.iter() {
             let all = rows.all(one.relation.over);
             let (times, failed) = one.asked(&rows, all);
-            agreement.relations += usize::from(times > 0);
-            agreement.times += times;
+            found.relations += usize::from(times > 0);
+            found.times += times;
             let contradiction = |(first, count)| one.contradiction(bundle, &rows, first, count);
-            agreement.contradictions.extend(failed.map(contradiction));
+            found.contradictions.extend(failed.map(contradiction));
         }
-        agreement
+        found
     }
 }
 

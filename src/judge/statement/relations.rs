@@ -302,7 +302,7 @@ impl<'a> Judge<'a> {
         if is_alone && let Some(denial) = trees().find_map(undenied) {
             return Some((&UNDENIED, format!("the words deny it: \"{denial}\"")));
         }
-        if trees().any(holds_a_no) && !SpokenWords::of(bound.quote).deny() {
+        if trees().any(holds_a_no) && !words.deny() {
             return Some((&UNSAID, "the words do not say that anything is not so".to_owned()));
         }
         let is_test = |tree: &Expression| is_call(tree, &[SIGNIFICANT]);
@@ -314,7 +314,7 @@ impl<'a> Judge<'a> {
             sentence.relations().chain(bindings)
         };
         if trees().all(is_test)
-            && SpokenWords::of(bound.quote).name_a_direction()
+            && words.name_a_direction()
             && !stated().any(|tree| !is_test(tree) && has_direction(tree))
         {
             let reason = "a test of two sides does not say which is ahead".to_owned();

@@ -195,8 +195,8 @@ fn intact(bundle: &Bundle) -> ClaimReport {
 }
 
 /// Whether the numbers of a bundle follow from each other: what does not, or that all of them do.
-fn agreeing(bundle: &Bundle, agreement: &SelfConsistency) -> Vec<ClaimReport> {
-    let SelfConsistency { relations, times, contradictions } = agreement;
+fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
+    let SelfConsistency { relations, times, contradictions } = found;
     if contradictions.is_empty() && *relations > 0 {
         let outcome = Outcome::verified()
             .giving(format!("{relations} relations, asked {times} times"))
@@ -206,6 +206,13 @@ fn agreeing(bundle: &Bundle, agreement: &SelfConsistency) -> Vec<ClaimReport> {
         return vec![own_claim(bundle, "agrees", quote, String::new(), outcome)];
     }
     contradictions.iter().map(|one| disagreeing(bundle, one)).collect()
+}
+
+/// What is refuted of a bundle by its own numbers.
+fn contradictions(bundle: &Bundle) -> Vec<ClaimReport> {
+    let relations = agreeing(bundle, &SelfConsistency::of(bundle));
+    let all = relations.into_iter().chain(declared_objects(bundle));
+    all.filter(|claim| claim.outcome.verdict == Verdict::Refuted).collect()
 }
 
 /// One relation of a bundle that does not hold.
@@ -342,11 +349,7 @@ fn judge_within(
 /// Adds where the bundles of a post contradict themselves; what rests on such a bundle is not decided.
 fn contradicted(page: &PostPage, library: &Library, claims: &mut Vec<ClaimReport>) {
     for (name, _) in page.bundles() {
-        let Some(bundle) = library.bundle(name) else { continue };
-        let is_refuted = |claim: &ClaimReport| claim.outcome.verdict == Verdict::Refuted;
-        let relations = library.contradictions(name).iter().map(|one| disagreeing(bundle, one));
-        let own: Vec<_> =
-            relations.chain(declared_objects(bundle).into_iter().filter(is_refuted)).collect();
+        let own = library.contradictions(name);
         let Some(first) = own.first().and_then(|claim| claim.outcome.code) else { continue };
         let rests = |claim: &&mut ClaimReport| claim.evidence.iter().any(|one| one.bundle == name);
         for claim in claims.iter_mut().filter(rests) {
@@ -361,9 +364,11 @@ fn contradicted(page: &PostPage, library: &Library, claims: &mut Vec<ClaimReport
                 _ => outcome,
             };
         }
-        let with_bundle =
-            |claim: ClaimReport| ClaimReport { id: format!("{name}.{}", claim.id), ..claim };
-        claims.extend(own.into_iter().map(with_bundle));
+        let with_bundle = |claim: &ClaimReport| ClaimReport {
+            id: format!("{name}.{}", claim.id),
+            ..claim.clone()
+        };
+        claims.extend(own.iter().map(with_bundle));
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::consistency::SelfConsistency;
 use crate::library::Library;
 use crate::lock::PostLock;
 use crate::page::PostPage;
@@ -113,13 +112,13 @@ impl<'r> BundleStore<'r> {
         let reading = ReadOptions { threads: each, ..self.reading };
         let read = parallel::map(&names, at_a_time, |name| {
             let bundle = Bundle::load(root, name, None, reading)?;
-            let consistency = SelfConsistency::of(&bundle);
-            Ok((bundle, consistency))
+            let contradictions = super::contradictions(&bundle);
+            Ok((bundle, contradictions))
         });
         for (name, bundle) in names.into_iter().zip(read) {
             match bundle {
-                Ok((bundle, consistency)) => {
-                    self.library.set_contradictions(name, consistency.contradictions);
+                Ok((bundle, contradictions)) => {
+                    self.library.set_contradictions(name, contradictions);
                     self.library.add(bundle);
                 }
                 Err(error) => drop(self.refused.insert(name.to_owned(), error)),

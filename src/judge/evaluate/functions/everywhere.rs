@@ -17,9 +17,9 @@ codes! {
     NOT_SHOWN = "holds::not-shown", "no counterexample was found, and nothing shows that there is none", "state it so that both sides are quotients of polynomials";
 }
 
-/// Where a counterexample is looked for.
-/// So many are tried before algebra is.
+/// So many points are tried before algebra is.
 const FEW_POINTS: u64 = 4;
+/// Where a counterexample is looked for.
 const POINTS: u64 = 64;
 /// Each value is a multiple of one in `STEPS`, up to `HIGHEST`.
 const STEPS: u64 = 4;
