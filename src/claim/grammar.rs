@@ -7,12 +7,13 @@ use std::ops::Range;
 
 use winnow::ascii::{digit1, multispace0};
 use winnow::combinator::{
-    alt, cut_err, delimited, eof, fail, not, opt, peek, preceded, repeat, separated, terminated,
+    alt, cut_err, delimited, dispatch, empty, eof, fail, not, opt, peek, preceded, repeat,
+    separated, terminated,
 };
 use winnow::error::{ContextError, ErrMode, StrContext, StrContextValue};
 use winnow::prelude::*;
 use winnow::stream::{LocatingSlice, Stateful};
-use winnow::token::{one_of, take_till, take_while};
+use winnow::token::{any, one_of, take_till, take_while};
 
 use crate::syntax::{Argument, ArithmeticOperator, Expression, ExpressionKind, RelationOperator};
 
@@ -170,30 +171,36 @@ fn comparison(input: &mut Input) -> ModalResult<Expression> {
 }
 
 fn relation_operator(input: &mut Input) -> ModalResult<RelationOperator> {
-    alt((
-        alt(("<=", "≤")).value(RelationOperator::LessOrEqual),
-        alt((">=", "≥")).value(RelationOperator::GreaterOrEqual),
-        alt(("!=", "≠")).value(RelationOperator::NotEqual),
-        "<".value(RelationOperator::Less),
-        ">".value(RelationOperator::Greater),
-        alt(("==", "=")).value(RelationOperator::Equal),
-    ))
+    let or_equal =
+        |alone, equal| opt('=').map(move |sign| if sign.is_some() { equal } else { alone });
+    dispatch! {any;
+        '<' => or_equal(RelationOperator::Less, RelationOperator::LessOrEqual),
+        '>' => or_equal(RelationOperator::Greater, RelationOperator::GreaterOrEqual),
+        '=' => opt('=').value(RelationOperator::Equal),
+        '!' => '='.value(RelationOperator::NotEqual),
+        '≤' => empty.value(RelationOperator::LessOrEqual),
+        '≥' => empty.value(RelationOperator::GreaterOrEqual),
+        '≠' => empty.value(RelationOperator::NotEqual),
+        _ => fail,
+    }
     .parse_next(input)
 }
 
 fn sum(input: &mut Input) -> ModalResult<Expression> {
-    let sign = alt((
-        "+".value(ArithmeticOperator::Add),
-        one_of(['-', '−']).value(ArithmeticOperator::Subtract),
-    ));
+    let sign = |sign| match sign {
+        '+' => Some(ArithmeticOperator::Add),
+        '-' | '−' => Some(ArithmeticOperator::Subtract),
+        _ => None,
+    };
     chain(input, product, sign)
 }
 
 fn product(input: &mut Input) -> ModalResult<Expression> {
-    let sign = alt((
-        one_of(['*', '×', '·']).value(ArithmeticOperator::Multiply),
-        "/".value(ArithmeticOperator::Divide),
-    ));
+    let sign = |sign| match sign {
+        '*' | '×' | '·' => Some(ArithmeticOperator::Multiply),
+        '/' => Some(ArithmeticOperator::Divide),
+        _ => None,
+    };
     chain(input, factor, sign)
 }
 
@@ -201,11 +208,11 @@ fn product(input: &mut Input) -> ModalResult<Expression> {
 fn chain<'a>(
     input: &mut Input<'a>,
     operand: fn(&mut Input<'a>) -> ModalResult<Expression>,
-    mut sign: impl ModalParser<Input<'a>, ArithmeticOperator, ContextError>,
+    sign: fn(char) -> Option<ArithmeticOperator>,
 ) -> ModalResult<Expression> {
     let beside = std::mem::take(&mut input.state.tallest);
     let mut whole = operand(input)?;
-    while let Some(operator) = opt(spaced(sign.by_ref())).parse_next(input)? {
+    while let Some(operator) = opt(spaced(any.verify_map(sign))).parse_next(input)? {
         let right = cut_err(operand).parse_next(input)?;
         one_level(input)?;
         let span = joined(&whole, &right);
@@ -262,8 +269,14 @@ fn fields(input: &mut Input) -> ModalResult<Expression> {
 }
 
 fn operand(input: &mut Input) -> ModalResult<Expression> {
-    let none = fail.context(describe("a name, a number, `[` or `(`"));
-    alt((number, text, list, parentheses, call_or_name, none)).parse_next(input)
+    let known = dispatch! {peek(any);
+        '0'..='9' => number,
+        '\'' | '"' => text,
+        '[' => list,
+        '(' => parentheses,
+        _ => call_or_name,
+    };
+    alt((known, fail.context(describe("a name, a number, `[` or `(`")))).parse_next(input)
 }
 
 /// A number: digits with `_` between them, decimals, an exponent, a suffix, `%`.

@@ -17,7 +17,7 @@ use serde_json::{Map, Number, Value as Json, json};
 use super::run::{LogNumber, LogRow, LoggedRun, Metric};
 use super::{BUSY, CHANGED, EXISTS, Import, LogGroup};
 use repro_receipt::bundle::{
-    self, Bundle, BundleWriter, CANNOT_WRITE, Chain, Checkpoint, METRICS, Origin, Receipt,
+    self, Bundle, BundleWriter, CANNOT_WRITE, CONFIG, Chain, Checkpoint, METRICS, Origin, Receipt,
 };
 use repro_receipt::digest::Digest;
 use repro_receipt::disk::{Disk, LocalDisk};
@@ -175,7 +175,7 @@ fn write_one(
     keep_source: bool,
 ) -> Result<Digest, Error> {
     if !run.config.is_empty() {
-        writer.json("data/config.json", &Json::Object(run.config.clone()))?;
+        writer.json(CONFIG, &Json::Object(run.config.clone()))?;
     }
     let unwritable = |error: repro_receipt::digest::NotCanonical| {
         bundle::UNWRITABLE.at(

@@ -6,13 +6,11 @@
 
 use std::collections::HashSet;
 
-use repro_receipt::bundle::Bundle;
+use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::source::{Code, Document, Error};
 use repro_report::outcome::Outcome;
 use repro_runs::study::{PlannedRun, Rates, RunKind, Study, Tuned};
 
-/// The file of an emitted bundle that holds the run's configuration.
-const CONFIG: &str = "data/config.json";
 /// How many names one sentence lists.
 const NAMED: usize = 5;
 

@@ -37,6 +37,23 @@ impl Drop for Lent<'_> {
     }
 }
 
+/// An amount from which parts are taken until it is used up.
+#[derive(Debug)]
+pub struct Budget(AtomicUsize);
+
+impl Budget {
+    /// An amount.
+    pub fn of(amount: usize) -> Self {
+        Self(AtomicUsize::new(amount))
+    }
+
+    /// Takes a part of it; answers whether so much was left.
+    pub fn take(&self, part: usize) -> bool {
+        let taken = |left: usize| left.checked_sub(part);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok()
+    }
+}
+
 /// The results of `work` for all items, in their order, of which `threads` are worked on at a time.
 pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let done = on_threads(items, threads, |queue| {

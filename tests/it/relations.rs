@@ -5,8 +5,9 @@ use std::path::Path;
 
 use repro_judge::verify::{Demands, inspect};
 use repro_receipt::bundle::{Chain, seal};
-use repro_receipt::digest::canonical;
+use repro_receipt::digest::{Digest, canonical};
 use repro_report::outcome::{Report, Verdict};
+use repro_train::{TensorData, TensorFile};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -38,6 +39,45 @@ impl Copy {
         let before = fs::read(&path).unwrap();
         fs::write(&path, text).unwrap();
         let found = self.found();
+        fs::write(&path, before).unwrap();
+        found
+    }
+
+    /// The same of a file of tensors, whose digest the receipt repeats.
+    fn with_bytes(&self, file: &str, bytes: &[u8]) -> Vec<&'static str> {
+        let path = self.path(file);
+        let (before, receipt) = (fs::read(&path).unwrap(), self.path("receipt.json"));
+        let stated = fs::read_to_string(&receipt).unwrap();
+        fs::write(&path, bytes).unwrap();
+        let (old, new) = (Digest::of(&before).to_string(), Digest::of(bytes).to_string());
+        fs::write(&receipt, stated.replace(&old, &new)).unwrap();
+        let found = self.found();
+        fs::write(&path, before).unwrap();
+        fs::write(&receipt, stated).unwrap();
+        found
+    }
+
+    /// The same, where the bundle may be refused.
+    fn anything(&self, file: &str, text: &str) -> Vec<String> {
+        let path = self.path(file);
+        let (before, receipt) =
+            (fs::read(&path).unwrap(), fs::read(self.path("receipt.json")).unwrap());
+        fs::write(&path, text).unwrap();
+        let bundle = self.folder.path().join(BUNDLE);
+        let found = match seal(&bundle, BUNDLE, None) {
+            Err(error) => vec![error.code.id.to_owned()],
+            Ok(_) => {
+                let mut report = Report::default();
+                inspect(&bundle, &Demands::default(), 1, &mut report, None);
+                let refused = report.failures.iter().map(|error| error.code.id.to_owned());
+                let claims = report.posts.iter().flat_map(|post| &post.claims);
+                let refuted = claims.filter(|claim| claim.outcome.verdict == Verdict::Refuted);
+                refused
+                    .chain(refuted.filter_map(|claim| Some(claim.outcome.code?.id.to_owned())))
+                    .collect()
+            }
+        };
+        fs::write(self.path("receipt.json"), receipt).unwrap();
         fs::write(&path, before).unwrap();
         found
     }
@@ -222,4 +262,141 @@ fn contradictions_of_a_log_are_found() {
         lines.push(more);
     });
     has(&beyond, "record-end", "a record behind the end");
+}
+
+/// All values of a document by their pointers; of a list, the second of its items or the only one.
+fn leaves(value: &Json, pointer: &str, into: &mut Vec<String>) {
+    match value {
+        Json::Object(members) => {
+            for (name, inner) in members {
+                leaves(inner, &format!("{pointer}/{}", name.replace('/', "~1")), into);
+            }
+        }
+        Json::Array(items) if !items.is_empty() => {
+            let at = usize::from(items.len() > 1);
+            leaves(&items[at], &format!("{pointer}/{at}"), into);
+        }
+        _ => into.push(pointer.to_owned()),
+    }
+}
+
+/// Another value of the same kind.
+fn another(value: &Json) -> Json {
+    match value {
+        Json::Bool(truth) => (!truth).into(),
+        Json::Number(number) if number.is_f64() => (number.as_f64().unwrap() * 1.0625).into(),
+        Json::Number(number) => (number.as_i64().unwrap() + 1).into(),
+        Json::String(text) => {
+            let last = if text.ends_with('1') { '2' } else { '1' };
+            let mut text = text.clone();
+            text.pop();
+            text.push(last);
+            text.into()
+        }
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn what_no_relation_reaches() {
+    let copy = Copy::new();
+    let mut table = String::new();
+    let mut row = |file: &str, pointer: &str, found: &[String]| {
+        let found = if found.is_empty() { "-".to_owned() } else { found.join(" ") };
+        table.push_str(&format!("{file} {pointer}: {found}\n"));
+    };
+    let evaluation = "evaluation/step-001209.json";
+    for file in ["receipt.json", "config.json", evaluation] {
+        let text = fs::read_to_string(copy.path(file)).unwrap();
+        let document: Json = serde_json::from_str(&text).unwrap();
+        let mut pointers = Vec::new();
+        leaves(&document, "", &mut pointers);
+        for pointer in pointers {
+            let mut edited = document.clone();
+            let place = edited.pointer_mut(&pointer).unwrap();
+            *place = another(place);
+            let line = canonical(&edited).unwrap();
+            row(file, &pointer, &copy.anything(file, &format!("{line}\n")));
+        }
+    }
+    // Of each log, one line.
+    for (file, at) in [("metrics.jsonl", 40), ("timing.jsonl", 40)] {
+        let text = fs::read_to_string(copy.path(file)).unwrap();
+        let lines: Vec<Json> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut pointers = Vec::new();
+        leaves(&lines[at], "", &mut pointers);
+        for pointer in pointers.iter().filter(|pointer| *pointer != "/chain") {
+            let mut edited = lines.clone();
+            let place = edited[at].pointer_mut(pointer).unwrap();
+            *place = another(place);
+            let mut chain = Chain::default();
+            let line = |line: &Json| match file == METRICS {
+                true => chain.extend(line.as_object().unwrap().clone()).unwrap(),
+                false => canonical(line).unwrap() + "\n",
+            };
+            let text: String = edited.iter().map(line).collect();
+            row(file, pointer, &copy.anything(file, &text));
+        }
+    }
+    insta::assert_snapshot!("reached", table);
+}
+
+#[test]
+fn contradictions_of_tensors_are_found() {
+    let copy = Copy::new();
+    let (slice, weights) =
+        ("slices/slice-000967.safetensors", "checkpoints/step-000967.safetensors");
+    let file = |name: &str| TensorFile::parse(name, &fs::read(copy.path(name)).unwrap()).unwrap();
+    let floats = |name: &str, at: usize, by: f32| {
+        let mut edited = file(slice);
+        let data = &edited.tensors[name];
+        let (mut numbers, shape) = (data.as_floats().unwrap(), data.shape().to_vec());
+        numbers[at] += by;
+        edited.tensors.insert(name.to_owned(), TensorData::floats(&shape, &numbers));
+        copy.with_bytes(slice, &edited.write())
+    };
+    has(&floats("logged.loss", 2, 0.5), "slice-loss", "another loss");
+    has(&floats("logged.grad_norm", 2, 0.5), "slice-norm", "another norm");
+    has(&floats("logged.tensor_grad_norm", 3, 0.5), "tensor-norms", "a norm of a tensor");
+    let routed = |edit: fn(&mut Vec<u32>)| {
+        let mut edited = file(slice);
+        let data = &edited.tensors["logged.routed"];
+        let (mut numbers, shape) = (data.as_numbers().unwrap(), data.shape().to_vec());
+        edit(&mut numbers);
+        edited.tensors.insert("logged.routed".to_owned(), TensorData::numbers(&shape, &numbers));
+        copy.with_bytes(slice, &edited.write())
+    };
+    has(&routed(|counts| counts[5] += 7), "routed-tokens", "more tokens");
+    // Step 970 is recorded: the third of the slice, four layers of four experts each.
+    let moved = routed(|counts| {
+        counts[32] += 90;
+        counts[33] -= 90;
+    });
+    for code in ["routed-max", "routed-cv", "routed-entropy"] {
+        has(&moved, code, "tokens of another expert");
+    }
+    let described = |key: &str, value: &str| {
+        let mut edited = file(weights);
+        edited.metadata.insert(key.to_owned(), value.to_owned());
+        copy.with_bytes(weights, &edited.write())
+    };
+    has(&described("step", "966"), "weights-step", "another step");
+    has(&described("arithmetic", "pytorch-f32"), "weights-arithmetic", "another arithmetic");
+    has(&described("rng", "chacha8/1 seed 2"), "weights-order", "another seed");
+}
+
+#[test]
+fn what_the_emitter_could_not_write_is_told() {
+    let copy = Copy::new();
+    let text = fs::read_to_string(copy.path("receipt.json")).unwrap();
+    let mut receipt: Json = serde_json::from_str(&text).unwrap();
+    receipt["predicate"]["extra"]["emitter_problems"] = serde_json::json!(["log: no number", "x"]);
+    fs::write(copy.path("receipt.json"), canonical(&receipt).unwrap() + "\n").unwrap();
+    let bundle = copy.folder.path().join(BUNDLE);
+    seal(&bundle, BUNDLE, None).unwrap();
+    let mut report = Report::default();
+    inspect(&bundle, &Demands::default(), 1, &mut report, None);
+    let told: Vec<_> = report.posts[0].findings.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(told, [format!("`{BUNDLE}`: log: no number and 1 more")]);
 }

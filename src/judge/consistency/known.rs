@@ -26,7 +26,7 @@ macro_rules! relations {
         codes! { $($name = $id, $meaning, "correct the one that is wrong where it was written";)+ }
 
         /// Every relation.
-        pub static RELATIONS: &[Relation] = &[$(Relation {
+        pub const RELATIONS: &[Relation] = &[$(Relation {
             code: &$name, over: Over::$over, when: &[$($($when),+)?], says: $says, source: $source,
         }),+];
     };
@@ -58,6 +58,28 @@ relations! {
         Run if "receipt.trainer.arithmetic = 'portable-f32/1'" => "receipt.environment.device = 'cpu'", from "definition of `portable-f32/1`";
     FAMILY = "relation::family", "receipt and config name different families of models";
         Run => "receipt.model.family = config.model_type", from "one fact, written twice";
+    HORIZON_OF_ACTIVE = "relation::horizon-of-active", "the tokens are not so many for each active parameter as the contract says";
+        Run if "receipt.contract.horizon = 'active_dn'" && "receipt.extra.horizon_of = receipt.run.arm"
+            => "abs(receipt.contract.tokens - receipt.contract.fraction * receipt.contract.coefficient * receipt.model.params_active) <= receipt.contract.tokens_per_step",
+        from "definition of the horizon, in whole steps";
+    HORIZON_OF_TOTAL = "relation::horizon-of-total", "the tokens are not so many for each parameter as the contract says";
+        Run if "receipt.contract.horizon = 'total_dn'" && "receipt.extra.horizon_of = receipt.run.arm"
+            => "abs(receipt.contract.tokens - receipt.contract.fraction * receipt.contract.coefficient * receipt.model.params_total) <= receipt.contract.tokens_per_step",
+        from "definition of the horizon, in whole steps";
+    WHOLE_STEPS = "relation::whole-steps", "the contract has other tokens than the steps of the config take";
+        Run if "receipt.trainer.name = 'repro'" => "receipt.contract.tokens = config.steps * receipt.contract.tokens_per_step",
+        from "the trainer makes whole steps";
+    SCHEDULE_END = "relation::schedule-end", "hold and decay are not as long as the schedule";
+        Run if "config.schedule = 'wsd'" && "receipt.trainer.name = 'repro'"
+            => "config.hold_tokens + config.decay_tokens = config.schedule_steps * receipt.contract.tokens_per_step", from "definition of the schedule";
+    TRAIN_BYTES = "relation::train-bytes", "a token of the byte tokenizer is a byte, and the training text has others";
+        Run if "receipt.data.tokenizer = 'bytes'" => "receipt.extra.data.train.tokens = receipt.extra.data.train.bytes", from "definition of the tokenizer";
+    VALIDATION_TOKENS = "relation::validation-tokens", "a token of the byte tokenizer is a byte, and the validation text has others";
+        Run if "receipt.data.tokenizer = 'bytes'" => "receipt.extra.data.validation.tokens = receipt.extra.data.validation.bytes", from "definition of the tokenizer";
+    FINISHED = "relation::finished", "a run made all its steps, and is said not to be finished";
+        Run if "max(records.step) = config.steps" && "sum(records.nonfinite) = 0" => "receipt.run.finished = true", from "definition of a finished run";
+    KEPT_CHECKPOINTS = "relation::kept-checkpoints", "a checkpoint that the config keeps is missing";
+        Run if "receipt.run.finished = true" => "missing(config.kept_checkpoints, weights.checkpoint.step) = []", from "the plan of the config";
     PEAK_RATE = "relation::peak-rate", "receipt and config name different learning rates";
         Run => "receipt.extra.lr = config.lr", from "one fact, written twice";
     EPOCHS = "relation::epochs", "the epochs are not the tokens by the different tokens of the data";
@@ -110,21 +132,49 @@ relations! {
         Evaluation if "config.evaluation.split = 'validation'" => "bytes = receipt.extra.data.validation.bytes", from "one fact, written twice";
     ROUTED_LAYERS = "relation::routed-layers", "an evaluation has other layers with experts than the config";
         Evaluation => "count(router.layers.max_load) = config.num_hidden_layers - config.num_dense_layers", from "the model of the config";
+    BLOCK_BYTES = "relation::block-bytes", "an evaluation has blocks of another length than the config";
+        Evaluation => "block_bytes = config.evaluation.block_bytes", from "one fact, written twice";
+    DEVELOPMENT_BYTES = "relation::development-bytes", "an evaluation is of another length than the development text";
+        Evaluation if "config.evaluation.split = 'development'" => "bytes = receipt.extra.data.development.bytes", from "one fact, written twice";
+    BYTES_PREDICTED = "relation::bytes-predicted", "each byte is predicted once by a model of bytes";
+        Evaluation if "receipt.data.tokenizer = 'bytes'" && "receipt.trainer.name = 'repro'" => "predicted_tokens = bytes",
+        from "definition of the tokenizer";
+    EVALUATED_TENSORS = "relation::evaluated-tensors", "an evaluation is of other tensors than the checkpoint beside it";
+        Evaluation => "tensors_sha256 = checkpoint.tensors_sha256", from "one fact, written twice";
+    EVALUATION_FINITE = "relation::evaluation-finite", "an evaluation is said not to be finite, and has a loss";
+        Evaluation if "nonfinite != ''" => "absent(loss) = 1", from "what is not finite is left out";
+    TABLE_OF_TASKS = "relation::table-of-tasks", "an evaluation names the table of another one";
+        Evaluation => "tasks.table = table", from "names of evaluation files";
+    OUTCOMES_OF_TASKS = "relation::outcomes-of-tasks", "an evaluation names the outcomes of another one";
+        Evaluation => "tasks.outcomes = outcomes", from "names of evaluation files";
+    SAME_SUITE = "relation::same-suite", "evaluations of one run ask different questions";
+        Evaluation => "tasks.suite_sha256 = first.tasks.suite_sha256", from "one suite of tasks for a run";
+    CLOZE_SEED = "relation::cloze-seed", "the questions of an evaluation are drawn with another seed than the config has";
+        Evaluation => "tasks.few_shot_seed = config.tasks.cloze.seed", from "one fact, written twice";
+
     GREATEST_LOAD = "relation::greatest-load", "the greatest load of an expert is below the mean or above what one expert can get";
-        Evaluation => "1 / config.num_experts <= router.layers.max_load <= 1 / config.num_experts_per_tok",
+        Router => "1 / config.num_experts <= max_load <= 1 / config.num_experts_per_tok",
         from "a token goes to an expert once";
     LOAD_SPREAD = "relation::load-spread", "the greatest load of an expert and the spread of the loads cannot be of one layer";
-        Evaluation => "router.layers.cv / (config.num_experts - 1) ^ 0.5 <= config.num_experts * router.layers.max_load - 1",
+        Router => "cv / (config.num_experts - 1) ^ 0.5 <= config.num_experts * max_load - 1",
         from "Samuelson's inequality: of n numbers the greatest is above the mean by sd / sqrt(n - 1) at least";
     LOAD_REACH = "relation::load-reach", "the greatest load of an expert is further from the mean than the spread allows";
-        Evaluation => "config.num_experts * router.layers.max_load - 1 <= router.layers.cv * (config.num_experts - 1) ^ 0.5",
+        Router => "config.num_experts * max_load - 1 <= cv * (config.num_experts - 1) ^ 0.5",
         from "Samuelson's inequality: none is further from the mean than sd * sqrt(n - 1)";
     ROUTER_ENTROPY = "relation::router-entropy", "the entropy of the loads is not one of so many experts";
-        Evaluation => "0 <= router.layers.entropy <= ln(config.num_experts)", from "the entropy of n shares is at most ln n";
+        Router => "0 <= entropy <= ln(config.num_experts)", from "the entropy of n shares is at most ln n";
     ENTROPY_OF_LOAD = "relation::entropy-of-load", "the entropy of the loads is too small for their greatest";
-        Evaluation => "0 <= router.layers.entropy + ln(router.layers.max_load)", from "the entropy is at least -ln of the greatest share";
+        Router => "0 <= entropy + ln(max_load)", from "the entropy is at least -ln of the greatest share";
+    ENTROPY_OF_SPREAD = "relation::entropy-of-spread", "the entropy of the loads is too small for their spread";
+        Router => "ln(config.num_experts / (1 + cv ^ 2)) <= entropy",
+        from "Rényi entropies fall with their order: that of order 2 is ln(n / (1 + cv^2))";
     DEAD_EXPERTS = "relation::dead-experts", "more experts get no token than there are without those of a token";
-        Evaluation => "router.layers.dead <= config.num_experts - config.num_experts_per_tok", from "each token goes to so many experts";
+        Router => "dead <= config.num_experts - config.num_experts_per_tok", from "each token goes to so many experts";
+    ENTROPY_OF_LIVING = "relation::entropy-of-living", "the entropy of the loads is too great for the experts that get tokens";
+        Router => "entropy <= ln(config.num_experts - dead)", from "the entropy of n shares is at most ln n";
+    SPREAD_OF_LIVING = "relation::spread-of-living", "the loads are spread less than experts without tokens make them";
+        Router => "dead / (config.num_experts - dead) <= cv ^ 2",
+        from "of so many zeros the spread is least where the others are equal";
     CENTERED_MEAN = "relation::centered-mean", "the centered accuracy of an evaluation is not the mean of its tasks";
         Evaluation => "tasks.centered = sum(table.centered) / count(table.centered)", from "definition of CORE";
 
@@ -132,6 +182,13 @@ relations! {
         Record => "tokens = step * receipt.contract.tokens_per_step", from "definition of a step";
     RECORD_ORDER = "relation::record-order", "a training record does not come after the one before it";
         Record => "step > previous.step", from "a log has each step once, in order";
+    FIRST_RECORD = "relation::first-record", "the log does not begin with the first step";
+        Run if "receipt.trainer.name = 'repro'" => "min(records.step) = 1", from "the trainer records the first step";
+    RECORD_GRID = "relation::record-grid", "a training record is of a step that is not recorded";
+        Record if "receipt.trainer.name = 'repro'" && "step > 1" && "step < config.steps"
+            => "step = config.log_every * floor(step / config.log_every)", from "the plan of the config";
+    RECORD_ROUTERS = "relation::record-routers", "a training record has other layers with experts than the config";
+        Record if "receipt.trainer.name = 'repro'" && "nonfinite = 0" => "routers = config.num_hidden_layers - config.num_dense_layers", from "the model of the config";
     RECORD_GAP = "relation::record-gap", "training records between two others are missing";
         Record => "step <= previous.step + config.log_every", from "the plan of the config";
     RECORD_END = "relation::record-end", "a training record is behind the last step";
@@ -162,9 +219,43 @@ relations! {
         Slice => "from_step = label", from "names of files";
     SLICE_START = "relation::slice-start", "a slice begins before its checkpoint";
         Slice => "checkpoint_step <= from_step", from "definition of a slice";
+    SLICE_STEPS = "relation::slice-steps", "a slice has other steps than the config plans";
+        Slice => "steps = planned.steps", from "the plan of the config";
     SLICE_END = "relation::slice-end", "a slice ends behind the last step";
         Slice => "from_step + steps <= config.steps", from "the plan of the config";
 
+    SLICE_LOSS = "relation::slice-loss", "a slice has another loss than the log at the same step";
+        SliceStep => "loss = record.loss", from "one fact, written twice";
+    SLICE_NORM = "relation::slice-norm", "a slice has another gradient norm than the log at the same step";
+        SliceStep => "grad_norm = record.grad_norm", from "one fact, written twice";
+    SLICE_REACH = "relation::slice-reach", "a slice has another number of steps than the receipt says";
+        SliceStep => "step <= slice.from_step + slice.steps", from "one fact, written twice";
+    TENSOR_NORMS = "relation::tensor-norms", "the gradients of the tensors have another norm than all of them together";
+        SliceStep => "abs(sum(tensor_grad_norm ^ 2) ^ 0.5 - grad_norm) <= 0.00001 * grad_norm", from "definition of a norm; each is rounded to float32";
+    TENSOR_COUNT = "relation::tensor-count", "a slice has the norms of other tensors than the model has";
+        SliceStep => "count(tensor_grad_norm) = receipt.model.tensors", from "one fact, written twice";
+    ROUTED_TOKENS = "relation::routed-tokens", "the tokens of the experts are not those of a step";
+        SliceLayer => "sum(counts) = receipt.contract.tokens_per_step * config.num_experts_per_tok", from "each token goes to so many experts";
+    ROUTED_EXPERTS = "relation::routed-experts", "tokens go to other experts than the model has";
+        SliceLayer => "count(counts) = config.num_experts", from "the model of the config";
+    ROUTED_MAX = "relation::routed-max", "the greatest load of the log is not that of the tokens of the experts";
+        SliceLayer => "max(counts) / sum(counts) = record.max_load", from "definition of the load";
+    ROUTED_CV = "relation::routed-cv", "the spread of the loads of the log is not that of the tokens of the experts";
+        SliceLayer => "cv(counts) = record.cv", from "definition of the coefficient of variation";
+    ROUTED_ENTROPY = "relation::routed-entropy", "the entropy of the log is not that of the tokens of the experts";
+        SliceLayer => "entropy(counts) = record.entropy", from "definition of the entropy";
+    ROUTED_DEAD = "relation::routed-dead", "the dead experts of the log are not those without tokens";
+        SliceLayer => "zeros(counts) = record.dead", from "definition of a dead expert";
+
+    WEIGHTS_STEP = "relation::weights-step", "a checkpoint says of itself that it is of another step";
+        Weights => "metadata.step = checkpoint.step", from "one fact, written twice";
+    WEIGHTS_ARITHMETIC = "relation::weights-arithmetic", "a checkpoint says of itself that it was computed otherwise";
+        Weights => "metadata.arithmetic = receipt.trainer.arithmetic", from "one fact, written twice";
+    WEIGHTS_ORDER = "relation::weights-order", "a checkpoint names another order of the data than the receipt";
+        Weights if "receipt.trainer.name = 'repro'" => "metadata.rng = join(receipt.data.order, ' seed ', receipt.seeds.data)", from "one fact, written twice";
+
+    CLOZE_ITEMS = "relation::cloze-items", "a task has other items than the config asks for";
+        Task if "task = 'cloze'" && "receipt.run.finished = true" => "n = config.tasks.cloze.items", from "the plan of the config";
     ACCURACY = "relation::accuracy", "an accuracy is not the right answers by all";
         Task => "accuracy = correct / n", from "definition of accuracy";
     CENTERED = "relation::centered", "a centered accuracy is not what its accuracy and its baseline give";

@@ -3,19 +3,21 @@
 //! A relation is data (`known`): what it is of, when it can be asked, what it says. Where something of it is missing it is
 //! not asked, so that trainers of others are held to what they say and to nothing else.
 
+mod columns;
 mod formula;
 pub mod known;
 mod rows;
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
-use formula::{Formula, Term};
+use columns::{Columns, Name, View};
+use formula::Formula;
 use known::{FORMULAS, RELATIONS};
 use repro_receipt::bundle::{Bundle, Origin};
 use repro_receipt::source::Code;
 use repro_report::outcome::EvidenceRef;
-use rows::{Over, Row, Rows};
+use rows::Over;
 
 /// What holds of every bundle that has its numbers.
 #[derive(Debug)]
@@ -58,21 +60,32 @@ pub struct SelfConsistency {
 /// A relation whose sentences are read.
 struct ReadRelation {
     relation: &'static Relation,
+    names: Vec<Name>,
+    /// The conditions that are the same in every row,
+    first: Vec<Formula>,
+    /// and the others.
     when: Vec<Formula>,
     says: Formula,
 }
 
-static READ: LazyLock<Vec<ReadRelation>> = LazyLock::new(|| {
-    let read = |relation: &'static Relation| {
-        let formula = |text: &&str| Formula::read(text, FORMULAS);
-        Some(ReadRelation {
-            relation,
-            when: relation.when.iter().map(formula).collect::<Option<_>>()?,
-            says: formula(&relation.says)?,
-        })
-    };
-    RELATIONS.iter().filter_map(read).collect()
-});
+/// The relations that were read: where a bundle has no rows of a kind, those over it are not.
+static READ: [OnceLock<Option<ReadRelation>>; RELATIONS.len()] =
+    [const { OnceLock::new() }; RELATIONS.len()];
+
+/// Reads all relations: for a thread that would otherwise wait while a bundle is hashed.
+pub fn read_ahead() {
+    for (relation, place) in std::iter::zip(RELATIONS, &READ) {
+        read(relation, place);
+    }
+}
+
+/// A relation, read.
+fn read(
+    relation: &'static Relation,
+    place: &'static OnceLock<Option<ReadRelation>>,
+) -> Option<&'static ReadRelation> {
+    place.get_or_init(|| ReadRelation::of(relation)).as_ref()
+}
 
 impl SelfConsistency {
     /// Of a bundle. What was typed from a publication is judged by posts.
@@ -81,13 +94,19 @@ impl SelfConsistency {
         if bundle.origin() == Origin::Transcribed {
             return found;
         }
-        let rows = Rows::of(bundle);
-        for one in READ.iter() {
-            let all = rows.all(one.relation.over);
-            let (times, failed) = one.asked(&rows, all);
+        let mut columns = Columns::of(bundle);
+        let mut asked = Vec::new();
+        for (relation, place) in std::iter::zip(RELATIONS, &READ) {
+            let has_rows = columns.count(relation.over) > 0;
+            let known = has_rows.then(|| read(relation, place)).flatten();
+            asked.extend(known.filter(|one| one.is_asked(&mut columns)));
+        }
+        for one in asked {
+            let count = columns.count(one.relation.over);
+            let (times, failed) = one.asked(&columns, count);
             found.relations += usize::from(times > 0);
             found.times += times;
-            let contradiction = |(first, count)| one.contradiction(bundle, &rows, first, count);
+            let contradiction = |(first, more)| one.contradiction(bundle, &columns, first, more);
             found.contradictions.extend(failed.map(contradiction));
         }
         found
@@ -95,60 +114,90 @@ impl SelfConsistency {
 }
 
 impl ReadRelation {
-    /// How often it could be asked of these rows; the first in which it does not hold, and how many there are.
-    fn asked<'a>(&self, rows: &Rows<'a>, all: &[Row<'a>]) -> (usize, Option<(usize, usize)>) {
-        let formulas = || self.when.iter().chain(std::iter::once(&self.says));
-        let constants: Vec<Vec<_>> = formulas()
-            .map(|formula| formula.names.iter().map(|name| rows.constant(name)).collect())
-            .collect();
-        // What no row can change is looked at once.
-        if constants.iter().flatten().any(|constant| matches!(constant, Some(None))) {
-            return (0, None);
-        }
+    fn of(relation: &'static Relation) -> Option<Self> {
+        let mut names = Vec::new();
+        let mut read = |text: &&str| Formula::read(text, FORMULAS, &mut names);
+        let when: Vec<_> = relation.when.iter().map(&mut read).collect::<Option<_>>()?;
+        let says = read(&relation.says)?;
+        let names: Vec<_> = names.into_iter().map(Name::read).collect();
+        let is_constant = |formula: &Formula| {
+            formula.names.iter().all(|at| names.get(*at).is_some_and(Name::is_constant))
+        };
+        let (first, when) = when.into_iter().partition(is_constant);
+        Some(Self { relation, names, first, when, says })
+    }
+
+    /// Whether a bundle has what it is about; what no row can change is looked at here, once.
+    fn is_asked(&'static self, columns: &mut Columns<'_>) -> bool {
+        let over = self.relation.over;
+        // A name that may be absent is in no constant part.
+        let is_there = |name| columns.find(over, name) || !name.is_constant();
+        // All are looked up, the absent ones too.
+        let are_there = self.names.iter().map(is_there).fold(true, |all, one| all && one);
+        let views = self.views(columns);
+        let named = |at: usize| views.get(at).and_then(|view| view.at(0));
+        are_there && self.first.iter().all(|formula| formula.holds(&named) == Some(true))
+    }
+
+    fn views<'c, 'a>(&'static self, columns: &'c Columns<'a>) -> Vec<View<'c, 'a>> {
+        self.names.iter().map(|name| columns.view(self.relation.over, name)).collect()
+    }
+
+    /// How often it could be asked; the first row in which it does not hold, and in how many more it does not.
+    fn asked(
+        &'static self,
+        columns: &Columns<'_>,
+        count: usize,
+    ) -> (usize, Option<(usize, usize)>) {
+        let views = self.views(columns);
+        let is_scalar = self.when.iter().chain([&self.says]).all(Formula::is_scalar);
+        let numbers: Option<Vec<_>> = views.iter().map(View::numbers).collect();
+        let numbers = numbers.filter(|_| is_scalar);
+        let holds = |formula: &'static Formula, at: usize| match &numbers {
+            Some(numbers) => {
+                formula.holds_of(&|name| numbers.get(name).map_or(f64::NAN, |view| view.at(at)))
+            }
+            None => formula.holds(&|name: usize| views.get(name)?.at(at)),
+        };
         let (mut times, mut failed) = (0, None);
-        for at in 0..all.len() {
-            let holds = |(formula, constants): (&Formula, &Vec<Option<Option<Term<'a>>>>)| {
-                let terms = std::iter::zip(&formula.names, constants).map(|(name, constant)| {
-                    constant.clone().unwrap_or_else(|| rows.named(all, at, name))
-                });
-                formula.holds(&terms.collect::<Vec<_>>())
-            };
-            let mut each = std::iter::zip(formulas(), &constants).map(holds);
-            let is_asked = each.by_ref().take(self.when.len()).all(|holds| holds == Some(true));
-            let Some(holds) = is_asked.then(|| each.next()).flatten().flatten() else { continue };
+        for at in 0..count {
+            if !self.when.iter().all(|formula| holds(formula, at) == Some(true)) {
+                continue;
+            }
+            let Some(holds) = holds(&self.says, at) else { continue };
             times += 1;
             if !holds {
-                let (_, count) = failed.get_or_insert((at, 0));
-                *count += 1;
+                failed = Some(failed.map_or((at, 0), |(first, more)| (first, more + 1)));
             }
         }
         (times, failed)
     }
 
     fn contradiction(
-        &self,
+        &'static self,
         bundle: &Bundle,
-        rows: &Rows<'_>,
+        columns: &Columns<'_>,
         at: usize,
-        count: usize,
+        more: usize,
     ) -> BrokenRelation {
-        let all = rows.all(self.relation.over);
-        let term = |name: &String| rows.constant(name).unwrap_or_else(|| rows.named(all, at, name));
-        let terms: Vec<_> = self.says.names.iter().map(term).collect();
-        let sides = self.says.sides(&terms).join(" and ");
-        let named = std::iter::zip(&self.says.names, &terms)
-            .filter_map(|(name, term)| Some(format!("{name} is {}", term.as_ref()?)));
-        let named: Vec<_> = named.collect();
-        let first = all.get(at);
-        let row = first.map(|row| format!("{}{}", row.file, place_of(&row.pointer)));
-        let others = match count - 1 {
+        let Relation { code, over, says, .. } = self.relation;
+        let views = self.views(columns);
+        let named = |name: usize| views.get(name)?.at(at);
+        let sides = self.says.sides(&named).join(" and ");
+        let used =
+            || self.says.names.iter().filter_map(|name| Some((*name, self.names.get(*name)?)));
+        let told = used()
+            .filter_map(|(number, name)| Some(format!("{} is {}", name.text, named(number)?)));
+        let told: Vec<_> = told.collect();
+        let row = columns.row(*over, at);
+        let row = row.map(|row| format!("{}{}", row.file, place_of(&row.pointer())));
+        let others = match more {
             0 => String::new(),
-            more => format!("; so it is in {more} more {}", self.relation.over.words()),
+            more => format!("; so it is in {more} more {}", over.words()),
         };
-        let reason =
-            format!("{sides} in {}: {}{others}", row.unwrap_or_default(), named.join(", "));
+        let reason = format!("{sides} in {}: {}{others}", row.unwrap_or_default(), told.join(", "));
         let places: BTreeSet<(String, String)> =
-            self.says.names.iter().filter_map(|name| rows.place(all, at, name)).collect();
+            used().filter_map(|(_, name)| columns.place(*over, at, name)).collect();
         let evidence = places.into_iter().map(|(file, pointer)| EvidenceRef {
             bundle: bundle.name().to_owned(),
             file,
@@ -156,12 +205,7 @@ impl ReadRelation {
             document: None,
             printed_at: None,
         });
-        BrokenRelation {
-            code: self.relation.code,
-            says: self.relation.says,
-            reason,
-            evidence: evidence.collect(),
-        }
+        BrokenRelation { code, says, reason, evidence: evidence.collect() }
     }
 }
 
@@ -190,9 +234,10 @@ mod tests {
     fn every_relation_is_read() {
         for relation in RELATIONS {
             for text in relation.when.iter().chain([&relation.says]) {
-                assert!(Formula::read(text, FORMULAS).is_some(), "{text}");
+                assert!(Formula::read(text, FORMULAS, &mut Vec::new()).is_some(), "{text}");
             }
         }
-        assert_eq!(READ.len(), RELATIONS.len());
+        let read = RELATIONS.iter().filter_map(ReadRelation::of).count();
+        assert_eq!(read, RELATIONS.len());
     }
 }

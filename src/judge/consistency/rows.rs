@@ -1,16 +1,15 @@
-//! The rows of a bundle that relations are about, and what their names stand for in each.
+//! The rows of a bundle that relations are about, and what stands beside each in other files.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
-use repro_receipt::bundle::{Bundle, METRICS, RECEIPT, TrainingRecord};
-use repro_receipt::source::Node;
+use repro_receipt::bundle::{
+    Bundle, CONFIG, METRICS, PassedTensors, RECEIPT, RouterRecord, TrainingRecord, TrainingRecords,
+};
+use repro_receipt::source::{Kind, Node};
 
 use super::formula::Term;
 
-/// The configuration of a run.
-pub const CONFIG: &str = "data/config.json";
 /// Times of records.
 const TIMING: &str = "data/timing.jsonl";
 const EVALUATIONS: &str = "data/evaluation/";
@@ -24,10 +23,18 @@ pub enum Over {
     Evaluation,
     /// The lines of its training log.
     Record,
+    /// The layers with experts, in each evaluation and in each line of its training log.
+    Router,
     /// The checkpoints that its receipt lists.
     Checkpoint,
+    /// The checkpoints that it keeps.
+    Weights,
     /// The slices that its receipt lists.
     Slice,
+    /// The steps of its slices.
+    SliceStep,
+    /// The layers with experts of each step of its slices.
+    SliceLayer,
     /// The lines of the tables of its tasks.
     Task,
     /// The lines of the outcomes of its tasks.
@@ -36,6 +43,9 @@ pub enum Over {
     Timing,
 }
 
+/// How many kinds there are.
+const KINDS: usize = Over::Timing as usize + 1;
+
 impl Over {
     /// In words, of several.
     pub fn words(self) -> &'static str {
@@ -43,8 +53,12 @@ impl Over {
             Self::Run => "runs",
             Self::Evaluation => "evaluations",
             Self::Record => "training records",
+            Self::Router => "routers",
             Self::Checkpoint => "checkpoints",
+            Self::Weights => "files of weights",
             Self::Slice => "slices",
+            Self::SliceStep => "steps of slices",
+            Self::SliceLayer => "routers in steps of slices",
             Self::Task => "tasks",
             Self::Outcome => "outcomes of tasks",
             Self::Timing => "times",
@@ -52,11 +66,12 @@ impl Over {
     }
 
     /// The kind whose numbers a list of this name has: `evaluations.step`.
-    fn of_list(name: &str) -> Option<Self> {
+    pub fn of_list(name: &str) -> Option<Self> {
         Some(match name {
             "evaluations" => Self::Evaluation,
             "records" => Self::Record,
             "checkpoints" => Self::Checkpoint,
+            "weights" => Self::Weights,
             "slices" => Self::Slice,
             "timing" => Self::Timing,
             _ => return None,
@@ -67,67 +82,166 @@ impl Over {
 /// Where the numbers of a row are.
 #[derive(Debug, Clone, Copy)]
 enum Fields<'a> {
+    None,
     Json(Node<'a>),
-    Record(&'a TrainingRecord),
+    /// A line of a table, or all of them: cells are texts.
+    Cells(Node<'a>),
+    Record(&'a TrainingRecord, &'a TrainingRecords),
+    Router(&'a RouterRecord),
+    /// A step of a slice, and its number in the slice.
+    Step {
+        slice: &'a PassedTensors,
+        at: usize,
+        step: f64,
+    },
+    /// How many tokens went to each expert.
+    Counts(&'a [f64]),
+    /// A file of weights.
+    Weights(&'a PassedTensors),
 }
 
-/// One row.
-#[derive(Debug)]
-pub struct Row<'a> {
-    pub file: Cow<'a, str>,
-    /// Where it begins in the file.
-    pub pointer: String,
-    fields: Option<Fields<'a>>,
-    /// The step in the name of its file.
-    label: Option<f64>,
-    /// What belongs to it in another file: the checkpoint of an evaluation, the task of outcomes.
-    beside: Option<(&'static str, Node<'a>)>,
-    /// The lines of the table beside an evaluation.
-    table: Vec<Node<'a>>,
-}
-
-impl<'a> Row<'a> {
-    fn new(file: impl Into<Cow<'a, str>>, pointer: String, node: Node<'a>) -> Self {
-        let file = file.into();
-        let label = label(&file);
-        Self {
-            file,
-            pointer,
-            fields: Some(Fields::Json(node)),
-            label,
-            beside: None,
-            table: Vec::new(),
-        }
-    }
-
-    fn field(&self, path: &str) -> Option<Term<'a>> {
-        if path == "label" {
-            return self.label.map(Term::Number);
-        }
-        if let Some(("table", field)) = path.split_once('.')
-            && !self.table.is_empty()
-        {
-            let cell = |line: &Node<'a>| number(line.get(field)?);
-            return self.table.iter().map(cell).collect::<Option<_>>().map(Term::List);
-        }
-        if let Some((name, node)) = self.beside
-            && let Some(rest) = path.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'))
-        {
-            return term_at(node, rest);
-        }
-        match self.fields? {
-            // The cells of a table are texts.
-            Fields::Json(node) if self.file.ends_with(".csv") => match term_at(node, path)? {
+impl<'a> Fields<'a> {
+    fn term(self, path: &str) -> Option<Term<'a>> {
+        match self {
+            Self::None => None,
+            Self::Json(node) => term_at(node, path),
+            Self::Cells(node) => match term_at(node, path)? {
                 Term::Text(text) => Some(text.parse().map_or(Term::Text(text), Term::Number)),
                 other => Some(other),
             },
-            Fields::Json(node) => term_at(node, path),
-            Fields::Record(record) if path == "nonfinite" => {
-                Some(Term::Number(f64::from(u8::from(record.is_nonfinite))))
+            Self::Record(record, _) => record.number(path).map(Term::Number),
+            Self::Router(router) => router.number(path).map(Term::Number),
+            Self::Step { step, .. } if path == "step" => Some(Term::Number(step)),
+            Self::Step { slice, at, .. } => {
+                let logged = slice.logged.get(path)?;
+                let numbers = logged.of_step(at)?;
+                Some(match (logged.shape.len(), numbers) {
+                    (1, [number]) => Term::Number(*number),
+                    _ => Term::List(Cow::Borrowed(numbers)),
+                })
             }
-            Fields::Record(record) => record.number(path).map(Term::Number),
+            Self::Counts(counts) => (path == "counts").then_some(Term::List(Cow::Borrowed(counts))),
+            Self::Weights(passed) => match path {
+                "tensors" => Some(Term::Number(passed.holdings.tensors as f64)),
+                "elements" => Some(Term::Number(passed.holdings.elements as f64)),
+                _ => {
+                    let text = passed.metadata.get(path.strip_prefix("metadata.")?)?;
+                    Some(Term::Text(Cow::Borrowed(text)))
+                }
+            },
         }
     }
+}
+
+/// What belongs to a row in another file.
+#[derive(Debug, Clone, Copy)]
+struct Beside<'a> {
+    name: &'static str,
+    fields: Fields<'a>,
+    file: &'a str,
+    at: At,
+}
+
+/// Where a row begins in its file.
+#[derive(Debug, Clone, Copy)]
+enum At {
+    Whole,
+    Predicate,
+    Line(usize),
+    /// An item of a list of the receipt.
+    Listed(&'static str, usize),
+    /// A step of a slice, and a layer of it.
+    Step(usize, Option<usize>),
+    /// A layer of a line.
+    Layer(usize, usize),
+    /// A layer of an evaluation.
+    Evaluated(usize),
+}
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole => Ok(()),
+            Self::Predicate => f.write_str("/predicate"),
+            Self::Line(line) => write!(f, "/{line}"),
+            Self::Listed(list, at) => write!(f, "/predicate/{list}/{at}"),
+            Self::Step(at, None) => write!(f, "/{at}"),
+            Self::Step(at, Some(layer)) => write!(f, "/{at}/{layer}"),
+            Self::Evaluated(layer) => write!(f, "/router/layers/{layer}"),
+            Self::Layer(line, layer) => write!(f, "/{line}/router/layers/{layer}"),
+        }
+    }
+}
+
+/// So many rows of other files stand beside one.
+const BESIDE: usize = 3;
+
+/// One row.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    pub file: &'a str,
+    at: At,
+    fields: Fields<'a>,
+    /// The step in the name of its file.
+    label: Option<f64>,
+    beside: [Option<Beside<'a>>; BESIDE],
+}
+
+const NO_ROW: Row<'static> =
+    Row { file: "", at: At::Whole, fields: Fields::None, label: None, beside: [None; BESIDE] };
+
+impl<'a> Row<'a> {
+    fn new(file: &'a str, at: At, fields: Fields<'a>) -> Self {
+        Self { file, at, fields, label: label(file), beside: [None; BESIDE] }
+    }
+
+    fn with(mut self, beside: impl IntoIterator<Item = Option<Beside<'a>>>) -> Self {
+        std::iter::zip(&mut self.beside, beside).for_each(|(place, one)| *place = one);
+        self
+    }
+
+    /// It, beside another row.
+    fn beside_as(&self, name: &'static str) -> Beside<'a> {
+        Beside { name, fields: self.fields, file: self.file, at: self.at }
+    }
+
+    /// Where it begins in its file.
+    pub fn pointer(&self) -> String {
+        self.at.to_string()
+    }
+
+    /// What of a row beside it a path means: the row's name is the first part.
+    fn beside<'p>(&self, path: &'p str) -> Option<(Beside<'a>, &'p str)> {
+        let (head, rest) = path.split_once('.').unwrap_or((path, ""));
+        let beside = self.beside.iter().flatten().find(|beside| beside.name == head)?;
+        Some((*beside, rest))
+    }
+
+    /// What a path of names stands for in it.
+    pub fn field(&self, path: &str) -> Option<Term<'a>> {
+        match self.beside(path) {
+            _ if path == "label" => self.label.map(Term::Number),
+            // The name of the file itself.
+            Some((beside, "")) => Some(Term::Text(Cow::Borrowed(beside.file))),
+            Some((beside, rest)) => beside.fields.term(rest),
+            None => self.fields.term(path),
+        }
+    }
+
+    /// The file and the pointer where a path of names stands.
+    pub fn place(&self, path: &str) -> (String, String) {
+        let (file, at, path) = match self.beside(path) {
+            Some((beside, rest)) => (beside.file, beside.at, rest),
+            None if path == "label" => (self.file, At::Whole, ""),
+            None => (self.file, self.at, path),
+        };
+        (file.to_owned(), format!("{at}{}", pointer(path)))
+    }
+}
+
+/// The JSON pointer of a path of names.
+pub fn pointer(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!("/{}", path.replace('.', "/")) }
 }
 
 /// The step in the name of a file: `step-001209.json`, `slice-000967.safetensors`.
@@ -139,18 +253,24 @@ fn label(file: &str) -> Option<f64> {
 
 /// A number, or the number that a text is: a cell of a table.
 fn number(node: Node<'_>) -> Option<f64> {
-    node.float().ok().or_else(|| node.text().ok()?.parse().ok()).filter(|x: &f64| x.is_finite())
+    let number: f64 = match &node.value().kind {
+        Kind::Number(_) => node.float().ok()?,
+        Kind::Text(text) => text.parse().ok()?,
+        _ => return None,
+    };
+    number.is_finite().then_some(number)
 }
 
 /// What stands behind a path of fields; of a list, that of each of its items.
-fn term_at<'a>(node: Node<'a>, path: &str) -> Option<Term<'a>> {
+pub fn term_at<'a>(node: Node<'a>, path: &str) -> Option<Term<'a>> {
     let (field, rest) = path.split_once('.').map_or((path, None), |(a, b)| (a, Some(b)));
-    if let Ok(items) = node.items() {
+    if matches!(node.value().kind, Kind::Array(_)) {
         let one = |item: Node<'a>| match term_at(item, path)? {
             Term::Number(number) => Some(number),
+            Term::Text(text) => text.parse().ok(),
             _ => None,
         };
-        return items.map(one).collect::<Option<_>>().map(Term::List);
+        return node.items().ok()?.map(one).collect::<Option<_>>().map(Term::List);
     }
     let inner = node.get(field)?;
     match rest {
@@ -160,204 +280,302 @@ fn term_at<'a>(node: Node<'a>, path: &str) -> Option<Term<'a>> {
 }
 
 fn term_of(node: Node<'_>) -> Option<Term<'_>> {
-    if let Ok(number) = node.float() {
-        return Some(Term::Number(number));
+    match &node.value().kind {
+        Kind::Number(_) => node.float().ok().map(Term::Number),
+        Kind::Text(text) => Some(Term::Text(Cow::Borrowed(text))),
+        Kind::Bool(truth) => Some(Term::Truth(*truth)),
+        Kind::Array(_) => node.items().ok()?.map(number).collect::<Option<_>>().map(Term::List),
+        _ => None,
     }
-    if let Ok(text) = node.text() {
-        return Some(Term::Text(Cow::Borrowed(text)));
-    }
-    if let Ok(truth) = node.truth() {
-        return Some(Term::Truth(truth));
-    }
-    node.items().ok()?.map(number).collect::<Option<_>>().map(Term::List)
+}
+
+/// Rows of one kind.
+#[derive(Debug)]
+enum RowSet<'a> {
+    Listed(Vec<Row<'a>>),
+    /// The lines of a log, which may be many.
+    Records(&'a TrainingRecords),
+    /// Routers of evaluations, then those of a log.
+    Routers(Vec<Row<'a>>, Option<&'a TrainingRecords>),
 }
 
 /// A bundle, seen as rows.
+#[derive(Debug)]
 pub struct Rows<'a> {
     bundle: &'a Bundle,
-    config: Option<Node<'a>>,
-    receipt: Option<Node<'a>>,
-    known: HashMap<Over, OnceLock<Vec<Row<'a>>>>,
+    /// The configuration of its run.
+    pub config: Option<Node<'a>>,
+    /// Its receipt.
+    pub receipt: Option<Node<'a>>,
+    known: [Option<RowSet<'a>>; KINDS],
 }
-
-const ALL: [Over; 8] = [
-    Over::Run,
-    Over::Evaluation,
-    Over::Record,
-    Over::Checkpoint,
-    Over::Slice,
-    Over::Task,
-    Over::Outcome,
-    Over::Timing,
-];
 
 impl<'a> Rows<'a> {
     pub fn of(bundle: &'a Bundle) -> Self {
         let config = bundle.files().contains_key(CONFIG).then(|| bundle.document(CONFIG).ok());
         let receipt = bundle.receipt_document().root().get("predicate");
-        let known = ALL.map(|over| (over, OnceLock::new())).into_iter().collect();
+        let known = std::array::from_fn(|_| None);
         Self { bundle, config: config.flatten().map(|document| document.root()), receipt, known }
     }
 
-    /// All rows of a kind, in their order.
-    pub fn all(&self, over: Over) -> &[Row<'a>] {
-        let Some(known) = self.known.get(&over) else { return &[] };
-        known.get_or_init(|| self.read(over))
+    /// Finds the rows of a kind, where that was not done yet, and answers how many there are.
+    pub fn find(&mut self, over: Over) -> usize {
+        if self.known[over as usize].is_none() {
+            let set = match (over, self.bundle.records()) {
+                (Over::Record, Some(records)) => RowSet::Records(records),
+                (Over::Router, records) => RowSet::Routers(self.evaluated_routers(), records),
+                _ => RowSet::Listed(self.read(over)),
+            };
+            self.known[over as usize] = Some(set);
+        }
+        self.count(over)
+    }
+
+    /// How many rows of a kind were found.
+    pub fn count(&self, over: Over) -> usize {
+        match &self.known[over as usize] {
+            Some(RowSet::Listed(rows)) => rows.len(),
+            Some(RowSet::Records(records)) => records.kept.len(),
+            Some(RowSet::Routers(evaluated, records)) => {
+                evaluated.len() + records.map_or(0, |records| records.layers().len())
+            }
+            None => 0,
+        }
+    }
+
+    /// What a path stands for in all rows of a kind, where these are of a log, which may be long.
+    pub fn logged(&self, over: Over, path: &str) -> Option<Vec<f64>> {
+        let or_none = |number: Option<f64>| number.unwrap_or(f64::NAN);
+        Some(match self.known[over as usize].as_ref()? {
+            RowSet::Listed(_) => return None,
+            RowSet::Records(records) => {
+                let number = |record: &TrainingRecord| match path {
+                    "nonfinite" => f64::from(u8::from(record.is_nonfinite)),
+                    "routers" => records.routers(record).len() as f64,
+                    _ => or_none(record.number(path)),
+                };
+                records.kept.iter().map(number).collect()
+            }
+            RowSet::Routers(evaluated, records) => {
+                let evaluated = evaluated.iter().map(|row| match row.field(path) {
+                    Some(Term::Number(number)) => number,
+                    _ => f64::NAN,
+                });
+                let logged = records.iter().flat_map(|records| records.layers());
+                evaluated.chain(logged.map(|router| or_none(router.number(path)))).collect()
+            }
+        })
+    }
+
+    /// Whether no row of a kind was left out for its size.
+    pub fn is_whole(&self, over: Over) -> bool {
+        match &self.known[over as usize] {
+            Some(RowSet::Records(records)) => records.is_whole(),
+            _ => true,
+        }
+    }
+
+    /// One of the rows that were found.
+    pub fn row(&self, over: Over, at: usize) -> Option<Row<'a>> {
+        match self.known[over as usize].as_ref()? {
+            RowSet::Listed(rows) => rows.get(at).copied(),
+            RowSet::Records(records) => {
+                let fields = Fields::Record(records.kept.get(at)?, records);
+                Some(Row { file: METRICS, at: At::Line(at), fields, ..NO_ROW })
+            }
+            RowSet::Routers(evaluated, _) if at < evaluated.len() => evaluated.get(at).copied(),
+            RowSet::Routers(evaluated, records) => {
+                let (line, layer, router) = (*records)?.layer(at - evaluated.len())?;
+                let (at, fields) = (At::Layer(line, layer), Fields::Router(router));
+                Some(Row { file: METRICS, at, fields, ..NO_ROW })
+            }
+        }
     }
 
     fn read(&self, over: Over) -> Vec<Row<'a>> {
         match over {
-            Over::Run => vec![Row {
-                file: RECEIPT.into(),
-                pointer: "/predicate".into(),
-                fields: None,
-                label: None,
-                beside: None,
-                table: Vec::new(),
-            }],
+            Over::Run => vec![Row::new(RECEIPT, At::Predicate, Fields::None)],
             Over::Evaluation => self.evaluations(),
-            Over::Record => self.records(),
+            // Those of a log are not listed.
+            Over::Record | Over::Router => Vec::new(),
             Over::Checkpoint => self.listed("checkpoints"),
-            Over::Slice => self.listed("slices"),
-            Over::Task => self.tables(".tasks.csv").collect(),
+            Over::Weights => self.weights(),
+            Over::Slice => self.slices(),
+            Over::SliceStep => self.steps(),
+            Over::SliceLayer => self.steps().into_iter().flat_map(|row| self.layers(row)).collect(),
+            Over::Task => self.tables(".tasks.csv", Fields::Cells).collect(),
             Over::Outcome => self.outcomes(),
-            Over::Timing => {
-                let file = Some(TIMING).filter(|file| self.bundle.files().contains_key(*file));
-                file.map(|file| self.lines(file)).unwrap_or_default()
-            }
+            Over::Timing => self.lines(TIMING, Fields::Json),
         }
     }
 
     fn evaluations(&self) -> Vec<Row<'a>> {
-        let files = self.bundle.files().keys();
-        let files = files.filter(|name| name.starts_with(EVALUATIONS) && name.ends_with(".json"));
-        let points = self.receipt.and_then(|receipt| receipt.get("checkpoints"));
-        let points: Vec<Node> =
-            points.and_then(|points| points.items().ok()).into_iter().flatten().collect();
-        let read = |file: &'a String| {
+        let points = self.listed("checkpoints");
+        let read = |file: &'a str| {
             let root = self.bundle.document(file).ok()?.root();
-            let mut row = Row::new(file.as_str(), String::new(), root);
-            let is_own = |point: &&Node<'a>| {
-                point.get("evaluation").and_then(|name| name.text().ok()) == Some(file.as_str())
+            let is_own = |point: &&Row<'a>| matches!(point.field("evaluation"), Some(Term::Text(name)) if name == file);
+            let point = points.iter().find(is_own).map(|point| point.beside_as("checkpoint"));
+            let stem = file.strip_suffix(".json")?;
+            let with = |name, ending: &str, fields: fn(Node<'a>) -> Fields<'a>| {
+                let file = format!("{stem}.{ending}");
+                let (file, _) = self.bundle.files().get_key_value(&file)?;
+                let fields = fields(self.bundle.document(file).ok()?.root());
+                Some(Beside { name, fields, file, at: At::Whole })
             };
-            row.beside = points.iter().find(is_own).map(|point| ("checkpoint", *point));
-            let table = file.strip_suffix(".json").map(|stem| format!("{stem}.tasks.csv"));
-            let table = table.filter(|table| self.bundle.files().contains_key(table));
-            row.table = table
-                .and_then(|table| self.bundle.document(&table).ok()?.root().items().ok())
-                .into_iter()
-                .flatten()
-                .collect();
-            Some(row)
+            let table = with("table", "tasks.csv", Fields::Cells);
+            let outcomes = with("outcomes", "outcomes.jsonl", Fields::Json);
+            Some(Row::new(file, At::Whole, Fields::Json(root)).with([point, table, outcomes]))
         };
-        files.filter_map(read).collect()
+        self.evaluation_files(".json").filter_map(read).collect()
     }
 
-    fn records(&self) -> Vec<Row<'a>> {
-        let records = self.bundle.records().map(|records| records.kept.as_slice());
-        let row = |(at, record): (usize, &'a TrainingRecord)| Row {
-            file: METRICS.into(),
-            pointer: format!("/{at}"),
-            fields: Some(Fields::Record(record)),
-            label: None,
-            beside: None,
-            table: Vec::new(),
+    fn evaluated_routers(&self) -> Vec<Row<'a>> {
+        let layers = |file: &'a str| {
+            let root = self.bundle.document(file).ok().map(|document| document.root());
+            let layers = root.and_then(|root| root.get("router")?.get("layers")?.items().ok());
+            let row = move |(layer, node)| Row::new(file, At::Evaluated(layer), Fields::Json(node));
+            layers.into_iter().flatten().enumerate().map(row)
         };
-        records.unwrap_or_default().iter().enumerate().map(row).collect()
+        self.evaluation_files(".json").flat_map(layers).collect()
+    }
+
+    fn evaluation_files(&self, ending: &'static str) -> impl Iterator<Item = &'a str> + use<'a> {
+        let files = self.bundle.files().keys().map(String::as_str);
+        files.filter(move |name| name.starts_with(EVALUATIONS) && name.ends_with(ending))
     }
 
     /// The items of a list of the receipt.
-    fn listed(&self, field: &str) -> Vec<Row<'a>> {
+    fn listed(&self, field: &'static str) -> Vec<Row<'a>> {
         let items = self.receipt.and_then(|receipt| receipt.get(field)?.items().ok());
         let row = |(at, node): (usize, Node<'a>)| {
-            let mut row = Row::new(RECEIPT, format!("/predicate/{field}/{at}"), node);
-            let names = ["weights", "evaluation", "file"];
-            let named = names.iter().find_map(|name| node.get(name)?.text().ok());
-            row.label = named.and_then(label);
-            row
+            let named = |name: &&str| node.get(name).is_some_and(|node| node.text().is_ok());
+            let name = ["weights", "evaluation", "file"].into_iter().find(|name| named(&name));
+            let name = name.and_then(|name| node.get(name)?.text().ok());
+            let row = Row::new(RECEIPT, At::Listed(field, at), Fields::Json(node));
+            Row { label: name.and_then(label), ..row }
         };
         items.into_iter().flatten().enumerate().map(row).collect()
     }
 
-    /// The lines of a file.
-    fn lines(&self, file: &'a str) -> Vec<Row<'a>> {
-        let Ok(document) = self.bundle.document(file) else { return Vec::new() };
-        let items = document.root().items().into_iter().flatten().enumerate();
-        items.map(|(at, node)| Row::new(file, format!("/{at}"), node)).collect()
+    fn slices(&self) -> Vec<Row<'a>> {
+        let planned = self.config.and_then(|config| config.get("slices")?.items().ok());
+        let planned: Vec<_> = planned.into_iter().flatten().enumerate().collect();
+        let with_plan = |row: Row<'a>| {
+            let from = row.field("from_step")?;
+            let own = |(_, plan): &&(usize, Node<'a>)| {
+                term_at(*plan, "from_step").is_some_and(|step| step == from)
+            };
+            let own = planned.iter().find(own).map(|(at, plan)| Beside {
+                name: "planned",
+                fields: Fields::Json(*plan),
+                file: CONFIG,
+                at: At::Listed("slices", *at),
+            });
+            Some(row.with([own]))
+        };
+        self.listed("slices").into_iter().filter_map(with_plan).collect()
     }
 
-    fn tables(&self, ending: &'a str) -> impl Iterator<Item = Row<'a>> {
-        let files = self.bundle.files().keys();
-        let files =
-            files.filter(move |name| name.starts_with(EVALUATIONS) && name.ends_with(ending));
-        files.flat_map(|file| self.lines(file))
+    /// The slices of the receipt: their files, what is kept of them, and the steps before them.
+    fn slice_files(&self) -> Vec<(Row<'a>, &'a str, &'a PassedTensors, f64)> {
+        let file = |row: Row<'a>| {
+            let (Some(Term::Text(name)), Some(Term::Number(from))) =
+                (row.field("file"), row.field("from_step"))
+            else {
+                return None;
+            };
+            let (name, _) = self.bundle.files().get_key_value(&*name)?;
+            Some((row, name.as_str(), self.bundle.passed_tensors(name)?, from))
+        };
+        self.listed("slices").into_iter().filter_map(file).collect()
+    }
+
+    fn steps(&self) -> Vec<Row<'a>> {
+        let records = self.bundle.records();
+        let by_step: HashMap<u64, usize> = records
+            .iter()
+            .flat_map(|records| records.kept.iter().enumerate())
+            .filter_map(|(at, record)| Some((record.step?.to_bits(), at)))
+            .collect();
+        let mut rows = Vec::new();
+        for (listed, file, slice, from) in self.slice_files() {
+            let steps = slice.logged.get("loss").and_then(|loss| loss.shape.first()).copied();
+            for at in 0..usize::try_from(steps.unwrap_or_default()).unwrap_or_default() {
+                let step = from + at as f64 + 1.0;
+                let record = by_step.get(&step.to_bits()).and_then(|line| {
+                    let fields = Fields::Record(records?.kept.get(*line)?, records?);
+                    Some(Beside { name: "record", fields, file: METRICS, at: At::Line(*line) })
+                });
+                let fields = Fields::Step { slice, at, step };
+                let row = Row::new(file, At::Step(at, None), fields);
+                rows.push(row.with([record, Some(listed.beside_as("slice"))]));
+            }
+        }
+        rows
+    }
+
+    /// The layers with experts of a step of a slice.
+    fn layers(&self, step: Row<'a>) -> Vec<Row<'a>> {
+        let Fields::Step { slice, at, .. } = step.fields else { return Vec::new() };
+        let routed = slice.logged.get("routed").filter(|routed| routed.shape.len() == 3);
+        let counts = routed.and_then(|routed| {
+            let experts = usize::try_from(*routed.shape.last()?).ok()?;
+            Some(routed.of_step(at)?.chunks(experts.max(1)))
+        });
+        let recorded = step.beside("record").and_then(|(beside, _)| match beside.fields {
+            Fields::Record(record, records) => Some((records.routers(record), beside.at)),
+            _ => None,
+        });
+        let row = |(layer, counts): (usize, &'a [f64])| {
+            let own = recorded.and_then(|(routers, at)| {
+                let At::Line(line) = at else { return None };
+                let fields = Fields::Router(routers.get(layer)?);
+                let (name, at) = ("record", At::Layer(line, layer));
+                Some(Beside { name, fields, file: METRICS, at })
+            });
+            let place = At::Step(at, Some(layer));
+            Row::new(step.file, place, Fields::Counts(counts)).with([own])
+        };
+        counts.into_iter().flatten().enumerate().map(row).collect()
+    }
+
+    /// The checkpoints that are in the bundle.
+    fn weights(&self) -> Vec<Row<'a>> {
+        let row = |point: Row<'a>| {
+            let Some(Term::Text(name)) = point.field("weights") else { return None };
+            let (file, _) = self.bundle.files().get_key_value(&*name)?;
+            let fields = Fields::Weights(self.bundle.passed_tensors(file)?);
+            Some(Row::new(file, At::Whole, fields).with([Some(point.beside_as("checkpoint"))]))
+        };
+        self.listed("checkpoints").into_iter().filter_map(row).collect()
+    }
+
+    /// The lines of a file, where it is there.
+    fn lines(&self, file: &str, fields: fn(Node<'a>) -> Fields<'a>) -> Vec<Row<'a>> {
+        let Some((file, _)) = self.bundle.files().get_key_value(file) else { return Vec::new() };
+        let Ok(document) = self.bundle.document(file) else { return Vec::new() };
+        let items = document.root().items().into_iter().flatten().enumerate();
+        items.map(|(at, node)| Row::new(file, At::Line(at), fields(node))).collect()
+    }
+
+    fn tables(
+        &self,
+        ending: &'static str,
+        fields: fn(Node<'a>) -> Fields<'a>,
+    ) -> impl Iterator<Item = Row<'a>> {
+        self.evaluation_files(ending).flat_map(move |file| self.lines(file, fields))
     }
 
     fn outcomes(&self) -> Vec<Row<'a>> {
-        let tables = self.all(Over::Task);
-        let with_task = |mut row: Row<'a>| {
-            let stem = |file: &str| file.split('.').next().unwrap_or_default().to_owned();
-            let name = match row.fields? {
-                Fields::Json(node) => node.get("task")?.text().ok()?,
-                Fields::Record(_) => return None,
+        let tables: Vec<_> = self.tables(".tasks.csv", Fields::Cells).collect();
+        let stem = |file: &str| file.split('.').next().unwrap_or_default().to_owned();
+        let with_task = |row: Row<'a>| {
+            let name = row.field("task");
+            let is_own = |task: &&Row<'a>| {
+                stem(task.file) == stem(row.file) && name.is_some() && task.field("task") == name
             };
-            let own = tables.iter().find_map(|task| match task.fields? {
-                Fields::Json(node) if stem(&task.file) == stem(&row.file) => {
-                    (node.get("task")?.text().ok()? == name).then_some(node)
-                }
-                _ => None,
-            });
-            row.beside = own.map(|node| ("task", node));
-            Some(row)
+            row.with([tables.iter().find(is_own).map(|task| task.beside_as("task"))])
         };
-        self.tables(".outcomes.jsonl").filter_map(with_task).collect()
-    }
-
-    /// What a name stands for in the whole bundle; none where it is one of the row.
-    pub fn constant(&self, name: &str) -> Option<Option<Term<'a>>> {
-        let (head, rest) = name.split_once('.')?;
-        match head {
-            "config" => Some(self.config.and_then(|config| term_at(config, rest))),
-            "receipt" => Some(self.receipt.and_then(|receipt| term_at(receipt, rest))),
-            _ => {
-                let rows = self.all(Over::of_list(head)?);
-                let numbers = rows.iter().map(|row| match row.field(rest)? {
-                    Term::Number(number) => Some(number),
-                    _ => None,
-                });
-                Some(numbers.collect::<Option<Vec<f64>>>().map(Term::List))
-            }
-        }
-    }
-
-    /// What a name stands for in the row `at` of `rows`.
-    pub fn named(&self, rows: &[Row<'a>], at: usize, name: &str) -> Option<Term<'a>> {
-        match name.split_once('.') {
-            Some(("previous", rest)) => rows.get(at.checked_sub(1)?)?.field(rest),
-            Some(("first", rest)) => rows.first()?.field(rest),
-            _ => rows.get(at)?.field(name),
-        }
-    }
-
-    /// The file and the pointer where a name of the row `at` stands.
-    pub fn place(&self, rows: &[Row<'a>], at: usize, name: &str) -> Option<(String, String)> {
-        let pointer = |path: &str| format!("/{}", path.replace('.', "/"));
-        let in_row = |row: &Row<'_>, path: &str| {
-            (row.file.clone().into_owned(), format!("{}{}", row.pointer, pointer(path)))
-        };
-        let (head, rest) = name.split_once('.').unwrap_or((name, ""));
-        Some(match head {
-            "config" => (CONFIG.to_owned(), pointer(rest)),
-            "receipt" => (RECEIPT.to_owned(), format!("/predicate{}", pointer(rest))),
-            "previous" => in_row(rows.get(at.checked_sub(1)?)?, rest),
-            "first" => in_row(rows.first()?, rest),
-            "checkpoint" | "task" => return None,
-            _ if Over::of_list(head).is_some() => {
-                let listed = self.all(Over::of_list(head)?);
-                (listed.first()?.file.clone().into_owned(), String::new())
-            }
-            "label" => (rows.get(at)?.file.clone().into_owned(), String::new()),
-            _ => in_row(rows.get(at)?, name),
-        })
+        self.tables(".outcomes.jsonl", Fields::Json).map(with_task).collect()
     }
 }

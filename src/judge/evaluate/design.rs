@@ -10,9 +10,9 @@ use repro_receipt::source::{Code, Kind, Node, codes};
 use repro_runs::study::{PlannedRun, RunKind, Study};
 
 use super::Evaluator;
-use super::reference::CONFIG;
 use crate::run_design::{ALPHA, Comparison, PlannedFamily, RunDesign};
 use crate::value::{LeafKind, Quantity, RunSample};
+use repro_receipt::bundle::CONFIG;
 
 /// The word by which a plan names its adjustment for several tests.
 const HOLM: &str = "holm";

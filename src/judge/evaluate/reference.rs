@@ -8,7 +8,7 @@ use std::rc::Rc;
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
 use repro_exact::decimal::{Printed, Unit, nearest_f64};
-use repro_receipt::bundle::{Bundle, FACTS, Origin, RECEIPT};
+use repro_receipt::bundle::{Bundle, CONFIG, FACTS, Origin, RECEIPT};
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Kind, Location, Node};
 use repro_report::outcome::EvidenceOrigin;
@@ -22,9 +22,6 @@ use crate::value::{
 
 /// What a receipt fixes before the run, or counts: what else it holds may have been measured.
 const SETTLED_IN_RECEIPTS: [&str; 6] = ["contract", "data", "environment", "model", "run", "seeds"];
-
-/// The configuration of a run.
-pub const CONFIG: &str = "data/config.json";
 
 /// The bundles that a name stands for.
 pub fn open<'a>(

@@ -3,16 +3,15 @@
 //! Owns the order of things and what one failure stops: a malformed claim is reported and the others
 //! are still judged; a bundle that is refused stops the posts that pin it, and no others.
 
+mod inspection;
 mod replays;
 mod store;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::consistency::{BrokenRelation, SelfConsistency};
 use crate::context::PostContext;
 use crate::covered::covered_in;
-use crate::evaluate::functions::again;
 use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
@@ -20,29 +19,25 @@ use crate::page::{PostPage, PostStatement, TextSource};
 use crate::statement;
 use crate::texts::{GivenTexts, NONE_NAMED, TextsAtHand};
 use crate::work::Work;
-use repro_params::{self as params, Convention, ParameterCount};
-use repro_receipt::bundle::{Bundle, RECEIPT, ReadOptions, SIGNATURE};
+use repro_receipt::bundle::{Bundle, ReadOptions, SIGNATURE};
 use repro_receipt::digest::Digest;
 use repro_receipt::parallel;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
-    BundleReport, ClaimReport, EvidenceOrigin, Finding, Impact, Method, Outcome, PostReport,
-    Report, Severity, SignatureReport, TextReport, Verdict,
+    BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostReport, Report,
+    Severity, SignatureReport, TextReport, Verdict,
 };
-use repro_runs::replay::{Extent, ReplayOutcome, Replays};
-use repro_signature::{self as signature, PublicKey};
+use repro_runs::replay::{ReplayOutcome, Replays};
+use repro_signature::PublicKey;
 
-/// The file of an emitted bundle that holds the run's configuration.
-const CONFIG: &str = "data/config.json";
-
+use inspection::emitter_problems;
+pub use inspection::inspect;
 pub use replays::{Replayer, SliceRequest};
 use replays::{distinct, replays_of};
 pub use store::BundleStore;
 
 codes! {
     CONTRADICTED = "verify::contradicted", "the evidence stands in a bundle that contradicts itself", "see the relations of the bundle that do not hold";
-    UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
-    OTHER_COUNT = "verify::other-count", "the receipt and its config give different parameter counts", "correct the receipt's `model`";
 }
 
 /// What a caller asks of evidence.
@@ -123,183 +118,6 @@ pub fn verify_with<'r>(
 /// How many replays were executed.
 fn executed(replays: &Replays) -> usize {
     replays.values().filter(|answer| matches!(answer, ReplayOutcome::Done(_))).count()
-}
-
-/// Checks the bundle in the folder `path` on its own, with a replay of each of its slices where there is
-/// a replayer, and adds what came out to `report`.
-pub fn inspect<'r>(
-    path: &Path,
-    demands: &Demands,
-    reading: impl Into<ReadOptions<'r>>,
-    report: &mut Report,
-    replayer: Option<&mut dyn Replayer>,
-) {
-    let shown = path.display().to_string();
-    let loaded = Bundle::load_folder(path, &shown, None, reading).and_then(|bundle| {
-        let signature = signature::judge(&bundle, &demands.keys, None)?;
-        Ok((bundle, signature))
-    });
-    match loaded {
-        Err(error) => report.failures.push(error),
-        Ok((bundle, signature)) => {
-            let mut claims: Vec<_> = std::iter::once(intact(&bundle))
-                .chain(agreeing(&bundle, &SelfConsistency::of(&bundle)))
-                .chain(declared_objects(&bundle))
-                .collect();
-            if let Some(replayer) = replayer {
-                let replays = replayer.replay(&slices(&bundle));
-                report.replayed += executed(&replays);
-                for ((_, extent), answer) in &replays {
-                    match again::outcome_of(answer) {
-                        Ok(outcome) => claims.push(replayed(&bundle, *extent, outcome)),
-                        Err(error) => report.failures.push(error),
-                    }
-                }
-            }
-            let described = describe(&bundle, signature);
-            for claim in &mut claims {
-                claim.origin = Some(described.origin);
-            }
-            let about_claims = claims.iter().flat_map(findings);
-            report.posts.push(PostReport {
-                id: bundle.name().to_owned(),
-                title: format!("{} receipt bundle", bundle.receipt().origin.word()),
-                file: shown,
-                digest: String::new(),
-                texts: Vec::new(),
-                definitions: Vec::new(),
-                excused: Vec::new(),
-                findings: about_claims.chain(signature_finding(&bundle, &described)).collect(),
-                bundles: vec![described],
-                claims,
-                referee: None,
-            });
-            report.below_minimum = below(report, demands);
-        }
-    }
-}
-
-/// What loading a bundle has shown.
-fn intact(bundle: &Bundle) -> ClaimReport {
-    let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
-    let spared = match bundle.spared() {
-        0 => String::new(),
-        count => format!(", {count} of them from the cache"),
-    };
-    let recomputed = format!("{} files{spared}, {bytes} bytes", bundle.files().len());
-    let outcome = Outcome::verified()
-        .giving(recomputed)
-        .within("sha-256", "equal digests")
-        .by(Method::Recomputed);
-    own_claim(bundle, "intact", "files, sizes, digests and receipt agree", String::new(), outcome)
-}
-
-/// Whether the numbers of a bundle follow from each other: what does not, or that all of them do.
-fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
-    let SelfConsistency { relations, times, contradictions } = found;
-    if contradictions.is_empty() && *relations > 0 {
-        let outcome = Outcome::verified()
-            .giving(format!("{relations} relations, asked {times} times"))
-            .within("relations", "`repro explain relations`")
-            .by(Method::Recomputed);
-        let quote = "what the bundle says agrees with itself";
-        return vec![own_claim(bundle, "agrees", quote, String::new(), outcome)];
-    }
-    contradictions.iter().map(|one| disagreeing(bundle, one)).collect()
-}
-
-/// What is refuted of a bundle by its own numbers.
-fn contradictions(bundle: &Bundle) -> Vec<ClaimReport> {
-    let relations = agreeing(bundle, &SelfConsistency::of(bundle));
-    let all = relations.into_iter().chain(declared_objects(bundle));
-    all.filter(|claim| claim.outcome.verdict == Verdict::Refuted).collect()
-}
-
-/// One relation of a bundle that does not hold.
-fn disagreeing(bundle: &Bundle, one: &BrokenRelation) -> ClaimReport {
-    let outcome = Outcome::refuted(one.code, one.reason.as_str())
-        .within("relations", "`repro explain relations`")
-        .by(Method::Recomputed);
-    let id = one.code.id.rsplit(':').next().unwrap_or_default();
-    let claim = own_claim(bundle, id, one.says, String::new(), outcome);
-    ClaimReport { impact: Impact::Decision, evidence: one.evidence.clone(), ..claim }
-}
-
-/// Whether the parameter counts that a receipt declares follow from its config.
-fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
-    let Some(model) = &bundle.receipt().model else { return Vec::new() };
-    let objects = bundle.document(CONFIG).and_then(params::recompute);
-    let declared = [
-        ("params-total", model.params_total, ParameterCount::Total),
-        ("params-active", model.params_active, ParameterCount::Active),
-    ];
-    let judge = |(id, declared, object): (&str, Option<u64>, ParameterCount)| {
-        let declared = declared?;
-        let outcome = match &objects {
-            Err(error) => Outcome::unchecked(&UNCOUNTED, error.to_string()),
-            Ok(objects) => {
-                let found = objects.count(object, Convention::Default);
-                let outcome = if found == declared {
-                    Outcome::verified()
-                } else {
-                    Outcome::refuted(&OTHER_COUNT, format!("the config has {found} parameters"))
-                };
-                outcome
-                    .giving(found.to_string())
-                    .within("exact_integer", "exact")
-                    .by(Method::Recomputed)
-            }
-        };
-        Some(own_claim(
-            bundle,
-            id,
-            "the declared count follows from the config",
-            declared.to_string(),
-            outcome,
-        ))
-    };
-    declared.into_iter().filter_map(judge).collect()
-}
-
-/// The slices of a bundle.
-fn slices(bundle: &Bundle) -> Vec<SliceRequest<'_>> {
-    let slices = bundle.receipt().slices.iter();
-    slices.map(|slice| SliceRequest { bundle, extent: Extent::of(slice) }).collect()
-}
-
-/// What came of replaying a slice.
-fn replayed(bundle: &Bundle, extent: Extent, outcome: Outcome) -> ClaimReport {
-    let id = format!("replay-{extent}");
-    let claim =
-        own_claim(bundle, &id, "the steps of a slice can be replayed", String::new(), outcome);
-    ClaimReport { impact: Impact::Decision, ..claim }
-}
-
-/// A claim that a bundle makes about itself.
-fn own_claim(
-    bundle: &Bundle,
-    id: &str,
-    quote: &str,
-    claimed: String,
-    outcome: Outcome,
-) -> ClaimReport {
-    ClaimReport {
-        id: id.to_owned(),
-        kind: "bundle",
-        claimed,
-        said: String::new(),
-        row: Vec::new(),
-        own_numbers: Vec::new(),
-        around: String::new(),
-        quote: quote.to_owned(),
-        at: None,
-        note: String::new(),
-        place: bundle.place(RECEIPT),
-        origin: Some(bundle.origin().into()),
-        impact: Impact::Digit,
-        outcome,
-        evidence: Vec::new(),
-    }
 }
 
 /// A post with its claims judged, and what could not be judged.
@@ -440,11 +258,17 @@ fn reported(
         page.bundles().iter().filter_map(|(name, _)| library.bundle(name)).collect();
     let signature = |bundle: &Bundle| library.signature(&page.id, bundle.name()).cloned();
     let bundles: Vec<_> = used.iter().map(|bundle| describe(bundle, signature(bundle))).collect();
+    let problems: Vec<_> = used.iter().filter_map(|bundle| emitter_problems(bundle)).collect();
     let signatures = std::iter::zip(used, &bundles);
     let signatures =
         signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
-    let mut findings: Vec<_> =
-        claims.iter().flat_map(findings).chain(signatures).chain(no_text(page)).collect();
+    let mut findings: Vec<_> = claims
+        .iter()
+        .flat_map(findings)
+        .chain(signatures)
+        .chain(no_text(page))
+        .chain(problems)
+        .collect();
     findings.sort_by(|a, b| {
         let key = |finding: &Finding| {
             (finding.severity, finding.place.line, finding.place.column, finding.code.id)

@@ -112,7 +112,7 @@ impl<'r> BundleStore<'r> {
         let reading = ReadOptions { threads: each, ..self.reading };
         let read = parallel::map(&names, at_a_time, |name| {
             let bundle = Bundle::load(root, name, None, reading)?;
-            let contradictions = super::contradictions(&bundle);
+            let contradictions = super::inspection::contradictions(&bundle);
             Ok((bundle, contradictions))
         });
         for (name, bundle) in names.into_iter().zip(read) {

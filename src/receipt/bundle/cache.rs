@@ -39,7 +39,7 @@ const SETTLED: i64 = 2;
 
 /// The texts of all that judges files while they are read: a program that judges in another way does not
 /// take this one's word for it.
-const JUDGES: [&str; 16] = [
+const JUDGES: [&str; 17] = [
     include_str!("load.rs"),
     include_str!("passage.rs"),
     include_str!("opaque.rs"),
@@ -48,6 +48,7 @@ const JUDGES: [&str; 16] = [
     include_str!("canonical.rs"),
     include_str!("glance.rs"),
     include_str!("weights.rs"),
+    include_str!("logged.rs"),
     include_str!("../checkpoint/header.rs"),
     include_str!("../source/mod.rs"),
     include_str!("../source/json.rs"),

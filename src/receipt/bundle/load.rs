@@ -19,10 +19,10 @@ use super::weights::Holdings;
 use super::{
     BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin,
     PayloadFiles, ReadOptions, UNFINISHED, WRONG_BUNDLE, WRONG_SIZE, agree, canonical, facts,
-    glance, name, opaque,
+    glance, logged, name, opaque,
 };
 use crate::digest::Digest;
-use crate::parallel::{self, Allowance, Numbered, Spare};
+use crate::parallel::{self, Allowance, Budget, Numbered, Spare};
 use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source};
 
 /// How many bytes of documents all threads together parse at a time, so that memory does not grow with
@@ -30,6 +30,10 @@ use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source};
 const PARSED_AT_ONCE: usize = 512 << 10;
 /// The same for what is held of files that pass by; files that hold more pass by alone.
 const HELD_AT_ONCE: usize = DOCUMENT_CAP;
+/// Documents up to this length are kept until they are parsed,
+const KEPT_DOCUMENT: usize = 64 << 10;
+/// so many bytes of them together.
+const KEPT_DOCUMENTS: usize = 1 << 20;
 /// Files are begun by their length in this unit, the longest first.
 const WEIGHTY: u64 = 1 << 20;
 
@@ -56,7 +60,8 @@ pub fn load(
     name::check_set(listing.keys().map(String::as_str), |name| folder.place(name))?;
     let (parsing, holding) = (Allowance::of(PARSED_AT_ONCE), Allowance::of(HELD_AT_ONCE));
     let (holdings, records) = (Mutex::default(), OnceLock::new());
-    let reader = Reader { folder, listing, holdings, records, parsing, holding };
+    let keeping = Budget::of(KEPT_DOCUMENTS);
+    let reader = Reader { folder, listing, holdings, records, parsing, holding, keeping };
     let TagFiles { digest, mut tags, payload: manifest } = reader.tag_files(pin)?;
     let files = reader.files(manifest)?;
     let receipt_document = reader.receipt(&files)?;
@@ -136,6 +141,8 @@ struct Reader {
     parsing: Allowance,
     /// What all threads together may hold of files that pass by.
     holding: Allowance,
+    /// How many bytes of small documents may still be kept.
+    keeping: Budget,
 }
 
 impl Reader {
@@ -203,14 +210,20 @@ impl Reader {
                     ));
                 }
                 Both((_, &bytes), (name, digest)) if name.starts_with("data/") => {
-                    files.push((name, File { bytes, digest, document: OnceLock::new() }));
+                    files.push((name, File::listed(bytes, digest)));
                 }
                 Both(_, (name, _)) | Right((name, _)) => fault = fault.or(Some(name)),
             }
         }
         // What nobody lists is told before what is missing.
         match fault {
-            None => Ok(files.into_iter().collect()),
+            None => {
+                let mut slices = 0;
+                files
+                    .iter_mut()
+                    .for_each(|(name, file)| file.room = logged::room(name, &mut slices));
+                Ok(files.into_iter().collect())
+            }
             Some(name) if name.starts_with("data/") => {
                 let expected = "a file that the manifest lists";
                 Err(MISSING_FILE.at(self.folder.place(&name), expected, "nothing"))
@@ -320,8 +333,8 @@ impl Reader {
             }
             return Ok(None);
         }
-        let check = PayloadCheck::of(name, &file, &self.parsing);
-        Ok(Some((file, Begun { name, wanted: listed.digest, stamp, check })))
+        let check = PayloadCheck::of(name, &file, &self.parsing, listed.room);
+        Ok(Some((file, Begun { name, listed, stamp, check })))
     }
 
     /// Ends a file that has passed by and has the digest `found`.
@@ -331,9 +344,12 @@ impl Reader {
         found: Digest,
         recalled: Option<&Recalled<'_>>,
     ) -> Result<(), Error> {
-        let Begun { name, wanted, stamp, check } = begun;
-        let holdings = match check.finish(wanted, found)? {
-            KeptParts::Weights(holdings) => Some(holdings),
+        let Begun { name, listed, stamp, check } = begun;
+        let holdings = match check.finish(listed.digest, found)? {
+            KeptParts::Tensors(passed) => {
+                let passed = listed.passed.get_or_init(|| passed);
+                Some(passed.holdings.clone())
+            }
             KeptParts::Records(records) => {
                 // There is one such file.
                 let _ = self.records.set(records);
@@ -363,8 +379,13 @@ impl Reader {
             return Ok(false);
         }
         let _turn = self.parsing.take(length);
-        let bytes = self.folder.bytes(name, length, listed.digest);
-        bytes.map_or(Ok(false), |bytes| self.judge(name, bytes).map(|()| true))
+        let Some(bytes) = self.folder.bytes(name, length, listed.digest) else { return Ok(false) };
+        // Small documents are asked for again as soon as the bundle is judged.
+        let is_kept = length <= KEPT_DOCUMENT && self.keeping.take(length);
+        let kept = is_kept.then(|| bytes.clone());
+        self.judge(name, bytes)?;
+        kept.into_iter().for_each(|bytes| listed.keep(bytes));
+        Ok(true)
     }
 
     /// Judges a document with these bytes, and lets go of it: a bundle may hold many.
@@ -383,7 +404,7 @@ impl Reader {
 /// A file that was opened, and of which the bytes still pass by.
 struct Begun<'a> {
     name: &'a str,
-    wanted: Digest,
+    listed: &'a File,
     stamp: Stamp,
     check: PayloadCheck<'a>,
 }

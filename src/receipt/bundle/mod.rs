@@ -17,6 +17,7 @@ mod folder;
 pub mod glance;
 mod lines;
 mod load;
+mod logged;
 mod manifest;
 mod name;
 mod opaque;
@@ -34,7 +35,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::digest::Digest;
 use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source, codes};
@@ -44,17 +45,18 @@ pub use cache::Cache;
 pub use chain::{Chain, METRICS};
 pub use facts::{Citation, FACTS, Fact, fact_id};
 pub use load::read_receipt;
+pub use logged::{LoggedTensor, PassedTensors};
 pub use manifest::SIGNATURE;
 pub use name::shown;
 pub use receipt::{
-    Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, Environment, ListedFile, Origin,
-    PREDICATE, RECEIPT, Receipt, Run, SCHEMA, STATEMENT, Seeds, Statement, Trainer,
+    CONFIG, Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, Environment, ListedFile,
+    Origin, PREDICATE, RECEIPT, Receipt, Run, SCHEMA, STATEMENT, Seeds, Statement, Trainer,
 };
 pub use record::Open;
 pub use seal::seal;
 pub use signed::add_signature;
 pub use state::saved_weights_name;
-pub use training::{MOST_RECORDS, TrainingRecord, TrainingRecords};
+pub use training::{MOST_RECORDS, RouterRecord, TrainingRecord, TrainingRecords};
 pub use unfinished::{Unfinished, whole_lines};
 pub use weights::{FiniteScan, Float, TensorBytes, WeightsReader};
 pub use write::BundleWriter;
@@ -154,6 +156,27 @@ pub struct File {
     /// Its digest.
     pub digest: Digest,
     document: OnceLock<Document>,
+    /// The bytes of a small document, until it is parsed.
+    kept: Mutex<Option<Vec<u8>>>,
+    passed: OnceLock<PassedTensors>,
+    /// So many numbers may be kept of its logged tensors.
+    room: u64,
+}
+
+impl File {
+    fn listed(bytes: u64, digest: Digest) -> Self {
+        let (document, passed) = (OnceLock::new(), OnceLock::new());
+        Self { bytes, digest, document, kept: Mutex::new(None), passed, room: 0 }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps bytes that have its digest.
+    fn keep(&self, bytes: Vec<u8>) {
+        *self.kept() = Some(bytes);
+    }
 }
 
 impl Bundle {
@@ -225,6 +248,19 @@ impl Bundle {
         let mut records = TrainingRecords::default();
         document.root().items().ok()?.for_each(|line| records.add(line));
         Some(self.records.get_or_init(|| records))
+    }
+
+    /// What is kept of one of its files of tensors.
+    pub fn passed_tensors(&self, file: &str) -> Option<&PassedTensors> {
+        let known = self.files.get(file)?;
+        if let Some(passed) = known.passed.get() {
+            return Some(passed);
+        }
+        let bytes = self.tensors(file).ok()?;
+        let mut reader = WeightsReader::new(self.place(file), bytes.len() as u64, known.room);
+        reader.feed(&bytes).ok()?;
+        let passed = reader.finish().ok()?;
+        Some(known.passed.get_or_init(|| passed))
     }
 
     /// The typed facts of a transcribed bundle.
@@ -299,7 +335,8 @@ impl Bundle {
         if let Some(document) = known.document.get() {
             return Ok(document);
         }
-        let bytes = self.verified_bytes(file, known, DOCUMENT_CAP)?;
+        let kept = known.kept().take();
+        let bytes = kept.map_or_else(|| self.verified_bytes(file, known, DOCUMENT_CAP), Ok)?;
         let document = Document::parse(Source::new(self.place(file).file, bytes)?)?;
         Ok(known.document.get_or_init(|| document))
     }

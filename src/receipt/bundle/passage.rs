@@ -2,10 +2,11 @@
 
 use super::chain::METRICS;
 use super::lines::LinesReader;
+use super::logged::PassedTensors;
 use super::opaque;
 use super::opened::{OpenFile, wrong_digest};
 use super::training::TrainingRecords;
-use super::weights::{Holdings, WeightsReader};
+use super::weights::WeightsReader;
 use crate::digest::Digest;
 use crate::parallel::Allowance;
 use crate::source::{Error, Location};
@@ -24,11 +25,11 @@ pub struct PayloadCheck<'a> {
 }
 
 impl<'a> PayloadCheck<'a> {
-    /// The check of `file`, which is called `name`.
-    pub fn of(name: &str, file: &OpenFile<'_>, parsing: &'a Allowance) -> Self {
+    /// The check of `file`, which is called `name`; of its tensors `room` numbers may be kept.
+    pub fn of(name: &str, file: &OpenFile<'_>, parsing: &'a Allowance, room: u64) -> Self {
         let (place, length) = (file.place(), file.length());
         let judge = match name.rsplit('.').next() {
-            Some("safetensors") => Judge::Weights(WeightsReader::new(place.clone(), length)),
+            Some("safetensors") => Judge::Weights(WeightsReader::new(place.clone(), length, room)),
             Some("jsonl") => Judge::Lines(LinesReader::new(place.clone(), name == METRICS)),
             _ => Judge::Opaque,
         };
@@ -73,8 +74,8 @@ impl<'a> PayloadCheck<'a> {
 pub enum KeptParts {
     /// Nothing.
     Nothing,
-    /// What it holds of a model.
-    Weights(Holdings),
+    /// Of tensors.
+    Tensors(PassedTensors),
     /// What its lines say of the training.
     Records(TrainingRecords),
 }
@@ -112,7 +113,7 @@ impl Judge {
 
     fn finish(self) -> Result<KeptParts, Error> {
         match self {
-            Self::Weights(reader) => reader.finish().map(KeptParts::Weights),
+            Self::Weights(reader) => reader.finish().map(KeptParts::Tensors),
             Self::Lines(reader) => {
                 Ok(reader.finish()?.map_or(KeptParts::Nothing, KeptParts::Records))
             }

@@ -14,6 +14,8 @@ use crate::source::{Document, Error, Node};
 
 /// The file that holds the receipt.
 pub const RECEIPT: &str = "data/receipt.json";
+/// The configuration of a run.
+pub const CONFIG: &str = "data/config.json";
 /// The schema of a receipt.
 pub const SCHEMA: &str = "repro.receipt/1";
 /// The type of an in-toto statement.

@@ -1,10 +1,56 @@
 //! The numbers of training records from which others follow, kept while the log passes by: reading it again would
 //! cost as much as checking it.
 
-use crate::source::Node;
+use crate::source::{Kind, Node};
 
 /// So many records of a log are kept: some 50 MB.
 pub const MOST_RECORDS: usize = 1 << 20;
+
+/// So many layers of routers are kept of all records.
+const MOST_LAYERS: usize = 1 << 20;
+
+/// What a router did in a step, as a record says it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RouterRecord {
+    /// The entropy of the shares of the experts, in nats.
+    pub entropy: Option<f64>,
+    /// Their standard deviation by their mean.
+    pub cv: Option<f64>,
+    /// The greatest share.
+    pub max_load: Option<f64>,
+    /// The experts without a token.
+    pub dead: Option<f64>,
+}
+
+impl RouterRecord {
+    /// Of one layer in a record.
+    fn of(layer: Node<'_>) -> Self {
+        let number = |field: &str| number(layer, field);
+        Self {
+            entropy: number("entropy"),
+            cv: number("cv"),
+            max_load: number("max_load"),
+            dead: number("dead"),
+        }
+    }
+
+    /// The number with this name.
+    pub fn number(&self, field: &str) -> Option<f64> {
+        match field {
+            "entropy" => self.entropy,
+            "cv" => self.cv,
+            "max_load" => self.max_load,
+            "dead" => self.dead,
+            _ => None,
+        }
+    }
+}
+
+/// The number in a field; nothing where there is none.
+fn number(of: Node<'_>, field: &str) -> Option<f64> {
+    let node = of.get(field)?;
+    matches!(node.value().kind, Kind::Number(_)).then(|| node.float().ok())?
+}
 
 /// What one line of `data/metrics.jsonl` says in numbers; nothing where it does not say it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -21,12 +67,14 @@ pub struct TrainingRecord {
     pub lr: Option<f64>,
     /// Whether a number is said not to be finite.
     pub is_nonfinite: bool,
+    /// Which of the kept layers are its own: the first one, and how many.
+    layers: (usize, usize),
 }
 
 impl TrainingRecord {
     /// Of one line.
     pub fn of(line: Node<'_>) -> Self {
-        let number = |field: &str| line.get(field).and_then(|node| node.float().ok());
+        let number = |field: &str| number(line, field);
         Self {
             step: number("step"),
             tokens: number("tokens"),
@@ -34,6 +82,7 @@ impl TrainingRecord {
             grad_norm: number("grad_norm"),
             lr: number("lr"),
             is_nonfinite: line.get("nonfinite").is_some(),
+            layers: (0, 0),
         }
     }
 
@@ -55,6 +104,7 @@ impl TrainingRecord {
 pub struct TrainingRecords {
     /// In the order of the file.
     pub kept: Vec<TrainingRecord>,
+    layers: Vec<RouterRecord>,
     /// How many lines the log has.
     pub lines: usize,
 }
@@ -64,8 +114,32 @@ impl TrainingRecords {
     pub fn add(&mut self, line: Node<'_>) {
         self.lines += 1;
         if self.kept.len() < MOST_RECORDS {
-            self.kept.push(TrainingRecord::of(line));
+            let mut record = TrainingRecord::of(line);
+            let layers = line.get("router").and_then(|router| router.get("layers")?.items().ok());
+            let layers = layers.into_iter().flatten().take(MOST_LAYERS - self.layers.len());
+            let first = self.layers.len();
+            self.layers.extend(layers.map(RouterRecord::of));
+            record.layers = (first, self.layers.len() - first);
+            self.kept.push(record);
         }
+    }
+
+    /// What the routers did in the step of a record, layer by layer.
+    pub fn routers(&self, record: &TrainingRecord) -> &[RouterRecord] {
+        let (first, count) = record.layers;
+        self.layers.get(first..first + count).unwrap_or_default()
+    }
+
+    /// All routers that are kept, record by record and layer by layer.
+    pub fn layers(&self) -> &[RouterRecord] {
+        &self.layers
+    }
+
+    /// One of these, and the positions of its record and of its layer in that.
+    pub fn layer(&self, at: usize) -> Option<(usize, usize, &RouterRecord)> {
+        let line = self.kept.partition_point(|record| record.layers.0 + record.layers.1 <= at);
+        let (first, _) = self.kept.get(line)?.layers;
+        Some((line, at.checked_sub(first)?, self.layers.get(at)?))
     }
 
     /// Whether every line is kept.

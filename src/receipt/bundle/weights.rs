@@ -1,8 +1,10 @@
 //! Weights pass by once: while a `.safetensors` file is hashed, its header is judged and its floats
-//! are searched for values that are not finite. Nothing but the header is kept in memory.
+//! are searched for values that are not finite. Kept are the header's free text, and the small tensors of a
+//! slice that say what its steps gave.
 
 use std::ops::Range;
 
+use super::logged::{LoggedReader, PassedTensors};
 use super::record::record;
 use super::{BAD_WEIGHTS, NOT_FINITE_WEIGHT};
 use crate::checkpoint::{Header, Role, Stored};
@@ -104,7 +106,7 @@ record! {
 impl Holdings {
     /// The model's own tensors: the optimizer's moments lie beside them under a prefix, and buffers are no
     /// parameters.
-    fn of(header: &Header) -> Self {
+    pub(super) fn of(header: &Header) -> Self {
         let beside = |tensor: &&Stored| matches!(Role::of(tensor), Role::Optimizer | Role::Buffer);
         let own = header.tensors.iter().filter(|tensor| !beside(tensor));
         own.fold(Self { tensors: 0, elements: 0 }, |sum, tensor| Self {
@@ -119,18 +121,33 @@ pub struct WeightsReader {
     place: Location,
     length: u64,
     stage: Stage,
+    /// So many numbers may be kept of its logged tensors.
+    room: u64,
 }
 
 enum Stage {
     /// The length of the header is not known yet, or its text is not complete.
     Header(Vec<u8>),
-    Data(Box<FiniteScan>, Holdings),
+    Data(Box<DataReaders>),
+}
+
+/// Those who look at the data behind a header.
+struct DataReaders {
+    scan: FiniteScan,
+    logged: LoggedReader,
+}
+
+impl DataReaders {
+    fn feed(&mut self, piece: &[u8]) -> Result<(), Error> {
+        self.logged.feed(piece);
+        self.scan.feed(piece)
+    }
 }
 
 impl WeightsReader {
-    /// A reader of the file at `place`, which is `length` bytes long.
-    pub fn new(place: Location, length: u64) -> Self {
-        Self { place, length, stage: Stage::Header(Vec::new()) }
+    /// A reader of the file at `place`, which is `length` bytes long; of its logged tensors `room` numbers may be kept.
+    pub fn new(place: Location, length: u64, room: u64) -> Self {
+        Self { place, length, stage: Stage::Header(Vec::new()), room }
     }
 
     /// How many bytes the header has in a file that starts so, as far as they are held.
@@ -141,7 +158,7 @@ impl WeightsReader {
     /// Takes the next piece of the file.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), Error> {
         let held = match &mut self.stage {
-            Stage::Data(scan, _) => return scan.feed(piece),
+            Stage::Data(readers) => return readers.feed(piece),
             Stage::Header(held) => held,
         };
         held.extend_from_slice(piece);
@@ -162,10 +179,11 @@ impl WeightsReader {
         let mut header = std::mem::take(held);
         header.drain(..PREFIX);
         let header = Header::parse(&self.place.file, self.length, header)?;
-        let holdings = Holdings::of(&header);
-        let mut scan = FiniteScan::new(self.place.clone(), in_order(header));
-        let result = scan.feed(&data);
-        self.stage = Stage::Data(Box::new(scan), holdings);
+        let logged = LoggedReader::new(&header, self.room);
+        let scan = FiniteScan::new(self.place.clone(), in_order(header));
+        let mut readers = Box::new(DataReaders { scan, logged });
+        let result = readers.feed(&data);
+        self.stage = Stage::Data(readers);
         result
     }
 
@@ -173,14 +191,14 @@ impl WeightsReader {
     pub fn held_header(&self) -> Option<usize> {
         match &self.stage {
             Stage::Header(held) => Some(held.len()),
-            Stage::Data(..) => None,
+            Stage::Data(_) => None,
         }
     }
 
-    /// Says that the file has ended, and answers what it holds of the model.
-    pub fn finish(self) -> Result<Holdings, Error> {
+    /// Says that the file has ended, and answers what is kept of it.
+    pub fn finish(self) -> Result<PassedTensors, Error> {
         match self.stage {
-            Stage::Data(_, holdings) => Ok(holdings),
+            Stage::Data(readers) => Ok(readers.logged.finish()),
             Stage::Header(held) => {
                 let found = format!("{} bytes", held.len());
                 Err(BAD_WEIGHTS.at(self.place, "a safetensors header", found))
@@ -291,7 +309,8 @@ mod tests {
     }
 
     fn read(bytes: &[u8], step: usize) -> Result<(), Error> {
-        let mut reader = WeightsReader::new(Location::file("w.safetensors"), bytes.len() as u64);
+        let place = Location::file("w.safetensors");
+        let mut reader = WeightsReader::new(place, bytes.len() as u64, 0);
         for piece in bytes.chunks(step) {
             reader.feed(piece)?;
         }

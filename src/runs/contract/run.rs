@@ -8,12 +8,9 @@ use num_rational::BigRational;
 use super::fields::{BATCH, LENGTH, STEPS, StatedFields, TOKENS_PER_STEP};
 use super::{BAD_STEP, NO_ONE_CONFIG, NO_STEP_SIZE, Schedule};
 use repro_params::{self as params, ParameterCounts, UNKNOWN_FAMILY};
-use repro_receipt::bundle::{Bundle, FACTS, Origin};
+use repro_receipt::bundle::{Bundle, CONFIG, FACTS, Origin};
 use repro_receipt::checkpoint::read_document;
 use repro_receipt::source::{Document, Error, Kind, Location, Node};
-
-/// The config of an emitted bundle.
-const CONFIG: &str = "data/config.json";
 
 /// Where the compared step comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,10 +10,9 @@ use super::start::{Start, from_checkpoint};
 use super::whole;
 use crate::learner::Learner;
 use crate::model::Config;
-use crate::run::CONFIG;
 use crate::{ARITHMETIC, Regime, golden};
 use repro_receipt::Verdict;
-use repro_receipt::bundle::Bundle;
+use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
     BAD_EXTENT, Batches, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, Replay,

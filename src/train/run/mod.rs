@@ -21,7 +21,7 @@ use super::data::Corpus;
 use super::progress::{News, Watcher};
 use super::{DIVERGED, OTHER_RUN, Suite};
 use repro_portable::Isa;
-use repro_receipt::bundle::{Bundle, BundleWriter, Environment, METRICS, Trainer};
+use repro_receipt::bundle::{Bundle, BundleWriter, CONFIG, Environment, METRICS, Trainer};
 use repro_receipt::digest::{Digest, canonical};
 use repro_receipt::disk::Disk;
 use repro_receipt::source::{Error, Location};
@@ -30,9 +30,6 @@ use training::Training;
 
 pub use examination::{examine, suite};
 pub use receipt::held_out;
-
-/// The name of a run's configuration in its bundle.
-pub const CONFIG: &str = "data/config.json";
 
 /// What a run is trained with and on.
 pub struct Context<'a> {

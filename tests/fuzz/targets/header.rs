@@ -59,7 +59,8 @@ fn at_once(bytes: &[u8]) -> Result<Header, Error> {
 }
 
 fn in_pieces(bytes: &[u8], step: usize) -> Result<String, Error> {
-    let mut reader = WeightsReader::new(Location::file("fuzz.safetensors"), bytes.len() as u64);
+    let mut reader =
+        WeightsReader::new(Location::file("fuzz.safetensors"), bytes.len() as u64, 1 << 10);
     bytes.chunks(step).try_for_each(|piece| reader.feed(piece))?;
     Ok(format!("{:?}", reader.finish()?))
 }

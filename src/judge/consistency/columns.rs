@@ -1,0 +1,247 @@
+//! What the names of relations stand for in one bundle: each is looked up once for all rows and all relations.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::formula::Term;
+use super::rows::{Over, Row, Rows, pointer, term_at};
+use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
+
+/// A name of a relation, and where it is looked up.
+#[derive(Debug)]
+pub struct Name {
+    /// As it is written: `config.lr`, `previous.step`.
+    pub text: String,
+    scope: Scope,
+    /// What is looked up there.
+    path: String,
+}
+
+/// Where a name is looked up.
+#[derive(Debug, Clone, Copy)]
+enum Scope {
+    Config,
+    Receipt,
+    /// In all rows of a kind, as a list.
+    All(Over),
+    Own,
+    Previous,
+    First,
+}
+
+impl Name {
+    pub fn read(text: String) -> Self {
+        let (head, rest) = text.split_once('.').unwrap_or((text.as_str(), ""));
+        let scope = match head {
+            "config" => Scope::Config,
+            "receipt" => Scope::Receipt,
+            "previous" => Scope::Previous,
+            "first" => Scope::First,
+            _ => Over::of_list(head).map_or(Scope::Own, Scope::All),
+        };
+        let path = if matches!(scope, Scope::Own) { text.as_str() } else { rest }.to_owned();
+        Self { text, scope, path }
+    }
+
+    /// Whether it stands for the same in every row.
+    pub fn is_constant(&self) -> bool {
+        matches!(self.scope, Scope::Config | Scope::Receipt | Scope::All(_))
+    }
+}
+
+/// What a path stands for in all rows of a kind.
+#[derive(Debug)]
+pub enum Column<'a> {
+    /// Only numbers; no number where there is none.
+    Numbers(Vec<f64>),
+    Terms(Vec<Option<Term<'a>>>),
+}
+
+impl<'a> Column<'a> {
+    fn of(rows: impl Iterator<Item = Option<Term<'a>>>) -> Self {
+        let mut numbers = Vec::new();
+        let mut rows = rows;
+        let other = rows.by_ref().find_map(|term| match term {
+            Some(Term::Number(number)) => {
+                numbers.push(number);
+                None
+            }
+            None => {
+                numbers.push(f64::NAN);
+                None
+            }
+            Some(other) => Some(other),
+        });
+        let Some(other) = other else { return Self::Numbers(numbers) };
+        let number = |number: f64| (!number.is_nan()).then_some(Term::Number(number));
+        Self::Terms(numbers.into_iter().map(number).chain([Some(other)]).chain(rows).collect())
+    }
+
+    fn at(&self, row: usize) -> Option<Term<'_>> {
+        match self {
+            Self::Numbers(numbers) => {
+                numbers.get(row).copied().filter(|number| !number.is_nan()).map(Term::Number)
+            }
+            Self::Terms(terms) => terms.get(row)?.as_ref().map(Term::borrowed),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Numbers(numbers) => numbers.iter().all(|number| number.is_nan()),
+            Self::Terms(terms) => terms.iter().all(Option::is_none),
+        }
+    }
+
+    /// All of it as one list; none where a row has no number.
+    fn list(&self) -> Option<Term<'_>> {
+        match self {
+            Self::Numbers(numbers) if !numbers.iter().any(|number| number.is_nan()) => {
+                Some(Term::List(Cow::Borrowed(numbers)))
+            }
+            Self::Terms(terms) if terms.is_empty() => Some(Term::List(Cow::Borrowed(&[]))),
+            _ => None,
+        }
+    }
+}
+
+/// The columns of a bundle that relations have asked for.
+#[derive(Debug)]
+pub struct Columns<'a> {
+    rows: Rows<'a>,
+    known: HashMap<(Over, &'static str), Column<'a>>,
+    constants: HashMap<&'static str, Option<Term<'a>>>,
+}
+
+/// What a name stands for in the rows of a relation.
+#[derive(Debug)]
+pub enum View<'c, 'a> {
+    Constant(Option<Term<'c>>),
+    Own(&'c Column<'a>),
+    Previous(&'c Column<'a>),
+    First(&'c Column<'a>),
+}
+
+/// What a name stands for that is a number in every row where it stands for something.
+#[derive(Debug, Clone, Copy)]
+pub enum NumberView<'c> {
+    Constant(f64),
+    Own(&'c [f64]),
+    Previous(&'c [f64]),
+    First(&'c [f64]),
+}
+
+impl NumberView<'_> {
+    /// In one row; no number where it stands for nothing.
+    pub fn at(&self, row: usize) -> f64 {
+        let (numbers, at) = match self {
+            Self::Constant(number) => return *number,
+            Self::Own(numbers) => (numbers, Some(row)),
+            Self::Previous(numbers) => (numbers, row.checked_sub(1)),
+            Self::First(numbers) => (numbers, Some(0)),
+        };
+        at.and_then(|at| numbers.get(at)).copied().unwrap_or(f64::NAN)
+    }
+}
+
+impl<'c> View<'c, '_> {
+    /// The same, where it stands for numbers alone.
+    pub fn numbers(&self) -> Option<NumberView<'c>> {
+        let numbers = |column: &'c Column<'_>| match column {
+            Column::Numbers(numbers) => Some(numbers.as_slice()),
+            Column::Terms(_) => None,
+        };
+        Some(match self {
+            Self::Constant(Some(Term::Number(number))) => NumberView::Constant(*number),
+            Self::Constant(_) => return None,
+            Self::Own(column) => NumberView::Own(numbers(column)?),
+            Self::Previous(column) => NumberView::Previous(numbers(column)?),
+            Self::First(column) => NumberView::First(numbers(column)?),
+        })
+    }
+}
+
+impl View<'_, '_> {
+    /// In one row.
+    pub fn at(&self, row: usize) -> Option<Term<'_>> {
+        match self {
+            Self::Constant(term) => term.as_ref().map(Term::borrowed),
+            Self::Own(column) => column.at(row),
+            Self::Previous(column) => column.at(row.checked_sub(1)?),
+            Self::First(column) => column.at(0),
+        }
+    }
+}
+
+impl<'a> Columns<'a> {
+    pub fn of(bundle: &'a Bundle) -> Self {
+        Self { rows: Rows::of(bundle), known: HashMap::new(), constants: HashMap::new() }
+    }
+
+    /// Looks up a name of a relation over rows of a kind, and answers whether it stands for something anywhere.
+    pub fn find(&mut self, over: Over, name: &'static Name) -> bool {
+        let root = match name.scope {
+            Scope::Config => self.rows.config,
+            Scope::Receipt => self.rows.receipt,
+            Scope::All(listed) => {
+                let column = self.column(listed, &name.path).list().is_some();
+                return column && self.rows.is_whole(listed);
+            }
+            Scope::Own | Scope::Previous | Scope::First => {
+                return !self.column(over, &name.path).is_empty();
+            }
+        };
+        let term = self.constants.entry(&name.text);
+        term.or_insert_with(|| term_at(root?, &name.path)).is_some()
+    }
+
+    fn column(&mut self, over: Over, path: &'static str) -> &Column<'a> {
+        let count = self.rows.find(over);
+        let rows = &self.rows;
+        let cell = |at| rows.row(over, at)?.field(path);
+        let listed = || Column::of((0..count).map(cell));
+        let column = || rows.logged(over, path).map_or_else(listed, Column::Numbers);
+        self.known.entry((over, path)).or_insert_with(column)
+    }
+
+    /// What a name stands for that was looked up.
+    pub fn view(&self, over: Over, name: &'static Name) -> View<'_, 'a> {
+        let column = |over: Over| self.known.get(&(over, name.path.as_str()));
+        let own = |view: fn(_) -> _| column(over).map_or(View::Constant(None), view);
+        match name.scope {
+            Scope::Config | Scope::Receipt => {
+                let term = self.constants.get(name.text.as_str()).and_then(Option::as_ref);
+                View::Constant(term.map(Term::borrowed))
+            }
+            Scope::All(listed) => View::Constant(column(listed).and_then(Column::list)),
+            Scope::Own => own(View::Own),
+            Scope::Previous => own(View::Previous),
+            Scope::First => own(View::First),
+        }
+    }
+
+    /// How many rows of a kind there are.
+    pub fn count(&mut self, over: Over) -> usize {
+        self.rows.find(over)
+    }
+
+    /// One of them.
+    pub fn row(&self, over: Over, at: usize) -> Option<Row<'a>> {
+        self.rows.row(over, at)
+    }
+
+    /// The file and the pointer where a name of the row `at` stands.
+    pub fn place(&self, over: Over, at: usize, name: &Name) -> Option<(String, String)> {
+        let in_row = |at: usize| Some(self.rows.row(over, at)?.place(&name.path));
+        match name.scope {
+            Scope::Config => Some((CONFIG.to_owned(), pointer(&name.path))),
+            Scope::Receipt => {
+                Some((RECEIPT.to_owned(), format!("/predicate{}", pointer(&name.path))))
+            }
+            Scope::All(listed) => Some((self.rows.row(listed, 0)?.file.to_owned(), String::new())),
+            Scope::Own => in_row(at),
+            Scope::Previous => in_row(at.checked_sub(1)?),
+            Scope::First => in_row(0),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A bundle on its own: whether it is intact, agrees with itself, and what its receipt declares.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::replays::{Replayer, SliceRequest};
+use super::{Demands, below, describe, executed, findings, signature_finding};
+use crate::consistency::{self, BrokenRelation, SelfConsistency};
+use crate::evaluate::functions::again;
+use repro_params::{self as params, Convention, Count, ParameterCount, ParameterCounts};
+use repro_receipt::bundle::{Bundle, CONFIG, Open, RECEIPT, ReadOptions};
+use repro_receipt::source::codes;
+use repro_report::outcome::{
+    ClaimReport, Finding, Impact, Method, Outcome, PostReport, Report, Severity, Verdict,
+};
+use repro_runs::replay::Extent;
+use repro_signature as signature;
+use serde_json::{Value as Json, json};
+
+codes! {
+    UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
+    OTHER_COUNT = "verify::other-count", "the receipt and its config give different parameter counts", "correct the receipt's `model`";
+    EMITTER_PROBLEMS = "verify::emitter-problems", "the emitter could not write all that it was given", "see `extra.emitter_problems` of the receipt";
+}
+
+/// Checks the bundle in the folder `path` on its own, with a replay of each of its slices where there is
+/// a replayer, and adds what came out to `report`.
+pub fn inspect<'r>(
+    path: &Path,
+    demands: &Demands,
+    reading: impl Into<ReadOptions<'r>>,
+    report: &mut Report,
+    replayer: Option<&mut dyn Replayer>,
+) {
+    let shown = path.display().to_string();
+    let reading = reading.into();
+    let loaded = std::thread::scope(|scope| {
+        if reading.threads > 1 {
+            scope.spawn(consistency::read_ahead);
+        }
+        Bundle::load_folder(path, &shown, None, reading)
+    });
+    let loaded = loaded.and_then(|bundle| {
+        let signature = signature::judge(&bundle, &demands.keys, None)?;
+        Ok((bundle, signature))
+    });
+    match loaded {
+        Err(error) => report.failures.push(error),
+        Ok((bundle, signature)) => {
+            let mut claims: Vec<_> = std::iter::once(intact(&bundle))
+                .chain(agreeing(&bundle, &SelfConsistency::of(&bundle)))
+                .chain(declared_objects(&bundle))
+                .collect();
+            if let Some(replayer) = replayer {
+                let replays = replayer.replay(&slices(&bundle));
+                report.replayed += executed(&replays);
+                for ((_, extent), answer) in &replays {
+                    match again::outcome_of(answer) {
+                        Ok(outcome) => claims.push(replayed(&bundle, *extent, outcome)),
+                        Err(error) => report.failures.push(error),
+                    }
+                }
+            }
+            let described = describe(&bundle, signature);
+            for claim in &mut claims {
+                claim.origin = Some(described.origin);
+            }
+            let about_claims = claims.iter().flat_map(findings);
+            report.posts.push(PostReport {
+                id: bundle.name().to_owned(),
+                title: format!("{} receipt bundle", bundle.receipt().origin.word()),
+                file: shown,
+                digest: String::new(),
+                texts: Vec::new(),
+                definitions: Vec::new(),
+                excused: Vec::new(),
+                findings: about_claims
+                    .chain(signature_finding(&bundle, &described))
+                    .chain(emitter_problems(&bundle))
+                    .collect(),
+                bundles: vec![described],
+                claims,
+                referee: None,
+            });
+            report.below_minimum = below(report, demands);
+        }
+    }
+}
+
+/// What loading a bundle has shown.
+fn intact(bundle: &Bundle) -> ClaimReport {
+    let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
+    let spared = match bundle.spared() {
+        0 => String::new(),
+        count => format!(", {count} of them from the cache"),
+    };
+    let recomputed = format!("{} files{spared}, {bytes} bytes", bundle.files().len());
+    let outcome = Outcome::verified()
+        .giving(recomputed)
+        .within("sha-256", "equal digests")
+        .by(Method::Recomputed);
+    own_claim(bundle, "intact", "files, sizes, digests and receipt agree", String::new(), outcome)
+}
+
+/// Whether the numbers of a bundle follow from each other: what does not, or that all of them do.
+fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
+    let SelfConsistency { relations, times, contradictions } = found;
+    if contradictions.is_empty() && *relations > 0 {
+        let outcome = Outcome::verified()
+            .giving(format!("{relations} relations, asked {times} times"))
+            .within("relations", "`repro explain relations`")
+            .by(Method::Recomputed);
+        let quote = "what the bundle says agrees with itself";
+        return vec![own_claim(bundle, "agrees", quote, String::new(), outcome)];
+    }
+    contradictions.iter().map(|one| disagreeing(bundle, one)).collect()
+}
+
+/// What is refuted of a bundle by its own numbers.
+pub(super) fn contradictions(bundle: &Bundle) -> Vec<ClaimReport> {
+    let relations = agreeing(bundle, &SelfConsistency::of(bundle));
+    let all = relations.into_iter().chain(declared_objects(bundle));
+    all.filter(|claim| claim.outcome.verdict == Verdict::Refuted).collect()
+}
+
+/// One relation of a bundle that does not hold.
+fn disagreeing(bundle: &Bundle, one: &BrokenRelation) -> ClaimReport {
+    let outcome = Outcome::refuted(one.code, one.reason.as_str())
+        .within("relations", "`repro explain relations`")
+        .by(Method::Recomputed);
+    let id = one.code.id.rsplit(':').next().unwrap_or_default();
+    let claim = own_claim(bundle, id, one.says, String::new(), outcome);
+    ClaimReport { impact: Impact::Decision, evidence: one.evidence.clone(), ..claim }
+}
+
+/// Whether the parameter counts that a receipt declares follow from its config.
+fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
+    let Some(model) = &bundle.receipt().model else { return Vec::new() };
+    let objects = bundle.document(CONFIG).and_then(params::recompute);
+    let parts = objects.as_ref().ok().and_then(|counts| declared_parts(bundle, counts));
+    let declared = [
+        ("params-total", model.params_total, ParameterCount::Total),
+        ("params-active", model.params_active, ParameterCount::Active),
+    ];
+    let judge = |(id, declared, object): (&str, Option<u64>, ParameterCount)| {
+        let declared = declared?;
+        let outcome = match &objects {
+            Err(error) => Outcome::unchecked(&UNCOUNTED, error.to_string()),
+            Ok(objects) => {
+                let found = objects.count(object, Convention::Default);
+                let outcome = if found == declared {
+                    Outcome::verified()
+                } else {
+                    Outcome::refuted(&OTHER_COUNT, format!("the config has {found} parameters"))
+                };
+                outcome
+                    .giving(found.to_string())
+                    .within("exact_integer", "exact")
+                    .by(Method::Recomputed)
+            }
+        };
+        Some(own_claim(
+            bundle,
+            id,
+            "the declared count follows from the config",
+            declared.to_string(),
+            outcome,
+        ))
+    };
+    declared.into_iter().filter_map(judge).chain(parts).collect()
+}
+
+/// Whether the parts that a receipt of ours declares are those of its config; others divide a model otherwise.
+fn declared_parts(bundle: &Bundle, counts: &ParameterCounts) -> Option<ClaimReport> {
+    let receipt = bundle.receipt();
+    let declared = &receipt.model.as_ref()?.breakdown;
+    if declared.is_empty() || receipt.trainer.as_ref()?.name != "repro" {
+        return None;
+    }
+    let told = |count: Count| json!({"total": count.total, "active": count.active});
+    let computed = counts.breakdown.parts().filter(|(_, count)| count.total > 0);
+    let computed: Open =
+        computed.map(|(part, count)| (part.name().to_owned(), told(count))).collect();
+    let names: BTreeSet<&String> = declared.keys().chain(computed.keys()).collect();
+    let other = names.iter().find(|name| declared.get(**name) != computed.get(**name));
+    let outcome = match other {
+        None => Outcome::verified().giving(format!("{} parts", names.len())),
+        Some(name) => {
+            let of = |parts: &Open| parts.get(*name).map_or("nothing".to_owned(), Json::to_string);
+            let reason = format!(
+                "the config gives {} for `{name}`, the receipt {}",
+                of(&computed),
+                of(declared)
+            );
+            Outcome::refuted(&OTHER_COUNT, reason)
+        }
+    };
+    let outcome = outcome.within("exact_integer", "exact").by(Method::Recomputed);
+    let quote = "the declared parts follow from the config";
+    Some(own_claim(bundle, "params-parts", quote, String::new(), outcome))
+}
+
+/// What the emitter of a bundle says that it could not write.
+pub(super) fn emitter_problems(bundle: &Bundle) -> Option<Finding> {
+    let problems = bundle.receipt().extra.get("emitter_problems")?.as_array()?;
+    let first = problems.first()?.as_str().unwrap_or("no text");
+    let more = match problems.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(Finding {
+        code: &EMITTER_PROBLEMS,
+        severity: Severity::Warning,
+        message: format!("`{}`: {first}{more}", bundle.name()),
+        place: bundle.place(RECEIPT).with_pointer("/predicate/extra/emitter_problems".to_owned()),
+        claim: None,
+    })
+}
+
+/// The slices of a bundle.
+fn slices(bundle: &Bundle) -> Vec<SliceRequest<'_>> {
+    let slices = bundle.receipt().slices.iter();
+    slices.map(|slice| SliceRequest { bundle, extent: Extent::of(slice) }).collect()
+}
+
+/// What came of replaying a slice.
+fn replayed(bundle: &Bundle, extent: Extent, outcome: Outcome) -> ClaimReport {
+    let id = format!("replay-{extent}");
+    let claim =
+        own_claim(bundle, &id, "the steps of a slice can be replayed", String::new(), outcome);
+    ClaimReport { impact: Impact::Decision, ..claim }
+}
+
+/// A claim that a bundle makes about itself.
+fn own_claim(
+    bundle: &Bundle,
+    id: &str,
+    quote: &str,
+    claimed: String,
+    outcome: Outcome,
+) -> ClaimReport {
+    ClaimReport {
+        id: id.to_owned(),
+        kind: "bundle",
+        claimed,
+        said: String::new(),
+        row: Vec::new(),
+        own_numbers: Vec::new(),
+        around: String::new(),
+        quote: quote.to_owned(),
+        at: None,
+        note: String::new(),
+        place: bundle.place(RECEIPT),
+        origin: Some(bundle.origin().into()),
+        impact: Impact::Digit,
+        outcome,
+        evidence: Vec::new(),
+    }
+}

@@ -1,0 +1,133 @@
+//! What a file of tensors says of steps: the tensors `logged.…` of a slice, kept while the file passes by, so that they
+//! can be held against the records of the run without reading it again.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::weights::Holdings;
+use crate::checkpoint::Header;
+
+/// How the names of such tensors begin.
+const LOGGED: &str = "logged.";
+/// Where the files are of which they are kept.
+const SLICES: &str = "data/slices/";
+/// So many numbers of one file are kept,
+const NUMBERS: u64 = 1 << 18;
+/// of so many files, the first by name: together some 128 MB.
+const FILES: usize = 64;
+
+/// How many numbers may be kept of a file called `name`, before which there are `slices` files of slices.
+pub fn room(name: &str, slices: &mut usize) -> u64 {
+    if !(name.starts_with(SLICES) && name.ends_with(".safetensors")) {
+        return 0;
+    }
+    *slices += 1;
+    if *slices <= FILES { NUMBERS } else { 0 }
+}
+
+/// What is kept of a file of tensors that has passed by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PassedTensors {
+    /// What it holds of a model.
+    pub holdings: Holdings,
+    /// The free text of its header.
+    pub metadata: BTreeMap<String, String>,
+    /// Its logged tensors by their names behind `logged.`, where there was room for them.
+    pub logged: BTreeMap<String, LoggedTensor>,
+}
+
+/// A logged tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoggedTensor {
+    /// Its dimensions; the first one is that of steps.
+    pub shape: Vec<u64>,
+    /// Its elements, the last dimension innermost.
+    pub numbers: Vec<f64>,
+}
+
+impl LoggedTensor {
+    /// The numbers of one step.
+    pub fn of_step(&self, step: usize) -> Option<&[f64]> {
+        let steps = usize::try_from(*self.shape.first()?).ok()?;
+        let each = self.numbers.len().checked_div(steps)?;
+        self.numbers.get(step.checked_mul(each)?..(step + 1).checked_mul(each)?)
+    }
+}
+
+/// How the elements of a logged tensor are written.
+#[derive(Debug, Clone, Copy)]
+enum Element {
+    Float,
+    Number,
+}
+
+impl Element {
+    fn read(self, bytes: [u8; 4]) -> f64 {
+        match self {
+            Self::Float => f32::from_le_bytes(bytes).into(),
+            Self::Number => u32::from_le_bytes(bytes).into(),
+        }
+    }
+}
+
+struct Wanted {
+    name: String,
+    shape: Vec<u64>,
+    element: Element,
+    range: Range<u64>,
+    bytes: Vec<u8>,
+}
+
+/// A reader of data behind a header, which passes by in pieces.
+pub struct LoggedReader {
+    passed: PassedTensors,
+    /// In the order of their bytes.
+    wanted: Vec<Wanted>,
+    at: u64,
+}
+
+impl LoggedReader {
+    /// A reader of what `header` lists, as far as there is `room` for numbers.
+    pub fn new(header: &Header, mut room: u64) -> Self {
+        let wanted = header.tensors.iter().filter_map(|stored| {
+            let name = stored.name.strip_prefix(LOGGED)?.to_owned();
+            let element = match stored.dtype.name {
+                "F32" => Element::Float,
+                "U32" => Element::Number,
+                _ => return None,
+            };
+            room = room.checked_sub(stored.elements)?;
+            let (shape, range) = (stored.shape.clone(), stored.offsets.clone());
+            Some(Wanted { name, shape, element, range, bytes: Vec::new() })
+        });
+        let passed = PassedTensors {
+            holdings: Holdings::of(header),
+            metadata: header.metadata.clone(),
+            logged: BTreeMap::new(),
+        };
+        Self { passed, wanted: wanted.collect(), at: 0 }
+    }
+
+    /// Takes the next piece of the data.
+    pub fn feed(&mut self, piece: &[u8]) {
+        let end = self.at + piece.len() as u64;
+        for wanted in &mut self.wanted {
+            let from = wanted.range.start.clamp(self.at, end) - self.at;
+            let to = wanted.range.end.clamp(self.at, end) - self.at;
+            // Both are within the piece.
+            wanted.bytes.extend(piece.get(from as usize..to as usize).unwrap_or_default());
+        }
+        self.at = end;
+    }
+
+    /// What is kept, when all of the file has passed.
+    pub fn finish(self) -> PassedTensors {
+        let mut passed = self.passed;
+        for wanted in self.wanted {
+            let (elements, _) = wanted.bytes.as_chunks();
+            let numbers = elements.iter().map(|bytes| wanted.element.read(*bytes)).collect();
+            passed.logged.insert(wanted.name, LoggedTensor { shape: wanted.shape, numbers });
+        }
+        passed
+    }
+}
