@@ -4,6 +4,8 @@
 //! squares. The metadata say the step, the arithmetic, and where randomness stands: the order of the
 //! data follows from its seed and the step, so that there is nothing else to keep.
 
+use serde_json::{Map, Value as Json};
+
 use super::data::Order;
 use super::learner::{Learner, Values};
 use super::optimizer::Moments;
@@ -11,8 +13,24 @@ use super::{ARITHMETIC, BAD_TENSORS, TensorData, TensorFile};
 use repro_portable::Kernels;
 use repro_receipt::source::{Error, Location};
 
+/// Where the metadata say which order the data have.
+const CURSOR: &str = "rng";
 /// What the names of the moments begin with: of the means, and of the means of squares.
 pub const MOMENTS: [&str; 2] = ["optimizer.m.", "optimizer.v."];
+
+/// The line by which a run commits itself to its state after `step` steps, in which it read so many tokens: the digest
+/// of weights and moments, and where the order of the data stands.
+pub fn committed_state(tensors: &TensorFile, step: u64, tokens: u64) -> Map<String, Json> {
+    let cursor = tensors.metadata.get(CURSOR).cloned().unwrap_or_default();
+    let digest = tensors.tensors_digest().to_string();
+    let fields: [(&str, Json); 4] = [
+        ("cursor", cursor.into()),
+        ("step", step.into()),
+        ("tensors_sha256", digest.into()),
+        ("tokens", tokens.into()),
+    ];
+    fields.into_iter().map(|(field, value)| (field.to_owned(), value)).collect()
+}
 
 impl Learner {
     /// The tensors after `step` steps of a run whose data are ordered by `seed`.
@@ -29,7 +47,7 @@ impl Learner {
         }
         let rng = format!("{} seed {seed}", Order::NAME);
         for (key, value) in
-            [("arithmetic", ARITHMETIC.to_owned()), ("rng", rng), ("step", step.to_string())]
+            [("arithmetic", ARITHMETIC.to_owned()), (CURSOR, rng), ("step", step.to_string())]
         {
             file.metadata.insert(key.to_owned(), value);
         }

@@ -119,7 +119,7 @@ impl Evaluation {
             put("bpb", self.bits_per_byte().into());
             put("blocks", json!(self.blocks));
         } else {
-            let word = if self.nats.is_infinite() { "infinity" } else { "nan" };
+            let word = if self.nats.is_infinite() { "inf" } else { "nan" };
             put("nonfinite", word.into());
         }
         if !self.loads.is_empty() {
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(sums.record(1, 2)["nonfinite"], "nan");
         sums.add(f64::INFINITY, 1);
         let record = sums.record(1, 2);
-        assert_eq!((&record["nonfinite"], record.get("nats")), (&json!("infinity"), None));
+        assert_eq!((&record["nonfinite"], record.get("nats")), (&json!("inf"), None));
         assert!(repro_receipt::digest::canonical(&Json::Object(record)).is_ok());
     }
 

@@ -7,6 +7,8 @@ use repro_receipt::source::{Error, Node};
 
 /// The arithmetic that this trainer computes in, as receipts name it.
 pub const ARITHMETIC: &str = "portable-f32/1";
+/// Every how many steps a run commits itself to its state, where its config does not say.
+const STATE_EVERY: u64 = 50;
 
 /// The settings of AdamW.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +58,8 @@ pub struct Recipe {
     pub seed_init: u64,
     /// Every how many steps there is a record.
     pub log_every: u64,
+    /// Every how many steps the run commits itself to its state.
+    pub state_every: u64,
     /// After which steps the run is evaluated and hashed.
     pub checkpoints: Vec<u64>,
     /// Which of these are kept whole.
@@ -106,10 +110,23 @@ impl Recipe {
             regime,
             seed_init: config.required("seed_init")?.integer()?,
             log_every: count(config, "log_every")?,
+            state_every: match config.get("state_every") {
+                Some(_) => count(config, "state_every")?,
+                None => STATE_EVERY,
+            },
             slices: slices(config, steps, &checkpoints)?,
             checkpoints,
             kept,
         })
+    }
+}
+
+impl Recipe {
+    /// Whether the run commits itself to its state after `step` steps: at both ends, at each checkpoint, and every so
+    /// many steps between.
+    pub fn commits(&self, step: u64) -> bool {
+        let is_end = step == 0 || step == self.regime.steps;
+        is_end || step.is_multiple_of(self.state_every) || self.checkpoints.contains(&step)
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::evaluate::Evaluation;
 use super::tasks::TaskScores;
-use repro_receipt::digest::{NotCanonical, canonical};
+use repro_receipt::digest::{Digest, NotCanonical, canonical};
 
 /// Everything that was evaluated at one checkpoint.
 #[derive(Debug, Clone)]
@@ -13,6 +13,8 @@ pub struct Record {
     pub step: u64,
     /// The tokens that training had seen by then.
     pub tokens_seen: u64,
+    /// The digest of the checkpoint's tensors, where it is said which they were.
+    pub tensors_sha256: Option<Digest>,
     /// The held-out text.
     pub text: Evaluation,
     /// The tasks, where the run has some.
@@ -33,6 +35,9 @@ impl Record {
         let beside = |ending: &str| format!("data/evaluation/step-{:06}.{ending}", self.step);
         let (table, outcomes) = (beside("tasks.csv"), beside("outcomes.jsonl"));
         let mut record = self.text.record(self.step, self.tokens_seen);
+        if let Some(digest) = self.tensors_sha256 {
+            record.insert("tensors_sha256".to_owned(), digest.to_string().into());
+        }
         let mut files = Vec::new();
         if let Some(tasks) = &self.tasks {
             record.append(&mut tasks.record(&table, with_outcomes.then_some(outcomes.as_str())));

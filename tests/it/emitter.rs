@@ -389,7 +389,7 @@ fn a_killed_run_reads_as_unfinished_until_it_is_whole() {
                 whole += 1;
             }
             Err(error) if error.code.id == "bundle::unfinished" => {
-                assert!(Unfinished::load(&folder, "run").unwrap().lines < 60);
+                assert!(Unfinished::load(&folder, "run").unwrap().records.lines < 60);
                 unfinished += 1;
             }
             // Killed before there was a folder to speak of.

@@ -99,7 +99,8 @@ fn run(root: &Path, suite: &Suite, id: &str, seen: &str) -> Evaluation {
     let mut source = Bigrams::of(seen);
     let text = evaluate(&mut source, &HeldOut::of(&documents, &tokenizer).unwrap()).unwrap();
     let tasks = Some(suite.evaluate(&mut source, &tokenizer).unwrap());
-    let record = Record { step: 40, tokens_seen: 40_960, text: text.clone(), tasks };
+    let record =
+        Record { step: 40, tokens_seen: 40_960, tensors_sha256: None, text: text.clone(), tasks };
     let mut writer = BundleWriter::create(&root.join("receipts").join(id)).unwrap();
     writer.json("data/config.json", &serde_json::json!({"experts": 2, "active": 1})).unwrap();
     for (name, text) in record.files(true).unwrap() {

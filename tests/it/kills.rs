@@ -308,7 +308,7 @@ fn a_disk_that_is_really_full_stops_a_run_that_goes_on_later() {
         let folder = stage.join(run);
         assert!(!folder.join("bagit.txt").exists());
         if folder.join("data").exists() {
-            let torn = Unfinished::load(&folder, run).unwrap().torn_bytes;
+            let torn = Unfinished::load(&folder, run).unwrap().records.torn_bytes;
             let found = metrics(&folder);
             assert!(
                 metrics(&last).starts_with(&found[..found.len() - torn]),

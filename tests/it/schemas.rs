@@ -10,8 +10,8 @@ use repro_judge::page::PostPage;
 use repro_judge::page_keys;
 use repro_receipt::bundle::record::RecordValue;
 use repro_receipt::bundle::{
-    Checkpoint, Citation, Contract, Data, DeclaredModel, DeclaredSlice, Environment, Fact,
-    ListedFile, Open, Origin, Receipt, Run, SCHEMA, Seeds, Statement, Trainer,
+    Checkpoint, Citation, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStates,
+    Environment, Fact, ListedFile, Open, Origin, Receipt, Run, SCHEMA, Seeds, Statement, Trainer,
 };
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Kind, Node, Source};
@@ -228,6 +228,7 @@ fn everything() -> Statement {
             finished: Some(true),
         }),
         origin: Origin::Emitted,
+        states: Some(DeclaredStates { file: "x".to_owned(), every: 1, root: digest }),
         files: vec![ListedFile {
             name: "x".to_owned(),
             bytes: 1,

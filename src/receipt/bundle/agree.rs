@@ -11,7 +11,7 @@ use itertools::Itertools;
 use super::receipt::{ListedFile, Origin, RECEIPT, Receipt, Statement};
 use super::weights::Holdings;
 use super::{
-    BAD_WEIGHTS, DUPLICATE_NAME, FACTS, File, PayloadFiles, UNDECLARED_SIZE, UNKNOWN_FILE,
+    BAD_WEIGHTS, DUPLICATE_NAME, FACTS, File, PayloadFiles, STATES, UNDECLARED_SIZE, UNKNOWN_FILE,
     UNTRACED_DOCUMENT, WRONG_COUNT, WRONG_DIGEST, WRONG_FIELD_FOR_ORIGIN, WRONG_NAME, WRONG_SIZE,
     WRONG_SUBJECTS, name,
 };
@@ -139,6 +139,17 @@ pub fn named_files(
             let place = at(pointer("weights_sha256"))?;
             return Err(WRONG_DIGEST.at(place, expected, stated.to_string()));
         }
+    }
+    if let Some(states) = &receipt.states {
+        let place = || at("/predicate/states/file".to_owned());
+        if states.file != STATES {
+            return Err(UNKNOWN_FILE.at(
+                place()?,
+                format!("`{STATES}`"),
+                name::shown(&states.file),
+            ));
+        }
+        held(files, &states.file, place)?;
     }
     for (index, slice) in receipt.slices.iter().enumerate() {
         tensors(files, &slice.file, || at(format!("/predicate/slices/{index}/file")))?;

@@ -1,4 +1,4 @@
-//! The chain that runs through `metrics.jsonl`, so that a torn, edited, moved or missing line shows.
+//! The chain that runs through `metrics.jsonl` and `states.jsonl`, so that a torn, edited, moved or missing line shows.
 //!
 //! The `chain` of a line is the SHA-256, in lower-case hexadecimal, of two things in a row:
 //! 1. the `chain` of the line before, as its 64 hexadecimal characters; nothing for the first line;
@@ -12,8 +12,10 @@ use super::record::RecordValue;
 use crate::digest::{Digest, Hasher, NotCanonical, canonical};
 use crate::source::{Error, Node};
 
-/// The file whose lines are chained.
+/// The file of training records, whose lines are chained.
 pub const METRICS: &str = "data/metrics.jsonl";
+/// The file of the states that a run commits itself to, whose lines are chained.
+pub const STATES: &str = "data/states.jsonl";
 const MEMBER: &str = "chain";
 
 /// A chain up to some line.

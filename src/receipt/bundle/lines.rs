@@ -1,28 +1,52 @@
 //! Lines pass by once: while a `.jsonl` file is hashed, each line is judged and let go of, so that a
 //! log may be as long as a run.
 
-use super::chain::Chain;
+use super::chain::{Chain, METRICS, STATES};
 use super::training::TrainingRecords;
-use super::{canonical, glance};
+use super::{BROKEN_CHAIN, canonical, glance};
+use crate::digest::Digest;
 use crate::source::{Document, Error, Location, SYNTAX, Source, TOO_LARGE};
 
 /// The longest line that is read (1 MiB): a record, not a document.
 const LINE_CAP: usize = 1 << 20;
 
+/// What the lines of a file are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineKind {
+    /// Lines without a chain.
+    Plain,
+    /// Training records.
+    Records,
+    /// States of a run; the chain of the last one, where it is known.
+    States(Option<Digest>),
+}
+
+impl LineKind {
+    /// What the lines of the file `name` are, whose receipt says that its chain ends in `root`.
+    pub fn of(name: &str, root: Option<Digest>) -> Self {
+        match name {
+            METRICS => Self::Records,
+            STATES => Self::States(root),
+            _ => Self::Plain,
+        }
+    }
+}
+
 /// A `.jsonl` file that passes by in pieces: each line is strict, canonical JSON and a line feed.
 pub struct LinesReader {
     place: Location,
+    kind: LineKind,
     line: usize,
     held: Vec<u8>,
-    chain: Option<Chain>,
+    chain: Chain,
     records: TrainingRecords,
 }
 
 impl LinesReader {
-    /// A reader of the file at `place`; `chained` says that a chain runs through its lines.
-    pub fn new(place: Location, chained: bool) -> Self {
+    /// A reader of the file at `place`.
+    pub fn new(place: Location, kind: LineKind) -> Self {
         let (held, records) = (Vec::new(), TrainingRecords::default());
-        Self { place, line: 0, held, chain: chained.then(Chain::default), records }
+        Self { place, kind, line: 0, held, chain: Chain::default(), records }
     }
 
     /// Takes the next piece of the file.
@@ -49,7 +73,7 @@ impl LinesReader {
 
     /// The chain up to the last whole line.
     pub fn chain(&self) -> Chain {
-        self.chain.unwrap_or_default()
+        self.chain
     }
 
     /// How many whole lines have passed.
@@ -62,24 +86,39 @@ impl LinesReader {
         self.held.len()
     }
 
-    /// Says that the file has ended, and answers the records of a chained log; a finished log ends in a whole line.
+    /// Says that the file has ended, and answers the records of a log; a finished file ends in a whole line.
     pub fn finish(self) -> Result<Option<TrainingRecords>, Error> {
-        if self.held.is_empty() {
-            return Ok(self.chain.map(|_| self.records));
+        if !self.held.is_empty() {
+            let place = self.place_of_line(self.line + 1);
+            return Err(SYNTAX.at(
+                place,
+                "a line feed at the end of the last line",
+                "a truncated line",
+            ));
         }
-        let place = self.place_of_line(self.line + 1);
-        Err(SYNTAX.at(place, "a line feed at the end of the last line", "a truncated line"))
+        if let LineKind::States(Some(root)) = self.kind
+            && self.chain.last() != Some(root)
+        {
+            let expected = format!("a last line with the chain {root}, the root of the receipt");
+            let found = self.chain.last().map_or("none".to_owned(), |last| last.to_string());
+            return Err(BROKEN_CHAIN.at(self.place_of_line(self.line.max(1)), expected, found));
+        }
+        Ok((self.kind == LineKind::Records).then_some(self.records))
     }
 
     fn judge(&mut self, line: Vec<u8>) -> Result<(), Error> {
-        if self.chain.is_none() && glance::is_canonical_line(&line) {
+        if self.kind == LineKind::Plain && glance::is_canonical_line(&line) {
             return Ok(());
         }
         let document = Document::parse_json(Source::new(self.place.file.as_str(), line)?)?;
         canonical::check_line(&document)?;
-        let Some(chain) = &mut self.chain else { return Ok(()) };
-        chain.check_line(document.root())?;
-        self.records.add(document.root());
+        match self.kind {
+            LineKind::Plain => return Ok(()),
+            LineKind::Records | LineKind::States(_) => self.chain.check_line(document.root())?,
+        }
+        if self.kind == LineKind::Records {
+            self.records.add(document.root());
+        }
         Ok(())
     }
 
@@ -102,7 +141,8 @@ mod tests {
     use serde_json::json;
 
     fn read(bytes: &[u8], step: usize, chained: bool) -> Result<usize, Error> {
-        let mut reader = LinesReader::new(Location::file("m.jsonl"), chained);
+        let kind = if chained { LineKind::Records } else { LineKind::Plain };
+        let mut reader = LinesReader::new(Location::file("m.jsonl"), kind);
         for piece in bytes.chunks(step) {
             reader.feed(piece)?;
         }
@@ -135,6 +175,23 @@ mod tests {
             let long = read(long.as_bytes(), step.max(7), false).unwrap_err();
             assert_eq!(long.code.id, "source::too-large");
         }
+    }
+
+    #[test]
+    fn states_end_in_their_root() {
+        let lines = chained(3);
+        let read = |lines: &[String], root| {
+            let place = Location::file("s.jsonl");
+            let mut reader = LinesReader::new(place, LineKind::States(root));
+            lines.iter().try_for_each(|line| reader.feed(line.as_bytes()))?;
+            let root = reader.chain().last();
+            reader.finish().map(|_| root)
+        };
+        let root = read(&lines, None).unwrap();
+        assert_eq!(read(&lines, root).unwrap(), root);
+        let cut = read(&lines[..2], root).unwrap_err();
+        assert_eq!((cut.code.id, cut.place.line), ("bundle::broken-chain", 2));
+        assert_eq!(read(&[], root).unwrap_err().code.id, "bundle::broken-chain");
     }
 
     #[test]

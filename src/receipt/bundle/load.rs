@@ -63,9 +63,14 @@ pub fn load(
     let keeping = Budget::of(KEPT_DOCUMENTS);
     let reader = Reader { folder, listing, holdings, records, parsing, holding, keeping };
     let TagFiles { digest, mut tags, payload: manifest } = reader.tag_files(pin)?;
-    let files = reader.files(manifest)?;
+    let mut files = reader.files(manifest)?;
     let receipt_document = reader.receipt(&files)?;
     let statement = Statement::parse(&receipt_document)?;
+    if let Some(states) = &statement.receipt.states
+        && let Some(file) = files.get_mut(&states.file)
+    {
+        file.root = Some(states.root);
+    }
     agree::declared(&receipt_document, &statement, &files)?;
     agree::named_files(&receipt_document, &statement.receipt, &files, name)?;
     let origins = agree::origins(&receipt_document, &statement.receipt, &files)?;
@@ -333,7 +338,7 @@ impl Reader {
             }
             return Ok(None);
         }
-        let check = PayloadCheck::of(name, &file, &self.parsing, listed.room);
+        let check = PayloadCheck::of(name, listed, &file, &self.parsing);
         Ok(Some((file, Begun { name, listed, stamp, check })))
     }
 

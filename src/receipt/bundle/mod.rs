@@ -42,22 +42,23 @@ use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source, codes};
 use manifest::Manifest;
 
 pub use cache::Cache;
-pub use chain::{Chain, METRICS};
+pub use chain::{Chain, METRICS, STATES};
 pub use facts::{Citation, FACTS, Fact, fact_id};
 pub use load::read_receipt;
 pub use logged::{LoggedTensor, PassedTensors};
 pub use manifest::SIGNATURE;
 pub use name::shown;
 pub use receipt::{
-    CONFIG, Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, Environment, ListedFile,
-    Origin, PREDICATE, RECEIPT, Receipt, Run, SCHEMA, STATEMENT, Seeds, Statement, Trainer,
+    CONFIG, Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStates, Environment,
+    ListedFile, Origin, PREDICATE, RECEIPT, Receipt, Run, SCHEMA, STATEMENT, Seeds, Statement,
+    Trainer,
 };
 pub use record::Open;
 pub use seal::seal;
 pub use signed::add_signature;
 pub use state::saved_weights_name;
 pub use training::{MOST_RECORDS, RouterRecord, TrainingRecord, TrainingRecords};
-pub use unfinished::{Unfinished, whole_lines};
+pub use unfinished::{Unfinished, WholeLines, whole_lines};
 pub use weights::{FiniteScan, Float, TensorBytes, WeightsReader};
 pub use write::BundleWriter;
 
@@ -161,12 +162,14 @@ pub struct File {
     passed: OnceLock<PassedTensors>,
     /// So many numbers may be kept of its logged tensors.
     room: u64,
+    /// The chain in which it ends, as the receipt says.
+    root: Option<Digest>,
 }
 
 impl File {
     fn listed(bytes: u64, digest: Digest) -> Self {
         let (document, passed) = (OnceLock::new(), OnceLock::new());
-        Self { bytes, digest, document, kept: Mutex::new(None), passed, room: 0 }
+        Self { bytes, digest, document, kept: Mutex::new(None), passed, room: 0, root: None }
     }
 
     fn kept(&self) -> MutexGuard<'_, Option<Vec<u8>>> {

@@ -1,7 +1,7 @@
 //! A payload file passes by: what is judged in it while it is hashed, whatever its length.
 
-use super::chain::METRICS;
-use super::lines::LinesReader;
+use super::File;
+use super::lines::{LineKind, LinesReader};
 use super::logged::PassedTensors;
 use super::opaque;
 use super::opened::{OpenFile, wrong_digest};
@@ -25,12 +25,17 @@ pub struct PayloadCheck<'a> {
 }
 
 impl<'a> PayloadCheck<'a> {
-    /// The check of `file`, which is called `name`; of its tensors `room` numbers may be kept.
-    pub fn of(name: &str, file: &OpenFile<'_>, parsing: &'a Allowance, room: u64) -> Self {
+    /// The check of `file`, which is called `name` and listed like this.
+    pub fn of(name: &str, listed: &File, file: &OpenFile<'_>, parsing: &'a Allowance) -> Self {
         let (place, length) = (file.place(), file.length());
         let judge = match name.rsplit('.').next() {
-            Some("safetensors") => Judge::Weights(WeightsReader::new(place.clone(), length, room)),
-            Some("jsonl") => Judge::Lines(LinesReader::new(place.clone(), name == METRICS)),
+            Some("safetensors") => {
+                Judge::Weights(WeightsReader::new(place.clone(), length, listed.room))
+            }
+            Some("jsonl") => {
+                let kind = LineKind::of(name, listed.root);
+                Judge::Lines(LinesReader::new(place.clone(), kind))
+            }
             _ => Judge::Opaque,
         };
         let held = match judge {

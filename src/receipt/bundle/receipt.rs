@@ -82,6 +82,8 @@ record! {
         checkpoints: Vec<Checkpoint>,
         /// Stretches that can be re-executed.
         slices: Vec<DeclaredSlice>,
+        /// What the run has committed itself to.
+        states: Option<DeclaredStates>,
         /// Anything else.
         extra: Open,
     }
@@ -266,6 +268,18 @@ record! {
     }
 }
 
+record! {
+    /// The states of a run that it has committed itself to, step by step.
+    DeclaredStates {
+        /// The file with one line for each, [`STATES`].
+        file: String,
+        /// Every so many steps there is one, and at each checkpoint and at both ends.
+        every: u64,
+        /// The chain of its last line.
+        root: Digest,
+    }
+}
+
 impl Receipt {
     /// Whether the run went to its end; none where the receipt does not say.
     pub fn finished(&self) -> Option<bool> {
@@ -287,6 +301,7 @@ impl Receipt {
             environment: None,
             checkpoints: Vec::new(),
             slices: Vec::new(),
+            states: None,
             extra: Open::new(),
         }
     }
@@ -297,7 +312,7 @@ impl Receipt {
         let receipt = Self::read(node)?;
         match receipt.origin {
             Origin::Transcribed => {
-                for field in ["trainer", "checkpoints", "slices"] {
+                for field in ["trainer", "checkpoints", "slices", "states"] {
                     if let Some(present) = node.get(field) {
                         let expected = "no such field in a transcribed receipt";
                         let found = format!("`{field}`");

@@ -2,30 +2,57 @@
 
 use std::path::Path;
 
-use super::chain::METRICS;
+use super::chain::{METRICS, STATES};
 use super::folder::Folder;
-use super::lines::LinesReader;
+use super::lines::{LineKind, LinesReader};
 use super::manifest::{DECLARATION, STATE};
 use super::{Bundle, FINISHED, NOT_A_BAG};
 use crate::digest::Digest;
 use crate::parallel::Spare;
 use crate::source::Error;
 
-/// What the records of an unfinished run show.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfinished {
-    /// Whether the folder holds the state from which the run can go on.
-    pub resumable: bool,
-    /// How many whole lines of `metrics.jsonl` there are; their chain holds.
+/// What a chained file of an unfinished run shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WholeLines {
+    /// How many whole lines there are; their chain holds.
     pub lines: usize,
-    /// The chain of the last whole line.
+    /// The chain of the last of them.
     pub last_chain: Option<Digest>,
     /// How many bytes at its end are dropped: a torn last line, or what follows a hole.
     pub torn_bytes: usize,
 }
 
+/// What the records of an unfinished run show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Whether the folder holds the state from which the run can go on.
+    pub resumable: bool,
+    /// Its records.
+    pub records: WholeLines,
+    /// The states that it has committed itself to.
+    pub states: WholeLines,
+}
+
+impl WholeLines {
+    /// Reads a chained file up to its last whole line.
+    fn load(folder: &Folder, name: &'static str) -> Result<Self, Error> {
+        if !folder.holds(name) {
+            return Ok(Self::default());
+        }
+        let mut reader = LinesReader::new(folder.place(name), LineKind::of(name, None));
+        let mut lost = 0;
+        folder.file(name)?.hash(&Spare::default(), |piece| {
+            let kept = if lost > 0 { &[] } else { before_hole(piece) };
+            lost += piece.len() - kept.len();
+            reader.feed(kept)
+        })?;
+        let (lines, torn_bytes) = (reader.whole_lines(), reader.torn_bytes() + lost);
+        Ok(Self { lines, last_chain: reader.chain().last(), torn_bytes })
+    }
+}
+
 impl Unfinished {
-    /// Reads the folder of an unfinished run and checks its chain up to the last whole line.
+    /// Reads the folder of an unfinished run and checks its chains up to their last whole lines.
     pub fn load(path: &Path, shown: &str) -> Result<Self, Error> {
         let folder = Folder::open(path, shown)?;
         if folder.holds(DECLARATION) {
@@ -35,19 +62,11 @@ impl Unfinished {
         if !folder.holds("data") {
             return Err(NOT_A_BAG.at(folder.own_place(), "`data/` or a whole bundle", "neither"));
         }
-        let resumable = folder.holds(STATE);
-        if !folder.holds(METRICS) {
-            return Ok(Self { resumable, lines: 0, last_chain: None, torn_bytes: 0 });
-        }
-        let mut reader = LinesReader::new(folder.place(METRICS), true);
-        let mut lost = 0;
-        folder.file(METRICS)?.hash(&Spare::default(), |piece| {
-            let kept = if lost > 0 { &[] } else { before_hole(piece) };
-            lost += piece.len() - kept.len();
-            reader.feed(kept)
-        })?;
-        let (lines, torn_bytes) = (reader.whole_lines(), reader.torn_bytes() + lost);
-        Ok(Self { resumable, lines, last_chain: reader.chain().last(), torn_bytes })
+        Ok(Self {
+            resumable: folder.holds(STATE),
+            records: WholeLines::load(&folder, METRICS)?,
+            states: WholeLines::load(&folder, STATES)?,
+        })
     }
 }
 
@@ -91,7 +110,7 @@ mod tests {
         let load = || Unfinished::load(temporary.path(), "run");
         assert_eq!(load().unwrap_err().code.id, "bundle::not-a-bag");
         std::fs::create_dir(temporary.path().join("data")).unwrap();
-        assert_eq!((load().unwrap().lines, load().unwrap().resumable), (0, false));
+        assert_eq!((load().unwrap().records.lines, load().unwrap().resumable), (0, false));
         std::fs::write(temporary.path().join(STATE), "{}").unwrap();
 
         let mut chain = Chain::default();
@@ -105,14 +124,17 @@ mod tests {
             std::fs::write(&metrics, &text.as_bytes()[..cut]).unwrap();
             let seen = load().unwrap();
             let wanted = if torn == 0 { (3, 0) } else { (2, text.len() / 3 - torn) };
-            assert_eq!((seen.lines, seen.torn_bytes, seen.resumable), (wanted.0, wanted.1, true));
+            assert_eq!(
+                (seen.records.lines, seen.records.torn_bytes, seen.resumable),
+                (wanted.0, wanted.1, true)
+            );
         }
         // A hole, and lines after it: what was written there never got to the disk.
         let hole =
             [&text.as_bytes()[..text.len() / 3 + 5], &[0; 9], b"}\n\n{\"step\":2}\n"].concat();
         std::fs::write(&metrics, &hole).unwrap();
         let seen = load().unwrap();
-        assert_eq!((seen.lines, seen.torn_bytes), (1, hole.len() - text.len() / 3));
+        assert_eq!((seen.records.lines, seen.records.torn_bytes), (1, hole.len() - text.len() / 3));
         assert_eq!(whole_lines(&hole), &text.as_bytes()[..text.len() / 3]);
         std::fs::write(&metrics, text.replacen("\"step\":1", "\"step\":7", 1)).unwrap();
         assert_eq!(load().unwrap_err().code.id, "bundle::broken-chain");

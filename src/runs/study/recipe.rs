@@ -33,6 +33,8 @@ pub struct StudyRecipe {
     shape: Shape,
     optimizer: Map<String, Json>,
     log_every: u64,
+    /// Every how many steps a run commits itself to its state, where the study says it.
+    state_every: Option<u64>,
     place: Location,
 }
 
@@ -46,6 +48,7 @@ impl StudyRecipe {
             "warmup_steps",
             "decay_fraction",
             "log_every",
+            "state_every",
             "lr",
         ];
         node.only(&own.iter().chain(OPTIMIZER).copied().collect::<Vec<_>>())?;
@@ -64,6 +67,7 @@ impl StudyRecipe {
             shape,
             optimizer,
             log_every: count(node.required("log_every")?)?,
+            state_every: node.get("state_every").map(count).transpose()?,
             place: node.place(),
         })
     }
@@ -105,6 +109,7 @@ impl StudyRecipe {
         });
         let mut fields = own.as_object().cloned().unwrap_or_default();
         fields.extend(self.optimizer.clone());
+        fields.extend(self.state_every.map(|every| ("state_every".to_owned(), every.into())));
         Ok(fields)
     }
 }

@@ -12,6 +12,7 @@ use crate::Regime;
 use crate::data::{Corpus, Order};
 use crate::learner::{Learner, Stepped, Values};
 use repro_portable::{Isa, Kernels};
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Source};
 
 /// What the steps read.
@@ -143,6 +144,14 @@ impl Course {
             }
         }
         Ok(walker)
+    }
+}
+
+impl Walker<'_> {
+    /// The digest of weights and moments as they are.
+    pub fn tensors_digest(&self) -> Result<Digest, Error> {
+        // What its metadata say is no part of it.
+        Ok(self.learner.checkpoint(0, 0)?.tensors_digest())
     }
 }
 

@@ -12,7 +12,7 @@ use super::step::{Layout, Step};
 use super::training::Watch;
 use crate::learner::Stepped;
 use crate::model::Config;
-use crate::run::{examine, suite};
+use crate::run::{ExaminedPoint, examine, suite};
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{Bundle, METRICS};
 use repro_receipt::digest::canonical;
@@ -85,10 +85,19 @@ pub fn replay(
         if extent != Extent::Whole {
             return Ok(None);
         }
-        let at = (step, step * subject.regime.tokens_per_step());
-        let last = step == subject.regime.steps;
+        let entry = subject.bundle.receipt().checkpoints.iter().find(|entry| entry.step == step);
+        let file = entry.and_then(|entry| entry.evaluation.as_deref());
+        let logged = file.map(|file| subject.bundle.document(file)).transpose()?;
+        // Records of earlier trainers do not repeat it.
+        let repeats = logged.is_some_and(|record| record.root().get("tensors_sha256").is_some());
+        let point = ExaminedPoint {
+            step,
+            tokens_seen: step * subject.regime.tokens_per_step(),
+            tensors_sha256: repeats.then(|| walker.tensors_digest()).transpose()?,
+            is_last: step == subject.regime.steps,
+        };
         let learner = &mut walker.learner;
-        let examined = examine(learner, subject.config, &corpus, suite.as_ref(), at, last)?;
+        let examined = examine(learner, subject.config, &corpus, suite.as_ref(), point)?;
         Ok(Some((examined.files, examined.loss)))
     };
     let _ = progress.begins(ReplayPhase::Executing);
@@ -254,7 +263,7 @@ impl Account<'_> {
             return Ok(());
         };
         if let Some(stated) = entry.tensors_sha256 {
-            let found = walker.learner.checkpoint(step, 0)?.tensors_digest();
+            let found = walker.tensors_digest()?;
             self.counts[1] += 1;
             if stated != found {
                 let hint = "weights or moments diverged between this checkpoint and the last compared step before it";

@@ -13,7 +13,7 @@ use crate::learner::Learner;
 use crate::record::{NamedText, Record};
 use crate::tasks::{Suite, Task};
 use crate::{BAD_RECIPE, cloze};
-use repro_receipt::digest::NotCanonical;
+use repro_receipt::digest::{Digest, NotCanonical};
 use repro_receipt::source::{Error, Location, Node};
 
 /// What a checkpoint was found to know.
@@ -70,21 +70,34 @@ fn of_language(config: Node<'_>, own: Node<'_>) -> Result<Vec<Task>, Error> {
     Ok(language.tasks(items(own)?).into_iter().map(Task::from).collect())
 }
 
-/// Examines a learner after `step` steps and so many tokens; outcomes of single items are kept at the
-/// `last` checkpoint.
+/// The checkpoint that is examined.
+#[derive(Debug, Clone, Copy)]
+pub struct ExaminedPoint {
+    /// The steps before it.
+    pub step: u64,
+    /// The tokens that training had seen by then.
+    pub tokens_seen: u64,
+    /// The digest of its tensors, which the record repeats.
+    pub tensors_sha256: Option<Digest>,
+    /// Whether it is the last one: then outcomes of single items are kept.
+    pub is_last: bool,
+}
+
+/// Examines a learner at a checkpoint.
 pub fn examine(
     learner: &mut Learner,
     config: Node<'_>,
     corpus: &Corpus,
     suite: Option<&Suite>,
-    (step, tokens_seen): (u64, u64),
-    last: bool,
+    point: ExaminedPoint,
 ) -> Result<Examined, Error> {
     let text = held_out(learner, config, corpus)?;
     let suite = suite.filter(|_| config.get("tasks").is_some());
     let tasks = suite.map(|suite| suite.evaluate(learner, &corpus.tokenizer)).transpose()?;
     let (loss, bits_per_byte) = (text.loss(), text.bits_per_byte());
-    let files = Record { step, tokens_seen, text, tasks }.files(last).map_err(unwritable)?;
+    let ExaminedPoint { step, tokens_seen, tensors_sha256, is_last } = point;
+    let record = Record { step, tokens_seen, tensors_sha256, text, tasks };
+    let files = record.files(is_last).map_err(unwritable)?;
     Ok(Examined { files, record: Record::name(step), loss, bits_per_byte })
 }
 

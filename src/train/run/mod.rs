@@ -28,7 +28,7 @@ use repro_receipt::source::{Error, Location};
 use repro_runs::study::PlannedRun;
 use training::Training;
 
-pub use examination::{examine, suite};
+pub use examination::{ExaminedPoint, examine, suite};
 pub use receipt::held_out;
 
 /// What a run is trained with and on.

@@ -1,9 +1,9 @@
-//! `metrics.jsonl` of a run that may go on after it was killed.
+//! The chained files of a run that may go on after it was killed: `metrics.jsonl` and `states.jsonl`.
 //!
 //! What an earlier attempt wrote is never cut off: lines that stand there after the saved state must
 //! come out again, byte for byte, when their steps are executed again. A torn end is dropped: a last
 //! line without its line feed, or what follows a hole that a loss of power has left. Wall-clock times go
-//! into `timing.jsonl` beside it, where nothing is compared.
+//! into `timing.jsonl` beside the records, where nothing is compared.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,7 +13,9 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::{BUSY, DIFFERS, LOST_RECORDS};
 use repro_receipt::bundle::record::record;
-use repro_receipt::bundle::{BundleWriter, CANNOT_WRITE, Chain, METRICS, Unfinished, whole_lines};
+use repro_receipt::bundle::{
+    BundleWriter, CANNOT_WRITE, Chain, METRICS, STATES, Unfinished, WholeLines, whole_lines,
+};
 use repro_receipt::digest::{Digest, canonical};
 use repro_receipt::source::{Document, Error, Location, Source, UNREADABLE};
 
@@ -21,7 +23,7 @@ use repro_receipt::source::{Document, Error, Location, Source, UNREADABLE};
 pub const TIMING: &str = "data/timing.jsonl";
 
 record! {
-    /// How far the records had come when a state was saved.
+    /// How far a chained file had come when a state was saved.
     Reached {
         /// Whole lines.
         lines: u64,
@@ -30,43 +32,53 @@ record! {
     }
 }
 
-/// The records of one run.
+impl Reached {
+    /// Before the first line.
+    pub const NOTHING: Self = Self { lines: 0, chain: None };
+}
+
+/// A chained file of one run.
 #[derive(Debug)]
-pub struct Records {
+struct ChainedLog {
+    name: &'static str,
     path: PathBuf,
-    /// Held as long as the run is trained.
-    _lock: File,
     chain: Chain,
     lines: u64,
     /// Lines that an earlier attempt wrote and that have to come out again.
     ahead: VecDeque<String>,
 }
 
+/// The records of one run, and the states that it commits itself to.
+#[derive(Debug)]
+pub struct Records {
+    metrics: ChainedLog,
+    states: ChainedLog,
+    /// Held as long as the run is trained.
+    _lock: File,
+}
+
 /// What was found of an earlier attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierAttempt {
-    /// Lines whose steps are executed again.
+    /// Records whose steps are executed again.
     pub again: usize,
-    /// Bytes of a torn line that were dropped.
+    /// Bytes of a torn record that were dropped.
     pub torn: usize,
 }
 
-impl Records {
-    /// Opens the records of the run in `folder`, which go on from `reached`. They are locked as long as
-    /// they are open: two processes never train one run.
-    pub fn open(
+impl ChainedLog {
+    /// Opens a file of the run in `folder` that goes on from `reached`, of which so much was `seen`.
+    fn open(
         writer: &mut BundleWriter,
         folder: &Path,
+        name: &'static str,
         reached: &Reached,
-    ) -> Result<(Self, EarlierAttempt), Error> {
-        let path = folder.join(METRICS);
-        writer.append(METRICS, b"")?;
-        writer.append(TIMING, b"")?;
-        let lock = lock(folder)?;
-        let seen = Unfinished::load(folder, &folder.display().to_string())?;
-        let metrics = read(&path)?;
-        // Records are ASCII; lines with anything else have failed their chain.
-        let text = String::from_utf8_lossy(whole_lines(&metrics));
+        seen: WholeLines,
+    ) -> Result<Self, Error> {
+        let path = folder.join(name);
+        let bytes = read(&path)?;
+        // Chained lines are ASCII; lines with anything else have failed their chain.
+        let text = String::from_utf8_lossy(whole_lines(&bytes));
         let mut lines = text.split_inclusive('\n');
         let before = reached.lines as usize;
         let last = before.checked_sub(1).and_then(|last| lines.nth(last));
@@ -76,17 +88,84 @@ impl Records {
                 Location { line: before.max(1), ..Location::file(path.display().to_string()) };
             return Err(LOST_RECORDS.at(place, expected, format!("{} other lines", seen.lines)));
         }
-        let ahead: VecDeque<_> = lines.map(str::to_owned).collect();
-        for (name, bytes) in [(METRICS, metrics.as_slice()), (TIMING, &read(&folder.join(TIMING))?)]
-        {
-            let whole = whole_lines(bytes).len();
-            if whole < bytes.len() {
-                writer.cut(name, whole as u64)?;
+        let ahead = lines.map(str::to_owned).collect();
+        cut(writer, name, &bytes)?;
+        let chain = Chain::after(reached.chain);
+        Ok(Self { name, path, chain, lines: reached.lines, ahead })
+    }
+
+    /// Adds the line of `step`; answers whether nobody wrote it before.
+    fn add(
+        &mut self,
+        writer: &mut BundleWriter,
+        step: u64,
+        line: Map<String, Json>,
+    ) -> Result<bool, Error> {
+        let line = self.chain.extend(line).map_err(|error| self.unwritable(&error))?;
+        self.lines += 1;
+        let Some(before) = self.ahead.pop_front() else {
+            writer.append(self.name, line.as_bytes())?;
+            return Ok(true);
+        };
+        if before == line {
+            return Ok(false);
+        }
+        let expected = format!("the line of step {step} as it was written before");
+        Err(DIFFERS.at(self.place(self.lines), expected, difference(&before, &line)))
+    }
+
+    fn place(&self, line: u64) -> Location {
+        Location { line: line as usize, ..Location::file(self.path.display().to_string()) }
+    }
+
+    fn unwritable(&self, error: &repro_receipt::digest::NotCanonical) -> Error {
+        let place = Location::file(self.path.display().to_string());
+        let expected = "a line that canonical JSON allows";
+        repro_receipt::bundle::UNWRITABLE.at(place, expected, error.to_string())
+    }
+
+    fn reached(&self, writer: &mut BundleWriter) -> Result<Reached, Error> {
+        writer.sync(self.name)?;
+        Ok(Reached { lines: self.lines, chain: self.chain.last() })
+    }
+
+    fn check_end(&self) -> Result<(), Error> {
+        match self.ahead.len() {
+            0 => Ok(()),
+            more => {
+                let (place, found) = (self.place(self.lines + 1), format!("{more} more lines"));
+                Err(DIFFERS.at(place, "the end of the file", found))
             }
         }
-        let found = EarlierAttempt { again: ahead.len(), torn: seen.torn_bytes };
-        let chain = Chain::after(reached.chain);
-        Ok((Self { path, _lock: lock, chain, lines: reached.lines, ahead }, found))
+    }
+}
+
+/// Cuts what follows the whole lines of a file.
+fn cut(writer: &mut BundleWriter, name: &str, bytes: &[u8]) -> Result<(), Error> {
+    match whole_lines(bytes).len() {
+        whole if whole < bytes.len() => writer.cut(name, whole as u64),
+        _ => Ok(()),
+    }
+}
+
+impl Records {
+    /// Opens the records and states of the run in `folder`, which go on from those `reached`. They are locked as long
+    /// as they are open: two processes never train one run.
+    pub fn open(
+        writer: &mut BundleWriter,
+        folder: &Path,
+        (records, states): (&Reached, &Reached),
+    ) -> Result<(Self, EarlierAttempt), Error> {
+        for name in [METRICS, TIMING, STATES] {
+            writer.append(name, b"")?;
+        }
+        let lock = lock(folder)?;
+        let seen = Unfinished::load(folder, &folder.display().to_string())?;
+        let metrics = ChainedLog::open(writer, folder, METRICS, records, seen.records)?;
+        let states = ChainedLog::open(writer, folder, STATES, states, seen.states)?;
+        cut(writer, TIMING, &read(&folder.join(TIMING))?)?;
+        let (again, torn) = (metrics.ahead.len(), seen.records.torn_bytes);
+        Ok((Self { metrics, states, _lock: lock }, EarlierAttempt { again, torn }))
     }
 
     /// Adds the record of `step`, and how long its steps took where nobody wrote the record before.
@@ -97,51 +176,38 @@ impl Records {
         record: Map<String, Json>,
         timing: &Json,
     ) -> Result<(), Error> {
-        let unwritable = |error: repro_receipt::digest::NotCanonical| {
-            let place = Location::file(self.path.display().to_string());
-            repro_receipt::bundle::UNWRITABLE.at(
-                place,
-                "a record that canonical JSON allows",
-                error.to_string(),
-            )
-        };
-        let line = self.chain.extend(record).map_err(unwritable)?;
-        let timing = canonical(timing).map_err(unwritable)? + "\n";
-        self.lines += 1;
-        if let Some(before) = self.ahead.pop_front() {
-            if before == line {
-                return Ok(());
-            }
-            let place = Location {
-                line: self.lines as usize,
-                ..Location::file(self.path.display().to_string())
-            };
-            let expected = format!("the record of step {step} as it was written before");
-            return Err(DIFFERS.at(place, expected, difference(&before, &line)));
+        let timing = canonical(timing).map_err(|error| self.metrics.unwritable(&error))? + "\n";
+        match self.metrics.add(writer, step, record)? {
+            true => writer.append(TIMING, timing.as_bytes()),
+            false => Ok(()),
         }
-        writer.append(METRICS, line.as_bytes())?;
-        writer.append(TIMING, timing.as_bytes())
     }
 
-    /// Makes all lines durable, and answers how far they have come.
-    pub fn reached(&self, writer: &mut BundleWriter) -> Result<Reached, Error> {
-        writer.sync(METRICS)?;
+    /// Commits the run to its state after `step` steps.
+    pub fn commit(
+        &mut self,
+        writer: &mut BundleWriter,
+        step: u64,
+        state: Map<String, Json>,
+    ) -> Result<(), Error> {
+        self.states.add(writer, step, state).map(drop)
+    }
+
+    /// Makes all lines durable, and answers how far records and states have come.
+    pub fn reached(&self, writer: &mut BundleWriter) -> Result<(Reached, Reached), Error> {
         writer.sync(TIMING)?;
-        Ok(Reached { lines: self.lines, chain: self.chain.last() })
+        Ok((self.metrics.reached(writer)?, self.states.reached(writer)?))
+    }
+
+    /// The chain of the last state; none before the first.
+    pub fn root(&self) -> Option<Digest> {
+        self.states.chain.last()
     }
 
     /// Refuses lines of an earlier attempt that have not come out again when the run is over.
     pub fn check_end(&self) -> Result<(), Error> {
-        match self.ahead.len() {
-            0 => Ok(()),
-            more => {
-                let place = Location {
-                    line: self.lines as usize + 1,
-                    ..Location::file(self.path.display().to_string())
-                };
-                Err(DIFFERS.at(place, "the end of the records", format!("{more} more lines")))
-            }
-        }
+        self.metrics.check_end()?;
+        self.states.check_end()
     }
 }
 
@@ -216,10 +282,10 @@ mod tests {
     }
 
     fn open(folder: &Path, reached: &Reached) -> Result<(Records, EarlierAttempt), Error> {
-        Records::open(&mut writer(folder), folder, reached)
+        Records::open(&mut writer(folder), folder, (reached, &Reached::NOTHING))
     }
 
-    const NOTHING: Reached = Reached { lines: 0, chain: None };
+    const NOTHING: Reached = Reached::NOTHING;
 
     fn written(folder: &Path) -> (Reached, String) {
         let (mut records, _) = open(folder, &NOTHING).unwrap();
@@ -229,7 +295,7 @@ mod tests {
         for step in 1..=4 {
             records.add(&mut writer, step, record(step, 0.5 / step as f32), &timing).unwrap();
             if step == 2 {
-                two = records.reached(&mut writer).unwrap();
+                (two, _) = records.reached(&mut writer).unwrap();
             }
         }
         records.check_end().unwrap();

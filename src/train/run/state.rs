@@ -8,7 +8,7 @@ use repro_receipt::digest::Digest;
 use repro_receipt::source::Error;
 
 /// The schema of `state.json`.
-const SCHEMA: &str = "repro.state/1";
+const SCHEMA: &str = "repro.state/2";
 
 record! {
     /// A run after some of its steps.
@@ -25,6 +25,8 @@ record! {
         weights_sha256: Option<Digest>,
         /// How far the records had come.
         records: Reached,
+        /// How far the states had come that the run has committed itself to.
+        states: Reached,
         /// The checkpoints so far.
         checkpoints: Vec<Checkpoint>,
         /// The slices so far.
@@ -41,7 +43,8 @@ impl State {
             data_sha256: data,
             weights: None,
             weights_sha256: None,
-            records: Reached { lines: 0, chain: None },
+            records: Reached::NOTHING,
+            states: Reached::NOTHING,
             checkpoints: Vec::new(),
             slices: Vec::new(),
         }

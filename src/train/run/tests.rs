@@ -234,7 +234,7 @@ fn a_run_that_was_stopped_ends_with_the_same_bytes() {
             let stopped = catch_unwind(AssertUnwindSafe(|| world.run(&plan, &out, &watched, save)));
             assert!(stopped.is_err(), "stops after step {stop}");
             let seen = Unfinished::load(&folder, "run").unwrap();
-            assert!(seen.lines > 0 && seen.torn_bytes == 0);
+            assert!(seen.records.lines > 0 && seen.records.torn_bytes == 0);
             // Torn in the middle of a line, as a kill inside a write leaves it.
             let metrics = std::fs::read(folder.join(METRICS)).unwrap();
             let state = seen.resumable && *stop == 6;

@@ -8,12 +8,13 @@ use serde_json::{Map, Value as Json, json};
 use super::records::{Records, put_number};
 use super::slices::Slices;
 use super::state::State;
-use super::{Context, examination, receipt};
+use super::{Context, ExaminedPoint, examination, receipt};
+use crate::checkpoint::committed_state;
 use crate::data::Order;
 use crate::learner::{Learner, Stepped};
 use crate::progress::{News, Pace};
 use crate::{DIFFERS, Recipe};
-use repro_receipt::bundle::{BundleWriter, Checkpoint};
+use repro_receipt::bundle::{BundleWriter, Checkpoint, DeclaredStates, Receipt, STATES};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location};
 use repro_runs::study::PlannedRun;
@@ -53,7 +54,8 @@ impl<'a> Training<'a> {
         let mut writer = super::open(plan, folder, context.disk)?;
         let note = |text: &str| context.watcher.tell(&plan.id, News::Noted(text));
         let (state, tensors) = State::load(&writer, context.corpus.sha256)?;
-        let (records, found) = Records::open(&mut writer, folder, &state.records)?;
+        let reached = (&state.records, &state.states);
+        let (records, found) = Records::open(&mut writer, folder, reached)?;
         if found.torn > 0 {
             note(&format!("{} bytes of a truncated last record were dropped", found.torn));
         }
@@ -90,6 +92,9 @@ impl<'a> Training<'a> {
     /// Makes the steps that are left, up to one that diverges.
     pub fn steps(&mut self) -> Result<(), Error> {
         if self.state.step == 0 {
+            if self.state.states.lines == 0 {
+                self.commit()?;
+            }
             self.checkpoint()?;
         }
         let (mut inputs, mut targets) = (Vec::new(), Vec::new());
@@ -108,6 +113,7 @@ impl<'a> Training<'a> {
                 break;
             }
             self.close_slices()?;
+            self.commit()?;
             self.checkpoint()?;
             if self.slices.is_empty() && self.saved.elapsed() > self.context.save_every {
                 self.save()?;
@@ -123,14 +129,17 @@ impl<'a> Training<'a> {
         let finished = !self.diverged;
         if finished {
             // From here on only the sealing is left, which needs no weights.
-            self.state.records = self.records.reached(&mut self.writer)?;
+            (self.state.records, self.state.states) = self.records.reached(&mut self.writer)?;
             self.state.clone().save(&mut self.writer, None)?;
         }
         let unique = self.order.unique(self.state.step, self.context.corpus);
         let read = self.state.step * self.recipe.regime.tokens_per_step();
         let run = self.plan.receipt(self.context.plan_commit.clone(), finished);
         let receipt = receipt::receipt(self.plan, run, self.context, &self.state, (read, unique));
-        self.writer.finish(&receipt)
+        let every = self.recipe.state_every;
+        let states = self.records.root();
+        let states = states.map(|root| DeclaredStates { file: STATES.to_owned(), every, root });
+        self.writer.finish(&Receipt { states, ..receipt })
     }
 
     fn open_slice(&mut self) -> Result<(), Error> {
@@ -177,8 +186,7 @@ impl<'a> Training<'a> {
     fn record(&self, stepped: &Stepped, rate: f32) -> Map<String, Json> {
         let mut record = Map::new();
         record.insert("step".to_owned(), self.state.step.into());
-        let tokens = self.state.step * self.recipe.regime.tokens_per_step();
-        record.insert("tokens".to_owned(), tokens.into());
+        record.insert("tokens".to_owned(), self.tokens().into());
         put_number(&mut record, "loss", stepped.loss);
         put_number(&mut record, "grad_norm", stepped.norm);
         put_number(&mut record, "lr", rate);
@@ -188,6 +196,21 @@ impl<'a> Training<'a> {
         record
     }
 
+    /// Commits the run to its state, where that is due.
+    fn commit(&mut self) -> Result<(), Error> {
+        let step = self.state.step;
+        if self.recipe.commits(step) {
+            let tensors = self.learner.checkpoint(step, self.plan.seed)?;
+            let line = committed_state(&tensors, step, self.tokens());
+            self.records.commit(&mut self.writer, step, line)?;
+        }
+        Ok(())
+    }
+
+    fn tokens(&self) -> u64 {
+        self.state.step * self.recipe.regime.tokens_per_step()
+    }
+
     /// Evaluates and hashes the run where that is due, keeps what is to be kept, and saves the state.
     fn checkpoint(&mut self) -> Result<(), Error> {
         let step = self.state.step;
@@ -195,21 +218,22 @@ impl<'a> Training<'a> {
         if done || !self.recipe.checkpoints.contains(&step) {
             return Ok(());
         }
-        let tokens_seen = step * self.recipe.regime.tokens_per_step();
+        let tokens_seen = self.tokens();
+        let tensors = self.learner.checkpoint(step, self.plan.seed)?;
+        let tensors_sha256 = Some(tensors.tensors_digest());
+        let is_last = step == self.recipe.regime.steps;
         let examined = examination::examine(
             &mut self.learner,
             self.config.root(),
             self.context.corpus,
             self.context.suite,
-            (step, tokens_seen),
-            step == self.recipe.regime.steps,
+            ExaminedPoint { step, tokens_seen, tensors_sha256, is_last },
         )?;
         for (name, text) in &examined.files {
             self.put(name, text.as_bytes())?;
         }
         let (loss, bits_per_byte) = (examined.loss, examined.bits_per_byte);
         self.context.watcher.tell(&self.plan.id, News::Evaluated { step, loss, bits_per_byte });
-        let tensors = self.learner.checkpoint(step, self.plan.seed)?;
         let bytes = tensors.write();
         let name = format!("data/checkpoints/step-{step:06}.safetensors");
         let kept = self.recipe.kept.contains(&step);
@@ -222,14 +246,14 @@ impl<'a> Training<'a> {
             evaluation: Some(examined.record),
             weights: kept.then_some(name),
             weights_sha256: Some(Digest::of(&bytes)),
-            tensors_sha256: Some(tensors.tensors_digest()),
+            tensors_sha256,
         });
         if self.slices.is_empty() { self.save() } else { Ok(()) }
     }
 
     /// Saves the state: a run that is killed later goes on from here.
     fn save(&mut self) -> Result<(), Error> {
-        self.state.records = self.records.reached(&mut self.writer)?;
+        (self.state.records, self.state.states) = self.records.reached(&mut self.writer)?;
         let tensors = self.learner.checkpoint(self.state.step, self.plan.seed)?;
         self.state.clone().save(&mut self.writer, Some(&tensors))?;
         self.saved = Instant::now();
