@@ -449,7 +449,7 @@ class Run:
         if math.isfinite(nats) and predicted_tokens and bytes:
             record.update(nats=nats, loss=nats / predicted_tokens, bpb=nats / (LN_2 * bytes), blocks=blocks)
         else:
-            record["nonfinite"] = "infinity" if math.isinf(nats) else "nan"
+            record["nonfinite"] = "inf" if math.isinf(nats) else "nan"
         name = f"data/evaluation/step-{record['step']:06}.json"
         self._document(name, self._record("evaluation", record))
         self._point(step, tokens_seen)["evaluation"] = name

@@ -44,6 +44,9 @@ pub enum Command {
     List(ListArgs),
     /// Explain a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `relations` or `scope`
     Explain(ExplainArgs),
+    /// Draw intervals of a run that has committed itself to its states, for `verify --challenge`
+    #[command(after_help = help::CHALLENGE)]
+    Challenge(ChallengeArgs),
     /// Write the receipt and manifests of a folder of transcribed evidence
     Seal(SealArgs),
     /// Make a key pair for signing
@@ -85,13 +88,16 @@ pub struct VerifyArgs {
     /// name
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReplaysArg::None)]
     pub replay: ReplaysArg,
+    /// A challenge of the one bundle that is named: its intervals are executed again
+    #[arg(long, value_name = "FILE", requires = "bundles", conflicts_with_all = ["post", "replay"])]
+    pub challenge: Option<PathBuf>,
     /// How long `--replay auto` may take: `60s`, `5m`
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub budget: String,
     /// Device to run on: `cpu` or `cuda:N`
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Folder that the data paths of a run are relative to [default: `repro/studies` of the project]
+    /// Folder with the data of runs: without it, no file that a bundle names is read
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Threads for hashing and replay [default: all cores]
@@ -101,6 +107,18 @@ pub struct VerifyArgs {
     /// are not read again
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ChallengeArgs {
+    /// The folder of the bundle
+    pub bundle: PathBuf,
+    /// What the intervals are drawn from: something that nobody knew when the run was sealed
+    #[arg(long, value_name = "TEXT")]
+    pub seed: String,
+    /// How many intervals
+    #[arg(long, value_name = "N")]
+    pub count: std::num::NonZeroUsize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

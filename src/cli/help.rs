@@ -21,3 +21,19 @@ interpolated; above the largest nothing is decided. The rules' own checker divid
 where that changes the result.
 
 Exit status: 0 if every log was read, 2 if one was refused or the usage was bad.";
+
+/// Under the options of `repro challenge`.
+pub const CHALLENGE: &str = "\
+A run of `repro train` commits itself to its states: at its ends, at each checkpoint and every 50 steps (`state_every`)
+`data/states.jsonl` has the digest of all weights and moments, chained, and the receipt has the chain of the last
+line, the root. The author publishes the root. Then somebody else draws:
+
+    repro challenge BUNDLE --seed TEXT --count 10 > challenge.json
+    repro verify BUNDLE --challenge challenge.json --data DIR
+
+TEXT is something that nobody knew when the root was published: the next round of a public randomness beacon, a later
+commit. Each interval is executed again from the nearest kept checkpoint, or from the seed, and has to end in the
+committed state, bit for bit. Of n intervals of which k are forged, m draws meet none with a probability of at most
+(1 - k/n)^m.
+
+Exit status: 0 if intervals were drawn, 2 if the bundle is refused or commits to no states.";

@@ -3,6 +3,7 @@
 //! Only this module prints, and only here is the environment read: terminal, colours, folders.
 
 mod args;
+mod challenge;
 mod common;
 mod core;
 mod core_bootstrap;
@@ -88,6 +89,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Import(own) => import::run(own, output),
         Command::List(own) => list::list(common, own, output),
         Command::Explain(own) => list::explain(own, output),
+        Command::Challenge(own) => challenge::run(own, output),
         Command::Seal(own) => seal::run(own, output),
         Command::Keygen(own) => sign::keygen(own, output),
         Command::Sign(own) => sign::run(own, output),

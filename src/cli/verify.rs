@@ -13,6 +13,7 @@ use repro_receipt::bundle::{Cache, ReadOptions};
 use repro_receipt::disk::{Disk, LocalDisk};
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, Report};
+use repro_runs::challenge::Challenge;
 use repro_signature::PublicKey;
 
 /// Whether only bundles are to be checked, which can lie outside of any project.
@@ -32,18 +33,22 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         let expected = "posts alone: no lock records bundles that are named on their own";
         return Err(vec![BAD_USAGE.at(Location::file("--locked"), expected, "a bundle")]);
     }
+    if own.challenge.is_some() && own.bundles.len() != 1 {
+        let (expected, found) = ("one bundle", format!("{} bundles", own.bundles.len()));
+        return Err(vec![BAD_USAGE.at(Location::file("--challenge"), expected, found)]);
+    }
     let ids = posts(root, own)?;
     let demands = demands(own).map_err(|error| vec![error])?;
     let open = |path| Cache::open(path, SystemTime::now()).map_err(|error| vec![error]);
     let cache = own.cache.as_deref().map(open).transpose()?;
-    let reading = ReadOptions { threads, cache: cache.as_ref() };
+    let reading = ReadOptions { cache: cache.as_ref(), ..ReadOptions::from(threads) };
     let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
     let mut report = match own.replay {
-        ReplaysArg::None => asked.judged(root, None),
-        ReplaysArg::Auto | ReplaysArg::All => {
+        ReplaysArg::None if own.challenge.is_none() => asked.judged(root, None),
+        ReplaysArg::None | ReplaysArg::Auto | ReplaysArg::All => {
             let device = own.device.as_deref();
             let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
-            let data = own.data.clone().unwrap_or_else(|| root.join("repro").join("studies"));
+            let data = own.data.clone();
             let judge = |replayer: &mut dyn Replayer| asked.judged(root, Some(replayer));
             match trainer::replaying((device, threads), budget, data, output, judge)? {
                 Ok(report) => report,
@@ -116,9 +121,15 @@ fn posts(root: &Path, own: &VerifyArgs) -> Result<Vec<String>, Vec<Error>> {
     Ok(ids)
 }
 
+fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
+    Ok((Challenge::load(path)?, path.display().to_string()))
+}
+
 fn demands(own: &VerifyArgs) -> Result<Demands, Error> {
     Ok(Demands {
         texts: own.text.clone(),
+        beginnings: trainer::BEGINNINGS,
+        challenge: own.challenge.as_deref().map(challenge).transpose()?,
         repin: own.write_lock,
         keys: own.pubkey.iter().map(|path| PublicKey::load(path)).collect::<Result<_, _>>()?,
         origin: own.min_origin.map(|origin| match origin {

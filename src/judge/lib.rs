@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod checkpoints;
 mod compare;
 pub mod consistency;
 mod context;

@@ -39,9 +39,9 @@ impl Drop for Lent<'_> {
 
 /// An amount from which parts are taken until it is used up.
 #[derive(Debug)]
-pub struct Budget(AtomicUsize);
+pub struct Stock(AtomicUsize);
 
-impl Budget {
+impl Stock {
     /// An amount.
     pub fn of(amount: usize) -> Self {
         Self(AtomicUsize::new(amount))

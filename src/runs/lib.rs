@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod challenge;
 pub mod contract;
 pub mod replay;
 pub mod scores;

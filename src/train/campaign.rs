@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::data::Corpus;
+use super::data::{Corpus, DataFolder};
 use super::progress::{News, Watcher};
 use super::run::{self, Context, Finished, finished_bundle, held_out, suite};
 use super::{NO_THREADS, Suite, UNKNOWN_RUN};
@@ -60,7 +60,8 @@ impl Campaign<'_> {
         self.check_names()?;
         let Some(first) = self.study.runs().first() else { return Ok((Vec::new(), None)) };
         let config = first.document()?;
-        let corpus = Corpus::load(config.root().required("data")?, self.base)?;
+        let corpus =
+            Corpus::load(config.root().required("data")?, &DataFolder::of_study(self.base))?;
         let suite = self.suite(&corpus)?;
         let context = Context {
             disk: &LocalDisk,
@@ -109,7 +110,7 @@ impl Campaign<'_> {
     fn suite(&self, corpus: &Corpus) -> Result<Option<Suite>, Error> {
         let examined = self.study.runs().iter().find(|run| run.config.contains_key("tasks"));
         let Some(run) = examined else { return Ok(None) };
-        suite(run.document()?.root(), corpus, self.base)
+        suite(run.document()?.root(), corpus, &DataFolder::of_study(self.base))
     }
 
     fn side_by_side(&self, runs: Vec<PlannedRun>, context: &Context<'_>) -> Vec<RunOutcome> {

@@ -122,6 +122,11 @@ impl Recipe {
 }
 
 impl Recipe {
+    /// Whether the run makes a record of its step number `step`, as records count, whatever came out.
+    pub fn records(&self, step: u64) -> bool {
+        step == 1 || step == self.regime.steps || step.is_multiple_of(self.log_every)
+    }
+
     /// Whether the run commits itself to its state after `step` steps: at both ends, at each checkpoint, and every so
     /// many steps between.
     pub fn commits(&self, step: u64) -> bool {

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -86,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let slice = TensorFile::parse("slice", &bundle.tensors(&stem("slices", "slice"))?)?;
     let tokens = slice.tensors.get("tokens").and_then(TensorData::as_numbers).ok_or("no tokens")?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    let (machine, corpora) = (Machine { isa: Isa::best(), threads }, Corpora::new(PathBuf::new()));
+    let (machine, corpora) = (Machine { isa: Isa::best(), threads }, Corpora::new(None));
     for _ in 0..pairs.parse::<u32>()? {
         let train =
             || trained(&bundle, &weights, &tokens, (from, to)).map_err(|error| error.to_string());

@@ -52,15 +52,23 @@ fn another_bundle_than_the_pinned_one_is_refused_with_both_digests() {
 }
 
 #[test]
-fn a_document_that_changes_after_the_check_is_not_parsed() {
+fn only_the_bytes_of_a_document_that_were_checked_are_parsed() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = temporary.path().join("receipts/run-1");
-    emitted().write(&folder);
+    let long = format!("[{}]\n", vec!["1"; 1 << 16].join(","));
+    let mut forge = emitted();
+    forge.put("data/notes/long.json", long.as_str());
+    forge.write(&folder);
     let bundle = Bundle::load(temporary.path(), "run-1", None, 1).unwrap();
     let accuracy = bundle.document(TASKS).unwrap().root().at("task=copa/accuracy").unwrap();
     assert_eq!((accuracy.text().unwrap(), accuracy.place().line), ("0.70", 2));
+    // A small one was kept, a long one is read and hashed again.
     fs::write(folder.join(CONFIG), "{\"dim\":65}\n").unwrap();
-    assert_eq!(bundle.document(CONFIG).unwrap_err().code.id, "bundle::wrong-digest");
+    let width = bundle.document(CONFIG).unwrap().root().at("/dim").unwrap();
+    assert_eq!(width.integer().unwrap(), 64);
+    fs::write(folder.join("data/notes/long.json"), long.replacen('1', "2", 1)).unwrap();
+    let error = bundle.document("data/notes/long.json").unwrap_err();
+    assert_eq!(error.code.id, "bundle::wrong-digest");
     assert_eq!(bundle.document("data/none.json").unwrap_err().code.id, "bundle::unknown-file");
 }
 

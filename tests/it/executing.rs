@@ -45,5 +45,5 @@ pub fn replayed(bundle: &Bundle, choice: Choice, threads: usize) -> Result<Repla
 }
 
 pub fn replayed_with(bundle: &Bundle, choice: Choice, machine: Machine) -> Result<Replay, Error> {
-    replay::replay(bundle, choice, &machine, &Corpora::new(PathBuf::from(".")), &Silent)
+    replay::replay(bundle, choice, &machine, &Corpora::new(Some(PathBuf::from("."))), &Silent)
 }

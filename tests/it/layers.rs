@@ -111,7 +111,7 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "runs",
         on: &["exact", "params", "receipt", "stats"],
-        rows: &[&["contract", "replay", "scores"], &["study", "tasks"]],
+        rows: &[&["challenge", "contract", "replay", "scores"], &["study", "tasks"]],
     },
     Crate {
         name: "train",
@@ -134,7 +134,7 @@ const CRATES: &[Crate] = &[
         name: "judge",
         on: &["claim", "exact", "params", "receipt", "report", "runs", "signature", "stats"],
         rows: &[
-            &["consistency", "run_design", "work"],
+            &["checkpoints", "consistency", "run_design", "work"],
             &["post"],
             &["json_text", "library", "lock", "moment", "names", "page_keys", "planned", "rules"],
             &["page"],

@@ -33,6 +33,7 @@ mod report;
 mod schemas;
 mod shared;
 mod signature;
+mod states;
 mod statistics;
 mod stats;
 #[cfg(feature = "train")]

@@ -361,6 +361,7 @@ fn unknown_fields_in_strict_places_are_not_valid() {
         ("/predicate/contract", false),
         ("/predicate/checkpoints/0", false),
         ("/predicate/slices/0", false),
+        ("/predicate/states", false),
         ("/predicate/extra", true),
     ];
     for (pointer, allowed) in places {

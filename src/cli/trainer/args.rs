@@ -15,6 +15,9 @@ pub enum TrainerCommand {
     /// Run some training steps of a bundle again and show where they differ
     #[command(after_help = help::REPLAY)]
     Replay(ReplayArgs),
+    /// Find where two runs part that should be equal, and which of them follows from their config
+    #[command(after_help = help::DISPUTE)]
+    Dispute(DisputeArgs),
     /// Show what can compute here, and whether its bits are those of `portable-f32/1`
     #[command(after_help = help::DEVICES)]
     Devices,
@@ -59,7 +62,7 @@ pub struct MachineArgs {
     /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
     #[arg(long, value_name = "SET")]
     pub instructions: Option<String>,
-    /// Folder that the data paths of a run are relative to [default: `repro/studies` of the project]
+    /// Folder with the data of runs: without it, no file that a bundle names is read
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 }
@@ -74,6 +77,16 @@ pub struct ReplayArgs {
     /// Run everything from the seed, including evaluations
     #[arg(long, conflicts_with = "slice")]
     pub full: bool,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DisputeArgs {
+    /// The folder of one bundle
+    pub a: PathBuf,
+    /// The folder of the other one
+    pub b: PathBuf,
     #[command(flatten)]
     pub machine: MachineArgs,
 }

@@ -34,3 +34,13 @@ change only the speed. Commit the study first: receipts name its commit.
 With --format json standard output has one event per line, `repro.train/1`.
 Exit status: 0 if every run has its bundle, 4 if one stopped or could not start, 2 if the study or its data
 were refused or the usage was bad.";
+
+/// Under the options of `repro dispute`.
+pub const DISPUTE: &str = "\
+Two runs with one config commit themselves to equal states, on whatever machines they were trained. Where they do not,
+the first state in which they differ is found by halving their chains. The steps up to it are executed again for both,
+from the nearest kept checkpoint or from the seed, and held against what each says on the way: the committed states,
+records, slices, and the tensors of a checkpoint that is kept there. One of the two follows, or none.
+
+Exit status: 0 if all states are equal, 1 if they are not and it was found who follows, 3 if that stays open, 2 if a
+bundle is refused, commits to no states, or has another config.";

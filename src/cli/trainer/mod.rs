@@ -3,6 +3,7 @@
 
 mod args;
 mod devices;
+mod dispute;
 mod help;
 mod replay;
 mod train;
@@ -13,8 +14,11 @@ use std::time::Duration;
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
 use replay::{PlannedReplays, device};
+use repro_judge::checkpoints::Beginnings;
 use repro_judge::verify::Replayer;
 use repro_portable::Isa;
+use repro_receipt::bundle::Bundle;
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{ExitStatus, Report};
 use repro_train::replay::{Corpora, Machine};
@@ -22,11 +26,24 @@ use repro_train::replay::{Corpora, Machine};
 pub use args::TrainerCommand;
 pub use repro_train::CODE_FAMILIES;
 
+/// Who knows the weights that seeds give.
+pub static BEGINNINGS: Option<&dyn Beginnings> = Some(&SeededWeights);
+
+#[derive(Debug)]
+struct SeededWeights;
+
+impl Beginnings for SeededWeights {
+    fn digest(&self, bundle: &Bundle) -> Result<Digest, String> {
+        repro_train::replay::beginning(bundle)
+    }
+}
+
 /// Runs one of these commands.
 pub fn run(command: &TrainerCommand, output: &Output) -> Answer {
     match command {
         TrainerCommand::Train(own) => train::run(own, output),
         TrainerCommand::Replay(own) => replay::run(own, output),
+        TrainerCommand::Dispute(own) => dispute::run(own, output),
         TrainerCommand::Devices => devices::run(output),
         TrainerCommand::Calibrate(own) => replay::calibrate(own, output),
     }
@@ -37,7 +54,7 @@ pub fn run(command: &TrainerCommand, output: &Output) -> Answer {
 pub fn replaying(
     (name, threads): (Option<&str>, usize),
     budget: Option<&str>,
-    data: PathBuf,
+    data: Option<PathBuf>,
     output: &Output,
     judge: impl FnOnce(&mut dyn Replayer) -> Report,
 ) -> Result<Result<Report, ExitStatus>, Vec<Error>> {

@@ -107,7 +107,7 @@ impl<'a> Column<'a> {
 
 /// The columns of a bundle that relations have asked for.
 #[derive(Debug)]
-pub struct Columns<'a> {
+pub struct RelationColumns<'a> {
     rows: Rows<'a>,
     known: HashMap<(Over, &'static str), Column<'a>>,
     constants: HashMap<&'static str, Option<Term<'a>>>,
@@ -173,7 +173,7 @@ impl View<'_, '_> {
     }
 }
 
-impl<'a> Columns<'a> {
+impl<'a> RelationColumns<'a> {
     pub fn of(bundle: &'a Bundle) -> Self {
         Self { rows: Rows::of(bundle), known: HashMap::new(), constants: HashMap::new() }
     }

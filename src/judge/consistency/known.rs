@@ -185,7 +185,7 @@ relations! {
     FIRST_RECORD = "relation::first-record", "the log does not begin with the first step";
         Run if "receipt.trainer.name = 'repro'" => "min(records.step) = 1", from "the trainer records the first step";
     RECORD_GRID = "relation::record-grid", "a training record is of a step that is not recorded";
-        Record if "receipt.trainer.name = 'repro'" && "step > 1" && "step < config.steps"
+        Record if "receipt.trainer.name = 'repro'" && "step > 1" && "step < config.steps" && "nonfinite = 0"
             => "step = config.log_every * floor(step / config.log_every)", from "the plan of the config";
     RECORD_ROUTERS = "relation::record-routers", "a training record has other layers with experts than the config";
         Record if "receipt.trainer.name = 'repro'" && "nonfinite = 0" => "routers = config.num_hidden_layers - config.num_dense_layers", from "the model of the config";
@@ -253,6 +253,23 @@ relations! {
         Weights => "metadata.arithmetic = receipt.trainer.arithmetic", from "one fact, written twice";
     WEIGHTS_ORDER = "relation::weights-order", "a checkpoint names another order of the data than the receipt";
         Weights if "receipt.trainer.name = 'repro'" => "metadata.rng = join(receipt.data.order, ' seed ', receipt.seeds.data)", from "one fact, written twice";
+
+    STATES_EVERY = "relation::states-every", "a run commits itself to other states than its config says";
+        Run => "receipt.states.every = config.state_every", from "one fact, written twice";
+    FIRST_STATE = "relation::first-state", "the committed states do not begin with that before the first step";
+        Run => "min(states.step) = 0", from "a run commits itself to both its ends";
+    LAST_STATE = "relation::last-state", "the committed states do not end with that after the last step";
+        Run if "receipt.run.finished = true" => "max(states.step) = config.steps", from "a run commits itself to both its ends";
+    STATE_ORDER = "relation::state-order", "a committed state does not come after the one before it";
+        State => "step > previous.step", from "a run has each state once, in order";
+    STATE_GAP = "relation::state-gap", "a committed state between two others is missing";
+        State => "step <= previous.step + receipt.states.every", from "the plan of the receipt";
+    STATE_TOKENS = "relation::state-tokens", "the tokens of a committed state are not its step times the tokens of a step";
+        State => "tokens = step * receipt.contract.tokens_per_step", from "definition of a step";
+    STATE_CURSOR = "relation::state-cursor", "a committed state names another order of the data than the receipt";
+        State if "receipt.trainer.name = 'repro'" => "cursor = join(receipt.data.order, ' seed ', receipt.seeds.data)", from "one fact, written twice";
+    STATE_TENSORS = "relation::state-tensors", "a checkpoint has other tensors than the state that the run committed itself to";
+        State => "tensors_sha256 = checkpoint.tensors_sha256", from "one fact, written twice";
 
     CLOZE_ITEMS = "relation::cloze-items", "a task has other items than the config asks for";
         Task if "task = 'cloze'" && "receipt.run.finished = true" => "n = config.tasks.cloze.items", from "the plan of the config";

@@ -11,7 +11,7 @@ mod rows;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use columns::{Columns, Name, View};
+use columns::{Name, RelationColumns, View};
 use formula::Formula;
 use known::{FORMULAS, RELATIONS};
 use repro_receipt::bundle::{Bundle, Origin};
@@ -38,9 +38,7 @@ pub struct Relation {
 pub struct BrokenRelation {
     /// Its finding.
     pub code: &'static Code,
-    /// What it says.
-    pub says: &'static str,
-    /// Both sides and the numbers behind them, in the first row where it fails.
+    /// What it says, both sides and the numbers behind them, in the first row where it fails.
     pub reason: String,
     /// Where these stand.
     pub evidence: Vec<EvidenceRef>,
@@ -94,7 +92,7 @@ impl SelfConsistency {
         if bundle.origin() == Origin::Transcribed {
             return found;
         }
-        let mut columns = Columns::of(bundle);
+        let mut columns = RelationColumns::of(bundle);
         let mut asked = Vec::new();
         for (relation, place) in std::iter::zip(RELATIONS, &READ) {
             let has_rows = columns.count(relation.over) > 0;
@@ -128,7 +126,7 @@ impl ReadRelation {
     }
 
     /// Whether a bundle has what it is about; what no row can change is looked at here, once.
-    fn is_asked(&'static self, columns: &mut Columns<'_>) -> bool {
+    fn is_asked(&'static self, columns: &mut RelationColumns<'_>) -> bool {
         let over = self.relation.over;
         // A name that may be absent is in no constant part.
         let is_there = |name| columns.find(over, name) || !name.is_constant();
@@ -139,14 +137,14 @@ impl ReadRelation {
         are_there && self.first.iter().all(|formula| formula.holds(&named) == Some(true))
     }
 
-    fn views<'c, 'a>(&'static self, columns: &'c Columns<'a>) -> Vec<View<'c, 'a>> {
+    fn views<'c, 'a>(&'static self, columns: &'c RelationColumns<'a>) -> Vec<View<'c, 'a>> {
         self.names.iter().map(|name| columns.view(self.relation.over, name)).collect()
     }
 
     /// How often it could be asked; the first row in which it does not hold, and in how many more it does not.
     fn asked(
         &'static self,
-        columns: &Columns<'_>,
+        columns: &RelationColumns<'_>,
         count: usize,
     ) -> (usize, Option<(usize, usize)>) {
         let views = self.views(columns);
@@ -176,7 +174,7 @@ impl ReadRelation {
     fn contradiction(
         &'static self,
         bundle: &Bundle,
-        columns: &Columns<'_>,
+        columns: &RelationColumns<'_>,
         at: usize,
         more: usize,
     ) -> BrokenRelation {
@@ -195,7 +193,11 @@ impl ReadRelation {
             0 => String::new(),
             more => format!("; so it is in {more} more {}", over.words()),
         };
-        let reason = format!("{sides} in {}: {}{others}", row.unwrap_or_default(), told.join(", "));
+        let reason = format!(
+            "`{says}` is {sides} in {}: {}{others}",
+            row.unwrap_or_default(),
+            told.join(", ")
+        );
         let places: BTreeSet<(String, String)> =
             used().filter_map(|(_, name)| columns.place(*over, at, name)).collect();
         let evidence = places.into_iter().map(|(file, pointer)| EvidenceRef {
@@ -205,7 +207,7 @@ impl ReadRelation {
             document: None,
             printed_at: None,
         });
-        BrokenRelation { code, says, reason, evidence: evidence.collect() }
+        BrokenRelation { code, reason, evidence: evidence.collect() }
     }
 }
 

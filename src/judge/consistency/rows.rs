@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use repro_receipt::bundle::{
-    Bundle, CONFIG, METRICS, PassedTensors, RECEIPT, RouterRecord, TrainingRecord, TrainingRecords,
+    Bundle, CONFIG, METRICS, PassedTensors, RECEIPT, RouterRecord, STATES, TrainingRecord,
+    TrainingRecords,
 };
 use repro_receipt::source::{Kind, Node};
 
@@ -39,6 +40,8 @@ pub enum Over {
     Task,
     /// The lines of the outcomes of its tasks.
     Outcome,
+    /// The states that it has committed itself to.
+    State,
     /// The lines of its times.
     Timing,
 }
@@ -61,6 +64,7 @@ impl Over {
             Self::SliceLayer => "routers in steps of slices",
             Self::Task => "tasks",
             Self::Outcome => "outcomes of tasks",
+            Self::State => "committed states",
             Self::Timing => "times",
         }
     }
@@ -73,6 +77,7 @@ impl Over {
             "checkpoints" => Self::Checkpoint,
             "weights" => Self::Weights,
             "slices" => Self::Slice,
+            "states" => Self::State,
             "timing" => Self::Timing,
             _ => return None,
         })
@@ -405,6 +410,7 @@ impl<'a> Rows<'a> {
             Over::SliceLayer => self.steps().into_iter().flat_map(|row| self.layers(row)).collect(),
             Over::Task => self.tables(".tasks.csv", Fields::Cells).collect(),
             Over::Outcome => self.outcomes(),
+            Over::State => self.states(),
             Over::Timing => self.lines(TIMING, Fields::Json),
         }
     }
@@ -548,6 +554,16 @@ impl<'a> Rows<'a> {
             Some(Row::new(file, At::Whole, fields).with([Some(point.beside_as("checkpoint"))]))
         };
         self.listed("checkpoints").into_iter().filter_map(row).collect()
+    }
+
+    fn states(&self) -> Vec<Row<'a>> {
+        let points = self.listed("checkpoints");
+        let with_point = |row: Row<'a>| {
+            let step = row.field("step");
+            let own = points.iter().find(|point| step.is_some() && point.field("step") == step);
+            row.with([own.map(|point| point.beside_as("checkpoint"))])
+        };
+        self.lines(STATES, Fields::Json).into_iter().map(with_point).collect()
     }
 
     /// The lines of a file, where it is there.

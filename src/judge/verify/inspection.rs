@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::challenged::challenged;
+use super::own::own_claim;
 use super::replays::{Replayer, SliceRequest};
 use super::{Demands, below, describe, executed, findings, signature_finding};
+use crate::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault};
 use crate::consistency::{self, BrokenRelation, SelfConsistency};
 use crate::evaluate::functions::again;
 use repro_params::{self as params, Convention, Count, ParameterCount, ParameterCounts};
@@ -33,7 +36,7 @@ pub fn inspect<'r>(
     replayer: Option<&mut dyn Replayer>,
 ) {
     let shown = path.display().to_string();
-    let reading = reading.into();
+    let reading = ReadOptions { keeps_weights: true, ..reading.into() };
     let loaded = std::thread::scope(|scope| {
         if reading.threads > 1 {
             scope.spawn(consistency::read_ahead);
@@ -47,11 +50,22 @@ pub fn inspect<'r>(
     match loaded {
         Err(error) => report.failures.push(error),
         Ok((bundle, signature)) => {
-            let mut claims: Vec<_> = std::iter::once(intact(&bundle))
-                .chain(agreeing(&bundle, &SelfConsistency::of(&bundle)))
-                .chain(declared_objects(&bundle))
-                .collect();
-            if let Some(replayer) = replayer {
+            let mut claims = vec![intact(&bundle)];
+            std::thread::scope(|scope| {
+                let checkpoints = scope.spawn(|| checkpoints(&bundle, demands));
+                claims.extend(agreeing(&bundle, &SelfConsistency::of(&bundle)));
+                claims.extend(declared_objects(&bundle));
+                match checkpoints.join() {
+                    Ok(found) => claims.extend(found),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            });
+            if let Some((challenge, file)) = &demands.challenge {
+                match challenged(&bundle, (challenge, file), replayer) {
+                    Ok(answers) => claims.extend(answers),
+                    Err(error) => report.failures.push(error),
+                }
+            } else if let Some(replayer) = replayer {
                 let replays = replayer.replay(&slices(&bundle));
                 report.replayed += executed(&replays);
                 for ((_, extent), answer) in &replays {
@@ -65,7 +79,13 @@ pub fn inspect<'r>(
             for claim in &mut claims {
                 claim.origin = Some(described.origin);
             }
-            let about_claims = claims.iter().flat_map(findings);
+            let mut findings: Vec<_> = claims
+                .iter()
+                .flat_map(findings)
+                .chain(signature_finding(&bundle, &described))
+                .chain(emitter_problems(&bundle))
+                .collect();
+            findings.sort_by_key(|finding| finding.severity);
             report.posts.push(PostReport {
                 id: bundle.name().to_owned(),
                 title: format!("{} receipt bundle", bundle.receipt().origin.word()),
@@ -74,10 +94,7 @@ pub fn inspect<'r>(
                 texts: Vec::new(),
                 definitions: Vec::new(),
                 excused: Vec::new(),
-                findings: about_claims
-                    .chain(signature_finding(&bundle, &described))
-                    .chain(emitter_problems(&bundle))
-                    .collect(),
+                findings,
                 bundles: vec![described],
                 claims,
                 referee: None,
@@ -129,7 +146,7 @@ fn disagreeing(bundle: &Bundle, one: &BrokenRelation) -> ClaimReport {
         .within("relations", "`repro explain relations`")
         .by(Method::Recomputed);
     let id = one.code.id.rsplit(':').next().unwrap_or_default();
-    let claim = own_claim(bundle, id, one.says, String::new(), outcome);
+    let claim = own_claim(bundle, id, one.code.meaning, String::new(), outcome);
     ClaimReport { impact: Impact::Decision, evidence: one.evidence.clone(), ..claim }
 }
 
@@ -217,6 +234,43 @@ pub(super) fn emitter_problems(bundle: &Bundle) -> Option<Finding> {
     })
 }
 
+/// What its checkpoints show without a step being made again.
+fn checkpoints(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
+    let Some(found) = CheckpointsFound::of(bundle, demands.beginnings) else { return Vec::new() };
+    let CheckpointsFound { checkpoints, tensors, looked_at, not_looked_at, faults, outliers } =
+        found;
+    let method =
+        |outcome: Outcome| outcome.within("checkpoints", "AdamW's bounds").by(Method::Recomputed);
+    let quote = "the checkpoints are ones that this run can have made";
+    let claim = |id: &str, outcome| {
+        let claim = own_claim(bundle, id, quote, String::new(), method(outcome));
+        ClaimReport { impact: Impact::Decision, ..claim }
+    };
+    let told = |mut outcome: Outcome| {
+        let note = |what: String| (&NOT_LOOKED_AT, what);
+        outcome.notes.extend(not_looked_at.iter().cloned().map(note));
+        outcome
+    };
+    if faults.is_empty() {
+        let what = match checkpoints {
+            0 => looked_at.join("; "),
+            _ => format!("{checkpoints} checkpoints, {tensors} tensors: {}", looked_at.join("; ")),
+        };
+        let outcome = match (outliers.first(), looked_at.is_empty()) {
+            (Some(first), _) => Outcome::inconclusive(&OUTLIERS, first.as_str()),
+            (None, true) => Outcome::unchecked(&NOT_LOOKED_AT, not_looked_at.join("; ")),
+            (None, false) => Outcome::verified().giving(what),
+        };
+        return vec![claim("checkpoints", told(outcome))];
+    }
+    let refuted = |fault: WeightsFault| {
+        let id = fault.code.id.rsplit(':').next().unwrap_or_default();
+        let claim = claim(id, Outcome::refuted(fault.code, fault.reason));
+        ClaimReport { place: bundle.place(&fault.file), ..claim }
+    };
+    faults.into_iter().map(refuted).collect()
+}
+
 /// The slices of a bundle.
 fn slices(bundle: &Bundle) -> Vec<SliceRequest<'_>> {
     let slices = bundle.receipt().slices.iter();
@@ -229,31 +283,4 @@ fn replayed(bundle: &Bundle, extent: Extent, outcome: Outcome) -> ClaimReport {
     let claim =
         own_claim(bundle, &id, "the steps of a slice can be replayed", String::new(), outcome);
     ClaimReport { impact: Impact::Decision, ..claim }
-}
-
-/// A claim that a bundle makes about itself.
-fn own_claim(
-    bundle: &Bundle,
-    id: &str,
-    quote: &str,
-    claimed: String,
-    outcome: Outcome,
-) -> ClaimReport {
-    ClaimReport {
-        id: id.to_owned(),
-        kind: "bundle",
-        claimed,
-        said: String::new(),
-        row: Vec::new(),
-        own_numbers: Vec::new(),
-        around: String::new(),
-        quote: quote.to_owned(),
-        at: None,
-        note: String::new(),
-        place: bundle.place(RECEIPT),
-        origin: Some(bundle.origin().into()),
-        impact: Impact::Digit,
-        outcome,
-        evidence: Vec::new(),
-    }
 }

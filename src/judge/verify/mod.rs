@@ -3,13 +3,16 @@
 //! Owns the order of things and what one failure stops: a malformed claim is reported and the others
 //! are still judged; a bundle that is refused stops the posts that pin it, and no others.
 
+mod challenged;
 mod inspection;
+mod own;
 mod replays;
 mod store;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use crate::checkpoints::Beginnings;
 use crate::context::PostContext;
 use crate::covered::covered_in;
 use crate::evaluate::without_shadows;
@@ -27,6 +30,7 @@ use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostReport, Report,
     Severity, SignatureReport, TextReport, Verdict,
 };
+use repro_runs::challenge::Challenge;
 use repro_runs::replay::{ReplayOutcome, Replays};
 use repro_signature::PublicKey;
 
@@ -51,6 +55,10 @@ pub struct Demands {
     pub keys: Vec<PublicKey>,
     /// Files with the texts of posts that do not redistribute them, known by their digests.
     pub texts: Vec<PathBuf>,
+    /// Intervals of a run that are to be executed again, and the file with them.
+    pub challenge: Option<(Challenge, String)>,
+    /// Who knows the weights that seeds give.
+    pub beginnings: Option<&'static dyn Beginnings>,
     /// Whether the locks of posts are written anew, so that they pin nothing now.
     pub repin: bool,
 }

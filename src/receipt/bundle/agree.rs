@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use itertools::EitherOrBoth::{Both, Left, Right};
 use itertools::Itertools;
 
+use super::logged::Holdings;
 use super::receipt::{ListedFile, Origin, RECEIPT, Receipt, Statement};
-use super::weights::Holdings;
 use super::{
     BAD_WEIGHTS, DUPLICATE_NAME, FACTS, File, PayloadFiles, STATES, UNDECLARED_SIZE, UNKNOWN_FILE,
     UNTRACED_DOCUMENT, WRONG_COUNT, WRONG_DIGEST, WRONG_FIELD_FOR_ORIGIN, WRONG_NAME, WRONG_SIZE,

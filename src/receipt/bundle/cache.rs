@@ -23,10 +23,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use super::folder::Folder;
+use super::logged::Holdings;
 use super::manifest::DECLARATION;
 use super::opened::Stamp;
 use super::record::{RecordValue, record};
-use super::weights::Holdings;
 use super::{CANNOT_WRITE, CHANGED_WHILE_READ, NOT_A_FOLDER, UNSAFE_CACHE};
 use crate::digest::{Digest, Hasher, canonical};
 use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source};
@@ -343,7 +343,7 @@ mod tests {
     }
 
     fn read(path: &Path, cache: &Cache) -> Result<usize, Error> {
-        let reading = ReadOptions { threads: 2, cache: Some(cache) };
+        let reading = ReadOptions { cache: Some(cache), ..ReadOptions::from(2) };
         Bundle::load_folder(path, "b", None, reading).map(|bundle| bundle.spared())
     }
 

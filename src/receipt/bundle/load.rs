@@ -10,19 +10,19 @@ use itertools::Itertools;
 
 use super::cache::Recalled;
 use super::folder::{Folder, Listing};
+use super::logged::Holdings;
 use super::manifest::{self, Manifest, Oxum};
 use super::opened::{OpenFile, Stamp, hash_files};
 use super::passage::{KeptParts, PayloadCheck};
 use super::receipt::{RECEIPT, Statement};
 use super::training::TrainingRecords;
-use super::weights::Holdings;
 use super::{
     BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin,
     PayloadFiles, ReadOptions, UNFINISHED, WRONG_BUNDLE, WRONG_SIZE, agree, canonical, facts,
     glance, logged, name, opaque,
 };
 use crate::digest::Digest;
-use crate::parallel::{self, Allowance, Budget, Numbered, Spare};
+use crate::parallel::{self, Allowance, Numbered, Spare, Stock};
 use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source};
 
 /// How many bytes of documents all threads together parse at a time, so that memory does not grow with
@@ -34,6 +34,8 @@ const HELD_AT_ONCE: usize = DOCUMENT_CAP;
 const KEPT_DOCUMENT: usize = 64 << 10;
 /// so many bytes of them together.
 const KEPT_DOCUMENTS: usize = 1 << 20;
+/// So many bytes of checkpoints are kept where somebody looks at them next.
+const KEPT_WEIGHTS: u64 = 64 << 20;
 /// Files are begun by their length in this unit, the longest first.
 const WEIGHTY: u64 = 1 << 20;
 
@@ -60,7 +62,7 @@ pub fn load(
     name::check_set(listing.keys().map(String::as_str), |name| folder.place(name))?;
     let (parsing, holding) = (Allowance::of(PARSED_AT_ONCE), Allowance::of(HELD_AT_ONCE));
     let (holdings, records) = (Mutex::default(), OnceLock::new());
-    let keeping = Budget::of(KEPT_DOCUMENTS);
+    let keeping = Stock::of(KEPT_DOCUMENTS);
     let reader = Reader { folder, listing, holdings, records, parsing, holding, keeping };
     let TagFiles { digest, mut tags, payload: manifest } = reader.tag_files(pin)?;
     let mut files = reader.files(manifest)?;
@@ -70,6 +72,16 @@ pub fn load(
         && let Some(file) = files.get_mut(&states.file)
     {
         file.root = Some(states.root);
+    }
+    if reading.keeps_weights {
+        let mut left = KEPT_WEIGHTS;
+        for name in statement.receipt.checkpoints.iter().filter_map(|one| one.weights.as_ref()) {
+            if let Some(file) = files.get_mut(name).filter(|file| !file.is_kept)
+                && let Some(rest) = left.checked_sub(file.bytes)
+            {
+                (left, file.is_kept) = (rest, true);
+            }
+        }
     }
     agree::declared(&receipt_document, &statement, &files)?;
     agree::named_files(&receipt_document, &statement.receipt, &files, name)?;
@@ -147,7 +159,7 @@ struct Reader {
     /// What all threads together may hold of files that pass by.
     holding: Allowance,
     /// How many bytes of small documents may still be kept.
-    keeping: Budget,
+    keeping: Stock,
 }
 
 impl Reader {
@@ -350,7 +362,9 @@ impl Reader {
         recalled: Option<&Recalled<'_>>,
     ) -> Result<(), Error> {
         let Begun { name, listed, stamp, check } = begun;
-        let holdings = match check.finish(listed.digest, found)? {
+        let (parts, bytes) = check.finish(listed.digest, found)?;
+        bytes.into_iter().for_each(|bytes| listed.keep(bytes));
+        let holdings = match parts {
             KeptParts::Tensors(passed) => {
                 let passed = listed.passed.get_or_init(|| passed);
                 Some(passed.holdings.clone())

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::weights::Holdings;
-use crate::checkpoint::Header;
+use super::record::record;
+use crate::checkpoint::{Header, Role, Stored};
 
 /// How the names of such tensors begin.
 const LOGGED: &str = "logged.";
@@ -23,6 +23,29 @@ pub fn room(name: &str, slices: &mut usize) -> u64 {
     }
     *slices += 1;
     if *slices <= FILES { NUMBERS } else { 0 }
+}
+
+record! {
+    /// What a checkpoint holds of the model itself.
+    Holdings {
+        /// How many tensors.
+        tensors: u64,
+        /// How many elements they have together.
+        elements: u64,
+    }
+}
+
+impl Holdings {
+    /// The model's own tensors: the optimizer's moments lie beside them under a prefix, and buffers are no
+    /// parameters.
+    fn of(header: &Header) -> Self {
+        let beside = |tensor: &&Stored| matches!(Role::of(tensor), Role::Optimizer | Role::Buffer);
+        let own = header.tensors.iter().filter(|tensor| !beside(tensor));
+        own.fold(Self { tensors: 0, elements: 0 }, |sum, tensor| Self {
+            tensors: sum.tensors + 1,
+            elements: sum.elements.saturating_add(tensor.elements),
+        })
+    }
 }
 
 /// What is kept of a file of tensors that has passed by.

@@ -120,11 +120,13 @@ pub struct ReadOptions<'a> {
     pub threads: usize,
     /// What is remembered of earlier readings, where it is to be used.
     pub cache: Option<&'a Cache>,
+    /// Whether small checkpoints are kept as they pass by, for somebody who looks at them next.
+    pub keeps_weights: bool,
 }
 
 impl From<usize> for ReadOptions<'_> {
     fn from(threads: usize) -> Self {
-        Self { threads, cache: None }
+        Self { threads, cache: None, keeps_weights: false }
     }
 }
 
@@ -157,19 +159,30 @@ pub struct File {
     /// Its digest.
     pub digest: Digest,
     document: OnceLock<Document>,
-    /// The bytes of a small document, until it is parsed.
+    /// The bytes of a small file, until somebody asks for them.
     kept: Mutex<Option<Vec<u8>>>,
     passed: OnceLock<PassedTensors>,
     /// So many numbers may be kept of its logged tensors.
     room: u64,
     /// The chain in which it ends, as the receipt says.
     root: Option<Digest>,
+    /// Whether its bytes are kept as they pass by.
+    is_kept: bool,
 }
 
 impl File {
     fn listed(bytes: u64, digest: Digest) -> Self {
         let (document, passed) = (OnceLock::new(), OnceLock::new());
-        Self { bytes, digest, document, kept: Mutex::new(None), passed, room: 0, root: None }
+        Self {
+            bytes,
+            digest,
+            document,
+            kept: Mutex::new(None),
+            passed,
+            room: 0,
+            root: None,
+            is_kept: false,
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
@@ -351,7 +364,9 @@ impl Bundle {
 
     /// The bytes of a file of tensors, which may be larger than a document.
     pub fn tensors(&self, file: &str) -> Result<Vec<u8>, Error> {
-        self.verified_bytes(file, self.known(file)?, TENSORS_CAP)
+        let known = self.known(file)?;
+        let kept = known.kept().take();
+        kept.map_or_else(|| self.verified_bytes(file, known, TENSORS_CAP), Ok)
     }
 
     fn known(&self, file: &str) -> Result<&File, Error> {

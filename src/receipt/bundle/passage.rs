@@ -20,6 +20,8 @@ pub struct PayloadCheck<'a> {
     /// How many bytes of it will be held at a time.
     held: usize,
     begun: bool,
+    /// All of it, where it is kept.
+    bytes: Option<Vec<u8>>,
     fault: Option<Error>,
     tail: opaque::FileTail,
 }
@@ -43,7 +45,8 @@ impl<'a> PayloadCheck<'a> {
             Judge::Lines(_) | Judge::Opaque => 0,
         };
         let tail = opaque::FileTail::of(length);
-        Self { place, judge, parsing, held, begun: false, fault: None, tail }
+        let bytes = listed.is_kept.then(|| Vec::with_capacity(length as usize));
+        Self { place, judge, parsing, held, begun: false, bytes, fault: None, tail }
     }
 
     /// About how many bytes of the file will be held at a time, because they are judged together.
@@ -62,16 +65,22 @@ impl<'a> PayloadCheck<'a> {
             self.fault = self.judge.feed(piece).err();
         }
         self.tail.feed(piece);
+        self.bytes.iter_mut().for_each(|bytes| bytes.extend_from_slice(piece));
         Ok(())
     }
 
-    /// Says that the file has ended, with the digest `found`; answers what is kept of it.
-    pub fn finish(self, wanted: Digest, found: Digest) -> Result<KeptParts, Error> {
+    /// Says that the file has ended, with the digest `found`; answers what is kept of it, and its bytes where they are.
+    pub fn finish(
+        self,
+        wanted: Digest,
+        found: Digest,
+    ) -> Result<(KeptParts, Option<Vec<u8>>), Error> {
         if found != wanted {
             return Err(wrong_digest(self.place, wanted, found));
         }
         self.tail.finish(|| self.place.clone())?;
-        self.fault.map_or_else(|| self.judge.finish(), Err)
+        let parts = self.fault.map_or_else(|| self.judge.finish(), Err)?;
+        Ok((parts, self.bytes))
     }
 }
 

@@ -5,9 +5,8 @@
 use std::ops::Range;
 
 use super::logged::{LoggedReader, PassedTensors};
-use super::record::record;
 use super::{BAD_WEIGHTS, NOT_FINITE_WEIGHT};
-use crate::checkpoint::{Header, Role, Stored};
+use crate::checkpoint::{Header, Stored};
 use crate::source::{DOCUMENT_CAP, Error, Location};
 
 /// The bytes before the header, which say how long it is.
@@ -91,29 +90,6 @@ fn in_order(header: Header) -> Vec<TensorBytes> {
     let mut tensors: Vec<_> = header.tensors.into_iter().map(tensor).collect();
     tensors.sort_by_key(|tensor| (tensor.range.start, tensor.range.end));
     tensors
-}
-
-record! {
-    /// What a checkpoint holds of the model itself.
-    Holdings {
-        /// How many tensors.
-        tensors: u64,
-        /// How many elements they have together.
-        elements: u64,
-    }
-}
-
-impl Holdings {
-    /// The model's own tensors: the optimizer's moments lie beside them under a prefix, and buffers are no
-    /// parameters.
-    pub(super) fn of(header: &Header) -> Self {
-        let beside = |tensor: &&Stored| matches!(Role::of(tensor), Role::Optimizer | Role::Buffer);
-        let own = header.tensors.iter().filter(|tensor| !beside(tensor));
-        own.fold(Self { tensors: 0, elements: 0 }, |sum, tensor| Self {
-            tensors: sum.tensors + 1,
-            elements: sum.elements.saturating_add(tensor.elements),
-        })
-    }
 }
 
 /// A `.safetensors` file that passes by in pieces.

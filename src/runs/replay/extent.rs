@@ -14,6 +14,13 @@ pub enum Extent {
         /// The steps that are done after it.
         to: u64,
     },
+    /// The steps between two states that the run has committed itself to.
+    States {
+        /// The steps before the first one, which can be started from.
+        from: u64,
+        /// The steps before the last one.
+        to: u64,
+    },
     /// The whole run, its evaluations too.
     Whole,
 }
@@ -66,6 +73,7 @@ impl fmt::Display for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Steps { from, to } => write!(f, "{from}..{to}"),
+            Self::States { from, to } => write!(f, "states {from}..{to}"),
             Self::Whole => f.write_str("full"),
         }
     }

@@ -33,5 +33,6 @@ codes! {
     TOO_COARSE = "replay::too-coarse", "rounding hides what a replay should detect", "log the slice earlier, or log more values per step";
     UNTRAINED = "replay::untrained", "the steps did not train a tensor", "check why no gradient reaches it";
     NOTHING_LOGGED = "replay::nothing-logged", "nothing was logged to compare the steps with", "log losses, and hash checkpoints";
+    TWICE = "replay::twice", "a log has a step twice", "keep the line that the step wrote";
     STOPPED = "replay::stopped", "the replay ran out of time", "give it more with `--budget`";
 }

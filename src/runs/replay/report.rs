@@ -222,6 +222,8 @@ pub struct Replay {
     pub flips: Vec<(u64, String, u64)>,
     /// Where a tolerance is: the largest share of it that a difference takes, the step and what of it.
     pub closest: Option<(f64, u64, String)>,
+    /// The committed states that came out, by the steps before them.
+    pub states: Vec<u64>,
     /// What else was compared, one line each.
     pub also: Vec<String>,
     /// Planted faults.

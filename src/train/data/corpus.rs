@@ -1,12 +1,11 @@
 //! A corpus: training tokens, held-out documents, and what identifies them.
 
 use std::ops::Range;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::split::Split;
-use super::{OTHER_TEXT, Overlap, Tokenizer, Tokens, UNKNOWN_VALUE, documents};
+use super::{DataFolder, OTHER_TEXT, Overlap, Tokenizer, Tokens, UNKNOWN_VALUE, documents};
 use crate::language::Language;
 use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::{Error, Node};
@@ -73,17 +72,17 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Loads the corpus that the table `data` describes; paths begin at `base`.
-    pub fn load(data: Node, base: &Path) -> Result<Self, Error> {
+    /// Loads the corpus that the table `data` describes, from a folder.
+    pub fn load(data: Node, folder: &DataFolder) -> Result<Self, Error> {
         let source = data.required("source")?;
         let Texts { split, sha256, floor } = match source.text()? {
             "text" => {
                 known(data, &[&SPLIT_FIELDS, &["documents"]])?;
-                of_file(data, base, documents::of_text)?
+                of_file(data, folder, documents::of_text)?
             }
             "jsonl" => {
                 known(data, &[&SPLIT_FIELDS, &["field"]])?;
-                of_file(data, base, documents::of_lines)?
+                of_file(data, folder, documents::of_lines)?
             }
             "language" => {
                 known(data, &[&LANGUAGE_FIELDS])?;
@@ -95,7 +94,7 @@ impl Corpus {
             }
         };
         let name = data.required("name")?.text()?.to_owned();
-        let tokenizer = Tokenizer::load(data.required("tokenizer")?, base)?;
+        let tokenizer = Tokenizer::load(data.required("tokenizer")?, folder)?;
         let (train, starts) = tokens(&tokenizer, &split.train)?;
         let train_part = CorpusPart {
             documents: split.train.len(),
@@ -172,17 +171,26 @@ fn known(data: Node, more: &[&[&str]]) -> Result<(), Error> {
 /// The documents of the file of `data`, split, and the digest of the file.
 fn of_file(
     data: Node,
-    base: &Path,
+    folder: &DataFolder,
     documents_of: impl Fn(Node, &str, &[u8]) -> Result<Vec<String>, Error>,
 ) -> Result<Texts, Error> {
-    let name = data.required("file")?.text()?;
-    let bytes = documents::read(&base.join(name), name, documents::TEXT_CAP)?;
+    let file = data.required("file")?;
+    let (name, path) = (file.text()?, folder.file(file)?);
+    let pinned = data.get("sha256");
+    let other = |pinned: Node, found: String| -> Result<Texts, Error> {
+        Err(OTHER_TEXT.at(pinned.place(), format!("`{}`", pinned.text()?), found))
+    };
+    if let Some(pinned) = pinned
+        && !folder.holds(&path, name, pinned.text()?)?
+    {
+        return other(pinned, format!("another digest of `{name}`"));
+    }
+    let bytes = documents::read(&path, name, documents::TEXT_CAP)?;
     let digest = Digest::of(&bytes);
-    if let Some(pinned) = data.get("sha256")
+    if let Some(pinned) = pinned
         && pinned.text()? != digest.to_string()
     {
-        let expected = format!("`{}`", pinned.text()?);
-        return Err(OTHER_TEXT.at(pinned.place(), expected, format!("`{digest}` in `{name}`")));
+        return other(pinned, format!("`{digest}` in `{name}`"));
     }
     let documents = documents_of(data, name, &bytes)?;
     Ok(Texts { split: Split::draw(data, documents)?, sha256: Some(digest), floor: None })

@@ -24,6 +24,7 @@
 
 mod corpus;
 mod documents;
+mod folder;
 mod order;
 mod overlap;
 mod reuse;
@@ -32,6 +33,7 @@ mod tokenizer;
 mod tokens;
 
 pub use corpus::{Corpus, CorpusPart, HeldOutDocument};
+pub use folder::DataFolder;
 pub use order::{Order, Unique};
 pub use overlap::Overlap;
 pub use reuse::Reuse;
@@ -42,6 +44,8 @@ use repro_receipt::source::codes;
 
 codes! {
     UNKNOWN_VALUE = "data::unknown-value", "a field of the data has an unknown value", "write one of the expected values";
+    NO_FOLDER = "data::no-folder", "no folder with the data was named", "pass `--data DIR`: what a stranger's config names is read from there alone";
+    NOT_IN_FOLDER = "data::not-in-folder", "the folder with the data does not hold a file", "put the file into the folder that `--data` names";
     OTHER_TEXT = "data::other-text", "the text is not the one that the study names", "fetch the text again, or correct `sha256`";
     TOO_LARGE = "data::too-large", "a file is too large", "use a smaller file";
     TOO_LITTLE_TEXT = "data::too-little-text", "the text is too short for the three parts of the split", "use a longer text, smaller documents, or smaller parts";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use crate::data::{Corpus, Order};
+use crate::data::{Corpus, DataFolder, Order};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::digest::canonical;
 use repro_receipt::source::{Error, Node};
@@ -16,21 +16,21 @@ const GENERATED: u64 = 64 << 20;
 /// The data that replays ask for.
 #[derive(Debug)]
 pub struct Corpora {
-    base: PathBuf,
+    folder: DataFolder,
     known: Mutex<BTreeMap<String, Found>>,
 }
 
 type Found = Result<Arc<Corpus>, String>;
 
 impl Corpora {
-    /// Data whose paths begin in the folder `base`.
-    pub fn new(base: PathBuf) -> Self {
-        Self { base, known: Mutex::default() }
+    /// Data in a folder that the caller named; without one no file is read.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        Self { folder: DataFolder::named(folder), known: Mutex::default() }
     }
 
-    /// The folder in which paths begin.
-    pub fn base(&self) -> &std::path::Path {
-        &self.base
+    /// The folder.
+    pub fn folder(&self) -> &DataFolder {
+        &self.folder
     }
 
     /// The data of a run and the order of its batches; or why they are not known here.
@@ -59,39 +59,19 @@ impl Corpora {
         if let Some(found) = known.get(&key) {
             return found.clone();
         }
-        let found = Corpus::load(table, &self.base).map(Arc::new).map_err(|error| short(&error));
+        let found = Corpus::load(table, &self.folder).map(Arc::new).map_err(|error| short(&error));
         known.insert(key, found.clone());
         found
     }
 }
 
 impl Corpora {
-    /// Refuses the files of a run's tasks in the same way.
-    pub fn fits_tasks(&self, config: Node<'_>) -> Result<(), String> {
-        let Some(tasks) = config.get("tasks") else { return Ok(()) };
-        let named = ["list", "baselines"].into_iter().filter_map(|key| tasks.get(key));
-        named.filter_map(|node| node.text().ok()).try_for_each(|path| self.plain(path))
-    }
-
-    fn plain(&self, path: &str) -> Result<(), String> {
-        match self.base.join(path).metadata() {
-            Ok(found) if found.is_file() => Ok(()),
-            _ => Err(format!("no file `{path}`")),
-        }
-    }
-
-    /// Refuses what a stranger's config may not make this program read: anything but plain files that
-    /// the config pins by digest, and texts that take long to generate.
+    /// Refuses what a stranger's config may not make this program do: read files that it does not pin by digest, and
+    /// generate texts that take long.
     fn fit(&self, table: Node<'_>) -> Result<(), String> {
         let text = |key: &str| table.get(key).and_then(|node| node.text().ok());
-        if let Some(file) = text("file") {
-            self.plain(file)?;
-            if text("sha256").is_none() {
-                return Err("the config does not pin its data by `sha256`".to_owned());
-            }
-        }
-        if let Some(tokenizer) = text("tokenizer").filter(|name| *name != "bytes") {
-            self.plain(tokenizer)?;
+        if text("file").is_some() && text("sha256").is_none() {
+            return Err("the config does not pin its data by `sha256`".to_owned());
         }
         if text("source") != Some("language") {
             return Ok(());
@@ -107,6 +87,6 @@ impl Corpora {
 }
 
 /// A refusal in one line of a report.
-fn short(error: &Error) -> String {
-    format!("{}: {}", error.place.file, error.found)
+pub fn short(error: &Error) -> String {
+    format!("{}: {}", error.code.meaning, error.found)
 }

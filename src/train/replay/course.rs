@@ -8,9 +8,9 @@ use serde_json::{Map, Value as Json};
 
 use super::start::Start;
 use super::step::{Layout, Step};
-use crate::Regime;
 use crate::data::{Corpus, Order};
 use crate::learner::{Learner, Stepped, Values};
+use crate::{Regime, TensorFile};
 use repro_portable::{Isa, Kernels};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Source};
@@ -148,10 +148,15 @@ impl Course {
 }
 
 impl Walker<'_> {
-    /// The digest of weights and moments as they are.
+    /// Weights and moments as they are after `step` steps of the run.
+    pub fn checkpoint(&self, step: u64) -> Result<TensorFile, Error> {
+        let seed = self.course.config.get("seed_data").and_then(Json::as_u64);
+        self.learner.checkpoint(step, seed.unwrap_or_default())
+    }
+
+    /// Their digest.
     pub fn tensors_digest(&self) -> Result<Digest, Error> {
-        // What its metadata say is no part of it.
-        Ok(self.learner.checkpoint(0, 0)?.tensors_digest())
+        Ok(self.checkpoint(0)?.tensors_digest())
     }
 }
 

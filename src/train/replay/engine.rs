@@ -11,8 +11,10 @@ use super::whole;
 use crate::learner::Learner;
 use crate::model::Config;
 use crate::{ARITHMETIC, Regime, golden};
+use repro_portable::Isa;
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{Bundle, CONFIG};
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
     BAD_EXTENT, Batches, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, Replay,
@@ -25,6 +27,8 @@ use repro_stats::rng::Rng;
 const PARAMETERS: u64 = 1 << 28;
 const ACTIVATIONS: u64 = 1 << 30;
 const STEPS: u64 = 1 << 30;
+/// The largest run whose first weights are computed without a replay, in parameters.
+const BEGUN: u64 = 1 << 24;
 
 /// Which steps of a bundle a caller's choice means. They are drawn over the whole run where its data are at
 /// hand, else among its slices.
@@ -63,6 +67,7 @@ pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
         (Extent::Whole, _) => 1.3 * regime.steps as f64,
         // Planted faults mostly show in their first step.
         (Extent::Steps { from, to }, false) => (to - from) as f64 + 16.0,
+        (Extent::States { from, to }, _) => to.saturating_sub(from) as f64,
         // The calibration's walks, side by side, of which one is in float64; faults walk to the end.
         (Extent::Steps { from, to }, true) => 20.0 * (to - from) as f64,
     };
@@ -86,6 +91,24 @@ pub fn replay(
     };
     let replay = subject.replay(extent, corpora, progress)?;
     Ok(Replay { chosen_by: chosen_by.unwrap_or(replay.chosen_by), ..replay })
+}
+
+/// The digest of weights and moments before the first step of a bundle's run, in our arithmetic; or why it is not
+/// known. It takes no step, and so is looked at whenever a bundle is.
+pub fn beginning(bundle: &Bundle) -> Result<Digest, String> {
+    let machine = Machine { isa: Isa::best(), threads: 1 };
+    let subject = ReplayedRun::of(bundle, &machine).map_err(|error| error.to_string())?;
+    if subject.comparison() != ReplayComparison::Bitwise {
+        return Err(format!("weights in `{}` are not known here", subject.arithmetic));
+    }
+    let total = bundle.document(CONFIG).and_then(repro_params::recompute);
+    let total = total.map_err(|error| error.to_string())?;
+    let total = total.count(repro_params::ParameterCount::Total, repro_params::Convention::Default);
+    if total > BEGUN {
+        return Err(format!("{total} parameters are too many without a replay"));
+    }
+    let start = subject.start(0).map_err(|error| error.to_string())?;
+    Ok(start.tensors.tensors_digest())
 }
 
 /// The tolerance of a slice, whatever arithmetic its run was computed in.
@@ -232,6 +255,7 @@ impl<'a> ReplayedRun<'a> {
             divergence: None,
             flips: Vec::new(),
             closest: None,
+            states: Vec::new(),
             also: Vec::new(),
             faults: Vec::new(),
             trained: Trained::default(),

@@ -27,5 +27,5 @@ mod training;
 mod whole;
 
 pub use corpora::Corpora;
-pub use engine::{calibrate, cost, replay};
+pub use engine::{beginning, calibrate, cost, replay};
 pub use machine::{Machine, Progress, ReplayPhase, on_threads};

@@ -4,12 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use super::corpora::Corpora;
+use super::corpora::{Corpora, short};
 use super::course::{Course, RowsRead, StepMeasure, Walker};
 use super::machine::{Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::slice::Slice;
+use super::start::from_checkpoint;
 use super::step::{Layout, Step};
 use super::training::Watch;
+use crate::Recipe;
+use crate::checkpoint::{MOMENTS, committed_state};
 use crate::learner::Stepped;
 use crate::model::Config;
 use crate::run::{ExaminedPoint, examine, suite};
@@ -17,9 +20,10 @@ use repro_receipt::Verdict;
 use repro_receipt::bundle::{Bundle, METRICS};
 use repro_receipt::digest::canonical;
 use repro_receipt::source::{Error, Location, Node};
+use repro_runs::challenge::startable;
 use repro_runs::replay::{
     Batches, DIVERGED, Divergence, Extent, NO_DATA, NO_SLICE, NOTHING_LOGGED, Replay,
-    ReplayComparison, STOPPED, UNTRAINED,
+    ReplayComparison, STOPPED, TWICE, UNTRAINED,
 };
 use repro_runs::study::to_json;
 use repro_stats::rng::Rng;
@@ -54,16 +58,16 @@ pub fn replay(
         .map_err(|why| NO_DATA.at(place(), "the data of the run", why))?;
     let (from, to) = match extent {
         Extent::Whole => (0, subject.regime.steps),
-        Extent::Steps { from, to } => (nearest(subject.bundle, from), to),
+        Extent::Steps { from, to } | Extent::States { from, to } => {
+            (startable(subject.bundle, from), to)
+        }
     };
     if to > subject.regime.steps {
         let expected = format!("steps up to {}, where the run ends", subject.regime.steps);
         return Err(NO_SLICE.at(place(), expected, extent.to_string()));
     }
-    corpora
-        .fits_tasks(subject.config)
-        .map_err(|why| NO_DATA.at(place(), "the tasks of the run", why))?;
-    let suite = suite(subject.config, &corpus, corpora.base())?;
+    let suite = suite(subject.config, &corpus, corpora.folder())
+        .map_err(|error| NO_DATA.at(place(), "the tasks of the run", short(&error)))?;
     let start = subject.start(from)?;
     let shown = start.shown.clone();
     let course =
@@ -73,6 +77,7 @@ pub fn replay(
         layout: course.layout()?,
         records: records(subject.bundle)?,
         slices: slices(subject, from, to)?,
+        states: states(subject.bundle)?,
         replay: Replay {
             start: shown,
             batches: Batches::Drawn,
@@ -81,6 +86,7 @@ pub fn replay(
         },
         counts: [0; 3],
     };
+    account.described(subject)?;
     let evaluate = |walker: &mut Walker<'_>, step: u64| -> Result<Evaluated, Error> {
         if extent != Extent::Whole {
             return Ok(None);
@@ -108,19 +114,30 @@ pub fn replay(
     on_threads(subject.machine.threads, walk)?
 }
 
-/// The nearest step, not after `from`, that can be started from.
-fn nearest(bundle: &Bundle, from: u64) -> u64 {
-    let kept = bundle.receipt().checkpoints.iter().filter(|kept| {
-        kept.step <= from
-            && kept.weights.as_ref().is_some_and(|file| bundle.files().contains_key(file))
-    });
-    kept.map(|kept| kept.step).max().unwrap_or(0)
-}
-
 /// The records of a run by their steps.
 fn records(bundle: &Bundle) -> Result<BTreeMap<u64, Node<'_>>, Error> {
-    let records = bundle.document(METRICS)?.root().items()?;
-    records.map(|record| Ok((record.required("step")?.integer()?, record))).collect()
+    by_step(bundle, METRICS)
+}
+
+/// The states that a run has committed itself to, by the steps before them; none where it has not.
+fn states(bundle: &Bundle) -> Result<BTreeMap<u64, Node<'_>>, Error> {
+    match &bundle.receipt().states {
+        Some(states) => by_step(bundle, &states.file),
+        None => Ok(BTreeMap::new()),
+    }
+}
+
+/// The lines of a file by their steps, each of which has one line.
+fn by_step<'b>(bundle: &'b Bundle, file: &str) -> Result<BTreeMap<u64, Node<'b>>, Error> {
+    let mut lines = BTreeMap::new();
+    for line in bundle.document(file)?.root().items()? {
+        let step = line.required("step")?;
+        if lines.insert(step.integer()?, line).is_some() {
+            let found = format!("step {} again", step.printed()?);
+            return Err(TWICE.at(step.place(), "each step once", found));
+        }
+    }
+    Ok(lines)
 }
 
 /// The slices that lie within the steps.
@@ -144,6 +161,8 @@ struct Account<'a> {
     layout: Layout,
     records: BTreeMap<u64, Node<'a>>,
     slices: Vec<Slice>,
+    /// The states that the run has committed itself to.
+    states: BTreeMap<u64, Node<'a>>,
     replay: Replay,
     /// Records, hashed checkpoints and files of evaluations that were compared.
     counts: [usize; 3],
@@ -160,6 +179,7 @@ impl Account<'_> {
         let mut watch = Watch::default();
         let mut walker = course.begin::<f32>()?;
         if from == 0 {
+            self.state(&walker, 0)?;
             self.checkpoint(&mut walker, 0, &evaluate)?;
         }
         while walker.done < course.steps && self.replay.divergence.is_none() {
@@ -177,6 +197,7 @@ impl Account<'_> {
                 self.layout.divergence((number, update == from), &logged, &step, |_| 0.0)
             });
             self.record(number, course.rate(update), &step, &stepped)?;
+            self.state(&walker, number)?;
             self.checkpoint(&mut walker, number, &evaluate)?;
             if progress.step(walker.done, course.steps).is_break() && walker.done < course.steps {
                 self.replay.code = Some(&STOPPED);
@@ -189,6 +210,7 @@ impl Account<'_> {
                 break;
             }
         }
+        self.left_out()?;
         let decay = self.subject.regime.optimizer.decay;
         self.replay.trained = watch.end(&walker, &self.layout, from, decay)?;
         Ok(())
@@ -233,6 +255,8 @@ impl Account<'_> {
             return Ok(());
         }
         self.replay.divergence = self.layout.divergence((number, false), &logged, made, |_| 0.0);
+        let tokens = number * self.subject.regime.tokens_per_step();
+        let counted = float("tokens")?.filter(|logged| *logged != tokens as f64);
         let rates =
             float("lr")?.map(|lr| (lr, f64::from(rate))).filter(|(logged, made)| logged != made);
         let routers = |node: Node<'_>| {
@@ -241,11 +265,139 @@ impl Account<'_> {
         let routers =
             record.get("router").and_then(routers).filter(|(logged, made)| logged != made);
         let hint = "the record was not written by the step that it names";
+        if let Some(logged) = counted {
+            self.differs(
+                number,
+                "number of tokens",
+                (logged.to_string(), tokens.to_string()),
+                hint,
+            );
+        }
         if let Some((logged, made)) = rates {
             self.differs(number, "learning rate", (logged.to_string(), made.to_string()), hint);
         }
         if let Some((logged, made)) = routers {
             self.differs(number, "load of the routers", (logged, made), hint);
+        }
+        Ok(())
+    }
+
+    /// Holds the state after `step` steps against what the run has committed itself to.
+    fn state(&mut self, walker: &Walker<'_>, step: u64) -> Result<(), Error> {
+        let Some(line) = self.states.get(&step).copied() else { return Ok(()) };
+        let tokens = step * self.subject.regime.tokens_per_step();
+        let made = committed_state(&walker.checkpoint(step)?, step, tokens);
+        let hint = "weights, moments or data diverged between this state and the last compared step before it";
+        for (field, made) in made {
+            let made = made.as_str().map_or_else(|| made.to_string(), str::to_owned);
+            let logged = line.get(&field).map(Node::printed).transpose()?.unwrap_or("none");
+            if made != logged {
+                let had_none = self.replay.divergence.is_none();
+                self.differs(step, "committed state", (logged.to_owned(), made), hint);
+                let tensor = self.other_tensor(walker, step)?;
+                if let Some(parted) = self.replay.divergence.as_mut().filter(|_| had_none) {
+                    parted.tensor = tensor;
+                }
+                return Ok(());
+            }
+        }
+        if self.replay.divergence.is_none() {
+            self.replay.states.push(step);
+        }
+        Ok(())
+    }
+
+    /// The first tensor, in the order of execution, that the checkpoint of the bundle after `step` steps has otherwise,
+    /// where it is kept.
+    fn other_tensor(&self, walker: &Walker<'_>, step: u64) -> Result<Option<String>, Error> {
+        let kept = from_checkpoint(self.subject.bundle, step, &self.subject.arithmetic);
+        let Ok(kept) = kept else { return Ok(None) };
+        let made = walker.checkpoint(step)?;
+        let names = self.layout.forward.iter().filter_map(|at| self.layout.names.get(*at));
+        let moments = MOMENTS
+            .iter()
+            .flat_map(|prefix| self.layout.names.iter().map(move |name| format!("{prefix}{name}")));
+        let mut all = names.cloned().chain(moments);
+        Ok(all.find(|name| kept.tensors.tensors.get(name) != made.tensors.get(name)))
+    }
+
+    /// Holds what a receipt says of the whole run against its config.
+    fn described(&mut self, subject: &ReplayedRun<'_>) -> Result<(), Error> {
+        if self.replay.extent != Extent::Whole {
+            return Ok(());
+        }
+        let (receipt, regime) = (subject.bundle.receipt(), &subject.regime);
+        let number = |field: &str| -> Result<Option<String>, Error> {
+            Ok(subject.config.get(field).map(Node::printed).transpose()?.map(str::to_owned))
+        };
+        let seeds = receipt.seeds.as_ref();
+        let contract = receipt.contract.as_ref();
+        let told = |count: Option<u64>| count.map(|count| count.to_string());
+        let tokens = regime.steps.checked_mul(regime.tokens_per_step());
+        let facts = [
+            (
+                "seed of the weights",
+                seeds.and_then(|seeds| seeds.init.clone()),
+                number("seed_init")?,
+            ),
+            ("seed of the data", seeds.and_then(|seeds| seeds.data.clone()), number("seed_data")?),
+            ("number of tokens", told(contract.and_then(|contract| contract.tokens)), told(tokens)),
+            (
+                "number of tokens in a step",
+                told(contract.and_then(|contract| contract.tokens_per_step)),
+                told(Some(regime.tokens_per_step())),
+            ),
+        ];
+        for (what, stated, run) in facts {
+            if let (Some(stated), Some(run)) = (stated, run)
+                && stated != run
+            {
+                self.differs(0, what, (stated, run), "the receipt describes another run");
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what the whole run should have left behind and did not, and what it cannot have left.
+    fn left_out(&mut self) -> Result<(), Error> {
+        if self.replay.extent != Extent::Whole || self.replay.divergence.is_some() {
+            return Ok(());
+        }
+        // What another trainer would have recorded is not known.
+        let Ok(recipe) = Recipe::read(self.subject.config) else { return Ok(()) };
+        let last = self.replay.executed;
+        let is_due = |step: &u64| recipe.records(*step) || *step == last;
+        let missing = (1..=last).filter(is_due).find(|step| !self.records.contains_key(step));
+        let surplus =
+            self.records.keys().find(|step| **step == 0 || !is_due(step) || **step > last);
+        let (missing, surplus) = (missing, surplus.copied());
+        if let Some(step) = missing {
+            let told = ("none".to_owned(), "one".to_owned());
+            self.differs(step, "record", told, "the log was cut, or records were left out");
+        }
+        if let Some(step) = surplus {
+            let told = ("one".to_owned(), "none".to_owned());
+            self.differs(step, "record", told, "the run makes no record of this step");
+        }
+        let listed = &self.subject.bundle.receipt().checkpoints;
+        let is_listed = |step: &&u64| {
+            listed.iter().any(|entry| entry.step == **step && entry.evaluation.is_some())
+        };
+        let planned = recipe.checkpoints.iter().filter(|step| **step <= last);
+        if let Some(step) = planned.copied().find(|step| !is_listed(&step)) {
+            let told = ("none".to_owned(), "one".to_owned());
+            self.differs(
+                step,
+                "evaluation",
+                told,
+                "an evaluation that the config plans was left out",
+            );
+        }
+        let committed = (0..=last).filter(|step| recipe.commits(*step));
+        let mut committed = committed.filter(|step| !self.states.contains_key(step));
+        if let Some(step) = committed.next().filter(|_| !self.states.is_empty()) {
+            let told = ("none".to_owned(), "one".to_owned());
+            self.differs(step, "committed state", told, "a state was left out");
         }
         Ok(())
     }
@@ -314,6 +466,7 @@ impl Account<'_> {
             format!("{records} records"),
             format!("{checkpoints} checkpoints by digest"),
             format!("{files} evaluation files"),
+            format!("{} committed states", replay.states.len()),
         ];
         replay.also.extend(compared);
         let untrained = replay.trained.untrained().next();
@@ -322,7 +475,9 @@ impl Account<'_> {
             Some((Verdict::Refuted, &DIVERGED, reason))
         } else if replay.code.is_some() {
             None
-        } else if records == 0 || (replay.extent == Extent::Whole && files == 0) {
+        } else if (records == 0 && replay.states.is_empty())
+            || (replay.extent == Extent::Whole && files == 0)
+        {
             let reason = "no recorded loss, or no evaluation, lies within the steps";
             Some((Verdict::Inconclusive, &NOTHING_LOGGED, reason.to_owned()))
         } else if let Some(tensor) = untrained {

@@ -4,9 +4,7 @@
 //! `baselines` and the `seed` of its few-shot draws; `cloze = { items, seed }`, made of the validation
 //! text; `language = { items }`, questions about the embedded language of the data.
 
-use std::path::Path;
-
-use crate::data::Corpus;
+use crate::data::{Corpus, DataFolder};
 use crate::evaluate::{BLOCK_BYTES, Evaluation, HeldOut, evaluate};
 use crate::language::Language;
 use crate::learner::Learner;
@@ -28,10 +26,14 @@ pub struct Examined {
     pub bits_per_byte: f64,
 }
 
-/// The tasks that a run's config asks for; paths begin at `base`.
-pub fn suite(config: Node<'_>, corpus: &Corpus, base: &Path) -> Result<Option<Suite>, Error> {
+/// The tasks that a run's config asks for, whose files are in a folder.
+pub fn suite(
+    config: Node<'_>,
+    corpus: &Corpus,
+    folder: &DataFolder,
+) -> Result<Option<Suite>, Error> {
     let Some(tasks) = config.get("tasks") else { return Ok(None) };
-    let path = |node: Node<'_>| Ok::<_, Error>(base.join(node.text()?));
+    let path = |node: Node<'_>| folder.file(node);
     let suite = if let Some(list) = tasks.get("list") {
         tasks.only(&["list", "baselines", "seed"])?;
         let baselines = tasks.get("baselines").map(path).transpose()?;

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::TensorFile;
+use crate::data::DataFolder;
 use repro_receipt::bundle::{Contract, DeclaredModel, Unfinished};
 use repro_receipt::disk::LocalDisk;
 use repro_receipt::disk::trial::{DiskFault, Trial, tree};
@@ -29,10 +30,14 @@ impl Watcher for Watched {
     }
 }
 
+fn here() -> DataFolder {
+    DataFolder::of_study(Path::new("."))
+}
+
 fn corpus(data: &Json) -> Corpus {
     let text = json!({"data": data}).to_string();
     let document = Document::parse_json(Source::new("c.json", text.into_bytes()).unwrap()).unwrap();
-    Corpus::load(document.root().required("data").unwrap(), Path::new(".")).unwrap()
+    Corpus::load(document.root().required("data").unwrap(), &here()).unwrap()
 }
 
 fn data() -> Json {
@@ -93,7 +98,7 @@ impl RunInputs {
     fn new(plan: &PlannedRun) -> Self {
         let corpus = corpus(&plan.config["data"]);
         let document = plan.document().unwrap();
-        let suite = suite(document.root(), &corpus, Path::new(".")).unwrap();
+        let suite = suite(document.root(), &corpus, &here()).unwrap();
         Self { corpus, suite }
     }
 

@@ -169,7 +169,7 @@ impl<'a> Training<'a> {
             let rows = self.order.rows(step - 1, &self.context.corpus.train);
             self.slices.add(&rows, stepped, &self.learner.values()?, took);
         }
-        let due = step == 1 || step == steps || step.is_multiple_of(self.recipe.log_every);
+        let due = self.recipe.records(step);
         if due || !finite {
             let (seconds, speed) = self.pace.since_last();
             let timing = json!({"step": step, "seconds": seconds, "tokens_per_second": speed});

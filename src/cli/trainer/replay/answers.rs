@@ -58,6 +58,7 @@ pub fn replay(replay: &Replay) -> Json {
             "step": step,
             "what": what,
         })),
+        "committed_states": replay.states,
         "compared_too": replay.also,
         "smallest_fault_caught": faults(&replay.faults),
         "trained": {

@@ -5,21 +5,22 @@ mod planned;
 mod shown;
 mod text;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::args;
 use crate::cli::output::Output;
 use crate::cli::{Answer, BAD_USAGE};
+use repro_judge::consistency::SelfConsistency;
 use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{ExitStatus, Verdict};
 use repro_runs::replay::BAD_EXTENT;
-use repro_runs::replay::{Choice, Extent};
+use repro_runs::replay::{Choice, Extent, Replay};
 use repro_train::replay::{self, Corpora, Machine};
 
 pub use planned::PlannedReplays;
-use shown::Bar;
+pub use shown::Bar;
 
 /// Runs `repro replay`.
 pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
@@ -33,11 +34,14 @@ pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
         (false, slice) => choice(slice).map_err(one)?,
     };
     let bundle = load(&own.bundle, machine.threads).map_err(one)?;
-    let corpora = Corpora::new(base(own.machine.data.as_deref()));
+    let corpora = Corpora::new(own.machine.data.clone());
     let bar = Bar::new(output, &format!("replay of {}", bundle.name()), None);
     let replay = replay::replay(&bundle, choice, &machine, &corpora, &bar).map_err(one);
     bar.end();
-    let replay = replay?;
+    let mut replay = replay?;
+    if replay.extent == Extent::Whole {
+        contradicted(&bundle, &mut replay);
+    }
     if wants_json {
         output.print_json(&answers::replay(&replay));
     } else {
@@ -50,6 +54,16 @@ pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
     })
 }
 
+/// Refutes the replay of a whole run whose bundle contradicts itself: what is judged then is all that it says.
+fn contradicted(bundle: &Bundle, replay: &mut Replay) {
+    let Some(first) = SelfConsistency::of(bundle).contradictions.into_iter().next() else { return };
+    if replay.verdict != Verdict::Refuted {
+        (replay.verdict, replay.code) = (Verdict::Refuted, Some(first.code));
+        replay.reason = format!("{}: {}", first.code.meaning, first.reason);
+        replay.final_loss = None;
+    }
+}
+
 /// Runs `repro calibrate`.
 pub fn calibrate(own: &args::CalibrateArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
@@ -59,7 +73,7 @@ pub fn calibrate(own: &args::CalibrateArgs, output: &Output) -> Answer {
     }
     let choice = choice(own.slice.as_deref()).map_err(one)?;
     let bundle = load(&own.bundle, machine.threads).map_err(one)?;
-    let corpora = Corpora::new(base(own.machine.data.as_deref()));
+    let corpora = Corpora::new(own.machine.data.clone());
     let (extent, tolerance) =
         replay::calibrate(&bundle, choice, &machine, &corpora).map_err(one)?;
     if wants_json {
@@ -116,14 +130,4 @@ pub fn instructions(asked: Option<&str>) -> Result<Isa, Error> {
         let expected = format!("instructions of this machine: {}", known.join(", "));
         BAD_USAGE.at(Location::file("--instructions"), expected, format!("`{name}`"))
     })
-}
-
-/// The folder in which the paths of configs begin: as named, else that of the studies of the project.
-pub fn base(named: Option<&Path>) -> PathBuf {
-    if let Some(named) = named {
-        return named.to_owned();
-    }
-    let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    let studies = here.ancestors().map(|folder| folder.join("repro").join("studies"));
-    studies.into_iter().find(|folder| folder.is_dir()).unwrap_or(here.clone())
 }

@@ -100,6 +100,7 @@ fn matching(replay: &Replay) -> String {
     };
     match replay.extent {
         Extent::Whole => format!("the whole run, {}", replay.also.join(", ")),
+        Extent::States { .. } => format!("{} steps, {}", replay.executed, replay.also.join(", ")),
         Extent::Steps { .. } => format!("{} steps{tensors}", replay.executed),
     }
 }

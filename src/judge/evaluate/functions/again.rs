@@ -122,6 +122,7 @@ fn came_out(replay: &Replay) -> String {
     match (replay.extent, &replay.divergence) {
         (_, Some(divergence)) => format!("another {} in step {}", divergence.what, divergence.step),
         (Extent::Whole, None) => format!("all {} steps and evaluations", replay.executed),
+        (Extent::States { .. }, None) => format!("{} steps", replay.executed),
         (Extent::Steps { .. }, None) => {
             format!("{} steps, {} tensors", replay.executed, replay.compared_tensors())
         }

@@ -30,7 +30,7 @@ fn load(table: &str) -> Result<Corpus, Error> {
     let lines: Vec<_> =
         poems().split("%%\n").map(|poem| format!("{{\"id\":1,\"text\":{poem:?}}}\n")).collect();
     fs::write(folder.path().join("poems.jsonl"), lines.concat()).unwrap();
-    Corpus::load(toml(table).root(), folder.path())
+    Corpus::load(toml(table).root(), &DataFolder::of_study(folder.path()))
 }
 
 fn toml(text: &str) -> Document {

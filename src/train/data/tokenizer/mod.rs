@@ -8,7 +8,7 @@
 mod pieces;
 mod spelling;
 
-use std::path::Path;
+use super::DataFolder;
 
 use self::pieces::Pieces;
 use self::spelling::Spelling;
@@ -51,8 +51,8 @@ impl Tokenizer {
         Self(Kind::Bytes)
     }
 
-    /// The tokenizer of the field `node`: `bytes`, or the path of a `tokenizer.json` from `base`.
-    pub fn load(node: Node, base: &Path) -> Result<Self, Error> {
+    /// The tokenizer of the field `node`: `bytes`, or the path of a `tokenizer.json` in a folder.
+    pub fn load(node: Node, folder: &DataFolder) -> Result<Self, Error> {
         let name = node.text()?;
         if name == "bytes" {
             return Ok(Self::bytes());
@@ -60,13 +60,14 @@ impl Tokenizer {
         if !Self::READS_FILES {
             return Err(NO_FILES.at(node.place(), "`bytes`", format!("{name:?}")));
         }
-        let file = super::documents::read(&base.join(name), name, FILE_CAP).map_err(|error| {
-            if error.code == &TOO_LARGE {
-                error
-            } else {
-                error.help("name a `tokenizer.json`, or write `bytes`")
-            }
-        })?;
+        let file =
+            super::documents::read(&folder.file(node)?, name, FILE_CAP).map_err(|error| {
+                if error.code == &TOO_LARGE {
+                    error
+                } else {
+                    error.help("name a `tokenizer.json`, or write `bytes`")
+                }
+            })?;
         Self::parse(name, &file)
     }
 

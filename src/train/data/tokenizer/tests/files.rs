@@ -126,7 +126,8 @@ fn files_that_are_no_tokenizers_are_refused() {
 fn the_field_names_a_file() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.json"), byte_level(Value::Null).to_string()).unwrap();
-    let load = |name: &str| Tokenizer::load(text(name).root(), folder.path());
+    let load =
+        |name: &str| Tokenizer::load(text(name).root(), &DataFolder::of_study(folder.path()));
     assert_eq!(load("bytes").unwrap().vocabulary(), 256);
     assert_eq!(load("t.json").unwrap().vocabulary(), 261);
     assert!(load("t.json").unwrap().label().starts_with("sha256:"));

@@ -1,0 +1,24 @@
+//! `repro challenge`.
+
+use super::Answer;
+use super::args::ChallengeArgs;
+use super::output::Output;
+use repro_receipt::bundle::Bundle;
+use repro_receipt::bundle::record::RecordValue;
+use repro_report::outcome::ExitStatus;
+use repro_runs::challenge::Challenge;
+
+/// Runs the command: prints the challenge, which `repro verify --challenge` reads.
+pub fn run(own: &ChallengeArgs, output: &Output) -> Answer {
+    let shown = own.bundle.display().to_string();
+    let threads = super::threads::cores();
+    let drawn = Bundle::load_folder(&own.bundle, &shown, None, threads)
+        .and_then(|bundle| Challenge::draw(&bundle, &own.seed, own.count.get()))
+        .map_err(|error| vec![error])?;
+    // Digests, a text and counts are all that stands in it.
+    let written = drawn.write().ok().flatten().unwrap_or_default();
+    output.print_json(&written);
+    let (count, of) = (drawn.intervals.len(), drawn.of);
+    output.say(&format!("{count} of {of} intervals drawn, with the root {}", drawn.root));
+    Ok(ExitStatus::Verified)
+}

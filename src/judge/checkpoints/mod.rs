@@ -1,0 +1,401 @@
+//! What the weights and moments of kept checkpoints show without a step being made again: that they are those of the
+//! receipt, that the optimizer of the config could have made them, and that it could have led from one to the next.
+
+mod adam;
+mod kept;
+
+use std::collections::BTreeMap;
+
+use repro_receipt::bundle::{Bundle, CONFIG};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Code, codes};
+
+use adam::AdamSettings;
+use kept::{Elements, KeptCheckpoint, TrainedTensor};
+
+/// Rounding to float32, step by step, is within this part of a bound.
+const ROUNDING: f64 = 1e-3;
+/// Squares below this are rounded to fewer digits, or to nothing.
+const SMALLEST_SQUARE: f64 = 1e-30;
+/// A tensor whose elements are so many times those of its twins in other layers is told.
+const OUTLIER: f64 = 30.0;
+
+codes! {
+    OTHER_TENSORS = "weights::other-tensors", "a checkpoint has other tensors than the receipt says", "keep the checkpoint that the run wrote";
+    OTHER_BEGINNING = "weights::other-beginning", "the first committed state is not that of the seed", "commit to the states of the run itself";
+    OTHER_SHAPES = "weights::other-shapes", "a checkpoint has tensors of other shapes than the config", "correct the config, or keep the run's own checkpoint";
+    IMPOSSIBLE_MOMENTS = "weights::impossible-moments", "no gradients give the moments of a checkpoint", "keep the moments that the optimizer had";
+    LOST_SQUARES = "weights::lost-squares", "the squares of a checkpoint fell faster than the optimizer lets them", "keep the run's own checkpoints";
+    TOO_FAR = "weights::too-far", "a tensor moved further between two checkpoints than the optimizer can move it", "keep the run's own checkpoints";
+    NOT_AS_LOGGED = "weights::not-as-logged", "a tensor moved otherwise between two checkpoints than the slice says", "keep the run's own checkpoints and slices";
+    NOT_MOVED = "weights::not-moved", "a tensor did not move, and its moments say that it did", "keep the run's own checkpoints";
+    OUTLIERS = "weights::outlier", "a tensor is much larger than its twins in other layers", "look at it: nothing here can tell why";
+    NOT_LOOKED_AT = "weights::not-looked-at", "something of the checkpoints could not be looked at", "keep more: moments, digests, a second checkpoint";
+}
+
+/// Who knows the weights that a seed gives a model.
+pub trait Beginnings: std::fmt::Debug + Sync {
+    /// The digest of weights and moments before the first step of a bundle's run; or why it is not known.
+    fn digest(&self, bundle: &Bundle) -> Result<Digest, String>;
+}
+
+/// What does not hold of a checkpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeightsFault {
+    pub code: &'static Code,
+    /// The file.
+    pub file: String,
+    pub reason: String,
+}
+
+/// What was found in the checkpoints of a bundle.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CheckpointsFound {
+    /// How many checkpoints were read.
+    pub checkpoints: usize,
+    /// How many tensors they have together.
+    pub tensors: usize,
+    /// What was looked at, in a few words each.
+    pub looked_at: Vec<String>,
+    /// What could not be, and why.
+    pub not_looked_at: Vec<String>,
+    pub faults: Vec<WeightsFault>,
+    /// What a person should look at.
+    pub outliers: Vec<String>,
+}
+
+impl CheckpointsFound {
+    /// In the checkpoints that a bundle keeps; nothing where it keeps none and has committed itself to no state.
+    pub fn of(bundle: &Bundle, beginnings: Option<&dyn Beginnings>) -> Option<Self> {
+        let mut found = Self::default();
+        let begins = found.beginning(bundle, beginnings);
+        let mut before: Option<KeptCheckpoint> = None;
+        let settings =
+            bundle.document(CONFIG).ok().and_then(|config| AdamSettings::read(config.root()));
+        for entry in &bundle.receipt().checkpoints {
+            let Some(file) =
+                entry.weights.as_ref().filter(|file| bundle.files().contains_key(*file))
+            else {
+                continue;
+            };
+            let checkpoint = match KeptCheckpoint::read(bundle, entry.step, file) {
+                Ok(checkpoint) => checkpoint,
+                Err(why) => {
+                    found.not_looked_at.push(format!("`{file}`: {why}"));
+                    before = None;
+                    continue;
+                }
+            };
+            found.checkpoints += 1;
+            found.tensors += checkpoint.count();
+            std::thread::scope(|scope| {
+                // Hashing takes as long as all the rest.
+                let digest = scope.spawn(|| checkpoint.digest());
+                found.shapes(bundle, &checkpoint);
+                found.sizes(&checkpoint);
+                found.optimized(bundle, before.as_ref(), &checkpoint, settings.as_ref());
+                if let Ok(digest) = digest.join() {
+                    found.digest(&checkpoint, digest, entry.tensors_sha256);
+                }
+            });
+            before = Some(checkpoint);
+        }
+        if found.checkpoints == 1 {
+            found.no("how far tensors moved: one checkpoint alone is kept");
+        }
+        (found.checkpoints > 0 || begins).then_some(found)
+    }
+
+    /// Whether the optimizer can have made a checkpoint, and led to it from the one before.
+    fn optimized(
+        &mut self,
+        bundle: &Bundle,
+        before: Option<&KeptCheckpoint>,
+        checkpoint: &KeptCheckpoint,
+        settings: Option<&AdamSettings>,
+    ) {
+        let Some(settings) = settings else {
+            return self.no("moments and moves: the config does not have the settings of AdamW");
+        };
+        self.moments(checkpoint, settings);
+        if let Some(before) = before {
+            let rates = kept::rates(bundle, before.step, checkpoint.step);
+            self.between(before, checkpoint, settings, rates);
+            self.as_logged(bundle, before, checkpoint, settings);
+        }
+    }
+
+    fn no(&mut self, what: &str) {
+        if !self.not_looked_at.iter().any(|known| known == what) {
+            self.not_looked_at.push(what.to_owned());
+        }
+    }
+
+    fn yes(&mut self, what: &str) {
+        if !self.looked_at.iter().any(|known| known == what) {
+            self.looked_at.push(what.to_owned());
+        }
+    }
+
+    fn fault(&mut self, code: &'static Code, file: &str, reason: String) {
+        // One of a kind for each file is enough.
+        if !self.faults.iter().any(|known| known.code == code && known.file == file) {
+            self.faults.push(WeightsFault { code, file: file.to_owned(), reason });
+        }
+    }
+
+    /// Whether the first committed state is that of the seed; answers whether there is one.
+    fn beginning(&mut self, bundle: &Bundle, beginnings: Option<&dyn Beginnings>) -> bool {
+        let Some(states) = &bundle.receipt().states else { return false };
+        let first = bundle.document(&states.file).ok().and_then(|document| {
+            let line = document.root().items().ok()?.next()?;
+            let is_first = line.get("step")?.integer() == Ok(0);
+            is_first.then(|| Digest::parse_hex(line.get("tensors_sha256")?.text().ok()?))?
+        });
+        let known = beginnings.map(|known| known.digest(bundle));
+        match (first, known) {
+            (None, _) => self.no("the first committed state: there is none before the first step"),
+            (_, None) => self.no("the first committed state: this program has no trainer"),
+            (_, Some(Err(why))) => self.no(&format!("the first committed state: {why}")),
+            (Some(stated), Some(Ok(made))) if stated == made => {
+                self.yes("the first committed state is that of the seed");
+            }
+            (Some(stated), Some(Ok(made))) => {
+                let reason =
+                    format!("the receipt's seed gives sha256 {made}, and the file has {stated}");
+                self.fault(&OTHER_BEGINNING, &states.file, reason);
+            }
+        }
+        true
+    }
+
+    /// Whether the tensors are those of the receipt.
+    fn digest(&mut self, checkpoint: &KeptCheckpoint, found: Digest, stated: Option<Digest>) {
+        match stated {
+            None => self.no("`tensors_sha256`: the receipt has none"),
+            Some(stated) if stated == found => self.yes("`tensors_sha256`"),
+            Some(stated) => {
+                let reason = format!("its tensors give sha256 {found}, the receipt says {stated}");
+                self.fault(&OTHER_TENSORS, &checkpoint.file, reason);
+            }
+        }
+    }
+
+    /// Whether names and shapes follow from the config, where the names are those of its family.
+    fn shapes(&mut self, bundle: &Bundle, checkpoint: &KeptCheckpoint) {
+        let listed = bundle.document(CONFIG).and_then(repro_params::tensors);
+        let Ok(listed) = listed else {
+            return self.no("names and shapes: the config's model is not known here");
+        };
+        let mut known = 0;
+        for tensor in listed.iter() {
+            let Some(kept) = checkpoint.tensor(&tensor.name) else { continue };
+            known += 1;
+            if kept.shape != tensor.shape {
+                let (name, shape) = (&tensor.name, &tensor.shape);
+                let reason =
+                    format!("`{name}` has the shape {:?}, the config gives {shape:?}", kept.shape);
+                self.fault(&OTHER_SHAPES, &checkpoint.file, reason);
+            }
+        }
+        match known {
+            0 => self.no("names and shapes: the checkpoint has names of its own"),
+            _ => self.yes("names and shapes"),
+        }
+    }
+
+    /// Whether gradients can have left such moments.
+    fn moments(&mut self, checkpoint: &KeptCheckpoint, settings: &AdamSettings) {
+        let most = settings.most_mean(checkpoint.step) * (1.0 + ROUNDING);
+        let mut squares = 0.0;
+        let mut any = false;
+        for (name, tensor) in checkpoint.tensors() {
+            let Some((mean, square)) = tensor.moments else { continue };
+            any = true;
+            squares += square.sum(|v| v);
+            let most = most * most;
+            let is_beyond = |m: f64, v: f64| (v > SMALLEST_SQUARE) & (m * m > most * v) | (v < 0.0);
+            if let Some((m, v)) = mean.find(square, is_beyond) {
+                let reason = format!(
+                    "`{name}` has a mean of {m} beside a mean square of {v}: at most {:.4} times its root",
+                    settings.most_mean(checkpoint.step)
+                );
+                self.fault(&IMPOSSIBLE_MOMENTS, &checkpoint.file, reason);
+            }
+        }
+        let clip = settings.clip * settings.clip * (1.0 - settings.least_square(checkpoint.step));
+        if any && settings.clip > 0.0 && squares > clip * (1.0 + 10.0 * ROUNDING) {
+            let reason = format!(
+                "the squares of all gradients sum to {squares} where clipping leaves {clip}"
+            );
+            self.fault(&IMPOSSIBLE_MOMENTS, &checkpoint.file, reason);
+        }
+        match any {
+            true => self.yes("moments that gradients can leave"),
+            false => self.no("moments: the checkpoint has none"),
+        }
+    }
+
+    /// Whether the optimizer can lead from one checkpoint to the next.
+    fn between(
+        &mut self,
+        before: &KeptCheckpoint,
+        after: &KeptCheckpoint,
+        settings: &AdamSettings,
+        rates: Option<Vec<f64>>,
+    ) {
+        let Some(rates) = rates else {
+            return self
+                .no("how far tensors moved: neither config nor records have learning rates");
+        };
+        let steps = after.step - before.step;
+        let reach: f64 = std::iter::zip(before.step.., &rates)
+            .map(|(step, rate)| rate * settings.most_update(step + 1))
+            .sum();
+        let left: f64 = rates.iter().map(|rate| 1.0 - rate * settings.decay).product();
+        let least = settings.least_square(steps) * (1.0 - ROUNDING);
+        for (name, tensor) in after.tensors() {
+            let Some(old) = before.tensor(name).filter(|old| old.shape == tensor.shape) else {
+                continue;
+            };
+            let Some((mean, square)) = tensor.moments else { continue };
+            self.reached(after, name, (old, tensor), (reach, left, steps));
+            if let Some((_, old)) = old.moments {
+                let is_lost = |old: f64, new: f64| (old > SMALLEST_SQUARE) & (new < old * least);
+                if let Some((old, new)) = old.find(square, is_lost) {
+                    let reason = format!(
+                        "`{name}`: a mean square fell from {old} to {new} in {steps} steps, and {:.4e} of it stays",
+                        settings.least_square(steps)
+                    );
+                    self.fault(&LOST_SQUARES, &after.file, reason);
+                }
+                self.yes("mean squares that fall no faster than the optimizer lets them");
+            }
+            self.has_moved(after, name, (old, tensor), (mean, square), (settings, &rates));
+        }
+    }
+
+    /// Whether no element went further than the updates can have moved it, with weight decay or without.
+    fn reached(
+        &mut self,
+        after: &KeptCheckpoint,
+        name: &str,
+        (old, new): (TrainedTensor<'_>, TrainedTensor<'_>),
+        (reach, left, steps): (f64, f64, u64),
+    ) {
+        let beyond = |(old, new): (f64, f64)| {
+            // Weight decay leaves something between all of it and the least.
+            let (a, b) = (old * left, old);
+            let moved = (a.min(b) - new).max(new - a.max(b)).max(0.0);
+            // Each step rounds the weight once.
+            moved - steps as f64 * f64::from(f32::EPSILON) * new.abs().max(old.abs())
+        };
+        let moved = std::iter::zip(old.weights.iter(), new.weights.iter());
+        let moved = moved.map(beyond).fold(0.0, f64::max);
+        if moved > reach * (1.0 + ROUNDING) {
+            let reason = format!(
+                "`{name}` moved by {moved:.6} in {steps} steps, which can move it by {reach:.6}"
+            );
+            self.fault(&TOO_FAR, &after.file, reason);
+        }
+        self.yes("no tensor moved further than learning rates and AdamW allow");
+    }
+
+    /// Whether a tensor of which the last update must have been seen is another than before.
+    fn has_moved(
+        &mut self,
+        after: &KeptCheckpoint,
+        name: &str,
+        (old, new): (TrainedTensor<'_>, TrainedTensor<'_>),
+        (mean, square): (Elements<'_>, Elements<'_>),
+        (settings, rates): (&AdamSettings, &[f64]),
+    ) {
+        let is_same =
+            || std::iter::zip(old.weights.iter(), new.weights.iter()).all(|(a, b)| a == b);
+        let Some(rate) = rates.last().filter(|rate| **rate > 0.0) else { return };
+        let corrected = |beta: f64| 1.0 - libm::pow(beta, after.step as f64);
+        let (c1, c2) = (corrected(settings.beta1), corrected(settings.beta2));
+        let shows = |((m, v), w): ((f64, f64), f64)| {
+            let update = rate * (m / c1) / (libm::sqrt(v / c2) + settings.epsilon);
+            update.abs() > 4.0 * f64::from(f32::EPSILON) * w.abs()
+        };
+        let moments = std::iter::zip(mean.iter(), square.iter());
+        if is_same() && std::iter::zip(moments, new.weights.iter()).any(shows) {
+            let reason = format!("`{name}` is the same, bit for bit, in checkpoint {}", after.step);
+            self.fault(&NOT_MOVED, &after.file, reason);
+        }
+        self.yes("each tensor moved");
+    }
+
+    /// Whether tensors moved between two checkpoints as the slice that begins with the first one says.
+    fn as_logged(
+        &mut self,
+        bundle: &Bundle,
+        before: &KeptCheckpoint,
+        after: &KeptCheckpoint,
+        settings: &AdamSettings,
+    ) {
+        let slices = bundle.receipt().slices.iter();
+        let Some(slice) = slices.clone().find(|slice| slice.from_step == before.step) else {
+            return;
+        };
+        let end = slice.from_step.saturating_add(slice.steps);
+        if end > after.step {
+            return;
+        }
+        let rates = kept::rates(bundle, end, after.step);
+        let rest: Option<f64> = rates.map(|rates| {
+            let of = |(step, rate): (u64, &f64)| rate * settings.most_update(step + 1);
+            std::iter::zip(end.., &rates).map(of).sum()
+        });
+        let (Some(rest), Some(logged)) = (rest, kept::logged_moves(bundle, &slice.file)) else {
+            return;
+        };
+        for (name, moved) in logged {
+            let (Some(old), Some(new)) = (before.tensor(&name), after.tensor(&name)) else {
+                continue;
+            };
+            let squares = std::iter::zip(old.weights.iter(), new.weights.iter())
+                .map(|(old, new)| (new - old) * (new - old));
+            let found = libm::sqrt(squares.sum::<f64>());
+            // What the steps behind the slice can have taken back.
+            let elements = libm::sqrt(new.weights.len() as f64);
+            let decayed = (after.step - end) as f64
+                * settings.decay
+                * new.weights.norm().max(old.weights.norm());
+            let back = rest * (elements + decayed);
+            if found + back + ROUNDING * moved < moved {
+                let reason = format!(
+                    "`{name}` moved by {moved} in the slice and by {found} up to checkpoint {}",
+                    after.step
+                );
+                self.fault(&NOT_AS_LOGGED, &after.file, reason);
+            } else if end == after.step && (found - moved).abs() > ROUNDING * moved.max(found) {
+                let reason = format!("`{name}` moved by {found}, and by {moved} in the slice");
+                self.fault(&NOT_AS_LOGGED, &after.file, reason);
+            }
+        }
+        self.yes("each tensor moved as its slice says");
+    }
+
+    /// Tensors that are much larger than their twins: the same tensor of other layers or experts.
+    fn sizes(&mut self, checkpoint: &KeptCheckpoint) {
+        let mut twins: BTreeMap<String, Vec<(f64, &str)>> = BTreeMap::new();
+        for (name, tensor) in checkpoint.tensors() {
+            let kind = name.split('.').filter(|part| part.parse::<u64>().is_err());
+            let kind = kind.collect::<Vec<_>>().join(".");
+            let size = tensor.weights.norm() / libm::sqrt(tensor.weights.len() as f64);
+            twins.entry(kind).or_default().push((size, name));
+        }
+        for mut twins in twins.into_values().filter(|twins| twins.len() > 2) {
+            twins.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let (middle, last) = (twins[twins.len() / 2].0, &twins[twins.len() - 1]);
+            if middle > 0.0 && last.0 > OUTLIER * middle {
+                let (file, name, times) = (&checkpoint.file, last.1, last.0 / middle);
+                self.outliers
+                    .push(format!("`{name}` in `{file}` is {times:.0} times the middle one"));
+            }
+        }
+        self.yes("norms");
+    }
+}

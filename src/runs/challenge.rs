@@ -1,0 +1,235 @@
+//! Challenges: intervals between states that a run has committed itself to, drawn when the root is known.
+//!
+//! Whoever draws chooses a seed that the author of the run could not know when the run was sealed. Each interval is
+//! then executed again, from the nearest state that can be started from, and has to end in the committed one.
+
+use std::path::Path;
+
+use repro_receipt::bundle::record::{RecordValue, record};
+use repro_receipt::bundle::{Bundle, RECEIPT};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Document, Error, Location, Source, codes};
+use repro_stats::rng::Rng;
+
+/// The schema of a challenge.
+const SCHEMA: &str = "repro.challenge/1";
+
+codes! {
+    NO_STATES = "challenge::no-states", "the run has not committed itself to its states", "train it with a trainer that writes `data/states.jsonl`";
+    BAD_STATES = "challenge::bad-states", "the committed states are not those of one run", "write the states of a run in the order of their steps";
+    BAD_CHALLENGE = "challenge::bad-challenge", "a challenge is malformed", "write it with `repro challenge BUNDLE --seed TEXT --count N`";
+    OTHER_CHALLENGE = "challenge::other", "a challenge is of another bundle, or was not drawn from its seed", "draw it from this bundle with `repro challenge`";
+}
+
+record! {
+    /// The steps from one committed state to the next.
+    StateInterval {
+        /// The steps before the first state.
+        from: u64,
+        /// The steps before the second one.
+        to: u64,
+    }
+}
+
+record! {
+    /// Intervals of a run that are to be executed again.
+    Challenge {
+        /// The schema, [`SCHEMA`].
+        schema: String,
+        /// The digest of the bundle.
+        bundle: Digest,
+        /// The root of its states.
+        root: Digest,
+        /// What the intervals are drawn from.
+        seed: String,
+        /// Those that were drawn, in the order of their steps.
+        intervals: Vec<StateInterval>,
+        /// How many there are to draw from.
+        of: u64,
+    }
+}
+
+/// A state that a run has committed itself to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommittedState {
+    /// The steps before it.
+    pub step: u64,
+    /// The digest of weights and moments.
+    pub tensors: Digest,
+    /// The chain of it and all before it.
+    pub chain: Digest,
+}
+
+/// The states that a run has committed itself to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommittedStates {
+    /// The chain of the last one.
+    pub root: Digest,
+    /// All of them, in the order of their steps.
+    pub states: Vec<CommittedState>,
+}
+
+/// Where the states of two runs part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parting {
+    /// The steps before the last state that both have; none where they begin with different ones.
+    pub equal: Option<u64>,
+    /// The steps before the first state in which they differ.
+    pub different: u64,
+}
+
+impl CommittedStates {
+    /// Of a bundle, whose chain was checked when it was loaded.
+    pub fn of(bundle: &Bundle) -> Result<Self, Error> {
+        let Some(declared) = &bundle.receipt().states else {
+            let place = bundle.place(RECEIPT).with_pointer("/predicate/states".to_owned());
+            return Err(NO_STATES.at(place, "`states` in the receipt", "none"));
+        };
+        let mut states: Vec<CommittedState> = Vec::new();
+        for line in bundle.document(&declared.file)?.root().items()? {
+            let step = line.required("step")?;
+            let number = step.integer()?;
+            if let Some(before) = states.last().filter(|before| before.step >= number) {
+                let found = format!("step {number} after step {}", before.step);
+                return Err(BAD_STATES.at(step.place(), "a later step in each line", found));
+            }
+            let digest = |field: &str| Digest::read(line.required(field)?);
+            let (tensors, chain) = (digest("tensors_sha256")?, digest("chain")?);
+            states.push(CommittedState { step: number, tensors, chain });
+        }
+        if states.len() < 2 {
+            let found = format!("{} states", states.len());
+            return Err(BAD_STATES.at(bundle.place(&declared.file), "two states or more", found));
+        }
+        Ok(Self { root: declared.root, states })
+    }
+
+    /// The intervals between them.
+    pub fn intervals(&self) -> impl ExactSizeIterator<Item = StateInterval> {
+        let pairs = std::iter::zip(&self.states, self.states.iter().skip(1));
+        pairs.map(|(from, to)| StateInterval { from: from.step, to: to.step })
+    }
+
+    /// Where these states and those of another run part: the chain of a state is one of all before it, so that it is
+    /// found by halving. None where all are equal.
+    pub fn parting(&self, other: &Self) -> Option<Parting> {
+        let pairs: Vec<_> = std::iter::zip(&self.states, &other.states).collect();
+        let first = pairs.partition_point(|(a, b)| a.chain == b.chain);
+        let equal = first.checked_sub(1).and_then(|at| pairs.get(at)).map(|(a, _)| a.step);
+        let different = match pairs.get(first) {
+            Some((a, b)) => a.step.min(b.step),
+            // One of the two goes on.
+            None => self.states.get(first).or(other.states.get(first))?.step,
+        };
+        Some(Parting { equal, different })
+    }
+}
+
+/// The nearest step, not after `step`, that a run can be executed again from: one whose checkpoint the bundle keeps,
+/// or the first.
+pub fn startable(bundle: &Bundle, step: u64) -> u64 {
+    let is_kept = |file: &String| bundle.files().contains_key(file);
+    let kept = bundle.receipt().checkpoints.iter();
+    let kept = kept.filter(|kept| kept.step <= step && kept.weights.as_ref().is_some_and(is_kept));
+    kept.map(|kept| kept.step).max().unwrap_or(0)
+}
+
+impl Challenge {
+    /// Draws at most `count` different intervals of a bundle, each equally likely.
+    pub fn draw(bundle: &Bundle, seed: &str, count: usize) -> Result<Self, Error> {
+        let states = CommittedStates::of(bundle)?;
+        let all: Vec<_> = states.intervals().collect();
+        let mut rng = Rng::new(0, &format!("challenge\n{}\n{seed}", states.root));
+        let mut drawn = rng.permutation(all.len());
+        drawn.truncate(count);
+        drawn.sort_unstable();
+        let intervals = drawn.iter().filter_map(|at| all.get(*at as usize).cloned()).collect();
+        let (schema, bundle, root) = (SCHEMA.to_owned(), bundle.digest(), states.root);
+        Ok(Self { schema, bundle, root, seed: seed.to_owned(), intervals, of: all.len() as u64 })
+    }
+
+    /// Reads the file that [`Challenge::draw`] was written to.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let document = Document::parse_json(Source::load(path, &path.display().to_string())?)?;
+        let root = document.root();
+        let schema = root.required("schema")?;
+        if schema.text()? != SCHEMA {
+            let found = format!("`{}`", schema.text()?.chars().take(40).collect::<String>());
+            return Err(BAD_CHALLENGE.at(schema.place(), format!("`{SCHEMA}`"), found));
+        }
+        Self::read(root)
+    }
+
+    /// Refuses a challenge that is not one of this bundle, drawn from its seed.
+    pub fn check(&self, bundle: &Bundle, file: &str) -> Result<(), Error> {
+        let refused = |expected: String, found: String| {
+            Err(OTHER_CHALLENGE.at(Location::file(file), expected, found))
+        };
+        if self.bundle != bundle.digest() {
+            return refused(bundle.digest().prefixed(), self.bundle.prefixed());
+        }
+        let drawn = Self::draw(bundle, &self.seed, self.intervals.len())?;
+        if *self != drawn {
+            let expected = format!("the {} intervals that its seed gives", drawn.intervals.len());
+            return refused(expected, "others".to_owned());
+        }
+        if self.intervals.is_empty() {
+            return refused("an interval or more".to_owned(), "none".to_owned());
+        }
+        Ok(())
+    }
+
+    /// With which probability a run passes of which `forged` of the intervals that there are would fail: drawn without
+    /// repetition, so at most (1 - forged / of)^m.
+    pub fn passing(&self, forged: u64) -> f64 {
+        let good = self.of.saturating_sub(forged);
+        let drawn = self.intervals.len() as u64;
+        (0..drawn).map(|at| good.saturating_sub(at) as f64 / (self.of - at) as f64).product()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_part_once() {
+        let state = |step: u64, chain: u64| CommittedState {
+            step,
+            tensors: Digest::of(&chain.to_le_bytes()),
+            chain: Digest::of(&chain.to_le_bytes()),
+        };
+        let run = |chains: &[u64]| CommittedStates {
+            root: Digest::of(b""),
+            states: (0..)
+                .step_by(50)
+                .zip(chains)
+                .map(|(step, chain)| state(step, *chain))
+                .collect(),
+        };
+        let parting = |a: &[u64], b: &[u64]| run(a).parting(&run(b));
+        assert_eq!(parting(&[1, 2, 3], &[1, 2, 3]), None);
+        let at = |equal, different| Some(Parting { equal, different });
+        assert_eq!(parting(&[1, 2, 3, 4], &[1, 2, 5, 6]), at(Some(50), 100));
+        assert_eq!(parting(&[1, 2], &[7, 8]), at(None, 0));
+        assert_eq!(parting(&[1, 2], &[1, 2, 3]), at(Some(50), 100));
+    }
+
+    #[test]
+    fn what_passes_is_drawn_without_repetition() {
+        let interval = |from| StateInterval { from, to: from + 1 };
+        let challenge = |count: u64, of| Challenge {
+            schema: SCHEMA.to_owned(),
+            bundle: Digest::of(b""),
+            root: Digest::of(b""),
+            seed: "1".to_owned(),
+            intervals: (0..count).map(interval).collect(),
+            of,
+        };
+        assert_eq!(challenge(1, 4).passing(1), 0.75);
+        assert_eq!(challenge(2, 4).passing(1), 0.5);
+        assert_eq!(challenge(4, 4).passing(1), 0.0);
+        assert_eq!(challenge(3, 4).passing(0), 1.0);
+        assert_eq!(challenge(2, 4).passing(4), 0.0);
+    }
+}

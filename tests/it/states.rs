@@ -1,0 +1,324 @@
+//! Runs that have committed themselves to their states: what a stranger can ask of them afterwards.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use repro_receipt::bundle::{Chain, seal};
+use repro_receipt::digest::{Digest, canonical};
+use repro_train::{TensorData, TensorFile};
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::train::{STUDY, code, repro, root, text, untuned};
+
+const RUN: &str = "smoke-moe-short-s1";
+const WEIGHTS: &str = "model.embed_tokens.weight";
+
+/// A run of a study that keeps two checkpoints, and its project.
+struct Trained {
+    project: TempDir,
+}
+
+impl Trained {
+    fn new() -> Self {
+        let project = root(|study| {
+            untuned(study, 1, "0.016")
+                .replacen("fractions = [0.5, 1.0]", "fractions = [0.25, 0.5, 1.0]", 1)
+                .replacen("fractions = [0.5] }", "fractions = [0.25, 0.5] }", 1)
+        });
+        let trained = repro(project.path(), &["train", STUDY, "--out", "receipts", "--only", RUN]);
+        assert_eq!(code(&trained), 0, "{}", text(&trained.stderr));
+        Self { project }
+    }
+
+    fn bundle(&self) -> PathBuf {
+        self.project.path().join("receipts").join(RUN)
+    }
+
+    /// A copy in a folder of its own, changed and sealed again.
+    fn forged(&self, change: impl FnOnce(&Forgery)) -> Forgery {
+        let folder = crate::sealed::new_folder();
+        let path = folder.path().join(RUN);
+        crate::relations::copy(&self.bundle(), &path);
+        let forgery = Forgery { _folder: folder, path };
+        change(&forgery);
+        seal(&forgery.path, RUN, None).unwrap();
+        forgery
+    }
+}
+
+/// A bundle whose author has changed it, and has made all digests and chains right again.
+struct Forgery {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+impl Forgery {
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join("data").join(name)
+    }
+
+    fn json(&self, name: &str, change: impl FnOnce(&mut Json)) {
+        let text = fs::read_to_string(self.file(name)).unwrap();
+        let mut document = serde_json::from_str(&text).unwrap();
+        change(&mut document);
+        fs::write(self.file(name), canonical(&document).unwrap() + "\n").unwrap();
+    }
+
+    /// Changes the lines of a chained file, and answers the chain of the last one.
+    fn lines(&self, name: &str, change: impl FnOnce(&mut Vec<Json>)) -> Digest {
+        let text = fs::read_to_string(self.file(name)).unwrap();
+        let mut lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        change(&mut lines);
+        let mut chain = Chain::default();
+        let all = lines.iter().map(|line| chain.extend(line.as_object().unwrap().clone()).unwrap());
+        fs::write(self.file(name), all.collect::<String>()).unwrap();
+        chain.last().unwrap()
+    }
+
+    /// Puts other weights into the checkpoint after `step` steps, and repeats their digest wherever it stands.
+    fn weights(&self, step: u64, change: impl FnOnce(&mut Vec<f32>)) {
+        self.tensor(step, WEIGHTS, change);
+    }
+
+    fn tensor(&self, step: u64, name: &str, change: impl FnOnce(&mut Vec<f32>)) {
+        let path = self.file(&format!("checkpoints/step-{step:06}.safetensors"));
+        let mut tensors = TensorFile::parse("w", &fs::read(&path).unwrap()).unwrap();
+        let data = &tensors.tensors[name];
+        let (mut values, shape) = (data.as_floats().unwrap(), data.shape().to_vec());
+        change(&mut values);
+        tensors.tensors.insert(name.to_owned(), TensorData::floats(&shape, &values));
+        let (bytes, digest) = (tensors.write(), tensors.tensors_digest().to_string());
+        fs::write(&path, &bytes).unwrap();
+        self.json(&format!("evaluation/step-{step:06}.json"), |evaluation| {
+            evaluation["tensors_sha256"] = digest.as_str().into();
+        });
+        let root = self.lines("states.jsonl", |lines| {
+            let line = lines.iter_mut().find(|line| line["step"] == step).unwrap();
+            line["tensors_sha256"] = digest.as_str().into();
+        });
+        self.json("receipt.json", |receipt| {
+            let receipt = &mut receipt["predicate"];
+            receipt["states"]["root"] = root.to_string().into();
+            let entries = receipt["checkpoints"].as_array_mut().unwrap();
+            let entry = entries.iter_mut().find(|entry| entry["step"] == step).unwrap();
+            entry["tensors_sha256"] = digest.as_str().into();
+            entry["weights_sha256"] = Digest::of(&bytes).to_string().into();
+        });
+    }
+}
+
+/// The exit status of a command on a bundle, and the codes of what it found.
+fn found(bundle: &Path, arguments: &[&str]) -> (i32, Vec<String>) {
+    let mut all = vec!["verify", bundle.to_str().unwrap(), "--format", "json"];
+    all.extend(arguments);
+    let output = repro(bundle.parent().unwrap(), &all);
+    let report: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let claims = report["posts"].as_array().unwrap().iter().flat_map(|post| {
+        let claims = post["claims"].as_array().unwrap().iter();
+        claims.filter_map(|claim| Some(claim["code"].as_str()?.to_owned()))
+    });
+    let failures = report["failures"].as_array().unwrap().iter();
+    let failures = failures.map(|failure| failure["code"].as_str().unwrap().to_owned());
+    let mut codes: Vec<_> = claims.chain(failures).collect();
+    codes.dedup();
+    (code(&output), codes)
+}
+
+/// Draws all intervals of a bundle, or one, and has them executed.
+fn challenged(bundle: &Path, seed: &str, count: &str) -> (i32, Vec<String>) {
+    let drawn = draw(bundle, seed, count);
+    let file = bundle.parent().unwrap().join("challenge.json");
+    fs::write(&file, drawn.to_string()).unwrap();
+    found(bundle, &["--challenge", file.to_str().unwrap()])
+}
+
+fn draw(bundle: &Path, seed: &str, count: &str) -> Json {
+    let arguments = ["challenge", bundle.to_str().unwrap(), "--seed", seed, "--count", count];
+    let output = repro(bundle.parent().unwrap(), &arguments);
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn has(found: &(i32, Vec<String>), code: &str) {
+    assert!(found.0 == 1 && found.1.iter().any(|one| one == code), "{found:?} without {code}");
+}
+
+#[test]
+fn an_honest_run_passes_whatever_is_drawn() {
+    let trained = Trained::new();
+    let bundle = trained.bundle();
+    assert_eq!(found(&bundle, &[]), (0, Vec::new()));
+    assert_eq!(challenged(&bundle, "a", "100"), (0, Vec::new()));
+    let (one, other) = (draw(&bundle, "a", "2"), draw(&bundle, "b", "2"));
+    assert_eq!((one["of"].as_u64(), one["intervals"].as_array().unwrap().len()), (Some(7), 2));
+    assert_ne!(one["intervals"], other["intervals"]);
+    assert_eq!(one, draw(&bundle, "a", "2"));
+    // A challenge is one of this bundle, as its seed gives it.
+    let file = bundle.parent().unwrap().join("challenge.json");
+    let mut chosen = one.clone();
+    chosen["intervals"] = other["intervals"].clone();
+    let mut of_another = one.clone();
+    of_another["root"] = Digest::of(b"").to_string().into();
+    let mut none = one;
+    none["intervals"] = json!([]);
+    for wrong in [chosen, of_another, none] {
+        fs::write(&file, wrong.to_string()).unwrap();
+        let found = found(&bundle, &["--challenge", file.to_str().unwrap()]);
+        assert_eq!(found, (2, vec!["challenge::other".to_owned()]));
+    }
+    // A run of an earlier trainer has nothing to draw from.
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("receipts/tiny-moe-moe-active12-s1");
+    let arguments = ["challenge", old.to_str().unwrap(), "--seed", "a", "--count", "1"];
+    let refused = repro(&bundle, &arguments);
+    assert_eq!(code(&refused), 2);
+    assert!(text(&refused.stderr).contains("challenge::no-states"));
+}
+
+#[test]
+fn an_invented_checkpoint_is_caught_by_the_interval_before_it() {
+    let trained = Trained::new();
+    // So little is moved that nothing but execution can tell, and the slice behind it is what follows from it.
+    let forged = trained.forged(|forgery| {
+        forgery.weights(113, |weights| weights.iter_mut().for_each(|weight| *weight += 1e-4));
+        let slice = "slices/slice-000113.safetensors";
+        seal(&forgery.path, RUN, None).unwrap();
+        let arguments = ["replay", forgery.path.to_str().unwrap(), "--slice", "113..117"];
+        let replayed = repro(&forgery.path, &[&arguments[..], &["--format", "json"]].concat());
+        let replayed: Json = serde_json::from_slice(&replayed.stdout).unwrap();
+        let numbers = |field: &str| -> Vec<f32> {
+            let steps = replayed["steps"].as_array().unwrap().iter();
+            steps.map(|step| step[field].as_f64().unwrap() as f32).collect()
+        };
+        let mut tensors = TensorFile::parse("s", &fs::read(forgery.file(slice)).unwrap()).unwrap();
+        tensors.tensors.retain(|name, _| name == "tokens");
+        for (name, field) in [("loss", "replayed"), ("grad_norm", "replayed_grad_norm")] {
+            let data = TensorData::floats(&[4], &numbers(field));
+            tensors.tensors.insert(format!("logged.{name}"), data);
+        }
+        let before = Digest::of(&fs::read(forgery.file(slice)).unwrap()).to_string();
+        fs::write(forgery.file(slice), tensors.write()).unwrap();
+        let after = Digest::of(&tensors.write()).to_string();
+        let receipt = fs::read_to_string(forgery.file("receipt.json")).unwrap();
+        fs::write(forgery.file("receipt.json"), receipt.replace(&before, &after)).unwrap();
+        fs::remove_file(forgery.file("slices/slice-000113.tensors.jsonl")).unwrap();
+    });
+    assert_eq!(found(&forged.path, &[]), (0, Vec::new()));
+    let replay = |steps: &str| {
+        let arguments = ["replay", forged.path.to_str().unwrap(), "--slice", steps];
+        repro(&forged.path, &arguments)
+    };
+    assert_eq!(code(&replay("113..117")), 0, "the slice follows from the checkpoint");
+    has(&challenged(&forged.path, "a", "100"), "challenge::other-state");
+    let full = repro(&forged.path, &["replay", forged.path.to_str().unwrap(), "--full"]);
+    assert_eq!(code(&full), 1);
+    let honest = trained.bundle();
+    let arguments = ["dispute", honest.to_str().unwrap(), forged.path.to_str().unwrap()];
+    let dispute = repro(&forged.path, &[&arguments[..], &["--format", "json"]].concat());
+    assert_eq!(code(&dispute), 1, "{}", text(&dispute.stderr));
+    let dispute: Json = serde_json::from_slice(&dispute.stdout).unwrap();
+    assert_eq!((&dispute["equal_up_to"], &dispute["different_after"]), (&json!(100), &json!(113)));
+    assert_eq!((&dispute["a"]["follows"], &dispute["b"]["follows"]), (&json!(true), &json!(false)));
+    let what = dispute["b"]["found"].as_str().unwrap();
+    assert!(what.starts_with("parts in steps 111 to 113") && what.contains(WEIGHTS), "{what}");
+    let same = repro(&honest, &["dispute", honest.to_str().unwrap(), honest.to_str().unwrap()]);
+    assert_eq!((code(&same), text(&same.stdout)), (0, "all 8 committed states are equal\n"));
+}
+
+#[test]
+fn checkpoints_that_the_optimizer_cannot_have_made_are_found_without_a_step() {
+    let trained = Trained::new();
+    let of = |name: &'static str, change: fn(&mut Vec<f32>)| {
+        let forged = trained.forged(|forgery| forgery.tensor(113, name, change));
+        found(&forged.path, &[])
+    };
+    has(&of(WEIGHTS, |weights| weights[7] = 50.0), "weights::too-far");
+    has(&of(WEIGHTS, |weights| weights.iter_mut().for_each(|w| *w *= 40.0)), "weights::too-far");
+    let mean = "optimizer.m.model.embed_tokens.weight";
+    let square = "optimizer.v.model.embed_tokens.weight";
+    let impossible = "weights::impossible-moments";
+    has(&of(mean, |mean| mean.iter_mut().for_each(|m| *m = 0.5)), impossible);
+    has(&of(square, |square| square.iter_mut().for_each(|v| *v *= -1.0)), impossible);
+    has(&of(square, |square| square.iter_mut().for_each(|v| *v = 1.0)), impossible);
+    has(&of(square, |square| square.iter_mut().for_each(|v| *v *= 1e-6)), "weights::lost-squares");
+    let frozen = trained.forged(|forgery| {
+        let path = forgery.file("checkpoints/step-000057.safetensors");
+        let before = TensorFile::parse("w", &fs::read(path).unwrap()).unwrap();
+        let before = before.tensors[WEIGHTS].as_floats().unwrap();
+        forgery.weights(113, |weights| *weights = before);
+    });
+    has(&found(&frozen.path, &[]), "weights::not-moved");
+    let other = trained.forged(|forgery| {
+        forgery.json("receipt.json", |receipt| {
+            let digest = Digest::of(b"").to_string();
+            receipt["predicate"]["checkpoints"][1]["tensors_sha256"] = digest.into();
+        });
+    });
+    has(&found(&other.path, &[]), "weights::other-tensors");
+    let begun = trained.forged(|forgery| {
+        let root = forgery.lines("states.jsonl", |lines| {
+            lines[0]["tensors_sha256"] = Digest::of(b"").to_string().into();
+        });
+        forgery.json("receipt.json", |receipt| {
+            receipt["predicate"]["states"]["root"] = root.to_string().into();
+        });
+    });
+    has(&found(&begun.path, &[]), "weights::other-beginning");
+}
+
+#[test]
+fn a_replay_of_the_whole_run_judges_all_that_it_says() {
+    let trained = Trained::new();
+    let full = |forgery: &Forgery| {
+        let arguments = ["replay", forgery.path.to_str().unwrap(), "--full", "--format", "json"];
+        let output = repro(&forgery.path, &arguments);
+        let answer: Json = serde_json::from_slice(&output.stdout).unwrap();
+        (code(&output), answer["first_divergence"]["what"].as_str().unwrap_or("none").to_owned())
+    };
+    let honest = trained.forged(|_| {});
+    assert_eq!(full(&honest), (0, "none".to_owned()));
+    let refuted = |what: &str, change: &dyn Fn(&Forgery)| {
+        let found = full(&trained.forged(change));
+        assert_eq!(found, (1, what.to_owned()));
+    };
+    refuted("record", &|forgery| {
+        forgery.lines("metrics.jsonl", |lines| lines.truncate(15));
+    });
+    refuted("record", &|forgery| {
+        forgery.lines("metrics.jsonl", |lines| drop(lines.remove(3)));
+    });
+    refuted("record", &|forgery| {
+        forgery.lines("metrics.jsonl", |lines| {
+            let mut beyond = lines.last().unwrap().clone();
+            beyond["step"] = 300.into();
+            lines.push(beyond);
+        });
+    });
+    refuted("seed of the weights", &|forgery| {
+        forgery.json("receipt.json", |receipt| receipt["predicate"]["seeds"]["init"] = "7".into());
+    });
+    refuted("number of tokens", &|forgery| {
+        forgery.json("receipt.json", |receipt| {
+            receipt["predicate"]["contract"]["tokens"] = 4096.into();
+        });
+    });
+    refuted("evaluation", &|forgery| {
+        forgery.json("receipt.json", |receipt| {
+            receipt["predicate"]["checkpoints"].as_array_mut().unwrap().remove(0);
+        });
+        fs::remove_file(forgery.file("checkpoints/step-000057.safetensors")).unwrap();
+    });
+    refuted("committed state", &|forgery| {
+        let root = forgery.lines("states.jsonl", |lines| drop(lines.remove(1)));
+        forgery.json("receipt.json", |receipt| {
+            receipt["predicate"]["states"]["root"] = root.to_string().into();
+        });
+    });
+    // What only a relation sees is refuted as well.
+    let false_contract = trained.forged(|forgery| {
+        forgery.json("receipt.json", |receipt| {
+            receipt["predicate"]["contract"]["coefficient"] = 9.into();
+        });
+    });
+    assert_eq!(full(&false_contract).0, 1);
+}
