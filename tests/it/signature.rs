@@ -179,10 +179,9 @@ fn a_wrong_signature_is_named_where_no_key_is_pinned_and_refused_where_one_is() 
             let (post, known) = (&report["posts"][0], &report["posts"][0]["bundles"][0]);
             assert_eq!((status, &known["signature"]["verdict"]), (1, &"refuted".into()), "{code}");
             assert_eq!(known["signature"]["code"], code);
-            assert_eq!(
-                (&post["summary"]["refuted"], post["findings"][0]["code"].as_str()),
-                (&0.into(), Some(code))
-            );
+            assert_eq!(post["summary"]["refuted"], 0);
+            let findings = post["findings"].as_array().unwrap();
+            assert!(findings.iter().any(|finding| finding["code"] == code), "{findings:?}");
             let (status, report) = verified(root, &[asked, &["--pubkey", "author.pub"]].concat());
             assert_eq!((status, refused(&report)), (2, vec![code]));
             for form in [["--quiet"].as_slice(), &[], &["--verbose"]] {

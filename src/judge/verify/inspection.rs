@@ -79,12 +79,9 @@ pub fn inspect<'r>(
             for claim in &mut claims {
                 claim.origin = Some(described.origin);
             }
-            let mut findings: Vec<_> = claims
-                .iter()
-                .flat_map(findings)
-                .chain(signature_finding(&bundle, &described))
-                .chain(emitter_problems(&bundle))
-                .collect();
+            let signature = signature_finding(&bundle, &described);
+            let own = signature.into_iter().chain(emitter_problems(&bundle));
+            let mut findings: Vec<_> = own.chain(claims.iter().flat_map(findings)).collect();
             findings.sort_by_key(|finding| finding.severity);
             report.posts.push(PostReport {
                 id: bundle.name().to_owned(),
