@@ -51,8 +51,22 @@ pub enum Command {
     Seal(SealArgs),
     /// Make a key pair for signing
     Keygen(KeygenArgs),
-    /// Sign bundles: write `receipt.sig`
+    /// Sign bundles: write `receipt.sig`; or a report of `--output intoto=`: write `FILE.sig`
     Sign(SignArgs),
+    /// Say as a builder that it made exactly the files of a bundle, for `verify --attestation`
+    Attest(AttestArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct AttestArgs {
+    /// The folder of the bundle
+    pub bundle: PathBuf,
+    /// The builder's private key (PEM)
+    #[arg(long, value_name = "PEM")]
+    pub key: PathBuf,
+    /// How the builder calls itself, an address of its own
+    #[arg(long, value_name = "URI")]
+    pub builder: String,
 }
 
 #[derive(Debug, Args)]
@@ -78,6 +92,15 @@ pub struct VerifyArgs {
     /// Public key (PEM) that must have signed each bundle; if repeated, any one of them
     #[arg(long, value_name = "PEM")]
     pub pubkey: Vec<PathBuf>,
+    /// Folder with files that receipts name and bundles do not hold, such as large checkpoints
+    #[arg(long, value_name = "DIR", requires = "bundles")]
+    pub artifacts: Option<PathBuf>,
+    /// Attestation of a builder over exactly the files of a bundle (in-toto, SLSA provenance v1); may be repeated
+    #[arg(long, value_name = "FILE", requires = "builder_key")]
+    pub attestation: Vec<PathBuf>,
+    /// Public key (PEM) of a builder whose attestations count; if repeated, any one of them
+    #[arg(long, value_name = "PEM", requires = "attestation")]
+    pub builder_key: Vec<PathBuf>,
     /// The text of a post that does not redistribute it, known by its digest; may be given several times
     #[arg(long, value_name = "FILE")]
     pub text: Vec<PathBuf>,
@@ -131,8 +154,9 @@ pub enum ReplaysArg {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum MinOrigin {
     Transcribed,
-    Emitted,
+    Declared,
     Signed,
+    Attested,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

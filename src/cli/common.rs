@@ -33,6 +33,7 @@ pub enum FormatArg {
     Junit,
     Github,
     Markdown,
+    Intoto,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -33,8 +33,9 @@ It is consistency, not honesty. Neither digests nor recomputation show
   - that the training text excludes the validation text;
   - what happened between the steps, files and documents that were checked, or that a checkpoint from which
     steps are replayed came from the steps before it.
-The assurance says how strong a verdict is. Origin: transcribed (typed from a publication) < emitted (in an
-intact bundle of a trainer or importer) < signed. Method: compared (two statements of one fact) < recomputed
+The assurance says how strong a verdict is. Origin: transcribed (typed from a publication) < declared (in an
+intact bundle, by whoever made it) < signed (by a key that you named) < attested (by a builder whose key you
+named, over exactly these files). Method: compared (two statements of one fact) < recomputed
 (derived again from raw evidence) < replayed (produced again by re-execution). The weakest input decides.
 \"Inconclusive\" means that there is evidence and it does not decide; \"unchecked\" that evidence is missing or
 the check was not run.

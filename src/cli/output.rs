@@ -1,11 +1,13 @@
 //! Where things are printed: reports to standard output and files, complaints to standard error.
 
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::common::{Colour, CommonArgs, FormatArg};
 use super::{BAD_USAGE, CANNOT_WRITE};
+use repro_receipt::disk::unlinked;
 use repro_receipt::source::{Error, Location};
 use repro_report::{self as report, Format, ReportOptions};
 
@@ -26,7 +28,16 @@ pub struct Output {
 impl Output {
     /// The output that the arguments and the terminal ask for.
     pub fn new(common: &CommonArgs) -> Result<Self, Error> {
-        let files = common.output.iter().map(|text| file(text)).collect::<Result<_, _>>()?;
+        let files: Vec<_> =
+            common.output.iter().map(|text| file(text)).collect::<Result<_, _>>()?;
+        let twice =
+            |at: usize, path: &Path| files.iter().take(at).any(|(_, before)| before == path);
+        if let Some((_, (_, path))) =
+            files.iter().enumerate().find(|(at, (_, path))| twice(*at, path))
+        {
+            let (place, found) = (Location::file("--output"), path.display().to_string());
+            return Err(BAD_USAGE.at(place, "each file once", format!("`{found}` twice")));
+        }
         let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         let options = |terminal: bool| ReportOptions {
             width: width.filter(|_| terminal).unwrap_or(PAGE_WIDTH),
@@ -89,7 +100,11 @@ impl Output {
         for (format, path) in &self.files {
             let options = ReportOptions { width: PAGE_WIDTH, colour: false, ..self.stdout };
             let text = report::render(report, *format, &options);
-            std::fs::write(path, text).map_err(|error| vec![cannot_write(path, &error)])?;
+            outside_bundles(path).map_err(|error| vec![error])?;
+            let written = unlinked(OpenOptions::new().write(true).create(true).truncate(true))
+                .open(path)
+                .and_then(|mut file| file.write_all(text.as_bytes()));
+            written.map_err(|error| vec![cannot_write(path, &error)])?;
         }
         if self.format == Format::Github {
             self.summary(&report::github_summary(report))?;
@@ -133,7 +148,7 @@ impl Output {
     pub fn print_json(&self, value: &impl serde::Serialize) {
         // The answers are plain data with string keys, which always have a JSON form.
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        self.print(&(text + "\n"));
+        self.print(&(report::escaped_json(text) + "\n"));
     }
 
     /// Says something on standard error.
@@ -152,6 +167,20 @@ impl Output {
     }
 }
 
+/// Refuses a file in a bundle: a report there would be a file that no manifest lists.
+fn outside_bundles(path: &Path) -> Result<(), Error> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let Ok(real) = parent.unwrap_or(Path::new(".")).canonicalize() else { return Ok(()) };
+    match real.ancestors().find(|above| above.join("bagit.txt").exists()) {
+        None => Ok(()),
+        Some(bundle) => {
+            let place = Location::file(path.display().to_string());
+            let found = format!("one in `{}`", bundle.display());
+            Err(BAD_USAGE.at(place, "a file outside of bundles", found))
+        }
+    }
+}
+
 fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
     CANNOT_WRITE.at(
         Location::file(path.display().to_string()),
@@ -167,6 +196,7 @@ fn format(shape: FormatArg) -> Format {
         FormatArg::Junit => Format::Junit,
         FormatArg::Github => Format::Github,
         FormatArg::Markdown => Format::Markdown,
+        FormatArg::Intoto => Format::Intoto,
     }
 }
 

@@ -1,10 +1,14 @@
 //! `repro keygen` and `repro sign`.
 
-use super::Answer;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
 use super::args;
 use super::output::Output;
-use repro_receipt::bundle::{self, Bundle, SIGNATURE};
-use repro_receipt::source::Error;
+use super::{Answer, CANNOT_WRITE, NOT_A_STATEMENT};
+use repro_receipt::bundle::{self, Bundle, SIGNATURE, STATEMENT};
+use repro_receipt::source::{Document, Error, Location, Source};
 use repro_report::outcome::ExitStatus;
 use repro_signature::{self as signature, PrivateKey, SIGNED_BEFORE};
 
@@ -19,13 +23,33 @@ pub fn keygen(own: &args::KeygenArgs, output: &Output) -> Answer {
     Ok(ExitStatus::Verified)
 }
 
-/// Signs each bundle, and prints its digest and its name.
+/// Prints an attestation.
+pub fn attest(own: &args::AttestArgs, output: &Output) -> Answer {
+    let attested = || -> Result<String, Error> {
+        let key = PrivateKey::load(&own.key)?;
+        let shown = own.bundle.display().to_string();
+        let bundle = Bundle::load_folder(&own.bundle, &shown, None, 1)?;
+        signature::attest(&bundle, &own.builder, &key)
+    };
+    output.print(&attested().map_err(|error| vec![error])?);
+    Ok(ExitStatus::Verified)
+}
+
+/// Signs each bundle, and prints its digest and its name; of a file that is an in-toto statement, the file with the
+/// signature.
 pub fn run(own: &args::SignArgs, output: &Output) -> Answer {
     let key = PrivateKey::load(&own.key).map_err(|error| vec![error])?;
     output.say(&format!("signing as {}", key.public().id().prefixed()));
     let mut errors = Vec::new();
     for path in &own.bundles {
         let shown = path.display().to_string();
+        if path.is_file() {
+            match sign_statement(path, &shown, &key) {
+                Ok(written) => output.print(&format!("{written}\n")),
+                Err(error) => errors.push(error),
+            }
+            continue;
+        }
         match sign(path, shown.trim_end_matches('/'), &key) {
             Ok(bundle) => {
                 output.print(&format!("{}  {}\n", bundle.digest().prefixed(), bundle.name()));
@@ -36,8 +60,33 @@ pub fn run(own: &args::SignArgs, output: &Output) -> Answer {
     if errors.is_empty() { Ok(ExitStatus::Verified) } else { Err(errors) }
 }
 
+/// Signs a statement, and answers the name of the new file beside it.
+fn sign_statement(path: &Path, shown: &str, key: &PrivateKey) -> Result<String, Error> {
+    let source = Source::load(path, shown)?;
+    let text = source.text().trim_end().to_owned();
+    let document = Document::parse_json(source)?;
+    let kind = document.root().required("_type")?;
+    if kind.text()? != STATEMENT {
+        let found = format!("`{}`", kind.text()?.chars().take(80).collect::<String>());
+        return Err(NOT_A_STATEMENT.at(kind.place(), format!("`{STATEMENT}`"), found));
+    }
+    let signed = signature::sign_statement(&text, key)?;
+    let name = format!("{shown}.sig");
+    let place = || Location::file(name.as_str());
+    let cannot = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => SIGNED_BEFORE.at(place(), "no such file", "a file"),
+        _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
+    };
+    let mut file = File::options().write(true).create_new(true).open(&name).map_err(cannot)?;
+    file.write_all(signed.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
+        let _ = std::fs::remove_file(&name);
+        cannot(error)
+    })?;
+    Ok(name)
+}
+
 /// Signs one bundle, which must be intact; the same key may sign it again, because nothing changes then.
-fn sign(path: &std::path::Path, shown: &str, key: &PrivateKey) -> Result<Bundle, Error> {
+fn sign(path: &Path, shown: &str, key: &PrivateKey) -> Result<Bundle, Error> {
     let loaded = Bundle::load_folder(path, shown, None, 1)?;
     let text = signature::sign(&loaded, key)?;
     match loaded.signature() {

@@ -1,6 +1,7 @@
 //! `repro verify`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
@@ -14,7 +15,7 @@ use repro_receipt::disk::{Disk, LocalDisk};
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, Report};
 use repro_runs::challenge::Challenge;
-use repro_signature::PublicKey;
+use repro_signature::{Attestations, PublicKey};
 
 /// Whether only bundles are to be checked, which can lie outside of any project.
 pub fn is_of_bundles_alone(own: &VerifyArgs) -> bool {
@@ -56,6 +57,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
             }
         }
     };
+    report.failures.extend(demands.attestations.unused());
     report.wants_all_bound = own.all_bound;
     report.base = base(root);
     for note in cache.iter().flat_map(Cache::notes) {
@@ -121,6 +123,10 @@ fn posts(root: &Path, own: &VerifyArgs) -> Result<Vec<String>, Vec<Error>> {
     Ok(ids)
 }
 
+fn keys(paths: &[PathBuf]) -> Result<Vec<PublicKey>, Error> {
+    paths.iter().map(|path| PublicKey::load(path)).collect()
+}
+
 fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
     Ok((Challenge::load(path)?, path.display().to_string()))
 }
@@ -128,14 +134,19 @@ fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
 fn demands(own: &VerifyArgs) -> Result<Demands, Error> {
     Ok(Demands {
         texts: own.text.clone(),
+        artifacts: own.artifacts.clone(),
+
+        attestations: Arc::new(Attestations::load(&own.attestation, &keys(&own.builder_key)?)?),
+
         beginnings: trainer::BEGINNINGS,
         challenge: own.challenge.as_deref().map(challenge).transpose()?,
         repin: own.write_lock,
-        keys: own.pubkey.iter().map(|path| PublicKey::load(path)).collect::<Result<_, _>>()?,
+        keys: keys(&own.pubkey)?,
         origin: own.min_origin.map(|origin| match origin {
             MinOrigin::Transcribed => EvidenceOrigin::Transcribed,
-            MinOrigin::Emitted => EvidenceOrigin::Emitted,
+            MinOrigin::Declared => EvidenceOrigin::Declared,
             MinOrigin::Signed => EvidenceOrigin::Signed,
+            MinOrigin::Attested => EvidenceOrigin::Attested,
         }),
         method: own.min_method.map(|method| match method {
             MinMethod::Compared => Method::Compared,

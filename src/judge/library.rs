@@ -23,6 +23,7 @@ pub struct Library {
     objects: Mutex<Counted>,
     replays: Replays,
     contradictions: BTreeMap<String, Vec<ClaimReport>>,
+    builders: BTreeMap<String, String>,
 }
 
 impl Library {
@@ -34,6 +35,16 @@ impl Library {
     /// A bundle by name.
     pub fn bundle(&self, name: &str) -> Option<&Bundle> {
         self.bundles.get(name)
+    }
+
+    /// Says which builder attests the files of a bundle.
+    pub fn set_builder(&mut self, bundle: &str, builder: &str) {
+        self.builders.insert(bundle.to_owned(), builder.to_owned());
+    }
+
+    /// The builder that attests the files of a bundle.
+    pub fn builder(&self, bundle: &str) -> Option<&String> {
+        self.builders.get(bundle)
     }
 
     /// Says where a bundle contradicts itself: what was refuted of it.

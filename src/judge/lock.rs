@@ -48,7 +48,7 @@ pub fn read(root: &Path, post: &str) -> Result<Option<PostLock>, Error> {
     if !path.is_file() {
         return Ok(None);
     }
-    PostLock::parse(&Document::parse_toml(Source::load(&path, name)?)?).map(Some)
+    PostLock::parse(&Document::parse_toml(Source::load_plain(&path, name)?)?).map(Some)
 }
 
 impl PostLock {

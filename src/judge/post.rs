@@ -28,7 +28,7 @@ pub(crate) fn open(root: &Path, id: &str) -> Result<Document, Error> {
     if id.is_empty() || id.contains(['/', '\\']) || !path.is_file() {
         return Err(NO_SUCH_POST.at(Location::file(name), "a post file", "none"));
     }
-    let source = Source::load(&path, name)?;
+    let source = Source::load_plain(&path, name)?;
     is_short(&source)?;
     Document::parse_toml(source)
 }

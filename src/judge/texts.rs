@@ -98,7 +98,7 @@ impl GivenTexts {
             let found = if plain { "no such file" } else { "a path that leaves the folder" };
             return Err(NO_TEXT.at(text.place.clone(), format!("`repro/{file}`"), found));
         }
-        let source = Source::load(&path, format!("repro/{file}"))?;
+        let source = Source::load_plain(&path, format!("repro/{file}"))?;
         is_short_text(&source)?;
         let digest = Digest::of(source.text().as_bytes());
         match &text.sha256 {

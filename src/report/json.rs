@@ -9,6 +9,7 @@ use crate::outcome::{
 };
 use repro_receipt::source::{Error, Location};
 
+use super::visible::escaped_json;
 use super::wording;
 
 #[derive(Serialize)]
@@ -108,7 +109,7 @@ pub(super) fn render(report: &Report) -> String {
         exit_code: report.exit_status().code(),
     };
     // Only strings, numbers and lists: nothing here can fail to serialise.
-    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+    escaped_json(serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 
 fn post(post: &PostReport) -> PostJson<'_> {

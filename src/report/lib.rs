@@ -9,6 +9,7 @@ mod columns;
 mod drawing;
 mod folded;
 mod github;
+mod intoto;
 mod json;
 mod junit;
 mod layout;
@@ -24,7 +25,7 @@ use repro_receipt::source::Error;
 pub use columns::{Columns, paragraph};
 pub use github::summary as github_summary;
 pub use layout::{columns, wrap};
-pub use visible::{clipped, visible};
+pub use visible::{clipped, escaped_json, visible};
 
 /// The line that every report for people ends with.
 pub const SCOPE: &str = "A pass shows consistency, not honesty: `repro explain scope`.";
@@ -47,12 +48,14 @@ pub enum Format {
     Github,
     /// For a comment or an issue.
     Markdown,
+    /// A statement about the judged files, which can be signed.
+    Intoto,
 }
 
 impl Format {
     /// Every format, in the order of the help text.
-    pub const ALL: [Format; 5] =
-        [Self::Text, Self::Json, Self::Junit, Self::Github, Self::Markdown];
+    pub const ALL: [Format; 6] =
+        [Self::Text, Self::Json, Self::Junit, Self::Github, Self::Markdown, Self::Intoto];
 
     /// Its name on the command line.
     pub fn word(self) -> &'static str {
@@ -62,6 +65,7 @@ impl Format {
             Self::Junit => "junit",
             Self::Github => "github",
             Self::Markdown => "markdown",
+            Self::Intoto => "intoto",
         }
     }
 }
@@ -93,6 +97,7 @@ pub fn render(report: &Report, format: Format, options: &ReportOptions) -> Strin
         Format::Junit => junit::render(report),
         Format::Github => github::render(report),
         Format::Markdown => markdown::render(report, markdown::COMMENT_LIMIT),
+        Format::Intoto => intoto::render(report),
     }
 }
 

@@ -14,10 +14,12 @@ pub use repro_signature::{PinnedBy, SignatureReport};
 pub enum EvidenceOrigin {
     /// Typed from a publication.
     Transcribed,
-    /// In an intact bundle written by a trainer or an importer.
-    Emitted,
+    /// In an intact bundle, by whoever made it.
+    Declared,
     /// Signed by a key that the caller pinned.
     Signed,
+    /// Made by a builder whose key the caller pinned, as it attests of exactly these files.
+    Attested,
 }
 
 impl EvidenceOrigin {
@@ -25,18 +27,23 @@ impl EvidenceOrigin {
     pub fn word(self) -> &'static str {
         match self {
             Self::Transcribed => "transcribed",
-            Self::Emitted => "emitted",
+            Self::Declared => "declared",
             Self::Signed => "signed",
+            Self::Attested => "attested",
         }
     }
 
-    /// The origin of a bundle with this signature. What was typed from a publication stays so, whoever
-    /// signs it; and only the caller's key counts, because an author's own shows no more than the author.
-    pub fn vouched_for(self, signature: Option<&SignatureReport>) -> Self {
+    /// The origin of a bundle with this signature, and where it is `attested`. What was typed from a publication stays
+    /// so, whoever signs it; and only the caller's key counts, because an author's own shows no more than the author.
+    pub fn vouched_for(self, signature: Option<&SignatureReport>, attested: bool) -> Self {
         let by_caller = signature.is_some_and(|signature| {
             signature.verdict == Verdict::Verified && signature.pinned_by == Some(PinnedBy::Caller)
         });
-        if by_caller && self == Self::Emitted { Self::Signed } else { self }
+        match self {
+            Self::Declared if attested => Self::Attested,
+            Self::Declared if by_caller => Self::Signed,
+            other => other,
+        }
     }
 }
 
@@ -44,7 +51,7 @@ impl From<bundle::Origin> for EvidenceOrigin {
     fn from(origin: bundle::Origin) -> Self {
         match origin {
             bundle::Origin::Transcribed => Self::Transcribed,
-            bundle::Origin::Emitted => Self::Emitted,
+            bundle::Origin::Emitted => Self::Declared,
         }
     }
 }
@@ -325,6 +332,8 @@ pub struct BundleReport {
     pub origin: EvidenceOrigin,
     /// Its signature, where it has one.
     pub signature: Option<SignatureReport>,
+    /// The builder that attests its files, where the caller named its key.
+    pub attested_by: Option<String>,
 }
 
 /// A text that a post is about, as far as this run could read it.

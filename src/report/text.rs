@@ -427,6 +427,10 @@ impl Text<'_> {
                     Piece::at(origin_stop, FAINT, bundle.origin.word()),
                 ],
             );
+            if let Some(builder) = &bundle.attested_by {
+                let text = format!("made by {}, as its key attests", visible(builder));
+                self.page.paragraph(INDENT + 2, INDENT + 4, FAINT, &text);
+            }
         }
     }
 

@@ -19,6 +19,25 @@ pub(super) fn prose(text: &str) -> String {
     shown
 }
 
+/// A JSON text in which hidden characters of its strings are escapes: the same document, and nothing in it acts on a
+/// terminal that shows it.
+pub fn escaped_json(text: String) -> String {
+    if !text.chars().any(|c| hidden(c) && c != '\n') {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Line feeds stand between values; controls below 32 are escapes already.
+        if hidden(c) && c != '\n' {
+            let units = c.encode_utf16(&mut [0; 2]).to_vec();
+            escaped.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
 /// At most `limit` characters of `text`, the last one an ellipsis where some are missing.
 pub fn clipped(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
@@ -60,6 +79,18 @@ mod tests {
         assert_eq!(visible("a\u{1b}[31mb\r\n"), "a\\u{1b}[31mb\\r\\n");
         assert_eq!(visible("\u{202e}gpj\u{9b}"), "\\u{202e}gpj\\u{9b}");
         assert_eq!(visible("0.0758 ± 0.0021 é 表"), "0.0758 ± 0.0021 é 表");
+    }
+
+    #[test]
+    fn a_json_text_stays_the_same_document() {
+        let value = serde_json::json!({"a": "\u{202e}gpj\u{9b}\n\u{e0001}", "b": ["é 表 ±", 1]});
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let escaped = escaped_json(text);
+        assert!(
+            escaped.contains("\\u202egpj\\u009b") && escaped.contains("\\udb40\\udc01"),
+            "{escaped}"
+        );
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
     }
 
     #[test]

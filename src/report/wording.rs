@@ -82,10 +82,12 @@ pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec
         });
         let reason = prose(&signature.reason);
         let words = match (signature.verdict, signature.pinned_by) {
-            (Verdict::Verified, Some(PinnedBy::Caller)) => format!("{key}, given by the caller"),
-            (Verdict::Verified, _) => format!("{key}, author-pinned"),
+            (Verdict::Verified, Some(PinnedBy::Caller)) => {
+                format!("signed by {key}, given by the caller")
+            }
+            (Verdict::Verified, _) => format!("signed by {key}, author-pinned"),
             (Verdict::Unchecked | Verdict::Inconclusive, _) => {
-                format!("{key}, unchecked: {reason}")
+                format!("with a signature that names {key}, unchecked: {reason}")
             }
             (Verdict::Refuted, _) => {
                 let code = signature.code.map_or(String::new(), |code| format!(" [{}]", code.id));
@@ -95,7 +97,7 @@ pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec
         };
         *alike.entry(words).or_default() += 1;
     }
-    let words = |(words, count)| format!("{} signed by {words}", many(count, "bundle"));
+    let words = |(words, count)| format!("{} {words}", many(count, "bundle"));
     said.extend(alike.into_iter().map(words));
     said
 }

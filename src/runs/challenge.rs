@@ -150,7 +150,7 @@ impl Challenge {
 
     /// Reads the file that [`Challenge::draw`] was written to.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let document = Document::parse_json(Source::load(path, &path.display().to_string())?)?;
+        let document = Document::parse_json(Source::load(path, path.display().to_string())?)?;
         let root = document.root();
         let schema = root.required("schema")?;
         if schema.text()? != SCHEMA {

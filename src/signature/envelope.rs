@@ -40,12 +40,26 @@ pub struct Envelope {
 impl Envelope {
     /// Reads a signature file.
     pub fn parse(source: Source) -> Result<Self, Error> {
+        Self::of_bundle(Document::parse_json(source)?.root())
+    }
+
+    /// Reads a signature file, or an envelope alone, which does not say who signed.
+    pub fn parse_any(source: Source) -> Result<Self, Error> {
         let document = Document::parse_json(source)?;
-        let root = document.root();
+        match document.root().get("dsseEnvelope") {
+            Some(_) => Self::of_bundle(document.root()),
+            None => Self::of_envelope(document.root(), Material::Key { hint: None }),
+        }
+    }
+
+    fn of_bundle(root: Node<'_>) -> Result<Self, Error> {
         root.only(&["mediaType", "verificationMaterial", "dsseEnvelope"])?;
         exactly(root.required("mediaType")?, MEDIA_TYPE)?;
         let material = material(root.required("verificationMaterial")?)?;
-        let envelope = root.required("dsseEnvelope")?;
+        Self::of_envelope(root.required("dsseEnvelope")?, material)
+    }
+
+    fn of_envelope(envelope: Node<'_>, material: Material) -> Result<Self, Error> {
         envelope.only(&["payload", "payloadType", "signatures"])?;
         exactly(envelope.required("payloadType")?, PAYLOAD_TYPE)?;
         let signatures = envelope.required("signatures")?;

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attestation;
 mod envelope;
 mod key;
 mod report;
@@ -16,6 +17,7 @@ mod statement;
 use repro_receipt::bundle::{Bundle, SIGNATURE};
 use repro_receipt::source::{DOCUMENT_CAP, Error, Location, Source, TOO_LARGE, codes};
 
+pub use attestation::{Attestation, Attestations, attest, sign_statement};
 pub use envelope::{Envelope, Material, pre_authentication_encoding};
 pub use key::{PrivateKey, PublicKey, write_pair};
 pub use report::{PinnedBy, SignatureReport};
@@ -31,6 +33,7 @@ codes! {
     OTHER_KEY = "signature::other-key", "the bundle was signed with another key", "ask its author which key is theirs";
     FORGED = "signature::forged", "the signature does not match what it claims to sign", "do not trust the bundle; ask its author";
     OTHER_SERIALIZATION = "signature::other-serialization", "the signed files are not listed as the format requires", "sign with method `files`, SHA-256 and no symbolic links";
+    OTHER_NAME = "signature::other-name", "the signature is of a bundle with another name", "give the folder the name that was signed";
     OTHER_FILES = "signature::other-files", "the signature covers other files than the bundle's", "fetch the bundle and its signature again, together";
     UNPINNED = "signature::unpinned", "the signing key is not pinned, so the signature does not show who signed", "pass the author's key with `--pubkey`";
     SIGNED_BEFORE = "signature::signed-before", "the bundle is already signed", "remove `receipt.sig` before signing with another key";
@@ -72,7 +75,7 @@ impl<'a> Signature<'a> {
     pub fn check_files(&self) -> Result<(), Error> {
         let name = format!("{}, payload", self.place.file);
         let source = Source::new(name, self.envelope.payload.clone())?;
-        statement::check(source, &self.bundle.signed_files())
+        statement::check(source, self.bundle.name(), &self.bundle.signed_files())
     }
 
     /// Which of `keys` signed the payload. What is signed is read only after this.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{OTHER_FILES, OTHER_FORMAT, OTHER_SERIALIZATION};
+use super::{OTHER_FILES, OTHER_FORMAT, OTHER_NAME, OTHER_SERIALIZATION};
 use repro_receipt::bundle::record::RecordValue;
 use repro_receipt::bundle::{SIGNATURE, STATEMENT, shown};
 use repro_receipt::digest::{Digest, Hasher, NotCanonical, canonical};
@@ -17,8 +17,8 @@ const PREDICATE: &str = "https://model_signing/signature/v1.0";
 /// always names. A bundle with any of the others is refused before.
 const IGNORED: [&str; 5] = [SIGNATURE, ".git", ".github", ".gitattributes", ".gitignore"];
 
-/// Refuses a statement that is not about exactly `files`.
-pub fn check(source: Source, files: &BTreeMap<&str, Digest>) -> Result<(), Error> {
+/// Refuses a statement that is not about exactly `files` of the bundle called `name`.
+pub fn check(source: Source, name: &str, files: &BTreeMap<&str, Digest>) -> Result<(), Error> {
     let document = Document::parse_json(source)?;
     let root = document.root();
     root.only(&["_type", "subject", "predicateType", "predicate"])?;
@@ -33,7 +33,7 @@ pub fn check(source: Source, files: &BTreeMap<&str, Digest>) -> Result<(), Error
     check_serialization(predicate.required("serialization")?)?;
     let resources = predicate.required("resources")?;
     check_resources(resources, files)?;
-    check_root(root.required("subject")?, files)
+    check_root(root.required("subject")?, name, files)
 }
 
 /// The files were listed whole, by SHA-256, without links, and only what may be was left out.
@@ -89,15 +89,20 @@ fn check_resources(list: Node<'_>, files: &BTreeMap<&str, Digest>) -> Result<(),
     }
 }
 
-/// The one subject has the root digest of the files.
-fn check_root(list: Node<'_>, files: &BTreeMap<&str, Digest>) -> Result<(), Error> {
+/// The one subject is the bundle and has the root digest of the files: files under another name are other evidence.
+fn check_root(list: Node<'_>, name: &str, files: &BTreeMap<&str, Digest>) -> Result<(), Error> {
     let mut subjects = list.items()?;
     let (Some(subject), None) = (subjects.next(), subjects.next()) else {
         let found = format!("{}", list.items()?.len());
         return Err(OTHER_FORMAT.at(list.place(), "one subject", found));
     };
     subject.only(&["name", "digest"])?;
-    subject.required("name")?.text()?;
+    let named = subject.required("name")?;
+    if named.text()? != name {
+        let expected = format!("`{name}`, the name of the folder");
+        return Err(OTHER_NAME.at(named.place(), expected, shown(named.text()?)));
+    }
+
     let digests = subject.required("digest")?;
     digests.only(&["sha256"])?;
     let stated = digests.required("sha256")?;

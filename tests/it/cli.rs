@@ -433,7 +433,7 @@ fn the_exit_code_is_the_verdict_in_every_format() {
         assert_eq!(run(project.path(), &["verify", "--post", "fine"]).code, 0);
     }
     let project = project();
-    let minimum = run(project.path(), &["verify", "--post", "fine", "--min-origin", "emitted"]);
+    let minimum = run(project.path(), &["verify", "--post", "fine", "--min-origin", "declared"]);
     assert_eq!(minimum.code, 3, "{}", minimum.stdout);
     assert_eq!(run(project.path(), &["verify", "receipts/sound"]).code, 0);
 }

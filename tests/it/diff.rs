@@ -251,7 +251,7 @@ fn bundles_state_seeds_and_contracts() {
     assert_eq!(stderr, "");
     let document: Value = serde_json::from_str(&stdout).unwrap();
     let run = &document["runs"][0];
-    assert_eq!((&run["origin"], &run["step"]), (&json!("emitted"), &json!("40")));
+    assert_eq!((&run["origin"], &run["step"]), (&json!("declared"), &json!("40")));
     assert_eq!(run["step_from"], "checkpoint");
     assert!(run["digest"].as_str().unwrap().starts_with("sha256:"));
     let seeds = &named(&document["differs"], "seeds")["values"];

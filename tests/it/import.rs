@@ -437,7 +437,7 @@ fn claims_rest_on_imported_bundles() {
         let claim = &report["posts"][0]["claims"][0];
         assert_eq!(
             (&claim["verdict"], &claim["origin"]),
-            (&json!(verdict), &json!("emitted")),
+            (&json!(verdict), &json!("declared")),
             "{claimed}: {claim}"
         );
     }

@@ -54,7 +54,7 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "signature",
         on: &["receipt"],
-        rows: &[&["envelope", "key", "report"], &["statement"], &["standing"]],
+        rows: &[&["envelope", "key", "report"], &["attestation", "statement"], &["standing"]],
     },
     Crate {
         name: "portable",
@@ -75,7 +75,7 @@ const CRATES: &[Crate] = &[
             &["outcome", "visible"],
             &["layout", "wording"],
             &["drawing", "folded"],
-            &["columns", "json", "junit", "markdown", "text"],
+            &["columns", "intoto", "json", "junit", "markdown", "text"],
             &["github"],
         ],
     },

@@ -40,5 +40,7 @@ mod stats;
 mod train;
 #[cfg(feature = "train")]
 mod twin;
+mod vouching;
+mod writing;
 
 use fuzz::targets::sealed;

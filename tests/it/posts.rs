@@ -130,7 +130,7 @@ fn every_number_of_our_own_reports_is_recomputed() {
         assert!(found.numbers.iter().any(|number: &Number| !number.bound_by.is_empty()), "{id}");
         for claim in &report(id).posts[0].claims {
             let outcome = &claim.outcome;
-            assert_eq!(claim.origin, Some(EvidenceOrigin::Emitted), "{id} {}", claim.id);
+            assert_eq!(claim.origin, Some(EvidenceOrigin::Declared), "{id} {}", claim.id);
             // What has to be executed waits for a caller who asks for it.
             if claim.kind == "replayed" {
                 assert_eq!(outcome.verdict, Verdict::Unchecked, "{id} {}", claim.id);

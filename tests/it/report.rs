@@ -155,7 +155,7 @@ fn claims() -> Vec<ClaimReport> {
         "the claimed gap is outside the 95% interval [0.0211, 0.0383] of a paired t test over n = 3 seeds",
     );
     gap.impact = Impact::Decision;
-    gap.origin = Some(EvidenceOrigin::Emitted);
+    gap.origin = Some(EvidenceOrigin::Declared);
     let mut score = judged(
         claim(2, "score-best", "relation", ""),
         Verdict::Inconclusive,
@@ -233,6 +233,7 @@ fn post() -> PostReport {
             name: "nmoe-0003".to_owned(),
             digest: format!("sha256:{}", "0123456789abcdef".repeat(4)),
             origin: EvidenceOrigin::Transcribed,
+            attested_by: None,
             signature: Some(SignatureReport {
                 verdict: Verdict::Verified,
                 key: Some(format!("sha256:{}", "fedcba9876543210".repeat(4))),
@@ -297,8 +298,8 @@ fn locked() -> Report {
     let differences = vec![
         difference(
             "gap-muon",
-            Some("verified emitted recomputed"),
-            Some("refuted emitted recomputed"),
+            Some("verified declared recomputed"),
+            Some("refuted declared recomputed"),
         ),
         difference("steps", None, Some("verified transcribed compared")),
         difference("gone", Some("verified transcribed recomputed"), None),

@@ -112,7 +112,7 @@ fn a_signature_counts_for_the_caller_whose_key_it_is() {
     assert_eq!((status, &known["signature"]["verdict"]), (0, &"unchecked".into()));
     assert_eq!(
         (&known["origin"], &known["signature"]["pinned_by"]),
-        (&"emitted".into(), &Json::Null)
+        (&"declared".into(), &Json::Null)
     );
     let (status, report) =
         verified(root, &[&bundle, "--pubkey", "author.pub", "--min-origin", "signed"]);
@@ -137,7 +137,7 @@ fn a_key_of_the_author_is_shown_as_such_and_raises_nothing() {
     let (status, report) = verified(root, &["--post", "p"]);
     let (known, claim) = (&report["posts"][0]["bundles"][0], &report["posts"][0]["claims"][0]);
     assert_eq!((status, &known["signature"]["pinned_by"]), (0, &"author".into()));
-    assert_eq!((&known["origin"], &claim["origin"]), (&"emitted".into(), &"emitted".into()));
+    assert_eq!((&known["origin"], &claim["origin"]), (&"declared".into(), &"declared".into()));
     let shown = text(&repro(root, &["verify", "--post", "p"]).stdout);
     assert!(shown.contains("author-pinned"), "{shown}");
     let asked = ["--post", "p", "--min-origin", "signed"];
@@ -248,7 +248,7 @@ fn the_vectors_of_the_format_behave_as_labelled() {
     let payload = parse("invalid-payload/wrong-predicate").unwrap().payload;
     let files = std::collections::BTreeMap::new();
     let statement =
-        repro_signature::check_statement(Source::new("payload", payload).unwrap(), &files);
+        repro_signature::check_statement(Source::new("payload", payload).unwrap(), "b", &files);
     assert_eq!(statement.unwrap_err().code.id, "signature::other-format");
     let count = |folder: &str| std::fs::read_dir(vectors.join(folder)).unwrap().count();
     assert_eq!((count("valid"), count("invalid"), count("invalid-payload")), (3, 4, 1));

@@ -140,7 +140,7 @@ fn a_study_is_trained_and_a_post_rests_on_its_receipts() {
     let claims = report["posts"][0]["claims"].as_array().unwrap();
     for claim in claims {
         assert_eq!(claim["verdict"], "verified", "{claim:#}");
-        assert_eq!(claim["origin"], "emitted", "{claim:#}");
+        assert_eq!(claim["origin"], "declared", "{claim:#}");
         let method = if claim["kind"] == "held_fixed" { "compared" } else { "recomputed" };
         assert_eq!(claim["method"], method, "{claim:#}");
     }

@@ -14,7 +14,7 @@ use crate::cli::output::Output;
 use horizons::Horizons;
 use repro_exact::decimal::{format_significant, grouped};
 use repro_receipt::source::Location;
-use repro_report::outcome::ExitStatus;
+use repro_report::outcome::{EvidenceOrigin, ExitStatus};
 use repro_report::{Columns, columns, paragraph, visible};
 use repro_runs::contract::{
     ContractDiff, DiffRow, FieldGroup, RunAtStep, Standing, StatedValue, TOLERANCE_PERCENT,
@@ -123,7 +123,7 @@ pub fn described(runs: &[RunAtStep], labels: &[String]) -> Vec<Json> {
             "step": run.step.map(|step| step.to_string()),
             "step_from": run.step_origin.map(|origin| origin.word()),
             "planned_steps": run.planned_steps().map(exact),
-            "origin": run.bundle.as_ref().map(|(origin, _)| origin.word()),
+            "origin": run.bundle.as_ref().map(|(origin, _)| EvidenceOrigin::from(*origin).word()),
             "digest": run.bundle.as_ref().map(|(_, digest)| digest),
             "notes": run.notes,
         })
@@ -245,7 +245,9 @@ fn legend(runs: &[RunAtStep], labels: &[String]) -> String {
                 format!("step {} of {planned}", grouped(&step.to_string()))
             }
         };
-        let bundle = run.bundle.as_ref().map(|(origin, _)| format!(", {} bundle", origin.word()));
+        let bundle = run.bundle.as_ref();
+        let bundle =
+            bundle.map(|(origin, _)| format!(", {} bundle", EvidenceOrigin::from(*origin).word()));
         let gap = " ".repeat(wide - columns(label));
         // Writing to a string cannot fail.
         let _ = writeln!(

@@ -129,12 +129,12 @@ impl ReadRelation {
     fn is_asked(&'static self, columns: &mut RelationColumns<'_>) -> bool {
         let over = self.relation.over;
         // A name that may be absent is in no constant part.
-        let is_there = |name| columns.find(over, name) || !name.is_constant();
+        let is_missing = |name: &&'static Name| !columns.find(over, name) && name.is_constant();
         // All are looked up, the absent ones too.
-        let are_there = self.names.iter().map(is_there).fold(true, |all, one| all && one);
+        let missing = self.names.iter().filter(is_missing).count();
         let views = self.views(columns);
         let named = |at: usize| views.get(at).and_then(|view| view.at(0));
-        are_there && self.first.iter().all(|formula| formula.holds(&named) == Some(true))
+        missing == 0 && self.first.iter().all(|formula| formula.holds(&named) == Some(true))
     }
 
     fn views<'c, 'a>(&'static self, columns: &'c RelationColumns<'a>) -> Vec<View<'c, 'a>> {

@@ -455,7 +455,7 @@ impl<'a> Rows<'a> {
         let items = self.receipt.and_then(|receipt| receipt.get(field)?.items().ok());
         let row = |(at, node): (usize, Node<'a>)| {
             let named = |name: &&str| node.get(name).is_some_and(|node| node.text().is_ok());
-            let name = ["weights", "evaluation", "file"].into_iter().find(|name| named(&name));
+            let name = ["weights", "evaluation", "file"].into_iter().find(|name| named(name));
             let name = name.and_then(|name| node.get(name)?.text().ok());
             let row = Row::new(RECEIPT, At::Listed(field, at), Fields::Json(node));
             Row { label: name.and_then(label), ..row }

@@ -414,7 +414,9 @@ impl<'a> Evaluator<'a> {
             return;
         }
         let signature = self.library().signature(&self.page().id, bundle.name());
-        let origin = EvidenceOrigin::from(bundle.origin()).vouched_for(signature);
+        let origin = EvidenceOrigin::from(bundle.origin());
+        let is_attested = self.library().builder(bundle.name()).is_some();
+        let origin = origin.vouched_for(signature, is_attested);
         self.shown.borrow_mut().push((evidence, origin));
     }
 

@@ -11,8 +11,8 @@ use crate::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault
 use crate::consistency::{self, BrokenRelation, SelfConsistency};
 use crate::evaluate::functions::again;
 use repro_params::{self as params, Convention, Count, ParameterCount, ParameterCounts};
-use repro_receipt::bundle::{Bundle, CONFIG, Open, RECEIPT, ReadOptions};
-use repro_receipt::source::codes;
+use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
+use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
     ClaimReport, Finding, Impact, Method, Outcome, PostReport, Report, Severity, Verdict,
 };
@@ -23,6 +23,8 @@ use serde_json::{Value as Json, json};
 codes! {
     UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
     OTHER_COUNT = "verify::other-count", "the receipt and its config give different parameter counts", "correct the receipt's `model`";
+    NOT_AT_HAND = "verify::not-at-hand", "a file that the receipt names is not in the bundle", "pass `--artifacts DIR` with the folder that holds it";
+    OTHER_ARTIFACT = "verify::other-artifact", "a file is not the one that the receipt names", "fetch the file again, or ask its author";
     EMITTER_PROBLEMS = "verify::emitter-problems", "the emitter could not write all that it was given", "see `extra.emitter_problems` of the receipt";
 }
 
@@ -60,6 +62,10 @@ pub fn inspect<'r>(
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             });
+            match artifacts(&bundle, demands) {
+                Ok(found) => claims.extend(found),
+                Err(error) => report.failures.push(error),
+            }
             if let Some((challenge, file)) = &demands.challenge {
                 match challenged(&bundle, (challenge, file), replayer) {
                     Ok(answers) => claims.extend(answers),
@@ -75,7 +81,8 @@ pub fn inspect<'r>(
                     }
                 }
             }
-            let described = describe(&bundle, signature);
+            let builder = demands.attestations.of(&bundle).map(|one| one.builder.clone());
+            let described = describe(&bundle, signature, builder);
             for claim in &mut claims {
                 claim.origin = Some(described.origin);
             }
@@ -85,7 +92,7 @@ pub fn inspect<'r>(
             findings.sort_by_key(|finding| finding.severity);
             report.posts.push(PostReport {
                 id: bundle.name().to_owned(),
-                title: format!("{} receipt bundle", bundle.receipt().origin.word()),
+                title: format!("{} receipt bundle", described.origin.word()),
                 file: shown,
                 digest: String::new(),
                 texts: Vec::new(),
@@ -266,6 +273,35 @@ fn checkpoints(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
         ClaimReport { place: bundle.place(&fault.file), ..claim }
     };
     faults.into_iter().map(refuted).collect()
+}
+
+/// The files that a receipt names and the bundle does not hold, each against its length and digest.
+fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Error> {
+    let files = bundle.receipt().files.iter().filter(|file| file.is_external());
+    let judge = |file: &ListedFile| {
+        let found = match &demands.artifacts {
+            Some(folder) => artifact(folder, &file.name)?,
+            None => None,
+        };
+        let outcome = match (found, file.sha256) {
+            (None, _) => {
+                let reason = format!("`{}` is not in the bundle", file.name);
+                Outcome::unchecked(&NOT_AT_HAND, reason)
+            }
+            (Some((bytes, digest)), Some(wanted)) if bytes == file.bytes && digest == wanted => {
+                Outcome::verified().giving(format!("{bytes} bytes"))
+            }
+            (Some((bytes, digest)), _) => {
+                let reason = format!("`{}` has {bytes} bytes with sha256 {digest}", file.name);
+                Outcome::refuted(&OTHER_ARTIFACT, reason)
+            }
+        };
+        let outcome = outcome.within("sha-256", "equal digests").by(Method::Recomputed);
+        let quote = "a file outside of the bundle is the one that the receipt names";
+        let id = format!("artifact-{}", file.name);
+        Ok(own_claim(bundle, &id, quote, format!("{} bytes", file.bytes), outcome))
+    };
+    files.map(judge).collect()
 }
 
 /// The slices of a bundle.

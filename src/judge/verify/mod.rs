@@ -11,6 +11,7 @@ mod store;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::checkpoints::Beginnings;
 use crate::context::PostContext;
@@ -32,7 +33,7 @@ use repro_report::outcome::{
 };
 use repro_runs::challenge::Challenge;
 use repro_runs::replay::{ReplayOutcome, Replays};
-use repro_signature::PublicKey;
+use repro_signature::{Attestations, PublicKey};
 
 use inspection::emitter_problems;
 pub use inspection::inspect;
@@ -53,6 +54,10 @@ pub struct Demands {
     pub method: Option<Method>,
     /// The keys of which one must have signed each bundle; where there are none, nothing need be signed.
     pub keys: Vec<PublicKey>,
+    /// A folder with files that receipts name and bundles do not hold.
+    pub artifacts: Option<PathBuf>,
+    /// What builders attest.
+    pub attestations: Arc<Attestations>,
     /// Files with the texts of posts that do not redistribute them, known by their digests.
     pub texts: Vec<PathBuf>,
     /// Intervals of a run that are to be executed again, and the file with them.
@@ -80,7 +85,7 @@ pub fn verify_with<'r>(
     let reading = reading.into();
     let threads = reading.threads;
     let mut report = Report::default();
-    let mut store = BundleStore::new(reading, &demands.keys);
+    let mut store = BundleStore::new(reading, &demands.keys).attested(demands.attestations.clone());
     let given = match GivenTexts::load(&demands.texts) {
         Ok(given) => given,
         Err(error) => {
@@ -265,7 +270,9 @@ fn reported(
     let used: Vec<&Bundle> =
         page.bundles().iter().filter_map(|(name, _)| library.bundle(name)).collect();
     let signature = |bundle: &Bundle| library.signature(&page.id, bundle.name()).cloned();
-    let bundles: Vec<_> = used.iter().map(|bundle| describe(bundle, signature(bundle))).collect();
+    let builder = |bundle: &Bundle| library.builder(bundle.name()).cloned();
+    let described = |bundle: &&&Bundle| describe(bundle, signature(bundle), builder(bundle));
+    let bundles: Vec<_> = used.iter().map(|bundle| described(&bundle)).collect();
     let problems: Vec<_> = used.iter().filter_map(|bundle| emitter_problems(bundle)).collect();
     let signatures = std::iter::zip(used, &bundles);
     let signatures =
@@ -299,12 +306,18 @@ fn reported(
     }
 }
 
-fn describe(bundle: &Bundle, signature: Option<SignatureReport>) -> BundleReport {
+fn describe(
+    bundle: &Bundle,
+    signature: Option<SignatureReport>,
+    attested_by: Option<String>,
+) -> BundleReport {
     BundleReport {
         name: bundle.name().to_owned(),
         digest: bundle.digest().prefixed(),
-        origin: EvidenceOrigin::from(bundle.origin()).vouched_for(signature.as_ref()),
+        origin: EvidenceOrigin::from(bundle.origin())
+            .vouched_for(signature.as_ref(), attested_by.is_some()),
         signature,
+        attested_by,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::library::Library;
 use crate::lock::PostLock;
@@ -12,7 +13,7 @@ use repro_receipt::parallel;
 use repro_receipt::similar;
 use repro_receipt::source::{Error, Location};
 use repro_runs::study::{self, Study};
-use repro_signature::{self as signature, PublicKey};
+use repro_signature::{self as signature, Attestations, PublicKey};
 
 /// So many missing bundles of one group are named.
 const NAMED: usize = 5;
@@ -34,6 +35,7 @@ pub struct BundleStore<'r> {
     searched: bool,
     reading: ReadOptions<'r>,
     keys: Vec<PublicKey>,
+    attestations: Arc<Attestations>,
 }
 
 impl<'r> BundleStore<'r> {
@@ -41,7 +43,13 @@ impl<'r> BundleStore<'r> {
     /// have signed each bundle.
     pub fn new(reading: impl Into<ReadOptions<'r>>, keys: &[PublicKey]) -> Self {
         let (library, refused) = (Library::default(), BTreeMap::new());
-        Self { library, refused, searched: false, reading: reading.into(), keys: keys.to_vec() }
+        let (reading, keys) = (reading.into(), keys.to_vec());
+        Self { library, refused, searched: false, reading, keys, attestations: Arc::default() }
+    }
+
+    /// The same with what builders attest.
+    pub fn attested(self, attestations: Arc<Attestations>) -> Self {
+        Self { attestations, ..self }
     }
 
     /// Loads the bundles that the names of `page` stand for, and holds them against the pins of its lock.
@@ -119,6 +127,10 @@ impl<'r> BundleStore<'r> {
             match bundle {
                 Ok((bundle, contradictions)) => {
                     self.library.set_contradictions(name, contradictions);
+                    if let Some(attested) = self.attestations.of(&bundle) {
+                        self.library.set_builder(name, &attested.builder);
+                    }
+
                     self.library.add(bundle);
                 }
                 Err(error) => drop(self.refused.insert(name.to_owned(), error)),

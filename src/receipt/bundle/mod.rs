@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod agree;
+mod artifact;
 mod cache;
 pub mod canonical;
 mod chain;
@@ -41,6 +42,7 @@ use crate::digest::Digest;
 use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source, codes};
 use manifest::Manifest;
 
+pub use artifact::artifact;
 pub use cache::Cache;
 pub use chain::{Chain, METRICS, STATES};
 pub use facts::{Citation, FACTS, Fact, fact_id};
@@ -69,6 +71,7 @@ codes! {
     ABSENT = "bundle::absent", "the bundle does not exist", "correct the name, or fetch the bundle";
     NOT_A_FOLDER = "bundle::not-a-folder", "the bundle is not a plain folder", "put the folder itself there, not a link to it";
     NOT_A_BAG = "bundle::not-a-bag", "the folder is not a receipt bundle", "a bundle holds `bagit.txt`, manifests and `data/`";
+    NO_RECEIPT = "bundle::no-receipt", "the folder has no receipt to seal", "write `data/receipt.json`: {\"schema\":\"repro.receipt/1\",\"origin\":\"transcribed\",\"extra\":{\"documents\":{}}} for typed evidence, or {\"schema\":\"repro.receipt/1\",\"origin\":\"emitted\",\"run\":{\"id\":\"NAME OF THE FOLDER\"}} for a run";
     UNFINISHED = "bundle::unfinished", "the run is not finished, so its folder is not a bundle yet", "let the run finish, or resume it";
     FINISHED = "bundle::finished", "the bundle is finished and cannot be changed", "write into another folder";
     BAD_BUNDLE_NAME = "bundle::bad-bundle-name", "the name is not a valid bundle name", "use letters, digits, `.`, `_` and `-`";

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use super::canonical::to_json;
-use super::folder::Folder;
+use super::folder::{Folder, Listing};
+use super::manifest;
 use super::receipt::{RECEIPT, Receipt};
 use super::write::BundleWriter;
-use super::{Bundle, UNWRITABLE};
+use super::{Bundle, NO_RECEIPT, UNWRITABLE};
 use crate::digest::canonical;
 use crate::disk::{Disk, LocalDisk};
 use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source};
@@ -16,7 +17,7 @@ use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source};
 /// `data/receipt.json` holds either the receipt alone, as it is typed, or a whole statement from an earlier
 /// sealing. JSON may be laid out for people: it is rewritten in canonical form. Sizes and digests are
 /// filled in. The same payload gives the same bytes. The result is loaded, so whatever a reader would
-/// refuse is refused here.
+/// refuse is refused here, and what was there before is put back.
 pub fn seal(path: &Path, shown: &str, date: Option<&str>) -> Result<Bundle, Error> {
     seal_on(&LocalDisk, path, shown, date)
 }
@@ -25,26 +26,67 @@ pub fn seal(path: &Path, shown: &str, date: Option<&str>) -> Result<Bundle, Erro
 fn seal_on(disk: &dyn Disk, path: &Path, shown: &str, date: Option<&str>) -> Result<Bundle, Error> {
     let folder = Folder::open(path, shown)?;
     let listing = folder.list(1)?;
-    let receipt = typed_receipt(&folder)?;
-    let mut writer = BundleWriter::reopen(disk, path)?;
+    let receipt = typed_receipt(&folder, &listing)?;
     let json = |name: &str| name.ends_with(".json") || name.ends_with(".jsonl");
+    let mut changed = Vec::new();
     for name in listing.keys().filter(|n| n.starts_with("data/") && *n != RECEIPT && json(n)) {
         let document = document(&folder, name)?;
         let text = rewritten(&document, name.ends_with(".jsonl"), folder.place(name))?;
         if text != document.source.text() {
-            writer.file(name, text.as_bytes())?;
+            changed.push((name.as_str(), text));
         }
     }
-    if let Some(date) = date {
-        writer = writer.dated(date);
+    let rewritten = changed.iter().map(|(name, _)| *name);
+    let before = Before::of(&folder, &listing, rewritten.chain(SEALED))?;
+    let sealed = (|| {
+        let mut writer = BundleWriter::reopen(disk, path)?;
+        for (name, text) in &changed {
+            writer.file(name, text.as_bytes())?;
+        }
+        if let Some(date) = date {
+            writer = writer.dated(date);
+        }
+        let digest = writer.finish(&receipt)?;
+        Bundle::load_folder(path, shown, Some(&digest), 1)
+    })();
+    if sealed.is_err() {
+        before.put_back(disk, path)?;
     }
-    let digest = writer.finish(&receipt)?;
-    let loaded = Bundle::load_folder(path, shown, Some(&digest), 1);
-    if loaded.is_err() {
-        // It may not stay as if it were a bundle.
-        BundleWriter::reopen(disk, path)?;
+    sealed
+}
+
+/// What sealing writes, the declaration last.
+const SEALED: [&str; 5] =
+    [RECEIPT, manifest::INFO, manifest::PAYLOAD, manifest::TAGS, manifest::DECLARATION];
+
+/// The files that a sealing changes, as they were.
+struct Before<'n>(Vec<(&'n str, Option<Vec<u8>>)>);
+
+impl<'n> Before<'n> {
+    fn of(
+        folder: &Folder,
+        listing: &Listing,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Result<Self, Error> {
+        let read = |name: &'n str| {
+            let bytes = listing.contains_key(name).then(|| folder.file(name)?.read(DOCUMENT_CAP));
+            Ok((name, bytes.transpose()?))
+        };
+        names.map(read).collect::<Result<_, _>>().map(Self)
     }
-    loaded
+
+    /// Puts them back, so that a bundle is the bundle that it was, and another folder none.
+    fn put_back(self, disk: &dyn Disk, path: &Path) -> Result<(), Error> {
+        let mut writer = BundleWriter::reopen(disk, path)?;
+        for (name, bytes) in self.0 {
+            match bytes {
+                Some(bytes) => writer.put(name, &bytes)?,
+                None if writer.path(name).exists() => writer.remove(name)?,
+                None => {}
+            }
+        }
+        writer.sync_names()
+    }
 }
 
 fn document(folder: &Folder, name: &str) -> Result<Document, Error> {
@@ -52,7 +94,11 @@ fn document(folder: &Folder, name: &str) -> Result<Document, Error> {
     Document::parse(Source::new(folder.place(name).file, bytes)?)
 }
 
-fn typed_receipt(folder: &Folder) -> Result<Receipt, Error> {
+fn typed_receipt(folder: &Folder, listing: &Listing) -> Result<Receipt, Error> {
+    if !listing.contains_key(RECEIPT) {
+        let found = format!("{} other files", listing.len());
+        return Err(NO_RECEIPT.at(folder.place(RECEIPT), "a receipt as it is typed", found));
+    }
     let document = document(folder, RECEIPT)?;
     let root = document.root();
     match root.get("predicate") {

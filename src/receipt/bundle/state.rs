@@ -65,7 +65,7 @@ impl BundleWriter<'_> {
         if !path.exists() {
             return Ok(None);
         }
-        Document::parse_json(Source::load(&path, path.display().to_string())?).map(Some)
+        Document::parse_json(Source::load_plain(&path, path.display().to_string())?).map(Some)
     }
 
     /// The bytes of saved weights.

@@ -55,6 +55,7 @@ impl<'a> BundleWriter<'a> {
             return Err(FINISHED.at(place, "an unfinished bundle", "a finished one"));
         }
         let data = writer.path("data");
+        writer.no_link("data")?;
         // An attempt before may have been stopped between the making of a folder and its syncing.
         let made = disk
             .make_folders(&data)
@@ -205,6 +206,7 @@ impl<'a> BundleWriter<'a> {
 
     /// Writes a file in one step; its name is durable when its folder is synced.
     pub(super) fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.no_link(name)?;
         let path = self.path(name);
         let result = self.disk.replace(&path, &partial_of(&path), bytes);
         result.map_err(|error| self.failed(name, &error))
@@ -235,14 +237,26 @@ impl<'a> BundleWriter<'a> {
             let expected = format!("a name in `data/` other than `{RECEIPT}`");
             return Err(BAD_NAME.at(self.place(name), expected, format!("`{name}`")));
         }
+        self.no_link(name)?;
         let path = self.path(name);
         if let Some(parent) = path.parent() {
             self.disk.make_folders(parent).map_err(|error| self.failed(name, &error))?;
         }
-        if path.is_symlink() {
-            return Err(NOT_REGULAR.at(self.place(name), "a plain file", "a symbolic link"));
-        }
+        self.no_link(name)?;
         Ok(path)
+    }
+
+    /// Refuses a name that is a link, or leads through one, within the folder.
+    fn no_link(&self, name: &str) -> Result<(), Error> {
+        let parts = name.match_indices('/').map(|(end, _)| end).chain([name.len()]);
+        let mut names = parts.map(|end| name.get(..end).unwrap_or(name));
+        match names.find(|part| self.path(part).is_symlink()) {
+            None => Ok(()),
+            Some(link) => {
+                let expected = "plain files in plain folders";
+                Err(NOT_REGULAR.at(self.place(link), expected, "a symbolic link"))
+            }
+        }
     }
 
     pub(super) fn remove(&mut self, name: &str) -> Result<(), Error> {

@@ -10,7 +10,10 @@
 use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 #[cfg(any(test, feature = "trial"))]
 mod faults;
@@ -28,17 +31,21 @@ pub trait Disk: Debug + Sync {
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         fs::create_dir(path)
     }
-    /// Writes a file that has these bytes alone.
+    /// Writes a new file that has these bytes alone. What has the name goes, a link and not what it leads to; who is
+    /// faster than that with a link of their own stops the writing.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        fs::write(path, bytes)
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(bytes),
+        }
     }
-    /// Adds bytes at the end of a file, which is made where it is absent.
+    /// Adds bytes at the end of a file, which is made where it is absent; a link is not followed.
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        fs::OpenOptions::new().create(true).append(true).open(path)?.write_all(bytes)
+        unlinked(fs::OpenOptions::new().create(true).append(true)).open(path)?.write_all(bytes)
     }
-    /// Cuts what follows the first `length` bytes of a file.
+    /// Cuts what follows the first `length` bytes of a file; a link is not followed.
     fn cut(&self, path: &Path, length: u64) -> io::Result<()> {
-        fs::OpenOptions::new().write(true).open(path)?.set_len(length)
+        unlinked(fs::OpenOptions::new().write(true)).open(path)?.set_len(length)
     }
     /// Makes the bytes of a file durable, or the names in a folder.
     fn sync(&self, path: &Path) -> io::Result<()> {
@@ -99,6 +106,11 @@ pub trait Disk: Debug + Sync {
 pub struct LocalDisk;
 
 impl Disk for LocalDisk {}
+
+/// The same options, by which a name that is a link cannot be opened.
+pub fn unlinked(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
+    options.custom_flags(OFlags::NOFOLLOW.bits() as i32)
+}
 
 /// The folder that holds the name of a path.
 pub fn folder_of(path: &Path) -> PathBuf {

@@ -12,7 +12,12 @@ mod node;
 mod pointer;
 mod toml;
 
+use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -62,6 +67,10 @@ pub struct Source {
     characters: OnceLock<Vec<u32>>,
 }
 
+fn unreadable(name: &str, error: &std::io::Error) -> Error {
+    UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
+}
+
 impl Source {
     /// Takes the bytes of the file called `name`; refuses what is not UTF-8, a byte order mark, and
     /// documents beyond [`DOCUMENT_CAP`].
@@ -90,24 +99,36 @@ impl Source {
     }
 
     /// Reads the file at `path`, naming it `name` in every message.
-    pub fn load(path: &std::path::Path, name: impl Into<String>) -> Result<Self, Error> {
+    pub fn load(path: &Path, name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
-        let too_large = |length: u64| {
-            let (expected, found) =
-                (format!("at most {DOCUMENT_CAP} bytes"), format!("{length} bytes"));
-            TOO_LARGE.at(Location::file(name.clone()), expected, found)
-        };
-        let unreadable = |error: std::io::Error| {
-            UNREADABLE.at(Location::file(name.clone()), "a readable file", error.to_string())
-        };
-        let file = std::fs::File::open(path).map_err(unreadable)?;
-        let length = file.metadata().map_err(unreadable)?.len();
+        let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
+        Self::of_file(file, name)
+    }
+
+    /// Reads the plain file at `path`: of a project, in which nobody expects a pipe, and nobody waits for one.
+    pub fn load_plain(path: &Path, name: impl Into<String>) -> Result<Self, Error> {
+        let name = name.into();
+        let unreadable = |error: std::io::Error| unreadable(&name, &error);
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        let file = File::options().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
+        if !file.metadata().map_err(unreadable)?.is_file() {
+            let found = "a folder, pipe, socket or device";
+            return Err(UNREADABLE.at(Location::file(name.clone()), "a plain file", found));
+        }
+        Self::of_file(file, name)
+    }
+
+    fn of_file(file: File, name: String) -> Result<Self, Error> {
+        let length = file.metadata().map_err(|error| unreadable(&name, &error))?.len();
         if length > DOCUMENT_CAP as u64 {
-            return Err(too_large(length));
+            let expected = format!("at most {DOCUMENT_CAP} bytes");
+            let found = format!("{length} bytes");
+            return Err(TOO_LARGE.at(Location::file(name), expected, found));
         }
         // A pipe has no length, and a file may grow: neither may fill the memory.
         let mut bytes = Vec::new();
-        file.take(DOCUMENT_CAP as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        let mut read = file.take(DOCUMENT_CAP as u64 + 1);
+        read.read_to_end(&mut bytes).map_err(|error| unreadable(&name, &error))?;
         Self::new(name, bytes)
     }
 

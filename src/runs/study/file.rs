@@ -64,7 +64,7 @@ impl Study {
         if id.is_empty() || id.contains(['/', '\\']) || !path.is_file() {
             return Err(NO_SUCH_STUDY.at(Location::file(name), "a study file", "none"));
         }
-        Self::parse(Document::parse_toml(Source::load(&path, name)?)?)
+        Self::parse(Document::parse_toml(Source::load_plain(&path, name)?)?)
     }
 
     /// Reads a study file and everything that follows from it.
