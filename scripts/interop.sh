@@ -95,6 +95,50 @@ for name in nmoe-0003 tiny-moe-moe-active12-s1 tiny-moe-torch-moe-s1; do
   row "$name" "model_signing verify key" "a changed file refused"
 done
 
+# A byte is flipped at each layer, and each tool that looks at it has to fail; without it each of them passes.
+flip() {
+  "$python" - "$1" "$2" <<'END'
+import sys
+path, where = sys.argv[1], sys.argv[2]
+data = bytearray(open(path, "rb").read())
+at = data.index(where.encode()) + len(where) if where else len(data) // 2
+data[at] = ord("1") if data[at] == ord("0") else ord("0") if chr(data[at]).isalnum() else data[at] ^ 1
+open(path, "wb").write(data)
+END
+}
+tool() {
+  case $1 in
+  sha256sum) (cd "$2" && sha256sum -c --strict --quiet tagmanifest-sha256.txt manifest-sha256.txt) ;;
+  bagit.py) "$python" "$tools/venv/bin/bagit.py" --validate --quiet "$2" ;;
+  model_signing) "$signer" verify key --signature "$2/receipt.sig" --public_key "$public" "$2" ;;
+  securesystemslib) "$python" scripts/interop/envelope.py "$2" "$public" "$schemas" "$work" ;;
+  @sigstore/verify) (cd "$tools" && node "$project/scripts/interop/sigstore.mjs" "$2/receipt.sig" "$public") ;;
+  repro) "$repro" verify --pubkey "$public" "$2" ;;
+  esac
+}
+name=tiny-moe-moe-active12-s1
+files="sha256sum bagit.py model_signing repro"
+envelope="model_signing securesystemslib @sigstore/verify repro"
+for one in $files $envelope; do quietly tool "$one" "$work/$name"; done
+while IFS='|' read -r layer file where tested; do
+  changed=$work/flipped/$name
+  rm -rf "$changed" && mkdir -p "$work/flipped" && cp -r "$work/$name" "$changed"
+  flip "$changed/$file" "$where"
+  for one in $tested; do
+    refuses tool "$one" "$changed"
+    row "$name" "$one" "a flipped byte of $layer refused"
+  done
+done <<END
+the log|data/metrics.jsonl||$files
+a checkpoint|data/checkpoints/step-000967.safetensors||$files
+the receipt|data/receipt.json||$files
+the manifest|manifest-sha256.txt||$files
+the tag manifest|tagmanifest-sha256.txt||model_signing repro
+the sizes|bag-info.txt|Payload-Oxum: |$files
+the signed statement|receipt.sig|"payload":"|$envelope
+the signature|receipt.sig|"sig":"|$envelope
+END
+
 # The other way round: signed by the reference signer with its defaults, inside the bundle and beside it.
 for place in inside beside; do
   bundle=$work/$place/tiny-moe-moe-active12-s1

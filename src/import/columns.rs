@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use super::log::Identity;
 use super::run::{LogNumber, LogRow, LoggedRun, Metric};
 use super::{
-    BAD_MAP, NO_STEP, NO_VALUES, NOT_A_NUMBER, STEPS_GO_BACK, TOLD_TWICE, UNKNOWN_NAME, UNMAPPED,
+    BAD_MAP, NO_STEP, NO_VALUES, NOT_A_NUMBER, STEPS_GO_BACK, TOLD_TWICE, TOO_MANY_LINES,
+    TOO_MANY_NUMBERS, UNKNOWN_NAME, UNMAPPED,
 };
 use repro_receipt::digest::Hasher;
 use repro_receipt::source::{Error, Kind, Location, Node};
@@ -169,11 +170,32 @@ pub struct LogTable {
     /// Their names, in alphabetical order.
     names: BTreeSet<String>,
     hasher: Hasher,
+    /// How many rows there were, and numbers in them.
+    rows: usize,
+    numbers: usize,
 }
+
+/// The most rows of a log: what is read is held until it is written.
+const ROWS_CAP: usize = 1 << 20;
+/// The most numbers of a log.
+const NUMBERS_CAP: usize = 8 << 20;
 
 impl LogTable {
     /// Takes one row, a table of cells by name.
     pub fn row(&mut self, node: Node<'_>, mapping: &Mapping) -> Result<(), Error> {
+        self.rows += 1;
+        self.numbers += node.members()?.count();
+        if self.rows > ROWS_CAP {
+            return Err(TOO_MANY_LINES.at(
+                node.place(),
+                format!("at most {ROWS_CAP} lines"),
+                "more",
+            ));
+        }
+        if self.numbers > NUMBERS_CAP {
+            let expected = format!("at most {NUMBERS_CAP} numbers");
+            return Err(TOO_MANY_NUMBERS.at(node.place(), expected, "more"));
+        }
         let mut step = None;
         let (mut training, mut evaluation) = (Vec::new(), Vec::new());
         let (mut shared, mut others) = (Vec::new(), Vec::new());

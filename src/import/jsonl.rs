@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::io::Read;
 
+use super::TORN_LINE;
 use super::columns::{LogTable, Mapping};
 use super::log::{Log, LogLine};
 use super::run::LoggedRun;
-use super::{LONG_LINE, TORN_LINE};
 use repro_receipt::source::{Document, Error, Location, Source};
 
 /// Reads one log. A last line without a line feed counts if it is whole.
@@ -14,11 +14,7 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
     let name = log.name().to_owned();
     let mut table = LogTable::default();
     let mut torn = None;
-    while let Some(line) = log.next_line()? {
-        if line.cut {
-            let place = line.place(&name);
-            return Err(LONG_LINE.at(place, "a line of at most 64 KiB", "more"));
-        }
+    while let Some(line) = log.next_short_line()? {
         let ended = line.ended;
         if line.bytes.iter().all(u8::is_ascii_whitespace) {
             continue;

@@ -45,8 +45,9 @@ codes! {
     MIXED_DIALECTS = "import::mixed-dialects", "the metric lines use two spellings", "put each run in its own file";
     PLAN_CHANGES = "import::plan-changes", "the planned number of steps changes within the run", "put each run in its own file";
     BEYOND_PLAN = "import::beyond-plan", "a step is past the planned end", "correct the log, or leave it out";
-    TOO_MANY_LINES = "import::too-many-lines", "the log has too many metric lines", "log less often, or split the file";
-    LONG_LINE = "import::long-line", "a line is too long", "leave the log out";
+    TOO_MANY_LINES = "import::too-many-lines", "the log has too many metric lines", "keep every n-th line, as `awk 'NR % 10 == 1'` does, or split the file";
+    LONG_LINE = "import::long-line", "a line is too long", "keep the members that are metrics, as `jq -c '{step, loss, lr}'` does, or leave the log out";
+    TOO_MANY_NUMBERS = "import::too-many-numbers", "the log has too many numbers", "keep fewer lines or fewer columns: those that are metrics";
     EMBEDDED_TEXT = "import::embedded-text", "text before the log looks like metric lines and was not read", "nothing to do if it is the program's source";
     NOT_A_METRIC_LINE = "import::not-a-metric-line", "lines start like metric lines but do not parse, so they were not read", "check these lines";
     TORN_LINE = "import::torn-line", "the file ends in the middle of a line, which was not read", "import the whole log";

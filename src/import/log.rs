@@ -9,7 +9,7 @@ use std::path::Path;
 
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
-use super::NOT_A_FILE;
+use super::{LONG_LINE, NOT_A_FILE};
 use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::{DOCUMENT_CAP, Error, Location, Source, TOO_LARGE, UNREADABLE};
 
@@ -97,6 +97,25 @@ impl<R: Read> Log<R> {
     /// The name it goes by in messages.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The next line, or nothing at the end; a line that is too long is refused before it is read to its end.
+    pub fn next_short_line(&mut self) -> Result<Option<LogLine<'_>>, Error> {
+        while !self.exhausted && self.buffer.len() - self.start <= LINE_CAP {
+            let unread = self.buffer.get(self.start..).unwrap_or_default();
+            if memchr(b'\n', unread).is_some() {
+                break;
+            }
+            self.fill()?;
+        }
+        let unread = self.buffer.get(self.start..).unwrap_or_default();
+        let length = memchr(b'\n', unread).unwrap_or(unread.len());
+        if length > LINE_CAP {
+            let place = Location { line: self.line + 1, column: 1, ..Location::file(&*self.name) };
+            let expected = format!("a line of at most {} KiB", LINE_CAP >> 10);
+            return Err(LONG_LINE.at(place, expected, format!("{length} bytes or more")));
+        }
+        self.next_line()
     }
 
     /// The next line, or nothing at the end.

@@ -78,7 +78,7 @@ fn nonfinite(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// What a number of a row measures.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
     /// Tokens seen so far.
     Tokens,

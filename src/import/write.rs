@@ -7,7 +7,7 @@
 //! JSON documents hold numbers in their canonical form, in which 3.2790 is 3.279. So the tables in
 //! `data/printed/` hold every number a second time as the log prints it, for claims about printed digits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,15 +15,18 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Number, Value as Json, json};
 
 use super::run::{LogNumber, LogRow, LoggedRun, Metric};
-use super::{BUSY, CHANGED, EXISTS, Import, LogGroup};
+use super::{BUSY, CHANGED, EXISTS, Import, LogGroup, TOO_MANY_NUMBERS};
 use repro_receipt::bundle::{
     self, Bundle, BundleWriter, CANNOT_WRITE, CONFIG, Chain, Checkpoint, METRICS, Origin, Receipt,
 };
 use repro_receipt::digest::Digest;
 use repro_receipt::disk::{Disk, LocalDisk};
 use repro_receipt::parallel;
-use repro_receipt::source::{Error, Location};
+use repro_receipt::source::{DOCUMENT_CAP, Error, Location};
 
+/// The tables of printed numbers.
+const TRAINING: &str = "data/printed/training.csv";
+const VALIDATION: &str = "data/printed/validation.csv";
 /// Where bundles are until all of them are whole.
 const SCRATCH: &str = ".import";
 /// Where whole bundles are until all of them have their names.
@@ -198,8 +201,8 @@ fn write_one(
     for (name, text) in [
         (METRICS, metrics),
         ("data/timing.jsonl", timing),
-        ("data/printed/training.csv", table(&run.training)),
-        ("data/printed/validation.csv", table(&run.evaluations)),
+        (TRAINING, table(TRAINING, &run.training)?),
+        (VALIDATION, table(VALIDATION, &run.evaluations)?),
     ] {
         if !text.is_empty() {
             writer.file(name, text.as_bytes())?;
@@ -350,13 +353,26 @@ fn evaluation(row: &LogRow) -> Map<String, Json> {
     record
 }
 
-/// Rows as a table of printed numbers; nothing where there are none.
-fn table(rows: &[LogRow]) -> String {
+/// Rows as a table of printed numbers, the document `name`; nothing where there are none. One that is longer than
+/// documents may be is refused before anything is written.
+fn table(name: &str, rows: &[LogRow]) -> Result<String, Error> {
     let told: BTreeSet<&Metric> =
         rows.iter().flat_map(|row| row.cells.iter().map(|(metric, _)| metric)).collect();
     if told.is_empty() {
-        return String::new();
+        return Ok(String::new());
     }
+    let fits = |length: usize| {
+        let expected = format!("at most {DOCUMENT_CAP} bytes of printed numbers");
+        let (place, found) = (Location::file(name), format!("{length} bytes or more"));
+        if length <= DOCUMENT_CAP {
+            Ok(())
+        } else {
+            Err(TOO_MANY_NUMBERS.at(place, expected, found))
+        }
+    };
+    // A cell takes a comma at least.
+    fits(rows.len().saturating_mul(told.len()))?;
+    let columns: HashMap<&Metric, usize> = told.iter().copied().zip(0..).collect();
     let mut text = String::from("step");
     for metric in &told {
         text.push(',');
@@ -364,14 +380,22 @@ fn table(rows: &[LogRow]) -> String {
     }
     text.push('\n');
     for row in rows {
+        let mut cells = vec![""; told.len()];
+        // Of a metric that a row has twice the first is told.
+        for (metric, number) in row.cells.iter().rev() {
+            if let Some(cell) = columns.get(metric).and_then(|at| cells.get_mut(*at)) {
+                *cell = number.text();
+            }
+        }
         text.push_str(&row.step.to_string());
-        for metric in &told {
+        for cell in cells {
             text.push(',');
-            text.push_str(row.get(metric).map_or("", LogNumber::text));
+            text.push_str(cell);
         }
         text.push('\n');
+        fits(text.len())?;
     }
-    text
+    Ok(text)
 }
 
 /// The name of a column; those of others may not be taken for ours.
@@ -434,10 +458,10 @@ mod tests {
             row(5, vec![(other("loss"), "nan"), (other(""), "2.0")]),
         ];
         assert_eq!(
-            table(&rows),
+            table(TRAINING, &rows).unwrap(),
             "step,val_loss,their ,\"a,b\",their loss\n0,3.2790,,1,\n5,,2.0,,nan\n"
         );
-        assert_eq!(table(&[]), "");
+        assert_eq!(table(TRAINING, &[]).unwrap(), "");
         assert_eq!(Json::Object(evaluation(&rows[0])), json!({"step": 0, "loss": 3.279, "a,b": 1}));
         assert_eq!(Json::Object(evaluation(&rows[1])), json!({"step": 5, "": 2.0}));
     }

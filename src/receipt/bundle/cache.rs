@@ -277,8 +277,8 @@ impl Recalled<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bundle::manifest::DECLARATION_TEXT;
-    use crate::bundle::{Bundle, ReadOptions, seal};
+    use crate::bundle::{Bundle, BundleWriter, ReadOptions, Receipt, seal};
+    use crate::disk::LocalDisk;
     use std::fs;
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
     use std::time::Duration;
@@ -442,8 +442,12 @@ mod tests {
         let place = Fixture::new();
         bundle(&place.bundle(), 3);
         assert_eq!(seal(&place.bundle(), "b", None).unwrap_err().code.id, "bundle::wrong-count");
-        // Sealing took the declaration away again, because no reader would take the bundle.
-        fs::write(place.bundle().join(DECLARATION), DECLARATION_TEXT).unwrap();
+        // Sealing put everything back, because no reader would take the bundle.
+        let text = fs::read(place.bundle().join("data/receipt.json")).unwrap();
+        let document = Document::parse_json(Source::new("receipt.json", text).unwrap()).unwrap();
+        let receipt = Receipt::parse(document.root()).unwrap();
+        let writer = BundleWriter::reopen(&LocalDisk, &place.bundle()).unwrap();
+        writer.finish(&receipt).unwrap();
         for _ in 0..2 {
             assert_eq!(place.read().unwrap_err().code.id, "bundle::wrong-count");
         }

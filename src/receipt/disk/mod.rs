@@ -35,7 +35,7 @@ pub trait Disk: Debug + Sync {
     /// faster than that with a link of their own stops the writing.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(bytes),
         }
     }
