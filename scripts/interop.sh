@@ -139,6 +139,22 @@ the signed statement|receipt.sig|"payload":"|$envelope
 the signature|receipt.sig|"sig":"|$envelope
 END
 
+# A timestamp authority of OpenSSL, with keys of each kind.
+for kind in rsa ec; do
+  authority=$work/authority-$kind
+  quietly scripts/interop/authority.sh make "$authority" "$kind"
+  quietly "$repro" stamp "$work/$name" --of bundle --out "$work/$kind.tsq"
+  quietly openssl ts -query -in "$work/$kind.tsq" -text
+  quietly scripts/interop/authority.sh answer "$authority" "$work/$kind.tsq" "$work/$kind.tsr"
+  quietly openssl ts -verify -queryfile "$work/$kind.tsq" -in "$work/$kind.tsr" -CAfile "$authority/ca.pem"
+  quietly "$repro" verify "$work/$name" --timestamp "$work/$kind.tsr" --authority "$authority/ca.pem"
+  refuses "$repro" verify "$work/$name" --timestamp "$work/$kind.tsr" --authority "$public"
+  flip "$work/$kind.tsr" ""
+  refuses openssl ts -verify -queryfile "$work/$kind.tsq" -in "$work/$kind.tsr" -CAfile "$authority/ca.pem"
+  refuses "$repro" verify "$work/$name" --timestamp "$work/$kind.tsr" --authority "$authority/ca.pem"
+  row "$name" "openssl ts ($kind)" "our request answered, its answer verified by both; a flipped byte refused by both"
+done
+
 # The other way round: signed by the reference signer with its defaults, inside the bundle and beside it.
 for place in inside beside; do
   bundle=$work/$place/tiny-moe-moe-active12-s1

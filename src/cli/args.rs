@@ -53,8 +53,31 @@ pub enum Command {
     Keygen(KeygenArgs),
     /// Sign bundles: write `receipt.sig`; or a report of `--output intoto=`: write `FILE.sig`
     Sign(SignArgs),
+    /// Write the request for a timestamp (RFC 3161) of a bundle, its states, plan or configuration
+    #[command(after_help = help::STAMP)]
+    Stamp(StampArgs),
     /// Say as a builder that it made exactly the files of a bundle, for `verify --attestation`
     Attest(AttestArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct StampArgs {
+    /// The folder of the bundle
+    pub bundle: PathBuf,
+    /// What of it
+    #[arg(long, value_enum, default_value_t = Stamped::States)]
+    pub of: Stamped,
+    /// The file for the request
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Stamped {
+    Bundle,
+    States,
+    Plan,
+    Config,
 }
 
 #[derive(Debug, Args)]
@@ -92,6 +115,12 @@ pub struct VerifyArgs {
     /// Public key (PEM) that must have signed each bundle; if repeated, any one of them
     #[arg(long, value_name = "PEM")]
     pub pubkey: Vec<PathBuf>,
+    /// Timestamp (RFC 3161) of a bundle, its states, plan or configuration; may be repeated
+    #[arg(long, value_name = "FILE", requires_all = ["authority", "bundles"])]
+    pub timestamp: Vec<PathBuf>,
+    /// Certificate (PEM) of an authority whose timestamps count, or of its issuer; may be repeated
+    #[arg(long, value_name = "PEM", requires = "timestamp")]
+    pub authority: Vec<PathBuf>,
     /// Folder with files that receipts name and bundles do not hold, such as large checkpoints
     #[arg(long, value_name = "DIR", requires = "bundles")]
     pub artifacts: Option<PathBuf>,

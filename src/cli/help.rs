@@ -37,3 +37,15 @@ committed state, bit for bit. Of n intervals of which k are forged, m draws meet
 (1 - k/n)^m.
 
 Exit status: 0 if intervals were drawn, 2 if the bundle is refused or commits to no states.";
+
+/// Under the options of `repro stamp`.
+pub const STAMP: &str = "\
+An authority says that it knew a digest at a time: nothing that leads to the digest can have been made later.
+
+    repro stamp BUNDLE --of states --out root.tsq
+    curl --data-binary @root.tsq -H 'Content-Type: application/timestamp-query' AUTHORITY > root.tsr
+    repro verify BUNDLE --timestamp root.tsr --authority CA.pem
+
+The certificates that count come from the caller. Nothing is fetched: revocations are not seen.
+
+Exit status: 0 if the request was written, 2 if not.";

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::args;
 use super::output::Output;
-use super::{Answer, CANNOT_WRITE, NOT_A_STATEMENT};
+use super::{Answer, CANNOT_WRITE, NOT_A_STATEMENT, NOTHING_TO_STAMP};
+use repro_judge::verify::stampable;
 use repro_receipt::bundle::{self, Bundle, SIGNATURE, STATEMENT};
 use repro_receipt::source::{Document, Error, Location, Source};
 use repro_report::outcome::ExitStatus;
@@ -21,6 +22,42 @@ pub fn keygen(own: &args::KeygenArgs, output: &Output) -> Answer {
     output.say(&format!("the private key is in {}: keep it secret", own.out.display()));
     output.print(&format!("{}\n{}", key.public().id().prefixed(), key.public().pem()));
     Ok(ExitStatus::Verified)
+}
+
+/// Writes the request for a timestamp, and prints the digest that it is of.
+pub fn stamp(own: &args::StampArgs, output: &Output) -> Answer {
+    let stamped = || -> Result<String, Error> {
+        let shown = own.bundle.display().to_string();
+        let bundle = Bundle::load_folder(&own.bundle, &shown, None, 1)?;
+        let what = match own.of {
+            args::Stamped::Bundle => "bundle",
+            args::Stamped::States => "states",
+            args::Stamped::Plan => "plan",
+            args::Stamped::Config => "config",
+        };
+        let all = stampable(&bundle);
+        let Some((_, digest)) = all.iter().find(|(known, _)| *known == what) else {
+            let known: Vec<_> = all.iter().map(|(known, _)| *known).collect();
+            let place = Location::file(shown);
+            let expected = format!("one of {}", known.join(", "));
+            return Err(NOTHING_TO_STAMP.at(place, expected, format!("no {what}")));
+        };
+        write_new(&own.out, &signature::timestamp_request(*digest))?;
+        Ok(format!("{digest}\n"))
+    };
+    output.print(&stamped().map_err(|error| vec![error])?);
+    Ok(ExitStatus::Verified)
+}
+
+/// Writes a file that was not there before.
+fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let place = || Location::file(path.display().to_string());
+    let cannot = |error: std::io::Error| CANNOT_WRITE.at(place(), "a new file", error.to_string());
+    let mut file = File::options().write(true).create_new(true).open(path).map_err(cannot)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
+        let _ = std::fs::remove_file(path);
+        cannot(error)
+    })
 }
 
 /// Prints an attestation.
@@ -72,16 +109,7 @@ fn sign_statement(path: &Path, shown: &str, key: &PrivateKey) -> Result<String, 
     }
     let signed = signature::sign_statement(&text, key)?;
     let name = format!("{shown}.sig");
-    let place = || Location::file(name.as_str());
-    let cannot = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => SIGNED_BEFORE.at(place(), "no such file", "a file"),
-        _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
-    };
-    let mut file = File::options().write(true).create_new(true).open(&name).map_err(cannot)?;
-    file.write_all(signed.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
-        let _ = std::fs::remove_file(&name);
-        cannot(error)
-    })?;
+    write_new(Path::new(&name), signed.as_bytes())?;
     Ok(name)
 }
 

@@ -15,7 +15,7 @@ use repro_receipt::disk::{Disk, LocalDisk};
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, Report};
 use repro_runs::challenge::Challenge;
-use repro_signature::{Attestations, PublicKey};
+use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
 
 /// Whether only bundles are to be checked, which can lie outside of any project.
 pub fn is_of_bundles_alone(own: &VerifyArgs) -> bool {
@@ -58,6 +58,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         }
     };
     report.failures.extend(demands.attestations.unused());
+    report.failures.extend(demands.timestamps.unused());
     report.wants_all_bound = own.all_bound;
     report.base = base(root);
     for note in cache.iter().flat_map(Cache::notes) {
@@ -135,6 +136,10 @@ fn demands(own: &VerifyArgs) -> Result<Demands, Error> {
     Ok(Demands {
         texts: own.text.clone(),
         artifacts: own.artifacts.clone(),
+        timestamps: Arc::new(Timestamps::load(
+            &own.timestamp,
+            &Authorities::load(&own.authority)?,
+        )?),
 
         attestations: Arc::new(Attestations::load(&own.attestation, &keys(&own.builder_key)?)?),
 

@@ -13,6 +13,7 @@ mod key;
 mod report;
 mod standing;
 mod statement;
+mod timestamp;
 
 use repro_receipt::bundle::{Bundle, SIGNATURE};
 use repro_receipt::source::{DOCUMENT_CAP, Error, Location, Source, TOO_LARGE, codes};
@@ -23,6 +24,7 @@ pub use key::{PrivateKey, PublicKey, write_pair};
 pub use report::{PinnedBy, SignatureReport};
 pub use standing::judge;
 pub use statement::check as check_statement;
+pub use timestamp::{Authorities, Timestamp, Timestamps, request as timestamp_request};
 
 codes! {
     UNSIGNED = "signature::unsigned", "the bundle is not signed, but a key was given", "ask its author for `receipt.sig`, or verify it without a key";
@@ -33,6 +35,9 @@ codes! {
     OTHER_KEY = "signature::other-key", "the bundle was signed with another key", "ask its author which key is theirs";
     FORGED = "signature::forged", "the signature does not match what it claims to sign", "do not trust the bundle; ask its author";
     OTHER_SERIALIZATION = "signature::other-serialization", "the signed files are not listed as the format requires", "sign with method `files`, SHA-256 and no symbolic links";
+    BAD_TIMESTAMP = "signature::bad-timestamp", "a timestamp cannot be read", "pass what the authority sent: a response of RFC 3161 (`.tsr`), and certificates in PEM";
+    UNTRUSTED_TIMESTAMP = "signature::untrusted-timestamp", "a timestamp is not one of an authority that was named", "name the authority's certificate with `--authority`, or ask for another timestamp";
+    OTHER_TIMESTAMP = "signature::other-timestamp", "a timestamp is of something else", "ask for one with `repro stamp BUNDLE`";
     OTHER_NAME = "signature::other-name", "the signature is of a bundle with another name", "give the folder the name that was signed";
     OTHER_FILES = "signature::other-files", "the signature covers other files than the bundle's", "fetch the bundle and its signature again, together";
     UNPINNED = "signature::unpinned", "the signing key is not pinned, so the signature does not show who signed", "pass the author's key with `--pubkey`";

@@ -54,7 +54,11 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "signature",
         on: &["receipt"],
-        rows: &[&["envelope", "key", "report"], &["attestation", "statement"], &["standing"]],
+        rows: &[
+            &["envelope", "key", "report", "timestamp"],
+            &["attestation", "statement"],
+            &["standing"],
+        ],
     },
     Crate {
         name: "portable",

@@ -141,3 +141,31 @@ fn a_verdict_is_a_statement_that_can_be_signed() {
     let refused = repro(root, &["sign", "--key", "builder", "other.json"]);
     assert!(text(&refused.stderr).contains("cli::not-a-statement"));
 }
+
+#[test]
+fn an_authority_says_when_a_bundle_existed() {
+    let temporary = project();
+    let root = temporary.path();
+    let stamps = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/timestamps");
+    let bundle = Path::new(env!("CARGO_MANIFEST_DIR")).join("receipts/tiny-moe-moe-active12-s1");
+    let (stamp, ca) = (stamps.join("rsa.tsr"), stamps.join("rsa-ca.pem"));
+    let arguments = ["--timestamp", stamp.to_str().unwrap(), "--authority", ca.to_str().unwrap()];
+    let all = [&["verify", bundle.to_str().unwrap(), "--format", "json"], &arguments[..]].concat();
+    let output = repro(root, &all);
+    let report: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let claims = report["posts"][0]["claims"].as_array().unwrap();
+    let claim = claims.iter().find(|claim| claim["id"] == "stamped-bundle").unwrap();
+    assert_eq!((code(&output), &claim["verdict"]), (0, &json!("verified")));
+    assert!(claim["recomputed"].as_str().unwrap().ends_with("by CN=Signer of tests"));
+    // Of another bundle it says nothing.
+    let (status, report) = verified(root, BUNDLE, &arguments);
+    assert_eq!((status, &report["failures"][0]["code"]), (2, &json!("signature::other-timestamp")));
+    // What is asked for is what was asked for then; nothing is overwritten.
+    let ask = ["stamp", bundle.to_str().unwrap(), "--of", "bundle", "--out", "request.tsq"];
+    assert_eq!(code(&repro(root, &ask)), 0);
+    let asked = fs::read(root.join("request.tsq")).unwrap();
+    assert_eq!(asked, fs::read(stamps.join("request.tsq")).unwrap());
+    assert_eq!(code(&repro(root, &ask)), 2);
+    let none = ["stamp", bundle.to_str().unwrap(), "--of", "states", "--out", "states.tsq"];
+    assert!(text(&repro(root, &none).stderr).contains("cli::nothing-to-stamp"));
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::challenged::challenged;
 use super::own::own_claim;
 use super::replays::{Replayer, SliceRequest};
+use super::stamped::stamped;
 use super::{Demands, below, describe, executed, findings, signature_finding};
 use crate::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault};
 use crate::consistency::{self, BrokenRelation, SelfConsistency};
@@ -62,6 +63,7 @@ pub fn inspect<'r>(
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             });
+            claims.extend(stamped(&bundle, &demands.timestamps));
             match artifacts(&bundle, demands) {
                 Ok(found) => claims.extend(found),
                 Err(error) => report.failures.push(error),

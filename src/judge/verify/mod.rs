@@ -7,6 +7,7 @@ mod challenged;
 mod inspection;
 mod own;
 mod replays;
+mod stamped;
 mod store;
 
 use std::collections::HashMap;
@@ -33,12 +34,13 @@ use repro_report::outcome::{
 };
 use repro_runs::challenge::Challenge;
 use repro_runs::replay::{ReplayOutcome, Replays};
-use repro_signature::{Attestations, PublicKey};
+use repro_signature::{Attestations, PublicKey, Timestamps};
 
 use inspection::emitter_problems;
 pub use inspection::inspect;
 pub use replays::{Replayer, SliceRequest};
 use replays::{distinct, replays_of};
+pub use stamped::stampable;
 pub use store::BundleStore;
 
 codes! {
@@ -56,6 +58,8 @@ pub struct Demands {
     pub keys: Vec<PublicKey>,
     /// A folder with files that receipts name and bundles do not hold.
     pub artifacts: Option<PathBuf>,
+    /// What authorities say existed when.
+    pub timestamps: Arc<Timestamps>,
     /// What builders attest.
     pub attestations: Arc<Attestations>,
     /// Files with the texts of posts that do not redistribute them, known by their digests.

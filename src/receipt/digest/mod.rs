@@ -59,6 +59,11 @@ impl Digest {
         &self.0
     }
 
+    /// The digest that these bytes are.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The first four bytes as a number, the first one highest.
     pub fn head(&self) -> u32 {
         self.0.first_chunk().map_or(0, |head| u32::from_be_bytes(*head))

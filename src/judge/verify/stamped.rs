@@ -1,0 +1,43 @@
+//! What authorities say existed when: a bundle, the root of its states, its plan, its configuration.
+
+use super::own::own_claim;
+use repro_receipt::bundle::{Bundle, CONFIG};
+use repro_receipt::digest::Digest;
+use repro_report::outcome::{ClaimReport, Method, Outcome};
+use repro_signature::Timestamps;
+
+/// What of a bundle can be stamped, and its digest.
+pub fn stampable(bundle: &Bundle) -> Vec<(&'static str, Digest)> {
+    let receipt = bundle.receipt();
+    let plan = receipt.extra.get("plan_sha256").and_then(|plan| plan.as_str());
+    let config = bundle.files().get(CONFIG).map(|file| file.digest);
+    let all = [
+        ("bundle", Some(bundle.digest())),
+        ("states", receipt.states.as_ref().map(|states| states.root)),
+        ("plan", plan.and_then(Digest::parse_hex)),
+        ("config", config),
+    ];
+    all.into_iter().filter_map(|(what, digest)| Some((what, digest?))).collect()
+}
+
+/// What was stamped of a bundle, one claim for each timestamp.
+pub fn stamped(bundle: &Bundle, timestamps: &Timestamps) -> Vec<ClaimReport> {
+    let of = |(what, digest): (&'static str, Digest)| {
+        timestamps.of(digest).map(move |stamp| {
+            let quote = match what {
+                "bundle" => "the bundle existed at the time of its timestamp",
+                "states" => {
+                    "the run had committed itself to its states at the time of the timestamp"
+                }
+                "plan" => "the plan existed at the time of its timestamp",
+                _ => "the configuration existed at the time of its timestamp",
+            };
+            let outcome = Outcome::verified()
+                .giving(format!("{}, by {}", stamp.time, stamp.authority))
+                .within("RFC 3161", "equal digests")
+                .by(Method::Recomputed);
+            own_claim(bundle, &format!("stamped-{what}"), quote, String::new(), outcome)
+        })
+    };
+    stampable(bundle).into_iter().flat_map(of).collect()
+}
