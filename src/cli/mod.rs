@@ -11,6 +11,7 @@ mod coverage;
 mod diff;
 mod exit;
 mod help;
+mod history;
 mod import;
 mod list;
 mod mutate;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
+use super::history::GitHistory;
 use super::output::Output;
 use super::{Answer, BAD_USAGE, CANNOT_WRITE, trainer};
 use repro_judge::lock::{self, PostLock};
@@ -39,7 +40,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         return Err(vec![BAD_USAGE.at(Location::file("--challenge"), expected, found)]);
     }
     let ids = posts(root, own)?;
-    let demands = demands(own).map_err(|error| vec![error])?;
+    let demands = demands(root, own).map_err(|error| vec![error])?;
     let open = |path| Cache::open(path, SystemTime::now()).map_err(|error| vec![error]);
     let cache = own.cache.as_deref().map(open).transpose()?;
     let reading = ReadOptions { cache: cache.as_ref(), ..ReadOptions::from(threads) };
@@ -132,9 +133,11 @@ fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
     Ok((Challenge::load(path)?, path.display().to_string()))
 }
 
-fn demands(own: &VerifyArgs) -> Result<Demands, Error> {
+fn demands(root: &Path, own: &VerifyArgs) -> Result<Demands, Error> {
     Ok(Demands {
         texts: own.text.clone(),
+        history: Some(Arc::new(GitHistory::of(root))),
+
         artifacts: own.artifacts.clone(),
         timestamps: Arc::new(Timestamps::load(
             &own.timestamp,

@@ -1,10 +1,11 @@
 //! Bundles that are intact and contradict themselves: a real bundle is edited, and its digests are made right again.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use repro_judge::consistency::{self, SelfConsistency};
 use repro_judge::verify::{Demands, inspect};
-use repro_receipt::bundle::{Chain, seal};
+use repro_receipt::bundle::{Bundle, Chain, seal};
 use repro_receipt::digest::{Digest, canonical};
 use repro_report::outcome::{Report, Verdict};
 use repro_train::{TensorData, TensorFile};
@@ -399,4 +400,77 @@ fn what_the_emitter_could_not_write_is_told() {
     inspect(&bundle, &Demands::default(), 1, &mut report, None);
     let first = &report.posts[0].findings[0];
     assert_eq!(first.message, format!("`{BUNDLE}`: log: no number and 1 more"));
+}
+
+/// The page with all relations and the bundles that each was asked of.
+const PAGE: &str = "tests/docs/relations.md";
+
+#[test]
+fn each_relation_is_asked_of_real_bundles() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let imported = new_folder();
+    for format in ["csv", "hf-trainer", "jsonl", "mlperf", "speedrun"] {
+        let logs = root.join("tests/corpus/import").join(format);
+        // Files and folders: each a group of its own.
+        let groups = fs::read_dir(&logs).unwrap().map(|entry| entry.unwrap().path());
+        for (at, group) in groups.enumerate() {
+            let out = imported.path().join(format!("{format}-{at}"));
+            // Some groups are refused, and leave nothing.
+            let (logs, out) = (group.to_str().unwrap(), out.to_str().unwrap());
+            crate::train::repro(root, &["import", format, logs, "--out", out]);
+        }
+    }
+    let bundles = |below: Vec<PathBuf>| -> Vec<SelfConsistency> {
+        let held = below.into_iter().filter(|path| path.join("bagit.txt").exists());
+        let read = |path: PathBuf| {
+            let bundle = Bundle::load_folder(&path, path.to_str().unwrap(), None, 2).unwrap();
+            let found = SelfConsistency::of(&bundle);
+            assert!(
+                found.contradictions.is_empty(),
+                "{}: {:?}",
+                path.display(),
+                found.contradictions
+            );
+            found
+        };
+        held.map(read).filter(|found| !found.asked.is_empty()).collect()
+    };
+    let ours = bundles(folders(&root.join("receipts")));
+    let theirs = bundles(folders(imported.path()).iter().flat_map(|out| folders(out)).collect());
+    let asked = |bundles: &[SelfConsistency], code: &str| {
+        bundles.iter().filter(|found| found.asked.iter().any(|(one, _)| one.id == code)).count()
+    };
+    let mut page = format!(
+        "# Relations between the numbers of a bundle\n\n\
+         Written by `INSTA_UPDATE=always cargo test --test it each_relation`, which fails where this page is not what it finds, or\n\
+         where a relation does not hold. `repro explain relations` gives conditions and sources.\n\n\
+         | relation | says | runs of this repository ({}) | imported test logs ({}) |\n|---|---|---|---|\n",
+        ours.len(),
+        theirs.len()
+    );
+    for (code, says) in consistency::all() {
+        let name = code.id.trim_start_matches("relation::");
+        let counts = [&ours, &theirs].map(|bundles| asked(bundles, code.id));
+        page.push_str(&format!(
+            "| {name} | `{}` | {} | {} |\n",
+            says.replace('|', "\\|"),
+            counts[0],
+            counts[1]
+        ));
+    }
+    let path = root.join(PAGE);
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        fs::write(&path, &page).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap_or_default(), page, "{PAGE}");
+}
+
+fn folders(path: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten();
+    let mut folders: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|path| {
+        path.is_dir() && !path.file_name().unwrap().to_str().unwrap().starts_with('.')
+    });
+    folders.sort();
+    folders
 }

@@ -224,7 +224,7 @@ fn everything() -> Statement {
             id: "x".to_owned(),
             study: text(),
             arm: text(),
-            plan_commit: text(),
+            plan_commit: Some("c0ffee00".repeat(5)),
             finished: Some(true),
         }),
         origin: Origin::Emitted,

@@ -47,10 +47,8 @@ pub struct BrokenRelation {
 /// What became of all relations in one bundle.
 #[derive(Debug, Clone, Default)]
 pub struct SelfConsistency {
-    /// How many relations were asked at least once.
-    pub relations: usize,
-    /// How often all of them were asked.
-    pub times: usize,
+    /// The relations that were asked at least once, and how often.
+    pub asked: Vec<(&'static Code, usize)>,
     /// Those that do not hold.
     pub contradictions: Vec<BrokenRelation>,
 }
@@ -102,8 +100,10 @@ impl SelfConsistency {
         for one in asked {
             let count = columns.count(one.relation.over);
             let (times, failed) = one.asked(&columns, count);
-            found.relations += usize::from(times > 0);
-            found.times += times;
+            if times > 0 {
+                found.asked.push((one.relation.code, times));
+            }
+
             let contradiction = |(first, more)| one.contradiction(bundle, &columns, first, more);
             found.contradictions.extend(failed.map(contradiction));
         }
@@ -213,6 +213,11 @@ impl ReadRelation {
 
 fn place_of(pointer: &str) -> String {
     if pointer.is_empty() { String::new() } else { format!(" {pointer}") }
+}
+
+/// All relations, in their order: codes and what they say.
+pub fn all() -> impl Iterator<Item = (&'static Code, &'static str)> {
+    RELATIONS.iter().map(|relation| (relation.code, relation.says))
 }
 
 /// All relations, for people.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::challenged::challenged;
+use super::history::{PlanHistory, planned_before};
 use super::own::own_claim;
 use super::replays::{Replayer, SliceRequest};
 use super::stamped::stamped;
@@ -56,11 +57,16 @@ pub fn inspect<'r>(
             let mut claims = vec![intact(&bundle)];
             std::thread::scope(|scope| {
                 let checkpoints = scope.spawn(|| checkpoints(&bundle, demands));
+                let planned = scope.spawn(|| planned_before(&bundle, demands.history.as_deref()?));
                 claims.extend(agreeing(&bundle, &SelfConsistency::of(&bundle)));
                 claims.extend(declared_objects(&bundle));
-                match checkpoints.join() {
-                    Ok(found) => claims.extend(found),
-                    Err(panic) => std::panic::resume_unwind(panic),
+                let joined = checkpoints.join().and_then(|found| {
+                    claims.extend(found);
+                    claims.extend(planned.join()?);
+                    Ok(())
+                });
+                if let Err(panic) = joined {
+                    std::panic::resume_unwind(panic);
                 }
             });
             claims.extend(stamped(&bundle, &demands.timestamps));
@@ -127,8 +133,9 @@ fn intact(bundle: &Bundle) -> ClaimReport {
 
 /// Whether the numbers of a bundle follow from each other: what does not, or that all of them do.
 fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
-    let SelfConsistency { relations, times, contradictions } = found;
-    if contradictions.is_empty() && *relations > 0 {
+    let SelfConsistency { asked, contradictions } = found;
+    let (relations, times) = (asked.len(), asked.iter().map(|(_, times)| times).sum::<usize>());
+    if contradictions.is_empty() && relations > 0 {
         let outcome = Outcome::verified()
             .giving(format!("{relations} relations, asked {times} times"))
             .within("relations", "`repro explain relations`")
@@ -140,9 +147,13 @@ fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
 }
 
 /// What is refuted of a bundle by its own numbers.
-pub(super) fn contradictions(bundle: &Bundle) -> Vec<ClaimReport> {
+pub(super) fn contradictions(
+    bundle: &Bundle,
+    history: Option<&dyn PlanHistory>,
+) -> Vec<ClaimReport> {
     let relations = agreeing(bundle, &SelfConsistency::of(bundle));
-    let all = relations.into_iter().chain(declared_objects(bundle));
+    let plan = history.and_then(|history| planned_before(bundle, history));
+    let all = relations.into_iter().chain(declared_objects(bundle)).chain(plan);
     all.filter(|claim| claim.outcome.verdict == Verdict::Refuted).collect()
 }
 

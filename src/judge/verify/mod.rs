@@ -4,6 +4,7 @@
 //! are still judged; a bundle that is refused stops the posts that pin it, and no others.
 
 mod challenged;
+mod history;
 mod inspection;
 mod own;
 mod replays;
@@ -36,6 +37,7 @@ use repro_runs::challenge::Challenge;
 use repro_runs::replay::{ReplayOutcome, Replays};
 use repro_signature::{Attestations, PublicKey, Timestamps};
 
+pub use history::{PlanAt, PlanHistory};
 use inspection::emitter_problems;
 pub use inspection::inspect;
 pub use replays::{Replayer, SliceRequest};
@@ -58,6 +60,8 @@ pub struct Demands {
     pub keys: Vec<PublicKey>,
     /// A folder with files that receipts name and bundles do not hold.
     pub artifacts: Option<PathBuf>,
+    /// Who can look up the commits of plans.
+    pub history: Option<Arc<dyn PlanHistory>>,
     /// What authorities say existed when.
     pub timestamps: Arc<Timestamps>,
     /// What builders attest.
@@ -89,7 +93,9 @@ pub fn verify_with<'r>(
     let reading = reading.into();
     let threads = reading.threads;
     let mut report = Report::default();
-    let mut store = BundleStore::new(reading, &demands.keys).attested(demands.attestations.clone());
+    let mut store = BundleStore::new(reading, &demands.keys)
+        .attested(demands.attestations.clone())
+        .with_history(demands.history.clone());
     let given = match GivenTexts::load(&demands.texts) {
         Ok(given) => given,
         Err(error) => {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::history::PlanHistory;
 use crate::library::Library;
 use crate::lock::PostLock;
 use crate::page::PostPage;
@@ -36,6 +37,7 @@ pub struct BundleStore<'r> {
     reading: ReadOptions<'r>,
     keys: Vec<PublicKey>,
     attestations: Arc<Attestations>,
+    history: Option<Arc<dyn PlanHistory>>,
 }
 
 impl<'r> BundleStore<'r> {
@@ -44,12 +46,18 @@ impl<'r> BundleStore<'r> {
     pub fn new(reading: impl Into<ReadOptions<'r>>, keys: &[PublicKey]) -> Self {
         let (library, refused) = (Library::default(), BTreeMap::new());
         let (reading, keys) = (reading.into(), keys.to_vec());
-        Self { library, refused, searched: false, reading, keys, attestations: Arc::default() }
+        let (attestations, history) = (Arc::default(), None);
+        Self { library, refused, searched: false, reading, keys, attestations, history }
     }
 
     /// The same with what builders attest.
     pub fn attested(self, attestations: Arc<Attestations>) -> Self {
         Self { attestations, ..self }
+    }
+
+    /// The same with somebody who can look up the commits of plans.
+    pub fn with_history(self, history: Option<Arc<dyn PlanHistory>>) -> Self {
+        Self { history, ..self }
     }
 
     /// Loads the bundles that the names of `page` stand for, and holds them against the pins of its lock.
@@ -118,9 +126,10 @@ impl<'r> BundleStore<'r> {
         let (at_a_time, each) =
             if names.len() > BUNDLES_PER_THREAD * threads { (threads, 1) } else { (1, threads) };
         let reading = ReadOptions { threads: each, ..self.reading };
+        let history = self.history.clone();
         let read = parallel::map(&names, at_a_time, |name| {
             let bundle = Bundle::load(root, name, None, reading)?;
-            let contradictions = super::inspection::contradictions(&bundle);
+            let contradictions = super::inspection::contradictions(&bundle, history.as_deref());
             Ok((bundle, contradictions))
         });
         for (name, bundle) in names.into_iter().zip(read) {

@@ -71,6 +71,7 @@ codes! {
     ABSENT = "bundle::absent", "the bundle does not exist", "correct the name, or fetch the bundle";
     NOT_A_FOLDER = "bundle::not-a-folder", "the bundle is not a plain folder", "put the folder itself there, not a link to it";
     NOT_A_BAG = "bundle::not-a-bag", "the folder is not a receipt bundle", "a bundle holds `bagit.txt`, manifests and `data/`";
+    BAD_COMMIT = "bundle::bad-commit", "the commit of the plan is not one", "name the commit by its whole hash, or leave it out";
     NO_RECEIPT = "bundle::no-receipt", "the folder has no receipt to seal", "write `data/receipt.json`: {\"schema\":\"repro.receipt/1\",\"origin\":\"transcribed\",\"extra\":{\"documents\":{}}} for typed evidence, or {\"schema\":\"repro.receipt/1\",\"origin\":\"emitted\",\"run\":{\"id\":\"NAME OF THE FOLDER\"}} for a run";
     UNFINISHED = "bundle::unfinished", "the run is not finished, so its folder is not a bundle yet", "let the run finish, or resume it";
     FINISHED = "bundle::finished", "the bundle is finished and cannot be changed", "write into another folder";

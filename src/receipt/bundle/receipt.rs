@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::record::{Open, RecordValue, record};
-use super::{BAD_ORIGIN, DUPLICATE_NAME, WRONG_FIELD_FOR_ORIGIN, WRONG_SCHEMA, name};
+use super::{BAD_COMMIT, BAD_ORIGIN, DUPLICATE_NAME, WRONG_FIELD_FOR_ORIGIN, WRONG_SCHEMA, name};
 use crate::digest::{Digest, NotCanonical, canonical};
 use crate::source::{Document, Error, Node};
 
@@ -324,6 +324,15 @@ impl Receipt {
                 node.required("run")?;
             }
         }
+        let commit = receipt.run.as_ref().and_then(|run| run.plan_commit.as_deref());
+        let is_commit = |text: &str| {
+            let is_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+            matches!(text.len(), 40 | 64) && text.chars().all(is_digit)
+        };
+        if let Some(text) = commit.filter(|text| !is_commit(text)) {
+            let place = node.at("/run/plan_commit")?.place();
+            return Err(BAD_COMMIT.at(place, "40 or 64 hexadecimal digits", name::shown(text)));
+        }
         Ok(receipt)
     }
 }
@@ -396,7 +405,7 @@ mod tests {
         let digest = Digest::of(b"").to_string();
         json!({
             "schema": SCHEMA,
-            "run": {"id": "tiny-s1", "study": "tiny", "arm": "dense", "plan_commit": "c0ffee", "finished": true},
+            "run": {"id": "tiny-s1", "study": "tiny", "arm": "dense", "plan_commit": "c0ffeec0ffeec0ffeec0ffeec0ffeec0ffeec0ff", "finished": true},
             "origin": "emitted",
             "files": [{"name": "data/config.json", "bytes": 3},
                       {"name": "w.safetensors", "bytes": 13_000_000_000_u64, "sha256": digest, "external": true}],

@@ -125,7 +125,7 @@ impl RunInputs {
             isa: Isa::best(),
             corpus: &self.corpus,
             suite: self.suite.as_ref(),
-            plan_commit: Some("c0ffee".into()),
+            plan_commit: Some("c0ffee".repeat(6) + "c0ff"),
             trainer: Trainer {
                 name: "repro".into(),
                 version: None,

@@ -1,0 +1,147 @@
+//! What the repository of a project says of plans, where it is at hand: asked of `git`, once for each commit and study.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use repro_judge::verify::{PlanAt, PlanHistory};
+use repro_receipt::digest::Digest;
+
+/// The history of a project.
+#[derive(Debug)]
+pub struct GitHistory {
+    root: PathBuf,
+    /// What commits hold, by commit and study; none where a commit is not there.
+    known: Mutex<BTreeMap<(String, String), Option<Held>>>,
+}
+
+/// What a commit holds.
+#[derive(Debug, Clone)]
+struct Held {
+    /// The digest of the plan.
+    plan: Option<Digest>,
+    /// The names of the bundles.
+    bundles: BTreeSet<String>,
+}
+
+impl GitHistory {
+    /// Of the project at `root`.
+    pub fn of(root: &Path) -> Self {
+        Self { root: root.to_owned(), known: Mutex::default() }
+    }
+
+    /// The objects that these names mean, each with its bytes; none where git cannot be asked.
+    fn objects(&self, names: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&self.root).args(["cat-file", "--batch"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut asked = command.spawn().ok()?;
+        // So little fits the pipe; dropped, it ends what is asked.
+        asked.stdin.take()?.write_all(names.join("\n").as_bytes()).ok()?;
+        let answer = asked.wait_with_output().ok()?;
+        let mut rest = answer.status.success().then_some(answer.stdout.as_slice())?;
+        let mut objects = Vec::new();
+        for _ in names {
+            let end = rest.iter().position(|byte| *byte == b'\n')?;
+            let (head, after) = (std::str::from_utf8(rest.get(..end)?).ok()?, rest.get(end + 1..)?);
+            let length = head.rsplit(' ').next().and_then(|length| length.parse::<usize>().ok());
+            match length {
+                Some(length) => {
+                    objects.push(Some(after.get(..length)?.to_vec()));
+                    rest = after.get(length + 1..)?;
+                }
+                None => (objects.push(None), rest = after).1,
+            }
+        }
+        Some(objects)
+    }
+
+    fn held(&self, commit: &str, plan: &str) -> Option<Held> {
+        let names = [
+            format!("{commit}^{{commit}}"),
+            format!("{commit}:./{plan}"),
+            format!("{commit}:./receipts"),
+        ];
+        let [commit_found, plan, receipts] = self.objects(&names)?.try_into().ok()?;
+        commit_found?;
+        let bundles = receipts.map(|tree| entries(&tree, commit.len() / 2)).unwrap_or_default();
+        Some(Held { plan: plan.map(|text| Digest::of(&text)), bundles })
+    }
+}
+
+/// The names in a tree object, whose hashes have so many bytes: each is a mode, a space, the name, a zero, the hash.
+fn entries(mut tree: &[u8], hash: usize) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    while let Some(end) = tree.iter().position(|byte| *byte == 0) {
+        let entry = String::from_utf8_lossy(tree.get(..end).unwrap_or_default());
+        names.extend(entry.split_once(' ').map(|(_, name)| name.to_owned()));
+        tree = tree.get(end + 1 + hash..).unwrap_or_default();
+    }
+    names
+}
+
+impl PlanHistory for GitHistory {
+    fn at(&self, commit: &str, study: &str, bundle: &str) -> PlanAt {
+        let plan = format!("repro/studies/{study}.toml");
+        // A bundle may be looked at anywhere: only the project of the study knows its plans.
+        let here = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        let is_repository = here.ancestors().any(|folder| folder.join(".git").exists());
+        if !is_repository || !self.root.join(&plan).is_file() {
+            return PlanAt::NoRepository;
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (commit.to_owned(), study.to_owned());
+        match known.entry(key).or_insert_with(|| self.held(commit, &plan)) {
+            None => PlanAt::NoCommit,
+            Some(Held { plan: None, .. }) => PlanAt::NoPlan,
+            Some(Held { plan: Some(sha256), bundles }) => {
+                PlanAt::Plan { sha256: *sha256, holds_bundle: bundles.contains(bundle) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_tell_plans_and_runs() {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path();
+        let git = |arguments: &[&str]| {
+            let output = Command::new("git").arg("-C").arg(root).args(arguments).output().unwrap();
+            assert!(output.status.success(), "git {arguments:?}");
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        let commit = || {
+            git(&["add", "."]);
+            git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "m"]);
+            git(&["rev-parse", "HEAD"])
+        };
+        let write = |name: &str, text: &str| {
+            std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            std::fs::write(root.join(name), text).unwrap();
+        };
+        write("repro/studies/s.toml", "plan 1\n");
+        let asked = |commit: &str, bundle| GitHistory::of(root).at(commit, "s", bundle);
+        assert_eq!(asked(&"0".repeat(40), "b"), PlanAt::NoRepository);
+        git(&["init", "--quiet"]);
+        assert_eq!(asked(&"0".repeat(40), "b"), PlanAt::NoCommit);
+        let planned = commit();
+        write("receipts/b/data/receipt.json", "{}\n");
+        write("repro/studies/s.toml", "plan 2\n");
+        let later = commit();
+        let plan = |text: &str, holds_bundle| PlanAt::Plan {
+            sha256: Digest::of(text.as_bytes()),
+            holds_bundle,
+        };
+        assert_eq!(asked(&planned, "b"), plan("plan 1\n", false));
+        assert_eq!(asked(&later, "b"), plan("plan 2\n", true));
+        assert_eq!(asked(&later, "c"), plan("plan 2\n", false));
+        write("repro/studies/t.toml", "plan\n");
+        assert_eq!(GitHistory::of(root).at(&later, "t", "b"), PlanAt::NoPlan);
+    }
+}
