@@ -191,7 +191,8 @@ fn elements(mut bytes: &[u8]) -> Option<Vec<Any>> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
         let (element, rest) = Any::from_der_partial(bytes).ok()?;
-        (all.push(element), bytes = rest);
+        all.push(element);
+        bytes = rest;
     }
     Some(all)
 }
