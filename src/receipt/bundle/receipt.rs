@@ -271,7 +271,7 @@ record! {
 record! {
     /// The states of a run that it has committed itself to, step by step.
     DeclaredStates {
-        /// The file with one line for each, [`STATES`].
+        /// The file with one line for each, `data/states.jsonl`.
         file: String,
         /// Every so many steps there is one, and at each checkpoint and at both ends.
         every: u64,
