@@ -53,7 +53,7 @@ pub enum Command {
     Keygen(KeygenArgs),
     /// Sign bundles: write `receipt.sig`; or a report of `--output intoto=`: write `FILE.sig`
     Sign(SignArgs),
-    /// Write the request for a timestamp (RFC 3161) of a bundle, its states, plan or configuration
+    /// Write the request for a timestamp (RFC 3161) of a bundle, its states, a plan or a start
     #[command(after_help = help::STAMP)]
     Stamp(StampArgs),
     /// Say as a builder that it made exactly the files of a bundle, for `verify --attestation`
@@ -62,11 +62,11 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct StampArgs {
-    /// The folder of the bundle
-    pub bundle: PathBuf,
-    /// What of it
-    #[arg(long, value_enum, default_value_t = Stamped::States)]
-    pub of: Stamped,
+    /// The folder of a bundle, a plan, or a log of started runs
+    pub path: PathBuf,
+    /// What of a bundle [default: states]
+    #[arg(long, value_enum)]
+    pub of: Option<Stamped>,
     /// The file for the request
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
@@ -76,6 +76,7 @@ pub struct StampArgs {
 pub enum Stamped {
     Bundle,
     States,
+    Start,
     Plan,
     Config,
 }
@@ -115,7 +116,7 @@ pub struct VerifyArgs {
     /// Public key (PEM) that must have signed each bundle; if repeated, any one of them
     #[arg(long, value_name = "PEM")]
     pub pubkey: Vec<PathBuf>,
-    /// Timestamp (RFC 3161) of a bundle, its states, plan or configuration; may be repeated
+    /// Timestamp (RFC 3161) of a bundle, its states, plan, start or configuration; may be repeated
     #[arg(long, value_name = "FILE", requires_all = ["authority", "bundles"])]
     pub timestamp: Vec<PathBuf>,
     /// Certificate (PEM) of an authority whose timestamps count, or of its issuer; may be repeated

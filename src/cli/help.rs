@@ -42,7 +42,9 @@ Exit status: 0 if intervals were drawn, 2 if the bundle is refused or commits to
 pub const STAMP: &str = "\
 An authority says that it knew a digest at a time: nothing that leads to the digest can have been made later.
 
-    repro stamp BUNDLE --of states --out root.tsq
+    repro stamp repro/studies/ID.toml --out plan.tsq          # before the runs
+    repro stamp repro/studies/ID.starts.jsonl --out start.tsq # when one has begun: the chain of the last line
+    repro stamp BUNDLE --of states --out root.tsq             # when it is over
     curl --data-binary @root.tsq -H 'Content-Type: application/timestamp-query' AUTHORITY > root.tsr
     repro verify BUNDLE --timestamp root.tsr --authority CA.pem
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use repro_judge::verify::{PlanAt, PlanHistory};
-use repro_receipt::digest::Digest;
+use repro_receipt::source::Source;
 
 /// The history of a project.
 #[derive(Debug)]
@@ -20,8 +20,8 @@ pub struct GitHistory {
 /// What a commit holds.
 #[derive(Debug, Clone)]
 struct Held {
-    /// The digest of the plan.
-    plan: Option<Digest>,
+    /// The text of the plan.
+    plan: Option<String>,
     /// The names of the bundles.
     bundles: BTreeSet<String>,
 }
@@ -67,7 +67,8 @@ impl GitHistory {
         let [commit_found, plan, receipts] = self.objects(&names)?.try_into().ok()?;
         commit_found?;
         let bundles = receipts.map(|tree| entries(&tree, commit.len() / 2)).unwrap_or_default();
-        Some(Held { plan: plan.map(|text| Digest::of(&text)), bundles })
+        let plan = plan.map(|text| String::from_utf8_lossy(&text).into_owned());
+        Some(Held { plan, bundles })
     }
 }
 
@@ -88,7 +89,9 @@ impl PlanHistory for GitHistory {
         // A bundle may be looked at anywhere: only the project of the study knows its plans.
         let here = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
         let is_repository = here.ancestors().any(|folder| folder.join(".git").exists());
-        if !is_repository || !self.root.join(&plan).is_file() {
+        // What a stranger's receipt calls its study is no path.
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if !is_repository || !study.chars().all(is_name) || !self.root.join(&plan).is_file() {
             return PlanAt::NoRepository;
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,10 +99,16 @@ impl PlanHistory for GitHistory {
         match known.entry(key).or_insert_with(|| self.held(commit, &plan)) {
             None => PlanAt::NoCommit,
             Some(Held { plan: None, .. }) => PlanAt::NoPlan,
-            Some(Held { plan: Some(sha256), bundles }) => {
-                PlanAt::Plan { sha256: *sha256, holds_bundle: bundles.contains(bundle) }
+            Some(Held { plan: Some(text), bundles }) => {
+                PlanAt::Plan { text: text.clone(), holds_bundle: bundles.contains(bundle) }
             }
         }
+    }
+
+    fn now(&self, study: &str) -> Option<String> {
+        let name = format!("repro/studies/{study}.toml");
+        let source = Source::load_plain(&self.root.join(&name), name).ok()?;
+        Some(source.text().to_owned())
     }
 }
 
@@ -134,10 +143,7 @@ mod tests {
         write("receipts/b/data/receipt.json", "{}\n");
         write("repro/studies/s.toml", "plan 2\n");
         let later = commit();
-        let plan = |text: &str, holds_bundle| PlanAt::Plan {
-            sha256: Digest::of(text.as_bytes()),
-            holds_bundle,
-        };
+        let plan = |text: &str, holds_bundle| PlanAt::Plan { text: text.to_owned(), holds_bundle };
         assert_eq!(asked(&planned, "b"), plan("plan 1\n", false));
         assert_eq!(asked(&later, "b"), plan("plan 2\n", true));
         assert_eq!(asked(&later, "c"), plan("plan 2\n", false));

@@ -20,7 +20,7 @@ use repro_receipt::checkpoint;
 use repro_receipt::source::{self, Code, Error, Location};
 use repro_report::outcome::ExitStatus;
 use repro_report::wrap;
-use repro_runs::{contract, replay, study, tasks};
+use repro_runs::{challenge, contract, replay, starts, study, tasks};
 use repro_signature as signature;
 
 /// What a pass shows, and what it does not.
@@ -250,9 +250,11 @@ pub fn codes() -> Vec<&'static Code> {
         import::CODES,
         lock::CODES,
         super::CODES,
+        challenge::CODES,
         checkpoint::CODES,
         replay::CODES,
         study::CODES,
+        starts::CODES,
         tasks::CODES,
         verify::CODES,
     ];

@@ -44,7 +44,7 @@ codes! {
     BAD_USAGE = "cli::bad-usage", "the arguments are invalid or do not go together", "see `repro help`";
     BAD_NUMBER = "cli::bad-number", "an argument is not a valid number", "see `repro stats --help` for what each option takes";
     CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check the folder, its permissions and the free space";
-    NOTHING_TO_STAMP = "cli::nothing-to-stamp", "the bundle does not have what is to be stamped", "see `repro stamp --help`";
+    NOTHING_TO_STAMP = "cli::nothing-to-stamp", "there is not what is to be stamped", "see `repro stamp --help`";
     NOT_A_STATEMENT = "cli::not-a-statement", "the file is not an in-toto statement", "name the folder of a bundle, or a file that `--output intoto=FILE` wrote";
     UNKNOWN_CODE = "cli::unknown-code", "nothing with this name can be explained", "`repro list codes` and `repro list functions` name them";
 }

@@ -8,7 +8,8 @@ use super::args;
 use super::output::Output;
 use super::{Answer, CANNOT_WRITE, NOT_A_STATEMENT, NOTHING_TO_STAMP};
 use repro_judge::verify::stampable;
-use repro_receipt::bundle::{self, Bundle, SIGNATURE, STATEMENT};
+use repro_receipt::bundle::{self, Bundle, SIGNATURE, STATEMENT, chained_lines};
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location, Source};
 use repro_report::outcome::ExitStatus;
 use repro_signature::{self as signature, PrivateKey, SIGNED_BEFORE};
@@ -27,26 +28,53 @@ pub fn keygen(own: &args::KeygenArgs, output: &Output) -> Answer {
 /// Writes the request for a timestamp, and prints the digest that it is of.
 pub fn stamp(own: &args::StampArgs, output: &Output) -> Answer {
     let stamped = || -> Result<String, Error> {
-        let shown = own.bundle.display().to_string();
-        let bundle = Bundle::load_folder(&own.bundle, &shown, None, 1)?;
-        let what = match own.of {
-            args::Stamped::Bundle => "bundle",
-            args::Stamped::States => "states",
-            args::Stamped::Plan => "plan",
-            args::Stamped::Config => "config",
+        let digest = match own.path.is_dir() {
+            true => of_bundle(&own.path, own.of.unwrap_or(args::Stamped::States))?,
+            false => of_file(own)?,
         };
-        let all = stampable(&bundle);
-        let Some((_, digest)) = all.iter().find(|(known, _)| *known == what) else {
-            let known: Vec<_> = all.iter().map(|(known, _)| *known).collect();
-            let place = Location::file(shown);
-            let expected = format!("one of {}", known.join(", "));
-            return Err(NOTHING_TO_STAMP.at(place, expected, format!("no {what}")));
-        };
-        write_new(&own.out, &signature::timestamp_request(*digest))?;
+        write_new(&own.out, &signature::timestamp_request(digest))?;
         Ok(format!("{digest}\n"))
     };
     output.print(&stamped().map_err(|error| vec![error])?);
     Ok(ExitStatus::Verified)
+}
+
+/// The digest of a part of a bundle.
+fn of_bundle(path: &Path, part: args::Stamped) -> Result<Digest, Error> {
+    let shown = path.display().to_string();
+    let bundle = Bundle::load_folder(path, &shown, None, 1)?;
+    let what = match part {
+        args::Stamped::Bundle => "bundle",
+        args::Stamped::States => "states",
+        args::Stamped::Start => "start",
+        args::Stamped::Plan => "plan",
+        args::Stamped::Config => "config",
+    };
+    let all = stampable(&bundle);
+    let Some((_, digest)) = all.iter().find(|(known, _)| *known == what) else {
+        let known: Vec<_> = all.iter().map(|(known, _)| *known).collect();
+        let expected = format!("one of {}", known.join(", "));
+        return Err(NOTHING_TO_STAMP.at(Location::file(shown), expected, format!("no {what}")));
+    };
+    Ok(*digest)
+}
+
+/// What receipts say of a file: of a log of started runs the chain of its last line, else the digest of its bytes.
+fn of_file(own: &args::StampArgs) -> Result<Digest, Error> {
+    let shown = own.path.display().to_string();
+    let source = Source::load_plain(&own.path, shown.as_str())?;
+    if own.of.is_some() {
+        let place = Location::file("--of");
+        return Err(NOTHING_TO_STAMP.at(place, "no part of a single file", "one"));
+    }
+    if own.path.extension().is_none_or(|ending| ending != "jsonl") {
+        return Ok(Digest::of(source.text().as_bytes()));
+    }
+    let chains = chained_lines(&Document::parse_json_lines(source)?)?;
+    chains
+        .last()
+        .copied()
+        .ok_or_else(|| NOTHING_TO_STAMP.at(Location::file(shown), "a line or more", "an empty log"))
 }
 
 /// Writes a file that was not there before.

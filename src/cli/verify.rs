@@ -136,8 +136,8 @@ fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
 fn demands(root: &Path, own: &VerifyArgs) -> Result<Demands, Error> {
     Ok(Demands {
         texts: own.text.clone(),
+        project: Some(root.to_owned()),
         history: Some(Arc::new(GitHistory::of(root))),
-
         artifacts: own.artifacts.clone(),
         timestamps: Arc::new(Timestamps::load(
             &own.timestamp,

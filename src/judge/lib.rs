@@ -22,6 +22,7 @@ mod planned;
 pub mod post;
 pub mod rules;
 mod run_design;
+mod started;
 mod statement;
 pub mod texts;
 mod value;
@@ -33,6 +34,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     compare::CODES,
     consistency::known::CODES,
     context::CODES,
+    started::CODES,
     evaluate::CODES,
     evaluate::design::CODES,
     evaluate::error_bars::CODES,

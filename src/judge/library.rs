@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::started::StartedRuns;
 use repro_params::ParameterCounts;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Document, Error, Node};
@@ -24,6 +25,7 @@ pub struct Library {
     replays: Replays,
     contradictions: BTreeMap<String, Vec<ClaimReport>>,
     builders: BTreeMap<String, String>,
+    started: BTreeMap<String, StartedRuns>,
 }
 
 impl Library {
@@ -54,6 +56,14 @@ impl Library {
         }
     }
 
+    /// Adds what else was refuted of a bundle.
+    pub fn add_contradiction(&mut self, bundle: &str, found: ClaimReport) {
+        let known = self.contradictions.entry(bundle.to_owned()).or_default();
+        if known.iter().all(|one| one.id != found.id) {
+            known.push(found);
+        }
+    }
+
     /// Where a bundle contradicts itself.
     pub fn contradictions(&self, bundle: &str) -> &[ClaimReport] {
         self.contradictions.get(bundle).map_or(&[], Vec::as_slice)
@@ -69,9 +79,24 @@ impl Library {
         self.studies.get(name)
     }
 
+    /// Says which runs of a study were started.
+    pub fn set_started(&mut self, study: &str, started: StartedRuns) {
+        self.started.insert(study.to_owned(), started);
+    }
+
+    /// The runs of a study that were started, where its plan names a log of them.
+    pub fn started(&self, study: &str) -> Option<&StartedRuns> {
+        self.started.get(study)
+    }
+
     /// Says which bundles of which studies lie beside the loaded ones, pinned or not.
     pub fn set_present(&mut self, present: Vec<Present>) {
         self.present = present;
+    }
+
+    /// The bundles of studies that lie beside the loaded ones.
+    pub fn present(&self) -> &[Present] {
+        &self.present
     }
 
     /// The names of all bundles that say they belong to the study `id`.

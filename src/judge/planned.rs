@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use crate::started::StartedRuns;
 use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::source::{Code, Document, Error};
 use repro_report::outcome::Outcome;
@@ -19,6 +20,8 @@ const NAMED: usize = 5;
 pub enum Departure {
     /// A planned run has no bundle, or one of a run that did not end.
     NotRun,
+    /// A run was started and is not reported.
+    NotReported,
     /// A bundle of the study is not in the plan.
     NotPlanned,
     /// A bundle was made under another plan, or names none.
@@ -55,6 +58,8 @@ pub trait BundlesOfPlan {
     fn run(&self, id: &str) -> Option<&Bundle>;
     /// The names of all bundles that say they belong to a study, whether the post names them or not.
     fn present(&self, study: &Study) -> Vec<&str>;
+    /// The runs of a study that were started, where its plan names a log of them.
+    fn started(&self, study: &Study) -> Option<&StartedRuns>;
     /// A parsed file of a bundle.
     fn file(&self, bundle: &Bundle, file: &str) -> Result<&Document, Error>;
 }
@@ -82,6 +87,9 @@ pub fn compare(study: &Study, evidence: &impl BundlesOfPlan) -> Result<Compared,
             format!("planned runs without a pinned bundle: {} of {}", missing.len(), runs.len());
         departures.push((Departure::NotRun, format!("{of}, {}", few(&missing))));
     }
+    let started = evidence.started(study).into_iter().flat_map(StartedRuns::not_reported);
+    let told = |start| (Departure::NotReported, format!("started and not reported: {start}"));
+    departures.extend(started.map(told));
     let mut wanted: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     if rates.is_none() {
         wanted.extend(study.listed().map(|run| run.id));
@@ -173,7 +181,7 @@ fn judge(
 }
 
 /// The first of some names.
-fn few(names: &[&str]) -> String {
+pub fn few(names: &[&str]) -> String {
     let shown: Vec<_> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
     let more = names.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };

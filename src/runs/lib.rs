@@ -7,5 +7,6 @@ pub mod challenge;
 pub mod contract;
 pub mod replay;
 pub mod scores;
+pub mod starts;
 pub mod study;
 pub mod tasks;

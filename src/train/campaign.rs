@@ -59,6 +59,9 @@ impl Campaign<'_> {
     pub fn train(&self) -> Result<(Vec<RunOutcome>, Option<Error>), Error> {
         self.check_names()?;
         let Some(first) = self.study.runs().first() else { return Ok((Vec::new(), None)) };
+        if let Some(log) = &self.study.starts {
+            log.check(self.base, "repro/studies", first.plan)?;
+        }
         let config = first.document()?;
         let corpus =
             Corpus::load(config.root().required("data")?, &DataFolder::of_study(self.base))?;
@@ -69,6 +72,7 @@ impl Campaign<'_> {
             corpus: &corpus,
             suite: suite.as_ref(),
             plan_commit: self.plan_commit.clone(),
+            starts: self.study.starts.as_ref().map(|file| (file, self.base)),
             trainer: self.trainer.clone(),
             environment: Environment {
                 threads: Some(self.threads as u64),

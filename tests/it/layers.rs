@@ -115,7 +115,7 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "runs",
         on: &["exact", "params", "receipt", "stats"],
-        rows: &[&["challenge", "contract", "replay", "scores"], &["study", "tasks"]],
+        rows: &[&["challenge", "contract", "replay", "scores", "starts"], &["study", "tasks"]],
     },
     Crate {
         name: "train",
@@ -138,7 +138,7 @@ const CRATES: &[Crate] = &[
         name: "judge",
         on: &["claim", "exact", "params", "receipt", "report", "runs", "signature", "stats"],
         rows: &[
-            &["checkpoints", "consistency", "run_design", "work"],
+            &["checkpoints", "consistency", "run_design", "started", "work"],
             &["post"],
             &["json_text", "library", "lock", "moment", "names", "page_keys", "planned", "rules"],
             &["page"],

@@ -33,6 +33,9 @@ mod report;
 mod schemas;
 mod shared;
 mod signature;
+#[cfg(feature = "train")]
+mod started;
+#[cfg(feature = "train")]
 mod states;
 mod statistics;
 mod stats;

@@ -10,8 +10,9 @@ use repro_judge::page::PostPage;
 use repro_judge::page_keys;
 use repro_receipt::bundle::record::RecordValue;
 use repro_receipt::bundle::{
-    Checkpoint, Citation, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStates,
-    Environment, Fact, ListedFile, Open, Origin, Receipt, Run, SCHEMA, Seeds, Statement, Trainer,
+    Checkpoint, Citation, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStart,
+    DeclaredStates, Environment, Fact, ListedFile, Open, Origin, Receipt, Run, SCHEMA, Seeds,
+    Statement, Trainer,
 };
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Kind, Node, Source};
@@ -22,7 +23,7 @@ fn root() -> PathBuf {
 }
 
 /// A schema, of the small part of JSON Schema that ours use: any other keyword is a panic.
-struct Schema {
+pub struct Schema {
     document: Value,
     /// Whether members that an open object does not declare are wrong too: what we write ourselves is declared.
     closed: bool,
@@ -35,12 +36,12 @@ impl Schema {
         Self { document, closed: false }
     }
 
-    fn closed(name: &str) -> Self {
+    pub fn closed(name: &str) -> Self {
         Self { closed: true, ..Self::open(name) }
     }
 
     /// The first thing that is wrong with a value, behind its pointer.
-    fn fault(&self, value: &Value) -> Option<String> {
+    pub fn fault(&self, value: &Value) -> Option<String> {
         self.fault_in(&self.document, value, String::new())
     }
 
@@ -229,6 +230,7 @@ fn everything() -> Statement {
         }),
         origin: Origin::Emitted,
         states: Some(DeclaredStates { file: "x".to_owned(), every: 1, root: digest }),
+        start: Some(DeclaredStart { log: "x".to_owned(), attempt: digest, chain: digest }),
         files: vec![ListedFile {
             name: "x".to_owned(),
             bytes: 1,

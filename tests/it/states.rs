@@ -40,7 +40,7 @@ impl Trained {
         let folder = crate::sealed::new_folder();
         let path = folder.path().join(RUN);
         crate::relations::copy(&self.bundle(), &path);
-        let forgery = Forgery { _folder: folder, path };
+        let forgery = Forgery::new(folder, path);
         change(&forgery);
         seal(&forgery.path, RUN, None).unwrap();
         forgery
@@ -48,17 +48,21 @@ impl Trained {
 }
 
 /// A bundle whose author has changed it, and has made all digests and chains right again.
-struct Forgery {
+pub struct Forgery {
     _folder: TempDir,
-    path: PathBuf,
+    pub path: PathBuf,
 }
 
 impl Forgery {
+    pub fn new(folder: TempDir, path: PathBuf) -> Self {
+        Self { _folder: folder, path }
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         self.path.join("data").join(name)
     }
 
-    fn json(&self, name: &str, change: impl FnOnce(&mut Json)) {
+    pub fn json(&self, name: &str, change: impl FnOnce(&mut Json)) {
         let text = fs::read_to_string(self.file(name)).unwrap();
         let mut document = serde_json::from_str(&text).unwrap();
         change(&mut document);
@@ -66,7 +70,7 @@ impl Forgery {
     }
 
     /// Changes the lines of a chained file, and answers the chain of the last one.
-    fn lines(&self, name: &str, change: impl FnOnce(&mut Vec<Json>)) -> Digest {
+    pub fn lines(&self, name: &str, change: impl FnOnce(&mut Vec<Json>)) -> Digest {
         let text = fs::read_to_string(self.file(name)).unwrap();
         let mut lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         change(&mut lines);

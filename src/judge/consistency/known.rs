@@ -256,6 +256,8 @@ relations! {
 
     STATES_EVERY = "relation::states-every", "a run commits itself to other states than its config says";
         Run => "receipt.states.every = config.state_every", from "one fact, written twice";
+    STATES_USUAL = "relation::states-usual", "a run commits itself to fewer states than its trainer does where a config says nothing";
+        Run if "absent(config.state_every) = 1" => "receipt.states.every = 50", from "default of `repro train`";
     FIRST_STATE = "relation::first-state", "the committed states do not begin with that before the first step";
         Run => "min(states.step) = 0", from "a run commits itself to both its ends";
     LAST_STATE = "relation::last-state", "the committed states do not end with that after the last step";
@@ -268,6 +270,13 @@ relations! {
         State => "tokens = step * receipt.contract.tokens_per_step", from "definition of a step";
     STATE_CURSOR = "relation::state-cursor", "a committed state names another order of the data than the receipt";
         State if "receipt.trainer.name = 'repro'" => "cursor = join(receipt.data.order, ' seed ', receipt.seeds.data)", from "one fact, written twice";
+    STATE_PLAN = "relation::state-plan", "a run committed itself to another plan than its receipt names";
+        State => "plan_sha256 = receipt.extra.plan_sha256", from "one fact, written twice";
+    STATE_START = "relation::state-start", "a run committed itself to another start than its receipt names";
+        State => "start = receipt.start.chain", from "one fact, written twice";
+    STATE_BEGINS = "relation::state-begins", "the first committed state does not name the plan";
+        State if "step = 0" && "receipt.trainer.name = 'repro'" && "receipt.extra.plan_sha256 != ''" => "absent(plan_sha256) = 0",
+        from "a run commits itself to its plan";
     STATE_TENSORS = "relation::state-tensors", "a checkpoint has other tensors than the state that the run committed itself to";
         State => "tensors_sha256 = checkpoint.tensors_sha256", from "one fact, written twice";
 

@@ -128,10 +128,14 @@ impl ReadRelation {
     /// Whether a bundle has what it is about; what no row can change is looked at here, once.
     fn is_asked(&'static self, columns: &mut RelationColumns<'_>) -> bool {
         let over = self.relation.over;
-        // A name that may be absent is in no constant part.
-        let is_missing = |name: &&'static Name| !columns.find(over, name) && name.is_constant();
+        // Conditions that no row can change may be about what is absent.
+        let rows = || self.when.iter().chain([&self.says]);
+        let is_needed = |at: usize| rows().any(|formula| formula.names.contains(&at));
+        let is_missing = |(at, name): &(usize, &'static Name)| {
+            !columns.find(over, name) && name.is_constant() && is_needed(*at)
+        };
         // All are looked up, the absent ones too.
-        let missing = self.names.iter().filter(is_missing).count();
+        let missing = self.names.iter().enumerate().filter(is_missing).count();
         let views = self.views(columns);
         let named = |at: usize| views.get(at).and_then(|view| view.at(0));
         missing == 0 && self.first.iter().all(|formula| formula.holds(&named) == Some(true))

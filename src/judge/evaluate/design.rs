@@ -11,6 +11,7 @@ use repro_runs::study::{PlannedRun, RunKind, Study};
 
 use super::Evaluator;
 use crate::run_design::{ALPHA, Comparison, PlannedFamily, RunDesign};
+use crate::started::StartedRuns;
 use crate::value::{LeafKind, Quantity, RunSample};
 use repro_receipt::bundle::CONFIG;
 
@@ -73,6 +74,10 @@ pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign 
     let planned: Vec<&PlannedRun> =
         runs(groups).filter_map(|name| study.runs().iter().find(|run| run.id == name)).collect();
     left_out(evaluator, study, &planned);
+    let started = evaluator.library().started(&study.id);
+    for start in started.into_iter().flat_map(StartedRuns::not_reported) {
+        evaluator.departs(format!("a run was started and is not reported: {start}"));
+    }
     let comparison = compared(evaluator, groups, &planned);
     // What a plan compares are arms: how one of them changes is another question.
     let are_arms = comparison.arms.len() > 1;

@@ -1,19 +1,23 @@
 //! Whether the commit that a receipt names holds the plan of its run, and is older than the run.
 
 use super::own::own_claim;
+use crate::planned::few;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::digest::Digest;
-use repro_receipt::source::codes;
+use repro_receipt::source::{Document, Source, codes};
 use repro_report::outcome::{ClaimReport, Method, Outcome};
+use repro_runs::study::Study;
 
 codes! {
     NO_PLAN = "plan::not-there", "the commit that a receipt names does not hold its plan", "name the commit of the plan";
     OTHER_PLAN = "plan::other", "the commit that a receipt names holds another plan", "name the commit of the plan that the run followed";
+    SHORTENED = "plan::shortened", "runs were taken out of a plan after it was committed", "put the runs back into the plan, and report them or say why they were not made";
+    CHANGED = "plan::changed", "a plan was changed after it was committed", "make another study of what was planned later";
     NOT_OLDER = "plan::not-older", "the commit that a receipt names holds the run already", "name the commit of the plan, from before the run";
 }
 
 /// What a repository holds at a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanAt {
     /// This is not a repository of the study.
     NoRepository,
@@ -23,8 +27,8 @@ pub enum PlanAt {
     NoPlan,
     /// A plan.
     Plan {
-        /// Its digest.
-        sha256: Digest,
+        /// Its text.
+        text: String,
         /// Whether the commit has the bundle as well.
         holds_bundle: bool,
     },
@@ -34,6 +38,8 @@ pub enum PlanAt {
 pub trait PlanHistory: std::fmt::Debug + Send + Sync {
     /// What a commit holds of the plan of a study, and of a bundle.
     fn at(&self, commit: &str, study: &str, bundle: &str) -> PlanAt;
+    /// The plan of a study as it is now.
+    fn now(&self, study: &str) -> Option<String>;
 }
 
 /// What a repository says of the commit that a receipt names; nothing where it does not know the commit.
@@ -47,21 +53,43 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
             let reason = format!("`repro/studies/{study}.toml` is not in {commit}");
             Outcome::refuted(&NO_PLAN, reason)
         }
-        PlanAt::Plan { sha256, .. }
-            if stated.is_some_and(|stated| stated != sha256.to_string()) =>
-        {
-            let reason = format!("{commit} has the plan with sha256 {sha256}");
-            Outcome::refuted(&OTHER_PLAN, reason)
-        }
-        PlanAt::Plan { holds_bundle: true, .. } => {
-            let reason = format!("{commit} has `receipts/{}`", bundle.name());
-            Outcome::refuted(&NOT_OLDER, reason)
-        }
-        PlanAt::Plan { .. } => {
-            Outcome::verified().giving("the plan, and not yet the run".to_owned())
+        PlanAt::Plan { text, holds_bundle } => {
+            let sha256 = Digest::of(text.as_bytes());
+            if stated.is_some_and(|stated| stated != sha256.to_string()) {
+                let reason = format!("{commit} has the plan with sha256 {sha256}");
+                Outcome::refuted(&OTHER_PLAN, reason)
+            } else if holds_bundle {
+                let reason = format!("{commit} has `receipts/{}`", bundle.name());
+                Outcome::refuted(&NOT_OLDER, reason)
+            } else {
+                let kept = Outcome::verified().giving("the plan, and not yet the run".to_owned());
+                match history.now(study).filter(|now| *now != text) {
+                    Some(now) => changed(study, &text, &now, kept),
+                    None => kept,
+                }
+            }
         }
     };
     let outcome = outcome.within("git", "equal digests").by(Method::Recomputed);
     let quote = "the plan was committed before the run";
     Some(own_claim(bundle, "plan-commit", quote, commit.clone(), outcome))
+}
+
+/// What a change of the plan comes to: runs that are gone from it are refuted, anything else is told.
+fn changed(study: &str, then: &str, now: &str, kept: Outcome) -> Outcome {
+    let file = format!("repro/studies/{study}.toml");
+    let read = |text: &str| {
+        let source = Source::new(file.as_str(), text.as_bytes().to_vec()).ok()?;
+        Study::parse(Document::parse_toml(source).ok()?).ok()
+    };
+    let told = |what: &str| format!("`{file}` is not what was committed: {what}");
+    let (Some(then), Some(now)) = (read(then), read(now)) else {
+        return kept.noting(&CHANGED, told("its runs cannot be compared"));
+    };
+    let has = |id: &str| now.listed().any(|run| run.id == id);
+    let gone: Vec<_> = then.listed().map(|run| run.id).filter(|id| !has(id)).collect();
+    match gone.as_slice() {
+        [] => kept.noting(&CHANGED, told("every run that it had is still in it")),
+        gone => Outcome::refuted(&SHORTENED, told(&format!("without {}", few(gone)))),
+    }
 }

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use super::challenged::challenged;
 use super::history::{PlanHistory, planned_before};
-use super::own::own_claim;
+use super::own::{logged, own_claim};
 use super::replays::{Replayer, SliceRequest};
 use super::stamped::stamped;
 use super::{Demands, below, describe, executed, findings, signature_finding};
 use crate::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault};
 use crate::consistency::{self, BrokenRelation, SelfConsistency};
 use crate::evaluate::functions::again;
+use crate::started::StartedRuns;
 use repro_params::{self as params, Convention, Count, ParameterCount, ParameterCounts};
 use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
 use repro_receipt::source::{Error, codes};
@@ -19,6 +20,7 @@ use repro_report::outcome::{
     ClaimReport, Finding, Impact, Method, Outcome, PostReport, Report, Severity, Verdict,
 };
 use repro_runs::replay::Extent;
+use repro_runs::study::{self, Study};
 use repro_signature as signature;
 use serde_json::{Value as Json, json};
 
@@ -69,7 +71,15 @@ pub fn inspect<'r>(
                     std::panic::resume_unwind(panic);
                 }
             });
-            claims.extend(stamped(&bundle, &demands.timestamps));
+            let started = match started(&bundle, demands) {
+                Ok(started) => started,
+                Err(error) => {
+                    report.failures.push(error);
+                    None
+                }
+            };
+            claims.extend(started.as_ref().map(|started| logged(&bundle, started)));
+            claims.extend(stamped(&bundle, started.as_ref(), &demands.timestamps));
             match artifacts(&bundle, demands) {
                 Ok(found) => claims.extend(found),
                 Err(error) => report.failures.push(error),
@@ -96,6 +106,7 @@ pub fn inspect<'r>(
             }
             let signature = signature_finding(&bundle, &described);
             let own = signature.into_iter().chain(emitter_problems(&bundle));
+            let own = own.chain(started.iter().flat_map(StartedRuns::findings));
             let mut findings: Vec<_> = own.chain(claims.iter().flat_map(findings)).collect();
             findings.sort_by_key(|finding| finding.severity);
             report.posts.push(PostReport {
@@ -114,6 +125,18 @@ pub fn inspect<'r>(
             report.below_minimum = below(report, demands);
         }
     }
+}
+
+/// The started runs of a bundle's study, where the plan that its receipt names is at hand and names a log of them.
+fn started(bundle: &Bundle, demands: &Demands) -> Result<Option<StartedRuns>, Error> {
+    let Some(root) = &demands.project else { return Ok(None) };
+    let stated = bundle.receipt().extra.get("plan_sha256").and_then(|plan| plan.as_str());
+    let study = bundle.receipt().run.as_ref().and_then(|run| run.study.as_deref());
+    let Some(study) = study.and_then(|id| Study::load(root, id).ok()) else { return Ok(None) };
+    if study.starts.is_none() || stated != Some(study.digest().to_string().as_str()) {
+        return Ok(None);
+    }
+    StartedRuns::of(root, &study, &study::present(root)?)
 }
 
 /// What loading a bundle has shown.

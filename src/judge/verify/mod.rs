@@ -11,7 +11,7 @@ mod replays;
 mod stamped;
 mod store;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
 use crate::page::{PostPage, PostStatement, TextSource};
+use crate::started::StartedRuns;
 use crate::statement;
 use crate::texts::{GivenTexts, NONE_NAMED, TextsAtHand};
 use crate::work::Work;
@@ -60,6 +61,8 @@ pub struct Demands {
     pub keys: Vec<PublicKey>,
     /// A folder with files that receipts name and bundles do not hold.
     pub artifacts: Option<PathBuf>,
+    /// The project whose plans and logs of started runs are looked at.
+    pub project: Option<PathBuf>,
     /// Who can look up the commits of plans.
     pub history: Option<Arc<dyn PlanHistory>>,
     /// What authorities say existed when.
@@ -284,6 +287,10 @@ fn reported(
     let described = |bundle: &&&Bundle| describe(bundle, signature(bundle), builder(bundle));
     let bundles: Vec<_> = used.iter().map(|bundle| described(&bundle)).collect();
     let problems: Vec<_> = used.iter().filter_map(|bundle| emitter_problems(bundle)).collect();
+    let studies = used.iter().filter_map(|bundle| bundle.receipt().run.as_ref()?.study.as_deref());
+    let studies: BTreeSet<&str> = studies.collect();
+    let started = studies.into_iter().filter_map(|study| library.started(study));
+    let started: Vec<_> = started.flat_map(StartedRuns::findings).collect();
     let signatures = std::iter::zip(used, &bundles);
     let signatures =
         signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
@@ -292,6 +299,7 @@ fn reported(
         .flat_map(findings)
         .chain(signatures)
         .chain(no_text(page))
+        .chain(started)
         .chain(problems)
         .collect();
     findings.sort_by(|a, b| {

@@ -3,6 +3,8 @@
 use repro_receipt::bundle::{Bundle, RECEIPT};
 use repro_report::outcome::{ClaimReport, Impact, Outcome};
 
+use crate::started::StartedRuns;
+
 /// A claim that a bundle makes about itself.
 pub fn own_claim(
     bundle: &Bundle,
@@ -28,4 +30,10 @@ pub fn own_claim(
         outcome,
         evidence: Vec::new(),
     }
+}
+
+/// Whether the log of started runs has the start of a bundle.
+pub fn logged(bundle: &Bundle, started: &StartedRuns) -> ClaimReport {
+    let quote = "the start of the run is in the log that its plan names";
+    own_claim(bundle, "started", quote, String::new(), started.judged(bundle))
 }

@@ -1,6 +1,7 @@
-//! What authorities say existed when: a bundle, the root of its states, its plan, its configuration.
+//! What authorities say existed when: a bundle, the root of its states, its start, its plan, its configuration.
 
 use super::own::own_claim;
+use crate::started::StartedRuns;
 use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::digest::Digest;
 use repro_report::outcome::{ClaimReport, Method, Outcome};
@@ -14,14 +15,19 @@ pub fn stampable(bundle: &Bundle) -> Vec<(&'static str, Digest)> {
     let all = [
         ("bundle", Some(bundle.digest())),
         ("states", receipt.states.as_ref().map(|states| states.root)),
+        ("start", receipt.start.as_ref().map(|start| start.chain)),
         ("plan", plan.and_then(Digest::parse_hex)),
         ("config", config),
     ];
     all.into_iter().filter_map(|(what, digest)| Some((what, digest?))).collect()
 }
 
-/// What was stamped of a bundle, one claim for each timestamp.
-pub fn stamped(bundle: &Bundle, timestamps: &Timestamps) -> Vec<ClaimReport> {
+/// What was stamped of a bundle, one claim for each timestamp. Its start was logged before any later line of its log.
+pub fn stamped(
+    bundle: &Bundle,
+    started: Option<&StartedRuns>,
+    timestamps: &Timestamps,
+) -> Vec<ClaimReport> {
     let of = |(what, digest): (&'static str, Digest)| {
         timestamps.of(digest).map(move |stamp| {
             let quote = match what {
@@ -29,6 +35,7 @@ pub fn stamped(bundle: &Bundle, timestamps: &Timestamps) -> Vec<ClaimReport> {
                 "states" => {
                     "the run had committed itself to its states at the time of the timestamp"
                 }
+                "start" => "the start of the run was logged at the time of the timestamp",
                 "plan" => "the plan existed at the time of its timestamp",
                 _ => "the configuration existed at the time of its timestamp",
             };
@@ -39,5 +46,7 @@ pub fn stamped(bundle: &Bundle, timestamps: &Timestamps) -> Vec<ClaimReport> {
             own_claim(bundle, &format!("stamped-{what}"), quote, String::new(), outcome)
         })
     };
-    stampable(bundle).into_iter().flat_map(of).collect()
+    let later = started.into_iter().flat_map(|started| started.after(bundle));
+    let later = later.map(|chain| ("start", chain));
+    stampable(bundle).into_iter().chain(later).flat_map(of).collect()
 }

@@ -5,14 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::history::PlanHistory;
+use super::own::logged;
 use crate::library::Library;
 use crate::lock::PostLock;
 use crate::page::PostPage;
 use crate::post::UNKNOWN_BUNDLE;
+use crate::started::StartedRuns;
 use repro_receipt::bundle::{ABSENT, Bundle, ReadOptions};
 use repro_receipt::parallel;
 use repro_receipt::similar;
 use repro_receipt::source::{Error, Location};
+use repro_report::outcome::Verdict;
 use repro_runs::study::{self, Study};
 use repro_signature::{self as signature, Attestations, PublicKey};
 
@@ -101,12 +104,45 @@ impl<'r> BundleStore<'r> {
         for study in named.collect::<BTreeSet<_>>() {
             let _ = self.load_study(root, &study);
         }
+        errors.extend(self.load_started(root, page).err());
         if let Some((plan, place)) = &page.plan {
             errors
                 .extend(self.load_study(root, plan).err().map(|error| error.moved(place.clone())));
             errors.extend(self.search(root).err());
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Reads which runs were started of the studies of a post's bundles, and holds the bundles against that.
+    fn load_started(&mut self, root: &Path, page: &PostPage) -> Result<(), Error> {
+        for (name, _) in page.bundles() {
+            let Some(bundle) = self.library.bundle(name) else { continue };
+            let study = bundle.receipt().run.as_ref().and_then(|run| run.study.clone());
+            let study = study.and_then(|study| self.library.study(&study));
+            let Some(id) = study.filter(|one| one.starts.is_some()).map(|one| one.id.clone())
+            else {
+                continue;
+            };
+            if self.library.started(&id).is_none() {
+                self.search(root)?;
+                let study = self.library.study(&id);
+                let started =
+                    study.map(|study| StartedRuns::of(root, study, self.library.present()));
+                if let Some(started) = started.transpose()?.flatten() {
+                    self.library.set_started(&id, started);
+                }
+            }
+            let (Some(bundle), Some(started)) =
+                (self.library.bundle(name), self.library.started(&id))
+            else {
+                continue;
+            };
+            let own = logged(bundle, started);
+            if own.outcome.verdict == Verdict::Refuted {
+                self.library.add_contradiction(name, own);
+            }
+        }
+        Ok(())
     }
 
     /// Loads a study, if that was not done yet.

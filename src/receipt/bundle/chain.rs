@@ -10,7 +10,7 @@ use super::BROKEN_CHAIN;
 use super::canonical::to_json;
 use super::record::RecordValue;
 use crate::digest::{Digest, Hasher, NotCanonical, canonical};
-use crate::source::{Error, Node};
+use crate::source::{Document, Error, Node};
 
 /// The file of training records, whose lines are chained.
 pub const METRICS: &str = "data/metrics.jsonl";
@@ -77,10 +77,21 @@ impl Chain {
     }
 }
 
+/// The chain of each line of a document; refuses it where one is not that of its line and of all before it.
+pub fn chained_lines(lines: &Document) -> Result<Vec<Digest>, Error> {
+    let mut chain = Chain::default();
+    let link = |line| {
+        chain.check_line(line)?;
+        Ok(chain.last())
+    };
+    let chains: Vec<Option<Digest>> = lines.root().items()?.map(link).collect::<Result<_, _>>()?;
+    Ok(chains.into_iter().flatten().collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Document, Source};
+    use crate::source::Source;
     use serde_json::json;
 
     fn lines() -> Vec<String> {

@@ -44,16 +44,16 @@ use manifest::Manifest;
 
 pub use artifact::artifact;
 pub use cache::Cache;
-pub use chain::{Chain, METRICS, STATES};
+pub use chain::{Chain, METRICS, STATES, chained_lines};
 pub use facts::{Citation, FACTS, Fact, fact_id};
 pub use load::read_receipt;
 pub use logged::{LoggedTensor, PassedTensors};
 pub use manifest::SIGNATURE;
 pub use name::shown;
 pub use receipt::{
-    CONFIG, Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStates, Environment,
-    ListedFile, Origin, PREDICATE, RECEIPT, Receipt, Run, SCHEMA, STATEMENT, Seeds, Statement,
-    Trainer,
+    CONFIG, Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStart,
+    DeclaredStates, Environment, ListedFile, Origin, PREDICATE, RECEIPT, Receipt, Run, SCHEMA,
+    STATEMENT, Seeds, Statement, Trainer,
 };
 pub use record::Open;
 pub use seal::seal;

@@ -84,6 +84,8 @@ record! {
         slices: Vec<DeclaredSlice>,
         /// What the run has committed itself to.
         states: Option<DeclaredStates>,
+        /// Its line in the log of started runs.
+        start: Option<DeclaredStart>,
         /// Anything else.
         extra: Open,
     }
@@ -280,6 +282,18 @@ record! {
     }
 }
 
+record! {
+    /// The line of a run in the log of the runs that were started.
+    DeclaredStart {
+        /// The name of the log, beside the plan that names it.
+        log: String,
+        /// What tells this start from all others.
+        attempt: Digest,
+        /// The chain of its line, and so of all starts before it.
+        chain: Digest,
+    }
+}
+
 impl Receipt {
     /// Whether the run went to its end; none where the receipt does not say.
     pub fn finished(&self) -> Option<bool> {
@@ -302,6 +316,7 @@ impl Receipt {
             checkpoints: Vec::new(),
             slices: Vec::new(),
             states: None,
+            start: None,
             extra: Open::new(),
         }
     }
@@ -312,7 +327,7 @@ impl Receipt {
         let receipt = Self::read(node)?;
         match receipt.origin {
             Origin::Transcribed => {
-                for field in ["trainer", "checkpoints", "slices", "states"] {
+                for field in ["trainer", "checkpoints", "slices", "states", "start"] {
                     if let Some(present) = node.get(field) {
                         let expected = "no such field in a transcribed receipt";
                         let found = format!("`{field}`");

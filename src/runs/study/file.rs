@@ -13,6 +13,7 @@ use super::{
     Arm, BAD_VALUE, Budget, ListedRun, NO_SUCH_STUDY, PlannedRun, Rates, RunKind, Tuned,
     WRONG_NAME, WRONG_SCHEMA, WRONG_STUDY, arm,
 };
+use crate::starts::{StartsFile, StartsLog};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location, MISSING_FIELD, Node, Source};
 
@@ -50,6 +51,8 @@ pub struct Study {
     pub arms: Vec<Arm>,
     /// Its budgets.
     pub budgets: Vec<Budget>,
+    /// Where its started runs are logged, where they are.
+    pub starts: Option<StartsFile>,
     tuning: Option<Tuning>,
     /// The learning rate where it is not tuned.
     stated_rate: Option<BigRational>,
@@ -94,6 +97,7 @@ impl Study {
             "evaluation",
             "tasks",
             "runs",
+            "starts",
         ])?;
         let id = named_like_its_file(root, document.source.name())?;
         let arms = arm::read(root)?;
@@ -124,6 +128,7 @@ impl Study {
             title: root.required("title")?.text()?.to_owned(),
             questions: lines(root.required("questions")?)?,
             analysis: Analysis::read(root.required("analysis")?)?,
+            starts: root.get("starts").map(StartsFile::read).transpose()?,
             stated_rate: stated_rate(recipe, tuning.is_some())?,
             arms,
             budgets,
@@ -152,6 +157,13 @@ impl Study {
         }
         let found = format!("`{}` with {}", self.id, self.digest().prefixed());
         Err(WRONG_STUDY.at(place.clone(), pinned.prefixed(), found))
+    }
+
+    /// The log of its started runs below `root`, where it has one.
+    pub fn started(&self, root: &Path) -> Result<Option<StartsLog>, Error> {
+        let folder = root.join("repro").join("studies");
+        let load = |file: &StartsFile| file.load(&folder, "repro/studies");
+        self.starts.as_ref().map(load).transpose()
     }
 
     /// The names of its arms.

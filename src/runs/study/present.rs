@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use repro_receipt::bundle;
+use repro_receipt::bundle::{self, record::RecordValue};
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, UNREADABLE};
 
 /// A folder whose receipt says that it belongs to a study.
@@ -12,6 +13,8 @@ pub struct Present {
     pub bundle: String,
     /// The study that its receipt names.
     pub study: String,
+    /// What tells its start from all others, where that was logged.
+    pub attempt: Option<Digest>,
 }
 
 /// The bundles below `root` whose receipts name a study, sorted. Only the receipt is read: whether a
@@ -34,7 +37,8 @@ pub fn present(root: &Path) -> Result<Vec<Present>, Error> {
         };
         let study = document.root().at("/predicate/run/study");
         if let Ok(study) = study.and_then(|node| node.text().map(str::to_owned)) {
-            found.push(Present { bundle: name.to_owned(), study });
+            let attempt = document.root().at("/predicate/start/attempt").and_then(Digest::read);
+            found.push(Present { bundle: name.to_owned(), study, attempt: attempt.ok() });
         }
     }
     found.sort();

@@ -25,6 +25,7 @@ use repro_receipt::bundle::{Bundle, BundleWriter, CONFIG, Environment, METRICS, 
 use repro_receipt::digest::{Digest, canonical};
 use repro_receipt::disk::Disk;
 use repro_receipt::source::{Error, Location};
+use repro_runs::starts::StartsFile;
 use repro_runs::study::PlannedRun;
 use training::Training;
 
@@ -43,6 +44,8 @@ pub struct Context<'a> {
     pub suite: Option<&'a Suite>,
     /// The commit of the study file.
     pub plan_commit: Option<String>,
+    /// Where started runs are logged, and the folder of the study file.
+    pub starts: Option<(&'a StartsFile, &'a Path)>,
     /// This program.
     pub trainer: Trainer,
     /// This machine.

@@ -19,6 +19,8 @@ record! {
         step: u64,
         /// The digest of the data that they read.
         data_sha256: Digest,
+        /// What tells the start of the run from all others, where started runs are logged.
+        attempt: Option<Digest>,
         /// The file with the weights and the optimizer's moments; none where the run only has to be sealed.
         weights: Option<String>,
         /// The digest of that file.
@@ -41,6 +43,7 @@ impl State {
             schema: SCHEMA.to_owned(),
             step: 0,
             data_sha256: data,
+            attempt: None,
             weights: None,
             weights_sha256: None,
             records: Reached::NOTHING,

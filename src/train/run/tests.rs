@@ -121,6 +121,7 @@ impl RunInputs {
         save: bool,
     ) -> Result<Finished, Error> {
         let context = Context {
+            starts: None,
             disk,
             isa: Isa::best(),
             corpus: &self.corpus,

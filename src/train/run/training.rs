@@ -14,9 +14,12 @@ use crate::data::Order;
 use crate::learner::{Learner, Stepped};
 use crate::progress::{News, Pace};
 use crate::{DIFFERS, Recipe};
-use repro_receipt::bundle::{BundleWriter, Checkpoint, DeclaredStates, Receipt, STATES};
+use repro_receipt::bundle::{
+    BundleWriter, CONFIG, Checkpoint, DeclaredStart, DeclaredStates, Receipt, STATES,
+};
 use repro_receipt::digest::Digest;
-use repro_receipt::source::{Document, Error, Location};
+use repro_receipt::source::{Document, Error, Location, UNREADABLE};
+use repro_runs::starts::{RunStart, new_attempt};
 use repro_runs::study::PlannedRun;
 
 /// A run that is under way.
@@ -33,6 +36,8 @@ pub struct Training<'a> {
     slices: Slices,
     /// What is done and written; of `state.step` steps.
     state: State,
+    /// Its line in the log of started runs.
+    start: Option<DeclaredStart>,
     diverged: bool,
     pace: Pace,
     saved: Instant,
@@ -71,7 +76,7 @@ impl<'a> Training<'a> {
         }
         let (step, steps) = (state.step, recipe.regime.steps);
         context.watcher.tell(&plan.id, News::Began { step, steps });
-        Ok(Self {
+        let mut training = Self {
             plan,
             context,
             folder: folder.to_owned(),
@@ -84,9 +89,31 @@ impl<'a> Training<'a> {
             records,
             slices: Slices::default(),
             state,
+            start: None,
             diverged: false,
             saved: Instant::now(),
-        })
+        };
+        training.log_start()?;
+        Ok(training)
+    }
+
+    /// Adds the run to the log of started runs, where the study has one and this attempt is not there yet. The attempt
+    /// is saved first: a run that is killed in between and goes on is no second start.
+    fn log_start(&mut self) -> Result<(), Error> {
+        let Some((log, folder)) = self.context.starts else { return Ok(()) };
+        let attempt = match self.state.attempt {
+            Some(attempt) => attempt,
+            None => {
+                let attempt = new_attempt(&self.plan.id);
+                self.state.attempt = Some(attempt);
+                self.save()?;
+                attempt
+            }
+        };
+        let plan = (self.plan.study.as_str(), self.plan.plan);
+        let run = (self.plan.id.as_str(), config_digest(&self.folder)?);
+        self.start = Some(log.append(folder, RunStart::now(plan, run, attempt))?);
+        Ok(())
     }
 
     /// Makes the steps that are left, up to one that diverges.
@@ -139,7 +166,7 @@ impl<'a> Training<'a> {
         let every = self.recipe.state_every;
         let states = self.records.root();
         let states = states.map(|root| DeclaredStates { file: STATES.to_owned(), every, root });
-        self.writer.finish(&Receipt { states, ..receipt })
+        self.writer.finish(&Receipt { states, start: self.start, ..receipt })
     }
 
     fn open_slice(&mut self) -> Result<(), Error> {
@@ -201,7 +228,13 @@ impl<'a> Training<'a> {
         let step = self.state.step;
         if self.recipe.commits(step) {
             let tensors = self.learner.checkpoint(step, self.plan.seed)?;
-            let line = committed_state(&tensors, step, self.tokens());
+            let mut line = committed_state(&tensors, step, self.tokens());
+            if step == 0 {
+                // All later states are chained to this one, and so to the plan and to the start.
+                line.insert("plan_sha256".to_owned(), self.plan.plan.to_string().into());
+                let start = self.start.as_ref().map(|start| start.chain.to_string().into());
+                line.extend(start.map(|start| ("start".to_owned(), start)));
+            }
             self.records.commit(&mut self.writer, step, line)?;
         }
         Ok(())
@@ -274,4 +307,14 @@ impl<'a> Training<'a> {
             Err(_) => self.writer.file(name, bytes),
         }
     }
+}
+
+/// The digest of the configuration in the folder of a run.
+fn config_digest(folder: &Path) -> Result<Digest, Error> {
+    let path = folder.join(CONFIG);
+    let bytes = std::fs::read(&path).map_err(|error| {
+        let place = Location::file(path.display().to_string());
+        UNREADABLE.at(place, "the configuration of the run", error.to_string())
+    })?;
+    Ok(Digest::of(&bytes))
 }

@@ -11,10 +11,12 @@ use repro_runs::study::Study;
 use super::{Function, Gives};
 use crate::evaluate::{Call, Evaluator, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::planned::{BundlesOfPlan, Compared, Departure, compare};
+use crate::started::StartedRuns;
 use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
 
 codes! {
     NOT_RUN = "complete::not-run", "a planned run has no bundle", "run it, or say why it was not run: a plan that shrinks afterwards chooses its results";
+    NOT_REPORTED = "complete::not-reported", "a run was started and has no bundle", "report it: what is left out chooses the results";
     NOT_PLANNED = "complete::not-planned", "a bundle of a study is not in its plan", "remove it from the study, or plan it before it is run";
     OTHER_PLAN = "complete::other-plan", "a run was made under another plan", "run it under this plan";
     NO_RATES = "complete::no-rates", "the tuning runs choose no learning rate", "see the plan's rule of choice";
@@ -56,6 +58,10 @@ impl BundlesOfPlan for OfPost<'_, '_> {
 
     fn present(&self, study: &Study) -> Vec<&str> {
         self.0.library().bundles_of(&study.id).collect()
+    }
+
+    fn started(&self, study: &Study) -> Option<&StartedRuns> {
+        self.0.library().started(&study.id)
     }
 
     fn file(&self, bundle: &Bundle, file: &str) -> Result<&Document, Error> {
@@ -109,6 +115,7 @@ fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 fn code_of(departure: Departure) -> &'static Code {
     match departure {
         Departure::NotRun => &NOT_RUN,
+        Departure::NotReported => &NOT_REPORTED,
         Departure::NotPlanned => &NOT_PLANNED,
         Departure::OtherPlan => &OTHER_PLAN,
         Departure::NoRates => &NO_RATES,
