@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::outcome::{
-    BundleReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef, ExcusedWords, Finding,
-    Impact, LockDifference, Measured, Method, PostReport, Referee, Report, Severity, TextReport,
-    Verdict, VerdictCounts,
+    BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
+    ExcusedWords, Finding, Impact, LockDifference, Measured, Method, PostReport, Referee, Report,
+    Severity, TextReport, Verdict, VerdictCounts,
 };
 use repro_receipt::source::{Error, Location};
 
@@ -38,6 +38,8 @@ struct PostJson<'a> {
     definitions: &'a [Definition],
     excused: &'a [ExcusedWords],
     bundles: &'a [BundleReport],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    challenge: Option<&'a ChallengeReport>,
     referee: Option<&'a Referee>,
     summary: VerdictCounts,
 }
@@ -124,6 +126,7 @@ fn post(post: &PostReport) -> PostJson<'_> {
         definitions: &post.definitions,
         excused: &post.excused,
         bundles: &post.bundles,
+        challenge: post.challenge.as_ref(),
         referee: post.referee.as_ref(),
         summary: VerdictCounts::of(&post.claims),
     }

@@ -124,6 +124,9 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
             vec![code(finding.code.id), code(&place), escaped(&finding.message)]
         }),
     );
+    if let Some(challenge) = &post.challenge {
+        sheet.line(&format!("{}\n\n", escaped_whole(&wording::challenge(challenge))));
+    }
     let Some(referee) = &post.referee else { return };
     let lists = [
         ("premise", &referee.load_bearing_premises),

@@ -321,6 +321,32 @@ pub struct Referee {
     pub missing_facts: Vec<String>,
 }
 
+/// What a challenge of a run drew, and what it is worth that the run passes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChallengeReport {
+    /// What the intervals were drawn from.
+    pub seed: String,
+    /// What the run had committed itself to.
+    pub root: String,
+    /// How many intervals there are.
+    pub of: u64,
+    /// How many were drawn.
+    pub drawn: usize,
+    /// How many of these were executed again and led to the committed state.
+    pub led: usize,
+    /// With which probability a run of which some intervals are forged has as many that lead there.
+    pub passing: Vec<PassingChance>,
+}
+
+/// The probability that none of the forged intervals of a run is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PassingChance {
+    /// How many are forged.
+    pub forged: u64,
+    /// The probability.
+    pub probability: f64,
+}
+
 /// A bundle that was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BundleReport {
@@ -394,6 +420,8 @@ pub struct PostReport {
     pub claims: Vec<ClaimReport>,
     /// All findings, worst first, then by place.
     pub findings: Vec<Finding>,
+    /// What a challenge of a run drew.
+    pub challenge: Option<ChallengeReport>,
     /// What a referee would ask.
     pub referee: Option<Referee>,
 }

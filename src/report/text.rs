@@ -120,6 +120,10 @@ impl Text<'_> {
         self.inconclusive(post, &remarks);
         self.unchecked(post, &remarks);
         self.verified(post, &remarks);
+        if let Some(challenge) = &post.challenge {
+            self.page.blank();
+            self.page.paragraph(0, 2, PLAIN, &wording::challenge(challenge));
+        }
         self.remarks(post, &remarks);
         if let Some(referee) = &post.referee {
             self.referee(referee);

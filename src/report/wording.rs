@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::outcome::{
-    ClaimReport, Definition, EvidenceOrigin, Finding, Impact, LockDifference, Method, PinnedBy,
-    PostReport, Verdict, VerdictCounts,
+    ChallengeReport, ClaimReport, Definition, EvidenceOrigin, Finding, Impact, LockDifference,
+    Method, PassingChance, PinnedBy, PostReport, Verdict, VerdictCounts,
 };
 
 use super::visible::{clipped, prose, visible};
@@ -38,6 +38,26 @@ pub(super) fn as_recorded(summary: &VerdictCounts) -> String {
 /// "1 claim", "2 claims".
 pub(super) fn many(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What a challenge drew, and what it is worth that a run passes.
+pub(super) fn challenge(one: &ChallengeReport) -> String {
+    let ChallengeReport { of, drawn, led, seed, passing, .. } = one;
+    let seed = prose(seed);
+    let chance = |PassingChance { forged, probability }: &PassingChance| {
+        format!("{:.3}% if {forged} of the {of} were forged", 100.0 * probability)
+    };
+    let chances: Vec<_> = passing.iter().map(chance).collect();
+    let drawn = format!(
+        "{drawn} of {of} intervals were drawn by \"{seed}\"; {led} of these were executed and lead to the committed state."
+    );
+    if chances.is_empty() {
+        return drawn;
+    }
+    format!(
+        "{drawn} The chance of that would be {}. This supposes that nobody knew the seed before the run had committed itself.",
+        chances.join(", ")
+    )
 }
 
 /// How many verdicts, quotes, texts and pins are not as the lock file records them.

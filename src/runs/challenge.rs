@@ -179,12 +179,11 @@ impl Challenge {
         Ok(())
     }
 
-    /// With which probability a run passes of which `forged` of the intervals that there are would fail: drawn without
-    /// repetition, so at most (1 - forged / of)^m.
-    pub fn passing(&self, forged: u64) -> f64 {
+    /// With which probability a run passes of which `forged` of the intervals that there are would fail, where `drawn`
+    /// of those that were drawn are executed: without repetition, so at most (1 - forged / of)^drawn.
+    pub fn passing(&self, forged: u64, drawn: usize) -> f64 {
         let good = self.of.saturating_sub(forged);
-        let drawn = self.intervals.len() as u64;
-        (0..drawn).map(|at| good.saturating_sub(at) as f64 / (self.of - at) as f64).product()
+        (0..drawn as u64).map(|at| good.saturating_sub(at) as f64 / (self.of - at) as f64).product()
     }
 }
 
@@ -226,10 +225,10 @@ mod tests {
             intervals: (0..count).map(interval).collect(),
             of,
         };
-        assert_eq!(challenge(1, 4).passing(1), 0.75);
-        assert_eq!(challenge(2, 4).passing(1), 0.5);
-        assert_eq!(challenge(4, 4).passing(1), 0.0);
-        assert_eq!(challenge(3, 4).passing(0), 1.0);
-        assert_eq!(challenge(2, 4).passing(4), 0.0);
+        assert_eq!(challenge(1, 4).passing(1, 1), 0.75);
+        assert_eq!(challenge(2, 4).passing(1, 2), 0.5);
+        assert_eq!(challenge(4, 4).passing(1, 4), 0.0);
+        assert_eq!(challenge(3, 4).passing(0, 3), 1.0);
+        assert_eq!(challenge(2, 4).passing(4, 2), 0.0);
     }
 }

@@ -93,7 +93,7 @@ impl Timestamps {
     pub fn unused(&self) -> Vec<Error> {
         let unused = self.0.iter().filter(|(_, is_used)| !is_used.load(Ordering::Relaxed));
         let refuse = |(stamp, _): &(Timestamp, AtomicBool)| {
-            let expected = "a timestamp of a bundle, its states, plan or configuration";
+            let expected = "a timestamp of this bundle, its states, start, plan or configuration";
             OTHER_TIMESTAMP.at(stamp.place.clone(), expected, stamp.imprint.prefixed())
         };
         unused.map(refuse).collect()

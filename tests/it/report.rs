@@ -4,9 +4,9 @@
 use proptest::prelude::*;
 use repro_receipt::source::{Code, Document, Error, Location, Source};
 use repro_report::outcome::{
-    BundleReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef, ExcusedWords, Finding,
-    Impact, LockDifference, Measured, Method, Outcome, PinnedBy, PostReport, Referee, Report,
-    Severity, SignatureReport, TextReport, Verdict,
+    BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
+    ExcusedWords, Finding, Impact, LockDifference, Measured, Method, Outcome, PassingChance,
+    PinnedBy, PostReport, Referee, Report, Severity, SignatureReport, TextReport, Verdict,
 };
 use repro_report::{Format, ReportOptions, SCOPE, github_summary, render, render_failure};
 
@@ -244,6 +244,14 @@ fn post() -> PostReport {
         }],
         claims,
         findings,
+        challenge: Some(ChallengeReport {
+            seed: "round 5417000".to_owned(),
+            root: "89abcdef01234567".repeat(4),
+            of: 24,
+            drawn: 8,
+            led: 8,
+            passing: vec![PassingChance { forged: 12, probability: 0.000_673 }],
+        }),
         referee: Some(Referee {
             load_bearing_premises: vec!["Both arms were tuned equally.".to_owned()],
             free_parameters: vec!["The learning rate; one value was tried.".to_owned()],
@@ -316,6 +324,7 @@ fn hostile() -> Report {
         post.findings.truncate(1);
         post.title = HOSTILE.to_owned();
         post.id = HOSTILE.to_owned();
+        post.challenge.iter_mut().for_each(|one| one.seed = HOSTILE.to_owned());
         for claim in &mut post.claims {
             claim.id = HOSTILE.to_owned();
             claim.claimed = HOSTILE.to_owned();

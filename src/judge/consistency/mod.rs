@@ -185,23 +185,26 @@ impl ReadRelation {
         let Relation { code, over, says, .. } = self.relation;
         let views = self.views(columns);
         let named = |name: usize| views.get(name)?.at(at);
-        let sides = self.says.sides(&named).join(" and ");
+        let sides = self.says.sides(&named);
         let used =
             || self.says.names.iter().filter_map(|name| Some((*name, self.names.get(*name)?)));
-        let told = used()
-            .filter_map(|(number, name)| Some(format!("{} is {}", name.text, named(number)?)));
-        let told: Vec<_> = told.collect();
+        let values = used().filter_map(|(number, name)| Some((name, named(number)?.to_string())));
+        let values: Vec<_> = values.collect();
+        // Sides that are nothing but names are told once.
+        let is = match values.iter().map(|(_, value)| value).eq(&sides) {
+            true => "does not hold".to_owned(),
+            false => format!("is {}", sides.join(" and ")),
+        };
+        let told: Vec<_> =
+            values.iter().map(|(name, value)| format!("{} is {value}", name.text)).collect();
         let row = columns.row(*over, at);
         let row = row.map(|row| format!("{}{}", row.file, place_of(&row.pointer())));
         let others = match more {
             0 => String::new(),
             more => format!("; so it is in {more} more {}", over.words()),
         };
-        let reason = format!(
-            "`{says}` is {sides} in {}: {}{others}",
-            row.unwrap_or_default(),
-            told.join(", ")
-        );
+        let reason =
+            format!("`{says}` {is} in {}: {}{others}", row.unwrap_or_default(), told.join(", "));
         let places: BTreeSet<(String, String)> =
             used().filter_map(|(_, name)| columns.place(*over, at, name)).collect();
         let evidence = places.into_iter().map(|(file, pointer)| EvidenceRef {

@@ -1,12 +1,15 @@
 //! A challenge: intervals between the states that a run has committed itself to are executed again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::executed;
 use super::own::own_claim;
 use super::replays::{Replayer, SliceRequest};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{ClaimReport, Impact, Method, Outcome};
+use repro_report::outcome::{
+    ChallengeReport, ClaimReport, Impact, Method, Outcome, PassingChance, Verdict,
+};
 use repro_runs::challenge::{Challenge, StateInterval, startable};
 use repro_runs::replay::{Extent, Replay, ReplayOutcome};
 
@@ -15,45 +18,59 @@ codes! {
     NOT_REACHED = "challenge::not-reached", "an interval was not executed", "see why, and draw it again where that can be helped";
 }
 
-/// What each interval of a challenge came to, and what a pass is worth.
-pub fn challenged(
-    bundle: &Bundle,
-    (challenge, file): (&Challenge, &str),
-    replayer: Option<&mut dyn Replayer>,
-) -> Result<Vec<ClaimReport>, Error> {
-    challenge.check(bundle, file)?;
-    // From each state that can be started from, one walk to the last interval behind it.
-    let mut walks: BTreeMap<u64, u64> = BTreeMap::new();
-    for StateInterval { from, to } in &challenge.intervals {
-        let end = walks.entry(startable(bundle, *from)).or_default();
-        *end = (*end).max(*to);
-    }
-    let request = |(from, to): (&u64, &u64)| SliceRequest {
-        bundle,
-        extent: Extent::States { from: *from, to: *to },
-    };
-    let requests: Vec<_> = walks.iter().map(request).collect();
-    let answers = replayer.map(|replayer| replayer.replay(&requests)).unwrap_or_default();
-    let walked = |from: u64| {
-        let start = startable(bundle, from);
-        let extent = Extent::States { from: start, to: *walks.get(&start)? };
-        answers.get(&(bundle.name().to_owned(), extent))
-    };
-    let claims = challenge.intervals.iter().map(|interval| {
-        let outcome = match walked(interval.from) {
-            None => Outcome::unchecked(&NOT_REACHED, "nothing is executed without `--replay`"),
-            Some(ReplayOutcome::NotRun(why)) => Outcome::unchecked(&NOT_REACHED, why.as_str()),
-            Some(ReplayOutcome::Refused(error)) => {
-                Outcome::unchecked(&NOT_REACHED, error.to_string())
-            }
-            Some(ReplayOutcome::Done(replay)) => outcome(interval, replay),
+/// What a challenge came to.
+pub struct Challenged {
+    /// What became of each interval.
+    pub claims: Vec<ClaimReport>,
+    /// What was drawn, and what a pass is worth.
+    pub report: ChallengeReport,
+    /// How many stretches of training were made again.
+    pub executed: usize,
+}
+
+impl Challenged {
+    /// Has the steps of each interval made again.
+    pub fn of(
+        bundle: &Bundle,
+        (challenge, file): (&Challenge, &str),
+        replayer: Option<&mut dyn Replayer>,
+    ) -> Result<Self, Error> {
+        challenge.check(bundle, file)?;
+        // From each state that can be started from, one walk to the last interval behind it.
+        let mut walks: BTreeMap<u64, u64> = BTreeMap::new();
+        for StateInterval { from, to } in &challenge.intervals {
+            let end = walks.entry(startable(bundle, *from)).or_default();
+            *end = (*end).max(*to);
+        }
+        let request = |(from, to): (&u64, &u64)| SliceRequest {
+            bundle,
+            extent: Extent::States { from: *from, to: *to },
         };
-        let id = format!("states-{}..{}", interval.from, interval.to);
-        let quote = "the steps lead from one committed state to the next";
-        let claim = own_claim(bundle, &id, quote, String::new(), outcome);
-        ClaimReport { impact: Impact::Decision, note: worth(challenge), ..claim }
-    });
-    Ok(claims.collect())
+        let requests: Vec<_> = walks.iter().map(request).collect();
+        let answers = replayer.map(|replayer| replayer.replay(&requests)).unwrap_or_default();
+        let walked = |from: u64| {
+            let start = startable(bundle, from);
+            let extent = Extent::States { from: start, to: *walks.get(&start)? };
+            answers.get(&(bundle.name().to_owned(), extent))
+        };
+        let claims = challenge.intervals.iter().map(|interval| {
+            let outcome = match walked(interval.from) {
+                None => Outcome::unchecked(&NOT_REACHED, "this build executes no steps"),
+                Some(ReplayOutcome::NotRun(why)) => Outcome::unchecked(&NOT_REACHED, why.as_str()),
+                Some(ReplayOutcome::Refused(error)) => {
+                    Outcome::unchecked(&NOT_REACHED, error.to_string())
+                }
+                Some(ReplayOutcome::Done(replay)) => outcome(interval, replay),
+            };
+            let id = format!("states-{}..{}", interval.from, interval.to);
+            let quote = "the steps lead from one committed state to the next";
+            let claim = own_claim(bundle, &id, quote, String::new(), outcome);
+            ClaimReport { impact: Impact::Decision, ..claim }
+        });
+        let claims: Vec<_> = claims.collect();
+        let report = worth(challenge, &claims);
+        Ok(Self { claims, report, executed: executed(&answers) })
+    }
 }
 
 fn outcome(interval: &StateInterval, replay: &Replay) -> Outcome {
@@ -83,19 +100,23 @@ fn outcome(interval: &StateInterval, replay: &Replay) -> Outcome {
     found.within("bitwise", "equal digests").by(Method::Replayed)
 }
 
-/// With which probability a run passes of which a tenth, or half, was not computed as committed.
-fn worth(challenge: &Challenge) -> String {
-    let drawn = challenge.intervals.len();
-    let share = |share: f64| {
-        let forged = (share * challenge.of as f64).ceil() as u64;
-        let percent = 100.0 * challenge.passing(forged);
-        format!("{forged} forged intervals of {} pass with {percent:.3}%", challenge.of)
+/// What was drawn; and where nothing was refuted, with which probability a run comes as far of which one interval, a tenth
+/// or half were not computed as committed.
+fn worth(challenge: &Challenge, claims: &[ClaimReport]) -> ChallengeReport {
+    let count = |verdict| claims.iter().filter(|claim| claim.outcome.verdict == verdict).count();
+    let led = count(Verdict::Verified);
+    let share = |share: f64| (share * challenge.of as f64).ceil() as u64;
+    let forged = match count(Verdict::Refuted) {
+        0 => BTreeSet::from([1, share(0.1), share(0.5)]),
+        _ => BTreeSet::new(),
     };
-    format!(
-        "{drawn} of {} intervals drawn by `{}`; {}, {}; this supposes that nobody knew the seed when the run was sealed",
-        challenge.of,
-        challenge.seed,
-        share(0.1),
-        share(0.5)
-    )
+    let chance = |forged| PassingChance { forged, probability: challenge.passing(forged, led) };
+    ChallengeReport {
+        seed: challenge.seed.clone(),
+        root: challenge.root.to_string(),
+        of: challenge.of,
+        drawn: challenge.intervals.len(),
+        led,
+        passing: forged.into_iter().map(chance).collect(),
+    }
 }

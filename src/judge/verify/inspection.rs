@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::challenged::challenged;
+use super::challenged::Challenged;
 use super::history::{PlanHistory, planned_before};
 use super::own::{logged, own_claim};
 use super::replays::{Replayer, SliceRequest};
@@ -17,7 +17,8 @@ use repro_params::{self as params, Convention, Count, ParameterCount, ParameterC
 use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
-    ClaimReport, Finding, Impact, Method, Outcome, PostReport, Report, Severity, Verdict,
+    BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostReport,
+    Report, Severity, Verdict,
 };
 use repro_runs::replay::Extent;
 use repro_runs::study::{self, Study};
@@ -56,73 +57,115 @@ pub fn inspect<'r>(
     match loaded {
         Err(error) => report.failures.push(error),
         Ok((bundle, signature)) => {
-            let mut claims = vec![intact(&bundle)];
-            std::thread::scope(|scope| {
-                let checkpoints = scope.spawn(|| checkpoints(&bundle, demands));
-                let planned = scope.spawn(|| planned_before(&bundle, demands.history.as_deref()?));
-                claims.extend(agreeing(&bundle, &SelfConsistency::of(&bundle)));
-                claims.extend(declared_objects(&bundle));
-                let joined = checkpoints.join().and_then(|found| {
-                    claims.extend(found);
-                    claims.extend(planned.join()?);
-                    Ok(())
-                });
-                if let Err(panic) = joined {
-                    std::panic::resume_unwind(panic);
-                }
-            });
-            let started = match started(&bundle, demands) {
-                Ok(started) => started,
-                Err(error) => {
-                    report.failures.push(error);
-                    None
-                }
-            };
-            claims.extend(started.as_ref().map(|started| logged(&bundle, started)));
-            claims.extend(stamped(&bundle, started.as_ref(), &demands.timestamps));
-            match artifacts(&bundle, demands) {
-                Ok(found) => claims.extend(found),
-                Err(error) => report.failures.push(error),
-            }
-            if let Some((challenge, file)) = &demands.challenge {
-                match challenged(&bundle, (challenge, file), replayer) {
-                    Ok(answers) => claims.extend(answers),
-                    Err(error) => report.failures.push(error),
-                }
-            } else if let Some(replayer) = replayer {
-                let replays = replayer.replay(&slices(&bundle));
-                report.replayed += executed(&replays);
-                for ((_, extent), answer) in &replays {
-                    match again::outcome_of(answer) {
-                        Ok(outcome) => claims.push(replayed(&bundle, *extent, outcome)),
-                        Err(error) => report.failures.push(error),
-                    }
-                }
-            }
             let builder = demands.attestations.of(&bundle).map(|one| one.builder.clone());
             let described = describe(&bundle, signature, builder);
-            for claim in &mut claims {
-                claim.origin = Some(described.origin);
+            let mut inspection = Inspection::without_steps(&bundle, demands);
+            if let Err(error) = inspection.execute(&bundle, demands, replayer) {
+                inspection.failures.push(error);
             }
-            let signature = signature_finding(&bundle, &described);
-            let own = signature.into_iter().chain(emitter_problems(&bundle));
-            let own = own.chain(started.iter().flat_map(StartedRuns::findings));
-            let mut findings: Vec<_> = own.chain(claims.iter().flat_map(findings)).collect();
-            findings.sort_by_key(|finding| finding.severity);
-            report.posts.push(PostReport {
-                id: bundle.name().to_owned(),
-                title: format!("{} receipt bundle", described.origin.word()),
-                file: shown,
-                digest: String::new(),
-                texts: Vec::new(),
-                definitions: Vec::new(),
-                excused: Vec::new(),
-                findings,
-                bundles: vec![described],
-                claims,
-                referee: None,
-            });
+            report.failures.append(&mut inspection.failures);
+            report.replayed += inspection.executed;
+            report.posts.push(inspection.into_post(&bundle, described, shown));
             report.below_minimum = below(report, demands);
+        }
+    }
+}
+
+/// What is found out about one bundle.
+#[derive(Debug, Default)]
+struct Inspection {
+    claims: Vec<ClaimReport>,
+    /// What could not be read, or was refused.
+    failures: Vec<Error>,
+    started: Option<StartedRuns>,
+    /// What a challenge drew.
+    challenge: Option<ChallengeReport>,
+    /// How many stretches of training were made again.
+    executed: usize,
+}
+
+impl Inspection {
+    /// All that can be found out without making a step.
+    fn without_steps(bundle: &Bundle, demands: &Demands) -> Self {
+        let mut own = Self { claims: vec![intact(bundle)], ..Self::default() };
+        let claims = &mut own.claims;
+        std::thread::scope(|scope| {
+            let checkpoints = scope.spawn(|| checkpoints(bundle, demands));
+            let planned = scope.spawn(|| planned_before(bundle, demands.history.as_deref()?));
+            claims.extend(agreeing(bundle, &SelfConsistency::of(bundle)));
+            claims.extend(declared_objects(bundle));
+            let joined = checkpoints.join().and_then(|found| {
+                claims.extend(found);
+                claims.extend(planned.join()?);
+                Ok(())
+            });
+            if let Err(panic) = joined {
+                std::panic::resume_unwind(panic);
+            }
+        });
+        let started = started(bundle, demands);
+        own.started = own.usable(started).flatten();
+        let started = own.started.as_ref();
+        own.claims.extend(started.map(|started| logged(bundle, started)));
+        own.claims.extend(stamped(bundle, started, &demands.timestamps));
+        let artifacts = artifacts(bundle, demands);
+        let artifacts = own.usable(artifacts).into_iter().flatten();
+        own.claims.extend(artifacts);
+        own
+    }
+
+    /// What there is, unless it could not be read.
+    fn usable<T>(&mut self, found: Result<T, Error>) -> Option<T> {
+        found.map_err(|error| self.failures.push(error)).ok()
+    }
+
+    /// Makes the steps again that a challenge drew, or without one those of its slices.
+    fn execute(
+        &mut self,
+        bundle: &Bundle,
+        demands: &Demands,
+        replayer: Option<&mut dyn Replayer>,
+    ) -> Result<(), Error> {
+        if let Some((challenge, file)) = &demands.challenge {
+            let answered = Challenged::of(bundle, (challenge, file), replayer)?;
+            self.executed += answered.executed;
+            self.claims.extend(answered.claims);
+            self.challenge = Some(answered.report);
+            return Ok(());
+        }
+        let Some(replayer) = replayer else { return Ok(()) };
+        let replays = replayer.replay(&slices(bundle));
+        self.executed += executed(&replays);
+        for ((_, extent), answer) in &replays {
+            let outcome = again::outcome_of(answer);
+            let outcome = self.usable(outcome);
+            self.claims.extend(outcome.map(|outcome| replayed(bundle, *extent, outcome)));
+        }
+        Ok(())
+    }
+
+    fn into_post(mut self, bundle: &Bundle, described: BundleReport, shown: String) -> PostReport {
+        for claim in &mut self.claims {
+            claim.origin = Some(described.origin);
+        }
+        let signature = signature_finding(bundle, &described);
+        let own = signature.into_iter().chain(emitter_problems(bundle));
+        let own = own.chain(self.started.iter().flat_map(StartedRuns::findings));
+        let mut findings: Vec<_> = own.chain(self.claims.iter().flat_map(findings)).collect();
+        findings.sort_by_key(|finding| finding.severity);
+        PostReport {
+            id: bundle.name().to_owned(),
+            title: format!("{} receipt bundle", described.origin.word()),
+            file: shown,
+            digest: String::new(),
+            texts: Vec::new(),
+            definitions: Vec::new(),
+            excused: Vec::new(),
+            findings,
+            bundles: vec![described],
+            claims: self.claims,
+            challenge: self.challenge,
+            referee: None,
         }
     }
 }
@@ -294,6 +337,7 @@ fn checkpoints(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
     if faults.is_empty() {
         let what = match checkpoints {
             0 => looked_at.join("; "),
+            1 => format!("1 checkpoint, {tensors} tensors: {}", looked_at.join("; ")),
             _ => format!("{checkpoints} checkpoints, {tensors} tensors: {}", looked_at.join("; ")),
         };
         let outcome = match (outliers.first(), looked_at.is_empty()) {

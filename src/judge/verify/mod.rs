@@ -320,6 +320,7 @@ fn reported(
         bundles,
         claims,
         findings,
+        challenge: None,
         referee: page.referee.clone(),
     }
 }
