@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::load::RouterLoad;
 use super::model::{Config, Failure, Forward, Load, Model, NamedTensor};
+use super::narrow::NarrowNorm;
 use super::optimizer::{self, AdamW, Moments};
 use super::scorer::{RowScores, Scorer};
 use super::{MODEL_FAILED, Regime};
@@ -21,6 +22,10 @@ pub struct Learner<T: Kernels = f32> {
     batch: usize,
     /// The tensor whose gradient is taken as zero.
     frozen: Option<String>,
+    /// The norm that decides how far the next gradients are scaled down, where it is not their own.
+    decisive: Option<f64>,
+    /// Whether it is looked at how far float32 norms of the gradients may be off.
+    narrow: bool,
 }
 
 /// Elements that are hashed at a time.
@@ -72,6 +77,8 @@ pub struct Stepped {
     pub norm: f32,
     /// The norm of each trained tensor's gradient.
     pub norms: Vec<(String, f32)>,
+    /// How far a float32 norm of each of these gradients may be off, and one of all; where that is looked at.
+    pub narrow: Option<(Vec<f64>, f64)>,
     /// Of each layer that routes, how many tokens each expert was chosen for.
     pub routed: Vec<Vec<u64>>,
     /// Losses and loads of the routers, as records have them.
@@ -104,12 +111,23 @@ impl<T: Kernels> Learner<T> {
     fn of(model: Model<T>, regime: &Regime) -> Self {
         let optimizer = AdamW::new(regime.optimizer, model.tensors().iter().map(|named| named.len));
         let batch = regime.tokens_per_step() as usize;
-        Self { model, optimizer, length: regime.seq_len, batch, frozen: None }
+        let length = regime.seq_len;
+        Self { model, optimizer, length, batch, frozen: None, decisive: None, narrow: false }
     }
 
     /// From now on takes the gradient of a trained tensor as zero: a fault that replays plant.
     pub fn freeze(&mut self, tensor: &str) {
         self.frozen = Some(tensor.to_owned());
+    }
+
+    /// Scales the gradients of the next steps down as if this were their norm: that of a program whose sums are others.
+    pub fn clip_by(&mut self, norm: Option<f64>) {
+        self.decisive = norm;
+    }
+
+    /// From now on looks at how far float32 norms of the gradients may be off.
+    pub fn watch_narrow_norms(&mut self) {
+        self.narrow = true;
     }
 
     /// Checks that a gradient reaches every tensor; what is no error but worth knowing is answered.
@@ -153,11 +171,12 @@ impl<T: Kernels> Learner<T> {
             norms: std::iter::zip(model.tensors(), &squares)
                 .map(|(named, squares)| (named.name.clone(), libm::sqrt(*squares) as f32))
                 .collect(),
+            narrow: self.narrow.then(|| narrow(model)),
             routed: forward.layers.iter().map(|load| load.counts.clone()).collect(),
             router: router(&forward.layers),
         };
         if stepped.is_finite() {
-            let step = optimizer.begin(rate, norm);
+            let step = optimizer.begin(rate, self.decisive.unwrap_or(norm));
             let mut numbers = 0..;
             model.update(|named, weights, gradient| {
                 if let Some(at) = numbers.next() {
@@ -216,6 +235,16 @@ impl<T: Kernels> Learner<T> {
     pub fn restore_optimizer(&mut self, steps: u64, moments: Vec<Moments<T>>) {
         self.optimizer.restore(steps, moments);
     }
+}
+
+/// How far float32 norms of the gradients may be off: of each, and of all in one sum.
+fn narrow<T: Kernels>(model: &Model<T>) -> (Vec<f64>, f64) {
+    let (mut each, mut all) = (Vec::new(), NarrowNorm::default());
+    for gradient in model.gradients() {
+        each.push(NarrowNorm::of(gradient.iter().map(|value| value.to_f64())).error());
+        all.add(gradient.iter().map(|value| value.to_f64()));
+    }
+    (each, all.error())
 }
 
 /// What a record says of the routers: both losses as means over the layers that route, and the load of

@@ -11,6 +11,7 @@ pub mod language;
 pub mod learner;
 pub mod load;
 pub mod model;
+mod narrow;
 mod ops;
 mod optimizer;
 pub mod progress;

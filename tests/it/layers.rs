@@ -121,7 +121,7 @@ const CRATES: &[Crate] = &[
         name: "train",
         on: &["exact", "params", "portable", "receipt", "runs", "stats"],
         rows: &[
-            &["language", "schedule"],
+            &["language", "narrow", "schedule"],
             &["data", "recipe"],
             &["optimizer"],
             &["load", "ops"],

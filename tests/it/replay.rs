@@ -262,11 +262,14 @@ fn a_changed_start_is_refuted() {
 #[test]
 fn every_report_says_what_its_slice_would_show() {
     let (_folder, bundle) = honest(OURS);
-    for (choice, unseen) in
-        [(SEED, &["moments-reset"][..]), (CHECKPOINT, &["schedule-off-by-one", "other-seed"])]
-    {
+    let clipping = ["clipping-skipped", "clipping-limit"];
+    for (choice, unseen) in [
+        (SEED, ["moments-reset", "moments-reset-matrix"]),
+        (CHECKPOINT, ["schedule-off-by-one", "other-seed"]),
+    ] {
+        let unseen = [unseen, clipping].concat();
         let replay = replayed(&bundle, choice, 1).unwrap();
-        assert_eq!(replay.faults.len(), 13);
+        assert_eq!(replay.faults.len(), 16);
         for seen in &replay.faults {
             let shows = !unseen.contains(&seen.fault);
             assert_eq!(seen.at.is_some(), shows, "{seen:?}");

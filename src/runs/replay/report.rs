@@ -165,6 +165,8 @@ pub struct Tolerance {
     pub steps: Vec<Allowed>,
     /// Tensors whose tolerance is nowhere below half of what 1% of the learning rate changes.
     pub coarse: Vec<String>,
+    /// Tensors of which nothing is compared from some step on: their gradients are rounding alone.
+    pub blurred: Vec<String>,
     /// Tokens that calibration replays routed elsewhere, at most in one step.
     pub flips: u64,
 }

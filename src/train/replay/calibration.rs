@@ -10,6 +10,12 @@
 //! as many tokens change their expert here; from that step on what those changes spread is allowed too, and
 //! the criterion below still holds.
 //!
+//! Clipping divides by a norm that the other program took in float32. Its step is made with that norm, as far as it was
+//! logged, which is compared on its own: with what such a norm may be off ([`crate::narrow`]), as are the norms of
+//! gradients, updates and tensors. Where it was not logged, each disturbed walk has one that is off by as much. A
+//! gradient that is smaller than the rounding of all gradients together is the rounding of its own sum; AdamW makes a
+//! whole step of it, so that its tensor is compared no further.
+//!
 //! A tolerance that hides a learning rate off by one percent is no use: for each tensor there has to be a
 //! step at which it stays below half of what that error changes.
 
@@ -32,6 +38,10 @@ const REPLAYS: u64 = 16;
 const ALLOWED: f64 = 8.0;
 /// The rounding of a float32, relative to it.
 const LOGGED: f64 = 1.0 / 16_777_216.0;
+/// What some programs add to the norm that they divide by.
+const ADDED: f64 = 1e-6;
+/// Gradients below this share of the norm of all of them are rounding: 16 units of float32.
+const EDGE: f64 = 16.0 * LOGGED;
 /// How far weights are moved at most, in units in the last place: powers of two.
 const FARTHEST: u32 = 12;
 
@@ -44,6 +54,8 @@ pub struct Calibration {
     percent: Vec<Step>,
     /// The largest spread of each quantity in each step.
     spread: Vec<BTreeMap<StepQuantity, f64>>,
+    /// Of each tensor, the first step in which its gradient is rounding alone.
+    blurred: BTreeMap<usize, usize>,
     replays: usize,
     flips: u64,
 }
@@ -70,10 +82,17 @@ impl Calibration {
         let mut disturbed = vec![Disturbance::Percent, Disturbance::Wide];
         disturbed.extend((0..REPLAYS).map(|seed| Disturbance::Moved { seed, units: 1 }));
         let base = on_threads(machine.threads, || steps(course, None))??;
-        let mut walks = walks(course, &disturbed, machine)?;
+        let clipping = Clipping::of(course, &base);
+        let mut walks = walks(course, &clipping, &disturbed, machine)?;
         let percent = walks.remove(0);
-        let mut calibration =
-            Self { spread: vec![BTreeMap::new(); base.len()], base, percent, replays: 0, flips: 0 };
+        let mut calibration = Self {
+            spread: vec![BTreeMap::new(); base.len()],
+            blurred: blurred(&base, logged),
+            base,
+            percent,
+            replays: 0,
+            flips: 0,
+        };
         calibration.take_in(layout, &walks, 0);
         // Each round moves four times as far as the one before.
         for power in (2..=FARTHEST).step_by(2) {
@@ -81,7 +100,7 @@ impl Calibration {
             let farther =
                 |seed| Disturbance::Moved { seed: u64::from(power) << 8 | seed, units: 1 << power };
             let farther: Vec<_> = (0..REPLAYS / 2).map(farther).collect();
-            let walks = self::walks(course, &farther, machine)?;
+            let walks = self::walks(course, &clipping, &farther, machine)?;
             calibration.take_in(layout, &walks, first);
         }
         Ok(calibration)
@@ -117,6 +136,9 @@ impl Calibration {
 
     /// What is allowed of a quantity in the step number `at`.
     pub fn tolerance(&self, at: usize, quantity: StepQuantity) -> f64 {
+        if quantity.tensor_number().is_some_and(|tensor| self.is_blurred(at, tensor)) {
+            return f64::INFINITY;
+        }
         // Rounding adds up from step to step: what an earlier step spread, a later one may too.
         let so_far = self.spread.iter().take(at + 1).filter_map(|spread| spread.get(&quantity));
         let spread = so_far.copied().reduce(f64::max);
@@ -126,7 +148,13 @@ impl Calibration {
             StepQuantity::Bits(_) => return f64::INFINITY,
             _ => LOGGED,
         };
-        ALLOWED * spread.unwrap_or(0.0).max(rounding)
+        let narrow = self.base.get(at).map_or(0.0, |base| quantity.narrow_error(base));
+        ALLOWED * spread.unwrap_or(0.0).max(rounding) + narrow
+    }
+
+    /// Whether what became of a tensor up to the step number `at` is the rounding of its gradient.
+    fn is_blurred(&self, at: usize, tensor: usize) -> bool {
+        self.blurred.get(&tensor).is_some_and(|first| *first <= at)
     }
 
     /// Whether the tolerance of a quantity in a step is below half of what one percent of the learning
@@ -156,7 +184,9 @@ impl Calibration {
         // What a rule moves follows no learning rate.
         let ruled =
             |at: &usize| layout.names.get(*at).is_some_and(|name| super::start::is_rule(name));
-        let coarse = |at: &usize| !ruled(at) && !updates(*at).into_iter().any(seen);
+        let coarse = |at: &usize| {
+            !ruled(at) && !self.blurred.contains_key(at) && !updates(*at).into_iter().any(seen)
+        };
         let named = |at: usize| layout.names.get(at).cloned();
         layout.forward.iter().copied().filter(|at| coarse(at)).filter_map(named).collect()
     }
@@ -181,37 +211,93 @@ impl Calibration {
             replays: self.replays,
             steps: (0..self.base.len()).map(row).collect(),
             coarse: self.coarse(layout, logged),
+            blurred: self.blurred.keys().filter_map(|at| layout.names.get(*at).cloned()).collect(),
             flips: self.flips,
         }
     }
 }
 
+/// By which norms the gradients of each step were scaled down, and how far that is not known.
+struct Clipping(Vec<(f64, f64)>);
+
+impl Clipping {
+    fn of(course: &Course, base: &[Step]) -> Self {
+        let of_step = |(at, step): (usize, &Step)| {
+            let own = step.norm.unwrap_or_default();
+            let narrow = StepQuantity::Norm.narrow_error(step);
+            let (norm, error) = match course.clip_by.get(at).copied().flatten() {
+                Some(logged) => (logged, LOGGED),
+                None => (own, narrow),
+            };
+            (norm, error + ADDED / norm)
+        };
+        Self(base.iter().enumerate().map(of_step).collect())
+    }
+
+    /// Norms that are off by as much, up or down.
+    fn disturbed(&self, seed: u64) -> Vec<Option<f64>> {
+        let mut rng = Rng::new(seed, "norms of a calibration");
+        let off = |(norm, error): &(f64, f64)| {
+            let sign = if rng.below(2) == 0 { 1.0 } else { -1.0 };
+            Some(norm * (1.0 + sign * error)).filter(|norm| norm.is_finite() && *norm >= 0.0)
+        };
+        self.0.iter().map(off).collect()
+    }
+}
+
+/// Of each tensor whose gradient is as small as the rounding of all of them in both accounts, the first such step.
+fn blurred(base: &[Step], logged: &[Step]) -> BTreeMap<usize, usize> {
+    let mut first = BTreeMap::new();
+    for (at, step) in base.iter().enumerate() {
+        let Some(norm) = step.norm else { continue };
+        let theirs = logged.get(at).and_then(|logged| logged.gradients.as_ref());
+        for (tensor, own) in step.gradients.iter().flatten().enumerate() {
+            let theirs = theirs.and_then(|list| list.get(tensor)).filter(|own| !own.is_nan());
+            let is_edge = |gradient: f64| gradient <= EDGE * norm;
+            // Nothing is no rounding.
+            if is_edge(*own) && theirs.is_none_or(|one| is_edge(*one) && (*one > 0.0 || *own > 0.0))
+            {
+                first.entry(tensor).or_insert(at);
+            }
+        }
+    }
+    first
+}
+
 /// The walks of a course that is disturbed in these ways, side by side.
 fn walks(
     course: &Course,
+    clipping: &Clipping,
     disturbed: &[Disturbance],
     machine: &Machine,
 ) -> Result<Vec<Vec<Step>>, Error> {
-    let walk = |disturbance: &Disturbance| on_threads(1, || steps(course, Some(*disturbance)))?;
+    let walk = |disturbance: &Disturbance| {
+        let clipping = Some((clipping, *disturbance));
+        on_threads(1, || steps(course, clipping))?
+    };
     parallel::map(disturbed, machine.threads, walk).into_iter().collect()
 }
 
-fn steps(course: &Course, disturbance: Option<Disturbance>) -> Result<Vec<Step>, Error> {
+fn steps(
+    course: &Course,
+    disturbance: Option<(&Clipping, Disturbance)>,
+) -> Result<Vec<Step>, Error> {
     let mut steps = Vec::new();
     let mut keep = |step: &Step| {
         steps.push(step.clone());
         ControlFlow::Continue(())
     };
     match disturbance {
-        None => drop(course.walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?),
-        Some(Disturbance::Wide) => {
+        None => drop(course.walk::<f32>(StepMeasure::NarrowMoves, |_, step, _| keep(step))?),
+        Some((_, Disturbance::Wide)) => {
             drop(course.walk::<f64>(StepMeasure::Moves, |_, step, _| keep(step))?)
         }
-        Some(Disturbance::Percent) => {
+        Some((_, Disturbance::Percent)) => {
             drop(percent_of_rate(course).walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
         }
-        Some(Disturbance::Moved { seed, units }) => {
+        Some((clipping, Disturbance::Moved { seed, units })) => {
             let mut moved = course.clone();
+            moved.clip_by = clipping.disturbed(seed);
             move_weights(&mut moved.start.tensors, seed, units);
             drop(moved.walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
         }

@@ -7,9 +7,10 @@ use rayon::prelude::*;
 use serde_json::{Map, Value as Json};
 
 use super::start::Start;
-use super::step::{Layout, Step};
+use super::step::{Layout, NarrowErrors, Step};
 use crate::data::{Corpus, Order};
 use crate::learner::{Learner, Stepped, Values};
+use crate::narrow::NarrowNorm;
 use crate::{Regime, TensorFile};
 use repro_portable::{Isa, Kernels};
 use repro_receipt::digest::Digest;
@@ -57,6 +58,8 @@ pub struct Course {
     pub factor: f64,
     /// A tensor whose gradient is taken as zero.
     pub frozen: Option<String>,
+    /// Of each step, the norm by which another program scaled its gradients down; none where it is that of the gradients.
+    pub clip_by: Vec<Option<f64>>,
 }
 
 /// What is measured of each step, beside losses, norms and routing.
@@ -68,6 +71,8 @@ pub enum StepMeasure {
     Bits,
     /// How far each tensor moves, and how large it is.
     Moves,
+    /// The same, and how far norms of it that are taken in float32 may be off.
+    NarrowMoves,
 }
 
 /// A course under way.
@@ -137,6 +142,9 @@ impl Course {
         mut each: impl FnMut(usize, &Step, &Stepped) -> ControlFlow<()>,
     ) -> Result<Walker<'_, T>, Error> {
         let mut walker = self.begin::<T>()?;
+        if measure == StepMeasure::NarrowMoves {
+            walker.learner.watch_narrow_norms();
+        }
         for at in 0..self.steps {
             let (step, stepped) = walker.step(measure)?;
             if each(at as usize, &step, &stepped).is_break() || !stepped.is_finite() {
@@ -171,18 +179,26 @@ impl<T: Kernels> Walker<'_, T> {
             rows.chunks(width).flat_map(tokens).collect::<Vec<_>>()
         };
         let (inputs, targets, rate) = (part(0), part(1), course.rate(number));
+        self.learner.clip_by(course.clip_by.get(self.done as usize).copied().flatten());
         let stepped = self.learner.step(&inputs, &targets, course.regime.batch_size, rate)?;
         self.done += 1;
         // Both are in the order of names; what a rule moves has no gradient.
-        let mut norms = stepped.norms.iter().peekable();
-        let norm = |values: &Values<T>| {
-            let own = norms.next_if(|(name, _)| *name == values.name);
-            own.map_or(0.0, |(_, norm)| f64::from(*norm))
+        let of_tensors = |numbers: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
+            let mut named = stepped.norms.iter().map(|(name, _)| name).zip(numbers).peekable();
+            let own = |values: &Values<T>| named.next_if(|(name, _)| **name == values.name);
+            self.begun.iter().map(own).map(|own| own.map_or(0.0, |(_, number)| number)).collect()
         };
+        let gradients = of_tensors(&mut stepped.norms.iter().map(|(_, norm)| f64::from(*norm)));
+        let narrow = stepped.narrow.as_ref().map(|(each, all)| NarrowErrors {
+            gradients: of_tensors(&mut each.iter().copied()),
+            norm: *all,
+            ..NarrowErrors::default()
+        });
         let mut step = Step {
             loss: Some(stepped.loss.into()),
             norm: Some(stepped.norm.into()),
-            gradients: Some(self.begun.iter().map(norm).collect()),
+            gradients: Some(gradients),
+            narrow,
             routed: Some(stepped.routed.clone()),
             ..Step::default()
         };
@@ -205,6 +221,14 @@ impl<T: Kernels> Walker<'_, T> {
         // As a log has them: rounded to float32 once.
         let rounded =
             |numbers: Vec<f64>| numbers.into_iter().map(|n| f64::from(n as f32)).collect();
+        if let Some(narrow) = &mut step.narrow {
+            narrow.updates = differences(&self.before, &values);
+            narrow.moved = differences(&self.begun, &values);
+            let size = |one: &Values<T>| {
+                NarrowNorm::of(one.values.iter().map(|value| value.to_f64())).error()
+            };
+            narrow.sizes = values.par_iter().map(size).collect();
+        }
         step.updates = Some(rounded(distances(&self.before, &values)));
         step.sizes = Some(rounded(values.iter().map(Values::size).collect()));
         self.before = values;
@@ -214,6 +238,16 @@ impl<T: Kernels> Walker<'_, T> {
     pub fn begun(&self) -> &[Values<T>] {
         &self.begun
     }
+}
+
+/// How far float32 norms of the differences may be off.
+fn differences<T: Kernels>(before: &[Values<T>], after: &[Values<T>]) -> Vec<f64> {
+    let pairs: Vec<_> = std::iter::zip(before, after).collect();
+    let error = |(before, after): &(&Values<T>, &Values<T>)| {
+        let pairs = std::iter::zip(&before.values, &after.values);
+        NarrowNorm::of(pairs.map(|(before, after)| after.to_f64() - before.to_f64())).error()
+    };
+    pairs.par_iter().map(error).collect()
 }
 
 fn distances<T: Kernels>(before: &[Values<T>], after: &[Values<T>]) -> Vec<f64> {

@@ -281,6 +281,7 @@ impl<'a> ReplayedRun<'a> {
             ahead: 0,
             factor: 1.0,
             frozen: None,
+            clip_by: Vec::new(),
         })
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::course::{Course, RowsRead};
-use super::step::Layout;
+use super::step::{Layout, Step};
 use crate::TensorData;
 use crate::checkpoint::MOMENTS;
 use repro_receipt::source::Error;
@@ -42,8 +42,13 @@ pub struct Fault {
 
 /// Every fault of a course with these tensors. With `fine` the smallest sizes are tried first, which only
 /// a comparison of bits can see.
-pub fn all(course: &Course, layout: &Layout, fine: bool) -> Result<Vec<Fault>, Error> {
-    let garden = Garden { course, layout, fine };
+pub fn all(
+    course: &Course,
+    layout: &Layout,
+    logged: &[Step],
+    fine: bool,
+) -> Result<Vec<Fault>, Error> {
+    let garden = Garden { course, layout, logged, fine };
     let fault = |id, planted| Fault { id, planted };
     Ok(vec![
         fault("learning-rate", garden.rate()),
@@ -53,7 +58,10 @@ pub fn all(course: &Course, layout: &Layout, fine: bool) -> Result<Vec<Fault>, E
         fault("dropped-gradient-matrix", garden.dropped(".self_attn.q_proj.weight", "matrix")),
         fault("dropped-gradient-norm", garden.dropped(".input_layernorm.weight", "norm")),
         fault("dropped-gradient-router", garden.dropped(".mlp.gate.weight", "router")),
-        fault("moments-reset", garden.moments()),
+        fault("clipping-skipped", garden.unclipped()),
+        fault("clipping-limit", garden.limit()),
+        fault("moments-reset", garden.moments("")),
+        fault("moments-reset-matrix", garden.moments(".self_attn.q_proj.weight")),
         fault("optimizer-step", garden.counted()),
         fault("no-weight-decay", garden.decay()),
         fault("beta2", garden.beta2()),
@@ -70,6 +78,7 @@ pub fn percent_of_rate(course: &Course) -> Course {
 struct Garden<'a> {
     course: &'a Course,
     layout: &'a Layout,
+    logged: &'a [Step],
     fine: bool,
 }
 
@@ -156,13 +165,49 @@ impl Garden<'_> {
         self.one(format!("no gradient for `{name}`"), |course| course.frozen = Some(name.clone()))
     }
 
-    fn moments(&self) -> Plants {
+    /// Why no clipping can be seen, where gradients are never longer than the limit.
+    fn is_clipped(&self) -> Result<(), String> {
+        let limit = self.course.regime.optimizer.clip;
+        if limit == 0.0 {
+            return Err("gradients are not clipped".to_owned());
+        }
+        let is_short = |step: &Step| step.norm.is_some_and(|norm| norm <= limit);
+        match !self.logged.is_empty() && self.logged.iter().all(is_short) {
+            true => Err("no gradient is longer than the limit".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn unclipped(&self) -> Plants {
+        self.is_clipped()?;
+        self.one("no clipping", |course| course.regime.optimizer.clip = 0.0)
+    }
+
+    fn limit(&self) -> Plants {
+        self.is_clipped()?;
+        self.sized(MILLIONTH, PERCENT, |size, course| {
+            course.regime.optimizer.clip *= 1.0 + size;
+            format!("the limit of gradients times 1 + {size:.1e}")
+        })
+    }
+
+    /// The moments of all tensors, or of the first whose name ends like this, start at zero.
+    fn moments(&self, ending: &str) -> Plants {
         if self.course.start.step == 0 {
             return Err("the moments are zero before the first step".to_owned());
         }
-        self.one("the optimizer moments start at zero", |course| {
+        let names = self.layout.forward.iter().filter_map(|at| self.layout.names.get(*at));
+        let first = names.map(|name| super::names::ours(name)).find(|name| name.ends_with(ending));
+        let Some(first) = first else { return Err(format!("the model has no `{ending}`")) };
+        let is_all = ending.is_empty();
+        let what = match is_all {
+            true => "the optimizer moments start at zero".to_owned(),
+            false => format!("the moments of `{first}` start at zero"),
+        };
+        self.one(what, |course| {
             for (name, data) in &mut course.start.tensors.tensors {
-                if MOMENTS.iter().any(|prefix| name.starts_with(prefix)) {
+                let of = MOMENTS.iter().find_map(|prefix| name.strip_prefix(prefix));
+                if of.is_some_and(|of| is_all || of == first) {
                     let zeros = vec![0.0; data.shape().iter().product()];
                     *data = TensorData::floats(data.shape(), &zeros);
                 }

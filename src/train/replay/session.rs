@@ -67,12 +67,15 @@ impl<'a> Session<'a> {
         slice.rows.truncate(steps as usize);
         slice.steps.truncate(steps as usize);
         let start = subject.start(from)?;
-        let course =
+        let mut course =
             subject.course(start, steps, RowsRead::Kept(std::mem::take(&mut slice.rows)))?;
         // Names and shapes of the start are held against the model before any step.
         course.begin::<f32>()?;
         let order = Arrangement::of(course.layout()?, &slice)?;
-        let logged = slice.steps.iter().map(|step| order.step(step)).collect();
+        let logged: Vec<_> = slice.steps.iter().map(|step| order.step(step)).collect();
+        if subject.comparison() == ReplayComparison::Calibrated {
+            course.clip_by = logged.iter().map(|step| step.norm).collect();
+        }
         let ends = if whole { order.list(&slice.tensors) } else { Vec::new() };
         let layout = order.layout(&slice);
         let contradiction = slice.contradiction;
@@ -218,14 +221,16 @@ impl<'a> Session<'a> {
             let head =
                 || Some(*self.logged.last()?.digests.as_ref()?.get(at)? == values.digest().head());
             let equal = digest.map(|digest| digest == values.digest());
-            let moved = StepQuantity::Moved(at);
+            let tolerance = calibration
+                .map(|calibration| calibration.tolerance(at_end, StepQuantity::Moved(at)));
             Some(TensorReport {
                 name: self.layout.names.get(at)?.clone(),
                 logged: end.and_then(|end| end.moved),
                 replayed: last.moved.as_ref()?.get(at).copied()?,
-                compared: self.logged.iter().any(|step| step.tells_of(at)),
+                compared: tolerance.is_none_or(f64::is_finite)
+                    && self.logged.iter().any(|step| step.tells_of(at)),
                 equal: equal.or_else(|| head().filter(|_| calibration.is_none())),
-                tolerance: calibration.map(|calibration| calibration.tolerance(at_end, moved)),
+                tolerance: tolerance.filter(|allowed| allowed.is_finite()),
             })
         };
         values.iter().enumerate().filter_map(row).collect()
@@ -256,7 +261,7 @@ impl<'a> Session<'a> {
         calibration: Option<&Calibration>,
         base: Option<&[Step]>,
     ) -> Result<Vec<PlantedFault>, Error> {
-        let faults = fault::all(&self.course, &self.layout, calibration.is_none())?;
+        let faults = fault::all(&self.course, &self.layout, &self.logged, calibration.is_none())?;
         let seen = |fault: fault::Fault| -> Result<PlantedFault, Error> {
             let id = fault.id;
             let none = |planted, unseen| PlantedFault {

@@ -29,6 +29,23 @@ pub struct Step {
     pub moved: Option<Vec<f64>>,
     /// Of each layer that routes, the tokens that each expert was chosen for.
     pub routed: Option<Vec<Vec<u64>>>,
+    /// How far norms of it may be off in float32, where that was looked at.
+    pub narrow: Option<NarrowErrors>,
+}
+
+/// How far norms may be off that another program takes in float32, relative to them; of tensors in the order of a step.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NarrowErrors {
+    /// Of the gradients.
+    pub gradients: Vec<f64>,
+    /// Of all gradients together.
+    pub norm: f64,
+    /// Of the updates.
+    pub updates: Vec<f64>,
+    /// Of the tensors.
+    pub sizes: Vec<f64>,
+    /// Of the way since the beginning of the slice.
+    pub moved: Vec<f64>,
 }
 
 /// One quantity of a step. Tensors and layers are given by their numbers.
@@ -91,6 +108,14 @@ impl StepQuantity {
         }
     }
 
+    /// The number of its tensor, where it is one of a tensor's numbers.
+    pub fn tensor_number(self) -> Option<usize> {
+        match self {
+            Self::Gradient(at) | Self::Update(at) | Self::Size(at) | Self::Moved(at) => Some(at),
+            Self::Routing(_) | Self::Loss | Self::Norm | Self::Bits(_) => None,
+        }
+    }
+
     /// It and its tensor.
     pub fn shown(self, layout: &Layout) -> String {
         match self.tensor(layout) {
@@ -131,6 +156,20 @@ impl StepQuantity {
             Self::Moved(at) => of(&step.moved, at),
             Self::Routing(_) | Self::Bits(_) => None,
         }
+    }
+
+    /// How far another program's account of it may be off because it adds up in float32.
+    pub fn narrow_error(self, step: &Step) -> f64 {
+        let Some(narrow) = &step.narrow else { return 0.0 };
+        let (list, at) = match self {
+            Self::Norm => return narrow.norm,
+            Self::Gradient(at) => (&narrow.gradients, at),
+            Self::Update(at) => (&narrow.updates, at),
+            Self::Size(at) => (&narrow.sizes, at),
+            Self::Moved(at) => (&narrow.moved, at),
+            Self::Routing(_) | Self::Loss | Self::Bits(_) => return 0.0,
+        };
+        list.get(at).copied().unwrap_or_default()
     }
 
     /// How far two accounts are apart: tokens for a routing, 0 or 1 for bits, else the difference

@@ -129,6 +129,7 @@ mod tests {
             ahead: 0,
             factor,
             frozen: None,
+            clip_by: Vec::new(),
         }
     }
 

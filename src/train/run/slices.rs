@@ -179,6 +179,7 @@ mod tests {
                 loss: step as f32,
                 norm: 0.25,
                 norms: vec![("b".into(), 0.125)],
+                narrow: None,
                 routed: vec![vec![1, 2, 3]; 2],
                 router: None,
             };

@@ -151,6 +151,7 @@ fn tolerance(tolerance: &Tolerance) -> Json {
         "replays": tolerance.replays,
         "steps": tolerance.steps.iter().map(row).collect::<Vec<_>>(),
         "too_coarse": tolerance.coarse,
+        "rounding_alone": tolerance.blurred,
         "routed_elsewhere": tolerance.flips,
     })
 }

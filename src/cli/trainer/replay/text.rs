@@ -215,6 +215,12 @@ fn tolerance(found: &Tolerance) -> String {
             many(found.coarse.len(), "tensor")
         )),
     }
+    if let Some(first) = found.blurred.first() {
+        said.push_str(&format!(
+            "; not compared, as their gradients are rounding alone: {}, the first `{first}`",
+            many(found.blurred.len(), "tensor")
+        ));
+    }
     said
 }
 

@@ -36,7 +36,8 @@ fn a_model_with_too_few_token_numbers_is_refused() {
 #[test]
 fn a_file_is_refused_with_the_way_to_read_it() {
     let load = |name: &str| {
-        Tokenizer::load(text(name).root(), &DataFolder::of_study(Path::new("nowhere")))
+        let folder = DataFolder::of_study(std::path::Path::new("nowhere"));
+        Tokenizer::load(text(name).root(), &folder)
     };
     assert_eq!(load("bytes").unwrap().vocabulary(), 256);
     let error = load("t.json").unwrap_err();
