@@ -9,8 +9,8 @@ use repro_receipt::source::codes;
 
 pub use extent::{Choice, Extent};
 pub use report::{
-    Allowed, Batches, Divergence, PlantedFault, Replay, ReplayComparison, ReplayOutcome, Replays,
-    StepReport, TensorReport, Tolerance, Trained,
+    Allowed, Batches, Divergence, PlantedFault, RecordsReport, Replay, ReplayComparison,
+    ReplayOutcome, Replays, StepReport, TensorReport, Tolerance, Trained,
 };
 
 codes! {
@@ -27,6 +27,7 @@ codes! {
     TOO_LARGE = "replay::too-large", "the run is too large to be executed here", "replay it with the trainer that made it";
     NO_DATA = "replay::no-data", "the training data of the run is not available", "fetch it, and pass `--data` with the folder that the config's paths are relative to";
     DIVERGED = "replay::diverged", "a replayed step gave a different result", "the run was not trained as stated: look at the first divergence";
+    RECORDS_UNCLEAR = "replay::records-unclear", "records of a run agree with its slice in no reading that is known", "log the numbers of each step or their means since the record before; call other columns by another name";
     AGAINST_RECORDS = "replay::against-records", "a slice contradicts the records of its own run", "one of the two was changed after training";
     OTHER_MACHINE = "replay::other-machine", "this machine does not compute the run's arithmetic", "replay on another machine";
     OTHER_DTYPE = "replay::other-dtype", "the run was not computed in float32", "no tolerance for its rounding is known";

@@ -61,6 +61,17 @@ pub struct TensorReport {
     pub tolerance: Option<f64>,
 }
 
+/// How the records of a run agree with the steps of a slice.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RecordsReport {
+    /// The columns that agree, with how many records and in which reading.
+    pub agreeing: Vec<String>,
+    /// The columns of another trainer that agree in no reading that is known.
+    pub differing: Vec<String>,
+    /// What could not be compared.
+    pub open: Vec<String>,
+}
+
 /// Where replay and log part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Divergence {
@@ -228,6 +239,8 @@ pub struct Replay {
     pub states: Vec<u64>,
     /// What else was compared, one line each.
     pub also: Vec<String>,
+    /// How the records of the run agree with a slice.
+    pub records: RecordsReport,
     /// Planted faults.
     pub faults: Vec<PlantedFault>,
     /// Whether the steps train.

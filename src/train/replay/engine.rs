@@ -17,8 +17,8 @@ use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
-    BAD_EXTENT, Batches, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, Replay,
-    ReplayComparison, TOO_LARGE, TWO_ARITHMETICS, Tolerance, Trained,
+    BAD_EXTENT, Batches, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, RecordsReport,
+    Replay, ReplayComparison, TOO_LARGE, TWO_ARITHMETICS, Tolerance, Trained,
 };
 use repro_runs::study::table;
 use repro_stats::rng::Rng;
@@ -257,6 +257,7 @@ impl<'a> ReplayedRun<'a> {
             closest: None,
             states: Vec::new(),
             also: Vec::new(),
+            records: RecordsReport::default(),
             faults: Vec::new(),
             trained: Trained::default(),
             tolerance: None,

@@ -19,6 +19,7 @@ mod engine;
 mod fault;
 mod machine;
 mod names;
+mod records;
 mod session;
 mod slice;
 mod start;

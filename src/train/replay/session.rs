@@ -9,7 +9,8 @@ use super::course::{Course, RowsRead, StepMeasure};
 use super::fault::{self, Planted};
 use super::machine::{Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::names;
-use super::slice::{Contradiction, Logged, Slice};
+use super::records::{Contradiction, RecordsFound};
+use super::slice::{Logged, Slice};
 use super::start::is_rule;
 use super::step::{Layout, Step, StepQuantity};
 use super::training::Watch;
@@ -20,7 +21,8 @@ use repro_receipt::Verdict;
 use repro_receipt::source::Error;
 use repro_runs::replay::{
     AGAINST_RECORDS, BAD_SLICE, Batches, DIVERGED, Divergence, Extent, NO_START, OTHER_BATCHES,
-    PlantedFault, Replay, ReplayComparison, STOPPED, TOO_COARSE, TensorReport, UNTRAINED,
+    PlantedFault, RECORDS_UNCLEAR, Replay, ReplayComparison, STOPPED, TOO_COARSE, TensorReport,
+    UNTRAINED,
 };
 
 /// A slice that is about to be replayed: everything is read and checked, no step is made.
@@ -33,7 +35,7 @@ pub struct Session<'a> {
     /// What it says of the tensors at the end, where the replay goes to the end of the slice.
     ends: Vec<Option<Logged>>,
     batches: Batches,
-    contradiction: Option<Contradiction>,
+    records: RecordsFound,
 }
 
 impl<'a> Session<'a> {
@@ -45,7 +47,8 @@ impl<'a> Session<'a> {
         corpora: &Corpora,
     ) -> Result<Self, Error> {
         let model = Config::read(subject.config)?;
-        let mut slice = Slice::load(subject.bundle, from, &subject.regime, &model)?;
+        let comparison = subject.comparison();
+        let mut slice = Slice::load(subject.bundle, from, &subject.regime, &model, comparison)?;
         if to > subject.regime.steps {
             let expected = format!("steps of the run, which has {}", subject.regime.steps);
             return Err(BAD_SLICE.at(slice.place, expected, format!("steps up to {to}")));
@@ -56,9 +59,8 @@ impl<'a> Session<'a> {
             return Err(NO_START.at(slice.place, expected, found));
         }
         let batches = batches(subject, &mut slice, corpora)?;
-        if let (Some(contradiction), Batches::OnTrust(_)) = (&slice.contradiction, &batches)
+        if let (Some(contradiction), Batches::OnTrust(_)) = (&slice.records.contradiction, &batches)
             && contradiction.total
-            && subject.comparison() == ReplayComparison::Bitwise
         {
             return Err(contradiction.of_another_run());
         }
@@ -78,8 +80,8 @@ impl<'a> Session<'a> {
         }
         let ends = if whole { order.list(&slice.tensors) } else { Vec::new() };
         let layout = order.layout(&slice);
-        let contradiction = slice.contradiction;
-        Ok(Self { subject, course, layout, logged, ends, batches, contradiction })
+        let records = slice.records;
+        Ok(Self { subject, course, layout, logged, ends, batches, records })
     }
 
     /// Executes the slice, and judges it.
@@ -87,6 +89,7 @@ impl<'a> Session<'a> {
         let mut replay = Replay {
             start: self.course.start.shown.clone(),
             batches: self.batches.clone(),
+            records: self.records.report.clone(),
             ..self.subject.blank(extent)
         };
         let calibration = match replay.comparison {
@@ -353,7 +356,7 @@ impl<'a> Session<'a> {
         if let Some(divergence) = &replay.divergence {
             let reason = format!("step {}: the {} differs", divergence.step, divergence.shown());
             verdict(replay, Verdict::Refuted, &DIVERGED, reason);
-        } else if let Some(Contradiction { expected, found, .. }) = &self.contradiction {
+        } else if let Some(Contradiction { expected, found, .. }) = &self.records.contradiction {
             let reason = format!("expected {expected}, found {found}");
             verdict(replay, Verdict::Refuted, &AGAINST_RECORDS, reason);
         } else if coarse > 0 {
@@ -363,6 +366,9 @@ impl<'a> Session<'a> {
                 self.layout.names.len()
             );
             verdict(replay, Verdict::Inconclusive, &TOO_COARSE, reason);
+        } else if let Some(differing) = replay.records.differing.first() {
+            let reason = format!("the steps match, and the records of the run do not: {differing}");
+            verdict(replay, Verdict::Inconclusive, &RECORDS_UNCLEAR, reason);
         } else if let Some(tensor) = untrained {
             let reason = format!("everything matches, but `{tensor}` was not trained");
             verdict(replay, Verdict::Inconclusive, &UNTRAINED, reason);

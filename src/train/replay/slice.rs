@@ -3,13 +3,14 @@
 //! Everything is checked against the run's own config before a step is made: shapes, the vocabulary,
 //! finite numbers, and the records of the run.
 
+use super::records::RecordsFound;
 use super::step::Step;
 use crate::model::Config;
 use crate::{Regime, TensorData, TensorFile};
-use repro_receipt::bundle::{self, Bundle, METRICS};
+use repro_receipt::bundle::{self, Bundle};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, Node};
-use repro_runs::replay::{BAD_SLICE, BEYOND_VOCABULARY, Extent, NO_SLICE, OTHER_RUN};
+use repro_runs::replay::{BAD_SLICE, BEYOND_VOCABULARY, Extent, NO_SLICE, ReplayComparison};
 
 /// A stretch of steps as its bundle describes it.
 #[derive(Debug)]
@@ -26,21 +27,8 @@ pub struct Slice {
     pub steps: Vec<Step>,
     /// The tensors, in the order of the log; empty where nothing was logged of them.
     pub tensors: Vec<Logged>,
-    /// Where slice and records of one run contradict each other.
-    pub contradiction: Option<Contradiction>,
-}
-
-/// A number of a slice that is another in the records of its run.
-#[derive(Debug, Clone)]
-pub struct Contradiction {
-    /// The slice.
-    pub place: Location,
-    /// What was recorded.
-    pub expected: String,
-    /// What the slice says.
-    pub found: String,
-    /// Whether no number of several records agrees: the slice then looks like one of another run.
-    pub total: bool,
+    /// How the records of the run agree with it.
+    pub records: RecordsFound,
 }
 
 /// What the log says of a tensor at the end of the slice.
@@ -61,6 +49,7 @@ impl Slice {
         from: u64,
         regime: &Regime,
         model: &Config,
+        comparison: ReplayComparison,
     ) -> Result<Self, Error> {
         let entry = bundle.receipt().slices.iter().find(|slice| slice.from_step == from);
         let Some(entry) = entry else {
@@ -77,9 +66,9 @@ impl Slice {
         if let Some(last) = steps.last_mut().filter(|_| !moved.is_empty()) {
             last.moved = Some(moved);
         }
-        let contradiction = against_records(bundle, &place, from, &steps)?;
+        let records = RecordsFound::of(bundle, &place, (from, &steps), regime, comparison)?;
         let checkpoint = entry.checkpoint_step;
-        Ok(Self { place, from, checkpoint, rows, steps, tensors, contradiction })
+        Ok(Self { place, from, checkpoint, rows, steps, tensors, records })
     }
 }
 
@@ -238,49 +227,4 @@ fn tensors(bundle: &Bundle, file: &str) -> Result<Vec<Logged>, Error> {
     }
     let expected = "`sha256_after` and `update_norm` in every line or in none";
     Err(BAD_SLICE.at(bundle.place(&beside), expected, "some lines without"))
-}
-
-/// Holds a slice against the records of its run.
-fn against_records(
-    bundle: &Bundle,
-    place: &Location,
-    from: u64,
-    steps: &[Step],
-) -> Result<Option<Contradiction>, Error> {
-    if !bundle.documents().any(|name| name == METRICS) {
-        return Ok(None);
-    }
-    let (mut records, mut agreeing, mut first) = (0_usize, 0_usize, None);
-    for record in bundle.document(METRICS)?.root().items()? {
-        let number = record.required("step")?.integer()?;
-        let within =
-            number.checked_sub(from + 1).and_then(|at| steps.get(usize::try_from(at).ok()?));
-        let Some(step) = within else { continue };
-        records += 1;
-        for (field, logged) in [("loss", step.loss), ("grad_norm", step.norm)] {
-            let (Some(node), Some(logged)) = (record.get(field), logged) else { continue };
-            let recorded = node.float()?;
-            // Other writers may record more digits than a slice holds.
-            if recorded as f32 == logged as f32 {
-                agreeing += 1;
-            } else if first.is_none() {
-                let expected = format!("the {field} of step {number} as recorded, {recorded}");
-                first = Some((expected, logged.to_string()));
-            }
-        }
-    }
-    let total = agreeing == 0 && records > 1;
-    Ok(first.map(|(expected, found)| Contradiction {
-        place: place.clone(),
-        expected,
-        found,
-        total,
-    }))
-}
-
-impl Contradiction {
-    /// The refusal of a slice that agrees with no record of the run.
-    pub fn of_another_run(&self) -> Error {
-        OTHER_RUN.at(self.place.clone(), self.expected.as_str(), self.found.as_str())
-    }
 }

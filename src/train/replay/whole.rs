@@ -148,7 +148,10 @@ fn slices(subject: &ReplayedRun<'_>, from: u64, to: u64) -> Result<Vec<Slice>, E
     };
     let known = subject.bundle.receipt().slices.iter().filter(within);
     known
-        .map(|slice| Slice::load(subject.bundle, slice.from_step, &subject.regime, &model))
+        .map(|slice| {
+            let regime = &subject.regime;
+            Slice::load(subject.bundle, slice.from_step, regime, &model, subject.comparison())
+        })
         .collect()
 }
 

@@ -60,6 +60,11 @@ pub fn replay(replay: &Replay) -> Json {
         })),
         "committed_states": replay.states,
         "compared_too": replay.also,
+        "records": {
+            "agreeing": replay.records.agreeing,
+            "differing": replay.records.differing,
+            "open": replay.records.open,
+        },
         "smallest_fault_caught": faults(&replay.faults),
         "trained": {
             "tensors": trained.tensors,

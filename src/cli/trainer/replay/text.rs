@@ -189,6 +189,14 @@ fn facts(replay: &Replay, width: usize) -> String {
         let percent = format_float(100.0 * share, FEW);
         line("closest", format!("{percent}% of what is allowed: step {step}, {what}"));
     }
+    let records = &replay.records;
+    let agreeing = (!records.agreeing.is_empty())
+        .then(|| format!("{} agree with the slice", records.agreeing.join(", ")));
+    let others = records.differing.iter().chain(&records.open).cloned();
+    let said: Vec<_> = agreeing.into_iter().chain(others).collect();
+    if !said.is_empty() {
+        line("records", said.join("; "));
+    }
     if replay.extent != Extent::Whole && !replay.also.is_empty() {
         line("also", replay.also.join(", "));
     }

@@ -1,0 +1,290 @@
+//! The records of a run, held against the steps of a slice.
+//!
+//! A record of ours has the numbers of its step. Other trainers log what is convenient: means since the record before, the
+//! learning rate of the step to come, numbers that are rounded. So each column of theirs is read in each of these ways, and
+//! agrees where one of them fits every record. A column that fits in none is told, and decides nothing: what a trainer
+//! averages is its own affair, and is written down nowhere.
+
+use super::step::Step;
+use crate::Regime;
+use repro_receipt::bundle::{Bundle, METRICS};
+use repro_receipt::source::{Error, Location, Node};
+use repro_runs::replay::{OTHER_RUN, RecordsReport, ReplayComparison};
+
+/// The folder of evaluations.
+const EVALUATIONS: &str = "data/evaluation/";
+/// Decimals from which on a column is taken as unrounded.
+const UNROUNDED: i32 = 7;
+/// The distance of float32 from 1 to the next number.
+const UNIT: f64 = 1.0 / 8_388_608.0;
+
+/// A number of a slice that is another in the records of its run.
+#[derive(Debug, Clone)]
+pub struct Contradiction {
+    /// The slice.
+    pub place: Location,
+    /// What was recorded.
+    pub expected: String,
+    /// What the slice says.
+    pub found: String,
+    /// Whether no number of several records agrees: the slice then looks like one of another run.
+    pub total: bool,
+}
+
+impl Contradiction {
+    /// The refusal of a slice that agrees with no record of the run.
+    pub fn of_another_run(&self) -> Error {
+        OTHER_RUN.at(self.place.clone(), self.expected.as_str(), self.found.as_str())
+    }
+}
+
+/// How the records of a run agree with a slice.
+#[derive(Debug, Clone, Default)]
+pub struct RecordsFound {
+    /// For the report.
+    pub report: RecordsReport,
+    /// Where records and slice of our own trainer contradict each other.
+    pub contradiction: Option<Contradiction>,
+}
+
+/// What a record may hold of the numbers of the steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// That of its step.
+    Step,
+    /// That of the step after it.
+    Next,
+    /// That of the step before it.
+    Before,
+    /// The mean of all steps since the record before.
+    Mean,
+}
+
+const READINGS: [Reading; 4] = [Reading::Step, Reading::Mean, Reading::Next, Reading::Before];
+
+impl Reading {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Step => "",
+            Self::Next => ", of the step to come",
+            Self::Before => ", of the step before",
+            Self::Mean => ", means since the record before",
+        }
+    }
+}
+
+/// A column of the records.
+struct Column {
+    name: &'static str,
+    /// Of each record, its step, that of the record before it, and the number.
+    rows: Vec<(u64, u64, f64)>,
+    /// Half of what one step of the last printed digit is worth.
+    half: f64,
+}
+
+impl Column {
+    fn read(records: &[Node<'_>], name: &'static str) -> Result<Self, Error> {
+        let (mut rows, mut decimals, mut before) = (Vec::new(), 0, 0);
+        for record in records {
+            let step = record.required("step")?.integer()?;
+            if let Some(node) = record.get(name)
+                && let Ok(value) = node.float()
+            {
+                decimals = decimals.max(decimals_of(&node.printed()?));
+                rows.push((step, before, value));
+            }
+            before = step;
+        }
+        let half = if decimals < UNROUNDED { half_of_last(decimals) } else { 0.0 };
+        Ok(Self { name, rows, half })
+    }
+
+    /// What the steps say of a record in one reading; nothing where that lies outside of the slice.
+    fn said(
+        reading: Reading,
+        (step, before): (u64, u64),
+        value: &dyn Fn(u64) -> Option<f64>,
+    ) -> Option<f64> {
+        match reading {
+            Reading::Step => value(step),
+            Reading::Next => value(step + 1),
+            Reading::Before => value(step.checked_sub(1)?),
+            Reading::Mean => {
+                let steps = (before + 1..=step).map(value).collect::<Option<Vec<_>>>()?;
+                (steps.len() > 1).then(|| steps.iter().sum::<f64>() / steps.len() as f64)
+            }
+        }
+    }
+
+    /// How many records fit in a reading, and how many do not.
+    fn fits(&self, reading: Reading, value: &dyn Fn(u64) -> Option<f64>) -> (usize, usize) {
+        let fits = |(step, before, recorded): &(u64, u64, f64)| {
+            let said = Self::said(reading, (*step, *before), value)?;
+            Some((recorded - said).abs() <= self.half + 2.0 * UNIT * said.abs())
+        };
+        let all: Vec<bool> = self.rows.iter().filter_map(fits).collect();
+        let fitting = all.iter().filter(|fits| **fits).count();
+        (fitting, all.len() - fitting)
+    }
+}
+
+/// Half of what one step of the last of so many decimals is worth.
+fn half_of_last(decimals: i32) -> f64 {
+    format!("5e{}", -decimals - 1).parse().unwrap_or(0.0)
+}
+
+/// The decimals that a number is printed with.
+fn decimals_of(printed: &str) -> i32 {
+    let (digits, exponent) = printed.split_once(['e', 'E']).unwrap_or((printed, "0"));
+    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
+    decimals - exponent.parse::<i32>().unwrap_or(0)
+}
+
+impl RecordsFound {
+    /// Of a slice after `from` steps.
+    pub fn of(
+        bundle: &Bundle,
+        place: &Location,
+        (from, steps): (u64, &[Step]),
+        regime: &Regime,
+        comparison: ReplayComparison,
+    ) -> Result<Self, Error> {
+        let mut found = Self::default();
+        if bundle.files().keys().any(|name| name.starts_with(EVALUATIONS)) {
+            found.report.open.push("no evaluation was executed".to_owned());
+        }
+        if !bundle.documents().any(|name| name == METRICS) {
+            found.report.open.push("the bundle has no records".to_owned());
+            return Ok(found);
+        }
+        let document = bundle.document(METRICS)?;
+        let records: Vec<_> = document.root().items()?.collect();
+        let of = |number: u64| steps.get(usize::try_from(number.checked_sub(from + 1)?).ok()?);
+        let per_step = regime.tokens_per_step();
+        let within = |number: u64| of(number).map(|_| number);
+        type Value<'v> = Box<dyn Fn(u64) -> Option<f64> + 'v>;
+        let columns: [(&'static str, Value<'_>); 4] = [
+            ("loss", Box::new(|number| of(number)?.loss)),
+            ("grad_norm", Box::new(|number| of(number)?.norm)),
+            ("lr", Box::new(|number| Some(f64::from(regime.schedule.rate(within(number)? - 1))))),
+            ("tokens", Box::new(|number| Some((within(number)? * per_step) as f64))),
+        ];
+        let (mut agreeing, mut tested) = (0, 0);
+        for (name, value) in &columns {
+            let column = Column::read(&records, name)?;
+            if comparison == ReplayComparison::Bitwise {
+                let (fitting, differing) = found.exact(&column, place, value);
+                (agreeing, tested) = (agreeing + fitting, tested + fitting + differing);
+            } else {
+                found.read(&column, value);
+            }
+        }
+        if let Some(contradiction) = &mut found.contradiction {
+            contradiction.total = agreeing == 0 && tested > 2;
+        }
+        Ok(found)
+    }
+
+    /// Holds a column of ours against the steps: the same float32 numbers.
+    fn exact(
+        &mut self,
+        column: &Column,
+        place: &Location,
+        value: &dyn Fn(u64) -> Option<f64>,
+    ) -> (usize, usize) {
+        let (mut fitting, mut differing) = (0, 0);
+        for (step, _, recorded) in &column.rows {
+            let Some(said) = value(*step) else { continue };
+            // A record may have more digits than a slice.
+            if *recorded as f32 == said as f32 {
+                fitting += 1;
+                continue;
+            }
+            differing += 1;
+            let name = column.name;
+            self.contradiction.get_or_insert_with(|| Contradiction {
+                place: place.clone(),
+                expected: format!("the {name} of step {step} as recorded, {recorded}"),
+                found: said.to_string(),
+                total: false,
+            });
+        }
+        self.agrees(column.name, fitting, Reading::Step);
+        (fitting, differing)
+    }
+
+    /// Tries to read a column of another trainer.
+    fn read(&mut self, column: &Column, value: &dyn Fn(u64) -> Option<f64>) {
+        let of = |reading: &Reading| (*reading, column.fits(*reading, value));
+        let all: Vec<_> = READINGS.iter().map(of).collect();
+        let fitting =
+            all.iter().filter(|(_, (fitting, differing))| *fitting > 0 && *differing == 0);
+        if let Some((reading, (count, _))) = fitting.max_by_key(|(_, (fitting, _))| *fitting) {
+            return self.agrees(column.name, *count, *reading);
+        }
+        let first = column.rows.iter().find_map(|(step, _, recorded)| {
+            Some(format!("{recorded} in the record of step {step}, {} in the step", value(*step)?))
+        });
+        if let Some(first) = first {
+            let name = column.name;
+            self.report.differing.push(format!("`{name}` agrees in no reading: {first}"));
+        } else if !column.rows.is_empty() {
+            self.report.open.push(format!("no `{}` of these steps was recorded", column.name));
+        }
+    }
+
+    fn agrees(&mut self, name: &str, count: usize, reading: Reading) {
+        if count > 0 {
+            self.report.agreeing.push(format!("`{name}` ({count}{})", reading.words()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(half: f64, rows: &[(u64, u64, f64)]) -> Column {
+        Column { name: "loss", rows: rows.to_vec(), half }
+    }
+
+    fn read(column: &Column) -> RecordsReport {
+        let mut found = RecordsFound::default();
+        let losses = [4.0, 3.0, 2.5, 2.25];
+        found.read(column, &|step| {
+            losses.get(usize::try_from(step.checked_sub(11)?).ok()?).copied()
+        });
+        found.report
+    }
+
+    #[test]
+    fn columns_are_read_as_other_trainers_write_them() {
+        for (half, rows, words) in [
+            (0.0, vec![(11, 10, 4.0), (12, 11, 3.0)], "`loss` (2)"),
+            (
+                0.0,
+                vec![(10, 8, 9.0), (12, 10, 3.5), (14, 12, 2.375)],
+                "`loss` (2, means since the record before)",
+            ),
+            (0.05, vec![(12, 10, 3.04)], "`loss` (1)"),
+            (0.0, vec![(10, 8, 4.0), (12, 10, 2.5)], "`loss` (2, of the step to come)"),
+        ] {
+            assert_eq!(read(&column(half, &rows)).agreeing, [words]);
+        }
+        let other = read(&column(0.0, &[(12, 11, 2.9)]));
+        let told = "`loss` agrees in no reading: 2.9 in the record of step 12, 3 in the step";
+        assert_eq!((other.agreeing.len(), other.differing), (0, vec![told.to_owned()]));
+        let none = read(&column(0.0, &[(20, 10, 2.9)]));
+        assert_eq!(none.open, ["no `loss` of these steps was recorded"]);
+    }
+
+    #[test]
+    fn printed_decimals_are_counted() {
+        assert_eq!([half_of_last(0), half_of_last(2)], [0.5, 0.005]);
+        for (printed, decimals) in
+            [("3", 0), ("3.25", 2), ("1e-5", 5), ("1.5e-5", 6), ("2.0E3", -2)]
+        {
+            assert_eq!(decimals_of(printed), decimals, "{printed}");
+        }
+    }
+}
