@@ -75,6 +75,12 @@ enum Builtin {
     Join,
     /// 1 where a name stands for nothing, else 0.
     Absent,
+    /// How many of its arguments stand for something.
+    Given,
+    /// How many of its arguments are numbers.
+    Numbers,
+    /// The characters of a text.
+    Length,
 }
 
 const BUILTINS: &[(&str, Builtin)] = &[
@@ -94,6 +100,9 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("zeros", Builtin::Zeros),
     ("join", Builtin::Join),
     ("absent", Builtin::Absent),
+    ("given", Builtin::Given),
+    ("numbers", Builtin::Numbers),
+    ("length", Builtin::Length),
 ];
 
 /// A relation that is read; the names in it are numbered.
@@ -404,8 +413,15 @@ fn text_of<'l>(term: &'l Term<'_>) -> Option<&'l str> {
 
 fn called<'t>(builtin: Builtin, arguments: &'t [Part], terms: &impl Named<'t>) -> Option<Term<'t>> {
     let first = value(arguments.first()?, terms);
-    if builtin == Builtin::Absent {
-        return Some(Term::Number(f64::from(u8::from(first.is_none()))));
+    let counted = |fits: fn(&Term<'_>) -> bool| {
+        let terms = arguments.iter().filter_map(|part| value(part, terms));
+        Some(Term::Number(terms.filter(fits).count() as f64))
+    };
+    match builtin {
+        Builtin::Absent => return Some(Term::Number(f64::from(u8::from(first.is_none())))),
+        Builtin::Given => return counted(|_| true),
+        Builtin::Numbers => return counted(|term| matches!(term, Term::Number(_))),
+        _ => {}
     }
     let first = first?;
     let all = || -> Option<Vec<f64>> {
@@ -420,7 +436,8 @@ fn called<'t>(builtin: Builtin, arguments: &'t [Part], terms: &impl Named<'t>) -
         Some(numbers)
     };
     match builtin {
-        Builtin::Absent => None,
+        Builtin::Absent | Builtin::Given | Builtin::Numbers => None,
+        Builtin::Length => Some(Term::Number(text_of(&first)?.chars().count() as f64)),
         Builtin::Sum => Some(Term::Number(all()?.iter().sum())),
         Builtin::Count => Some(Term::Number(all()?.len() as f64)),
         Builtin::Min => all()?.into_iter().reduce(f64::min).map(Term::Number),
@@ -554,6 +571,9 @@ mod tests {
         assert_eq!(holds("t = 17", &[("t", Term::Text("17".into()))]), Some(true));
         assert_eq!(holds("ceil(x.y) = 3", &[x(3.000_000_000_1)]), Some(true));
         assert_eq!(holds("absent(x.y) = 1", &[]), Some(true));
+        assert_eq!(holds("given(x.y, l, 'a') = 2", &[x(2.0)]), Some(true));
+        assert_eq!(holds("numbers(x.y, l, 'a', sum(l)) = 2", &[x(2.0), list()]), Some(true));
+        assert_eq!(holds("length(t) = 2", &[("t", Term::Text("3f".into()))]), Some(true));
         assert_eq!(holds("absent(x.y) = 1", &[x(2.0)]), Some(false));
         assert_eq!(holds("cv(l) = 0.75 / 1.75", &[list()]), Some(true));
         assert_eq!(holds("entropy(l / l) = ln(2)", &[list()]), Some(true));
