@@ -18,7 +18,6 @@ use repro_judge::checkpoints::Beginnings;
 use repro_judge::verify::Replayer;
 use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
-use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{ExitStatus, Report};
 use repro_train::replay::{Corpora, Machine};
@@ -33,7 +32,7 @@ pub static BEGINNINGS: Option<&dyn Beginnings> = Some(&SeededWeights);
 struct SeededWeights;
 
 impl Beginnings for SeededWeights {
-    fn digest(&self, bundle: &Bundle) -> Result<Digest, String> {
+    fn state(&self, bundle: &Bundle) -> Result<Vec<u8>, String> {
         repro_train::replay::beginning(bundle)
     }
 }

@@ -103,7 +103,11 @@ impl KeptCheckpoint {
         if length > LARGEST {
             return Err(format!("{length} bytes, more than the {LARGEST} that are looked at"));
         }
-        let mut bytes = bundle.tensors(file).map_err(|error| error.to_string())?;
+        Self::of(bundle.tensors(file).map_err(|error| error.to_string())?, step, file)
+    }
+
+    /// Reads the bytes of a file of tensors.
+    pub fn of(mut bytes: Vec<u8>, step: u64, file: &str) -> Result<Self, String> {
         let (prefix, rest) = bytes.split_first_chunk::<PREFIX>().ok_or("no header")?;
         let length = usize::try_from(u64::from_le_bytes(*prefix)).unwrap_or(usize::MAX);
         let header = rest.get(..length).ok_or("no header")?.to_vec();

@@ -6,7 +6,7 @@ mod kept;
 
 use std::collections::BTreeMap;
 
-use repro_receipt::bundle::{Bundle, CONFIG};
+use repro_receipt::bundle::{Bundle, CONFIG, Checkpoint};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, codes};
 
@@ -17,6 +17,10 @@ use kept::{Elements, KeptCheckpoint, TrainedTensor};
 const ROUNDING: f64 = 1e-3;
 /// Squares below this are rounded to fewer digits, or to nothing.
 const SMALLEST_SQUARE: f64 = 1e-30;
+/// The arithmetic of `repro train`, whose optimizer these bounds are of.
+const ARITHMETIC: &str = "portable-f32/1";
+/// What is in the names of the tensors of experts.
+const EXPERTS: &str = ".experts.";
 /// A tensor whose elements are so many times those of its twins in other layers is told.
 const OUTLIER: f64 = 30.0;
 
@@ -35,8 +39,8 @@ codes! {
 
 /// Who knows the weights that a seed gives a model.
 pub trait Beginnings: std::fmt::Debug + Sync {
-    /// The digest of weights and moments before the first step of a bundle's run; or why it is not known.
-    fn digest(&self, bundle: &Bundle) -> Result<Digest, String>;
+    /// Weights and moments before the first step of a bundle's run, as a file of tensors; or why they are not known.
+    fn state(&self, bundle: &Bundle) -> Result<Vec<u8>, String>;
 }
 
 /// What does not hold of a checkpoint.
@@ -68,10 +72,23 @@ impl CheckpointsFound {
     /// In the checkpoints that a bundle keeps; nothing where it keeps none and has committed itself to no state.
     pub fn of(bundle: &Bundle, beginnings: Option<&dyn Beginnings>) -> Option<Self> {
         let mut found = Self::default();
-        let begins = found.beginning(bundle, beginnings);
-        let mut before: Option<KeptCheckpoint> = None;
+        let is_kept = |checkpoint: &Checkpoint| {
+            checkpoint.weights.as_ref().is_some_and(|file| bundle.files().contains_key(file))
+        };
+        let receipt = bundle.receipt();
+        if receipt.states.is_none() && !receipt.checkpoints.iter().any(is_kept) {
+            return None;
+        }
+        let trainer = receipt.trainer.as_ref();
+        let is_ours = trainer.and_then(|trainer| trainer.arithmetic.as_deref()) == Some(ARITHMETIC);
+        let start = beginnings.filter(|_| is_ours).map(|known| {
+            known.state(bundle).and_then(|state| KeptCheckpoint::of(state, 0, "the seed"))
+        });
+        let begins = found.beginning(bundle, start.as_ref());
+        let mut before = start.and_then(Result::ok);
         let settings =
             bundle.document(CONFIG).ok().and_then(|config| AdamSettings::read(config.root()));
+        let settings = settings.filter(|_| is_ours);
         for entry in &bundle.receipt().checkpoints {
             let Some(file) =
                 entry.weights.as_ref().filter(|file| bundle.files().contains_key(*file))
@@ -91,7 +108,7 @@ impl CheckpointsFound {
             std::thread::scope(|scope| {
                 // Hashing takes as long as all the rest.
                 let digest = scope.spawn(|| checkpoint.digest());
-                found.shapes(bundle, &checkpoint);
+                found.shapes(bundle, &checkpoint, is_ours);
                 found.sizes(&checkpoint);
                 found.optimized(bundle, before.as_ref(), &checkpoint, settings.as_ref());
                 if let Ok(digest) = digest.join() {
@@ -99,9 +116,6 @@ impl CheckpointsFound {
                 }
             });
             before = Some(checkpoint);
-        }
-        if found.checkpoints == 1 {
-            found.no("how far tensors moved: one checkpoint alone is kept");
         }
         (found.checkpoints > 0 || begins).then_some(found)
     }
@@ -115,9 +129,12 @@ impl CheckpointsFound {
         settings: Option<&AdamSettings>,
     ) {
         let Some(settings) = settings else {
-            return self.no("moments and moves: the config does not have the settings of AdamW");
+            return self.no("moments and moves: the optimizer is not that of `repro train`");
         };
         self.moments(checkpoint, settings);
+        if before.is_none() {
+            self.no("how far tensors moved: neither the weights of the seed nor another checkpoint is at hand");
+        }
         if let Some(before) = before {
             let rates = kept::rates(bundle, before.step, checkpoint.step);
             self.between(before, checkpoint, settings, rates);
@@ -145,14 +162,18 @@ impl CheckpointsFound {
     }
 
     /// Whether the first committed state is that of the seed; answers whether there is one.
-    fn beginning(&mut self, bundle: &Bundle, beginnings: Option<&dyn Beginnings>) -> bool {
+    fn beginning(
+        &mut self,
+        bundle: &Bundle,
+        start: Option<&Result<KeptCheckpoint, String>>,
+    ) -> bool {
         let Some(states) = &bundle.receipt().states else { return false };
         let first = bundle.document(&states.file).ok().and_then(|document| {
             let line = document.root().items().ok()?.next()?;
             let is_first = line.get("step")?.integer() == Ok(0);
             is_first.then(|| Digest::parse_hex(line.get("tensors_sha256")?.text().ok()?))?
         });
-        let known = beginnings.map(|known| known.digest(bundle));
+        let known = start.map(|start| start.as_ref().map(KeptCheckpoint::digest));
         match (first, known) {
             (None, _) => self.no("the first committed state: there is none before the first step"),
             (_, None) => self.no("the first committed state: this program has no trainer"),
@@ -182,14 +203,19 @@ impl CheckpointsFound {
     }
 
     /// Whether names and shapes follow from the config, where the names are those of its family.
-    fn shapes(&mut self, bundle: &Bundle, checkpoint: &KeptCheckpoint) {
+    fn shapes(&mut self, bundle: &Bundle, checkpoint: &KeptCheckpoint, is_ours: bool) {
         let listed = bundle.document(CONFIG).and_then(repro_params::tensors);
         let Ok(listed) = listed else {
             return self.no("names and shapes: the config's model is not known here");
         };
         let mut known = 0;
         for tensor in listed.iter() {
-            let Some(kept) = checkpoint.tensor(&tensor.name) else { continue };
+            let kept = checkpoint.tensor(&tensor.name);
+            if is_ours && kept.is_none_or(|kept| kept.moments.is_none()) {
+                let reason = format!("`{}` and its moments are not there as float32", tensor.name);
+                self.fault(&OTHER_SHAPES, &checkpoint.file, reason);
+            }
+            let Some(kept) = kept else { continue };
             known += 1;
             if kept.shape != tensor.shape {
                 let (name, shape) = (&tensor.name, &tensor.shape);
@@ -214,7 +240,7 @@ impl CheckpointsFound {
             any = true;
             squares += square.sum(|v| v);
             let most = most * most;
-            let is_beyond = |m: f64, v: f64| (v > SMALLEST_SQUARE) & (m * m > most * v) | (v < 0.0);
+            let is_beyond = |m: f64, v: f64| (m * m > most * v.max(SMALLEST_SQUARE)) | (v < 0.0);
             if let Some((m, v)) = mean.find(square, is_beyond) {
                 let reason = format!(
                     "`{name}` has a mean of {m} beside a mean square of {v}: at most {:.4} times its root",
@@ -258,10 +284,14 @@ impl CheckpointsFound {
             let Some(old) = before.tensor(name).filter(|old| old.shape == tensor.shape) else {
                 continue;
             };
-            let Some((mean, square)) = tensor.moments else { continue };
             self.reached(after, name, (old, tensor), (reach, left, steps));
+            let Some((mean, square)) = tensor.moments else {
+                self.no(&format!("whether each tensor moved: `{name}` has no moments"));
+                continue;
+            };
             if let Some((_, old)) = old.moments {
-                let is_lost = |old: f64, new: f64| (old > SMALLEST_SQUARE) & (new < old * least);
+                let is_lost =
+                    |old: f64, new: f64| (old * least > SMALLEST_SQUARE) & (new < old * least);
                 if let Some((old, new)) = old.find(square, is_lost) {
                     let reason = format!(
                         "`{name}`: a mean square fell from {old} to {new} in {steps} steps, and {:.4e} of it stays",
@@ -324,7 +354,7 @@ impl CheckpointsFound {
             let reason = format!("`{name}` is the same, bit for bit, in checkpoint {}", after.step);
             self.fault(&NOT_MOVED, &after.file, reason);
         }
-        self.yes("each tensor moved");
+        self.yes("tensors with moments moved");
     }
 
     /// Whether tensors moved between two checkpoints as the slice that begins with the first one says.
@@ -378,10 +408,11 @@ impl CheckpointsFound {
         self.yes("each tensor moved as its slice says");
     }
 
-    /// Tensors that are much larger than their twins: the same tensor of other layers or experts.
+    /// Tensors that are much larger than their twins in other layers. Experts that get no tokens only decay, beside others
+    /// that grow.
     fn sizes(&mut self, checkpoint: &KeptCheckpoint) {
         let mut twins: BTreeMap<String, Vec<(f64, &str)>> = BTreeMap::new();
-        for (name, tensor) in checkpoint.tensors() {
+        for (name, tensor) in checkpoint.tensors().filter(|(name, _)| !name.contains(EXPERTS)) {
             let kind = name.split('.').filter(|part| part.parse::<u64>().is_err());
             let kind = kind.collect::<Vec<_>>().join(".");
             let size = tensor.weights.norm() / libm::sqrt(tensor.weights.len() as f64);

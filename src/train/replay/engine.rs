@@ -14,7 +14,6 @@ use crate::{ARITHMETIC, Regime, golden};
 use repro_portable::Isa;
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{Bundle, CONFIG};
-use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
     BAD_EXTENT, Batches, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, RecordsReport,
@@ -93,9 +92,9 @@ pub fn replay(
     Ok(Replay { chosen_by: chosen_by.unwrap_or(replay.chosen_by), ..replay })
 }
 
-/// The digest of weights and moments before the first step of a bundle's run, in our arithmetic; or why it is not
-/// known. It takes no step, and so is looked at whenever a bundle is.
-pub fn beginning(bundle: &Bundle) -> Result<Digest, String> {
+/// Weights and moments before the first step of a bundle's run, in our arithmetic, as a file of tensors; or why they are
+/// not known. It takes no step, and so is looked at whenever a bundle is.
+pub fn beginning(bundle: &Bundle) -> Result<Vec<u8>, String> {
     let machine = Machine { isa: Isa::best(), threads: 1 };
     let subject = ReplayedRun::of(bundle, &machine).map_err(|error| error.to_string())?;
     if subject.comparison() != ReplayComparison::Bitwise {
@@ -108,7 +107,7 @@ pub fn beginning(bundle: &Bundle) -> Result<Digest, String> {
         return Err(format!("{total} parameters are too many without a replay"));
     }
     let start = subject.start(0).map_err(|error| error.to_string())?;
-    Ok(start.tensors.tensors_digest())
+    Ok(start.tensors.write())
 }
 
 /// The tolerance of a slice, whatever arithmetic its run was computed in.
