@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use repro_judge::verify::{PlanAt, PlanHistory};
+use repro_receipt::bundle::TAG_MANIFEST;
+use repro_receipt::digest::Digest;
 use repro_receipt::source::Source;
 
 /// The history of a project.
@@ -15,6 +17,8 @@ pub struct GitHistory {
     root: PathBuf,
     /// What commits hold, by commit and study; none where a commit is not there.
     known: Mutex<BTreeMap<(String, String), Option<Held>>>,
+    /// The digests of bundles in commits.
+    bundles: Mutex<BTreeMap<(String, String), Option<Digest>>>,
 }
 
 /// What a commit holds.
@@ -29,7 +33,7 @@ struct Held {
 impl GitHistory {
     /// Of the project at `root`.
     pub fn of(root: &Path) -> Self {
-        Self { root: root.to_owned(), known: Mutex::default() }
+        Self { root: root.to_owned(), known: Mutex::default(), bundles: Mutex::default() }
     }
 
     /// The objects that these names mean, each with its bytes; none where git cannot be asked.
@@ -60,15 +64,29 @@ impl GitHistory {
 
     fn held(&self, commit: &str, plan: &str) -> Option<Held> {
         let names = [
+            commit.to_owned(),
             format!("{commit}^{{commit}}"),
             format!("{commit}:./{plan}"),
             format!("{commit}:./receipts"),
         ];
-        let [commit_found, plan, receipts] = self.objects(&names)?.try_into().ok()?;
-        commit_found?;
+        let [found, is_commit, plan, receipts] = self.objects(&names)?.try_into().ok()?;
+        found?;
+        // A tree or a file has no time.
+        let plan = plan.filter(|_| is_commit.is_some());
         let bundles = receipts.map(|tree| entries(&tree, commit.len() / 2)).unwrap_or_default();
         let plan = plan.map(|text| String::from_utf8_lossy(&text).into_owned());
         Some(Held { plan, bundles })
+    }
+
+    /// The digest of a bundle that a commit holds.
+    fn bundle(&self, commit: &str, bundle: &str) -> Option<Digest> {
+        let mut known = self.bundles.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (commit.to_owned(), bundle.to_owned());
+        *known.entry(key).or_insert_with(|| {
+            let name = format!("{commit}:./receipts/{bundle}/{}", TAG_MANIFEST);
+            let manifest = self.objects(&[name])?.pop()??;
+            Some(Digest::of(&manifest))
+        })
     }
 }
 
@@ -100,7 +118,8 @@ impl PlanHistory for GitHistory {
             None => PlanAt::NoCommit,
             Some(Held { plan: None, .. }) => PlanAt::NoPlan,
             Some(Held { plan: Some(text), bundles }) => {
-                PlanAt::Plan { text: text.clone(), holds_bundle: bundles.contains(bundle) }
+                let held = bundles.contains(bundle).then(|| self.bundle(commit, bundle)).flatten();
+                PlanAt::Plan { text: text.clone(), bundle: held }
             }
         }
     }
@@ -140,13 +159,18 @@ mod tests {
         git(&["init", "--quiet"]);
         assert_eq!(asked(&"0".repeat(40), "b"), PlanAt::NoCommit);
         let planned = commit();
-        write("receipts/b/data/receipt.json", "{}\n");
+        write("receipts/b/tagmanifest-sha256.txt", "of b\n");
         write("repro/studies/s.toml", "plan 2\n");
         let later = commit();
-        let plan = |text: &str, holds_bundle| PlanAt::Plan { text: text.to_owned(), holds_bundle };
+        let plan = |text: &str, holds: bool| {
+            let bundle = holds.then(|| Digest::of(b"of b\n"));
+            PlanAt::Plan { text: text.to_owned(), bundle }
+        };
         assert_eq!(asked(&planned, "b"), plan("plan 1\n", false));
         assert_eq!(asked(&later, "b"), plan("plan 2\n", true));
         assert_eq!(asked(&later, "c"), plan("plan 2\n", false));
+        let tree = git(&["rev-parse", "HEAD^{tree}"]);
+        assert_eq!(asked(&tree, "b"), PlanAt::NoPlan);
         write("repro/studies/t.toml", "plan\n");
         assert_eq!(GitHistory::of(root).at(&later, "t", "b"), PlanAt::NoPlan);
     }

@@ -31,6 +31,7 @@ pub mod work;
 
 /// The codes of posts and their statements.
 pub static CODES: &[&[&repro_receipt::source::Code]] = &[
+    checkpoints::CODES,
     compare::CODES,
     consistency::known::CODES,
     context::CODES,
@@ -64,5 +65,8 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     statement::evidence_words::CODES,
     statement::wording::CODES,
     texts::CODES,
+    verify::challenged::CODES,
+    verify::history::CODES,
+    verify::inspection::CODES,
     work::CODES,
 ];

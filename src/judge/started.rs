@@ -18,6 +18,8 @@ codes! {
 /// The started runs of a study.
 #[derive(Debug)]
 pub struct StartedRuns {
+    /// The name of the log.
+    name: String,
     log: StartsLog,
     /// Those without a bundle, each with whether the same run was made again and is reported.
     unreported: Vec<(LoggedStart, bool)>,
@@ -31,7 +33,8 @@ impl StartedRuns {
         let known: Vec<_> = own.filter_map(|one| one.attempt).collect();
         let unreported = log.unreported(&known).into_iter();
         let unreported = unreported.map(|(start, again)| (start.clone(), again)).collect();
-        Ok(Some(Self { log, unreported }))
+        let name = study.starts.as_ref().map(|file| file.name.clone()).unwrap_or_default();
+        Ok(Some(Self { name, log, unreported }))
     }
 
     /// Whether the log has the start of a bundle, of this plan and this configuration.
@@ -40,6 +43,9 @@ impl StartedRuns {
         let refuted = |reason: String| Outcome::refuted(&NOT_LOGGED, reason);
         let outcome = match &receipt.start {
             None => refuted("the receipt names no start, and its plan names a log".to_owned()),
+            Some(own) if own.log != self.name => {
+                refuted(format!("the receipt names `{}`, and the plan `{}`", own.log, self.name))
+            }
             Some(own) => match self.log.find(own.attempt) {
                 None => refuted(format!("`{}` has no start {}", own.log, own.attempt)),
                 Some(logged) => match self.other(bundle, logged) {
@@ -97,7 +103,10 @@ impl StartedRuns {
         self.unreported.iter().filter(|(_, again)| !again).map(|(start, _)| Finding {
             code: &NOT_REPORTED,
             severity: Severity::Warning,
-            message: format!("`{}` was started and is not in `receipts/`", start.start.run),
+            message: format!(
+                "`{}` was started, and no bundle of it is in `receipts/`",
+                start.start.run
+            ),
             place: start.place.clone(),
             claim: None,
         })

@@ -16,6 +16,7 @@ const SCHEMA: &str = "repro.challenge/1";
 
 codes! {
     NO_STATES = "challenge::no-states", "the run has not committed itself to its states", "train it with a trainer that writes `data/states.jsonl`";
+    TOO_SHORT = "challenge::too-short", "a run has fewer than two committed states", "replay it as a whole: `repro replay BUNDLE --full`";
     BAD_STATES = "challenge::bad-states", "the committed states are not those of one run", "write the states of a run in the order of their steps";
     BAD_CHALLENGE = "challenge::bad-challenge", "a challenge is malformed", "write it with `repro challenge BUNDLE --seed TEXT --count N`";
     OTHER_CHALLENGE = "challenge::other", "a challenge is of another bundle, or was not drawn from its seed", "draw it from this bundle with `repro challenge`";
@@ -98,8 +99,10 @@ impl CommittedStates {
             states.push(CommittedState { step: number, tensors, chain });
         }
         if states.len() < 2 {
-            let found = format!("{} states", states.len());
-            return Err(BAD_STATES.at(bundle.place(&declared.file), "two states or more", found));
+            let expected =
+                "two committed states or more, between which there is something to execute";
+            let found = format!("{} of a run that ended before the second", states.len());
+            return Err(TOO_SHORT.at(bundle.place(&declared.file), expected, found));
         }
         Ok(Self { root: declared.root, states })
     }
@@ -111,10 +114,18 @@ impl CommittedStates {
     }
 
     /// Where these states and those of another run part: the chain of a state is one of all before it, so that it is
-    /// found by halving. None where all are equal.
+    /// found by halving, in runs under one plan. None where all are equal.
     pub fn parting(&self, other: &Self) -> Option<Parting> {
         let pairs: Vec<_> = std::iter::zip(&self.states, &other.states).collect();
-        let first = pairs.partition_point(|(a, b)| a.chain == b.chain);
+        // Other plans and starts give other chains from the first state on.
+        let same_chains = pairs.first().is_some_and(|(a, b)| a.chain == b.chain);
+        let differs = |(a, b): &(&CommittedState, &CommittedState)| {
+            (a.step, a.tensors) != (b.step, b.tensors)
+        };
+        let first = match same_chains {
+            true => pairs.partition_point(|(a, b)| a.chain == b.chain),
+            false => pairs.iter().position(differs).unwrap_or(pairs.len()),
+        };
         let equal = first.checked_sub(1).and_then(|at| pairs.get(at)).map(|(a, _)| a.step);
         let different = match pairs.get(first) {
             Some((a, b)) => a.step.min(b.step),

@@ -29,8 +29,8 @@ pub enum PlanAt {
     Plan {
         /// Its text.
         text: String,
-        /// Whether the commit has the bundle as well.
-        holds_bundle: bool,
+        /// The digest of the bundle of that name, where the commit has one as well.
+        bundle: Option<Digest>,
     },
 }
 
@@ -42,27 +42,51 @@ pub trait PlanHistory: std::fmt::Debug + Send + Sync {
     fn now(&self, study: &str) -> Option<String>;
 }
 
-/// What a repository says of the commit that a receipt names; nothing where it does not know the commit.
+/// What a repository says of the plan of a run, by the commit that its receipt names; nothing where it does not know the
+/// commit, or where there is none and the plan is the one that the receipt names.
 pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<ClaimReport> {
     let run = bundle.receipt().run.as_ref()?;
-    let (commit, study) = (run.plan_commit.as_ref()?, run.study.as_ref()?);
+    let study = run.study.as_ref()?;
     let stated = bundle.receipt().extra.get("plan_sha256").and_then(|plan| plan.as_str());
+    let Some(commit) = &run.plan_commit else {
+        let now = Digest::of(history.now(study)?.as_bytes());
+        if stated.is_none_or(|stated| stated == now.to_string()) {
+            return None;
+        }
+        let reason = format!(
+            "`repro/studies/{study}.toml` has the sha256 {now}, and the receipt names no commit"
+        );
+        let outcome = Outcome::inconclusive(&CHANGED, reason);
+        let outcome = outcome.within("git", "equal digests").by(Method::Recomputed);
+        let claimed = stated.unwrap_or_default().to_owned();
+        return Some(own_claim(bundle, "plan", "the plan is the one at hand", claimed, outcome));
+    };
     let outcome = match history.at(commit, study, bundle.name()) {
         PlanAt::NoRepository | PlanAt::NoCommit => return None,
         PlanAt::NoPlan => {
             let reason = format!("`repro/studies/{study}.toml` is not in {commit}");
             Outcome::refuted(&NO_PLAN, reason)
         }
-        PlanAt::Plan { text, holds_bundle } => {
+        PlanAt::Plan { text, bundle: held } => {
             let sha256 = Digest::of(text.as_bytes());
             if stated.is_some_and(|stated| stated != sha256.to_string()) {
                 let reason = format!("{commit} has the plan with sha256 {sha256}");
                 Outcome::refuted(&OTHER_PLAN, reason)
-            } else if holds_bundle {
+            } else if held == Some(bundle.digest()) {
                 let reason = format!("{commit} has `receipts/{}`", bundle.name());
                 Outcome::refuted(&NOT_OLDER, reason)
             } else {
                 let kept = Outcome::verified().giving("the plan, and not yet the run".to_owned());
+                let kept = match held {
+                    None => kept,
+                    Some(other) => {
+                        let other = other.prefixed();
+                        kept.noting(
+                            &NOT_OLDER,
+                            format!("{commit} has another run of this name, {other}"),
+                        )
+                    }
+                };
                 match history.now(study).filter(|now| *now != text) {
                     Some(now) => changed(study, &text, &now, kept),
                     None => kept,

@@ -12,7 +12,7 @@ use super::{Demands, below, describe, executed, findings, signature_finding};
 use crate::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault};
 use crate::consistency::{self, BrokenRelation, SelfConsistency};
 use crate::evaluate::functions::again;
-use crate::started::StartedRuns;
+use crate::started::{NOT_LOGGED, StartedRuns};
 use repro_params::{self as params, Convention, Count, ParameterCount, ParameterCounts};
 use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
 use repro_receipt::source::{Error, codes};
@@ -21,7 +21,7 @@ use repro_report::outcome::{
     Report, Severity, Verdict,
 };
 use repro_runs::replay::Extent;
-use repro_runs::study::{self, Study};
+use repro_runs::study::{self, Present, Study};
 use repro_signature as signature;
 use serde_json::{Value as Json, json};
 
@@ -106,7 +106,10 @@ impl Inspection {
         let started = started(bundle, demands);
         own.started = own.usable(started).flatten();
         let started = own.started.as_ref();
-        own.claims.extend(started.map(|started| logged(bundle, started)));
+        own.claims.extend(match started {
+            Some(started) => Some(logged(bundle, started)),
+            None => not_logged(bundle, demands),
+        });
         own.claims.extend(stamped(bundle, started, &demands.timestamps));
         let artifacts = artifacts(bundle, demands);
         let artifacts = own.usable(artifacts).into_iter().flatten();
@@ -170,16 +173,34 @@ impl Inspection {
     }
 }
 
-/// The started runs of a bundle's study, where the plan that its receipt names is at hand and names a log of them.
+/// The started runs of a bundle's study, where its plan is at hand and names a log of them. A run that names its start is
+/// looked up whatever became of its plan.
 fn started(bundle: &Bundle, demands: &Demands) -> Result<Option<StartedRuns>, Error> {
     let Some(root) = &demands.project else { return Ok(None) };
     let stated = bundle.receipt().extra.get("plan_sha256").and_then(|plan| plan.as_str());
     let study = bundle.receipt().run.as_ref().and_then(|run| run.study.as_deref());
     let Some(study) = study.and_then(|id| Study::load(root, id).ok()) else { return Ok(None) };
-    if study.starts.is_none() || stated != Some(study.digest().to_string().as_str()) {
+    let is_plan = stated == Some(study.digest().to_string().as_str());
+    if study.starts.is_none() || !is_plan && bundle.receipt().start.is_none() {
         return Ok(None);
     }
-    StartedRuns::of(root, &study, &study::present(root)?)
+    let mut present = study::present(root)?;
+    let attempt = bundle.receipt().start.as_ref().map(|start| start.attempt);
+    present.push(Present { bundle: bundle.name().to_owned(), study: study.id.clone(), attempt });
+    StartedRuns::of(root, &study, &present)
+}
+
+/// What is open where a run names its start, and the plan at hand names no log of them.
+fn not_logged(bundle: &Bundle, demands: &Demands) -> Option<ClaimReport> {
+    let start = bundle.receipt().start.as_ref()?;
+    let study = bundle.receipt().run.as_ref()?.study.as_ref()?;
+    let study = Study::load(demands.project.as_ref()?, study).ok()?;
+    study.starts.is_none().then(|| {
+        let reason = format!("the start is in `{}`, and the plan at hand names no log", start.log);
+        let outcome = Outcome::inconclusive(&NOT_LOGGED, reason).by(Method::Recomputed);
+        let quote = "the start of the run is in the log of its plan";
+        own_claim(bundle, "started", quote, start.log.clone(), outcome)
+    })
 }
 
 /// What loading a bundle has shown.

@@ -3,9 +3,9 @@
 //! Owns the order of things and what one failure stops: a malformed claim is reported and the others
 //! are still judged; a bundle that is refused stops the posts that pin it, and no others.
 
-mod challenged;
-mod history;
-mod inspection;
+pub(crate) mod challenged;
+pub(crate) mod history;
+pub(crate) mod inspection;
 mod own;
 mod replays;
 mod stamped;
