@@ -108,6 +108,14 @@ impl Divergence {
         }
     }
 
+    /// Two accounts of something that is no number of a step.
+    pub fn of(step: u64, what: &'static str, told: (String, String), hint: &str) -> Self {
+        let (logged, replayed) = told;
+        let hint = hint.to_owned();
+        let (tensor, difference, inputs_matched) = (None, None, None);
+        Self { step, what, tensor, logged, replayed, difference, inputs_matched, hint }
+    }
+
     /// What of the step it is, and of which tensor.
     pub fn shown(&self) -> String {
         match &self.tensor {

@@ -27,7 +27,7 @@ pub enum RowsRead {
 
 impl RowsRead {
     /// The rows of step `step`, which is number `at` of the course.
-    fn of(&mut self, step: u64, at: usize) -> Vec<u32> {
+    pub fn of(&mut self, step: u64, at: usize) -> Vec<u32> {
         match self {
             Self::Kept(rows) => rows.get(at).cloned().unwrap_or_default(),
             Self::Drawn(order, corpus) => order.rows(step, &corpus.train),

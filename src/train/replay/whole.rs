@@ -13,12 +13,13 @@ use super::step::{Layout, Step};
 use super::training::Watch;
 use crate::Recipe;
 use crate::checkpoint::{MOMENTS, committed_state};
-use crate::learner::Stepped;
+use crate::data::Corpus;
+use crate::learner::{Stepped, Values};
 use crate::model::Config;
 use crate::run::{ExaminedPoint, examine, suite};
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{Bundle, METRICS};
-use repro_receipt::digest::canonical;
+use repro_receipt::digest::{Digest, canonical};
 use repro_receipt::source::{Error, Location, Node};
 use repro_runs::challenge::startable;
 use repro_runs::replay::{
@@ -77,6 +78,8 @@ pub fn replay(
         layout: course.layout()?,
         records: records(subject.bundle)?,
         slices: slices(subject, from, to)?,
+        begun: BTreeMap::new(),
+        rows: course.rows.clone(),
         states: states(subject.bundle)?,
         replay: Replay {
             start: shown,
@@ -85,10 +88,12 @@ pub fn replay(
             ..subject.blank(extent)
         },
         counts: [0; 3],
+        is_evaluated: true,
     };
     account.described(subject)?;
+    account.data(&corpus)?;
     let evaluate = |walker: &mut Walker<'_>, step: u64| -> Result<Evaluated, Error> {
-        if extent != Extent::Whole {
+        if let Extent::Steps { .. } = extent {
             return Ok(None);
         }
         let entry = subject.bundle.receipt().checkpoints.iter().find(|entry| entry.step == step);
@@ -164,11 +169,17 @@ struct Account<'a> {
     layout: Layout,
     records: BTreeMap<u64, Node<'a>>,
     slices: Vec<Slice>,
+    /// The tensors with which each slice begins, by its first step.
+    begun: BTreeMap<u64, Vec<Values>>,
+    /// What the steps read.
+    rows: RowsRead,
     /// The states that the run has committed itself to.
     states: BTreeMap<u64, Node<'a>>,
     replay: Replay,
     /// Records, hashed checkpoints and files of evaluations that were compared.
     counts: [usize; 3],
+    /// Whether the steps reach an evaluation that the config plans.
+    is_evaluated: bool,
 }
 
 impl Account<'_> {
@@ -187,6 +198,7 @@ impl Account<'_> {
         }
         while walker.done < course.steps && self.replay.divergence.is_none() {
             let update = from + walker.done;
+            self.begin_slice(&walker, update)?;
             let slice = self.slice(update);
             let (step, stepped) = walker.step(if slice.is_some() {
                 StepMeasure::Bits
@@ -199,6 +211,7 @@ impl Account<'_> {
             self.replay.divergence = slice.and_then(|logged| {
                 self.layout.divergence((number, update == from), &logged, &step, |_| 0.0)
             });
+            self.end_slice(&walker, number)?;
             self.record(number, course.rate(update), &step, &stepped)?;
             self.state(&walker, number)?;
             self.checkpoint(&mut walker, number, &evaluate)?;
@@ -216,6 +229,52 @@ impl Account<'_> {
         self.left_out()?;
         let decay = self.subject.regime.optimizer.decay;
         self.replay.trained = watch.end(&walker, &self.layout, from, decay)?;
+        Ok(())
+    }
+
+    /// Holds the batch of update `update` against the slice that has it, and keeps the tensors with which a slice begins.
+    fn begin_slice(&mut self, walker: &Walker<'_>, update: u64) -> Result<(), Error> {
+        for slice in &self.slices {
+            if slice.from == update {
+                self.begun.insert(update, walker.learner.values()?);
+            }
+            let at = update.checked_sub(slice.from).and_then(|at| usize::try_from(at).ok());
+            let Some(kept) = at.and_then(|at| slice.rows.get(at)) else { continue };
+            if self.rows.of(update, walker.done as usize) != *kept {
+                let told = ("another batch".to_owned(), "that of data and seed".to_owned());
+                let hint = "the slice holds tokens that the run did not read";
+                self.replay.divergence.get_or_insert_with(|| {
+                    Divergence::of(update + 1, "batch of a slice", told, hint)
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds the tensors after `step` steps against what the slice that ends there says of them.
+    fn end_slice(&mut self, walker: &Walker<'_>, step: u64) -> Result<(), Error> {
+        let ends = |slice: &&Slice| slice.from + slice.rows.len() as u64 == step;
+        let Some(slice) = self.slices.iter().find(ends) else { return Ok(()) };
+        let Some(begun) = self.begun.remove(&slice.from) else { return Ok(()) };
+        for (before, after) in std::iter::zip(&begun, &walker.learner.values()?) {
+            let Some(logged) = slice.tensors.iter().find(|one| one.name == after.name) else {
+                continue;
+            };
+            let (digest, moved) = (after.digest(), after.distance(before));
+            let other_digest = logged.digest.filter(|logged| *logged != digest);
+            let other_way = logged.moved.filter(|logged| *logged != moved);
+            let told = match (other_digest, other_way) {
+                (Some(logged), _) => (logged.to_string(), digest.to_string()),
+                (None, Some(logged)) => (logged.to_string(), moved.to_string()),
+                (None, None) => continue,
+            };
+            let hint = "the table beside the slice was not written by its steps";
+            let tensor = Some(after.name.clone());
+            self.replay.divergence.get_or_insert_with(|| Divergence {
+                tensor,
+                ..Divergence::of(step, "table of a slice", told, hint)
+            });
+        }
         Ok(())
     }
 
@@ -258,6 +317,13 @@ impl Account<'_> {
             return Ok(());
         }
         self.replay.divergence = self.layout.divergence((number, false), &logged, made, |_| 0.0);
+        let routes = stepped.router.is_some().then_some("router");
+        let columns = ["loss", "grad_norm", "lr", "tokens"].into_iter().chain(routes);
+        let mut missing = columns.filter(|column| record.get(column).is_none());
+        if let Some(column) = missing.next().filter(|_| stepped.is_finite()) {
+            let told = (format!("no `{column}`"), "one".to_owned());
+            self.differs(number, "record", told, "a column of the log was left out");
+        }
         let tokens = number * self.subject.regime.tokens_per_step();
         let counted = float("tokens")?.filter(|logged| *logged != tokens as f64);
         let rates =
@@ -361,6 +427,43 @@ impl Account<'_> {
         Ok(())
     }
 
+    /// Holds what a receipt says of the data against the data.
+    fn data(&mut self, corpus: &Corpus) -> Result<(), Error> {
+        if self.replay.extent != Extent::Whole {
+            return Ok(());
+        }
+        let receipt = self.subject.bundle.receipt();
+        let data = receipt.data.as_ref();
+        let digest = |digest: Option<Digest>| digest.map(|digest| digest.to_string());
+        let facts = [
+            (
+                "digest of the data",
+                digest(data.and_then(|data| data.sha256)),
+                corpus.sha256.to_string(),
+            ),
+            (
+                "digest of the validation text",
+                digest(data.and_then(|data| data.validation_sha256)),
+                corpus.validation_part.sha256.to_string(),
+            ),
+            ("tokenizer", data.and_then(|data| data.tokenizer.clone()), corpus.tokenizer.label()),
+        ];
+        let made = corpus.record();
+        let stated = receipt.extra.get("data").and_then(|data| data.as_object());
+        let others = stated.into_iter().flatten().filter_map(|(name, stated)| {
+            let made = made.get(name)?;
+            let told = (canonical(stated).ok(), canonical(made).ok()?);
+            Some(("account of the data", told.0, told.1))
+        });
+        let others: Vec<_> = others.collect();
+        for (what, stated, made) in facts.into_iter().chain(others) {
+            if let Some(stated) = stated.filter(|stated| *stated != made) {
+                self.differs(0, what, (stated, made), "the receipt describes other data");
+            }
+        }
+        Ok(())
+    }
+
     /// Notes what the whole run should have left behind and did not, and what it cannot have left.
     fn left_out(&mut self) -> Result<(), Error> {
         if self.replay.extent != Extent::Whole || self.replay.divergence.is_some() {
@@ -369,6 +472,8 @@ impl Account<'_> {
         // What another trainer would have recorded is not known.
         let Ok(recipe) = Recipe::read(self.subject.config) else { return Ok(()) };
         let last = self.replay.executed;
+        // A step that diverges ends the run before its evaluation.
+        let diverged = self.subject.bundle.diverged_at()? == Some(last);
         let is_due = |step: &u64| recipe.records(*step) || *step == last;
         let missing = (1..=last).filter(is_due).find(|step| !self.records.contains_key(step));
         let surplus =
@@ -386,8 +491,10 @@ impl Account<'_> {
         let is_listed = |step: &&u64| {
             listed.iter().any(|entry| entry.step == **step && entry.evaluation.is_some())
         };
-        let planned = recipe.checkpoints.iter().filter(|step| **step <= last);
-        if let Some(step) = planned.copied().find(|step| !is_listed(&step)) {
+        let is_reached = |step: &&u64| **step < last || **step == last && !diverged;
+        let planned = || recipe.checkpoints.iter().filter(is_reached);
+        self.is_evaluated = planned().next().is_some();
+        if let Some(step) = planned().copied().find(|step| !is_listed(&step)) {
             let told = ("none".to_owned(), "one".to_owned());
             self.differs(
                 step,
@@ -396,7 +503,7 @@ impl Account<'_> {
                 "an evaluation that the config plans was left out",
             );
         }
-        let committed = (0..=last).filter(|step| recipe.commits(*step));
+        let committed = (0..=last).filter(|step| recipe.commits(*step) && is_reached(&step));
         let mut committed = committed.filter(|step| !self.states.contains_key(step));
         if let Some(step) = committed.next().filter(|_| !self.states.is_empty()) {
             let told = ("none".to_owned(), "one".to_owned());
@@ -450,16 +557,8 @@ impl Account<'_> {
         (logged, replayed): (String, String),
         hint: &str,
     ) {
-        self.replay.divergence.get_or_insert(Divergence {
-            step,
-            what,
-            tensor: None,
-            logged,
-            replayed,
-            difference: None,
-            inputs_matched: None,
-            hint: hint.to_owned(),
-        });
+        let told = (logged, replayed);
+        self.replay.divergence.get_or_insert_with(|| Divergence::of(step, what, told, hint));
     }
 
     fn judged(&mut self) -> Replay {
@@ -479,7 +578,7 @@ impl Account<'_> {
         } else if replay.code.is_some() {
             None
         } else if (records == 0 && replay.states.is_empty())
-            || (replay.extent == Extent::Whole && files == 0)
+            || (replay.extent == Extent::Whole && files == 0 && self.is_evaluated)
         {
             let reason = "no recorded loss, or no evaluation, lies within the steps";
             Some((Verdict::Inconclusive, &NOTHING_LOGGED, reason.to_owned()))
