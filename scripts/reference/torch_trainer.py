@@ -290,9 +290,7 @@ def model_of(c):
     sizes = {name: math.prod(shape) for name, shape in shapes(c).items()}
     total, routed = sum(sizes.values()), sum(size for name, size in sizes.items() if ".experts." in name)
     idle = routed * (c["num_experts"] - c["num_experts_per_tok"]) // c["num_experts"] if routed else 0
-    biases = len(sparse_layers(c)) if c.get("balancing") == "bias" else 0
-    return {"family": c["model_type"], "params_total": total, "params_active": total - idle,
-            "tensors": len(sizes) + biases}
+    return {"family": c["model_type"], "params_total": total, "params_active": total - idle, "tensors": len(sizes)}
 
 
 def source():

@@ -13,6 +13,8 @@ use super::{IMPOSSIBLE_SHAPE, Layers, Size, UNKNOWN_SHAPE_FIELD, UNSUPPORTED};
 
 /// The most layers that are read: beyond every model, and small enough to list.
 const LAYER_CAP: u64 = 1 << 16;
+/// The most experts of a layer: some hundred times those of the largest models.
+const EXPERT_CAP: u64 = 1 << 16;
 
 /// Fields of published configs that shape nothing in any family here, though their names may look so.
 const INERT: &[&str] = &[
@@ -361,6 +363,10 @@ impl<'a> ConfigFields<'a> {
         let (count, per_token) = (self.size(all, all_default)?, self.size(used, used_default)?);
         if (count - per_token).value().is_none() {
             return Err(self.impossible(used, "at most the number of experts"));
+        }
+        // Each has tensors of its own.
+        if count.value().is_none_or(|count| count > EXPERT_CAP) {
+            return Err(self.impossible(all, format!("at most {EXPERT_CAP} experts")));
         }
         Ok(ExpertCounts { count, per_token })
     }

@@ -326,3 +326,99 @@ fn a_replay_of_the_whole_run_judges_all_that_it_says() {
     });
     assert_eq!(full(&false_contract).0, 1);
 }
+
+/// Runs of our trainer that were called false.
+#[test]
+fn honest_runs_of_any_recipe_pass() {
+    let honest = |change: &dyn Fn(String) -> String, steps: &str| {
+        let project = root(|study| change(untuned(study, 1, "0.016")));
+        let arguments = ["train", STUDY, "--out", "receipts", "--only", RUN];
+        let trained = repro(project.path(), &arguments);
+        let bundle = project.path().join("receipts").join(RUN);
+        assert!(bundle.join("bagit.txt").is_file(), "{steps}: {}", text(&trained.stderr));
+        for command in [
+            &["verify", bundle.to_str().unwrap()][..],
+            &["replay", bundle.to_str().unwrap(), "--full"],
+        ] {
+            let said = repro(project.path(), command);
+            assert_eq!(code(&said), 0, "{steps} {}: {}", command[0], text(&said.stdout));
+        }
+    };
+    let bias = "balancing = \"bias\"\nrouter_bias_update_rate = 0.001";
+    let by_bias =
+        |study: String| study.replacen("balancing = \"loss\"\naux_loss_alpha = 0.01", bias, 1);
+    honest(&by_bias, "biases of routers");
+    honest(&|study| study.replacen("slice_steps = 4", "slice_steps = 2", 1), "short slices");
+    honest(&|study| study.replacen("adam_beta2 = 0.95", "adam_beta2 = 0.5", 1), "small squares");
+    // It diverges in the step after which it would have been evaluated.
+    let early = |study: String| {
+        let study = study.replacen("lr = 0.016", "lr = 1e30", 1);
+        study.replacen("fractions = [0.5, 1.0]", "fractions = [0.01, 1.0]", 1)
+    };
+    honest(
+        &|study| early(study).replacen("fractions = [0.5] }", "fractions = [0.01] }", 1),
+        "a run that diverges",
+    );
+}
+
+/// A receipt of our trainer that leaves out what every run states, so that nothing can be asked of it.
+#[test]
+fn what_is_left_out_is_missed() {
+    let trained = Trained::new();
+    let receipt = |pointer: &'static str, member: &'static str| {
+        trained.forged(|forgery| {
+            forgery.json("receipt.json", |receipt| {
+                let of = receipt.pointer_mut(&format!("/predicate{pointer}")).unwrap();
+                assert!(of.as_object_mut().unwrap().remove(member).is_some(), "{member}");
+            });
+        })
+    };
+    for (pointer, member, code) in [
+        ("", "seeds", "relation::whole-receipt"),
+        ("", "contract", "relation::whole-receipt"),
+        ("/run", "finished", "relation::whole-receipt"),
+        ("/extra", "plan_sha256", "relation::whole-receipt"),
+        ("/trainer", "arithmetic", "relation::committed-arithmetic"),
+    ] {
+        has(&found(&receipt(pointer, member).path, &[]), code);
+    }
+    let record = |member: &'static str| {
+        trained.forged(|forgery| {
+            forgery.lines("metrics.jsonl", |lines| {
+                for line in lines {
+                    line.as_object_mut().unwrap().remove(member);
+                }
+            });
+        })
+    };
+    for member in ["loss", "grad_norm", "lr", "tokens"] {
+        let forged = record(member);
+        has(&found(&forged.path, &[]), "relation::whole-record");
+        let full = repro(&forged.path, &["replay", forged.path.to_str().unwrap(), "--full"]);
+        assert_eq!(code(&full), 1, "{member}: {}", text(&full.stdout));
+    }
+    let last = trained.forged(|forgery| {
+        forgery.lines("metrics.jsonl", |lines| drop(lines.pop()));
+    });
+    has(&found(&last.path, &[]), "relation::whole-log");
+    let nats = trained.forged(|forgery| {
+        forgery.json("evaluation/step-000226.json", |evaluation| {
+            evaluation.as_object_mut().unwrap().remove("nats");
+            evaluation["loss"] = 0.5.into();
+        });
+    });
+    has(&found(&nats.path, &[]), "relation::whole-evaluation");
+    // An evaluation that was made up is seen where its interval is drawn.
+    let made_up = trained.forged(|forgery| {
+        forgery.json("evaluation/step-000226.json", |evaluation| {
+            for (field, by) in [("nats", 0.9), ("loss", 0.9), ("bpb", 0.9)] {
+                evaluation[field] = (evaluation[field].as_f64().unwrap() * by).into();
+            }
+            for block in evaluation["blocks"].as_array_mut().unwrap() {
+                *block = (block.as_f64().unwrap() * 0.9).into();
+            }
+        });
+    });
+    assert_eq!(found(&made_up.path, &[]), (0, Vec::new()));
+    has(&challenged(&made_up.path, "a", "100"), "challenge::other-state");
+}

@@ -132,6 +132,24 @@ impl Formula {
         Some(Self { first, rest, names: reader.own })
     }
 
+    /// Whether it is about what is there, so that a missing name is an answer.
+    pub fn asks_for_presence(&self) -> bool {
+        fn asks(part: &Part) -> bool {
+            match part {
+                Part::Number(_) | Part::Text(_) | Part::Truth(_) | Part::Named(_) | Part::Empty => {
+                    false
+                }
+                Part::Negative(part) => asks(part),
+                Part::Arithmetic(_, a, b) => asks(a) || asks(b),
+                Part::Call(builtin, parts) => {
+                    matches!(builtin, Builtin::Absent | Builtin::Given | Builtin::Numbers)
+                        || parts.iter().any(asks)
+                }
+            }
+        }
+        asks(&self.first) || self.rest.iter().any(|(_, part)| asks(part))
+    }
+
     /// Whether it holds where the names are `terms`; none where something of it is missing or has no value.
     pub fn holds<'t>(&'t self, terms: &impl Named<'t>) -> Option<bool> {
         let mut left = value(&self.first, terms)?;

@@ -312,6 +312,10 @@ relations! {
         from "a run commits itself to its plan";
     WHOLE_STATE = "relation::whole-state", "a committed state lacks what every one states, or has it as another type";
         State => "numbers(step, tokens) + given(tensors_sha256, cursor) = 4", from "what `repro train` writes";
+    STATE_DIGEST = "relation::state-digest", "a committed state has no digest of its tensors";
+        State => "length(tensors_sha256) = 64", from "definition of the digest";
+    STATES_OF_CHECKPOINTS = "relation::states-of-checkpoints", "a run has not committed itself to the state of a checkpoint";
+        Run if "given(receipt.states.root) = 1" => "missing(checkpoints.step, states.step) = []", from "`repro train` commits itself at each checkpoint";
     STATE_OF_PLAN = "relation::state-of-plan", "a run committed itself to a plan, and its receipt names none";
         State if "given(plan_sha256) = 1" => "given(receipt.extra.plan_sha256) = 1", from "one fact, written twice";
     STATE_OF_START = "relation::state-of-start", "a run committed itself to a start, and its receipt names none";
@@ -348,6 +352,10 @@ relations! {
         Timing of ours => "step >= previous.step", from "times are of steps, in order; a log may have several of one step";
     TIME_FORWARD = "relation::time-forward", "a time runs backwards";
         Timing of ours => "seconds >= 0", from "time runs forward";
+    TIME_RATE = "relation::time-rate", "tokens are read at a negative speed";
+        Timing of ours => "tokens_per_second >= 0", from "time runs forward";
+    TIME_END = "relation::time-end", "a time is of a step behind the last one";
+        Timing of ours => "step <= config.steps", from "the plan of the config";
     TIME_SPEED = "relation::time-speed", "more tokens were read in a time than the steps since the one before it take";
         Timing of ours
             => "seconds * tokens_per_second <= (step - previous.step) * receipt.contract.tokens_per_step",

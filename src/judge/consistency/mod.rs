@@ -128,8 +128,9 @@ impl ReadRelation {
     /// Whether a bundle has what it is about; what no row can change is looked at here, once.
     fn is_asked(&'static self, columns: &mut RelationColumns<'_>) -> bool {
         let over = self.relation.over;
-        // Conditions that no row can change may be about what is absent.
-        let rows = || self.when.iter().chain([&self.says]);
+        // Conditions that no row can change, and formulas about what is there, may name what is absent.
+        let all = || self.when.iter().chain([&self.says]);
+        let rows = || all().filter(|formula| !formula.asks_for_presence());
         let is_needed = |at: usize| rows().any(|formula| formula.names.contains(&at));
         let is_missing = |(at, name): &(usize, &'static Name)| {
             !columns.find(over, name) && name.is_constant() && is_needed(*at)

@@ -194,11 +194,13 @@ impl<'a> ReplayedRun<'a> {
     /// Where the slice begins that holds these steps, if one does.
     fn slice(&self, extent: Extent) -> Result<Option<u64>, Error> {
         let Extent::Steps { from, to } = extent else { return Ok(None) };
-        if to.saturating_sub(from) < Extent::FEWEST {
-            let expected = format!("at least {} steps", Extent::FEWEST);
+        let slices = &self.bundle.receipt().slices;
+        let is_slice = slices.iter().any(|slice| Extent::of(slice) == extent);
+        if to.saturating_sub(from) < Extent::FEWEST && !is_slice {
+            let expected = format!("at least {} steps, or a whole slice", Extent::FEWEST);
             return Err(BAD_EXTENT.at(Location::file("--slice"), expected, extent.to_string()));
         }
-        let slice = self.bundle.receipt().slices.iter().find(|slice| extent.lies_in(slice));
+        let slice = slices.iter().find(|slice| extent.lies_in(slice));
         Ok(slice.map(|slice| slice.from_step))
     }
 

@@ -90,7 +90,7 @@ impl Column {
             if let Some(node) = record.get(name)
                 && let Ok(value) = node.float()
             {
-                decimals = decimals.max(decimals_of(&node.printed()?));
+                decimals = decimals.max(decimals_of(node.printed()?));
                 rows.push((step, before, value));
             }
             before = step;
