@@ -54,6 +54,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     evaluate::noise::CODES,
     names::CODES,
     page::head::CODES,
+    planned::CODES,
     page::placed::CODES,
     page::sentences::CODES,
     page::tables::CODES,

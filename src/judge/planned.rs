@@ -7,10 +7,16 @@
 use std::collections::HashSet;
 
 use crate::started::StartedRuns;
-use repro_receipt::bundle::{Bundle, CONFIG};
-use repro_receipt::source::{Code, Document, Error};
-use repro_report::outcome::Outcome;
+use repro_receipt::bundle::record::RecordValue;
+use repro_receipt::bundle::{Bundle, CONFIG, Contract};
+use repro_receipt::source::{Code, Document, Error, Node, codes};
+use repro_report::outcome::{Method, Outcome};
 use repro_runs::study::{PlannedRun, Rates, RunKind, Study, Tuned};
+use serde_json::Value as Json;
+
+codes! {
+    NOT_OF_PLAN = "plan::not-followed", "a run is not the one that its plan has", "correct the receipt, or make another study of what was run";
+}
 
 /// How many names one sentence lists.
 const NAMED: usize = 5;
@@ -174,10 +180,60 @@ fn judge(
         departures.push((Departure::OtherPlan, format!("`{}` {wrong}", run.id)));
     }
     let config = evidence.file(bundle, CONFIG)?;
-    if let Some(other) = run.differs_from(config.root())? {
+    if let Some(other) = run.differs_from(config.root())?.or_else(|| differs(run, bundle)) {
         departures.push((Departure::OtherConfig, format!("`{}`: {other}", run.id)));
     }
     Ok(())
+}
+
+/// In what a receipt departs from the plan of its run.
+fn differs(run: &PlannedRun, bundle: &Bundle) -> Option<String> {
+    let receipt = bundle.receipt();
+    let written = |value: Option<Json>| value.map_or_else(|| "none".to_owned(), |v| v.to_string());
+    let (stated, planned) = (receipt.contract.as_ref(), &run.contract);
+    if stated != Some(planned) {
+        let of = |contract: Option<&Contract>| contract.and_then(|one| one.write().ok().flatten());
+        let (stated, planned) = (written(of(stated)), written(of(Some(planned))));
+        return Some(format!("the contract is {stated}, and that of the plan {planned}"));
+    }
+    if receipt.model.as_ref() != Some(&run.model) {
+        return Some("the declared model is not that of the plan".to_owned());
+    }
+    let planned = run.extra();
+    let names = planned.keys().map(String::as_str).chain(["horizon_of"]);
+    let other = names.into_iter().find(|name| receipt.extra.get(*name) != planned.get(*name))?;
+    let [stated, planned] = [&receipt.extra, &planned].map(|of| written(of.get(other).cloned()));
+    Some(format!("`extra.{other}` is {stated}, and {planned} in the plan"))
+}
+
+/// Whether the run of a bundle is that of its plan, at hand; nothing where the plan is another one.
+pub fn follows(study: &Study, bundle: &Bundle) -> Result<Option<Outcome>, Error> {
+    let receipt = bundle.receipt();
+    let stated = receipt.extra.get("plan_sha256").and_then(|plan| plan.as_str());
+    if stated != Some(study.digest().to_string().as_str()) {
+        return Ok(None);
+    }
+    let named = receipt.run.as_ref();
+    let Some(run) = named.and_then(|own| study.runs().iter().find(|run| run.id == own.id)) else {
+        let reason = format!("`repro/studies/{}.toml` has no run of this name", study.id);
+        return Ok(Some(Outcome::refuted(&NOT_OF_PLAN, reason)));
+    };
+    let config = bundle.document(CONFIG)?.root();
+    // A rate that tuning runs choose is not in the plan.
+    let rate = config.get("lr").map(Node::float).transpose()?;
+    let run = rate.filter(|_| run.rate.is_none()).map_or_else(|| run.clone(), |rate| run.at(rate));
+    let arm = named.and_then(|own| own.arm.as_deref());
+    let other_arm = (arm != Some(run.arm.as_str()))
+        .then(|| format!("the arm is `{}`, and `{}` in the plan", arm.unwrap_or("none"), run.arm));
+    let other = match run.differs_from(config)? {
+        Some(other) => Some(other),
+        None => other_arm.or_else(|| differs(&run, bundle)),
+    };
+    let outcome = match other {
+        None => Outcome::verified().giving(format!("`{}` of `{}`", run.id, study.id)),
+        Some(other) => Outcome::refuted(&NOT_OF_PLAN, other),
+    };
+    Ok(Some(outcome.within("plan", "equal settings").by(Method::Recomputed)))
 }
 
 /// The first of some names.

@@ -264,7 +264,34 @@ fn an_old_run_is_not_served_again_under_a_new_plan() {
         receipt["predicate"].as_object_mut().unwrap().remove("start");
     });
     seal(&served.path, RUNS[2], None).unwrap();
-    assert_eq!(found(&served), (1, vec!["starts::not-logged".to_owned()]));
+    let codes = ["relation::state-of-start", "starts::not-logged"].map(str::to_owned);
+    assert_eq!(found(&served), (1, codes.to_vec()));
+}
+
+#[test]
+fn a_receipt_that_describes_another_run_than_its_plan_is_refuted() {
+    let project = trained();
+    let root = project.path();
+    type Change = fn(&mut Json);
+    let changes: [(&str, Change); 6] = [
+        ("contract", |receipt| receipt["contract"]["coefficient"] = 20.into()),
+        ("contract", |receipt| receipt["contract"]["mismatch"] = 0.5.into()),
+        ("contract", |receipt| receipt["contract"]["match"] = "none".into()),
+        ("arm", |receipt| receipt["run"]["arm"] = "moe".into()),
+        ("extra.kind", |receipt| receipt["extra"]["kind"] = "tuning".into()),
+        ("extra.horizon_of", |receipt| receipt["extra"]["horizon_of"] = "dense".into()),
+    ];
+    for (what, change) in changes {
+        let folder = crate::sealed::new_folder();
+        let path = folder.path().join(RUNS[0]);
+        copy(&bundle(root, RUNS[0]), &path);
+        let forged = Forgery::new(folder, path);
+        forged.json("receipt.json", |receipt| change(&mut receipt["predicate"]));
+        seal(&forged.path, RUNS[0], None).unwrap();
+        let (status, codes, report) = verify(root, &[forged.path.to_str().unwrap()]);
+        assert!(status == 1 && codes.iter().any(|code| code == "plan::not-followed"), "{codes:?}");
+        assert!(report.to_string().contains(what), "{what}");
+    }
 }
 
 #[test]

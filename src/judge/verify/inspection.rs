@@ -12,6 +12,7 @@ use super::{Demands, below, describe, executed, findings, signature_finding};
 use crate::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault};
 use crate::consistency::{self, BrokenRelation, SelfConsistency};
 use crate::evaluate::functions::again;
+use crate::planned::follows;
 use crate::started::{NOT_LOGGED, StartedRuns};
 use repro_params::{self as params, Convention, Count, ParameterCount, ParameterCounts};
 use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
@@ -111,6 +112,9 @@ impl Inspection {
             None => not_logged(bundle, demands),
         });
         own.claims.extend(stamped(bundle, started, &demands.timestamps));
+        let followed = as_planned(bundle, demands);
+        let followed = own.usable(followed).flatten();
+        own.claims.extend(followed);
         let artifacts = artifacts(bundle, demands);
         let artifacts = own.usable(artifacts).into_iter().flatten();
         own.claims.extend(artifacts);
@@ -188,6 +192,21 @@ fn started(bundle: &Bundle, demands: &Demands) -> Result<Option<StartedRuns>, Er
     let attempt = bundle.receipt().start.as_ref().map(|start| start.attempt);
     present.push(Present { bundle: bundle.name().to_owned(), study: study.id.clone(), attempt });
     StartedRuns::of(root, &study, &present)
+}
+
+/// Whether a run is the one that its plan has, where that is at hand.
+fn as_planned(bundle: &Bundle, demands: &Demands) -> Result<Option<ClaimReport>, Error> {
+    let (Some(root), Some(run)) = (&demands.project, &bundle.receipt().run) else {
+        return Ok(None);
+    };
+    let study = run.study.as_deref().and_then(|id| Study::load(root, id).ok());
+    let Some(study) = study else { return Ok(None) };
+    let quote = "the run is the one that its plan has";
+    let claim = |outcome| {
+        let claim = own_claim(bundle, "as-planned", quote, String::new(), outcome);
+        ClaimReport { impact: Impact::Decision, ..claim }
+    };
+    Ok(follows(&study, bundle)?.map(claim))
 }
 
 /// What is open where a run names its start, and the plan at hand names no log of them.
