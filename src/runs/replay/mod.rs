@@ -27,6 +27,7 @@ codes! {
     TOO_LARGE = "replay::too-large", "the run is too large to be executed here", "replay it with the trainer that made it";
     NO_DATA = "replay::no-data", "the training data of the run is not available", "fetch it, and pass `--data` with the folder that the config's paths are relative to";
     DIVERGED = "replay::diverged", "a replayed step gave a different result", "the run was not trained as stated: look at the first divergence";
+    UNKNOWN_SETTINGS = "replay::unknown-settings", "a config has settings that a replay would pass over", "leave out what the run did not use, and put what changes no step into a table `notes`; a run that used them cannot be replayed here";
     RECORDS_UNCLEAR = "replay::records-unclear", "records of a run agree with its slice in no reading that is known", "log the numbers of each step or their means since the record before; call other columns by another name";
     AGAINST_RECORDS = "replay::against-records", "a slice contradicts the records of its own run", "one of the two was changed after training";
     OTHER_MACHINE = "replay::other-machine", "this machine does not compute the run's arithmetic", "replay on another machine";

@@ -5,6 +5,7 @@ use super::corpora::Corpora;
 use super::course::{Course, RowsRead};
 use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::session::Session;
+use super::settings;
 use super::slice::listed;
 use super::start::{Start, from_checkpoint};
 use super::whole;
@@ -161,6 +162,7 @@ impl<'a> ReplayedRun<'a> {
             let expected = format!("`{arithmetic}`, as the receipt says");
             return Err(TWO_ARITHMETICS.at(node.place(), expected, format!("`{}`", node.text()?)));
         }
+        settings::check(config)?;
         let regime = Regime::read(config)?;
         fits(bundle, &Config::read(config)?, &regime)?;
         Ok(Self { bundle, config, regime, arithmetic, machine })

@@ -21,6 +21,7 @@ mod machine;
 mod names;
 mod records;
 mod session;
+mod settings;
 mod slice;
 mod start;
 mod step;
