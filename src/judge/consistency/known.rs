@@ -64,8 +64,6 @@ relations! {
         Run if "receipt.trainer.arithmetic = 'portable-f32/1'" => "config.dtype = 'float32'", from "definition of `portable-f32/1`";
     PORTABLE_DEVICE = "relation::device", "the portable arithmetic runs on processors, and the receipt says otherwise";
         Run if "receipt.trainer.arithmetic = 'portable-f32/1'" => "receipt.environment.device = 'cpu'", from "definition of `portable-f32/1`";
-    OUR_ARITHMETIC = "relation::our-arithmetic", "our trainer computes in `portable-f32/1`, and the receipt says otherwise";
-        Run if "receipt.trainer.name = 'repro'" => "receipt.trainer.arithmetic = 'portable-f32/1'", from "`repro train`";
     COMMITTED_ARITHMETIC = "relation::committed-arithmetic", "states are committed in `portable-f32/1`, and the receipt names no such arithmetic";
         Run if "given(receipt.states.root) = 1" => "given(receipt.trainer.arithmetic) = 1", from "`repro train`";
     WHOLE_CONFIG = "relation::whole-config", "the config lacks a setting of every run, or has it as another type";
