@@ -101,17 +101,20 @@ fn entries(mut tree: &[u8], hash: usize) -> BTreeSet<String> {
     names
 }
 
+/// Where the plan of a study is; nothing for what a stranger's receipt calls its study, and is a path.
+fn plan_of(study: &str) -> Option<String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    study.chars().all(is_name).then(|| format!("repro/studies/{study}.toml"))
+}
+
 impl PlanHistory for GitHistory {
     fn at(&self, commit: &str, study: &str, bundle: &str) -> PlanAt {
-        let plan = format!("repro/studies/{study}.toml");
+        let plan = plan_of(study);
         // A bundle may be looked at anywhere: only the project of the study knows its plans.
         let here = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
         let is_repository = here.ancestors().any(|folder| folder.join(".git").exists());
-        // What a stranger's receipt calls its study is no path.
-        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if !is_repository || !study.chars().all(is_name) || !self.root.join(&plan).is_file() {
-            return PlanAt::NoRepository;
-        }
+        let plan = plan.filter(|plan| is_repository && self.root.join(plan).is_file());
+        let Some(plan) = plan else { return PlanAt::NoRepository };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (commit.to_owned(), study.to_owned());
         match known.entry(key).or_insert_with(|| self.held(commit, &plan)) {
@@ -125,7 +128,7 @@ impl PlanHistory for GitHistory {
     }
 
     fn now(&self, study: &str) -> Option<String> {
-        let name = format!("repro/studies/{study}.toml");
+        let name = plan_of(study)?;
         let source = Source::load_plain(&self.root.join(&name), name).ok()?;
         Some(source.text().to_owned())
     }
@@ -173,5 +176,8 @@ mod tests {
         assert_eq!(asked(&tree, "b"), PlanAt::NoPlan);
         write("repro/studies/t.toml", "plan\n");
         assert_eq!(GitHistory::of(root).at(&later, "t", "b"), PlanAt::NoPlan);
+        write("elsewhere.toml", "no plan\n");
+        let now = |study: &str| GitHistory::of(root).now(study);
+        assert_eq!((now("t").as_deref(), now("../../elsewhere")), (Some("plan\n"), None));
     }
 }

@@ -10,7 +10,7 @@ use super::{Answer, CANNOT_WRITE, NOT_A_STATEMENT, NOTHING_TO_STAMP};
 use repro_judge::verify::stampable;
 use repro_receipt::bundle::{self, Bundle, SIGNATURE, STATEMENT, chained_lines};
 use repro_receipt::digest::Digest;
-use repro_receipt::source::{Document, Error, Location, Source};
+use repro_receipt::source::{Code, Document, Error, Location, Source};
 use repro_report::outcome::ExitStatus;
 use repro_signature::{self as signature, PrivateKey, SIGNED_BEFORE};
 
@@ -32,7 +32,8 @@ pub fn stamp(own: &args::StampArgs, output: &Output) -> Answer {
             true => of_bundle(&own.path, own.of.unwrap_or(args::Stamped::States))?,
             false => of_file(own)?,
         };
-        write_new(&own.out, &signature::timestamp_request(digest))?;
+        let request = signature::timestamp_request(digest);
+        write_new(&own.out, &request, (&CANNOT_WRITE, "a new file"))?;
         Ok(format!("{digest}\n"))
     };
     output.print(&stamped().map_err(|error| vec![error])?);
@@ -77,10 +78,13 @@ fn of_file(own: &args::StampArgs) -> Result<Digest, Error> {
         .ok_or_else(|| NOTHING_TO_STAMP.at(Location::file(shown), "a line or more", "an empty log"))
 }
 
-/// Writes a file that was not there before.
-fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+/// Writes a file that was not there before; `there` is what is said where it was.
+fn write_new(path: &Path, bytes: &[u8], there: (&'static Code, &str)) -> Result<(), Error> {
     let place = || Location::file(path.display().to_string());
-    let cannot = |error: std::io::Error| CANNOT_WRITE.at(place(), "a new file", error.to_string());
+    let cannot = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => there.0.at(place(), there.1, "a file"),
+        _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
+    };
     let mut file = File::options().write(true).create_new(true).open(path).map_err(cannot)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
         let _ = std::fs::remove_file(path);
@@ -137,7 +141,7 @@ fn sign_statement(path: &Path, shown: &str, key: &PrivateKey) -> Result<String, 
     }
     let signed = signature::sign_statement(&text, key)?;
     let name = format!("{shown}.sig");
-    write_new(Path::new(&name), signed.as_bytes())?;
+    write_new(Path::new(&name), signed.as_bytes(), (&SIGNED_BEFORE, "no such file"))?;
     Ok(name)
 }
 

@@ -298,7 +298,7 @@ fn a_receipt_that_describes_another_run_than_its_plan_is_refuted() {
 fn the_log_is_one_file_beside_its_plan() {
     for (wrong, code_of) in [
         ("file = \"../starts.jsonl\"", "starts::bad-name"),
-        ("file = \"/tmp/starts.jsonl\"", "starts::bad-name"),
+        ("file = \"/elsewhere/starts.jsonl\"", "starts::bad-name"),
         ("file = \"starts.toml\"", "starts::bad-name"),
         ("file = \".starts.jsonl\"", "starts::bad-name"),
         ("name = \"starts.jsonl\"", "source::unknown-field"),
