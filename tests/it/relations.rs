@@ -172,7 +172,7 @@ fn contradictions_of_documents_are_found() {
         ("config.json", "/steps", "1100", "planned-tokens"),
         ("config.json", "/steps", "1100", "record-end"),
         ("config.json", "/steps", "1100", "last-checkpoint"),
-        ("config.json", "/steps", "1300", "last-record"),
+        ("config.json", "/steps", "1300", "whole-log"),
         ("config.json", "/steps", "970", "slice-end"),
         ("config.json", "/seed_init", "2", "seed-of-weights"),
         ("config.json", "/seed_data", "2", "seed-of-data"),
@@ -202,6 +202,9 @@ fn contradictions_of_documents_are_found() {
         ("receipt.json", "/predicate/checkpoints/1/tokens_seen", "5", "checkpoint-tokens"),
         ("receipt.json", "/predicate/slices/0/from_step", "1", "slice-label"),
         ("receipt.json", "/predicate/slices/1/checkpoint_step", "968", "slice-start"),
+        ("receipt.json", "/predicate/slices/1/from_step", "0", "slice-order"),
+        ("receipt.json", "/predicate/slices/1/seconds", "-1", "slice-time"),
+        ("receipt.json", "/predicate/environment/threads", "0", "threads"),
         ("receipt.json", "/predicate/extra/lr", "0.001", "peak-rate"),
         ("receipt.json", "/predicate/extra/data/validation/sha256", "\"00\"", "validation-digest"),
         (
@@ -227,6 +230,13 @@ fn contradictions_of_tables_and_times_are_found() {
         (table, "1000,327,", "300,327,", "right-answers"),
         (table, "1000,327,", "300,327,", "outcome-count"),
         (table, ",0.25,", ",0.2,", "centered"),
+        (table, ",0.25,", ",0.2,", "task-baselines"),
+        (table, ",0.25,", ",-0.25,", "task-baseline"),
+        (table, "cloze,", "songs,", "task-names"),
+        (table, "cloze,", "songs,", "outcomes-of-table"),
+        (table, ",multiple_choice,", ",schema,", "task-types"),
+        (outcomes, "\"n\":1000", "\"n\":995", "outcome-rest"),
+        (outcomes, "{", "{\"bits\":\"\",\"n\":0,\"task\":\"songs\"}\n{", "outcomes-of-table"),
         (outcomes, "\"bits\":\"c1", "\"bits\":\"f1", "outcome-ones"),
         ("timing.jsonl", "\"step\":20,", "\"step\":2,", "time-order"),
         ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":-0.5", "time-forward"),
@@ -235,6 +245,33 @@ fn contradictions_of_tables_and_times_are_found() {
         let text = fs::read_to_string(copy.path(file)).unwrap();
         let found = copy.with(file, &text.replacen(from, to, 1));
         has(&found, code, &format!("{file} {to}"));
+    }
+}
+
+#[test]
+fn one_digest_is_of_one_text_and_of_one_checkpoint() {
+    let copy = Copy::new();
+    let receipt = fs::read_to_string(copy.path("receipt.json")).unwrap();
+    let receipt: Json = serde_json::from_str(&receipt).unwrap();
+    for (to, from, code) in [
+        (
+            "/predicate/checkpoints/1/weights_sha256",
+            "/predicate/checkpoints/0/weights_sha256",
+            "checkpoint-files",
+        ),
+        (
+            "/predicate/extra/data/train/sha256",
+            "/predicate/extra/data/validation/sha256",
+            "same-data",
+        ),
+        (
+            "/predicate/extra/data/development/sha256",
+            "/predicate/extra/data/validation/sha256",
+            "same-development",
+        ),
+    ] {
+        let value = receipt.pointer(from).unwrap().to_string();
+        has(&copy.edited("receipt.json", to, &value), code, to);
     }
 }
 
@@ -248,9 +285,13 @@ fn contradictions_of_a_log_are_found() {
     has(&set(40, "tokens", 7.into()), "record-tokens", "other tokens");
     has(&set(40, "loss", (-1).into()), "record-loss", "a negative loss");
     has(&set(40, "grad_norm", (-1).into()), "record-norm", "a negative norm");
+    let set_of_router =
+        |field: &'static str| copy.logged(move |lines| lines[40]["router"][field] = (-1).into());
+    has(&set_of_router("balance_loss"), "record-balance", "a negative loss of the balance");
+    has(&set_of_router("z_loss"), "record-router-z", "a negative loss of the logits");
     has(&set(40, "nonfinite", "nan".into()), "record-finite", "no number");
     has(&copy.logged(|lines| drop(lines.remove(50))), "record-gap", "a record less");
-    has(&copy.logged(|lines| lines.truncate(90)), "last-record", "a log that ends early");
+    has(&copy.logged(|lines| lines.truncate(90)), "whole-log", "a log that ends early");
     has(&copy.logged(|lines| lines.swap(30, 31)), "record-order", "records exchanged");
     let twice = copy.logged(|lines| {
         let again = lines[30].clone();
@@ -357,6 +398,14 @@ fn contradictions_of_tensors_are_found() {
         edited.tensors.insert(name.to_owned(), TensorData::floats(&shape, &numbers));
         copy.with_bytes(slice, &edited.write())
     };
+    let without = |name: &str| {
+        let mut edited = file(slice);
+        edited.tensors.remove(name);
+        copy.with_bytes(slice, &edited.write())
+    };
+    has(&without("logged.loss"), "whole-slice", "no losses");
+    has(&without("logged.tensor_grad_norm"), "whole-slice", "no norms of tensors");
+    has(&without("logged.routed"), "whole-routed", "no routers");
     has(&floats("logged.loss", 2, 0.5), "slice-loss", "another loss");
     has(&floats("logged.grad_norm", 2, 0.5), "slice-norm", "another norm");
     has(&floats("logged.tensor_grad_norm", 3, 0.5), "tensor-norms", "a norm of a tensor");

@@ -61,9 +61,9 @@ relations! {
     ARITHMETIC = "relation::arithmetic", "receipt and config name different arithmetics";
         Run => "receipt.trainer.arithmetic = config.arithmetic", from "one fact, written twice";
     DTYPE = "relation::dtype", "the portable arithmetic computes in float32, and the config says otherwise";
-        Run if "receipt.trainer.arithmetic = 'portable-f32/1'" => "config.dtype = 'float32'", from "definition of `portable-f32/1`";
+        Run of ours => "config.dtype = 'float32'", from "definition of `portable-f32/1`";
     PORTABLE_DEVICE = "relation::device", "the portable arithmetic runs on processors, and the receipt says otherwise";
-        Run if "receipt.trainer.arithmetic = 'portable-f32/1'" => "receipt.environment.device = 'cpu'", from "definition of `portable-f32/1`";
+        Run of ours => "receipt.environment.device = 'cpu'", from "definition of `portable-f32/1`";
     COMMITTED_ARITHMETIC = "relation::committed-arithmetic", "states are committed in `portable-f32/1`, and the receipt names no such arithmetic";
         Run if "given(receipt.states.root) = 1" => "given(receipt.trainer.arithmetic) = 1", from "`repro train`";
     WHOLE_CONFIG = "relation::whole-config", "the config lacks a setting of every run, or has it as another type";
@@ -75,7 +75,7 @@ relations! {
             receipt.model.tensors, receipt.data.unique_tokens, receipt.data.epochs) + given(receipt.seeds.init, receipt.seeds.data, receipt.run.finished, \
             receipt.data.tokenizer, receipt.extra.plan_sha256) = 12", from "what `repro train` writes";
     WHOLE_LOG = "relation::whole-log", "the log of a finished run does not end with its last step";
-        Run of ours if "receipt.run.finished = true" => "join(max(records.step)) = join(config.steps)", from "`repro train` records the last step";
+        Run of ours if "receipt.run.finished = true" => "max(records.step) = config.steps", from "`repro train` records the last step";
     HAS_LOG = "relation::has-log", "a run has no log";
         Run of ours => "numbers(min(records.step)) = 1", from "`repro train` records the first step";
     FAMILY = "relation::family", "receipt and config name different families of models";
@@ -113,6 +113,14 @@ relations! {
         Run of ours if "receipt.data.tokenizer = 'bytes'" => "receipt.data.unique_tokens = receipt.data.unique_bytes", from "definition of the tokenizer";
     UNIQUE_TOKENS = "relation::unique-tokens", "a run has seen more different tokens than its data holds";
         Run of ours => "receipt.data.unique_tokens <= receipt.extra.data.train.tokens", from "a part is no more than the whole";
+    SAME_DATA = "relation::same-data", "training and validation data have one digest and different lengths";
+        Run if "receipt.extra.data.train.sha256 = receipt.extra.data.validation.sha256"
+            => "receipt.extra.data.train.bytes = receipt.extra.data.validation.bytes", from "one digest is of one text";
+    SAME_DEVELOPMENT = "relation::same-development", "development and validation data have one digest and different lengths";
+        Run if "receipt.extra.data.development.sha256 = receipt.extra.data.validation.sha256"
+            => "receipt.extra.data.development.bytes = receipt.extra.data.validation.bytes", from "one digest is of one text";
+    THREADS = "relation::threads", "no run has no thread";
+        Run of ours => "receipt.environment.threads >= 1", from "definition of a thread";
     PLANNED_EVALUATIONS = "relation::planned-evaluations", "an evaluation that the config plans is missing";
         Run of ours if "receipt.run.finished = true" => "missing(config.checkpoints, evaluations.step) = []", from "the plan of the config";
     OTHER_EVALUATIONS = "relation::other-evaluations", "there is an evaluation that the config does not plan";
@@ -123,8 +131,6 @@ relations! {
         Run of ours => "missing(checkpoints.step, config.checkpoints) = []", from "the plan of the config";
     PLANNED_SLICES = "relation::planned-slices", "a slice that the config plans is missing";
         Run of ours if "receipt.run.finished = true" => "missing(config.slices.from_step, slices.from_step) = []", from "the plan of the config";
-    LAST_RECORD = "relation::last-record", "the log of a finished run ends before its last step";
-        Run of ours if "receipt.run.finished = true" => "max(records.step) + config.log_every > config.steps", from "the plan of the config";
     LAST_EVALUATION = "relation::last-checkpoint", "the last checkpoint is behind the last step";
         Run of ours => "max(checkpoints.step) <= config.steps", from "the plan of the config";
 
@@ -235,6 +241,10 @@ relations! {
         Record of ours if "config.vocab_size > 0" => "loss >= 0", from "a probability is at most 1";
     RECORD_NORM = "relation::record-norm", "no norm is negative";
         Record of ours => "grad_norm >= 0", from "definition of a norm";
+    RECORD_BALANCE = "relation::record-balance", "no loss of the balance of experts is negative";
+        Record of ours => "router.balance_loss >= 0", from "a mean of products of shares";
+    RECORD_ROUTER_Z = "relation::record-router-z", "no loss of the logits of routers is negative";
+        Record of ours => "router.z_loss >= 0", from "a mean of squares";
     RECORD_FINITE = "relation::record-finite", "a number of the log is not finite, and evaluations behind it are";
         Record of ours if "max(evaluations.step) >= step" && "max(evaluations.loss) > 0" => "nonfinite = 0",
         from "weights that are not finite stay so";
@@ -245,6 +255,8 @@ relations! {
         Checkpoint => "step > previous.step", from "a receipt lists checkpoints in order";
     CHECKPOINT_TOKENS = "relation::checkpoint-tokens", "the tokens seen are not the steps times the tokens of a step";
         Checkpoint of ours => "tokens_seen = step * receipt.contract.tokens_per_step", from "definition of a step";
+    CHECKPOINT_FILES = "relation::checkpoint-files", "two checkpoints have the same file";
+        Checkpoint of ours => "weights_sha256 != previous.weights_sha256", from "a checkpoint says of which step it is";
     SLICE_LABEL = "relation::slice-label", "a slice begins at another step than its file name says";
         Slice => "from_step = label", from "names of files";
     SLICE_START = "relation::slice-start", "a slice begins before its checkpoint";
@@ -253,7 +265,15 @@ relations! {
         Slice of ours => "steps = planned.steps", from "the plan of the config";
     SLICE_END = "relation::slice-end", "a slice ends behind the last step";
         Slice of ours => "from_step + steps <= config.steps", from "the plan of the config";
+    SLICE_ORDER = "relation::slice-order", "a slice does not come after the one before it";
+        Slice of ours => "from_step > previous.from_step", from "a receipt lists slices in order";
+    SLICE_TIME = "relation::slice-time", "a slice took a negative time";
+        Slice of ours => "seconds >= 0", from "time runs forward";
 
+    WHOLE_SLICE = "relation::whole-slice", "a slice lacks what every one holds";
+        SliceStep of ours => "numbers(loss, grad_norm) + given(tensor_grad_norm) = 3", from "what `repro train` writes";
+    WHOLE_ROUTED = "relation::whole-routed", "a slice of a model with experts does not say where its tokens went";
+        SliceStep of ours if "config.num_experts > 1" => "given(routed) = 1", from "what `repro train` writes";
     SLICE_LOSS = "relation::slice-loss", "a slice has another loss than the log at the same step";
         SliceStep of ours => "loss = record.loss", from "one fact, written twice; other trainers log means and rounded losses";
     SLICE_NORM = "relation::slice-norm", "a slice has another gradient norm than the log at the same step";
@@ -326,7 +346,17 @@ relations! {
     CLOZE_ITEMS = "relation::cloze-items", "a task has other items than the config asks for";
         Task of ours if "task = 'cloze'" && "receipt.run.finished = true" => "n = config.tasks.cloze.items", from "the plan of the config";
     WHOLE_TASK = "relation::whole-task", "a task lacks what every one states, or has it as another type";
-        Task of ours => "numbers(n, correct, accuracy, baseline, centered) = 5", from "what `repro train` writes";
+        Task of ours => "numbers(n, correct, accuracy, baseline, centered) + given(task, type) = 7", from "what `repro train` writes";
+    TASK_BASELINE = "relation::task-baseline", "the baseline of a task is no accuracy that guessing has";
+        Task of ours => "0 <= baseline < 1", from "definition of centered accuracy";
+    TASK_NAMES = "relation::task-names", "evaluations of one run ask different tasks";
+        Evaluation of ours => "table.task = first.table.task", from "one suite of tasks for a run";
+    TASK_TYPES = "relation::task-types", "evaluations of one run ask a task in different ways";
+        Evaluation of ours => "table.type = first.table.type", from "one suite of tasks for a run";
+    TASK_BASELINES = "relation::task-baselines", "evaluations of one run compare a task with different baselines";
+        Evaluation of ours => "table.baseline = first.table.baseline", from "one suite of tasks for a run";
+    OUTCOMES_OF_TABLE = "relation::outcomes-of-table", "the outcomes are of other tasks than the table";
+        Evaluation of ours => "outcomes.task = table.task", from "one fact, written twice";
     TABLE_THERE = "relation::table-there", "an evaluation names a table of tasks that is not there";
         Evaluation of ours if "given(tasks.table) = 1" => "given(table.centered) = 1", from "the files of an evaluation";
     SAME_TASKS = "relation::same-tasks", "evaluations of one run ask different numbers of questions";
@@ -345,6 +375,8 @@ relations! {
         Outcome => "numbers(ones(bits)) = 1", from "definition of the outcomes";
     OUTCOME_ONES = "relation::outcome-ones", "the outcomes have other right answers than the table";
         Outcome => "ones(bits) = task.correct", from "one fact, written twice";
+    OUTCOME_REST = "relation::outcome-rest", "outcomes say something of items that are not there";
+        Outcome => "ones(bits) = ones(bits, n)", from "one bit for each item, the first one first";
 
     TIME_ORDER = "relation::time-order", "a time is of an earlier step than the one before it";
         Timing of ours => "step >= previous.step", from "times are of steps, in order; a log may have several of one step";

@@ -270,18 +270,32 @@ fn number(node: Node<'_>) -> Option<f64> {
 pub fn term_at<'a>(node: Node<'a>, path: &str) -> Option<Term<'a>> {
     let (field, rest) = path.split_once('.').map_or((path, None), |(a, b)| (a, Some(b)));
     if matches!(node.value().kind, Kind::Array(_)) {
-        let one = |item: Node<'a>| match term_at(item, path)? {
-            Term::Number(number) => Some(number),
-            Term::Text(text) => text.parse().ok(),
-            _ => None,
-        };
-        return node.items().ok()?.map(one).collect::<Option<_>>().map(Term::List);
+        let items = node.items().ok()?.map(|item| term_at(item, path)).collect::<Option<_>>()?;
+        return list_of(items);
     }
     let inner = node.get(field)?;
     match rest {
         Some(rest) => term_at(inner, rest),
         None => term_of(inner),
     }
+}
+
+/// Terms as a list, if all of them are numbers; texts are told one after the other.
+fn list_of(terms: Vec<Term<'_>>) -> Option<Term<'_>> {
+    let number = |term: &Term<'_>| match term {
+        Term::Number(number) => Some(*number),
+        Term::Text(text) => text.parse().ok(),
+        _ => None,
+    };
+    if let Some(numbers) = terms.iter().map(number).collect() {
+        return Some(Term::List(numbers));
+    }
+    let text = |term: Term<'_>| match term {
+        Term::Text(text) => Some(text.into_owned()),
+        _ => None,
+    };
+    let texts: Vec<_> = terms.into_iter().map(text).collect::<Option<_>>()?;
+    Some(Term::Text(Cow::Owned(texts.join(", "))))
 }
 
 fn term_of(node: Node<'_>) -> Option<Term<'_>> {
@@ -505,8 +519,8 @@ impl<'a> Rows<'a> {
             .collect();
         let mut rows = Vec::new();
         for (listed, file, slice, from) in self.slice_files() {
-            let steps = slice.logged.get("loss").and_then(|loss| loss.shape.first()).copied();
-            for at in 0..usize::try_from(steps.unwrap_or_default()).unwrap_or_default() {
+            let steps = slice.logged.values().filter_map(|logged| logged.shape.first()).max();
+            for at in 0..usize::try_from(steps.copied().unwrap_or_default()).unwrap_or_default() {
                 let step = from + at as f64 + 1.0;
                 let record = by_step.get(&step.to_bits()).and_then(|line| {
                     let fields = Fields::Record(records?.kept.get(*line)?, records?);

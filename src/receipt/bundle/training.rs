@@ -65,6 +65,10 @@ pub struct TrainingRecord {
     pub grad_norm: Option<f64>,
     /// The learning rate of the step's update.
     pub lr: Option<f64>,
+    /// The loss that balances the experts.
+    pub balance_loss: Option<f64>,
+    /// The loss that keeps the logits of the routers small.
+    pub z_loss: Option<f64>,
     /// Whether a number is said not to be finite.
     pub is_nonfinite: bool,
     /// Which of the kept layers are its own: the first one, and how many.
@@ -74,6 +78,8 @@ pub struct TrainingRecord {
 impl TrainingRecord {
     /// Of one line.
     pub fn of(line: Node<'_>) -> Self {
+        let router = line.get("router");
+        let of_router = |field: &str| number(router?, field);
         let number = |field: &str| number(line, field);
         Self {
             step: number("step"),
@@ -81,6 +87,8 @@ impl TrainingRecord {
             loss: number("loss"),
             grad_norm: number("grad_norm"),
             lr: number("lr"),
+            balance_loss: of_router("balance_loss"),
+            z_loss: of_router("z_loss"),
             is_nonfinite: line.get("nonfinite").is_some(),
             layers: (0, 0),
         }
@@ -94,6 +102,8 @@ impl TrainingRecord {
             "loss" => self.loss,
             "grad_norm" => self.grad_norm,
             "lr" => self.lr,
+            "router.balance_loss" => self.balance_loss,
+            "router.z_loss" => self.z_loss,
             _ => None,
         }
     }
