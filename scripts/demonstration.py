@@ -43,11 +43,11 @@ def main():
         made, blocks = BLOCK.subn(block, page)
     if sys.argv[1:] == ["--write"]:
         PAGE.write_text(made)
+        return
     said, came = (TIME.sub("TIME", text).splitlines() for text in (page, made))
     if blocks == 0 or said != came:
         other = [f"{at + 1}: {a!r} came out as {b!r}" for at, (a, b) in enumerate(zip(said, came)) if a != b]
-        print("\n".join(other[:20]) or "the page has more or fewer lines than come out", file=sys.stderr)
-        sys.exit(0 if "--write" in sys.argv else 1)
+        sys.exit("\n".join(other[:20]) or "the page has more or fewer lines than come out")
     print(f"{PAGE.name}: {blocks} blocks, as they came out")
 
 

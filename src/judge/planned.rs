@@ -159,7 +159,7 @@ fn judge(
     if receipt.finished() != Some(true) && bundle.diverged_at()?.is_none() {
         departures.push((Departure::NotRun, format!("`{}` did not run to its end", run.id)));
     }
-    let digest = receipt.extra.get("plan_sha256").and_then(|digest| digest.as_str());
+    let digest = receipt.plan_sha256();
     let same_plan = digest == Some(run.plan.to_string().as_str());
     let study = stated.and_then(|stated| stated.study.as_deref());
     let arm = stated.and_then(|stated| stated.arm.as_deref());
@@ -209,8 +209,7 @@ fn differs(run: &PlannedRun, bundle: &Bundle) -> Option<String> {
 /// Whether the run of a bundle is that of its plan, at hand; nothing where the plan is another one.
 pub fn follows(study: &Study, bundle: &Bundle) -> Result<Option<Outcome>, Error> {
     let receipt = bundle.receipt();
-    let stated = receipt.extra.get("plan_sha256").and_then(|plan| plan.as_str());
-    if stated != Some(study.digest().to_string().as_str()) {
+    if receipt.plan_sha256() != Some(study.digest().to_string().as_str()) {
         return Ok(None);
     }
     let named = receipt.run.as_ref();

@@ -69,7 +69,6 @@ impl StartedRuns {
         let receipt = bundle.receipt();
         let start = &logged.start;
         let chain = receipt.start.as_ref().map(|own| own.chain);
-        let plan = receipt.extra.get("plan_sha256").and_then(|plan| plan.as_str());
         let config = bundle.files().get(CONFIG).map(|file| file.digest);
         let run = receipt.run.as_ref().map(|run| run.id.as_str());
         if chain != Some(logged.chain) {
@@ -78,7 +77,7 @@ impl StartedRuns {
         if run != Some(start.run.as_str()) {
             return Some(format!("is of `{}`", start.run));
         }
-        if plan != Some(start.plan_sha256.to_string().as_str()) {
+        if receipt.plan_sha256() != Some(start.plan_sha256.to_string().as_str()) {
             return Some(format!("is of the plan {}", start.plan_sha256));
         }
         (config != Some(start.config_sha256))
@@ -92,15 +91,19 @@ impl StartedRuns {
         self.log.starts().skip_while(move |one| !is_own(one)).skip(1).map(|one| one.chain)
     }
 
-    /// The starts of which nothing is reported.
+    /// The starts of which nothing is reported, and that were not made again.
+    fn open(&self) -> impl Iterator<Item = &LoggedStart> {
+        self.unreported.iter().filter(|(_, again)| !again).map(|(start, _)| start)
+    }
+
+    /// The same in words.
     pub fn not_reported(&self) -> impl Iterator<Item = String> {
-        let missing = self.unreported.iter().filter(|(_, again)| !again);
-        missing.map(|(start, _)| format!("`{}` by {}", start.start.run, line(start)))
+        self.open().map(|start| format!("`{}` by {}", start.start.run, line(start)))
     }
 
     /// A finding for each start without a bundle.
     pub fn findings(&self) -> impl Iterator<Item = Finding> {
-        self.unreported.iter().filter(|(_, again)| !again).map(|(start, _)| Finding {
+        self.open().map(|start| Finding {
             code: &NOT_REPORTED,
             severity: Severity::Warning,
             message: format!(

@@ -139,10 +139,8 @@ impl CommittedStates {
 /// The nearest step, not after `step`, that a run can be executed again from: one whose checkpoint the bundle keeps,
 /// or the first.
 pub fn startable(bundle: &Bundle, step: u64) -> u64 {
-    let is_kept = |file: &String| bundle.files().contains_key(file);
-    let kept = bundle.receipt().checkpoints.iter();
-    let kept = kept.filter(|kept| kept.step <= step && kept.weights.as_ref().is_some_and(is_kept));
-    kept.map(|kept| kept.step).max().unwrap_or(0)
+    let kept = bundle.kept_checkpoints().map(|(checkpoint, _)| checkpoint.step);
+    kept.filter(|kept| *kept <= step).max().unwrap_or(0)
 }
 
 impl Challenge {

@@ -9,8 +9,9 @@ use serde_json::{Map, Value as Json};
 use super::data::Order;
 use super::learner::{Learner, Values};
 use super::optimizer::Moments;
-use super::{ARITHMETIC, BAD_TENSORS, TensorData, TensorFile};
+use super::{BAD_TENSORS, TensorData, TensorFile};
 use repro_portable::Kernels;
+use repro_receipt::bundle::ARITHMETIC;
 use repro_receipt::source::{Error, Location};
 
 /// Where the metadata say which order the data have.

@@ -27,7 +27,7 @@ mod tensor_file;
 use repro_receipt::source::{Code, codes};
 
 pub use optimizer::AdamW;
-pub use recipe::{ARITHMETIC, Optimizer, Recipe, Regime, Stretch};
+pub use recipe::{Optimizer, Recipe, Regime, Stretch};
 pub use schedule::LearningRateSchedule;
 pub use tasks::Suite;
 pub use tensor_file::{TensorData, TensorFile};

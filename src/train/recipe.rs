@@ -3,10 +3,9 @@
 //! The model, the data and the evaluation are other parts of the same table, read by those who own them.
 
 use super::{BAD_RECIPE, LearningRateSchedule};
+use repro_receipt::bundle::ARITHMETIC;
 use repro_receipt::source::{Error, Node};
 
-/// The arithmetic that this trainer computes in, as receipts name it.
-pub const ARITHMETIC: &str = "portable-f32/1";
 /// Every how many steps a run commits itself to its state, where its config does not say.
 const STATE_EVERY: u64 = 50;
 

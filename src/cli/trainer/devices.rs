@@ -8,9 +8,9 @@ use super::train::provenance;
 use crate::cli::Answer;
 use crate::cli::output::Output;
 use repro_portable::Isa;
+use repro_receipt::bundle::ARITHMETIC;
 use repro_report::outcome::ExitStatus;
 use repro_report::visible;
-use repro_train::ARITHMETIC;
 use repro_train::golden;
 
 /// `repro.devices/1`.

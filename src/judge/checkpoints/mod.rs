@@ -6,7 +6,7 @@ mod kept;
 
 use std::collections::BTreeMap;
 
-use repro_receipt::bundle::{Bundle, CONFIG, Checkpoint};
+use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, codes};
 
@@ -17,8 +17,6 @@ use kept::{Elements, KeptCheckpoint, TrainedTensor};
 const ROUNDING: f64 = 1e-3;
 /// Squares below this are rounded to fewer digits, or to nothing.
 const SMALLEST_SQUARE: f64 = 1e-30;
-/// The arithmetic of `repro train`, whose optimizer these bounds are of.
-const ARITHMETIC: &str = "portable-f32/1";
 /// What is in the names of the tensors of experts.
 const EXPERTS: &str = ".experts.";
 /// A tensor whose elements are so many times those of its twins in other layers is told.
@@ -72,15 +70,11 @@ impl CheckpointsFound {
     /// In the checkpoints that a bundle keeps; nothing where it keeps none and has committed itself to no state.
     pub fn of(bundle: &Bundle, beginnings: Option<&dyn Beginnings>) -> Option<Self> {
         let mut found = Self::default();
-        let is_kept = |checkpoint: &Checkpoint| {
-            checkpoint.weights.as_ref().is_some_and(|file| bundle.files().contains_key(file))
-        };
         let receipt = bundle.receipt();
-        if receipt.states.is_none() && !receipt.checkpoints.iter().any(is_kept) {
+        if receipt.states.is_none() && bundle.kept_checkpoints().next().is_none() {
             return None;
         }
-        let trainer = receipt.trainer.as_ref();
-        let is_ours = trainer.and_then(|trainer| trainer.arithmetic.as_deref()) == Some(ARITHMETIC);
+        let is_ours = receipt.is_portable();
         let start = beginnings.filter(|_| is_ours).map(|known| {
             known.state(bundle).and_then(|state| KeptCheckpoint::of(state, 0, "the seed"))
         });
@@ -89,12 +83,7 @@ impl CheckpointsFound {
         let settings =
             bundle.document(CONFIG).ok().and_then(|config| AdamSettings::read(config.root()));
         let settings = settings.filter(|_| is_ours);
-        for entry in &bundle.receipt().checkpoints {
-            let Some(file) =
-                entry.weights.as_ref().filter(|file| bundle.files().contains_key(*file))
-            else {
-                continue;
-            };
+        for (entry, file) in bundle.kept_checkpoints() {
             let checkpoint = match KeptCheckpoint::read(bundle, entry.step, file) {
                 Ok(checkpoint) => checkpoint,
                 Err(why) => {

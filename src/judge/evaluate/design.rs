@@ -192,8 +192,8 @@ fn plan<'a>(evaluator: &Evaluator<'a>, groups: &[&RunSample]) -> Option<&'a Stud
     for run in runs(groups) {
         let Some(bundle) = evaluator.library().bundle(run) else { continue };
         let receipt = bundle.receipt();
-        let study = receipt.run.as_ref().and_then(|run| run.study.clone());
-        let digest = receipt.extra.get("plan_sha256").and_then(|plan| plan.as_str());
+        let study = receipt.study().map(str::to_owned);
+        let digest = receipt.plan_sha256();
         if let (Some(study), Some(digest)) = (study, digest) {
             *named.entry((study, digest.to_owned())).or_default() += 1;
         }

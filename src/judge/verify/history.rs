@@ -47,7 +47,7 @@ pub trait PlanHistory: std::fmt::Debug + Send + Sync {
 pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<ClaimReport> {
     let run = bundle.receipt().run.as_ref()?;
     let study = run.study.as_ref()?;
-    let stated = bundle.receipt().extra.get("plan_sha256").and_then(|plan| plan.as_str());
+    let stated = bundle.receipt().plan_sha256();
     let Some(commit) = &run.plan_commit else {
         let now = Digest::of(history.now(study)?.as_bytes());
         if stated.is_none_or(|stated| stated == now.to_string()) {

@@ -104,17 +104,21 @@ impl Inspection {
                 std::panic::resume_unwind(panic);
             }
         });
-        let started = started(bundle, demands);
-        own.started = own.usable(started).flatten();
-        let started = own.started.as_ref();
-        own.claims.extend(match started {
-            Some(started) => Some(logged(bundle, started)),
-            None => not_logged(bundle, demands),
-        });
-        own.claims.extend(stamped(bundle, started, &demands.timestamps));
-        let followed = as_planned(bundle, demands);
-        let followed = own.usable(followed).flatten();
-        own.claims.extend(followed);
+        let study = study(bundle, demands);
+        if let Some(study) = &study {
+            let started = started(study, bundle, demands);
+            own.started = own.usable(started).flatten();
+            own.claims.extend(match &own.started {
+                Some(started) => Some(logged(bundle, started)),
+                None => not_logged(study, bundle),
+            });
+        }
+        own.claims.extend(stamped(bundle, own.started.as_ref(), &demands.timestamps));
+        if let Some(study) = &study {
+            let followed = as_planned(study, bundle);
+            let followed = own.usable(followed).flatten();
+            own.claims.extend(followed);
+        }
         let artifacts = artifacts(bundle, demands);
         let artifacts = own.usable(artifacts).into_iter().flatten();
         own.claims.extend(artifacts);
@@ -177,43 +181,43 @@ impl Inspection {
     }
 }
 
-/// The started runs of a bundle's study, where its plan is at hand and names a log of them. A run that names its start is
-/// looked up whatever became of its plan.
-fn started(bundle: &Bundle, demands: &Demands) -> Result<Option<StartedRuns>, Error> {
+/// The study of a bundle's run, where it is at hand.
+fn study(bundle: &Bundle, demands: &Demands) -> Option<Study> {
+    Study::load(demands.project.as_ref()?, bundle.receipt().study()?).ok()
+}
+
+/// The started runs of a study, where its plan names a log of them. A run that names its start is looked up whatever
+/// became of its plan.
+fn started(
+    study: &Study,
+    bundle: &Bundle,
+    demands: &Demands,
+) -> Result<Option<StartedRuns>, Error> {
     let Some(root) = &demands.project else { return Ok(None) };
-    let stated = bundle.receipt().extra.get("plan_sha256").and_then(|plan| plan.as_str());
-    let study = bundle.receipt().run.as_ref().and_then(|run| run.study.as_deref());
-    let Some(study) = study.and_then(|id| Study::load(root, id).ok()) else { return Ok(None) };
-    let is_plan = stated == Some(study.digest().to_string().as_str());
-    if study.starts.is_none() || !is_plan && bundle.receipt().start.is_none() {
+    let start = bundle.receipt().start.as_ref();
+    let is_plan = bundle.receipt().plan_sha256() == Some(study.digest().to_string().as_str());
+    if study.starts.is_none() || !is_plan && start.is_none() {
         return Ok(None);
     }
     let mut present = study::present(root)?;
-    let attempt = bundle.receipt().start.as_ref().map(|start| start.attempt);
+    let attempt = start.map(|start| start.attempt);
     present.push(Present { bundle: bundle.name().to_owned(), study: study.id.clone(), attempt });
-    StartedRuns::of(root, &study, &present)
+    StartedRuns::of(root, study, &present)
 }
 
-/// Whether a run is the one that its plan has, where that is at hand.
-fn as_planned(bundle: &Bundle, demands: &Demands) -> Result<Option<ClaimReport>, Error> {
-    let (Some(root), Some(run)) = (&demands.project, &bundle.receipt().run) else {
-        return Ok(None);
-    };
-    let study = run.study.as_deref().and_then(|id| Study::load(root, id).ok());
-    let Some(study) = study else { return Ok(None) };
+/// Whether a run is the one that its plan has.
+fn as_planned(study: &Study, bundle: &Bundle) -> Result<Option<ClaimReport>, Error> {
     let quote = "the run is the one that its plan has";
     let claim = |outcome| {
         let claim = own_claim(bundle, "as-planned", quote, String::new(), outcome);
         ClaimReport { impact: Impact::Decision, ..claim }
     };
-    Ok(follows(&study, bundle)?.map(claim))
+    Ok(follows(study, bundle)?.map(claim))
 }
 
 /// What is open where a run names its start, and the plan at hand names no log of them.
-fn not_logged(bundle: &Bundle, demands: &Demands) -> Option<ClaimReport> {
+fn not_logged(study: &Study, bundle: &Bundle) -> Option<ClaimReport> {
     let start = bundle.receipt().start.as_ref()?;
-    let study = bundle.receipt().run.as_ref()?.study.as_ref()?;
-    let study = Study::load(demands.project.as_ref()?, study).ok()?;
     study.starts.is_none().then(|| {
         let reason = format!("the start is in `{}`, and the plan at hand names no log", start.log);
         let outcome = Outcome::inconclusive(&NOT_LOGGED, reason).by(Method::Recomputed);

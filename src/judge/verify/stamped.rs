@@ -10,7 +10,7 @@ use repro_signature::Timestamps;
 /// What of a bundle can be stamped, and its digest.
 pub fn stampable(bundle: &Bundle) -> Vec<(&'static str, Digest)> {
     let receipt = bundle.receipt();
-    let plan = receipt.extra.get("plan_sha256").and_then(|plan| plan.as_str());
+    let plan = receipt.plan_sha256();
     let config = bundle.files().get(CONFIG).map(|file| file.digest);
     let all = [
         ("bundle", Some(bundle.digest())),

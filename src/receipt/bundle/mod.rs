@@ -52,7 +52,7 @@ pub use manifest::SIGNATURE;
 pub use manifest::TAGS as TAG_MANIFEST;
 pub use name::shown;
 pub use receipt::{
-    CONFIG, Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStart,
+    ARITHMETIC, CONFIG, Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStart,
     DeclaredStates, Environment, ListedFile, Origin, PREDICATE, RECEIPT, Receipt, Run, SCHEMA,
     STATEMENT, Seeds, Statement, Trainer,
 };
@@ -258,6 +258,14 @@ impl Bundle {
     /// How many of its files were not read, because an earlier reading is remembered.
     pub fn spared(&self) -> usize {
         self.spared
+    }
+
+    /// The checkpoints whose weights are in it, and their files.
+    pub fn kept_checkpoints(&self) -> impl Iterator<Item = (&Checkpoint, &str)> {
+        self.receipt().checkpoints.iter().filter_map(|checkpoint| {
+            let (file, _) = self.files().get_key_value(checkpoint.weights.as_ref()?)?;
+            Some((checkpoint, file.as_str()))
+        })
     }
 
     /// Its training records, where it has some; a log that was not read this time, and is no document, has none.

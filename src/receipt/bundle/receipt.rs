@@ -18,6 +18,8 @@ pub const RECEIPT: &str = "data/receipt.json";
 pub const CONFIG: &str = "data/config.json";
 /// The schema of a receipt.
 pub const SCHEMA: &str = "repro.receipt/1";
+/// The arithmetic of our trainer, as receipts name it: the same bits on each machine.
+pub const ARITHMETIC: &str = "portable-f32/1";
 /// The type of an in-toto statement.
 pub const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 /// The type of what the statement says.
@@ -298,6 +300,21 @@ impl Receipt {
     /// Whether the run went to its end; none where the receipt does not say.
     pub fn finished(&self) -> Option<bool> {
         self.run.as_ref().and_then(|run| run.finished)
+    }
+
+    /// The digest of the plan that the run was made under, as the receipt has it.
+    pub fn plan_sha256(&self) -> Option<&str> {
+        self.extra.get("plan_sha256")?.as_str()
+    }
+
+    /// The study that the run belongs to.
+    pub fn study(&self) -> Option<&str> {
+        self.run.as_ref()?.study.as_deref()
+    }
+
+    /// Whether the run was computed in our arithmetic, [`ARITHMETIC`].
+    pub fn is_portable(&self) -> bool {
+        self.trainer.as_ref().and_then(|trainer| trainer.arithmetic.as_deref()) == Some(ARITHMETIC)
     }
 
     /// A receipt that says nothing but its origin.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use super::budget::Length;
 use super::fields::{count, distinct, part, to_json, word};
 use super::{BAD_LENGTH, BAD_VALUE};
+use repro_receipt::bundle::ARITHMETIC;
 use repro_receipt::source::{Error, Location, Node};
 
 /// The fields of the optimizer, which pass into the config as they are.
@@ -105,7 +106,7 @@ impl StudyRecipe {
             "decay_tokens": decay.saturating_mul(per_step),
             "log_every": self.log_every,
             "dtype": "float32",
-            "arithmetic": "portable-f32/1",
+            "arithmetic": ARITHMETIC,
         });
         let mut fields = own.as_object().cloned().unwrap_or_default();
         fields.extend(self.optimizer.clone());

@@ -11,10 +11,10 @@ use super::start::{Start, from_checkpoint};
 use super::whole;
 use crate::learner::Learner;
 use crate::model::Config;
-use crate::{ARITHMETIC, Regime, golden};
+use crate::{Regime, golden};
 use repro_portable::Isa;
 use repro_receipt::Verdict;
-use repro_receipt::bundle::{Bundle, CONFIG};
+use repro_receipt::bundle::{ARITHMETIC, Bundle, CONFIG};
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
     BAD_EXTENT, Batches, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, RecordsReport,
@@ -60,8 +60,7 @@ pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
     let objects = repro_params::recompute(config)?;
     let active =
         objects.count(repro_params::ParameterCount::Active, repro_params::Convention::Default);
-    let calibrated =
-        bundle.receipt().trainer.as_ref().and_then(|t| t.arithmetic.as_deref()) != Some(ARITHMETIC);
+    let calibrated = !bundle.receipt().is_portable();
     let walks = match (extent, calibrated) {
         // The evaluations of a run cost about as much as a third of its steps.
         (Extent::Whole, _) => 1.3 * regime.steps as f64,

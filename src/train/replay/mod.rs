@@ -15,10 +15,12 @@
 mod calibration;
 mod corpora;
 mod course;
+mod described;
 mod engine;
 mod fault;
 mod machine;
 mod names;
+mod passed;
 mod records;
 mod session;
 mod settings;

@@ -16,7 +16,7 @@ const EVALUATIONS: &str = "data/evaluation/";
 /// Decimals from which on a column is taken as unrounded.
 const UNROUNDED: i32 = 7;
 /// The distance of float32 from 1 to the next number.
-const UNIT: f64 = 1.0 / 8_388_608.0;
+const UNIT: f64 = f32::EPSILON as f64;
 
 /// A number of a slice that is another in the records of its run.
 #[derive(Debug, Clone)]

@@ -43,6 +43,11 @@ pub struct Logged {
 }
 
 impl Slice {
+    /// Where update `update` is in it, or would be if it went on.
+    pub fn at(&self, update: u64) -> Option<usize> {
+        usize::try_from(update.checked_sub(self.from)?).ok()
+    }
+
     /// Reads the slice of `bundle` that begins after `from` steps.
     pub fn load(
         bundle: &Bundle,

@@ -6,20 +6,19 @@ use std::collections::BTreeMap;
 
 use super::corpora::{Corpora, short};
 use super::course::{Course, RowsRead, StepMeasure, Walker};
+use super::described::described;
 use super::machine::{Progress, ReplayPhase, ReplayedRun, on_threads};
-use super::slice::Slice;
+use super::passed::PassedSlices;
 use super::start::from_checkpoint;
 use super::step::{Layout, Step};
 use super::training::Watch;
 use crate::Recipe;
 use crate::checkpoint::{MOMENTS, committed_state};
-use crate::data::Corpus;
-use crate::learner::{Stepped, Values};
-use crate::model::Config;
+use crate::learner::Stepped;
 use crate::run::{ExaminedPoint, examine, suite};
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{Bundle, METRICS};
-use repro_receipt::digest::{Digest, canonical};
+use repro_receipt::digest::canonical;
 use repro_receipt::source::{Error, Location, Node};
 use repro_runs::challenge::startable;
 use repro_runs::replay::{
@@ -77,9 +76,7 @@ pub fn replay(
         subject,
         layout: course.layout()?,
         records: records(subject.bundle)?,
-        slices: slices(subject, from, to)?,
-        begun: BTreeMap::new(),
-        rows: course.rows.clone(),
+        slices: PassedSlices::load(subject, (from, to), course.rows.clone())?,
         states: states(subject.bundle)?,
         replay: Replay {
             start: shown,
@@ -90,8 +87,10 @@ pub fn replay(
         counts: [0; 3],
         is_evaluated: true,
     };
-    account.described(subject)?;
-    account.data(&corpus)?;
+    if extent == Extent::Whole {
+        let wrong = described(subject, &corpus)?;
+        account.replay.divergence = account.replay.divergence.or(wrong);
+    }
     let evaluate = |walker: &mut Walker<'_>, step: u64| -> Result<Evaluated, Error> {
         if let Extent::Steps { .. } = extent {
             return Ok(None);
@@ -145,21 +144,6 @@ fn by_step<'b>(bundle: &'b Bundle, file: &str) -> Result<BTreeMap<u64, Node<'b>>
     Ok(lines)
 }
 
-/// The slices that lie within the steps.
-fn slices(subject: &ReplayedRun<'_>, from: u64, to: u64) -> Result<Vec<Slice>, Error> {
-    let model = Config::read(subject.config)?;
-    let within = |slice: &&repro_receipt::bundle::DeclaredSlice| {
-        slice.from_step >= from && slice.from_step < to
-    };
-    let known = subject.bundle.receipt().slices.iter().filter(within);
-    known
-        .map(|slice| {
-            let regime = &subject.regime;
-            Slice::load(subject.bundle, slice.from_step, regime, &model, subject.comparison())
-        })
-        .collect()
-}
-
 /// Files of an evaluation, and the loss on held-out text.
 type Evaluated = Option<(Vec<(String, String)>, f64)>;
 
@@ -168,11 +152,7 @@ struct Account<'a> {
     subject: &'a ReplayedRun<'a>,
     layout: Layout,
     records: BTreeMap<u64, Node<'a>>,
-    slices: Vec<Slice>,
-    /// The tensors with which each slice begins, by its first step.
-    begun: BTreeMap<u64, Vec<Values>>,
-    /// What the steps read.
-    rows: RowsRead,
+    slices: PassedSlices,
     /// The states that the run has committed itself to.
     states: BTreeMap<u64, Node<'a>>,
     replay: Replay,
@@ -198,8 +178,9 @@ impl Account<'_> {
         }
         while walker.done < course.steps && self.replay.divergence.is_none() {
             let update = from + walker.done;
-            self.begin_slice(&walker, update)?;
-            let slice = self.slice(update);
+            let other_batch = self.slices.begin(&walker, update)?;
+            self.replay.divergence = self.replay.divergence.take().or(other_batch);
+            let slice = self.slices.step(update, &self.layout);
             let (step, stepped) = walker.step(if slice.is_some() {
                 StepMeasure::Bits
             } else {
@@ -208,10 +189,11 @@ impl Account<'_> {
             self.replay.executed = walker.done;
             watch.step(&step, course.rate(update));
             let number = update + 1;
-            self.replay.divergence = slice.and_then(|logged| {
+            let other_step = slice.and_then(|logged| {
                 self.layout.divergence((number, update == from), &logged, &step, |_| 0.0)
             });
-            self.end_slice(&walker, number)?;
+            let other_end = self.slices.end(&walker, number)?;
+            self.replay.divergence = self.replay.divergence.take().or(other_step).or(other_end);
             self.record(number, course.rate(update), &step, &stepped)?;
             self.state(&walker, number)?;
             self.checkpoint(&mut walker, number, &evaluate)?;
@@ -232,72 +214,12 @@ impl Account<'_> {
         Ok(())
     }
 
-    /// Holds the batch of update `update` against the slice that has it, and keeps the tensors with which a slice begins.
-    fn begin_slice(&mut self, walker: &Walker<'_>, update: u64) -> Result<(), Error> {
-        for slice in &self.slices {
-            if slice.from == update {
-                self.begun.insert(update, walker.learner.values()?);
-            }
-            let at = update.checked_sub(slice.from).and_then(|at| usize::try_from(at).ok());
-            let Some(kept) = at.and_then(|at| slice.rows.get(at)) else { continue };
-            if self.rows.of(update, walker.done as usize) != *kept {
-                let told = ("another batch".to_owned(), "that of data and seed".to_owned());
-                let hint = "the slice holds tokens that the run did not read";
-                self.replay.divergence.get_or_insert_with(|| {
-                    Divergence::of(update + 1, "batch of a slice", told, hint)
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// Holds the tensors after `step` steps against what the slice that ends there says of them.
-    fn end_slice(&mut self, walker: &Walker<'_>, step: u64) -> Result<(), Error> {
-        let ends = |slice: &&Slice| slice.from + slice.rows.len() as u64 == step;
-        let Some(slice) = self.slices.iter().find(ends) else { return Ok(()) };
-        let Some(begun) = self.begun.remove(&slice.from) else { return Ok(()) };
-        for (before, after) in std::iter::zip(&begun, &walker.learner.values()?) {
-            let Some(logged) = slice.tensors.iter().find(|one| one.name == after.name) else {
-                continue;
-            };
-            let (digest, moved) = (after.digest(), after.distance(before));
-            let other_digest = logged.digest.filter(|logged| *logged != digest);
-            let other_way = logged.moved.filter(|logged| *logged != moved);
-            let told = match (other_digest, other_way) {
-                (Some(logged), _) => (logged.to_string(), digest.to_string()),
-                (None, Some(logged)) => (logged.to_string(), moved.to_string()),
-                (None, None) => continue,
-            };
-            let hint = "the table beside the slice was not written by its steps";
-            let tensor = Some(after.name.clone());
-            self.replay.divergence.get_or_insert_with(|| Divergence {
-                tensor,
-                ..Divergence::of(step, "table of a slice", told, hint)
-            });
-        }
-        Ok(())
-    }
-
     /// A step that is not finite ends a run that says so.
     fn not_finite(&mut self, number: u64) -> Result<(), Error> {
         if self.subject.bundle.diverged_at()? != Some(number) {
             self.replay.divergence.get_or_insert_with(|| Divergence::not_finite(number));
         }
         Ok(())
-    }
-
-    /// What slices say of update `update`.
-    fn slice(&self, update: u64) -> Option<Step> {
-        let of = |slice: &Slice| {
-            let at = usize::try_from(update.checked_sub(slice.from)?).ok()?;
-            // The whole of the slice is not what a walk from before it has moved.
-            Some(Step { moved: None, ..slice.steps.get(at)?.clone() })
-        };
-        let native = |slice: &&Slice| {
-            let names = slice.tensors.iter().map(|tensor| &tensor.name);
-            names.eq(self.layout.names.iter())
-        };
-        self.slices.iter().filter(native).find_map(of)
     }
 
     /// Holds a step against its record.
@@ -388,80 +310,6 @@ impl Account<'_> {
             .flat_map(|prefix| self.layout.names.iter().map(move |name| format!("{prefix}{name}")));
         let mut all = names.cloned().chain(moments);
         Ok(all.find(|name| kept.tensors.tensors.get(name) != made.tensors.get(name)))
-    }
-
-    /// Holds what a receipt says of the whole run against its config.
-    fn described(&mut self, subject: &ReplayedRun<'_>) -> Result<(), Error> {
-        if self.replay.extent != Extent::Whole {
-            return Ok(());
-        }
-        let (receipt, regime) = (subject.bundle.receipt(), &subject.regime);
-        let number = |field: &str| -> Result<Option<String>, Error> {
-            Ok(subject.config.get(field).map(Node::printed).transpose()?.map(str::to_owned))
-        };
-        let seeds = receipt.seeds.as_ref();
-        let contract = receipt.contract.as_ref();
-        let told = |count: Option<u64>| count.map(|count| count.to_string());
-        let tokens = regime.steps.checked_mul(regime.tokens_per_step());
-        let facts = [
-            (
-                "seed of the weights",
-                seeds.and_then(|seeds| seeds.init.clone()),
-                number("seed_init")?,
-            ),
-            ("seed of the data", seeds.and_then(|seeds| seeds.data.clone()), number("seed_data")?),
-            ("number of tokens", told(contract.and_then(|contract| contract.tokens)), told(tokens)),
-            (
-                "number of tokens in a step",
-                told(contract.and_then(|contract| contract.tokens_per_step)),
-                told(Some(regime.tokens_per_step())),
-            ),
-        ];
-        for (what, stated, run) in facts {
-            if let (Some(stated), Some(run)) = (stated, run)
-                && stated != run
-            {
-                self.differs(0, what, (stated, run), "the receipt describes another run");
-            }
-        }
-        Ok(())
-    }
-
-    /// Holds what a receipt says of the data against the data.
-    fn data(&mut self, corpus: &Corpus) -> Result<(), Error> {
-        if self.replay.extent != Extent::Whole {
-            return Ok(());
-        }
-        let receipt = self.subject.bundle.receipt();
-        let data = receipt.data.as_ref();
-        let digest = |digest: Option<Digest>| digest.map(|digest| digest.to_string());
-        let facts = [
-            (
-                "digest of the data",
-                digest(data.and_then(|data| data.sha256)),
-                corpus.sha256.to_string(),
-            ),
-            (
-                "digest of the validation text",
-                digest(data.and_then(|data| data.validation_sha256)),
-                corpus.validation_part.sha256.to_string(),
-            ),
-            ("tokenizer", data.and_then(|data| data.tokenizer.clone()), corpus.tokenizer.label()),
-        ];
-        let made = corpus.record();
-        let stated = receipt.extra.get("data").and_then(|data| data.as_object());
-        let others = stated.into_iter().flatten().filter_map(|(name, stated)| {
-            let made = made.get(name)?;
-            let told = (canonical(stated).ok(), canonical(made).ok()?);
-            Some(("account of the data", told.0, told.1))
-        });
-        let others: Vec<_> = others.collect();
-        for (what, stated, made) in facts.into_iter().chain(others) {
-            if let Some(stated) = stated.filter(|stated| *stated != made) {
-                self.differs(0, what, (stated, made), "the receipt describes other data");
-            }
-        }
-        Ok(())
     }
 
     /// Notes what the whole run should have left behind and did not, and what it cannot have left.

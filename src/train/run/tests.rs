@@ -133,7 +133,7 @@ impl RunInputs {
                 source_revision: None,
                 dirty: None,
                 lockfile_sha256: None,
-                arithmetic: Some(crate::ARITHMETIC.into()),
+                arithmetic: Some(repro_receipt::bundle::ARITHMETIC.into()),
             },
             environment: Environment {
                 cpu: None,

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use repro_portable::Isa;
-use repro_receipt::bundle::{Environment, Trainer};
+use repro_receipt::bundle::{ARITHMETIC, Environment, Trainer};
 use repro_receipt::digest::Digest;
-use repro_train::ARITHMETIC;
 use repro_train::data::Tokenizer;
 
 /// The lock file that this program was built with.
