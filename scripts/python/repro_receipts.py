@@ -141,6 +141,8 @@ def canonical(value, words=None, depth=0):
 
 KINDS = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "U32": "uint32", "I64": "int64", "I32": "int32",
          "U8": "uint8"}
+MOMENTS = {"exp_avg": "optimizer.m.", "momentum_buffer": "optimizer.m.", "exp_avg_sq": "optimizer.v.",
+           "max_exp_avg_sq": "optimizer.x."}
 INTEGERS = {"int64": "q", "int32": "i", "uint8": "B"}
 
 
@@ -457,12 +459,13 @@ class Run:
     @_quiet
     def checkpoint(self, step, weights, optimizer=None, tokens_seen=None, keep=True, rng=None):
         """Saves or (`keep=False`) only hashes the tensors after `step` updates. `weights` has them by name, `optimizer`
-        by the same names tables with `exp_avg` and `exp_avg_sq`; `rng` says in words where randomness stands."""
+        by the same names tables with `exp_avg`, `exp_avg_sq`, `max_exp_avg_sq` or `momentum_buffer`, as PyTorch has
+        them; `rng` says in words where randomness stands."""
         if "weights_sha256" in self._checkpoints.get(_count(step), {}):
             raise Unwritable(f"a second checkpoint of step {step}")
         tensors = dict(weights)
         for name, moments in (optimizer or {}).items():
-            tensors[f"optimizer.m.{name}"], tensors[f"optimizer.v.{name}"] = moments["exp_avg"], moments["exp_avg_sq"]
+            tensors.update({f"{MOMENTS[kind]}{name}": moment for kind, moment in moments.items() if kind in MOMENTS})
         metadata = {"arithmetic": self._arithmetic, "rng": rng, "step": _count(step)}
         metadata = {key: str(value) for key, value in metadata.items() if value is not None}
         file, name, digest = _TensorFile(tensors, metadata), f"data/checkpoints/step-{step:06}.safetensors", None
@@ -484,13 +487,14 @@ class Run:
             lines.settle()
 
     @_quiet
-    def slice(self, from_step, tokens, logged, tensors, seconds=None, checkpoint_step=None):
+    def slice(self, from_step, tokens, logged, tensors, seconds=None, checkpoint_step=None, stated=None):
         """Writes what another program needs to execute updates `from_step`, `from_step + 1`, ... again.
 
         `tokens` are the batches, [steps, batch, length + 1]; `logged` has by name what came out of each step, the
         first dimension being the steps: `loss`, `grad_norm`, `tensor_grad_norm`, `tensor_update_norm`, `tensor_norm`,
         `routed`. `tensors` has for each tensor, in sorted order, a pair of it before and after the slice, or a table
-        with `sha256_after` and `update_norm`. The slice starts from the kept checkpoint of `from_step`."""
+        with `sha256_after` and `update_norm`. The slice starts from the kept checkpoint of `from_step`. `stated` says
+        how the updates were made, where no config does (`repro explain slices`)."""
         steps, stem = _outline(tokens)[2][0], f"data/slices/slice-{_count(from_step):06}"
         if any(entry["from_step"] == from_step for entry in self._slices):
             raise Unwritable(f"a second slice from step {from_step}")
@@ -515,8 +519,11 @@ class Run:
             if not file.finite:
                 raise Unwritable(f"a number that is not finite in the slice from step {from_step}")
             self._put(f"{stem}.tensors.jsonl", [lines.encode()])
+            if stated is not None:
+                self._document(f"{stem}.stated.json", stated)
         except Exception:
             self._drop(entry["file"])
+            self._drop(f"{stem}.tensors.jsonl")
             raise
         self._slices.append(entry)
 

@@ -60,6 +60,22 @@ pub enum Command {
     Attest(AttestArgs),
 }
 
+impl Command {
+    /// Whether it makes no report, so that `--output` has nothing to write.
+    pub fn has_no_report(&self) -> bool {
+        matches!(
+            self,
+            Self::Explain(_)
+                | Self::Challenge(_)
+                | Self::Seal(_)
+                | Self::Keygen(_)
+                | Self::Sign(_)
+                | Self::Stamp(_)
+                | Self::Attest(_)
+        )
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct StampArgs {
     /// The folder of a bundle, a plan, or a log of started runs

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
+use super::git::git;
 use repro_judge::verify::{PlanAt, PlanHistory};
 use repro_receipt::bundle::TAG_MANIFEST;
 use repro_receipt::digest::Digest;
@@ -38,8 +39,8 @@ impl GitHistory {
 
     /// The objects that these names mean, each with its bytes; none where git cannot be asked.
     fn objects(&self, names: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
-        let mut command = Command::new("git");
-        command.arg("-C").arg(&self.root).args(["cat-file", "--batch"]);
+        let mut command = git(&self.root)?;
+        command.args(["cat-file", "--batch"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut asked = command.spawn().ok()?;
         // So little fits the pipe; dropped, it ends what is asked.
@@ -74,7 +75,7 @@ impl GitHistory {
         // A tree or a file has no time.
         let plan = plan.filter(|_| is_commit.is_some());
         let bundles = receipts.map(|tree| entries(&tree, commit.len() / 2)).unwrap_or_default();
-        let plan = plan.map(|text| String::from_utf8_lossy(&text).into_owned());
+        let plan = plan.map(|text| String::from_utf8_lossy(&text).replace("\r\n", "\n"));
         Some(Held { plan, bundles })
     }
 
@@ -111,9 +112,7 @@ impl PlanHistory for GitHistory {
     fn at(&self, commit: &str, study: &str, bundle: &str) -> PlanAt {
         let plan = plan_of(study);
         // A bundle may be looked at anywhere: only the project of the study knows its plans.
-        let here = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
-        let is_repository = here.ancestors().any(|folder| folder.join(".git").exists());
-        let plan = plan.filter(|plan| is_repository && self.root.join(plan).is_file());
+        let plan = plan.filter(|plan| git(&self.root).is_some() && self.root.join(plan).is_file());
         let Some(plan) = plan else { return PlanAt::NoRepository };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (commit.to_owned(), study.to_owned());
@@ -130,12 +129,14 @@ impl PlanHistory for GitHistory {
     fn now(&self, study: &str) -> Option<String> {
         let name = plan_of(study)?;
         let source = Source::load_plain(&self.root.join(&name), name).ok()?;
-        Some(source.text().to_owned())
+        Some(source.text().replace("\r\n", "\n"))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]

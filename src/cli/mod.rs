@@ -10,6 +10,7 @@ mod core_bootstrap;
 mod coverage;
 mod diff;
 mod exit;
+mod git;
 mod help;
 mod history;
 mod import;
@@ -75,6 +76,9 @@ pub fn run() -> ExitCode {
 
 fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
+    if arguments.command.has_no_report() {
+        output.without_report()?;
+    }
     match &arguments.command {
         Command::Verify(own) => {
             let alone = common.root.is_none() && verify::is_of_bundles_alone(own);

@@ -25,13 +25,24 @@ pub struct Output {
     lost: AtomicBool,
 }
 
+/// A path by the folder that it leads to: links are two names of one folder.
+fn place_of(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    folder.map_or_else(
+        |_| path.to_owned(),
+        |folder| folder.join(path.file_name().unwrap_or_default()),
+    )
+}
+
 impl Output {
     /// The output that the arguments and the terminal ask for.
     pub fn new(common: &CommonArgs) -> Result<Self, Error> {
         let files: Vec<_> =
             common.output.iter().map(|text| file(text)).collect::<Result<_, _>>()?;
-        let twice =
-            |at: usize, path: &Path| files.iter().take(at).any(|(_, before)| before == path);
+        let twice = |at: usize, path: &Path| {
+            files.iter().take(at).any(|(_, before)| place_of(before) == place_of(path))
+        };
         if let Some((_, (_, path))) =
             files.iter().enumerate().find(|(at, (_, path))| twice(*at, path))
         {
@@ -78,6 +89,15 @@ impl Output {
                 "another format, or `--output`",
             )]),
         }
+    }
+
+    /// Refuses files for a report of a command that has none.
+    pub fn without_report(&self) -> Result<(), Vec<Error>> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let place = Location::file("--output");
+        Err(vec![BAD_USAGE.at(place, "a command that makes a report", "one that makes none")])
     }
 
     /// Whether everything is to be listed.

@@ -11,6 +11,7 @@ use repro_judge::verify::stampable;
 use repro_receipt::bundle::{self, Bundle, SIGNATURE, STATEMENT, chained_lines};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Document, Error, Location, Source};
+use repro_report::intoto::VERDICT;
 use repro_report::outcome::ExitStatus;
 use repro_signature::{self as signature, PrivateKey, SIGNED_BEFORE};
 
@@ -138,6 +139,12 @@ fn sign_statement(path: &Path, shown: &str, key: &PrivateKey) -> Result<String, 
     if kind.text()? != STATEMENT {
         let found = format!("`{}`", kind.text()?.chars().take(80).collect::<String>());
         return Err(NOT_A_STATEMENT.at(kind.place(), format!("`{STATEMENT}`"), found));
+    }
+    // What a builder says of files is not signed by the way.
+    let predicate = document.root().required("predicateType")?;
+    if predicate.text()? != VERDICT {
+        let found = format!("`{}`", predicate.text()?.chars().take(80).collect::<String>());
+        return Err(NOT_A_STATEMENT.at(predicate.place(), format!("`{VERDICT}`"), found));
     }
     let signed = signature::sign_statement(&text, key)?;
     let name = format!("{shown}.sig");

@@ -24,6 +24,8 @@ const NAMED: usize = 5;
 /// In which way the bundles depart from the plan, the gravest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Departure {
+    /// The plan at hand is not the one that a bundle names.
+    OtherDigest,
     /// A planned run has no bundle, or one of a run that did not end.
     NotRun,
     /// A run was started and is not reported.
@@ -51,7 +53,11 @@ impl Compared {
     /// What the departures come to, each under its code; none where there is none.
     pub fn departed(&self, code_of: impl Fn(Departure) -> &'static Code) -> Option<Outcome> {
         let ((gravest, reason), others) = self.departures.split_first()?;
-        let outcome = Outcome::refuted(code_of(*gravest), reason.clone());
+        // A plan with another digest is not the one that the runs were made under, and says nothing of them.
+        let outcome = match gravest {
+            Departure::OtherDigest => Outcome::inconclusive(code_of(*gravest), reason.clone()),
+            _ => Outcome::refuted(code_of(*gravest), reason.clone()),
+        };
         Some(others.iter().fold(outcome, |outcome, (departure, reason)| {
             outcome.noting(code_of(*departure), reason.clone())
         }))
@@ -100,8 +106,8 @@ pub fn compare(study: &Study, evidence: &impl BundlesOfPlan) -> Result<Compared,
     if rates.is_none() {
         wanted.extend(study.listed().map(|run| run.id));
     }
-    let present = evidence.present(study).into_iter();
-    let surplus: Vec<_> = present.filter(|id| !wanted.contains(id)).collect();
+    let surplus: Vec<_> =
+        evidence.present(study).into_iter().filter(|id| !wanted.contains(id)).collect();
     if !surplus.is_empty() {
         let of = format!("bundles of the study that are not in its plan: {}", surplus.len());
         departures.push((Departure::NotPlanned, format!("{of}, {}", few(&surplus))));
@@ -167,14 +173,21 @@ fn judge(
     let wrong = if study != Some(run.study.as_str()) || arm != Some(run.arm.as_str()) {
         let said = [study, arm].map(|word| word.unwrap_or("none"));
         Some(format!("says study `{}`, arm `{}`", said[0], said[1]))
-    } else if !same_plan {
-        Some(
-            "was made under another plan: `plan_sha256` is not the digest of the study file".into(),
-        )
     } else if commit.is_none_or(str::is_empty) {
         Some("names no commit of its plan".to_owned())
     } else {
         None
+    };
+    if !same_plan && digest.is_some() && wrong.is_none() {
+        let wrong =
+            "was made under another plan: `plan_sha256` is not the digest of the study file";
+        departures.push((Departure::OtherDigest, format!("`{}` {wrong}", run.id)));
+        // What the plan at hand has is not what that run was to be.
+        return Ok(());
+    }
+    let wrong = match digest {
+        None => wrong.or_else(|| Some("names no plan: it has no `plan_sha256`".to_owned())),
+        Some(_) => wrong,
     };
     if let Some(wrong) = wrong {
         departures.push((Departure::OtherPlan, format!("`{}` {wrong}", run.id)));

@@ -47,6 +47,10 @@ impl StartedRuns {
                 refuted(format!("the receipt names `{}`, and the plan `{}`", own.log, self.name))
             }
             Some(own) => match self.log.find(own.attempt) {
+                None if self.log.starts().next().is_none() => {
+                    let reason = format!("`{}` is not at hand, or is empty", own.log);
+                    Outcome::inconclusive(&NOT_LOGGED, reason)
+                }
                 None => refuted(format!("`{}` has no start {}", own.log, own.attempt)),
                 Some(logged) => match self.other(bundle, logged) {
                     Some(other) => refuted(format!("{} {other}", line(logged))),

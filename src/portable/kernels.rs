@@ -10,6 +10,7 @@ use super::buffer::{self, Buffer};
 use super::mixture::Arrangement;
 use super::product::{self, Matrix, Packed};
 use super::router::{Coefficients, Router, Routing};
+use super::rules::{self, Momentum};
 use super::{Isa, Real, cross_entropy, norm, reduce, swiglu};
 
 /// Declares the kernels, and implements them for float32 and float64.
@@ -36,6 +37,18 @@ kernels! {
     fn adamw(
         isa: Isa, w: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self], update: Update<Self>,
     ) = adamw::step;
+    /// [`rules::adam`].
+    fn adam(
+        isa: Isa, w: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self], x: &mut [Self],
+        update: Update<Self>, coupled: Self,
+    ) = rules::adam;
+    /// [`rules::momentum`].
+    fn momentum(
+        isa: Isa, w: &mut [Self], g: &[Self], m: &mut [Self], update: Momentum<Self>,
+    ) = rules::momentum;
+    /// [`rules::lion`].
+    fn lion(isa: Isa, w: &mut [Self], g: &[Self], m: &mut [Self], update: Momentum<Self>)
+        = rules::lion;
     /// [`adamw::squares`].
     fn squares(isa: Isa, values: &[Self]) -> f64 = adamw::squares;
     /// [`AttentionShape::forward`].

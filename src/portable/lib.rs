@@ -22,6 +22,7 @@ pub mod real;
 pub mod reduce;
 pub mod rope;
 pub mod router;
+pub mod rules;
 pub mod swiglu;
 
 pub use attention::AttentionShape;

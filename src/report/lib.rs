@@ -9,7 +9,7 @@ mod columns;
 mod drawing;
 mod folded;
 mod github;
-mod intoto;
+pub mod intoto;
 mod json;
 mod junit;
 mod layout;

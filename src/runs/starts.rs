@@ -112,7 +112,10 @@ impl StartsFile {
 
     /// Reads the whole lines of the log: one that a killed process began is not the start of a run.
     fn logged(&self, source: Source) -> Result<StartsLog, Error> {
-        let whole = whole_lines(source.text().as_bytes()).to_vec();
+        let mut whole = whole_starts(source.text().as_bytes()).to_vec();
+        if whole.last().is_some_and(|last| *last != b'\n') {
+            whole.push(b'\n');
+        }
         let document = Document::parse_json_lines(Source::new(source.name(), whole)?)?;
         let chains = chained_lines(&document)?;
         let line = |(node, chain)| {
@@ -155,10 +158,11 @@ impl StartsFile {
         if bytes.len() as u64 > CAP {
             return Err(TOO_LARGE.at(place(), format!("at most {CAP} bytes"), "more"));
         }
-        let whole = whole_lines(&bytes).len();
-        if whole < bytes.len() {
-            file.set_len(whole as u64).map_err(cannot)?;
+        let whole = whole_starts(&bytes);
+        if whole.len() < bytes.len() {
+            file.set_len(whole.len() as u64).map_err(cannot)?;
         }
+        let end = if whole.is_empty() || whole.ends_with(b"\n") { "" } else { "\n" };
         let log = self.logged(Source::new(place().file, bytes)?)?;
         let attempt = start.attempt;
         let declared = |chain| DeclaredStart { log: self.name.clone(), attempt, chain };
@@ -171,6 +175,7 @@ impl StartsFile {
         // Names, digests and a whole number: canonical JSON has all of them.
         let line = chain.extend(line.unwrap_or_default()).map_err(std::io::Error::other);
         let line = line.map_err(cannot)?;
+        let line = format!("{end}{line}");
         file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(cannot)?;
         Ok(declared(chain.last().unwrap_or(attempt)))
     }
@@ -227,6 +232,16 @@ impl StartsLog {
             reported.iter().any(same)
         };
         self.of_plan().filter(|one| !is_known(one)).map(|one| (one, again(one))).collect()
+    }
+}
+
+/// The lines that are whole: up to the last end of a line, or all where an editor took only that end away.
+fn whole_starts(bytes: &[u8]) -> &[u8] {
+    let whole = whole_lines(bytes);
+    let rest = bytes.get(whole.len()..).unwrap_or_default();
+    match serde_json::from_slice::<serde::de::IgnoredAny>(rest) {
+        Ok(_) => bytes,
+        Err(_) => whole,
     }
 }
 

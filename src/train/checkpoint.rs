@@ -16,8 +16,8 @@ use repro_receipt::source::{Error, Location};
 
 /// Where the metadata say which order the data have.
 const CURSOR: &str = "rng";
-/// What the names of the moments begin with: of the means, and of the means of squares.
-pub const MOMENTS: [&str; 2] = ["optimizer.m.", "optimizer.v."];
+/// What the names of the moments begin with: of the means, of the means of squares, and of the greatest of these.
+pub const MOMENTS: [&str; 3] = ["optimizer.m.", "optimizer.v.", "optimizer.x."];
 
 /// The line by which a run commits itself to its state after `step` steps, in which it read so many tokens: the digest
 /// of weights and moments, and where the order of the data stands.
@@ -41,7 +41,8 @@ impl Learner {
             file.tensors.insert(name, TensorData::floats(&shape, &values));
         }
         for (named, moments) in self.tensors().iter().zip(self.moments()) {
-            for (prefix, values) in MOMENTS.iter().zip([&moments.mean, &moments.square]) {
+            let parts = MOMENTS.iter().zip(moments.parts());
+            for (prefix, values) in parts.filter(|(_, values)| !values.is_empty()) {
                 let data = TensorData::floats(&named.shape, values);
                 file.tensors.insert(format!("{prefix}{}", named.name), data);
             }
@@ -83,12 +84,15 @@ impl<T: Kernels> Learner<T> {
             let values = take(&name, &shape)?;
             weights.push((name, values));
         }
-        for named in self.tensors() {
-            let [mean, square] = MOMENTS.map(|prefix| format!("{prefix}{}", named.name));
-            moments.push(Moments {
-                mean: take(&mean, &named.shape)?,
-                square: take(&square, &named.shape)?,
-            });
+        for (at, named) in self.tensors().iter().enumerate() {
+            let mut parts = [const { Vec::new() }; 3];
+            let kept = self.kept_moments(at);
+            for ((part, prefix), _) in
+                parts.iter_mut().zip(MOMENTS).zip(kept).filter(|(_, is_kept)| *is_kept)
+            {
+                *part = take(&format!("{prefix}{}", named.name), &named.shape)?;
+            }
+            moments.push(Moments::of(parts));
         }
         if let Some(surplus) = left.first() {
             let found = format!("`{surplus}`");

@@ -4,9 +4,9 @@
 use serde_json::{Value as Json, json};
 
 use super::load::RouterLoad;
-use super::model::{Config, Failure, Forward, Load, Model, NamedTensor};
+use super::model::{Config, Failure, Forward, Load, MixtureConfig, Model, NamedTensor};
 use super::narrow::NarrowNorm;
-use super::optimizer::{self, AdamW, Moments};
+use super::optimizer::{self, Moments, OptimizerState};
 use super::scorer::{RowScores, Scorer};
 use super::{MODEL_FAILED, Regime};
 use repro_portable::{Isa, Kernels};
@@ -16,12 +16,14 @@ use repro_receipt::source::{Error, Location, Node};
 /// A model and its optimizer. Runs are trained in float32; float64 shows what rounding does.
 pub struct Learner<T: Kernels = f32> {
     model: Model<T>,
-    optimizer: AdamW<T>,
+    optimizer: OptimizerState<T>,
     /// Tokens of a sequence, and of a batch.
     length: usize,
     batch: usize,
     /// The tensor whose gradient is taken as zero.
     frozen: Option<String>,
+    /// The tensors that the optimizer has in no group, which have no gradients.
+    resting: Vec<String>,
     /// The norm that decides how far the next gradients are scaled down, where it is not their own.
     decisive: Option<f64>,
     /// Whether it is looked at how far float32 norms of the gradients may be off.
@@ -109,10 +111,17 @@ impl<T: Kernels> Learner<T> {
     }
 
     fn of(model: Model<T>, regime: &Regime) -> Self {
-        let optimizer = AdamW::new(regime.optimizer, model.tensors().iter().map(|named| named.len));
-        let batch = regime.tokens_per_step() as usize;
-        let length = regime.seq_len;
-        Self { model, optimizer, length, batch, frozen: None, decisive: None, narrow: false }
+        let group = |named: &NamedTensor| regime.optimizer.group_of(&named.name, named.decays);
+        let groups: Vec<_> =
+            model.tensors().iter().map(|named| (group(named), named.len)).collect();
+        let optimizer = OptimizerState::new(&regime.optimizer, &groups);
+        let batch = regime.shape.tokens_per_step() as usize;
+        let length = regime.shape.seq_len;
+        let rests = |named: &&NamedTensor| group(named).is_none();
+        let resting =
+            model.tensors().iter().filter(rests).map(|named| named.name.clone()).collect();
+        let (frozen, decisive, narrow) = (None, None, false);
+        Self { model, optimizer, length, batch, frozen, resting, decisive, narrow }
     }
 
     /// From now on takes the gradient of a trained tensor as zero: a fault that replays plant.
@@ -140,28 +149,31 @@ impl<T: Kernels> Learner<T> {
         Ok(if unseen.is_empty() { Vec::new() } else { vec![note] })
     }
 
-    /// Makes one step on `rows` sequences. Where loss or norm is not finite nothing is changed.
+    /// Makes one step on `rows` sequences, at the rate of each group of tensors. Where loss or norm is not finite nothing is changed.
     pub fn step(
         &mut self,
         inputs: &[u32],
         targets: &[u32],
         rows: usize,
-        rate: f32,
+        rates: &[f32],
     ) -> Result<Stepped, Error> {
         let forward = self.model.forward(inputs, targets, rows).map_err(failed)?;
-        let stepped = self.learn(&forward, rate).map_err(failed)?;
+        let stepped = self.learn(&forward, rates).map_err(failed)?;
         if stepped.is_finite() {
             self.model.move_router_biases(&forward.layers);
         }
         Ok(stepped)
     }
 
-    fn learn(&mut self, forward: &Forward<T>, rate: f32) -> Result<Stepped, Failure> {
+    fn learn(&mut self, forward: &Forward<T>, rates: &[f32]) -> Result<Stepped, Failure> {
         let (model, optimizer) = (&mut self.model, &mut self.optimizer);
         let isa = model.isa();
         model.backward()?;
         if let Some(frozen) = &self.frozen {
             model.drop_gradient(frozen)?;
+        }
+        for name in &self.resting {
+            model.drop_gradient(name)?;
         }
         let squares: Vec<_> = model.gradients().map(|g| T::squares(isa, g)).collect();
         let norm = optimizer::norm(&squares);
@@ -176,11 +188,11 @@ impl<T: Kernels> Learner<T> {
             router: router(&forward.layers),
         };
         if stepped.is_finite() {
-            let step = optimizer.begin(rate, self.decisive.unwrap_or(norm));
+            let step = optimizer.begin(rates, self.decisive.unwrap_or(norm));
             let mut numbers = 0..;
-            model.update(|named, weights, gradient| {
+            model.update(|_, weights, gradient| {
                 if let Some(at) = numbers.next() {
-                    optimizer.update(isa, &step, at, named.decays, weights, gradient);
+                    optimizer.update(isa, &step, at, weights, gradient);
                 }
             });
         }
@@ -190,6 +202,17 @@ impl<T: Kernels> Learner<T> {
     /// The tensors that are trained, in the order of their names.
     pub fn tensors(&self) -> &[NamedTensor] {
         self.model.tensors()
+    }
+
+    /// Whether a tensor is a router that cannot matter: one expert is chosen, and its weight is made 1.
+    pub fn is_constant_router(&self, tensor: &str) -> bool {
+        let is_constant = |mixture: &MixtureConfig| {
+            mixture.num_experts_per_tok == 1
+                && mixture.norm_topk_prob
+                && mixture.coefficients() == [0.0; 2]
+        };
+        let mixture = self.model.config().mixture.as_ref();
+        tensor.ends_with(".mlp.gate.weight") && mixture.is_some_and(is_constant)
     }
 
     /// The moments of these tensors.
@@ -229,6 +252,11 @@ impl<T: Kernels> Learner<T> {
             false => self.model.write_router_bias(tensor, values),
         };
         written.map_err(failed)
+    }
+
+    /// Which moments tensor number `at` has, in the order of their names.
+    pub fn kept_moments(&self, at: usize) -> [bool; 3] {
+        self.optimizer.kept(at)
     }
 
     /// Sets the optimizer to where it was after `steps` steps.

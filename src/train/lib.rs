@@ -18,6 +18,7 @@ pub mod progress;
 mod recipe;
 pub mod record;
 pub mod replay;
+mod rules;
 pub mod run;
 mod schedule;
 pub mod scorer;
@@ -26,8 +27,8 @@ mod tensor_file;
 
 use repro_receipt::source::{Code, codes};
 
-pub use optimizer::AdamW;
-pub use recipe::{Optimizer, Recipe, Regime, Stretch};
+pub use recipe::{LearningRates, Recipe, Regime, RunShape, Stretch};
+pub use rules::{Members, Optimizer, ParameterGroup, UpdateMethod};
 pub use schedule::LearningRateSchedule;
 pub use tasks::Suite;
 pub use tensor_file::{TensorData, TensorFile};

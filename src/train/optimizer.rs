@@ -1,38 +1,50 @@
-//! AdamW over the named tensors of a model: moments, bias corrections, clipping, weight-decay groups.
+//! Optimizers over the named tensors of a model: moments, bias corrections, clipping, groups of tensors.
 //!
-//! The update of one element is [`repro_portable::adamw`]'s. The numbers of a step are computed in
-//! float64 and rounded once; the powers of the betas are running products. Tensors are taken in the
-//! order of their names, which is also the order in which their squares are added for the norm.
+//! The update of one element is [`repro_portable::adamw`]'s, or for runs of others one of
+//! [`repro_portable::rules`]'. The numbers of a step are computed in float64 and rounded once; the powers of the betas are
+//! running products. Tensors are taken in the order of their names, which is also the order in which their squares are
+//! added for the norm.
 
-use super::Optimizer;
+use super::rules::{Optimizer, ParameterGroup, UpdateMethod};
 use repro_portable::adamw::Update;
+use repro_portable::rules::Momentum;
 use repro_portable::{Isa, Kernels};
 
 /// The state of the optimizer.
 #[derive(Debug, Clone)]
-pub struct AdamW<T> {
+pub struct OptimizerState<T> {
     settings: Optimizer,
+    /// The group of each tensor; none where it stays as it is.
+    groups: Vec<Option<usize>>,
     /// The steps that were made.
     steps: u64,
-    /// The powers of both betas after these steps.
-    powers: [f64; 2],
+    /// Of each group, the powers of both betas after these steps.
+    powers: Vec<[f64; 2]>,
     moments: Vec<Moments<T>>,
 }
 
-/// The running means of one tensor's gradients and of their squares.
-#[derive(Debug, Clone, PartialEq)]
+/// What the rule of a tensor keeps of its gradients; empty where it keeps nothing of the kind.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Moments<T> {
-    /// Of the gradients.
+    /// Their running mean.
     pub mean: Vec<T>,
-    /// Of their squares.
+    /// That of their squares.
     pub square: Vec<T>,
+    /// The greatest of those (AMSGrad).
+    pub greatest: Vec<T>,
 }
 
-/// The numbers of one step.
+/// The numbers of one step, group by group.
+#[derive(Debug, Clone)]
+pub struct StepNumbers<T>(Vec<GroupNumbers<T>>);
+
 #[derive(Debug, Clone, Copy)]
-pub struct StepNumbers<T> {
-    decaying: Update<T>,
-    plain: Update<T>,
+enum GroupNumbers<T> {
+    AdamW(Update<T>),
+    /// And what of the weight is added to its gradient.
+    Adam(Update<T>, T),
+    Momentum(Momentum<T>),
+    Lion(Momentum<T>),
 }
 
 /// The norm of all gradients, of which these are the tensors' sums of squares ([`Kernels::squares`]): the root
@@ -41,16 +53,46 @@ pub fn norm(squares: &[f64]) -> f64 {
     libm::sqrt(squares.iter().fold(0.0, |sum, squares| sum + squares))
 }
 
-impl<T: Kernels> AdamW<T> {
-    /// An optimizer of tensors of these lengths, before its first step.
-    pub fn new(settings: Optimizer, lengths: impl Iterator<Item = usize>) -> Self {
-        let zero = |length| Moments { mean: vec![T::ZERO; length], square: vec![T::ZERO; length] };
-        Self { settings, steps: 0, powers: [1.0; 2], moments: lengths.map(zero).collect() }
+impl<T: Kernels> Moments<T> {
+    /// In the order of [`super::checkpoint::MOMENTS`].
+    pub fn parts(&self) -> [&Vec<T>; 3] {
+        [&self.mean, &self.square, &self.greatest]
+    }
+
+    /// From such parts.
+    pub fn of([mean, square, greatest]: [Vec<T>; 3]) -> Self {
+        Self { mean, square, greatest }
+    }
+}
+
+impl<T: Kernels> OptimizerState<T> {
+    /// An optimizer of tensors of these groups and lengths, before its first step.
+    pub fn new(settings: &Optimizer, tensors: &[(Option<usize>, usize)]) -> Self {
+        let groups: Vec<_> = tensors.iter().map(|(group, _)| *group).collect();
+        let powers = vec![[1.0; 2]; settings.groups.len()];
+        let mut state =
+            Self { settings: settings.clone(), groups, steps: 0, powers, moments: Vec::new() };
+        let zero = |(at, (_, length)): (usize, &(Option<usize>, usize))| {
+            let zeros = |is_kept| vec![T::ZERO; if is_kept { *length } else { 0 }];
+            Moments::of(state.kept(at).map(zeros))
+        };
+        state.moments = tensors.iter().enumerate().map(zero).collect();
+        state
+    }
+
+    /// Which moments tensor number `at` has, in the order of their names.
+    pub fn kept(&self, at: usize) -> [bool; 3] {
+        self.group(at).map_or([false; 3], |group| group.method.keeps())
+    }
+
+    fn group(&self, at: usize) -> Option<&ParameterGroup> {
+        self.settings.groups.get((*self.groups.get(at)?)?)
     }
 
     /// Sets the optimizer to where it was after `steps` steps with these moments.
     pub fn restore(&mut self, steps: u64, moments: Vec<Moments<T>>) {
-        (self.steps, self.powers, self.moments) = (0, [1.0; 2], moments);
+        (self.steps, self.moments) = (0, moments);
+        self.powers.fill([1.0; 2]);
         (0..steps).for_each(|_| self.count());
     }
 
@@ -61,28 +103,23 @@ impl<T: Kernels> AdamW<T> {
 
     fn count(&mut self) {
         self.steps += 1;
-        self.powers[0] *= self.settings.beta1;
-        self.powers[1] *= self.settings.beta2;
+        for (powers, group) in std::iter::zip(&mut self.powers, &self.settings.groups) {
+            powers[0] *= group.beta1;
+            powers[1] *= group.beta2;
+        }
     }
 
-    /// Begins a step at this rate, with gradients of this norm.
-    pub fn begin(&mut self, rate: f32, norm: f64) -> StepNumbers<T> {
+    /// Begins a step with the rate of each group, the last of which is that of all groups behind it, and with gradients of
+    /// this norm.
+    pub fn begin(&mut self, rates: &[f32], norm: f64) -> StepNumbers<T> {
         self.count();
-        let Optimizer { decay, beta1, beta2, epsilon, clip } = self.settings;
-        let rate = f64::from(rate);
+        let clip = self.settings.clip;
         let clip = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
-        let round = T::from_f64;
-        let plain = Update {
-            clip: round(clip),
-            rate: round(rate),
-            decay: T::ONE,
-            beta1: [round(beta1), round(1.0 - beta1)],
-            beta2: [round(beta2), round(1.0 - beta2)],
-            c1: round(1.0 / (1.0 - self.powers[0])),
-            c2: round(1.0 / (1.0 - self.powers[1])),
-            epsilon: round(epsilon),
-        };
-        StepNumbers { decaying: Update { decay: round(1.0 - rate * decay), ..plain }, plain }
+        let rate = |at: usize| rates.get(at).or(rates.last()).copied().unwrap_or_default();
+        let groups = std::iter::zip(&self.settings.groups, &self.powers).enumerate();
+        let numbers = groups
+            .map(|(at, (group, powers))| numbers(group, powers, self.steps, clip, rate(at).into()));
+        StepNumbers(numbers.collect())
     }
 
     /// Makes the step for tensor number `at`, whose weights and gradient these are.
@@ -91,13 +128,74 @@ impl<T: Kernels> AdamW<T> {
         isa: Isa,
         step: &StepNumbers<T>,
         at: usize,
-        decays: bool,
         weights: &mut [T],
         gradient: &[T],
     ) {
-        let update = if decays { step.decaying } else { step.plain };
-        if let Some(Moments { mean, square }) = self.moments.get_mut(at) {
-            T::adamw(isa, weights, gradient, mean, square, update);
+        let group = self.groups.get(at).copied().flatten();
+        let numbers = group.and_then(|group| step.0.get(group));
+        let Some((numbers, moments)) = numbers.zip(self.moments.get_mut(at)) else { return };
+        let Moments { mean, square, greatest } = moments;
+        match *numbers {
+            GroupNumbers::AdamW(update) => T::adamw(isa, weights, gradient, mean, square, update),
+            GroupNumbers::Adam(update, coupled) => {
+                T::adam(isa, weights, gradient, mean, square, greatest, update, coupled);
+            }
+            GroupNumbers::Momentum(update) => T::momentum(isa, weights, gradient, mean, update),
+            GroupNumbers::Lion(update) => T::lion(isa, weights, gradient, mean, update),
+        }
+    }
+}
+
+/// The numbers of a group in step number `steps`.
+fn numbers<T: Kernels>(
+    group: &ParameterGroup,
+    powers: &[f64; 2],
+    steps: u64,
+    clip: f64,
+    rate: f64,
+) -> GroupNumbers<T> {
+    let ParameterGroup { method, decay, beta1, beta2, epsilon, .. } = *group;
+    let round = T::from_f64;
+    let plain = Update {
+        clip: round(clip),
+        rate: round(rate),
+        decay: T::ONE,
+        beta1: [round(beta1), round(1.0 - beta1)],
+        beta2: [round(beta2), round(1.0 - beta2)],
+        c1: round(1.0 / (1.0 - powers[0])),
+        c2: round(1.0 / (1.0 - powers[1])),
+        epsilon: round(epsilon),
+    };
+    let decaying = match decay > 0.0 {
+        true => Update { decay: round(1.0 - rate * decay), ..plain },
+        false => plain,
+    };
+    let momentum = |mean: [f64; 2], step: [f64; 2]| Momentum {
+        clip: plain.clip,
+        rate: plain.rate,
+        decay: T::ONE,
+        coupled: T::ZERO,
+        mean: mean.map(round),
+        step: step.map(round),
+    };
+    match method {
+        UpdateMethod::AdamW { amsgrad: false } => GroupNumbers::AdamW(decaying),
+        UpdateMethod::AdamW { amsgrad: true } => GroupNumbers::Adam(decaying, T::ZERO),
+        UpdateMethod::Adam { .. } => GroupNumbers::Adam(plain, round(decay)),
+        UpdateMethod::Sgd { dampening, nesterov } => {
+            // The mean begins with the first gradient as it is.
+            let added = if steps == 1 { 1.0 } else { 1.0 - dampening };
+            let step = match (beta1 > 0.0, nesterov) {
+                (false, _) => [0.0, 1.0],
+                (true, false) => [1.0, 0.0],
+                (true, true) => [beta1, 1.0],
+            };
+            let update = momentum([beta1, added], step);
+            GroupNumbers::Momentum(Momentum { coupled: round(decay), ..update })
+        }
+        UpdateMethod::Lion => {
+            let update = momentum([beta2, 1.0 - beta2], [beta1, 1.0 - beta1]);
+            GroupNumbers::Lion(Momentum { decay: decaying.decay, ..update })
         }
     }
 }
@@ -106,8 +204,17 @@ impl<T: Kernels> AdamW<T> {
 mod tests {
     use super::*;
 
-    const SETTINGS: Optimizer =
-        Optimizer { decay: 0.1, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, clip: 1.0 };
+    /// An optimizer with clipping at 1, of one tensor of one number.
+    fn of_one(decay: f64) -> OptimizerState<f64> {
+        let group = ParameterGroup {
+            decay,
+            beta1: 0.9,
+            beta2: 0.95,
+            epsilon: 1e-8,
+            ..ParameterGroup::ADAMW
+        };
+        OptimizerState::new(&Optimizer { clip: 1.0, groups: vec![group] }, &[(Some(0), 1)])
+    }
 
     /// The definition, in float64 and one element at a time.
     fn reference(weight: f64, gradients: &[f64], decay: f64, rate: f64) -> f64 {
@@ -125,26 +232,25 @@ mod tests {
     #[test]
     fn steps_follow_the_definition_and_a_restored_state_goes_on() {
         let gradients = [0.5, -3.0, 0.25, 0.125, -2.0];
-        for decays in [true, false] {
-            let mut whole = AdamW::<f64>::new(SETTINGS, [1].into_iter());
+        for decay in [0.1, 0.0] {
+            let mut whole = of_one(decay);
             let (mut weight, mut resumed) = (vec![0.75], None);
             for (done, gradient) in gradients.iter().enumerate() {
                 if done == 3 {
-                    let mut again = AdamW::new(SETTINGS, [1].into_iter());
+                    let mut again = of_one(decay);
                     again.restore(3, whole.moments().to_vec());
                     resumed = Some((again, weight.clone()));
                 }
-                let make = |optimizer: &mut AdamW<f64>, weight: &mut [f64]| {
+                let make = |optimizer: &mut OptimizerState<f64>, weight: &mut [f64]| {
                     let norm = norm(&[Kernels::squares(Isa::SCALAR, &[*gradient])]);
-                    let step = optimizer.begin(0.01, norm);
-                    optimizer.update(Isa::SCALAR, &step, 0, decays, weight, &[*gradient]);
+                    let step = optimizer.begin(&[0.01], norm);
+                    optimizer.update(Isa::SCALAR, &step, 0, weight, &[*gradient]);
                 };
                 make(&mut whole, &mut weight);
                 if let Some((again, weight)) = &mut resumed {
                     make(again, weight);
                 }
             }
-            let decay = if decays { 0.1 } else { 0.0 };
             let wanted = reference(0.75, &gradients, decay, f64::from(0.01_f32));
             assert!((weight[0] - wanted).abs() < 1e-14, "{} {wanted}", weight[0]);
             let (again, other) = resumed.unwrap();

@@ -2,27 +2,13 @@
 //!
 //! The model, the data and the evaluation are other parts of the same table, read by those who own them.
 
+use super::rules::Optimizer;
 use super::{BAD_RECIPE, LearningRateSchedule};
 use repro_receipt::bundle::ARITHMETIC;
 use repro_receipt::source::{Error, Node};
 
 /// Every how many steps a run commits itself to its state, where its config does not say.
 const STATE_EVERY: u64 = 50;
-
-/// The settings of AdamW.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Optimizer {
-    /// Weight decay of matrices, per unit of learning rate.
-    pub decay: f64,
-    /// How much of the first moment stays.
-    pub beta1: f64,
-    /// How much of the second moment stays.
-    pub beta2: f64,
-    /// What is added to the root of the second moment.
-    pub epsilon: f64,
-    /// The largest gradient norm; longer gradients are scaled down to it. 0 clips nothing.
-    pub clip: f64,
-}
 
 /// A stretch of steps that is kept so that it can be executed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,19 +19,60 @@ pub struct Stretch {
     pub steps: u64,
 }
 
-/// How each step of a run is made, whoever trains it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Regime {
+/// How long a run is, and what a step of it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunShape {
     /// How many steps.
     pub steps: u64,
     /// Sequences a step.
     pub batch_size: usize,
     /// Tokens a sequence.
     pub seq_len: usize,
+}
+
+/// How each step of a run is made, whoever trains it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Regime {
+    /// How many there are, and what each reads.
+    pub shape: RunShape,
     /// The learning rate of each step.
-    pub schedule: LearningRateSchedule,
+    pub rates: LearningRates,
     /// The optimizer.
     pub optimizer: Optimizer,
+}
+
+/// The learning rates of the steps of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LearningRates {
+    /// One for all tensors, by a schedule.
+    Schedule(LearningRateSchedule),
+    /// As they are stated from a step on: of each group of tensors, those of the steps.
+    Stated {
+        /// The first step.
+        from: u64,
+        /// The rates.
+        groups: Vec<Vec<f32>>,
+    },
+}
+
+impl LearningRates {
+    /// Those of step `step`, which is made after as many others, one for each group; a single one is that of all. Before
+    /// and behind what is stated they are those of the nearest step.
+    pub fn of(&self, step: u64) -> Vec<f32> {
+        match self {
+            Self::Schedule(schedule) => vec![schedule.rate(step)],
+            Self::Stated { from, groups } => {
+                let at = usize::try_from(step.saturating_sub(*from)).unwrap_or(usize::MAX);
+                let rate = |of: &Vec<f32>| of.get(at).or(of.last()).copied().unwrap_or_default();
+                groups.iter().map(rate).collect()
+            }
+        }
+    }
+
+    /// The rate of step `step` of the first group.
+    pub fn first(&self, step: u64) -> f32 {
+        self.of(step).first().copied().unwrap_or_default()
+    }
 }
 
 /// How a run is trained here.
@@ -67,27 +94,35 @@ pub struct Recipe {
     pub slices: Vec<Stretch>,
 }
 
-impl Regime {
-    /// Reads the steps of a run from its config.
+impl RunShape {
+    /// Reads the length of a run from its config.
     pub fn read(config: Node<'_>) -> Result<Self, Error> {
         let (batch, length) = (count(config, "batch_size")?, count(config, "seq_len")?);
-        let per_step = batch.checked_mul(length).filter(|tokens| *tokens <= u64::from(u32::MAX));
-        let Some(per_step) = per_step else {
+        let per_step = batch.checked_mul(length);
+        if per_step.is_none_or(|tokens| tokens > u64::from(u32::MAX)) {
             let place = config.required("batch_size")?.place();
             return Err(BAD_RECIPE.at(place, "fewer than 2^32 tokens per step", "more"));
-        };
-        Ok(Self {
-            steps: count(config, "steps")?,
-            batch_size: batch as usize,
-            seq_len: length as usize,
-            schedule: LearningRateSchedule::read(config, per_step)?,
-            optimizer: Optimizer::read(config)?,
-        })
+        }
+        let (batch_size, seq_len) = (batch as usize, length as usize);
+        Ok(Self { steps: count(config, "steps")?, batch_size, seq_len })
     }
 
     /// Tokens a step.
     pub fn tokens_per_step(&self) -> u64 {
         self.batch_size as u64 * self.seq_len as u64
+    }
+}
+
+impl Regime {
+    /// Reads the steps of a run from its config.
+    pub fn read(config: Node<'_>) -> Result<Self, Error> {
+        let shape = RunShape::read(config)?;
+        let schedule = LearningRateSchedule::read(config, shape.tokens_per_step())?;
+        Ok(Self {
+            shape,
+            rates: LearningRates::Schedule(schedule),
+            optimizer: Optimizer::read(config)?,
+        })
     }
 }
 
@@ -102,7 +137,7 @@ impl Recipe {
             }
         }
         let regime = Regime::read(config)?;
-        let steps = regime.steps;
+        let steps = regime.shape.steps;
         let checkpoints = saved(config, "checkpoints", |step| step <= steps)?;
         let kept = saved(config, "kept_checkpoints", |step| checkpoints.contains(&step))?;
         Ok(Self {
@@ -123,34 +158,14 @@ impl Recipe {
 impl Recipe {
     /// Whether the run makes a record of its step number `step`, as records count, whatever came out.
     pub fn records(&self, step: u64) -> bool {
-        step == 1 || step == self.regime.steps || step.is_multiple_of(self.log_every)
+        step == 1 || step == self.regime.shape.steps || step.is_multiple_of(self.log_every)
     }
 
     /// Whether the run commits itself to its state after `step` steps: at both ends, at each checkpoint, and every so
     /// many steps between.
     pub fn commits(&self, step: u64) -> bool {
-        let is_end = step == 0 || step == self.regime.steps;
+        let is_end = step == 0 || step == self.regime.shape.steps;
         is_end || step.is_multiple_of(self.state_every) || self.checkpoints.contains(&step)
-    }
-}
-
-impl Optimizer {
-    fn read(config: Node<'_>) -> Result<Self, Error> {
-        let number = |field: &str, fits: fn(f64) -> bool, expected: &str| {
-            let node = config.required(field)?;
-            match node.float()? {
-                value if fits(value) => Ok(value),
-                _ => Err(BAD_RECIPE.at(node.place(), expected, node.printed()?)),
-            }
-        };
-        let share = |value: f64| (0.0..1.0).contains(&value);
-        Ok(Self {
-            decay: number("weight_decay", |value| value >= 0.0, "a number of at least 0")?,
-            beta1: number("adam_beta1", share, "a number from 0 to below 1")?,
-            beta2: number("adam_beta2", share, "a number from 0 to below 1")?,
-            epsilon: number("adam_eps", |value| value > 0.0, "a number above 0")?,
-            clip: number("grad_clip", |value| value >= 0.0, "a number of at least 0")?,
-        })
     }
 }
 
@@ -224,9 +239,9 @@ pub mod tests {
     #[test]
     fn a_recipe_is_read_from_a_config() {
         let recipe = read(&config()).unwrap();
-        assert_eq!((recipe.regime.tokens_per_step(), recipe.kept.as_slice()), (64, &[6][..]));
+        assert_eq!((recipe.regime.shape.tokens_per_step(), recipe.kept.as_slice()), (64, &[6][..]));
         assert_eq!(recipe.slices[1], Stretch { from_step: 6, steps: 3 });
-        assert_eq!(recipe.regime.schedule.rate(2), 0.01);
+        assert_eq!(recipe.regime.rates.first(2), 0.01);
     }
 
     #[test]

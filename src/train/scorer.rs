@@ -362,6 +362,7 @@ pub(super) mod tests {
                 head_dim: 6,
                 intermediate_size: 20,
                 tie_word_embeddings: false,
+                vectors: crate::model::Vectors::default(),
                 norm_eps: 1e-5,
                 rope_theta: 1e4,
                 seq_len: 50,

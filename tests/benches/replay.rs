@@ -64,13 +64,13 @@ fn trained(
     let mut learner = Learner::<f32>::new(config, &regime, 1, Isa::best())?;
     learner.restore(from, weights, "the checkpoint")?;
     let load = start.elapsed().as_secs_f64();
-    let width = regime.seq_len + 1;
+    let width = regime.shape.seq_len + 1;
     let start = Instant::now();
-    for (step, rows) in (from..to).zip(tokens.chunks(regime.batch_size * width)) {
+    for (step, rows) in (from..to).zip(tokens.chunks(regime.shape.batch_size * width)) {
         let inputs: Vec<u32> =
             rows.chunks(width).flat_map(|row| &row[..width - 1]).copied().collect();
         let targets: Vec<u32> = rows.chunks(width).flat_map(|row| &row[1..]).copied().collect();
-        learner.step(&inputs, &targets, regime.batch_size, regime.schedule.rate(step))?;
+        learner.step(&inputs, &targets, regime.shape.batch_size, &regime.rates.of(step))?;
     }
     Ok([load, start.elapsed().as_secs_f64()])
 }

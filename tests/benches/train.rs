@@ -50,8 +50,8 @@ fn config(kind: &str) -> Json {
 fn batches(recipe: &Recipe) -> Vec<Vec<Vec<u32>>> {
     let language = Language::new(1);
     let mut bytes = language.documents("train").flat_map(String::into_bytes).map(u32::from);
-    let mut sequence = || bytes.by_ref().take(recipe.regime.seq_len + 1).collect::<Vec<_>>();
-    let mut batch = |_| (0..recipe.regime.batch_size).map(|_| sequence()).collect();
+    let mut sequence = || bytes.by_ref().take(recipe.regime.shape.seq_len + 1).collect::<Vec<_>>();
+    let mut batch = |_| (0..recipe.regime.shape.batch_size).map(|_| sequence()).collect();
     (0..BATCHES).map(&mut batch).collect()
 }
 
@@ -102,10 +102,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             let start = Instant::now();
             let batch = &batches[done as usize % BATCHES];
             let inputs: Vec<u32> =
-                batch.iter().flat_map(|row| &row[..recipe.regime.seq_len]).copied().collect();
+                batch.iter().flat_map(|row| &row[..recipe.regime.shape.seq_len]).copied().collect();
             let targets: Vec<u32> = batch.iter().flat_map(|row| &row[1..]).copied().collect();
-            let rate = recipe.regime.schedule.rate(done);
-            let stepped = pool.install(|| learner.step(&inputs, &targets, batch.len(), rate))?;
+            let rate = recipe.regime.rates.first(done);
+            let stepped = pool.install(|| learner.step(&inputs, &targets, batch.len(), &[rate]))?;
             seconds.push(start.elapsed().as_secs_f64());
             losses.push(stepped.loss);
             loads.push(stepped.router.map_or(json!([]), |router| router["layers"].clone()));

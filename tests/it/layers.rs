@@ -69,6 +69,7 @@ const CRATES: &[Crate] = &[
             &["reduce"],
             &["each", "mixture", "rope", "swiglu"],
             &["adamw", "attention", "cross_entropy", "norm", "router"],
+            &["rules"],
             &["kernels"],
         ],
     },
@@ -122,8 +123,8 @@ const CRATES: &[Crate] = &[
         on: &["exact", "params", "portable", "receipt", "runs", "stats"],
         rows: &[
             &["language", "narrow", "schedule"],
-            &["data", "recipe"],
-            &["optimizer"],
+            &["data", "rules"],
+            &["optimizer", "recipe"],
             &["load", "ops"],
             &["model"],
             &["scorer", "tensor_file"],

@@ -159,8 +159,66 @@ fn a_dropped_seed_is_named() {
     fs::write(root.join(LOG), again.collect::<String>()).unwrap();
     assert_eq!(of_bundle(root, RUNS[0]).0, 0);
     assert_eq!(of_bundle(root, RUNS[3]), (1, vec!["starts::not-logged".to_owned()]));
+    // Where there is none, it is open what stood there.
     fs::remove_file(root.join(LOG)).unwrap();
-    assert_eq!(of_bundle(root, RUNS[3]), (1, vec!["starts::not-logged".to_owned()]));
+    assert_eq!(of_bundle(root, RUNS[3]), (3, vec!["starts::not-logged".to_owned()]));
+}
+
+#[test]
+fn what_checkouts_and_editors_do_to_ends_of_lines_changes_nothing() {
+    let project = trained();
+    let root = project.path();
+    let (plan, log) = (root.join(STUDY), root.join(LOG));
+    for path in [&plan, &log] {
+        let lines = fs::read_to_string(path).unwrap();
+        fs::write(path, lines.replace('\n', "\r\n")).unwrap();
+    }
+    assert_eq!(of_bundle(root, RUNS[5]), (0, Vec::new()));
+    let (status, codes, report) = post(root);
+    assert_eq!((status, codes), (0, Vec::new()), "{report:#}");
+    let lines = fs::read_to_string(&log).unwrap().replace("\r\n", "\n");
+    fs::write(&log, lines.trim_end()).unwrap();
+    assert_eq!(of_bundle(root, RUNS[5]), (0, Vec::new()));
+    // What is added begins a line of its own.
+    fs::remove_dir_all(bundle(root, RUNS[1])).unwrap();
+    let again = repro(root, &["train", STUDY, "--out", "receipts", "--only", RUNS[1]]);
+    assert_eq!(code(&again), 0, "{}", text(&again.stderr));
+    assert_eq!(log_lines(root).len(), RUNS.len() + 1);
+}
+
+#[test]
+fn a_repository_of_a_stranger_runs_nothing() {
+    let project = trained();
+    let root = project.path();
+    let ran = root.join("ran");
+    let program = root.join("program");
+    fs::write(&program, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&program, executable).unwrap();
+    let program = program.to_str().unwrap();
+    for (name, value) in [
+        ("core.repositoryformatversion", "1".to_owned()),
+        ("extensions.partialClone", "origin".to_owned()),
+        ("remote.origin.promisor", "true".to_owned()),
+        ("remote.origin.url", format!("ext::{program}")),
+        ("protocol.ext.allow", "always".to_owned()),
+        ("core.sshCommand", program.to_owned()),
+        ("core.fsmonitor", program.to_owned()),
+    ] {
+        git(root, &["config", name, &value]);
+    }
+    fs::remove_file(&ran).ok();
+    let run = bundle(root, RUNS[0]);
+    let folder = crate::sealed::new_folder();
+    let path = folder.path().join(RUNS[0]);
+    copy(&run, &path);
+    let forged = Forgery::new(folder, path);
+    forged.json("receipt.json", |receipt| {
+        receipt["predicate"]["run"]["plan_commit"] = "1".repeat(40).into();
+    });
+    seal(&forged.path, RUNS[0], None).unwrap();
+    verify(root, &[forged.path.to_str().unwrap()]);
+    assert!(!ran.exists(), "a program of the repository was run");
 }
 
 #[test]

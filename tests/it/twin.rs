@@ -21,7 +21,7 @@ fn agrees(model: &str, twin: &str, tolerance: f64, steps: usize) {
     let mut run = Rehearsal::new(Isa::best(), model).expect("a run");
     let lines: Vec<Json> =
         twin.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(lines.len() as u64, run.recipe.regime.steps);
+    assert_eq!(lines.len() as u64, run.recipe.regime.shape.steps);
     for (number, line) in lines.iter().enumerate() {
         let stepped = run.step(number as u64).expect("a step");
         let loads = line["loads"].as_array().expect("loads");
@@ -68,11 +68,11 @@ fn write_what_the_twin_reads() {
             weights.tensors.insert(tensor.name, data);
         }
         let tokens: Vec<u32> =
-            (0..run.recipe.regime.steps).flat_map(|_| run.batch()).flatten().collect();
+            (0..run.recipe.regime.shape.steps).flat_map(|_| run.batch()).flatten().collect();
         let shape = [
-            run.recipe.regime.steps as usize,
-            run.recipe.regime.batch_size,
-            run.recipe.regime.seq_len + 1,
+            run.recipe.regime.shape.steps as usize,
+            run.recipe.regime.shape.batch_size,
+            run.recipe.regime.shape.seq_len + 1,
         ];
         let mut slice = TensorFile::default();
         slice.tensors.insert("tokens".to_owned(), TensorData::numbers(&shape, &tokens));

@@ -263,6 +263,9 @@ impl CheckpointsFound {
             return self
                 .no("how far tensors moved: neither config nor records have learning rates");
         };
+        if rates.iter().any(|rate| rate * settings.decay >= 1.0) {
+            return self.no("how far tensors moved: weight decay turns weights around");
+        }
         let steps = after.step - before.step;
         let reach: f64 = std::iter::zip(before.step.., &rates)
             .map(|(step, rate)| rate * settings.most_update(step + 1))

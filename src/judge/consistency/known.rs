@@ -47,19 +47,19 @@ relations! {
         Run of ours => "abs(receipt.contract.tokens - config.steps * receipt.contract.tokens_per_step) < receipt.contract.tokens_per_step",
         from "definition of a step; the last one may be cut";
     SEED_INIT = "relation::seed-of-weights", "receipt and config name different seeds of the initial weights";
-        Run => "receipt.seeds.init = config.seed_init", from "one fact, written twice";
+        Run of ours => "receipt.seeds.init = config.seed_init", from "one fact, written twice";
     SEED_DATA = "relation::seed-of-data", "receipt and config name different seeds of the data";
-        Run => "receipt.seeds.data = config.seed_data", from "one fact, written twice";
+        Run of ours => "receipt.seeds.data = config.seed_data", from "one fact, written twice";
     DATA_DIGEST = "relation::data-digest", "receipt and config name different training data";
-        Run => "receipt.data.sha256 = config.data.sha256", from "one fact, written twice";
+        Run of ours => "receipt.data.sha256 = config.data.sha256", from "one fact, written twice";
     DATA_NAME = "relation::data-name", "receipt and config name the training data differently";
-        Run => "receipt.data.name = config.data.name", from "one fact, written twice";
+        Run of ours => "receipt.data.name = config.data.name", from "one fact, written twice";
     TOKENIZER = "relation::tokenizer", "receipt and config name different tokenizers";
-        Run => "receipt.data.tokenizer = config.data.tokenizer", from "one fact, written twice";
+        Run of ours => "receipt.data.tokenizer = config.data.tokenizer", from "one fact, written twice";
     VALIDATION_DIGEST = "relation::validation-digest", "a receipt names two validation texts";
-        Run => "receipt.data.validation_sha256 = receipt.extra.data.validation.sha256", from "one fact, written twice";
+        Run of ours => "receipt.data.validation_sha256 = receipt.extra.data.validation.sha256", from "one fact, written twice";
     ARITHMETIC = "relation::arithmetic", "receipt and config name different arithmetics";
-        Run => "receipt.trainer.arithmetic = config.arithmetic", from "one fact, written twice";
+        Run of ours => "receipt.trainer.arithmetic = config.arithmetic", from "one fact, written twice";
     DTYPE = "relation::dtype", "the portable arithmetic computes in float32, and the config says otherwise";
         Run of ours => "config.dtype = 'float32'", from "definition of `portable-f32/1`";
     PORTABLE_DEVICE = "relation::device", "the portable arithmetic runs on processors, and the receipt says otherwise";
@@ -114,10 +114,10 @@ relations! {
     UNIQUE_TOKENS = "relation::unique-tokens", "a run has seen more different tokens than its data holds";
         Run of ours => "receipt.data.unique_tokens <= receipt.extra.data.train.tokens", from "a part is no more than the whole";
     SAME_DATA = "relation::same-data", "training and validation data have one digest and different lengths";
-        Run if "receipt.extra.data.train.sha256 = receipt.extra.data.validation.sha256"
+        Run of ours if "receipt.extra.data.train.sha256 = receipt.extra.data.validation.sha256"
             => "receipt.extra.data.train.bytes = receipt.extra.data.validation.bytes", from "one digest is of one text";
     SAME_DEVELOPMENT = "relation::same-development", "development and validation data have one digest and different lengths";
-        Run if "receipt.extra.data.development.sha256 = receipt.extra.data.validation.sha256"
+        Run of ours if "receipt.extra.data.development.sha256 = receipt.extra.data.validation.sha256"
             => "receipt.extra.data.development.bytes = receipt.extra.data.validation.bytes", from "one digest is of one text";
     THREADS = "relation::threads", "no run has no thread";
         Run of ours => "receipt.environment.threads >= 1", from "definition of a thread";
@@ -137,7 +137,7 @@ relations! {
     EVALUATION_LABEL = "relation::evaluation-label", "an evaluation is of another step than its file name says";
         Evaluation => "step = label", from "names of evaluation files";
     WHOLE_EVALUATION = "relation::whole-evaluation", "an evaluation lacks what every one states, or has it as another type";
-        Evaluation of ours => "numbers(step, tokens_seen, loss, bpb, nats, bytes, predicted_tokens, block_bytes) + given(blocks) = 9", from "what `repro train` writes";
+        Evaluation of ours if "absent(nonfinite) = 1" => "numbers(step, tokens_seen, loss, bpb, nats, bytes, predicted_tokens, block_bytes) + given(blocks) = 9", from "what `repro train` writes";
     EVALUATION_LISTED = "relation::evaluation-listed", "an evaluation is in no checkpoint of the receipt";
         Evaluation of ours => "numbers(checkpoint.step) = 1", from "the receipt lists all evaluations";
     EVALUATION_COMMITTED = "relation::evaluation-committed", "an evaluation does not say of which tensors it is";
@@ -147,15 +147,19 @@ relations! {
     EVALUATION_STEP = "relation::evaluation-step", "the receipt lists an evaluation at another step";
         Evaluation => "step = checkpoint.step", from "one fact, written twice";
     EVALUATION_SEEN = "relation::evaluation-seen", "the receipt lists an evaluation after other tokens";
-        Evaluation => "tokens_seen = checkpoint.tokens_seen", from "one fact, written twice";
+        Evaluation of ours => "tokens_seen = checkpoint.tokens_seen", from "one fact, written twice";
     LOSS_OF_NATS = "relation::loss-of-nats", "the loss is not the nats by the predicted tokens";
-        Evaluation => "loss = nats / predicted_tokens", from "definition of the loss";
+        Evaluation of ours => "loss = nats / predicted_tokens", from "definition of the loss";
     BPB_OF_NATS = "relation::bpb-of-nats", "the bits per byte are not the nats by ln 2 and the bytes";
-        Evaluation => "bpb = nats / (ln(2) * bytes)", from "definition of bits per byte";
+        Evaluation of ours => "bpb = nats / (ln(2) * bytes)", from "definition of bits per byte";
+    LOSS_NEAR_NATS = "relation::loss-near-nats", "the loss is far from the nats by the predicted tokens";
+        Evaluation => "abs(loss - nats / predicted_tokens) <= 0.01 * abs(loss)", from "definition of the loss; others round it, or weigh texts";
+    BPB_NEAR_NATS = "relation::bpb-near-nats", "the bits per byte are far from the nats by ln 2 and the bytes";
+        Evaluation => "abs(bpb - nats / (ln(2) * bytes)) <= 0.01 * abs(bpb)", from "definition of bits per byte; others round them, or weigh texts";
     BLOCKS_OF_NATS = "relation::blocks-of-nats", "the blocks do not sum to the nats";
-        Evaluation => "sum(blocks) = nats", from "definition of blocks";
+        Evaluation of ours => "sum(blocks) = nats", from "definition of blocks";
     BLOCKS_OF_BYTES = "relation::blocks-of-bytes", "the number of blocks is not that of the bytes";
-        Evaluation => "count(blocks) = ceil(bytes / block_bytes)", from "definition of blocks";
+        Evaluation of ours => "count(blocks) = ceil(bytes / block_bytes)", from "definition of blocks";
     POSITIVE_NATS = "relation::positive-nats", "no text has negative nats";
         Evaluation => "blocks >= 0", from "a probability is at most 1";
     SAME_TEXT = "relation::same-text", "evaluations of one run are of texts of different lengths";
@@ -174,7 +178,7 @@ relations! {
         Evaluation of ours if "receipt.data.tokenizer = 'bytes'" => "predicted_tokens = bytes",
         from "definition of the tokenizer";
     EVALUATED_TENSORS = "relation::evaluated-tensors", "an evaluation is of other tensors than the checkpoint beside it";
-        Evaluation => "tensors_sha256 = checkpoint.tensors_sha256", from "one fact, written twice";
+        Evaluation of ours => "tensors_sha256 = checkpoint.tensors_sha256", from "one fact, written twice";
     EVALUATION_FINITE = "relation::evaluation-finite", "an evaluation is said not to be finite, and has a loss";
         Evaluation if "nonfinite != ''" => "absent(loss) = 1", from "what is not finite is left out";
     TABLE_OF_TASKS = "relation::table-of-tasks", "an evaluation names the table of another one";
@@ -362,9 +366,12 @@ relations! {
     SAME_TASKS = "relation::same-tasks", "evaluations of one run ask different numbers of questions";
         Evaluation of ours => "table.n = first.table.n", from "one suite of tasks for a run";
     ACCURACY = "relation::accuracy", "an accuracy is not the right answers by all";
-        Task => "accuracy = correct / n", from "definition of accuracy";
+        Task of ours => "accuracy = correct / n", from "definition of accuracy";
+    NEAR_ACCURACY = "relation::near-accuracy", "an accuracy is far from the right answers by all";
+        Task => "min(abs(accuracy - correct / n), abs(accuracy / 100 - correct / n)) <= 0.006",
+        from "definition of accuracy; others round it, print percent, or normalise it by length";
     CENTERED = "relation::centered", "a centered accuracy is not what its accuracy and its baseline give";
-        Task => "centered = (accuracy - baseline) / (1 - baseline)", from "definition of CORE";
+        Task of ours => "centered = (accuracy - baseline) / (1 - baseline)", from "definition of CORE";
     MORE_RIGHT = "relation::right-answers", "more answers are right than there are";
         Task => "correct <= n", from "a part is no more than the whole";
     OUTCOME_COUNT = "relation::outcome-count", "the outcomes are of another number of items than the table";

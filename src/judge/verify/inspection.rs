@@ -292,8 +292,15 @@ fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
             Err(error) => Outcome::unchecked(&UNCOUNTED, error.to_string()),
             Ok(objects) => {
                 let found = objects.count(object, Convention::Default);
+                let is_counted_so = |by: &&Convention| objects.count(object, **by) == declared;
                 let outcome = if found == declared {
                     Outcome::verified()
+                } else if let Some(by) = Convention::ALL.iter().find(is_counted_so) {
+                    let reason = format!(
+                        "the config has {found} parameters; {declared} is their number by the convention `{}`",
+                        by.name()
+                    );
+                    Outcome::inconclusive(&OTHER_COUNT, reason)
                 } else {
                     Outcome::refuted(&OTHER_COUNT, format!("the config has {found} parameters"))
                 };

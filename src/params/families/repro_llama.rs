@@ -23,7 +23,7 @@ pub static DENSE: Family = Family {
     id: "repro-llama",
     model_types: &["repro-llama"],
     architectures: &[],
-    inert: &["sequence_length", "norm_eps", "batch_size"],
+    inert: &["norm_eps"],
     looks_like: never,
     read: |fields| {
         let mut common = Common::read(fields, |_| false)?;
@@ -39,13 +39,7 @@ pub static MIXTURE: Family = Family {
     id: "repro-llama-moe",
     model_types: &["repro-llama-moe"],
     architectures: &[],
-    inert: &[
-        "sequence_length",
-        "norm_eps",
-        "norm_topk_prob",
-        "batch_size",
-        "router_bias_update_rate",
-    ],
+    inert: &["norm_eps", "norm_topk_prob"],
     looks_like: never,
     read: read_mixture,
 };

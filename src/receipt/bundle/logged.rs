@@ -32,6 +32,8 @@ record! {
         tensors: u64,
         /// How many elements they have together.
         elements: u64,
+        /// How many of these are of a head that may be a tied table of tokens, written twice.
+        twice: u64,
     }
 }
 
@@ -40,11 +42,18 @@ impl Holdings {
     /// parameters.
     fn of(header: &Header) -> Self {
         let beside = |tensor: &&Stored| matches!(Role::of(tensor), Role::Optimizer | Role::Buffer);
-        let own = header.tensors.iter().filter(|tensor| !beside(tensor));
-        own.fold(Self { tensors: 0, elements: 0 }, |sum, tensor| Self {
-            tensors: sum.tensors + 1,
-            elements: sum.elements.saturating_add(tensor.elements),
-        })
+        let own = || header.tensors.iter().filter(|tensor| !beside(tensor));
+        let sum = |sum: u64, tensor: &Stored| sum.saturating_add(tensor.elements);
+        let is_table = |tensor: &Stored| tensor.name.contains("emb") || tensor.name.contains("wte");
+        let is_twice = |head: &&Stored| {
+            head.name.ends_with("lm_head.weight")
+                && own().any(|table| is_table(table) && table.shape == head.shape)
+        };
+        Self {
+            tensors: own().count() as u64,
+            elements: own().fold(0, sum),
+            twice: own().filter(is_twice).fold(0, sum),
+        }
     }
 }
 

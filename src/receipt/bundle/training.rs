@@ -46,10 +46,17 @@ impl RouterRecord {
     }
 }
 
-/// The number in a field; nothing where there is none.
+/// The number in a field; nothing where there is none. One that JSON would round is a text.
 fn number(of: Node<'_>, field: &str) -> Option<f64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
     let node = of.get(field)?;
-    matches!(node.value().kind, Kind::Number(_)).then(|| node.float().ok())?
+    match &node.value().kind {
+        Kind::Number(_) => node.float().ok(),
+        Kind::Text(text) => {
+            text.parse().ok().filter(|number: &f64| number.is_finite() && number.abs() >= EXACT)
+        }
+        _ => None,
+    }
 }
 
 /// What one line of `data/metrics.jsonl` says in numbers; nothing where it does not say it.

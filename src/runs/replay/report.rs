@@ -151,6 +151,8 @@ pub struct Trained {
     pub unmoved: Vec<String>,
     /// Experts that no token was routed to.
     pub idle: Vec<String>,
+    /// Routers whose only choice has the weight 1, whatever they say, so that no gradient reaches them.
+    pub constant: Vec<String>,
     /// Steps at a learning rate of 0, as records count.
     pub at_rest: Vec<u64>,
 }

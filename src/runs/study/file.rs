@@ -113,7 +113,7 @@ impl Study {
         let saving = Saving::read(root.required("checkpoints")?, &budget_ids)?;
         let runs = Grid {
             study: id,
-            plan: Digest::of(document.source.text().as_bytes()),
+            plan: plan_digest(document.source.text()),
             arms: &arms,
             budgets: &budgets,
             seeds: &seeds,
@@ -145,9 +145,9 @@ impl Study {
         &self.document
     }
 
-    /// The digest of the file.
+    /// The digest of the file ([`plan_digest`]).
     pub fn digest(&self) -> Digest {
-        Digest::of(self.document.source.text().as_bytes())
+        plan_digest(self.document.source.text())
     }
 
     /// Refuses, at `place`, a study file with another digest than `pinned`.
@@ -257,4 +257,8 @@ fn stated_rate(recipe: Node<'_>, tuned: bool) -> Result<Option<BigRational>, Err
             Err(MISSING_FIELD.at(recipe.place(), "`lr`, or a table `[tuning]`", "neither"))
         }
     }
+}
+/// The digest of the text of a plan, whatever ends of lines a checkout gave it.
+pub fn plan_digest(text: &str) -> Digest {
+    Digest::of(text.replace("\r\n", "\n").as_bytes())
 }

@@ -79,28 +79,30 @@ impl Rehearsal {
     /// The sequences of the next batch, each with the token after it.
     pub fn batch(&mut self) -> Vec<Vec<u32>> {
         let regime = &self.recipe.regime;
-        (0..regime.batch_size).map(|_| sequence(&mut self.text, regime.seq_len)).collect()
+        (0..regime.shape.batch_size)
+            .map(|_| sequence(&mut self.text, regime.shape.seq_len))
+            .collect()
     }
 
     /// Makes step `number` on the next batch.
     pub fn step(&mut self, number: u64) -> Result<Stepped, Error> {
-        let (batch, length) = (self.batch(), self.recipe.regime.seq_len);
+        let (batch, length) = (self.batch(), self.recipe.regime.shape.seq_len);
         let inputs: Vec<_> =
             batch.iter().flat_map(|row| row.iter().take(length)).copied().collect();
         let targets: Vec<_> = batch.iter().flat_map(|row| row.iter().skip(1)).copied().collect();
-        let rate = self.recipe.regime.schedule.rate(number);
-        self.learner.step(&inputs, &targets, batch.len(), rate)
+        let rate = self.recipe.regime.rates.first(number);
+        self.learner.step(&inputs, &targets, batch.len(), &[rate])
     }
 
     /// Makes all steps, and collects what they gave and what they left.
     fn perform(&mut self, bits: &mut Bits) -> Result<(), Error> {
-        for number in 0..self.recipe.regime.steps {
+        for number in 0..self.recipe.regime.shape.steps {
             let Stepped { loss, norm, .. } = self.step(number)?;
             bits.add(&[loss, norm]);
         }
         self.learner.values()?.iter().for_each(|tensor| bits.add(&tensor.values));
         for moments in self.learner.moments() {
-            [&moments.mean, &moments.square].iter().for_each(|values| bits.add(values));
+            moments.parts().iter().for_each(|values| bits.add(values));
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The shape of a model, from the `config.json` of a run.
 
+use crate::ops::Vectors;
 use repro_portable::router::Gate;
 use repro_receipt::source::{Error, Node, codes};
 
@@ -27,6 +28,8 @@ pub struct Config {
     pub intermediate_size: usize,
     /// Whether the head is the embedding.
     pub tie_word_embeddings: bool,
+    /// What is done to queries, keys and values before they are rotated.
+    pub vectors: Vectors,
     /// What the norms add to the mean square.
     pub norm_eps: f64,
     /// Base of the rotary angles.
@@ -72,8 +75,8 @@ pub enum Balancing {
 }
 
 impl Config {
-    /// Reads the fields that shape the model; others are left alone.
-    pub fn read(node: Node<'_>) -> Result<Self, Error> {
+    /// Reads the fields that shape a model of ours; others are left alone.
+    pub(super) fn ours(node: Node<'_>) -> Result<Self, Error> {
         let fields = Fields(node);
         let sparse =
             fields.word("model_type", &[("repro-llama", false), ("repro-llama-moe", true)])?;
@@ -91,6 +94,7 @@ impl Config {
             head_dim: fields.size_or("head_dim", hidden_size / num_attention_heads)?,
             intermediate_size: if dense { fields.size("intermediate_size")? } else { 0 },
             tie_word_embeddings: fields.flag_or("tie_word_embeddings", false)?,
+            vectors: Vectors::default(),
             norm_eps: fields.positive("norm_eps")?,
             rope_theta: fields.positive("rope_theta")?,
             seq_len: fields.size("seq_len")?,
@@ -100,7 +104,7 @@ impl Config {
         Ok(config)
     }
 
-    fn check(&self, fields: Fields<'_>) -> Result<(), Error> {
+    pub(super) fn check(&self, fields: Fields<'_>) -> Result<(), Error> {
         let Self { num_attention_heads: heads, num_key_value_heads: shared, head_dim, .. } = *self;
         if !heads.is_multiple_of(shared) {
             let expected = format!("a divisor of `num_attention_heads`, {heads}");
@@ -133,7 +137,7 @@ impl MixtureConfig {
 
 /// The table that a config is read from.
 #[derive(Clone, Copy)]
-struct Fields<'a>(Node<'a>);
+pub(super) struct Fields<'a>(pub Node<'a>);
 
 impl Fields<'_> {
     fn mixture(self, layers: usize) -> Result<MixtureConfig, Error> {
@@ -172,11 +176,11 @@ impl Fields<'_> {
     }
 
     /// A whole number from 1 up.
-    fn size(self, key: &str) -> Result<usize, Error> {
+    pub fn size(self, key: &str) -> Result<usize, Error> {
         self.at_least_one(key, self.0.required(key)?)
     }
 
-    fn size_or(self, key: &str, otherwise: usize) -> Result<usize, Error> {
+    pub fn size_or(self, key: &str, otherwise: usize) -> Result<usize, Error> {
         self.0.get(key).map_or(Ok(otherwise), |node| self.at_least_one(key, node))
     }
 
@@ -187,7 +191,7 @@ impl Fields<'_> {
         }
     }
 
-    fn count_or(self, key: &str, otherwise: usize) -> Result<usize, Error> {
+    pub fn count_or(self, key: &str, otherwise: usize) -> Result<usize, Error> {
         self.0.get(key).map_or(Ok(otherwise), |node| self.bounded(key, node))
     }
 
@@ -201,11 +205,11 @@ impl Fields<'_> {
         }
     }
 
-    fn flag_or(self, key: &str, otherwise: bool) -> Result<bool, Error> {
+    pub fn flag_or(self, key: &str, otherwise: bool) -> Result<bool, Error> {
         self.0.get(key).map_or(Ok(otherwise), Node::truth)
     }
 
-    fn positive(self, key: &str) -> Result<f64, Error> {
+    pub fn positive(self, key: &str) -> Result<f64, Error> {
         let value = self.0.required(key)?.float()?;
         if value > 0.0 && value.is_finite() {
             return Ok(value);
@@ -213,7 +217,7 @@ impl Fields<'_> {
         Err(self.refuse(&UNSUPPORTED, key, "a finite number above 0"))
     }
 
-    fn coefficient_or(self, key: &str, otherwise: f64) -> Result<f64, Error> {
+    pub fn coefficient_or(self, key: &str, otherwise: f64) -> Result<f64, Error> {
         let Some(node) = self.0.get(key) else { return Ok(otherwise) };
         let value = node.float()?;
         if value >= 0.0 && value.is_finite() {
@@ -223,7 +227,7 @@ impl Fields<'_> {
     }
 
     /// What a word stands for.
-    fn word<V: Copy>(self, key: &str, words: &[(&str, V)]) -> Result<V, Error> {
+    pub fn word<V: Copy>(self, key: &str, words: &[(&str, V)]) -> Result<V, Error> {
         let word = self.0.required(key)?.text()?;
         match words.iter().find(|(name, _)| *name == word) {
             Some((_, value)) => Ok(*value),
@@ -234,7 +238,7 @@ impl Fields<'_> {
         }
     }
 
-    fn refuse(
+    pub fn refuse(
         self,
         code: &'static repro_receipt::source::Code,
         key: &str,

@@ -7,7 +7,7 @@
 
 use super::config::Config;
 use super::tensors::{FlatTensors, Initializer};
-use crate::ops::{Attention, Embedding, FeedForward, Head};
+use crate::ops::{Attention, Embedding, FeedForward, Head, Normed, Prepared};
 use repro_portable::{AttentionShape, Isa, Kernels};
 
 /// The table of tokens: (V, D).
@@ -35,9 +35,24 @@ pub(super) fn attention<T: Kernels>(
         tensors.matrix(name(part), [heads * head_dim, d], Initializer::Normal); // (H Dh, D)
     }
     tensors.matrix(name("o"), [d, queries * head_dim], output(config)); // (D, H Dh)
+    if config.vectors.biased {
+        for (part, heads) in [("q", queries), ("k", keys), ("v", keys)] {
+            let name = format!("model.layers.{layer}.self_attn.{part}_proj.bias");
+            tensors.bias(name, heads * head_dim);
+        }
+    }
+    for (part, heads) in [("q", queries), ("k", keys)] {
+        let name = format!("model.layers.{layer}.self_attn.{part}_norm.weight");
+        match config.vectors.normed {
+            Normed::Not => {}
+            Normed::Heads => tensors.norm(name, head_dim),
+            Normed::Rows => tensors.norm(name, heads * head_dim),
+        }
+    }
     let heads = AttentionShape::new(queries, keys, head_dim, config.seq_len, config.rope_theta);
+    let prepared = Prepared::new(config.vectors, [queries, keys], head_dim);
     let epsilon = config.norm_eps;
-    Attention { isa, width: d, epsilon, heads, saved: Default::default() }
+    Attention { isa, width: d, epsilon, heads, prepared, saved: Default::default() }
 }
 
 /// The feed-forward network of a dense block: x + down(silu(gate h) * up h), h = norm(x).

@@ -6,14 +6,17 @@
 
 mod config;
 mod decoder;
+mod families;
 mod llama;
 mod load;
 mod mixtral;
 mod tensors;
 
 use crate::ops;
+pub use crate::ops::{Normed, Vectors};
 pub use config::{Balancing, CODES, Config, IMPOSSIBLE, MixtureConfig, UNSUPPORTED};
 use decoder::Decoder;
+pub use families::{READ as READ_OF_FAMILIES, of as family_of};
 pub use load::Load;
 use repro_portable::{Isa, Kernels};
 use repro_stats::rng::Rng;

@@ -28,6 +28,8 @@ pub struct NamedTensor {
 pub(super) enum Initializer {
     /// Ones.
     Ones,
+    /// Zeros.
+    Zeros,
     /// Normal deviates.
     Normal,
     /// Normal deviates, less by the root of twice the layers: the matrices that write to the rows.
@@ -55,6 +57,11 @@ impl FlatTensors {
         self.add(name, vec![length], Initializer::Ones);
     }
 
+    /// Adds a bias to the last variable.
+    pub fn bias(&mut self, name: String, length: usize) {
+        self.add(name, vec![length], Initializer::Zeros);
+    }
+
     /// Adds a matrix to the last variable.
     pub fn matrix(&mut self, name: String, shape: [usize; 2], initializer: Initializer) {
         self.add(name, shape.to_vec(), initializer);
@@ -64,7 +71,7 @@ impl FlatTensors {
         let Some(length) = self.lengths.last_mut() else { return };
         let (offset, len) = (*length, shape.iter().product());
         *length += len;
-        let (variable, decays) = (self.lengths.len() - 1, initializer != Initializer::Ones);
+        let (variable, decays) = (self.lengths.len() - 1, shape.len() > 1);
         self.named.push(NamedTensor { name, shape, decays, variable, offset, len, initializer });
     }
 
@@ -86,6 +93,7 @@ impl NamedTensor {
     pub(super) fn start(&self, rng: &mut Rng) -> Vec<f64> {
         let deviation = match self.initializer {
             Initializer::Ones => return vec![1.0; self.len],
+            Initializer::Zeros => return vec![0.0; self.len],
             Initializer::Normal => DEVIATION,
             Initializer::Output { layers } => DEVIATION / (2.0 * layers as f64).sqrt(),
         };

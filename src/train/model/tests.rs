@@ -15,6 +15,7 @@ fn dense() -> Config {
         head_dim: 6,
         intermediate_size: 10,
         tie_word_embeddings: false,
+        vectors: Vectors::default(),
         norm_eps: 1e-5,
         rope_theta: 100.0,
         seq_len: 7,
@@ -100,7 +101,13 @@ fn gradients_of_dense_models_are_those_of_finite_differences() {
     agrees_with_differences(&dense());
     agrees_with_differences(&Config { tie_word_embeddings: true, ..dense() });
     let grouped = Config { num_attention_heads: 6, head_dim: 4, ..dense() };
-    agrees_with_differences(&Config { num_key_value_heads: 3, ..grouped });
+    let grouped = Config { num_key_value_heads: 3, ..grouped };
+    agrees_with_differences(&grouped);
+    for (biased, normed) in
+        [(true, Normed::Not), (false, Normed::Heads), (false, Normed::Rows), (true, Normed::Heads)]
+    {
+        agrees_with_differences(&Config { vectors: Vectors { biased, normed }, ..grouped.clone() });
+    }
 }
 
 #[test]

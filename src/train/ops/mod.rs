@@ -11,12 +11,15 @@ mod feed_forward;
 mod gated;
 mod head;
 mod mixture;
+mod prepared;
 
 pub(super) use attention::Attention;
 pub(super) use embedding::Embedding;
 pub(super) use feed_forward::FeedForward;
 pub(super) use head::{Head, HeadScores};
 pub(super) use mixture::{Mixture, MixtureWidths};
+pub(super) use prepared::Prepared;
+pub use prepared::{Normed, Vectors};
 
 use repro_portable::Kernels;
 

@@ -114,6 +114,7 @@ fn attention_is_candles() {
         width: WIDTH,
         epsilon,
         heads: AttentionShape::new(heads, groups, size, LENGTH, theta),
+        prepared: Prepared::new(Vectors::default(), [heads, groups], size),
         saved: Default::default(),
     };
     let device = &candle_core::Device::Cpu;

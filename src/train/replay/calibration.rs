@@ -181,12 +181,8 @@ impl Calibration {
             let any = layout.quantities().into_iter().any(seen);
             return if any { Vec::new() } else { layout.names.clone() };
         }
-        // What a rule moves follows no learning rate.
-        let ruled =
-            |at: &usize| layout.names.get(*at).is_some_and(|name| super::start::is_rule(name));
-        let coarse = |at: &usize| {
-            !ruled(at) && !self.blurred.contains_key(at) && !updates(*at).into_iter().any(seen)
-        };
+        let rests = |at: &usize| layout.resting.contains(at) || self.blurred.contains_key(at);
+        let coarse = |at: &usize| !rests(at) && !updates(*at).into_iter().any(seen);
         let named = |at: usize| layout.names.get(at).cloned();
         layout.forward.iter().copied().filter(|at| coarse(at)).filter_map(named).collect()
     }

@@ -105,7 +105,14 @@ impl Course {
         forward.sort_by_key(|at| names.get(*at).and_then(|name| place(name)));
         let router = |at: &usize| names.get(*at).filter(|name| name.ends_with(".mlp.gate.weight"));
         let routers = forward.iter().filter_map(router).cloned().collect();
-        Ok(Layout { names, forward, routers })
+        let rests = |at: &usize| {
+            let named = learner.tensors().iter().find(|named| names.get(*at) == Some(&named.name));
+            named.is_none_or(|named| {
+                self.regime.optimizer.group_of(&named.name, named.decays).is_none()
+            })
+        };
+        let resting = (0..names.len()).filter(rests).collect();
+        Ok(Layout { names, forward, routers, resting })
     }
 
     fn config(&self) -> Result<Document, Error> {
@@ -130,9 +137,10 @@ impl Course {
         Ok(Walker { course: self, rows: self.rows.clone(), learner, done: 0, begun, before })
     }
 
-    /// The learning rate of step `step`.
-    pub fn rate(&self, step: u64) -> f32 {
-        (f64::from(self.regime.schedule.rate(step + self.ahead)) * self.factor) as f32
+    /// The learning rates of step `step`, group by group.
+    pub fn rates(&self, step: u64) -> Vec<f32> {
+        let rates = self.regime.rates.of(step + self.ahead).into_iter();
+        rates.map(|rate| (f64::from(rate) * self.factor) as f32).collect()
     }
 
     /// Makes all steps, as long as `each` says to go on.
@@ -173,14 +181,15 @@ impl<T: Kernels> Walker<'_, T> {
     pub fn step(&mut self, measure: StepMeasure) -> Result<(Step, Stepped), Error> {
         let (course, number) = (self.course, self.course.start.step + self.done);
         let rows = self.rows.of(number, self.done as usize);
-        let width = course.regime.seq_len + 1;
+        let width = course.regime.shape.seq_len + 1;
         let part = |from: usize| {
             let tokens = |row: &[u32]| row.get(from..from + width - 1).unwrap_or_default().to_vec();
             rows.chunks(width).flat_map(tokens).collect::<Vec<_>>()
         };
-        let (inputs, targets, rate) = (part(0), part(1), course.rate(number));
+        let (inputs, targets, rates) = (part(0), part(1), course.rates(number));
         self.learner.clip_by(course.clip_by.get(self.done as usize).copied().flatten());
-        let stepped = self.learner.step(&inputs, &targets, course.regime.batch_size, rate)?;
+        let stepped =
+            self.learner.step(&inputs, &targets, course.regime.shape.batch_size, &rates)?;
         self.done += 1;
         // Both are in the order of names; what a rule moves has no gradient.
         let of_tensors = |numbers: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
@@ -232,6 +241,11 @@ impl<T: Kernels> Walker<'_, T> {
         step.updates = Some(rounded(distances(&self.before, &values)));
         step.sizes = Some(rounded(values.iter().map(Values::size).collect()));
         self.before = values;
+    }
+
+    /// How the steps are made.
+    pub fn regime(&self) -> &Regime {
+        &self.course.regime
     }
 
     /// The tensors as the course began with them.

@@ -26,14 +26,14 @@ struct Fact {
 }
 
 fn of_run(subject: &ReplayedRun<'_>) -> Result<Vec<Fact>, Error> {
-    let (receipt, regime) = (subject.bundle.receipt(), &subject.regime);
+    let (receipt, shape) = (subject.bundle.receipt(), subject.shape);
     let printed = |field: &str| -> Result<Option<String>, Error> {
         Ok(subject.config.get(field).map(Node::printed).transpose()?.map(str::to_owned))
     };
     let seeds = receipt.seeds.as_ref();
     let contract = receipt.contract.as_ref();
     let told = |count: Option<u64>| count.map(|count| count.to_string());
-    let tokens = regime.steps.checked_mul(regime.tokens_per_step());
+    let tokens = shape.steps.checked_mul(shape.tokens_per_step());
     let fact = |what, stated, found| {
         let hint = "the receipt describes another run";
         Fact { what, stated, found, hint }
@@ -45,7 +45,7 @@ fn of_run(subject: &ReplayedRun<'_>) -> Result<Vec<Fact>, Error> {
         fact(
             "number of tokens in a step",
             told(contract.and_then(|of| of.tokens_per_step)),
-            told(Some(regime.tokens_per_step())),
+            told(Some(shape.tokens_per_step())),
         ),
     ])
 }

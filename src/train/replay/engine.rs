@@ -8,10 +8,11 @@ use super::session::Session;
 use super::settings;
 use super::slice::listed;
 use super::start::{Start, from_checkpoint};
+use super::stated;
 use super::whole;
 use crate::learner::Learner;
 use crate::model::Config;
-use crate::{Regime, golden};
+use crate::{Regime, RunShape, golden};
 use repro_portable::Isa;
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{ARITHMETIC, Bundle, CONFIG};
@@ -56,14 +57,14 @@ fn resolve(choice: Choice, bundle: &Bundle, corpora: &Corpora) -> Result<Extent,
 /// author measured goes into it.
 pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
     let config = bundle.document(CONFIG)?;
-    let regime = Regime::read(config.root())?;
+    let shape = RunShape::read(config.root())?;
     let objects = repro_params::recompute(config)?;
     let active =
         objects.count(repro_params::ParameterCount::Active, repro_params::Convention::Default);
     let calibrated = !bundle.receipt().is_portable();
     let walks = match (extent, calibrated) {
         // The evaluations of a run cost about as much as a third of its steps.
-        (Extent::Whole, _) => 1.3 * regime.steps as f64,
+        (Extent::Whole, _) => 1.3 * shape.steps as f64,
         // Planted faults mostly show in their first step.
         (Extent::Steps { from, to }, false) => (to - from) as f64 + 16.0,
         (Extent::States { from, to }, _) => to.saturating_sub(from) as f64,
@@ -71,7 +72,7 @@ pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
         (Extent::Steps { from, to }, true) => 20.0 * (to - from) as f64,
     };
     // Forward and backward: six operations for each parameter and token.
-    Ok(walks * 6.0 * active as f64 * regime.tokens_per_step() as f64)
+    Ok(walks * 6.0 * active as f64 * shape.tokens_per_step() as f64)
 }
 
 /// Replays a stretch of a bundle. A refusal means that the bundle, or what was asked, cannot be replayed.
@@ -130,17 +131,17 @@ pub fn calibrate(
 
 /// Refuses runs that a stranger's config makes too large to execute: their weights, what one step keeps of
 /// its tokens, and a number of steps that takes long to count.
-fn fits(bundle: &Bundle, model: &Config, regime: &Regime) -> Result<(), Error> {
+fn fits(bundle: &Bundle, model: &Config, shape: RunShape) -> Result<(), Error> {
     let config = bundle.document(CONFIG)?;
     let objects = repro_params::recompute(config)?;
     let total =
         objects.count(repro_params::ParameterCount::Total, repro_params::Convention::Default);
     let widest = model.hidden_size.max(model.vocab_size) as u64;
-    let kept = regime.tokens_per_step().saturating_mul(widest);
+    let kept = shape.tokens_per_step().saturating_mul(widest);
     for (what, found, most) in [
         ("parameters", total, PARAMETERS),
         ("values per layer and step", kept, ACTIVATIONS),
-        ("steps", regime.steps, STEPS),
+        ("steps", shape.steps, STEPS),
     ] {
         if found > most {
             let place = config.root().place();
@@ -161,10 +162,16 @@ impl<'a> ReplayedRun<'a> {
             let expected = format!("`{arithmetic}`, as the receipt says");
             return Err(TWO_ARITHMETICS.at(node.place(), expected, format!("`{}`", node.text()?)));
         }
-        settings::check(config)?;
-        let regime = Regime::read(config)?;
-        fits(bundle, &Config::read(config)?, &regime)?;
-        Ok(Self { bundle, config, regime, arithmetic, machine })
+        let is_stated = stated::is_stated(bundle);
+        settings::check(config, is_stated)?;
+        let shape = RunShape::read(config)?;
+        fits(bundle, &Config::read(config)?, shape)?;
+        Ok(Self { bundle, config, shape, arithmetic, machine })
+    }
+
+    /// How its steps are made, as its config says.
+    pub fn declared(&self) -> Result<Regime, Error> {
+        Regime::read(self.config)
     }
 
     fn replay(
@@ -242,7 +249,7 @@ impl<'a> ReplayedRun<'a> {
             bundle: self.bundle.name().to_owned(),
             digest: self.bundle.digest().prefixed(),
             extent,
-            of_steps: self.regime.steps,
+            of_steps: self.shape.steps,
             chosen_by: "author",
             comparison: self.comparison(),
             arithmetic: self.arithmetic.clone(),
@@ -272,10 +279,17 @@ impl<'a> ReplayedRun<'a> {
     }
 
     /// A course from `start` over so many steps.
-    pub fn course(&self, start: Start, steps: u64, rows: RowsRead) -> Result<Course, Error> {
+    pub fn course(
+        &self,
+        regime: Regime,
+        mut start: Start,
+        steps: u64,
+        rows: RowsRead,
+    ) -> Result<Course, Error> {
+        start.complete(&Learner::zeros(self.config, &regime, self.machine.isa)?)?;
         Ok(Course {
             config: table(self.config)?,
-            regime: self.regime.clone(),
+            regime,
             isa: self.machine.isa,
             counted: start.step,
             start,
@@ -295,7 +309,8 @@ impl<'a> ReplayedRun<'a> {
             return from_checkpoint(self.bundle, step, &self.arithmetic);
         }
         let seed = self.config.required("seed_init")?.integer()?;
-        let learner = Learner::<f32>::new(self.config, &self.regime, seed, self.machine.isa)?;
+        let regime = self.declared()?;
+        let learner = Learner::<f32>::new(self.config, &regime, seed, self.machine.isa)?;
         let (name, shown) = (format!("seed {seed}"), format!("seed {seed}"));
         Ok(Start { step, tensors: learner.checkpoint(0, seed)?, name, shown })
     }

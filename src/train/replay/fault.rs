@@ -109,7 +109,7 @@ impl Garden<'_> {
     }
 
     fn rate(&self) -> Plants {
-        if self.steps().all(|step| self.course.rate(step) == 0.0) {
+        if self.steps().all(|step| self.course.rates(step).iter().all(|rate| *rate == 0.0)) {
             return Err("the learning rate is 0 at every step".to_owned());
         }
         self.sized(UNIT, PERCENT, |size, course| {
@@ -119,7 +119,7 @@ impl Garden<'_> {
     }
 
     fn schedule(&self) -> Plants {
-        let rate = |step| self.course.rate(step);
+        let rate = |step| self.course.rates(step);
         if self.steps().all(|step| rate(step) == rate(step + 1)) {
             return Err("the next step has the same learning rate".to_owned());
         }
@@ -128,6 +128,7 @@ impl Garden<'_> {
 
     fn swapped(&self) -> Plants {
         match &self.course.rows {
+            RowsRead::Kept(rows) if rows.len() < 2 => Err("there is one batch".to_owned()),
             RowsRead::Kept(rows) if rows.first() != rows.get(1) => {
                 self.one("the first two batches swapped", |course| {
                     if let RowsRead::Kept(rows) = &mut course.rows {
@@ -216,25 +217,33 @@ impl Garden<'_> {
     }
 
     fn counted(&self) -> Plants {
-        let betas = [self.course.regime.optimizer.beta1, self.course.regime.optimizer.beta2];
+        let groups = &self.course.regime.optimizer.groups;
+        let corrected = groups.iter().filter(|group| group.method.is_corrected());
+        let mut betas = corrected.flat_map(|group| [group.beta1, group.beta2]);
         let (from, steps) = (self.course.counted, self.course.steps);
-        if betas.iter().all(|beta| corrections(*beta, from, steps)) {
+        if betas.all(|beta| corrections(beta, from, steps)) {
             return Err("the bias corrections no longer change from step to step".to_owned());
         }
         self.one("the optimizer's step count is one too high", |course| course.counted += 1)
     }
 
     fn decay(&self) -> Plants {
-        if self.course.regime.optimizer.decay == 0.0 {
+        if self.course.regime.optimizer.groups.iter().all(|group| group.decay == 0.0) {
             return Err("there is no weight decay".to_owned());
         }
-        self.one("no weight decay", |course| course.regime.optimizer.decay = 0.0)
+        self.one("no weight decay", |course| {
+            course.regime.optimizer.groups.iter_mut().for_each(|group| group.decay = 0.0);
+        })
     }
 
     fn beta2(&self) -> Plants {
+        if !self.course.regime.optimizer.groups.iter().any(|group| group.method.keeps()[1]) {
+            return Err("no rule has a second moment".to_owned());
+        }
         self.sized(MILLIONTH, FIFTH, |size, course| {
-            let beta2 = &mut course.regime.optimizer.beta2;
-            *beta2 = 1.0 - (1.0 - *beta2) * (1.0 - size);
+            for group in &mut course.regime.optimizer.groups {
+                group.beta2 = 1.0 - (1.0 - group.beta2) * (1.0 - size);
+            }
             format!("1 - β₂ times 1 - {size:.1e}")
         })
     }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::{NO_THREADS, Regime};
+use crate::{NO_THREADS, RunShape};
 use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location, Node};
@@ -60,7 +60,7 @@ pub trait Progress: Sync {
 pub(super) struct ReplayedRun<'a> {
     pub bundle: &'a Bundle,
     pub config: Node<'a>,
-    pub regime: Regime,
+    pub shape: RunShape,
     pub arithmetic: String,
     pub machine: &'a Machine,
 }

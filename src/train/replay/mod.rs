@@ -26,6 +26,7 @@ mod session;
 mod settings;
 mod slice;
 mod start;
+mod stated;
 mod step;
 mod training;
 mod whole;

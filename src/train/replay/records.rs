@@ -5,6 +5,8 @@
 //! agrees where one of them fits every record. A column that fits in none is told, and decides nothing: what a trainer
 //! averages is its own affair, and is written down nowhere.
 
+use std::ops::Range;
+
 use super::step::Step;
 use crate::Regime;
 use repro_receipt::bundle::{Bundle, METRICS};
@@ -15,6 +17,8 @@ use repro_runs::replay::{OTHER_RUN, RecordsReport, ReplayComparison};
 const EVALUATIONS: &str = "data/evaluation/";
 /// Decimals from which on a column is taken as unrounded.
 const UNROUNDED: i32 = 7;
+/// So far apart are rates of one schedule that two programs compute.
+const SCHEDULED: f64 = 1e-6;
 /// The distance of float32 from 1 to the next number.
 const UNIT: f64 = f32::EPSILON as f64;
 
@@ -160,13 +164,13 @@ impl RecordsFound {
         let document = bundle.document(METRICS)?;
         let records: Vec<_> = document.root().items()?.collect();
         let of = |number: u64| steps.get(usize::try_from(number.checked_sub(from + 1)?).ok()?);
-        let per_step = regime.tokens_per_step();
+        let per_step = regime.shape.tokens_per_step();
         let within = |number: u64| of(number).map(|_| number);
         type Value<'v> = Box<dyn Fn(u64) -> Option<f64> + 'v>;
         let columns: [(&'static str, Value<'_>); 4] = [
             ("loss", Box::new(|number| of(number)?.loss)),
             ("grad_norm", Box::new(|number| of(number)?.norm)),
-            ("lr", Box::new(|number| Some(f64::from(regime.schedule.rate(within(number)? - 1))))),
+            ("lr", Box::new(|number| Some(f64::from(regime.rates.first(within(number)? - 1))))),
             ("tokens", Box::new(|number| Some((within(number)? * per_step) as f64))),
         ];
         let (mut agreeing, mut tested) = (0, 0);
@@ -211,6 +215,23 @@ impl RecordsFound {
         }
         self.agrees(column.name, fitting, Reading::Step);
         (fitting, differing)
+    }
+
+    /// Holds the rates that a slice states against the schedule of the config.
+    pub fn scheduled(&mut self, steps: Range<u64>, declared: &Regime, stated: &Regime) {
+        let count = steps.end - steps.start;
+        let other = steps.into_iter().find_map(|step| {
+            let (said, made) = (declared.rates.first(step), stated.rates.first(step));
+            let apart = f64::from((said - made).abs());
+            (apart > SCHEDULED * f64::from(said.max(made))).then_some((step, said, made))
+        });
+        match other {
+            None => self.report.agreeing.push(format!("the schedule of the config ({count})")),
+            Some((step, said, made)) => self.report.differing.push(format!(
+                "the schedule of the config gives the rate {said} for step {}, and the slice states {made}",
+                step + 1
+            )),
+        }
     }
 
     /// Tries to read a column of another trainer.

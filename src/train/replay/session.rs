@@ -47,10 +47,9 @@ impl<'a> Session<'a> {
         corpora: &Corpora,
     ) -> Result<Self, Error> {
         let model = Config::read(subject.config)?;
-        let comparison = subject.comparison();
-        let mut slice = Slice::load(subject.bundle, from, &subject.regime, &model, comparison)?;
-        if to > subject.regime.steps {
-            let expected = format!("steps of the run, which has {}", subject.regime.steps);
+        let mut slice = Slice::load(subject, from, &model)?;
+        if to > subject.shape.steps {
+            let expected = format!("steps of the run, which has {}", subject.shape.steps);
             return Err(BAD_SLICE.at(slice.place, expected, format!("steps up to {to}")));
         }
         if slice.checkpoint.unwrap_or(from) != from {
@@ -69,8 +68,8 @@ impl<'a> Session<'a> {
         slice.rows.truncate(steps as usize);
         slice.steps.truncate(steps as usize);
         let start = subject.start(from)?;
-        let mut course =
-            subject.course(start, steps, RowsRead::Kept(std::mem::take(&mut slice.rows)))?;
+        let rows = RowsRead::Kept(std::mem::take(&mut slice.rows));
+        let mut course = subject.course(slice.regime.clone(), start, steps, rows)?;
         // Names and shapes of the start are held against the model before any step.
         course.begin::<f32>()?;
         let order = Arrangement::of(course.layout()?, &slice)?;
@@ -140,7 +139,7 @@ impl<'a> Session<'a> {
         let walker = self.course.walk::<f32>(measure, |at, step, _| {
             let nothing = Step::default();
             let logged = self.logged.get(at).unwrap_or(&nothing);
-            watch.step(step, self.course.rate(from + at as u64));
+            watch.step(step, self.course.rates(from + at as u64));
             replay.flips.extend(self.flips(from + at as u64 + 1, logged, step));
             replay.steps.push(logged.report(from + at as u64 + 1, step));
             if replay.divergence.is_none() {
@@ -167,8 +166,7 @@ impl<'a> Session<'a> {
             replay.reason = format!("stopped after {} of {} steps", walker.done, self.course.steps);
             return Ok(());
         }
-        let decay = self.subject.regime.optimizer.decay;
-        replay.trained = watch.end(&walker, &self.layout, from, decay)?;
+        replay.trained = watch.end(&walker, &self.layout, from)?;
         let values = walker.learner.values()?;
         replay.tensors = self.tensors(&values, &last, calibration);
         if replay.divergence.is_none() && calibration.is_none() {
@@ -409,7 +407,7 @@ fn batches(
     for (step, rows) in (slice.from..).zip(&slice.rows) {
         let drawn = Order::rows(&mut order, step, &corpus.train);
         if let Some(at) = std::iter::zip(&drawn, rows).position(|(drawn, kept)| drawn != kept) {
-            let width = subject.regime.seq_len + 1;
+            let width = subject.shape.seq_len + 1;
             let token = |rows: &[u32]| rows.get(at).copied().unwrap_or_default();
             let expected = format!(
                 "token {} in step {step}, row {}, place {}, from data and seed",

@@ -1,28 +1,38 @@
 //! The settings of a config that a replay knows: those that it reads, those that change no step, and those that change
 //! none as long as they are off. A run that has any other cannot be replayed: what nobody reads would be passed over.
 
+use crate::model::{READ_OF_FAMILIES, family_of};
 use repro_receipt::source::{Error, Kind, Node};
 use repro_runs::replay::UNKNOWN_SETTINGS;
 
-/// What decides the steps, and is read.
-const READ: &[&str] = &[
+/// What decides the steps of any run, and is read.
+const OF_RUN: &[&str] =
+    &["arithmetic", "batch_size", "dtype", "seed_data", "seed_init", "seq_len", "steps"];
+
+/// What decides how tensors are moved, and is read where slices do not state it.
+const DECLARED: &[&str] = &[
     "adam_beta1",
     "adam_beta2",
     "adam_eps",
-    "arithmetic",
-    "aux_loss_alpha",
-    "balancing",
-    "batch_size",
     "decay_floor",
     "decay_tokens",
-    "dtype",
-    "gate",
     "grad_clip",
+    "hold_tokens",
+    "lr",
+    "schedule",
+    "schedule_steps",
+    "warmup_steps",
+    "weight_decay",
+];
+
+/// What shapes our models, and is read.
+const OF_MODEL: &[&str] = &[
+    "aux_loss_alpha",
+    "balancing",
+    "gate",
     "head_dim",
     "hidden_size",
-    "hold_tokens",
     "intermediate_size",
-    "lr",
     "model_type",
     "moe_intermediate_size",
     "norm_eps",
@@ -37,16 +47,8 @@ const READ: &[&str] = &[
     "rope_theta",
     "router_bias_update_rate",
     "router_z_loss",
-    "schedule",
-    "schedule_steps",
-    "seed_data",
-    "seed_init",
-    "seq_len",
-    "steps",
     "tie_word_embeddings",
     "vocab_size",
-    "warmup_steps",
-    "weight_decay",
 ];
 
 /// What changes no step: what is read of the data lies in a slice, and the rest is about what is written down.
@@ -55,6 +57,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "architectures",
     "bos_token_id",
     "checkpoints",
+    "chunk_size_feed_forward",
     "data",
     "device",
     "eos_token_id",
@@ -62,18 +65,27 @@ const WITHOUT_EFFECT: &[&str] = &[
     "eval_steps",
     "eval_strategy",
     "evaluation",
+    "id2label",
     "initializer_range",
+    "is_encoder_decoder",
     "kept_checkpoints",
+    "label2id",
     "log_every",
     "logging_dir",
     "logging_steps",
     "max_epochs",
     "max_position_embeddings",
+    "max_window_layers",
     "name",
     "notes",
     "num_workers",
+    "output_attentions",
     "output_dir",
+    "output_hidden_states",
+    "pad_token_id",
+    "problem_type",
     "report_to",
+    "return_dict",
     "reuse",
     "run_name",
     "save_every",
@@ -86,7 +98,73 @@ const WITHOUT_EFFECT: &[&str] = &[
     "tokenizer",
     "torch_compile",
     "transformers_version",
+    "unique_tokens",
     "use_cache",
+];
+
+/// What decides how gradients move tensors: settings that only describe a run whose slices state that themselves.
+const OF_UPDATES: &[&str] = &[
+    "accumulate_grad_batches",
+    "adam_beta1",
+    "adam_beta2",
+    "adam_eps",
+    "adam_epsilon",
+    "amsgrad",
+    "beta1",
+    "beta2",
+    "betas",
+    "clip",
+    "cooldown_steps",
+    "dampening",
+    "decay_floor",
+    "decay_lr",
+    "decay_steps",
+    "decay_tokens",
+    "embedding_lr",
+    "eps",
+    "epsilon",
+    "grad_accum",
+    "grad_accum_steps",
+    "grad_clip",
+    "gradient_accumulation_steps",
+    "gradient_clip",
+    "gradient_clip_val",
+    "hold_steps",
+    "hold_tokens",
+    "learning_rate",
+    "lr",
+    "lr_decay_iters",
+    "lr_decay_steps",
+    "lr_end",
+    "lr_min",
+    "lr_schedule",
+    "lr_scheduler",
+    "lr_scheduler_kwargs",
+    "lr_scheduler_type",
+    "matrix_lr",
+    "max_grad_norm",
+    "max_lr",
+    "max_norm",
+    "maximize",
+    "min_lr",
+    "momentum",
+    "muon_momentum",
+    "nesterov",
+    "no_decay",
+    "optim",
+    "optim_args",
+    "optimizer",
+    "schedule",
+    "schedule_steps",
+    "scheduler",
+    "unembedding_lr",
+    "warmdown_iters",
+    "warmdown_ratio",
+    "warmup",
+    "warmup_iters",
+    "warmup_ratio",
+    "warmup_steps",
+    "weight_decay",
 ];
 
 /// What a setting is that changes nothing.
@@ -99,6 +177,8 @@ enum Harmless {
     Same(&'static str),
     /// 1.
     One,
+    /// Anything, as long as another setting is off.
+    Unless(&'static str),
 }
 
 const HARMLESS: &[(&str, Harmless)] = &[
@@ -121,6 +201,11 @@ const HARMLESS: &[(&str, Harmless)] = &[
     ("hidden_act", Harmless::Words(&["silu", "swish"])),
     ("hidden_dropout", Harmless::Off),
     ("label_smoothing", Harmless::Off),
+    ("layer_types", Harmless::Words(&["full_attention"])),
+    ("decoder_sparse_step", Harmless::One),
+    ("mlp_only_layers", Harmless::Off),
+    ("pretraining_tp", Harmless::One),
+    ("router_aux_loss_coef", Harmless::Unless("output_router_logits")),
     ("label_smoothing_factor", Harmless::Off),
     ("logit_softcap", Harmless::Off),
     ("maximize", Harmless::Off),
@@ -144,12 +229,18 @@ const HARMLESS: &[(&str, Harmless)] = &[
 /// So many settings are named.
 const NAMED: usize = 12;
 
-/// Refuses a config with settings that would be passed over, all of them at once.
-pub fn check(config: Node<'_>) -> Result<(), Error> {
+/// Refuses a config with settings that would be passed over, all of them at once. Where slices state their updates
+/// themselves, settings of updates only describe them.
+pub fn check(config: Node<'_>, is_stated: bool) -> Result<(), Error> {
     let mut unknown = Vec::new();
+    let is_foreign = family_of(config).is_some();
     for (name, node) in config.members()? {
-        if !READ.contains(&name)
+        let of_model = if is_foreign { READ_OF_FAMILIES } else { OF_MODEL };
+        if !of_model.contains(&name)
+            && !OF_RUN.contains(&name)
+            && !DECLARED.contains(&name)
             && !WITHOUT_EFFECT.contains(&name)
+            && !(is_stated && OF_UPDATES.contains(&name))
             && !is_harmless(config, name, node)
         {
             unknown.push((name, node));
@@ -179,11 +270,17 @@ fn is_harmless(config: Node<'_>, name: &str, node: Node<'_>) -> bool {
             Kind::Array(items) => items.is_empty(),
             _ => number(node) == Some(0.0),
         },
-        Some(Harmless::Words(words)) => node.text().is_ok_and(|word| words.contains(&word)),
+        Some(Harmless::Words(words)) => match node.items() {
+            Ok(mut all) => all.all(|node| node.text().is_ok_and(|word| words.contains(&word))),
+            Err(_) => node.text().is_ok_and(|word| words.contains(&word)),
+        },
         Some(Harmless::Same(other)) => {
             number(node).is_some() && number(node) == config.get(other).and_then(number)
         }
         Some(Harmless::One) => number(node) == Some(1.0),
+        Some(Harmless::Unless(other)) => {
+            config.get(other).is_none_or(|other| matches!(other.value().kind, Kind::Bool(false)))
+        }
     }
 }
 
@@ -194,9 +291,13 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     fn refused(config: Json) -> Option<String> {
+        refused_of(config, false)
+    }
+
+    fn refused_of(config: Json, is_stated: bool) -> Option<String> {
         let source = Source::new("config.json", config.to_string().into_bytes()).unwrap();
         let document = Document::parse_json(source).unwrap();
-        check(document.root()).err().map(|error| error.found.clone())
+        check(document.root(), is_stated).err().map(|error| error.found.clone())
     }
 
     #[test]
@@ -219,8 +320,14 @@ mod tests {
             let found = refused(json!({"norm_eps": 1e-5, name: value})).unwrap();
             assert!(found.starts_with(&format!("`{name}`")), "{found}");
         }
+        let of_updates =
+            json!({"optimizer": "lion", "max_grad_norm": 1, "lr_scheduler_type": "linear"});
+        assert_eq!(refused_of(of_updates.clone(), true), None);
+        assert!(refused(of_updates).is_some());
         let all = refused(json!({"a": 1, "b": "x", "lr": 0.1, "c": [1]})).unwrap();
         assert_eq!(all, "`a` = 1, `b` = x, `c`");
-        assert!(READ.is_sorted() && WITHOUT_EFFECT.is_sorted());
+        for list in [OF_RUN, DECLARED, OF_MODEL, WITHOUT_EFFECT, OF_UPDATES, READ_OF_FAMILIES] {
+            assert!(list.is_sorted());
+        }
     }
 }

@@ -3,10 +3,12 @@
 //! Everything is checked against the run's own config before a step is made: shapes, the vocabulary,
 //! finite numbers, and the records of the run.
 
+use super::machine::ReplayedRun;
 use super::records::RecordsFound;
+use super::stated;
 use super::step::Step;
 use crate::model::Config;
-use crate::{Regime, TensorData, TensorFile};
+use crate::{Regime, RunShape, TensorData, TensorFile};
 use repro_receipt::bundle::{self, Bundle};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, Node};
@@ -21,6 +23,8 @@ pub struct Slice {
     pub from: u64,
     /// The checkpoint that the receipt says it starts from.
     pub checkpoint: Option<u64>,
+    /// How its steps were made: as it states itself, or else as the config says.
+    pub regime: Regime,
     /// The tokens of each step: the rows of the batch, each with the token after it.
     pub rows: Vec<Vec<u32>>,
     /// What each step gave.
@@ -48,14 +52,9 @@ impl Slice {
         usize::try_from(update.checked_sub(self.from)?).ok()
     }
 
-    /// Reads the slice of `bundle` that begins after `from` steps.
-    pub fn load(
-        bundle: &Bundle,
-        from: u64,
-        regime: &Regime,
-        model: &Config,
-        comparison: ReplayComparison,
-    ) -> Result<Self, Error> {
+    /// Reads the slice of a run that begins after `from` steps.
+    pub fn load(subject: &ReplayedRun<'_>, from: u64, model: &Config) -> Result<Self, Error> {
+        let (bundle, shape) = (subject.bundle, subject.shape);
         let entry = bundle.receipt().slices.iter().find(|slice| slice.from_step == from);
         let Some(entry) = entry else {
             let place = Location::file(bundle.name());
@@ -64,16 +63,29 @@ impl Slice {
         let place = bundle.place(&entry.file);
         let file = TensorFile::parse(&place.file, &bundle.tensors(&entry.file)?)?;
         let reader = Reader { file: &file, place: place.clone(), count: entry.steps as usize };
-        let rows = reader.rows(regime, model.vocab_size)?;
+        let rows = reader.rows(shape, model.vocab_size)?;
         let tensors = tensors(bundle, &entry.file)?;
         let mut steps = reader.steps(tensors.len(), model)?;
         let moved: Vec<_> = tensors.iter().filter_map(|tensor| tensor.moved).collect();
         if let Some(last) = steps.last_mut().filter(|_| !moved.is_empty()) {
             last.moved = Some(moved);
         }
-        let records = RecordsFound::of(bundle, &place, (from, &steps), regime, comparison)?;
+        let stated = stated::regime(bundle, &entry.file, (from, entry.steps), shape)?;
+        let declared = subject.declared();
+        let is_stated = stated.is_some();
+        if is_stated && subject.comparison() == ReplayComparison::Bitwise {
+            let expected =
+                "no statement of its own: the config of a run of ours says how its steps are made";
+            return Err(BAD_SLICE.at(place, expected, "one beside the slice"));
+        }
+        let regime = stated.map_or_else(|| declared.clone(), Ok)?;
+        let comparison = subject.comparison();
+        let mut records = RecordsFound::of(bundle, &place, (from, &steps), &regime, comparison)?;
+        if let Some(declared) = declared.ok().filter(|_| is_stated) {
+            records.scheduled(from..from + entry.steps, &declared, &regime);
+        }
         let checkpoint = entry.checkpoint_step;
-        Ok(Self { place, from, checkpoint, rows, steps, tensors, records })
+        Ok(Self { place, from, checkpoint, regime, rows, steps, tensors, records })
     }
 }
 
@@ -98,8 +110,8 @@ impl Reader<'_> {
         BAD_SLICE.at(self.place.clone(), expected, found)
     }
 
-    fn rows(&self, regime: &Regime, vocabulary: usize) -> Result<Vec<Vec<u32>>, Error> {
-        let shape = [self.count, regime.batch_size, regime.seq_len + 1];
+    fn rows(&self, shape: RunShape, vocabulary: usize) -> Result<Vec<Vec<u32>>, Error> {
+        let shape = [self.count, shape.batch_size, shape.seq_len + 1];
         let tokens = self.file.tensors.get("tokens");
         let numbers =
             tokens.filter(|tokens| tokens.shape() == shape).and_then(TensorData::as_numbers);

@@ -1,6 +1,7 @@
 //! What a replay starts from: weights and moments of a checkpoint, or those that a seed gives.
 
 use super::names;
+use crate::learner::Learner;
 use crate::{TensorData, TensorFile};
 use repro_receipt::bundle::{Bundle, Checkpoint};
 use repro_receipt::source::{Error, Location};
@@ -40,7 +41,6 @@ pub fn from_checkpoint(bundle: &Bundle, step: u64, arithmetic: &str) -> Result<S
         .into_iter()
         .map(|(name, data)| (names::ours(&name), data))
         .collect();
-    moments(&mut tensors, step, &place)?;
     let shown = format!("checkpoint {step} of the bundle, taken as given");
     Ok(Start { step, tensors, name: place.file, shown })
 }
@@ -71,27 +71,27 @@ fn described(
     Ok(())
 }
 
-/// Checks that each tensor has its moments. Before the first step they are zero, and may be left out.
-fn moments(tensors: &mut TensorFile, step: u64, place: &Location) -> Result<(), Error> {
-    let own = |name: &&String| !MOMENTS.iter().any(|prefix| name.starts_with(prefix));
-    let names: Vec<String> = tensors.tensors.keys().filter(own).cloned().collect();
-    let any = names.len() < tensors.tensors.len();
-    for name in names.iter().filter(|name| !is_rule(name)) {
-        for prefix in MOMENTS {
-            let moment = format!("{prefix}{name}");
-            if tensors.tensors.contains_key(&moment) {
-                continue;
+impl Start {
+    /// Checks that each tensor has the moments that its rule keeps. Before the first step they are zero, and may all be
+    /// left out.
+    pub fn complete(&mut self, learner: &Learner) -> Result<(), Error> {
+        let is_moment = |name: &String| MOMENTS.iter().any(|prefix| name.starts_with(prefix));
+        let are_left_out = self.step == 0 && !self.tensors.tensors.keys().any(is_moment);
+        for (at, named) in learner.tensors().iter().enumerate() {
+            let kept = std::iter::zip(MOMENTS, learner.kept_moments(at));
+            for (prefix, _) in kept.filter(|(_, is_kept)| *is_kept) {
+                let moment = format!("{prefix}{}", named.name);
+                if are_left_out {
+                    let zeros = TensorData::floats(&named.shape, &vec![0.0; named.len]);
+                    self.tensors.tensors.insert(moment, zeros);
+                } else if !self.tensors.tensors.contains_key(&moment) {
+                    let place = Location::file(&self.name);
+                    return Err(MISSING_MOMENTS.at(place, format!("`{moment}`"), "none"));
+                }
             }
-            let shape =
-                tensors.tensors.get(name).map(|data| data.shape().to_vec()).unwrap_or_default();
-            if step > 0 || any {
-                return Err(MISSING_MOMENTS.at(place.clone(), format!("`{moment}`"), "none"));
-            }
-            let zeros = vec![0.0; shape.iter().product()];
-            tensors.tensors.insert(moment, TensorData::floats(&shape, &zeros));
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Whether a tensor is moved by a rule, without moments: the bias that evens the load of experts.

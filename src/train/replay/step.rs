@@ -78,6 +78,8 @@ pub struct Layout {
     pub forward: Vec<usize>,
     /// The router of each layer that routes.
     pub routers: Vec<String>,
+    /// The numbers of the tensors that no learning rate moves: what a rule moves, and what no group of the optimizer has.
+    pub resting: Vec<usize>,
 }
 
 impl StepQuantity {
@@ -337,7 +339,12 @@ mod tests {
 
     fn layout() -> Layout {
         let names = ["head", "tokens", "router"].map(str::to_owned).to_vec();
-        Layout { names, forward: vec![1, 2, 0], routers: vec!["router".to_owned()] }
+        Layout {
+            names,
+            forward: vec![1, 2, 0],
+            routers: vec!["router".to_owned()],
+            resting: Vec::new(),
+        }
     }
 
     fn step() -> Step {

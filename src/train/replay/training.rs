@@ -16,13 +16,14 @@ pub struct Watch {
     gradients: Vec<bool>,
     /// Of each layer that routes, whether each expert had a token.
     routed: Vec<Vec<bool>>,
-    rates: Vec<f32>,
+    /// Of each step, those of the groups of tensors.
+    rates: Vec<Vec<f32>>,
 }
 
 impl Watch {
-    /// Takes in a step that was made at this rate.
-    pub fn step(&mut self, step: &Step, rate: f32) {
-        self.rates.push(rate);
+    /// Takes in a step that was made at these rates.
+    pub fn step(&mut self, step: &Step, rates: Vec<f32>) {
+        self.rates.push(rates);
         if let Some(gradients) = &step.gradients {
             self.gradients.resize(gradients.len(), false);
             for (seen, gradient) in self.gradients.iter_mut().zip(gradients) {
@@ -40,52 +41,45 @@ impl Watch {
     }
 
     /// What they show of a walk that is over; names are those of `layout`.
-    pub fn end(
-        &self,
-        walker: &Walker<'_>,
-        layout: &Layout,
-        from: u64,
-        decay: f64,
-    ) -> Result<Trained, Error> {
+    pub fn end(&self, walker: &Walker<'_>, layout: &Layout, from: u64) -> Result<Trained, Error> {
         let idle = self.idle(layout);
-        let at_rest = (from + 1..).zip(&self.rates).filter(|(_, rate)| **rate == 0.0);
+        let is_rest = |rates: &Vec<f32>| rates.iter().all(|rate| *rate == 0.0);
+        let at_rest = (from + 1..).zip(&self.rates).filter(|(_, rates)| is_rest(rates));
+        let optimizer = &walker.regime().optimizer;
         let mut trained =
             Trained { at_rest: at_rest.map(|(step, _)| step).collect(), ..Trained::default() };
         let after = walker.learner.values()?;
         for (at, (before, after)) in std::iter::zip(walker.begun(), &after).enumerate() {
             let named = walker.learner.tensors().iter().find(|named| named.name == after.name);
             let Some(named) = named else { continue };
+            // What belongs to no group is meant to stay.
+            let Some(group) = optimizer.group_of(&named.name, named.decays) else { continue };
             trained.tensors += 1;
             let shown = layout.names.get(at).unwrap_or(&after.name);
             if idle.iter().any(|prefix| after.name.starts_with(prefix)) {
                 trained.idle.push(shown.clone());
                 continue;
             }
+            if walker.learner.is_constant_router(&after.name) {
+                trained.constant.push(shown.clone());
+                continue;
+            }
             if self.gradients.get(at) == Some(&false) {
                 trained.without_gradient.push(shown.clone());
             }
-            let decay = if named.decays { decay } else { 0.0 };
-            if self.moves() && !self.moved(before, after, decay) {
+            let decay = optimizer.groups.get(group).map_or(0.0, |group| group.decay);
+            let rates = self.of_group(group);
+            if rates.iter().any(|rate| *rate > 0.0) && !moved(before, after, &rates, decay) {
                 trained.unmoved.push(shown.clone());
             }
         }
         Ok(trained)
     }
 
-    /// Whether any step was made at a rate that moves something.
-    fn moves(&self) -> bool {
-        self.rates.iter().any(|rate| *rate > 0.0)
-    }
-
-    fn moved(&self, before: &Values, after: &Values, decay: f64) -> bool {
-        let kept =
-            self.rates.iter().fold(1.0, |kept, rate| kept * (1.0 - f64::from(*rate) * decay));
-        let sum =
-            std::iter::zip(&before.values, &after.values).fold(0.0, |sum, (before, after)| {
-                let moved = f64::from(*after) - f64::from(*before) * kept;
-                sum + moved * moved
-            });
-        sum.sqrt() > self.rates.len() as f64 * ROUNDING * before.size()
+    /// The rates of a group, step by step.
+    fn of_group(&self, group: usize) -> Vec<f64> {
+        let of = |rates: &Vec<f32>| rates.get(group).or(rates.last()).copied().unwrap_or_default();
+        self.rates.iter().map(|rates| of(rates).into()).collect()
     }
 
     /// What the names of tensors begin with whose expert no token was sent to.
@@ -98,6 +92,16 @@ impl Watch {
         };
         layout.routers.iter().zip(&self.routed).flat_map(of_layer).collect()
     }
+}
+
+/// Whether a tensor moved otherwise than by its decay.
+fn moved(before: &Values, after: &Values, rates: &[f64], decay: f64) -> bool {
+    let kept = rates.iter().fold(1.0, |kept, rate| kept * (1.0 - rate * decay));
+    let sum = std::iter::zip(&before.values, &after.values).fold(0.0, |sum, (before, after)| {
+        let moved = f64::from(*after) - f64::from(*before) * kept;
+        sum + moved * moved
+    });
+    sum.sqrt() > rates.len() as f64 * ROUNDING * before.size()
 }
 
 #[cfg(test)]
@@ -140,10 +144,10 @@ mod tests {
             if let (Some(expert), Some(layers)) = (unseen, &mut step.routed) {
                 layers[1][expert] = 0;
             }
-            watch.step(&step, course.rate(at as u64));
+            watch.step(&step, course.rates(at as u64));
             ControlFlow::Continue(())
         });
-        watch.end(&walker.unwrap(), &layout, 0, course.regime.optimizer.decay).unwrap()
+        watch.end(&walker.unwrap(), &layout, 0).unwrap()
     }
 
     #[test]

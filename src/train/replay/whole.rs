@@ -57,21 +57,21 @@ pub fn replay(
         .of(subject.bundle, subject.config)
         .map_err(|why| NO_DATA.at(place(), "the data of the run", why))?;
     let (from, to) = match extent {
-        Extent::Whole => (0, subject.regime.steps),
+        Extent::Whole => (0, subject.shape.steps),
         Extent::Steps { from, to } | Extent::States { from, to } => {
             (startable(subject.bundle, from), to)
         }
     };
-    if to > subject.regime.steps {
-        let expected = format!("steps up to {}, where the run ends", subject.regime.steps);
+    if to > subject.shape.steps {
+        let expected = format!("steps up to {}, where the run ends", subject.shape.steps);
         return Err(NO_SLICE.at(place(), expected, extent.to_string()));
     }
     let suite = suite(subject.config, &corpus, corpora.folder())
         .map_err(|error| NO_DATA.at(place(), "the tasks of the run", short(&error)))?;
     let start = subject.start(from)?;
     let shown = start.shown.clone();
-    let course =
-        subject.course(start, to - from, RowsRead::Drawn(Box::new(order), corpus.clone()))?;
+    let rows = RowsRead::Drawn(Box::new(order), corpus.clone());
+    let course = subject.course(subject.declared()?, start, to - from, rows)?;
     let mut account = Account {
         subject,
         layout: course.layout()?,
@@ -102,9 +102,9 @@ pub fn replay(
         let repeats = logged.is_some_and(|record| record.root().get("tensors_sha256").is_some());
         let point = ExaminedPoint {
             step,
-            tokens_seen: step * subject.regime.tokens_per_step(),
+            tokens_seen: step * subject.shape.tokens_per_step(),
             tensors_sha256: repeats.then(|| walker.tensors_digest()).transpose()?,
-            is_last: step == subject.regime.steps,
+            is_last: step == subject.shape.steps,
         };
         let learner = &mut walker.learner;
         let examined = examine(learner, subject.config, &corpus, suite.as_ref(), point)?;
@@ -187,14 +187,14 @@ impl Account<'_> {
                 StepMeasure::Plain
             })?;
             self.replay.executed = walker.done;
-            watch.step(&step, course.rate(update));
+            watch.step(&step, course.rates(update));
             let number = update + 1;
             let other_step = slice.and_then(|logged| {
                 self.layout.divergence((number, update == from), &logged, &step, |_| 0.0)
             });
             let other_end = self.slices.end(&walker, number)?;
             self.replay.divergence = self.replay.divergence.take().or(other_step).or(other_end);
-            self.record(number, course.rate(update), &step, &stepped)?;
+            self.record(number, course.regime.rates.first(update), &step, &stepped)?;
             self.state(&walker, number)?;
             self.checkpoint(&mut walker, number, &evaluate)?;
             if progress.step(walker.done, course.steps).is_break() && walker.done < course.steps {
@@ -209,8 +209,7 @@ impl Account<'_> {
             }
         }
         self.left_out()?;
-        let decay = self.subject.regime.optimizer.decay;
-        self.replay.trained = watch.end(&walker, &self.layout, from, decay)?;
+        self.replay.trained = watch.end(&walker, &self.layout, from)?;
         Ok(())
     }
 
@@ -231,7 +230,12 @@ impl Account<'_> {
         stepped: &Stepped,
     ) -> Result<(), Error> {
         let Some(record) = self.records.get(&number).copied() else { return Ok(()) };
-        let float = |field: &str| record.get(field).map(|node| node.float()).transpose();
+        // What JSON would round is a text.
+        let read = |node: Node<'_>| match node.text().map(str::parse) {
+            Ok(Ok(number)) => Ok(number),
+            _ => node.float(),
+        };
+        let float = |field: &str| record.get(field).map(read).transpose();
         let logged = Step { loss: float("loss")?, norm: float("grad_norm")?, ..Step::default() };
         self.counts[0] += usize::from(logged.loss.is_some());
         self.replay.steps.push(logged.report(number, made));
@@ -246,7 +250,7 @@ impl Account<'_> {
             let told = (format!("no `{column}`"), "one".to_owned());
             self.differs(number, "record", told, "a column of the log was left out");
         }
-        let tokens = number * self.subject.regime.tokens_per_step();
+        let tokens = number * self.subject.shape.tokens_per_step();
         let counted = float("tokens")?.filter(|logged| *logged != tokens as f64);
         let rates =
             float("lr")?.map(|lr| (lr, f64::from(rate))).filter(|(logged, made)| logged != made);
@@ -276,7 +280,7 @@ impl Account<'_> {
     /// Holds the state after `step` steps against what the run has committed itself to.
     fn state(&mut self, walker: &Walker<'_>, step: u64) -> Result<(), Error> {
         let Some(line) = self.states.get(&step).copied() else { return Ok(()) };
-        let tokens = step * self.subject.regime.tokens_per_step();
+        let tokens = step * self.subject.shape.tokens_per_step();
         let made = committed_state(&walker.checkpoint(step)?, step, tokens);
         let hint = "weights, moments or data diverged between this state and the last compared step before it";
         for (field, made) in made {
@@ -381,7 +385,7 @@ impl Account<'_> {
             }
         }
         let Some((files, loss)) = evaluate(walker, step)? else { return Ok(()) };
-        self.replay.final_loss = Some(loss).filter(|_| step == self.subject.regime.steps);
+        self.replay.final_loss = Some(loss).filter(|_| step == self.subject.shape.steps);
         for (name, text) in files {
             if !bundle.files().contains_key(&name) {
                 continue;

@@ -111,7 +111,7 @@ impl Open {
         let Stretch { from_step, steps } = self.stretch;
         let count = self.losses.len();
         let mut file = TensorFile::default();
-        let shape = [count, recipe.regime.batch_size, recipe.regime.seq_len + 1];
+        let shape = [count, recipe.regime.shape.batch_size, recipe.regime.shape.seq_len + 1];
         let mut put = |name: &str, data| file.tensors.insert(name.to_owned(), data);
         put("tokens", TensorData::numbers(&shape, &self.tokens));
         put("logged.loss", TensorData::floats(&[count], &self.losses));
@@ -173,7 +173,7 @@ mod tests {
         let recipe = Recipe::read(document.root()).unwrap();
         let mut slices = Slices::default();
         slices.open(Stretch { from_step: 0, steps: 2 }, weights(0.5));
-        let rows = vec![7; recipe.regime.batch_size * (recipe.regime.seq_len + 1)];
+        let rows = vec![7; recipe.regime.shape.batch_size * (recipe.regime.shape.seq_len + 1)];
         for step in 1..=3 {
             let stepped = Stepped {
                 loss: step as f32,

@@ -74,14 +74,14 @@ impl<'a> Training<'a> {
             (Some(tensors), Some(name)) => learner.restore(state.step, tensors, name)?,
             _ => learner.check_gradients()?.iter().for_each(|text| note(text)),
         }
-        let (step, steps) = (state.step, recipe.regime.steps);
+        let (step, steps) = (state.step, recipe.regime.shape.steps);
         context.watcher.tell(&plan.id, News::Began { step, steps });
         let mut training = Self {
             plan,
             context,
             folder: folder.to_owned(),
             config,
-            pace: Pace::new(recipe.regime.tokens_per_step()),
+            pace: Pace::new(recipe.regime.shape.tokens_per_step()),
             recipe,
             learner,
             order,
@@ -125,14 +125,18 @@ impl<'a> Training<'a> {
             self.checkpoint()?;
         }
         let (mut inputs, mut targets) = (Vec::new(), Vec::new());
-        while self.state.step < self.recipe.regime.steps {
+        while self.state.step < self.recipe.regime.shape.steps {
             self.open_slice()?;
             let step = self.state.step;
             self.order.fill(step, &self.context.corpus.train, &mut inputs, &mut targets);
             self.pace.begin();
-            let rate = self.recipe.regime.schedule.rate(step);
-            let stepped =
-                self.learner.step(&inputs, &targets, self.recipe.regime.batch_size, rate)?;
+            let rate = self.recipe.regime.rates.first(step);
+            let stepped = self.learner.step(
+                &inputs,
+                &targets,
+                self.recipe.regime.shape.batch_size,
+                &[rate],
+            )?;
             let took = self.pace.end();
             self.state.step += 1;
             self.note(&stepped, rate, took)?;
@@ -160,7 +164,7 @@ impl<'a> Training<'a> {
             self.state.clone().save(&mut self.writer, None)?;
         }
         let unique = self.order.unique(self.state.step, self.context.corpus);
-        let read = self.state.step * self.recipe.regime.tokens_per_step();
+        let read = self.state.step * self.recipe.regime.shape.tokens_per_step();
         let run = self.plan.receipt(self.context.plan_commit.clone(), finished);
         let receipt = receipt::receipt(self.plan, run, self.context, &self.state, (read, unique));
         let every = self.recipe.state_every;
@@ -190,7 +194,7 @@ impl<'a> Training<'a> {
 
     /// Takes in what a step gave: the watcher, open slices, and the record where one is due.
     fn note(&mut self, stepped: &Stepped, rate: f32, took: Duration) -> Result<(), Error> {
-        let (step, steps) = (self.state.step, self.recipe.regime.steps);
+        let (step, steps) = (self.state.step, self.recipe.regime.shape.steps);
         let finite = stepped.is_finite();
         if !self.slices.is_empty() {
             let rows = self.order.rows(step - 1, &self.context.corpus.train);
@@ -241,7 +245,7 @@ impl<'a> Training<'a> {
     }
 
     fn tokens(&self) -> u64 {
-        self.state.step * self.recipe.regime.tokens_per_step()
+        self.state.step * self.recipe.regime.shape.tokens_per_step()
     }
 
     /// Evaluates and hashes the run where that is due, keeps what is to be kept, and saves the state.
@@ -254,7 +258,7 @@ impl<'a> Training<'a> {
         let tokens_seen = self.tokens();
         let tensors = self.learner.checkpoint(step, self.plan.seed)?;
         let tensors_sha256 = Some(tensors.tensors_digest());
-        let is_last = step == self.recipe.regime.steps;
+        let is_last = step == self.recipe.regime.shape.steps;
         let examined = examination::examine(
             &mut self.learner,
             self.config.root(),

@@ -71,6 +71,7 @@ pub fn replay(replay: &Replay) -> Json {
             "without_gradient": trained.without_gradient,
             "unmoved": trained.unmoved,
             "idle_experts": trained.idle,
+            "constant_routers": trained.constant,
             "steps_at_rate_0": trained.at_rest,
         },
         "tolerance": replay.tolerance.as_ref().map(tolerance),

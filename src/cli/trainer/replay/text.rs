@@ -150,7 +150,8 @@ fn facts(replay: &Replay, width: usize) -> String {
     line("share", replay.share());
     let trained = &replay.trained;
     if trained.tensors > 0 {
-        let mut said = many(trained.tensors - trained.idle.len(), "tensor");
+        let excused = trained.idle.len() + trained.constant.len();
+        let mut said = many(trained.tensors - excused, "tensor");
         said.push_str(match trained.untrained().count() {
             0 => " had a gradient, and moved by more than weight decay",
             _ => ", not all of them",
@@ -159,6 +160,7 @@ fn facts(replay: &Replay, width: usize) -> String {
             (&trained.without_gradient, "without a gradient"),
             (&trained.unmoved, "no further than weight decay takes it"),
             (&trained.idle, "of experts that no token was routed to"),
+            (&trained.constant, "of routers whose only choice has the weight 1"),
         ] {
             if let Some(first) = names.first() {
                 said.push_str(&format!("; {what}: {}, the first `{first}`", names.len()));

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use crate::cli::git::git;
 use repro_portable::Isa;
 use repro_receipt::bundle::{ARITHMETIC, Environment, Trainer};
 use repro_receipt::digest::Digest;
@@ -46,9 +47,9 @@ pub fn environment(isa: Isa) -> Environment {
 pub fn plan_commit(study: &Path) -> Option<String> {
     let folder = study.parent().filter(|folder| !folder.as_os_str().is_empty());
     let git = |arguments: &[&str]| {
-        let mut command = Command::new("git");
-        command.arg("-C").arg(folder.unwrap_or(Path::new("."))).args(arguments);
-        let answer = command.arg(study.file_name()?).stderr(Stdio::null()).output().ok()?;
+        let mut command = git(folder.unwrap_or(Path::new(".")))?;
+        command.args(arguments).arg(study.file_name()?);
+        let answer = command.stderr(Stdio::null()).output().ok()?;
         let text = String::from_utf8(answer.stdout).ok()?;
         answer.status.success().then(|| text.trim().to_owned())
     };
@@ -83,6 +84,8 @@ fn libraries(lock: &str) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]

@@ -117,7 +117,7 @@ fn code_of(departure: Departure) -> &'static Code {
         Departure::NotRun => &NOT_RUN,
         Departure::NotReported => &NOT_REPORTED,
         Departure::NotPlanned => &NOT_PLANNED,
-        Departure::OtherPlan => &OTHER_PLAN,
+        Departure::OtherDigest | Departure::OtherPlan => &OTHER_PLAN,
         Departure::NoRates => &NO_RATES,
         Departure::OtherConfig => &OTHER_CONFIG,
     }

@@ -1,0 +1,33 @@
+//! `git`, asked of a folder that may be a stranger's: what its configuration would run or fetch is switched off.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Settings of a repository by which it would start programs: transports, monitors, hooks, checks of signatures.
+const SAFE: &[&str] = &[
+    "protocol.allow=never",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "log.showSignature=false",
+    "core.pager=cat",
+];
+
+/// A command of git in `folder`; none where that is in no repository that could be asked.
+pub fn git(folder: &Path) -> Option<Command> {
+    let here = folder.canonicalize().ok()?;
+    let repository = here.ancestors().map(|at| at.join(".git")).find(|at| at.exists())?;
+    // A pipe in the place of these files would be waited for.
+    let plain = ["HEAD", "config"].map(|name| repository.join(name)).into_iter();
+    if repository.is_dir() && !plain.into_iter().all(|file| file.is_file()) {
+        return None;
+    }
+    let mut command = Command::new("git");
+    command.arg("-C").arg(here);
+    command.args(SAFE.iter().flat_map(|setting| ["-c", *setting]));
+    command.envs([
+        ("GIT_NO_LAZY_FETCH", "1"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+    ]);
+    Some(command)
+}

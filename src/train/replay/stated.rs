@@ -1,0 +1,184 @@
+//! What a slice states of its own steps: `slice-NNNNNN.stated.json` beside it. What is stated there is what was done, and
+//! takes the place of what formulas make of the config: the groups of the optimizer, their rules, the rate of each step.
+
+use std::collections::BTreeSet;
+
+use super::names;
+use crate::rules::{Members, Optimizer, ParameterGroup, UpdateMethod};
+use crate::{LearningRates, Regime, RunShape};
+use repro_receipt::bundle::Bundle;
+use repro_receipt::source::{Error, Kind, Node};
+use repro_runs::replay::BAD_SLICE;
+
+/// The members of a group that every rule has.
+const COMMON: &[&str] = &["tensors", "optimizer", "lr", "weight_decay"];
+
+/// A rule: its name, its own members, and how it is read.
+struct Rule {
+    name: &'static str,
+    members: &'static [&'static str],
+    read: fn(Node<'_>, ParameterGroup) -> Result<ParameterGroup, Error>,
+}
+
+const RULES: &[Rule] = &[
+    Rule { name: "adamw", members: &["beta1", "beta2", "eps", "amsgrad"], read: adamw },
+    Rule { name: "adam", members: &["beta1", "beta2", "eps", "amsgrad"], read: adam },
+    Rule { name: "sgd", members: &["momentum", "dampening", "nesterov"], read: sgd },
+    Rule { name: "lion", members: &["beta1", "beta2"], read: lion },
+];
+
+/// What the name of the file ends with.
+const ENDING: &str = ".stated.json";
+
+/// Whether all slices of a bundle state their own steps.
+pub fn is_stated(bundle: &Bundle) -> bool {
+    let states = |file: &str| bundle.files().contains_key(&beside(file));
+    let slices = &bundle.receipt().slices;
+    !slices.is_empty() && slices.iter().all(|slice| states(&slice.file))
+}
+
+/// The file beside a slice.
+fn beside(slice: &str) -> String {
+    let stem = slice.strip_suffix(".safetensors").unwrap_or(slice);
+    format!("{stem}{ENDING}")
+}
+
+/// How the steps of a slice were made, where it states that: those `from..from + count`.
+pub fn regime(
+    bundle: &Bundle,
+    slice: &str,
+    (from, count): (u64, u64),
+    shape: RunShape,
+) -> Result<Option<Regime>, Error> {
+    let file = beside(slice);
+    if !bundle.files().contains_key(&file) {
+        return Ok(None);
+    }
+    let root = bundle.document(&file)?.root();
+    root.only(&["grad_clip", "groups", "micro_batches"])?;
+    micro_batches(root, shape)?;
+    let mut groups: Vec<ParameterGroup> = Vec::new();
+    let (mut rates, mut known) = (Vec::new(), BTreeSet::new());
+    for node in root.required("groups")?.items()? {
+        let group = group(node)?;
+        if let Members::Named(names) = &group.members
+            && let Some(twice) = names.iter().find(|name| !known.insert((*name).clone()))
+        {
+            let expected = "each tensor in one group";
+            return Err(BAD_SLICE.at(node.place(), expected, format!("`{twice}` again")));
+        }
+        rates.push(rates_of(node.required("lr")?, count)?);
+        groups.push(group);
+    }
+    let clip = number(root.required("grad_clip")?, |value| value >= 0.0, "a number of at least 0")?;
+    let rates = LearningRates::Stated { from, groups: rates };
+    Ok(Some(Regime { shape, rates, optimizer: Optimizer { clip, groups } }))
+}
+
+/// Into how many parts of equal size a batch was cut: the mean of their means is that of all its tokens.
+fn micro_batches(root: Node<'_>, shape: RunShape) -> Result<(), Error> {
+    let Some(node) = root.get("micro_batches") else { return Ok(()) };
+    let parts = usize::try_from(node.integer()?).unwrap_or(usize::MAX);
+    if parts > 0 && shape.batch_size.is_multiple_of(parts) {
+        return Ok(());
+    }
+    let expected = format!("a divisor of `batch_size`, {}", shape.batch_size);
+    Err(BAD_SLICE.at(node.place(), expected, parts.to_string()))
+}
+
+fn group(node: Node<'_>) -> Result<ParameterGroup, Error> {
+    let name = node.required("optimizer")?;
+    let Some(rule) = RULES.iter().find(|rule| name.text() == Ok(rule.name)) else {
+        let known: Vec<_> = RULES.iter().map(|rule| format!("`{}`", rule.name)).collect();
+        return Err(BAD_SLICE.at(name.place(), known.join(", "), name.printed()?));
+    };
+    node.only(&[COMMON, rule.members].concat())?;
+    let tensors = node.required("tensors")?.items()?;
+    let names = tensors.map(|tensor| Ok(names::ours(tensor.text()?)));
+    let group = ParameterGroup {
+        members: Members::Named(names.collect::<Result<_, Error>>()?),
+        decay: number(
+            node.required("weight_decay")?,
+            |value| value >= 0.0,
+            "a number of at least 0",
+        )?,
+        ..ParameterGroup::ADAMW
+    };
+    (rule.read)(node, group)
+}
+
+/// A rate for all steps, or one for each.
+fn rates_of(node: Node<'_>, count: u64) -> Result<Vec<f32>, Error> {
+    let rate = |node: Node<'_>| -> Result<f32, Error> {
+        Ok(number(node, |value| value >= 0.0, "a number of at least 0")? as f32)
+    };
+    if !matches!(node.value().kind, Kind::Array(_)) {
+        return Ok(vec![rate(node)?]);
+    }
+    let rates: Vec<_> = node.items()?.map(rate).collect::<Result<_, Error>>()?;
+    match rates.len() as u64 == count {
+        true => Ok(rates),
+        false => {
+            let expected = format!("{count} rates, one for each step of the slice");
+            Err(BAD_SLICE.at(node.place(), expected, rates.len().to_string()))
+        }
+    }
+}
+
+fn adamw(node: Node<'_>, group: ParameterGroup) -> Result<ParameterGroup, Error> {
+    Ok(ParameterGroup {
+        method: UpdateMethod::AdamW { amsgrad: flag(node, "amsgrad")? },
+        ..by_moments(node, group)?
+    })
+}
+
+fn adam(node: Node<'_>, group: ParameterGroup) -> Result<ParameterGroup, Error> {
+    Ok(ParameterGroup {
+        method: UpdateMethod::Adam { amsgrad: flag(node, "amsgrad")? },
+        ..by_moments(node, group)?
+    })
+}
+
+fn by_moments(node: Node<'_>, group: ParameterGroup) -> Result<ParameterGroup, Error> {
+    let epsilon = number(node.required("eps")?, |value| value > 0.0, "a number above 0")?;
+    Ok(ParameterGroup {
+        beta1: share(node, "beta1")?,
+        beta2: share(node, "beta2")?,
+        epsilon,
+        ..group
+    })
+}
+
+fn sgd(node: Node<'_>, group: ParameterGroup) -> Result<ParameterGroup, Error> {
+    let method = UpdateMethod::Sgd {
+        dampening: share(node, "dampening")?,
+        nesterov: flag(node, "nesterov")?,
+    };
+    Ok(ParameterGroup { method, beta1: share(node, "momentum")?, beta2: 0.0, ..group })
+}
+
+fn lion(node: Node<'_>, group: ParameterGroup) -> Result<ParameterGroup, Error> {
+    let method = UpdateMethod::Lion;
+    Ok(ParameterGroup {
+        method,
+        beta1: share(node, "beta1")?,
+        beta2: share(node, "beta2")?,
+        ..group
+    })
+}
+
+fn share(node: Node<'_>, field: &str) -> Result<f64, Error> {
+    let fits = |value: f64| (0.0..1.0).contains(&value);
+    number(node.required(field)?, fits, "a number from 0 to below 1")
+}
+
+fn flag(node: Node<'_>, field: &str) -> Result<bool, Error> {
+    node.required(field)?.truth()
+}
+
+fn number(node: Node<'_>, fits: fn(f64) -> bool, expected: &str) -> Result<f64, Error> {
+    match node.float()? {
+        value if fits(value) && value.is_finite() => Ok(value),
+        _ => Err(BAD_SLICE.at(node.place(), expected, node.printed()?)),
+    }
+}

@@ -1,0 +1,130 @@
+//! How gradients move the tensors of a model: the rules of optimizers, and the groups of tensors that they are for.
+
+use std::collections::BTreeSet;
+
+use super::BAD_RECIPE;
+use repro_receipt::source::{Error, Node};
+
+/// The settings of an optimizer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Optimizer {
+    /// The largest gradient norm; longer gradients are scaled down to it. 0 clips nothing.
+    pub clip: f64,
+    /// Its groups. A tensor belongs to the first that has it; one that none has stays as it is.
+    pub groups: Vec<ParameterGroup>,
+}
+
+/// Tensors that are moved by one rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParameterGroup {
+    /// Which they are.
+    pub members: Members,
+    /// The rule.
+    pub method: UpdateMethod,
+    /// Weight decay, per unit of learning rate.
+    pub decay: f64,
+    /// How much of the first moment stays.
+    pub beta1: f64,
+    /// How much of the second moment stays.
+    pub beta2: f64,
+    /// What is added to the root of the second moment.
+    pub epsilon: f64,
+}
+
+/// The tensors of a group.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Members {
+    /// All.
+    All,
+    /// Matrices.
+    Matrices,
+    /// These.
+    Named(BTreeSet<String>),
+}
+
+/// The rule by which tensors are moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum UpdateMethod {
+    /// AdamW: decay apart from the gradient.
+    AdamW {
+        /// Whether the greatest second moment so far is divided by.
+        amsgrad: bool,
+    },
+    /// Adam: decay is added to the gradient.
+    Adam {
+        /// Whether the greatest second moment so far is divided by.
+        amsgrad: bool,
+    },
+    /// Gradient descent with momentum `beta1`.
+    Sgd {
+        /// What of a gradient does not enter the momentum.
+        dampening: f64,
+        /// Whether the step looks ahead.
+        nesterov: bool,
+    },
+    /// The sign of a mean.
+    Lion,
+}
+
+impl UpdateMethod {
+    /// Which moments it keeps: a mean of gradients, one of squares, the greatest of those.
+    pub fn keeps(self) -> [bool; 3] {
+        match self {
+            Self::AdamW { amsgrad } | Self::Adam { amsgrad } => [true, true, amsgrad],
+            Self::Sgd { .. } | Self::Lion => [true, false, false],
+        }
+    }
+
+    /// Whether its moments are corrected for their beginning with zeros, so that a step counts how many were before it.
+    pub fn is_corrected(self) -> bool {
+        matches!(self, Self::AdamW { .. } | Self::Adam { .. })
+    }
+}
+
+impl ParameterGroup {
+    /// All tensors by AdamW as PyTorch has it.
+    pub const ADAMW: Self = Self {
+        members: Members::All,
+        method: UpdateMethod::AdamW { amsgrad: false },
+        decay: 0.01,
+        beta1: 0.9,
+        beta2: 0.999,
+        epsilon: 1e-8,
+    };
+}
+
+impl Optimizer {
+    /// AdamW as the config of a run of ours has it: matrices decay, the weights of norms do not.
+    pub fn read(config: Node<'_>) -> Result<Self, Error> {
+        let number = |field: &str, fits: fn(f64) -> bool, expected: &str| {
+            let node = config.required(field)?;
+            match node.float()? {
+                value if fits(value) => Ok(value),
+                _ => Err(BAD_RECIPE.at(node.place(), expected, node.printed()?)),
+            }
+        };
+        let share = |value: f64| (0.0..1.0).contains(&value);
+        let matrices = ParameterGroup {
+            members: Members::Matrices,
+            decay: number("weight_decay", |value| value >= 0.0, "a number of at least 0")?,
+            beta1: number("adam_beta1", share, "a number from 0 to below 1")?,
+            beta2: number("adam_beta2", share, "a number from 0 to below 1")?,
+            epsilon: number("adam_eps", |value| value > 0.0, "a number above 0")?,
+            ..ParameterGroup::ADAMW
+        };
+        let others = ParameterGroup { members: Members::All, decay: 0.0, ..matrices.clone() };
+        Ok(Self {
+            clip: number("grad_clip", |value| value >= 0.0, "a number of at least 0")?,
+            groups: vec![matrices, others],
+        })
+    }
+
+    /// The number of the group that a tensor of this name belongs to, which is a matrix or not.
+    pub fn group_of(&self, tensor: &str, is_matrix: bool) -> Option<usize> {
+        self.groups.iter().position(|group| match &group.members {
+            Members::All => true,
+            Members::Matrices => is_matrix,
+            Members::Named(names) => names.contains(tensor),
+        })
+    }
+}
