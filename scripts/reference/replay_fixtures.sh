@@ -2,7 +2,7 @@
 # Makes the runs below tests/corpus/replay anew, and the slices with a fault beside them.
 # Usage: scripts/reference/replay_fixtures.sh PYTHON [TEXT]     (TEXT: target/corpus/shakespeare.txt)
 #
-# PYTHON has `pip install torch==2.15.0 numpy safetensors`. Each run is trained from the config in its own
+# PYTHON has `pip install torch==2.15.0 transformers==5.23.0 numpy safetensors`. Each run is trained from the config in its own
 # bundle. Of a run with a fault only the slice files that differ from the honest ones are kept.
 set -eu
 
@@ -48,3 +48,15 @@ make torch-dense own $any
 # shellcheck disable=SC2086
 make torch-moe own $any dropped-gradient-router balance-1pct
 make torch-moe-hf hf rate-1pct dropped-gradient-norm dropped-gradient-router
+
+# Loops around models of transformers, whose slices state how their updates were made.
+loop() {
+    name=$1
+    shift
+    rm -rf "${replay:?}/$name"
+    "$python" "$here/hf_loop.py" --text "$text" --out "$replay" --name "$name" --hidden 16 --steps 12 "$@"
+    rm "$replay/$name"/*.txt
+}
+
+loop hf-qwen3-moe --model qwen3_moe --slice 0:3 --slice 6:3 --micro 2
+loop hf-qwen2-sgd --model qwen2 --slice 6:3 --optimizer sgd --lr 0.1 --freeze embed_tokens

@@ -188,7 +188,7 @@ impl Output {
 }
 
 /// Refuses a file in a bundle: a report there would be a file that no manifest lists.
-fn outside_bundles(path: &Path) -> Result<(), Error> {
+pub fn outside_bundles(path: &Path) -> Result<(), Error> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let Ok(real) = parent.unwrap_or(Path::new(".")).canonicalize() else { return Ok(()) };
     match real.ancestors().find(|above| above.join("bagit.txt").exists()) {

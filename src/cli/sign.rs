@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::args;
-use super::output::Output;
+use super::output::{Output, outside_bundles};
 use super::{Answer, CANNOT_WRITE, NOT_A_STATEMENT, NOTHING_TO_STAMP};
 use repro_judge::verify::stampable;
 use repro_receipt::bundle::{self, Bundle, SIGNATURE, STATEMENT, chained_lines};
@@ -19,6 +19,7 @@ use repro_signature::{self as signature, PrivateKey, SIGNED_BEFORE};
 pub fn keygen(own: &args::KeygenArgs, output: &Output) -> Answer {
     let mut public = own.out.clone().into_os_string();
     public.push(".pub");
+    outside_bundles(&own.out).map_err(|error| vec![error])?;
     let key = PrivateKey::generate().map_err(|error| vec![error])?;
     signature::write_pair(&key, &own.out, public.as_ref()).map_err(|error| vec![error])?;
     output.say(&format!("the private key is in {}: keep it secret", own.out.display()));
@@ -34,6 +35,7 @@ pub fn stamp(own: &args::StampArgs, output: &Output) -> Answer {
             false => of_file(own)?,
         };
         let request = signature::timestamp_request(digest);
+        outside_bundles(&own.out)?;
         write_new(&own.out, &request, (&CANNOT_WRITE, "a new file"))?;
         Ok(format!("{digest}\n"))
     };

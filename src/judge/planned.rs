@@ -237,9 +237,13 @@ pub fn follows(study: &Study, bundle: &Bundle) -> Result<Option<Outcome>, Error>
     let arm = named.and_then(|own| own.arm.as_deref());
     let other_arm = (arm != Some(run.arm.as_str()))
         .then(|| format!("the arm is `{}`, and `{}` in the plan", arm.unwrap_or("none"), run.arm));
+    let named = named.and_then(|own| own.study.as_deref()).unwrap_or("none");
+    let other_study = (named != study.id).then(|| {
+        format!("the study is `{named}`, and `{}` has the plan that the receipt names", study.id)
+    });
     let other = match run.differs_from(config)? {
         Some(other) => Some(other),
-        None => other_arm.or_else(|| differs(&run, bundle)),
+        None => other_study.or(other_arm).or_else(|| differs(&run, bundle)),
     };
     let outcome = match other {
         None => Outcome::verified().giving(format!("`{}` of `{}`", run.id, study.id)),

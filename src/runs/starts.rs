@@ -12,7 +12,9 @@ use repro_receipt::bundle::record::{RecordValue, record};
 use repro_receipt::bundle::{CANNOT_WRITE, Chain, DeclaredStart, chained_lines, whole_lines};
 use repro_receipt::digest::Digest;
 use repro_receipt::disk::unlinked;
-use repro_receipt::source::{Document, Error, Location, Node, Source, TOO_LARGE, codes};
+use repro_receipt::source::{
+    Document, Error, Location, Node, Source, TOO_LARGE, UNREADABLE, codes,
+};
 
 /// The ending of the names of such logs.
 const ENDING: &str = ".jsonl";
@@ -96,11 +98,15 @@ impl StartsFile {
             folder => format!("{folder}/{}", self.name),
         };
         let path = folder.join(&self.name);
-        if fs::symlink_metadata(&path).is_err() {
-            return match self.after {
-                None => Ok(StartsLog::default()),
-                Some(_) => Err(NO_LOG.at(Location::file(shown), "the log of the plan", "no file")),
-            };
+        match fs::symlink_metadata(&path) {
+            Ok(of) if of.is_symlink() => {
+                return Err(UNREADABLE.at(Location::file(shown), "a plain file", "a link"));
+            }
+            Ok(_) => {}
+            Err(_) if self.after.is_some() => {
+                return Err(NO_LOG.at(Location::file(shown), "the log of the plan", "no file"));
+            }
+            Err(_) => return Ok(StartsLog::default()),
         }
         self.logged(Source::load_plain(&path, shown)?)
     }

@@ -120,6 +120,87 @@ fn the_fixtures_are_those_that_were_made() {
     }
 }
 
+const STATED: &str = "slices/slice-000006.stated.json";
+
+#[test]
+fn what_a_slice_states_of_its_updates_is_what_is_executed() {
+    for (name, slices) in
+        [("hf-qwen3-moe", &[steps(0, 3), steps(6, 9)][..]), ("hf-qwen2-sgd", &[steps(6, 9)])]
+    {
+        let (_folder, bundle) = honest(name);
+        for slice in slices {
+            let replay = replayed(&bundle, *slice, 2).unwrap();
+            assert_eq!((replay.verdict, replay.code), (Verdict::Verified, None), "{replay:?}");
+            assert!(replay.records.differing.is_empty() && replay.trained.untrained().count() == 0);
+        }
+    }
+    // Each number counts, and so does where a tensor belongs.
+    type Edit = fn(&mut Json);
+    let wrong: [(&str, Edit); 7] = [
+        ("hf-qwen3-moe", |stated| {
+            let rate = stated["groups"][1]["lr"][1].as_f64().unwrap();
+            stated["groups"][1]["lr"][1] = (rate * 1.001).into();
+        }),
+        ("hf-qwen3-moe", |stated| stated["groups"][0]["weight_decay"] = 0.0.into()),
+        ("hf-qwen3-moe", |stated| stated["groups"][0]["beta2"] = 0.96.into()),
+        ("hf-qwen3-moe", |stated| stated["groups"][0]["optimizer"] = "adam".into()),
+        ("hf-qwen3-moe", |stated| {
+            let moved = stated["groups"][0]["tensors"].as_array_mut().unwrap().pop().unwrap();
+            stated["groups"][1]["tensors"].as_array_mut().unwrap().push(moved);
+        }),
+        ("hf-qwen2-sgd", |stated| stated["groups"][0]["nesterov"] = false.into()),
+        ("hf-qwen2-sgd", |stated| stated["grad_clip"] = 0.9.into()),
+    ];
+    for (at, (name, edit)) in wrong.into_iter().enumerate() {
+        let (_folder, bundle) = changed(name, |data| edit_json(&data.join(STATED), edit));
+        let replay = replayed(&bundle, steps(6, 9), 2).unwrap();
+        assert_eq!(replay.verdict, Verdict::Refuted, "{at}: {replay:?}");
+    }
+    let refused: [(Edit, &str); 6] = [
+        (|stated| stated["groups"][0]["optimizer"] = "adafactor".into(), "replay::bad-slice"),
+        (|stated| stated["groups"][0]["momentum"] = 0.9.into(), "source::unknown-field"),
+        (|stated| stated["groups"][0]["lr"] = serde_json::json!([0.1, 0.1]), "replay::bad-slice"),
+        (|stated| stated["groups"][0]["beta1"] = 1.0.into(), "replay::bad-slice"),
+        (|stated| stated["micro_batches"] = 3.into(), "replay::bad-slice"),
+        (
+            |stated| {
+                let first = stated["groups"][0]["tensors"][0].clone();
+                stated["groups"][1]["tensors"].as_array_mut().unwrap().push(first);
+            },
+            "replay::bad-slice",
+        ),
+    ];
+    for (edit, code) in refused {
+        let (_folder, bundle) = changed("hf-qwen3-moe", |data| edit_json(&data.join(STATED), edit));
+        assert_eq!(replayed(&bundle, steps(6, 9), 2).unwrap_err().code.id, code);
+    }
+    // A schedule in our fields is held against the rates.
+    let (_folder, bundle) = changed("hf-qwen2-sgd", |data| {
+        edit_json(&data.join("config.json"), |config| {
+            for (field, value) in [("lr", 0.1), ("warmup_steps", 5.0), ("decay_floor", 0.0)] {
+                config[field] = value.into();
+            }
+            config["warmup_steps"] = 5.into();
+            config["schedule"] = "cosine".into();
+            config["schedule_steps"] = 12.into();
+            for (field, value) in [("weight_decay", 0.1), ("adam_beta1", 0.9), ("adam_beta2", 0.9)]
+            {
+                config[field] = value.into();
+            }
+            (config["adam_eps"], config["grad_clip"]) = (1e-8.into(), 1.0.into());
+        });
+    });
+    let replay = replayed(&bundle, steps(6, 9), 2).unwrap();
+    assert_eq!(replay.verdict, Verdict::Inconclusive);
+    assert!(replay.reason.contains("the schedule of the config gives"), "{}", replay.reason);
+    // A run of ours says in its config how its steps are made, and nowhere else.
+    let (_folder, bundle) = changed(OURS, |data| {
+        let stated = data.join("slices/slice-000113.stated.json");
+        std::fs::write(stated, r#"{"grad_clip": 0, "groups": []}"#).unwrap();
+    });
+    assert_eq!(replayed(&bundle, CHECKPOINT, 2).unwrap_err().code.id, "replay::bad-slice");
+}
+
 #[test]
 fn our_runs_come_out_again_on_any_threads_and_instructions() {
     let (_folder, bundle) = honest(OURS);

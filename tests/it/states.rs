@@ -232,6 +232,35 @@ fn an_invented_checkpoint_is_caught_by_the_interval_before_it() {
 }
 
 #[test]
+fn what_a_run_committed_itself_to_is_on_its_grid_and_made_of_digests() {
+    let trained = Trained::new();
+    let edited = |change: fn(&mut Vec<Json>)| {
+        let forged = trained.forged(|forgery| {
+            let root = forgery.lines("states.jsonl", change);
+            forgery.json("receipt.json", |receipt| {
+                receipt["predicate"]["states"]["root"] = root.to_string().into();
+            });
+        });
+        found(&forged.path, &[])
+    };
+    // Honest states between the others would make it less likely that a forged one is drawn.
+    let more = edited(|states| {
+        let mut one = states[0].clone();
+        (one["step"], one["tokens"]) =
+            (1.into(), (states[1]["tokens"].as_u64().unwrap() / 50).into());
+        states.insert(1, one);
+    });
+    has(&more, "relation::state-grid");
+    let digest = |states: &mut Vec<Json>| states[1]["tensors_sha256"] = "Z".repeat(64).into();
+    has(&edited(digest), "relation::state-digest");
+    let cut = trained.forged(|forgery| {
+        forgery
+            .json("receipt.json", |receipt| receipt["predicate"]["run"]["finished"] = false.into());
+    });
+    has(&found(&cut.path, &[]), "relation::diverged");
+}
+
+#[test]
 fn checkpoints_that_the_optimizer_cannot_have_made_are_found_without_a_step() {
     let trained = Trained::new();
     let of = |name: &'static str, change: fn(&mut Vec<f32>)| {

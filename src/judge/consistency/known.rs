@@ -100,6 +100,8 @@ relations! {
         Run of ours if "receipt.data.tokenizer = 'bytes'" => "receipt.extra.data.validation.tokens = receipt.extra.data.validation.bytes", from "definition of the tokenizer";
     FINISHED = "relation::finished", "a run made all its steps, and is said not to be finished";
         Run of ours if "max(records.step) = config.steps" && "sum(records.nonfinite) = 0" => "receipt.run.finished = true", from "definition of a finished run";
+    DIVERGED = "relation::diverged", "a run is said not to be finished, and all its numbers are finite";
+        Run of ours if "receipt.run.finished = false" => "sum(records.nonfinite) >= 1", from "a run of ours ends early where it diverges";
     KEPT_CHECKPOINTS = "relation::kept-checkpoints", "a checkpoint that the config keeps is missing";
         Run of ours if "receipt.run.finished = true" => "missing(config.kept_checkpoints, weights.checkpoint.step) = []", from "the plan of the config";
     PEAK_RATE = "relation::peak-rate", "receipt and config name different learning rates";
@@ -109,6 +111,9 @@ relations! {
         from "definition of an epoch, printed with two digits or more";
     MOST_EPOCHS = "relation::most-epochs", "a run passes over its data more often than its config allows";
         Run of ours => "receipt.data.epochs <= config.max_epochs", from "the limit of the config";
+    DEVELOPMENT_TOKENS = "relation::development-tokens", "a token of the byte tokenizer is a byte, and the development text has others";
+        Run of ours if "receipt.data.tokenizer = 'bytes'" => "receipt.extra.data.development.tokens = receipt.extra.data.development.bytes",
+        from "definition of the tokenizer";
     BYTE_TOKENS = "relation::byte-tokens", "a token of the byte tokenizer is a byte, and the receipt has others";
         Run of ours if "receipt.data.tokenizer = 'bytes'" => "receipt.data.unique_tokens = receipt.data.unique_bytes", from "definition of the tokenizer";
     UNIQUE_TOKENS = "relation::unique-tokens", "a run has seen more different tokens than its data holds";
@@ -278,6 +283,8 @@ relations! {
         SliceStep of ours => "numbers(loss, grad_norm) + given(tensor_grad_norm) = 3", from "what `repro train` writes";
     WHOLE_ROUTED = "relation::whole-routed", "a slice of a model with experts does not say where its tokens went";
         SliceStep of ours if "config.num_experts > 1" => "given(routed) = 1", from "what `repro train` writes";
+    SLICE_SIGNS = "relation::slice-signs", "a slice has a negative loss, or a negative norm";
+        SliceStep of ours => "0 <= min(loss, grad_norm, min(tensor_grad_norm))", from "a probability is at most 1; definition of a norm";
     SLICE_LOSS = "relation::slice-loss", "a slice has another loss than the log at the same step";
         SliceStep of ours => "loss = record.loss", from "one fact, written twice; other trainers log means and rounded losses";
     SLICE_NORM = "relation::slice-norm", "a slice has another gradient norm than the log at the same step";
@@ -321,6 +328,9 @@ relations! {
         State => "step > previous.step", from "a run has each state once, in order";
     STATE_GAP = "relation::state-gap", "a committed state between two others is missing";
         State => "step <= previous.step + receipt.states.every", from "the plan of the receipt";
+    STATE_GRID = "relation::state-grid", "a committed state is of a step at which a run commits itself to none";
+        State if "step > 0" && "step < config.steps" && "absent(checkpoint.step) = 1"
+            => "step = receipt.states.every * floor(step / receipt.states.every)", from "the plan of the receipt";
     STATE_TOKENS = "relation::state-tokens", "the tokens of a committed state are not its step times the tokens of a step";
         State => "tokens = step * receipt.contract.tokens_per_step", from "definition of a step";
     STATE_CURSOR = "relation::state-cursor", "a committed state names another order of the data than the receipt";
@@ -335,7 +345,7 @@ relations! {
     WHOLE_STATE = "relation::whole-state", "a committed state lacks what every one states, or has it as another type";
         State => "numbers(step, tokens) + given(tensors_sha256, cursor) = 4", from "what `repro train` writes";
     STATE_DIGEST = "relation::state-digest", "a committed state has no digest of its tensors";
-        State => "length(tensors_sha256) = 64", from "definition of the digest";
+        State => "length(tensors_sha256) + numbers(ones(tensors_sha256)) = 65", from "definition of the digest: 64 hexadecimal digits";
     STATES_OF_CHECKPOINTS = "relation::states-of-checkpoints", "a run has not committed itself to the state of a checkpoint";
         Run if "given(receipt.states.root) = 1" => "missing(checkpoints.step, states.step) = []", from "`repro train` commits itself at each checkpoint";
     STATE_OF_PLAN = "relation::state-of-plan", "a run committed itself to a plan, and its receipt names none";

@@ -76,15 +76,13 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
                 let reason = format!("{commit} has `receipts/{}`", bundle.name());
                 Outcome::refuted(&NOT_OLDER, reason)
             } else {
-                let kept = Outcome::verified().giving("the plan, and not yet the run".to_owned());
                 let kept = match held {
-                    None => kept,
+                    None => Outcome::verified().giving("the plan, and not yet the run".to_owned()),
+                    // A run that was made again, or this one before it was written anew: git does not tell.
                     Some(other) => {
                         let other = other.prefixed();
-                        kept.noting(
-                            &NOT_OLDER,
-                            format!("{commit} has another run of this name, {other}"),
-                        )
+                        let reason = format!("{commit} has another run of this name, {other}");
+                        Outcome::inconclusive(&NOT_OLDER, reason)
                     }
                 };
                 match history.now(study).filter(|now| *now != text) {

@@ -181,9 +181,11 @@ impl Inspection {
     }
 }
 
-/// The study of a bundle's run, where it is at hand.
+/// The study of a bundle's run, where it is at hand: by its name, or where there is none of that name by its digest.
 fn study(bundle: &Bundle, demands: &Demands) -> Option<Study> {
-    Study::load(demands.project.as_ref()?, bundle.receipt().study()?).ok()
+    let (root, receipt) = (demands.project.as_ref()?, bundle.receipt());
+    let named = receipt.study().and_then(|study| Study::load(root, study).ok());
+    named.or_else(|| Study::of_digest(root, receipt.plan_sha256()?))
 }
 
 /// The started runs of a study, where its plan names a log of them. A run that names its start is looked up whatever

@@ -99,17 +99,18 @@ impl Header {
 
     /// The length of the header by the first eight bytes of a file of `file_length` bytes.
     pub fn length(name: &str, file_length: u64, prefix: [u8; 8]) -> Result<u64, Error> {
+        let length = u64::from_le_bytes(prefix);
+        let cap = HEADER_CAP.min(file_length.saturating_sub(PREFIX));
+        if length <= cap {
+            return Ok(length);
+        }
+        // A header of 1,152 bytes begins like a pickle, too; what these begin with is longer than any header.
         if prefix.starts_with(b"PK\x03\x04") || matches!(prefix, [0x80, 2..=5, ..]) {
             let found = "the first bytes of a pickle or an archive";
             return Err(FOREIGN_FORMAT.at(Location::file(name), "a safetensors file", found));
         }
-        let length = u64::from_le_bytes(prefix);
-        let cap = HEADER_CAP.min(file_length.saturating_sub(PREFIX));
-        if length > cap {
-            let expected = format!("a header of at most {cap} bytes");
-            return Err(LENGTH.at(Location::file(name), expected, format!("{length} bytes")));
-        }
-        Ok(length)
+        let expected = format!("a header of at most {cap} bytes");
+        Err(LENGTH.at(Location::file(name), expected, format!("{length} bytes")))
     }
 
     /// Checks the header bytes (those after the first eight) of a file of `file_length` bytes.
@@ -228,6 +229,21 @@ mod tests {
     }
 
     const ONE: &str = r#"{"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#;
+
+    #[test]
+    fn a_header_may_be_as_long_as_a_pickle_begins() {
+        let length = |prefix: [u8; 8]| Header::length("t", 1 << 20, prefix);
+        for low in 2..=5 {
+            let prefix = [0x80, low, 0, 0, 0, 0, 0, 0];
+            assert_eq!(length(prefix).unwrap(), u64::from_le_bytes(prefix));
+        }
+        for pickle in
+            [*b"\x80\x04\x95\x10\0\0\0\0", *b"\x80\x02}q\0X\x01\0", *b"PK\x03\x04\x14\0\0\0"]
+        {
+            assert_eq!(length(pickle).unwrap_err().code.id, FOREIGN_FORMAT.id);
+        }
+        assert_eq!(length([0xff; 8]).unwrap_err().code.id, LENGTH.id);
+    }
 
     #[test]
     fn a_header_says_what_is_stored() {

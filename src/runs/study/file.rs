@@ -70,6 +70,18 @@ impl Study {
         Self::parse(Document::parse_toml(Source::load_plain(&path, name)?)?)
     }
 
+    /// The study of a project whose file has this digest.
+    pub fn of_digest(root: &Path, digest: &str) -> Option<Self> {
+        let files = std::fs::read_dir(root.join("repro").join("studies")).ok()?;
+        let ids = files.filter_map(|file| {
+            file.ok()?.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned)
+        });
+        let mut ids: Vec<_> = ids.collect();
+        ids.sort_unstable();
+        let mut studies = ids.iter().filter_map(|id| Self::load(root, id).ok());
+        studies.find(|study| study.digest().to_string() == digest)
+    }
+
     /// Reads a study file and everything that follows from it.
     pub fn parse(document: Document) -> Result<Self, Error> {
         let root = document.root();

@@ -79,7 +79,15 @@ impl<'a> Session<'a> {
         }
         let ends = if whole { order.list(&slice.tensors) } else { Vec::new() };
         let layout = order.layout(&slice);
-        let records = slice.records;
+        let mut records = slice.records;
+        let resting = layout.resting.iter().filter_map(|at| layout.names.get(*at));
+        let frozen: Vec<_> = resting.filter(|name| !is_rule(&names::ours(name))).collect();
+        if let Some(first) = frozen.first() {
+            let count = frozen.len();
+            let told =
+                format!("{count} tensors are in no group of the optimizer, the first `{first}`");
+            records.report.open.push(told);
+        }
         Ok(Self { subject, course, layout, logged, ends, batches, records })
     }
 
