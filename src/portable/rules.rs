@@ -167,7 +167,9 @@ mod tests {
         w
     }
 
-    fn by(rule: fn(Isa, &mut [f64], &[f64], &mut [f64], Momentum<f64>), of: [f64; 6]) -> Vec<f64> {
+    type Rule = fn(Isa, &mut [f64], &[f64], &mut [f64], Momentum<f64>);
+
+    fn by(rule: Rule, of: [f64; 6]) -> Vec<f64> {
         let (mut w, mut m) = (vec![1.0, -2.0], vec![0.0; 2]);
         for (at, g) in GRADIENTS.iter().enumerate() {
             let [decay, coupled, a, b, c, d] = of;

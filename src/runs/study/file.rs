@@ -157,7 +157,7 @@ impl Study {
         &self.document
     }
 
-    /// The digest of the file ([`plan_digest`]).
+    /// The digest of the file, whatever ends of lines a checkout gave it.
     pub fn digest(&self) -> Digest {
         plan_digest(self.document.source.text())
     }
@@ -271,6 +271,6 @@ fn stated_rate(recipe: Node<'_>, tuned: bool) -> Result<Option<BigRational>, Err
     }
 }
 /// The digest of the text of a plan, whatever ends of lines a checkout gave it.
-pub fn plan_digest(text: &str) -> Digest {
+fn plan_digest(text: &str) -> Digest {
     Digest::of(text.replace("\r\n", "\n").as_bytes())
 }

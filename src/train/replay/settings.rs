@@ -236,13 +236,10 @@ pub fn check(config: Node<'_>, is_stated: bool) -> Result<(), Error> {
     let is_foreign = family_of(config).is_some();
     for (name, node) in config.members()? {
         let of_model = if is_foreign { READ_OF_FAMILIES } else { OF_MODEL };
-        if !of_model.contains(&name)
-            && !OF_RUN.contains(&name)
-            && !DECLARED.contains(&name)
-            && !WITHOUT_EFFECT.contains(&name)
-            && !(is_stated && OF_UPDATES.contains(&name))
-            && !is_harmless(config, name, node)
-        {
+        let described = if is_stated { OF_UPDATES } else { &[] };
+        let known = [of_model, OF_RUN, DECLARED, WITHOUT_EFFECT, described];
+        let is_known = known.iter().any(|list| list.contains(&name));
+        if !is_known && !is_harmless(config, name, node) {
             unknown.push((name, node));
         }
     }
