@@ -336,6 +336,21 @@ class Tensors(Case):
             {"from_step": 5, "steps": 2, "file": name("000005"), "checkpoint_step": 5, "seconds": 1.5}])
         self.assertEqual(len(run.problems), 4, run.problems)
 
+    def test_a_slice_states_how_its_updates_were_made(self):
+        run = self.init()
+        tokens = ("I64", (2, 1, 3), struct.pack("<6q", *range(6)))
+        stated = {"grad_clip": 0.0, "groups": [{"tensors": ["w"], "lr": [0.5, 0.25], "optimizer": "sgd"}]}
+        run.slice(0, tokens, {"loss": floats(2, 1)}, {}, stated=stated)
+        self.assertEqual(json.loads(self.data("slices/slice-000000.stated.json")), stated)
+        run.slice(2, tokens, {"loss": floats(2, 1)}, {}, stated={"lr": math.nan})
+        self.assertEqual(len(os.listdir(self.folder / "run/data/slices")), 3)
+        run.checkpoint(0, {"w": floats(1)}, optimizer={"w": {"momentum_buffer": floats(2), "step": 7}})
+        header = (self.folder / "run/data/checkpoints/step-000000.safetensors").read_bytes()
+        self.assertIn(b"optimizer.m.w", header)
+        self.assertNotIn(b"optimizer.v.w", header)
+        self.assertIsNotNone(run.finish())
+        self.assertEqual(len(run.problems), 1, run.problems)
+
 
 class Beginnings(Case):
     def test_what_a_reader_refuses_is_refused_at_once(self):

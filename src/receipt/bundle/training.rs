@@ -1,6 +1,7 @@
 //! The numbers of training records from which others follow, kept while the log passes by: reading it again would
 //! cost as much as checking it.
 
+use crate::digest::EXACT_INTEGERS;
 use crate::source::{Kind, Node};
 
 /// So many records of a log are kept: some 50 MB.
@@ -48,13 +49,13 @@ impl RouterRecord {
 
 /// The number in a field; nothing where there is none. One that JSON would round is a text.
 fn number(of: Node<'_>, field: &str) -> Option<f64> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
     let node = of.get(field)?;
     match &node.value().kind {
         Kind::Number(_) => node.float().ok(),
-        Kind::Text(text) => {
-            text.parse().ok().filter(|number: &f64| number.is_finite() && number.abs() >= EXACT)
-        }
+        Kind::Text(text) => text
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite() && number.abs() >= EXACT_INTEGERS),
         _ => None,
     }
 }

@@ -17,7 +17,7 @@ mod stream;
 pub use stream::{Stream, hash_stream, hash_streams};
 
 /// Every integer up to this one is the same in every reader of JSON.
-const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
+pub(crate) const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
 /// From here on canonical JSON writes an exponent, so a number no longer looks like an integer.
 const EXPONENT_FROM: f64 = 1e21;
 
@@ -127,6 +127,23 @@ impl std::fmt::Display for NotCanonical {
 
 impl std::error::Error for NotCanonical {}
 
+/// A value in which each float that canonical JSON would write as an integer that readers round is a text.
+pub fn exact(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            Some(float) if (EXACT_INTEGERS..EXPONENT_FROM).contains(&float.abs()) => {
+                float.to_string().into()
+            }
+            _ => Value::Number(number),
+        },
+        Value::Array(items) => items.into_iter().map(exact).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(name, value)| (name, exact(value))).collect()
+        }
+        other => other,
+    }
+}
+
 /// The RFC 8785 text of `value`, without a line feed.
 pub fn canonical(value: &Value) -> Result<String, NotCanonical> {
     exact_numbers(value)?;
@@ -159,6 +176,17 @@ mod tests {
     use serde_json::json;
 
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    #[test]
+    fn floats_that_look_like_integers_become_texts() {
+        let value =
+            serde_json::json!({"a": [5.06e19, 1.5, 1e22, -9.1e15], "b": {"c": 7, "d": "x"}});
+        let exact = exact(value);
+        assert_eq!(
+            canonical(&exact).unwrap(),
+            r#"{"a":["50600000000000000000",1.5,1e+22,"-9100000000000000"],"b":{"c":7,"d":"x"}}"#
+        );
+    }
 
     #[test]
     fn digests_are_read_and_written() {

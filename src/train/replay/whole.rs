@@ -18,7 +18,7 @@ use crate::learner::Stepped;
 use crate::run::{ExaminedPoint, examine, suite};
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{Bundle, METRICS};
-use repro_receipt::digest::canonical;
+use repro_receipt::digest::{canonical, exact};
 use repro_receipt::source::{Error, Location, Node};
 use repro_runs::challenge::startable;
 use repro_runs::replay::{
@@ -255,7 +255,10 @@ impl Account<'_> {
         let rates =
             float("lr")?.map(|lr| (lr, f64::from(rate))).filter(|(logged, made)| logged != made);
         let routers = |node: Node<'_>| {
-            Some((canonical(&to_json(node).ok()?).ok()?, canonical(stepped.router.as_ref()?).ok()?))
+            Some((
+                canonical(&to_json(node).ok()?).ok()?,
+                canonical(&exact(stepped.router.clone()?)).ok()?,
+            ))
         };
         let routers =
             record.get("router").and_then(routers).filter(|(logged, made)| logged != made);

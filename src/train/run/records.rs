@@ -252,11 +252,6 @@ fn chain_of(line: Option<&str>, path: &Path) -> Result<Option<Digest>, Error> {
     Ok(Digest::parse_hex(document.root().required("chain")?.text()?))
 }
 
-/// Every integer up to here is the same in each reader of JSON.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-/// From here on canonical JSON writes a number with an exponent.
-const LONGEST: f64 = 1e21;
-
 /// A float as a record holds it: the number, or the word for what is none.
 pub fn put_number(record: &mut Map<String, Json>, field: &str, value: f32) {
     let word = match value {
@@ -264,11 +259,7 @@ pub fn put_number(record: &mut Map<String, Json>, field: &str, value: f32) {
         f32::INFINITY => "inf",
         f32::NEG_INFINITY => "-inf",
         value => {
-            let wide = f64::from(value);
-            // Such a float is written as a whole number, which readers of JSON would round: it is a text.
-            let is_beyond = (EXACT..LONGEST).contains(&wide.abs());
-            let number = if is_beyond { json!(wide.to_string()) } else { json!(wide) };
-            record.insert(field.to_owned(), number);
+            record.insert(field.to_owned(), json!(f64::from(value)));
             return;
         }
     };

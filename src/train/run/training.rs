@@ -17,7 +17,7 @@ use crate::{DIFFERS, Recipe};
 use repro_receipt::bundle::{
     BundleWriter, CONFIG, Checkpoint, DeclaredStart, DeclaredStates, Receipt, STATES,
 };
-use repro_receipt::digest::Digest;
+use repro_receipt::digest::{Digest, exact};
 use repro_receipt::source::{Document, Error, Location, UNREADABLE};
 use repro_runs::starts::{RunStart, new_attempt};
 use repro_runs::study::PlannedRun;
@@ -224,7 +224,7 @@ impl<'a> Training<'a> {
         if let Some(router) = &stepped.router {
             record.insert("router".to_owned(), router.clone());
         }
-        record
+        record.into_iter().map(|(field, value)| (field, exact(value))).collect()
     }
 
     /// Commits the run to its state, where that is due.
