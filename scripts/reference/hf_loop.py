@@ -3,7 +3,7 @@
 
     scripts/reference/hf_loop.py --model llama|qwen2|qwen3|mixtral|olmoe|qwen3_moe --text FILE --out DIR --name NAME
         [--hidden N] [--layers N] [--steps N] [--slice K:N ...] [--optimizer adamw|adam|amsgrad|sgd] [--lr X]
-        [--micro N] [--freeze TEXT] [--seed S] [--threads N]
+        [--micro N] [--freeze TEXT] [--balance X] [--seed S] [--threads N]
 
 Two groups of parameters, matrices with weight decay and the rest without; linear warmup and a cosine; gradients clipped at
 1 and accumulated over micro-batches. Everything that `repro replay` needs is kept by `scripts/python/repro_torch.py`.
@@ -48,6 +48,8 @@ def model_of(chosen):
         shape["head_dim"] = chosen.hidden // 4
     if chosen.model == "qwen3_moe":
         shape["moe_intermediate_size"] = chosen.hidden
+    if chosen.balance:
+        shape.update(output_router_logits=True, router_aux_loss_coef=chosen.balance)
     config = CONFIGS[chosen.model](**shape)
     torch.manual_seed(chosen.seed)
     return config, transformers.AutoModelForCausalLM.from_config(config).float().train()
@@ -74,6 +76,7 @@ def main():
     parser.add_argument("--lr", type=float, default=3e-3)
     parser.add_argument("--micro", type=int, default=1, help="micro-batches of an update")
     parser.add_argument("--freeze", metavar="TEXT", help="freeze parameters with this in their names")
+    parser.add_argument("--balance", type=float, default=0.0, help="weight of the balance loss of transformers")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args()
@@ -104,9 +107,11 @@ def main():
             rows = torch.stack([text[start:start + LENGTH + 1] for start in starts])
             inputs, targets = rows[:, :-1], rows[:, 1:]
             record.batch(inputs, targets)
-            loss = F.cross_entropy(model(input_ids=inputs).logits.flatten(0, 1), targets.flatten())
+            output = model(input_ids=inputs)
+            loss = F.cross_entropy(output.logits.flatten(0, 1), targets.flatten())
             record.loss(loss)
-            (loss / chosen.micro).backward()
+            added = chosen.balance * output.aux_loss if chosen.balance else 0.0
+            ((loss + added) / chosen.micro).backward()
             total += loss.item() / chosen.micro
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         rate = scheduler.get_last_lr()[0]

@@ -60,6 +60,8 @@ pub struct Routing<T> {
     pub shares: Vec<f64>,
     /// The sum over tokens of `lse^2`.
     squares: f64,
+    /// What stands for each expert's part of all choices in the gradient of the balance loss, where that is not its own.
+    parts: Option<Vec<f64>>,
 }
 
 /// The numbers of some consecutive tokens.
@@ -98,6 +100,7 @@ impl Router {
             counts: vec![0; experts],
             shares: vec![0.0; experts],
             squares: 0.0,
+            parts: None,
         };
         let numbers = routing.scores.par_chunks_mut(TOKENS * experts);
         let slots = routing.chosen.par_chunks_mut(TOKENS * per_token);
@@ -228,6 +231,15 @@ impl<T: Real> Routing<T> {
         sum * self.router.experts as f64
     }
 
+    /// Takes the balance loss over several layers at once, as transformers does: `E sum F_e P_e`, where F is the number of
+    /// choices of an expert in all layers by their tokens, and P its mean share of the scores there. `counts` are the
+    /// choices of each expert in all of so many layers.
+    pub fn balance_jointly(&mut self, counts: &[u64], layers: usize) {
+        let tokens = (layers * self.tokens()) as f64;
+        let part = |count: &u64| *count as f64 / tokens / layers as f64;
+        self.parts = Some(counts.iter().map(part).collect());
+    }
+
     /// The loss of large logits (B. Zoph et al., 2022): the mean of `lse^2`.
     pub fn z(&self) -> f64 {
         self.squares / self.tokens() as f64
@@ -249,10 +261,11 @@ impl<T: Real> Routing<T> {
             "the shape of a router"
         );
         let (n, slots) = (self.tokens() as f64, self.chosen.len() as f64);
-        let uneven = |count: &u64| {
-            T::from_f64(losses.balance * experts as f64 * (*count as f64 / slots) / n)
-        };
-        let balance: Vec<T> = self.counts.iter().map(uneven).collect();
+        let own = |count: &u64| *count as f64 / slots;
+        let own = || self.counts.iter().map(own).collect();
+        let parts: Vec<f64> = self.parts.clone().unwrap_or_else(own);
+        let uneven = |part: &f64| T::from_f64(losses.balance * experts as f64 * part / n);
+        let balance: Vec<T> = parts.iter().map(uneven).collect();
         let z = T::from_f64(2.0 * losses.z / n);
         into.par_chunks_mut(TOKENS * experts)
             .zip(g_gates.par_chunks(TOKENS * per_token))

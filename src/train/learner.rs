@@ -20,6 +20,8 @@ pub struct Learner<T: Kernels = f32> {
     /// Tokens of a sequence, and of a batch.
     length: usize,
     batch: usize,
+    /// Into how many micro-batches a batch is cut.
+    parts: usize,
     /// The tensor whose gradient is taken as zero.
     frozen: Option<String>,
     /// The tensors that the optimizer has in no group, which have no gradients.
@@ -121,7 +123,8 @@ impl<T: Kernels> Learner<T> {
         let resting =
             model.tensors().iter().filter(rests).map(|named| named.name.clone()).collect();
         let (frozen, decisive, narrow) = (None, None, false);
-        Self { model, optimizer, length, batch, frozen, resting, decisive, narrow }
+        let parts = regime.micro_batches.max(1);
+        Self { model, optimizer, length, batch, parts, frozen, resting, decisive, narrow }
     }
 
     /// From now on takes the gradient of a trained tensor as zero: a fault that replays plant.
@@ -157,7 +160,14 @@ impl<T: Kernels> Learner<T> {
         rows: usize,
         rates: &[f32],
     ) -> Result<Stepped, Error> {
-        let forward = self.model.forward(inputs, targets, rows).map_err(failed)?;
+        let forward = match self.parts {
+            1 => {
+                let forward = self.model.forward(inputs, targets, rows).map_err(failed)?;
+                self.model.backward().map_err(failed)?;
+                forward
+            }
+            parts => self.model.in_parts(inputs, targets, (rows, parts)).map_err(failed)?,
+        };
         let stepped = self.learn(&forward, rates).map_err(failed)?;
         if stepped.is_finite() {
             self.model.move_router_biases(&forward.layers);
@@ -168,7 +178,6 @@ impl<T: Kernels> Learner<T> {
     fn learn(&mut self, forward: &Forward<T>, rates: &[f32]) -> Result<Stepped, Failure> {
         let (model, optimizer) = (&mut self.model, &mut self.optimizer);
         let isa = model.isa();
-        model.backward()?;
         if let Some(frozen) = &self.frozen {
             model.drop_gradient(frozen)?;
         }

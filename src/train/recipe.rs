@@ -35,6 +35,8 @@ pub struct RunShape {
 pub struct Regime {
     /// How many there are, and what each reads.
     pub shape: RunShape,
+    /// Into how many parts of equal size a batch is cut, whose gradients are averaged.
+    pub micro_batches: usize,
     /// The learning rate of each step.
     pub rates: LearningRates,
     /// The optimizer.
@@ -120,6 +122,7 @@ impl Regime {
         let schedule = LearningRateSchedule::read(config, shape.tokens_per_step())?;
         Ok(Self {
             shape,
+            micro_batches: 1,
             rates: LearningRates::Schedule(schedule),
             optimizer: Optimizer::read(config)?,
         })

@@ -68,6 +68,8 @@ pub struct MixtureConfig {
 pub enum Balancing {
     /// A loss, with this weight.
     Loss(f64),
+    /// One loss over all sparse blocks together, with this weight.
+    Joint(f64),
     /// A bias on the scores that choose, moved by this much after each step.
     Bias(f64),
     /// Nothing.
@@ -129,7 +131,9 @@ impl MixtureConfig {
     /// The weights of the router's losses: balance, z.
     pub fn coefficients(&self) -> [f64; 2] {
         match self.balancing {
-            Balancing::Loss(coefficient) => [coefficient, self.z_coefficient],
+            Balancing::Loss(coefficient) | Balancing::Joint(coefficient) => {
+                [coefficient, self.z_coefficient]
+            }
             _ => [0.0, self.z_coefficient],
         }
     }

@@ -1,7 +1,7 @@
 //! The sublayers of a decoder and the walk over them: forward from the tokens to the loss, and in reverse
 //! for the gradients. Rows, weights and gradients are handed on; only sublayers look at their numbers.
 
-use super::config::{Config, MixtureConfig};
+use super::config::{Balancing, Config, MixtureConfig};
 use super::load::Load;
 use super::tensors::FlatTensors;
 use super::{llama, mixtral};
@@ -24,6 +24,8 @@ pub(super) struct Decoder<T> {
     g: Vec<T>,
     gx: Vec<T>,
     coefficients: [f64; 2],
+    /// Whether loads are balanced over all sparse blocks at once.
+    is_joint: bool,
 }
 
 /// Attention, and then a feed-forward network.
@@ -50,12 +52,19 @@ impl<T: Kernels> Decoder<T> {
         let rows = vec![Vec::new(); 2 * blocks.len() + 1];
         let coefficients = config.mixture.as_ref().map_or([0.0; 2], MixtureConfig::coefficients);
         let (g, gx) = (Vec::new(), Vec::new());
-        (Self { embedding, blocks, head, rows, g, gx, coefficients }, tensors)
+        let balancing = config.mixture.as_ref().map(|mixture| mixture.balancing);
+        let is_joint = matches!(balancing, Some(Balancing::Joint(_)));
+        (Self { embedding, blocks, head, rows, g, gx, coefficients, is_joint }, tensors)
     }
 
     /// The weights of the routers' losses: balance, z.
     pub fn coefficients(&self) -> [f64; 2] {
         self.coefficients
+    }
+
+    /// Whether loads are balanced over all sparse blocks at once.
+    pub fn is_joint(&self) -> bool {
+        self.is_joint
     }
 
     /// Walks to the head with sequences of this length.
@@ -66,6 +75,22 @@ impl<T: Kernels> Decoder<T> {
             let (before, after) = self.rows.split_at_mut(at + 1);
             let (x, y) = (&before[at], &mut after[0]);
             sublayer.forward(length, x, &weights[at + 1], sized(y, x.len()));
+        }
+        if self.is_joint {
+            self.balance_jointly();
+        }
+    }
+
+    /// Has each router see the choices of all.
+    fn balance_jointly(&mut self) {
+        let (mut counts, mut layers) = (Vec::<u64>::new(), 0);
+        for routing in self.mixtures().filter_map(|(_, mixture)| mixture.routing()) {
+            counts.resize(routing.counts.len(), 0);
+            counts.iter_mut().zip(&routing.counts).for_each(|(sum, count)| *sum += count);
+            layers += 1;
+        }
+        for (_, mixture) in self.mixtures_mut() {
+            mixture.balance_jointly(&counts, layers);
         }
     }
 

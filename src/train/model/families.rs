@@ -62,6 +62,7 @@ pub const READ: &[&str] = &[
     "rms_norm_eps",
     "rope_parameters",
     "rope_theta",
+    "router_aux_loss_coef",
     "tie_word_embeddings",
     "vocab_size",
 ];
@@ -132,10 +133,18 @@ fn mixture(fields: Fields<'_>, experts: Experts) -> Result<MixtureConfig, Error>
     } else {
         "num_experts"
     };
-    if fields.flag_or("output_router_logits", false)? {
-        let expected = "false: the balance loss of transformers, over all layers at once, is not computed here";
-        return Err(fields.refuse(&UNSUPPORTED, "output_router_logits", expected));
-    }
+    let is_balanced = fields.flag_or("output_router_logits", false)?;
+    let balancing = match is_balanced && fields.0.get("router_aux_loss_coef").is_some() {
+        true => match fields.coefficient_or("router_aux_loss_coef", 0.0)? {
+            0.0 => Balancing::None,
+            coefficient => Balancing::Joint(coefficient),
+        },
+        false if is_balanced => {
+            let expected = "beside `router_aux_loss_coef`";
+            return Err(fields.refuse(&UNSUPPORTED, "output_router_logits", expected));
+        }
+        false => Balancing::None,
+    };
     let mixture = MixtureConfig {
         num_experts: fields.size(count)?,
         num_experts_per_tok: fields.size("num_experts_per_tok")?,
@@ -147,7 +156,7 @@ fn mixture(fields: Fields<'_>, experts: Experts) -> Result<MixtureConfig, Error>
             Some(normalized) => normalized,
             None => fields.0.required("norm_topk_prob")?.truth()?,
         },
-        balancing: Balancing::None,
+        balancing,
         z_coefficient: 0.0,
     };
     if mixture.num_experts_per_tok > mixture.num_experts {

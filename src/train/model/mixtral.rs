@@ -41,7 +41,7 @@ pub(super) fn mixture<T: Kernels>(
         normalized: mixture.norm_topk_prob,
     };
     let (balance, bias) = match mixture.balancing {
-        Balancing::Loss(coefficient) => (coefficient, None),
+        Balancing::Loss(coefficient) | Balancing::Joint(coefficient) => (coefficient, None),
         Balancing::Bias(_) => (0.0, Some(vec![T::ZERO; experts])),
         Balancing::None => (0.0, None),
     };

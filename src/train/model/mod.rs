@@ -18,6 +18,7 @@ pub use config::{Balancing, CODES, Config, IMPOSSIBLE, MixtureConfig, UNSUPPORTE
 use decoder::Decoder;
 pub use families::{READ as READ_OF_FAMILIES, of as family_of};
 pub use load::Load;
+use load::joint_balance;
 use repro_portable::{Isa, Kernels};
 use repro_stats::rng::Rng;
 pub use tensors::NamedTensor;
@@ -41,14 +42,35 @@ pub struct Forward<T> {
     /// The load of each sparse block.
     pub layers: Vec<Load>,
     coefficients: [f64; 2],
+    is_joint: bool,
 }
 
 impl<T: Kernels> Forward<T> {
+    /// The mean of several passes over as many tokens each; loads add up.
+    fn mean(mut all: Vec<Self>) -> Self {
+        let count = all.len().max(1) as f64;
+        let sum = all.iter().fold(0.0, |sum, one| sum + one.cross_entropy.to_f64());
+        let mut mean = all.swap_remove(0);
+        mean.cross_entropy = T::from_f64(sum / count);
+        for (at, load) in mean.layers.iter_mut().enumerate() {
+            for other in all.iter().filter_map(|one| one.layers.get(at)) {
+                load.add(other);
+            }
+            load.balance /= count;
+            load.z /= count;
+        }
+        mean
+    }
+
     /// What the gradients are those of: the cross-entropy, plus the weighted losses of all routers.
     pub fn objective(&self) -> f64 {
         let [balance, z] = self.coefficients;
-        let routers = self.layers.iter().map(|load| balance * load.balance + z * load.z);
-        routers.fold(self.cross_entropy.to_f64(), |sum, loss| sum + loss)
+        let (of_layers, joint) = match self.is_joint {
+            true => (0.0, balance * joint_balance(&self.layers)),
+            false => (balance, 0.0),
+        };
+        let routers = self.layers.iter().map(|load| of_layers * load.balance + z * load.z);
+        routers.fold(self.cross_entropy.to_f64() + joint, |sum, loss| sum + loss)
     }
 }
 
@@ -170,7 +192,8 @@ impl<T: Kernels> Model<T> {
         let cross_entropy = self.decoder.loss(targets, &self.weights);
         self.length = Some(length);
         let (layers, coefficients) = (self.decoder.loads(), self.decoder.coefficients());
-        Ok(Forward { cross_entropy, layers, coefficients })
+        let is_joint = self.decoder.is_joint();
+        Ok(Forward { cross_entropy, layers, coefficients, is_joint })
     }
 
     /// Takes the gradients of the last pass's [`Forward::objective`].
@@ -178,6 +201,33 @@ impl<T: Kernels> Model<T> {
         let length = self.length.ok_or(Failure::NoForward)?;
         self.decoder.backward(length, &self.weights, &mut self.gradients);
         Ok(())
+    }
+
+    /// Runs `rows` sequences in so many parts of equal size, one after the other, and takes the gradients of the mean of
+    /// their objectives: memory is that of one part.
+    pub fn in_parts(
+        &mut self,
+        inputs: &[u32],
+        targets: &[u32],
+        (rows, parts): (usize, usize),
+    ) -> Result<Forward<T>, Failure> {
+        let tokens = (inputs.len() / parts.max(1)).max(1);
+        let (mut sums, mut all) = (Vec::new(), Vec::new());
+        for (inputs, targets) in inputs.chunks(tokens).zip(targets.chunks(tokens)) {
+            all.push(self.forward(inputs, targets, rows / parts.max(1))?);
+            self.backward()?;
+            if sums.is_empty() {
+                sums.clone_from(&self.gradients);
+            } else {
+                let sums = sums.iter_mut().flatten();
+                let gradients = self.gradients.iter().flatten();
+                sums.zip(gradients).for_each(|(sum, gradient): (&mut T, &T)| *sum += *gradient);
+            }
+        }
+        let factor = T::ONE / T::from_f64(all.len() as f64);
+        sums.iter_mut().flatten().for_each(|sum| *sum *= factor);
+        self.gradients = sums;
+        Ok(Forward::mean(all))
     }
 
     /// Scores each target by itself.

@@ -111,6 +111,27 @@ fn gradients_of_dense_models_are_those_of_finite_differences() {
 }
 
 #[test]
+fn parts_of_a_batch_have_the_gradients_of_their_mean() {
+    let joint = MixtureConfig { balancing: Balancing::Joint(0.3), ..sparse() };
+    let config = Config { mixture: Some(joint), ..dense() };
+    let mut model = model::<f64>(&config, Isa::best());
+    let (inputs, targets) = (tokens(&config, 28, "a"), tokens(&config, 28, "b"));
+    let gradients = |model: &Model<f64>| model.gradients().flatten().copied().collect::<Vec<f64>>();
+    let mut halves = Vec::new();
+    for half in [0..14, 14..28] {
+        let forward = model.forward(&inputs[half.clone()], &targets[half], 2).unwrap();
+        model.backward().unwrap();
+        halves.push((forward.cross_entropy, gradients(&model)));
+    }
+    let whole = model.in_parts(&inputs, &targets, (4, 2)).unwrap();
+    assert!((whole.cross_entropy - (halves[0].0 + halves[1].0) / 2.0).abs() < 1e-15);
+    assert_eq!(whole.layers[0].counts.iter().sum::<u64>(), 28 * 2);
+    for (found, (a, b)) in gradients(&model).iter().zip(halves[0].1.iter().zip(&halves[1].1)) {
+        assert!((found - (a + b) / 2.0).abs() < 1e-15, "{found}");
+    }
+}
+
+#[test]
 fn gradients_of_mixtures_are_those_of_finite_differences() {
     let losses = MixtureConfig { balancing: Balancing::Loss(0.3), z_coefficient: 0.1, ..sparse() };
     let all = [
@@ -122,7 +143,8 @@ fn gradients_of_mixtures_are_those_of_finite_differences() {
         MixtureConfig { gate: Gate::Sigmoid, norm_topk_prob: false, ..losses.clone() },
         MixtureConfig { gate: Gate::Sigmoid, balancing: Balancing::Bias(0.01), ..sparse() },
         MixtureConfig { num_shared_experts: 2, num_dense_layers: 1, ..losses.clone() },
-        MixtureConfig { num_experts_per_tok: 1, norm_topk_prob: false, ..losses },
+        MixtureConfig { num_experts_per_tok: 1, norm_topk_prob: false, ..losses.clone() },
+        MixtureConfig { balancing: Balancing::Joint(0.3), ..losses },
     ];
     for mixture in all {
         agrees_with_differences(&Config { mixture: Some(mixture), ..dense() });
@@ -366,7 +388,14 @@ fn a_bias_moves_towards_the_mean() {
     let mut model = Model::<f32>::new(&config, Isa::best(), 1);
     let name = "model.layers.1.mlp.gate.e_score_correction_bias".to_owned();
     assert_eq!(model.router_biases(), [(name.clone(), vec![0.0; 5])]);
-    let load = Load { layer: 1, tokens: 5, counts: vec![2, 0, 5, 1, 2], balance: 1.0, z: 0.0 };
+    let load = Load {
+        layer: 1,
+        tokens: 5,
+        counts: vec![2, 0, 5, 1, 2],
+        shares: vec![1.0; 5],
+        balance: 1.0,
+        z: 0.0,
+    };
     model.move_router_biases(&[load]);
     let rate = 0.01_f32;
     assert_eq!(model.router_biases()[0].1, [0.0, rate, -rate, rate, 0.0]);

@@ -67,6 +67,13 @@ impl<T: Kernels> Mixture<T> {
         self.saved.routed.as_deref().map(|(routing, _)| routing)
     }
 
+    /// Takes its balance loss over several layers at once ([`Routing::balance_jointly`]).
+    pub fn balance_jointly(&mut self, counts: &[u64], layers: usize) {
+        if let Some(routed) = self.saved.routed.as_mut() {
+            routed.0.balance_jointly(counts, layers);
+        }
+    }
+
     /// Adds the rate to the bias of experts with fewer choices than the mean, and takes it off where there
     /// were more.
     pub fn even_out(&mut self, counts: &[u64], rate: T) {

@@ -251,13 +251,19 @@ impl Garden<'_> {
     fn balance(&self) -> Plants {
         let field = |name: &str| self.course.config.get(name);
         let by_loss = field("balancing").and_then(|word| word.as_str()) == Some("loss");
-        let coefficient = field("aux_loss_alpha").and_then(serde_json::Value::as_f64);
-        let Some(coefficient) = coefficient.filter(|_| by_loss) else {
+        let is_joint = field("output_router_logits").and_then(serde_json::Value::as_bool);
+        let name = match (by_loss, is_joint) {
+            (true, _) => "aux_loss_alpha",
+            (false, Some(true)) => "router_aux_loss_coef",
+            _ => return Err("no loss term balances the experts".to_owned()),
+        };
+        let coefficient = field(name).and_then(serde_json::Value::as_f64);
+        let Some(coefficient) = coefficient.filter(|coefficient| *coefficient > 0.0) else {
             return Err("no loss term balances the experts".to_owned());
         };
         self.sized(MILLIONTH, PERCENT, |size, course| {
             let changed = json!(coefficient * (1.0 + size));
-            course.config.insert("aux_loss_alpha".to_owned(), changed);
+            course.config.insert(name.to_owned(), changed);
             format!("the balancing coefficient times 1 + {size:.1e}")
         })
     }

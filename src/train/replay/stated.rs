@@ -56,7 +56,7 @@ pub fn regime(
     }
     let root = bundle.document(&file)?.root();
     root.only(&["grad_clip", "groups", "micro_batches"])?;
-    micro_batches(root, shape)?;
+    let micro_batches = micro_batches(root, shape)?;
     let mut groups: Vec<ParameterGroup> = Vec::new();
     let (mut rates, mut known) = (Vec::new(), BTreeSet::new());
     for node in root.required("groups")?.items()? {
@@ -72,15 +72,15 @@ pub fn regime(
     }
     let clip = number(root.required("grad_clip")?, |value| value >= 0.0, "a number of at least 0")?;
     let rates = LearningRates::Stated { from, groups: rates };
-    Ok(Some(Regime { shape, rates, optimizer: Optimizer { clip, groups } }))
+    Ok(Some(Regime { shape, micro_batches, rates, optimizer: Optimizer { clip, groups } }))
 }
 
-/// Into how many parts of equal size a batch was cut: the mean of their means is that of all its tokens.
-fn micro_batches(root: Node<'_>, shape: RunShape) -> Result<(), Error> {
-    let Some(node) = root.get("micro_batches") else { return Ok(()) };
+/// Into how many parts of equal size a batch was cut.
+fn micro_batches(root: Node<'_>, shape: RunShape) -> Result<usize, Error> {
+    let Some(node) = root.get("micro_batches") else { return Ok(1) };
     let parts = usize::try_from(node.integer()?).unwrap_or(usize::MAX);
     if parts > 0 && shape.batch_size.is_multiple_of(parts) {
-        return Ok(());
+        return Ok(parts);
     }
     let expected = format!("a divisor of `batch_size`, {}", shape.batch_size);
     Err(BAD_SLICE.at(node.place(), expected, parts.to_string()))
