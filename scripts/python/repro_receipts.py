@@ -492,13 +492,14 @@ class Run:
 
         `tokens` are the batches, [steps, batch, length + 1]; `logged` has by name what came out of each step, the
         first dimension being the steps: `loss`, `grad_norm`, `tensor_grad_norm`, `tensor_update_norm`, `tensor_norm`,
-        `routed`. `tensors` has for each tensor, in sorted order, a pair of it before and after the slice, or a table
+        `routed`; and as `counted` which targets count, where not all do. `tensors` has for each tensor, in sorted order, a pair of it before and after the slice, or a table
         with `sha256_after` and `update_norm`. The slice starts from the kept checkpoint of `from_step`. `stated` says
         how the updates were made, where no config does (`repro explain slices`)."""
         steps, stem = _outline(tokens)[2][0], f"data/slices/slice-{_count(from_step):06}"
         if any(entry["from_step"] == from_step for entry in self._slices):
             raise Unwritable(f"a second slice from step {from_step}")
-        arrays = {"tokens": tokens, **{f"logged.{name}": value for name, value in logged.items()}}
+        arrays = {"tokens": tokens, **{name if name == "counted" else f"logged.{name}": value
+                                       for name, value in logged.items()}}
         for name, value in arrays.items():
             if _outline(value)[2][:1] != [steps]:
                 raise Unwritable(f"`{name}` of the shape {_outline(value)[2]} in a slice of {steps} steps")

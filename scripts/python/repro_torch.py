@@ -101,12 +101,13 @@ def _quiet(method):
 class Recorder:
     """Watches the updates of a model; `slices` are pairs: after how many updates a stretch begins, and how many it has.
 
-    `grad_clip` is the largest norm of all gradients, None without clipping. `done` updates were made before."""
+    `grad_clip` is the largest norm of all gradients, None without clipping. `done` updates were made before. `mean_over`
+    says whether the loss of an update is the mean of its `micro_batches`, or of all its `targets` that count."""
 
-    def __init__(self, run, model, optimizer, slices, grad_clip=None, done=0):
+    def __init__(self, run, model, optimizer, slices, grad_clip=None, done=0, mean_over="micro_batches"):
         optimizer = getattr(optimizer, "optimizer", optimizer)  # that of accelerate is wrapped
         self.run, self.model, self.optimizer = run, model, optimizer
-        self.grad_clip, self.done, self.open = grad_clip, done, None
+        self.grad_clip, self.done, self.mean_over, self.open = grad_clip, done, mean_over, None
         self.slices = dict(slices)
         named = {name_of(name): p for name, p in model.named_parameters()}  # tied weights come once
         self.named = dict(sorted(named.items()))
@@ -118,16 +119,19 @@ class Recorder:
 
     @_quiet
     def batch(self, inputs, targets):
-        """Takes in what the next forward pass reads: tokens and the token after each, (rows, length). Several batches
-        before one update are its micro-batches."""
+        """Takes in what the next forward pass reads: tokens and the token after each, (rows, length), which is negative
+        where it does not count. Several batches before one update are its micro-batches."""
         if self.open:
-            if not torch.equal(inputs[:, 1:], targets[:, :-1]):
+            counted = targets >= 0
+            if not torch.equal(inputs[:, 1:][counted[:, :-1]], targets[:, :-1][counted[:, :-1]]):
                 raise ValueError("targets that are not the inputs one place on")
-            self.open["rows"].append(torch.cat([inputs, targets[:, -1:]], dim=1).detach().cpu().clone())
+            rows = torch.cat([inputs, targets[:, -1:].clamp(min=0)], dim=1)
+            self.open["rows"].append(rows.detach().cpu().clone())
+            self.open["counted"].append(counted.detach().cpu().long())
 
     @_quiet
     def loss(self, loss):
-        """Takes in the mean cross-entropy of such a batch."""
+        """Takes in the cross-entropy of such a batch, the mean of its targets that count."""
         if self.open:
             self.open["losses"].append(float(loss.detach()))
 
@@ -158,7 +162,7 @@ class Recorder:
         values = self._values()
         self.run.checkpoint(self.done, values, optimizer=kept or None)
         self.open = {"from": self.done, "count": count, "first": values, "before": values, "tokens": [], "rates": [],
-                     "rows": [], "losses": [], "micro": set(), "gradients": {}, "logged": {}}
+                     "rows": [], "counted": [], "masks": [], "losses": [], "micro": set(), "gradients": {}, "logged": {}}
 
     def _gradient(self, name, parameter):
         if self.open:
@@ -185,16 +189,19 @@ class Recorder:
                              "call `batch` and `loss` once for each forward pass")
         norms = [o["gradients"].get(name, 0.0) for name in after]
         o["tokens"].append(torch.cat(o["rows"]))
+        o["masks"].append(torch.cat(o["counted"]))
         o["micro"].add(len(o["rows"]))
         if len({rows.shape for rows in o["rows"]}) > 1 or len(o["micro"]) > 1:
             raise ValueError("batches of different shapes in one slice")
-        stepped = {"loss": sum(o["losses"]) / len(o["losses"]), "grad_norm": math.sqrt(math.fsum(n * n for n in norms)),
+        weights = [float(part.sum()) if self.mean_over == "targets" else 1.0 for part in o["counted"]]
+        loss = math.fsum(w * one for w, one in zip(weights, o["losses"])) / sum(weights)
+        stepped = {"loss": loss, "grad_norm": math.sqrt(math.fsum(n * n for n in norms)),
                    "tensor_grad_norm": norms,
                    "tensor_update_norm": [norm64(after[n].double() - o["before"][n].double()) for n in after],
                    "tensor_norm": [norm64(value) for value in after.values()]}
         for name, value in stepped.items():
             o["logged"].setdefault(name, []).append(torch.tensor(value))
-        o.update(before=after, rows=[], losses=[], gradients={})
+        o.update(before=after, rows=[], counted=[], losses=[], gradients={})
         if len(o["tokens"]) == o["count"]:
             self._write()
 
@@ -203,9 +210,12 @@ class Recorder:
         logged = {name: torch.stack(values).float() for name, values in o["logged"].items()}
         rates = list(zip(*o["rates"]))
         groups = [{**stated, "lr": list(rates[at])} for at, (_, stated) in enumerate(self.groups)]
+        masks = torch.stack(o["masks"])
+        if not masks.all():
+            logged["counted"] = masks
         self.run.slice(o["from"], torch.stack(o["tokens"]), logged,
                        {name: (o["first"][name], o["before"][name]) for name in o["first"]}, checkpoint_step=o["from"],
-                       stated={"grad_clip": float(self.grad_clip or 0.0), "groups": groups, "micro_batches": o["micro"].pop()})
+                       stated={"grad_clip": float(self.grad_clip or 0.0), "groups": groups, "micro_batches": o["micro"].pop(), "mean_over": self.mean_over})
 
 
 def callback(run, slices):

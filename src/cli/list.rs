@@ -126,6 +126,8 @@ const SLICES: &str = "\
 A slice is a stretch of training that others can execute again. After `k` steps it is
 `data/slices/slice-<k, six digits>.safetensors` with
   tokens                      U32 [steps, batch, length + 1]   what each step reads: inputs and the next token
+  counted                     U32 [steps, batch, length]       1 where the next token counts in the loss; without it
+                                                               all do
   logged.loss                 F32 [steps]                      cross-entropy of the batch before the update
   logged.grad_norm            F32 [steps]                      norm of all gradients before clipping
   logged.tensor_grad_norm     F32 [steps, tensors]             of each tensor; 0 if a rule updates it
@@ -145,7 +147,9 @@ Runs of other trainers state in `slice-<k>.stated.json` how their updates were m
 have every setting of `repro train`. What is stated is what is executed. Settings of the config then only describe it;
 a schedule that it names in our fields is held against the stated rates.
   grad_clip                   the largest norm of all gradients; 0 without clipping
-  micro_batches               into how many equal parts a batch was cut (may be left out)
+  micro_batches               into how many equal parts a batch was cut, one after the other; 1 if left out
+  mean_over                   `micro_batches`: the loss is the mean of theirs (also if left out); `targets`: of all
+                              targets that count
   groups                      a list of groups of the optimizer. A tensor that is in none is frozen
     tensors                   the names of its tensors
     lr                        the learning rate of each step of the slice, or one for all

@@ -22,6 +22,8 @@ pub struct Learner<T: Kernels = f32> {
     batch: usize,
     /// Into how many micro-batches a batch is cut.
     parts: usize,
+    /// Whether each of them weighs as its targets that count do.
+    by_targets: bool,
     /// The tensor whose gradient is taken as zero.
     frozen: Option<String>,
     /// The tensors that the optimizer has in no group, which have no gradients.
@@ -123,8 +125,19 @@ impl<T: Kernels> Learner<T> {
         let resting =
             model.tensors().iter().filter(rests).map(|named| named.name.clone()).collect();
         let (frozen, decisive, narrow) = (None, None, false);
-        let parts = regime.micro_batches.max(1);
-        Self { model, optimizer, length, batch, parts, frozen, resting, decisive, narrow }
+        let (parts, by_targets) = (regime.micro_batches.max(1), regime.by_targets);
+        Self {
+            model,
+            optimizer,
+            length,
+            batch,
+            parts,
+            by_targets,
+            frozen,
+            resting,
+            decisive,
+            narrow,
+        }
     }
 
     /// From now on takes the gradient of a trained tensor as zero: a fault that replays plant.
@@ -166,7 +179,10 @@ impl<T: Kernels> Learner<T> {
                 self.model.backward().map_err(failed)?;
                 forward
             }
-            parts => self.model.in_parts(inputs, targets, (rows, parts)).map_err(failed)?,
+            parts => {
+                let how = (rows, parts, self.by_targets);
+                self.model.in_parts(inputs, targets, how).map_err(failed)?
+            }
         };
         let stepped = self.learn(&forward, rates).map_err(failed)?;
         if stepped.is_finite() {
@@ -263,9 +279,9 @@ impl<T: Kernels> Learner<T> {
         written.map_err(failed)
     }
 
-    /// Which moments tensor number `at` has, in the order of their names.
+    /// Which moments of tensor number `at` a checkpoint has, in the order of their names.
     pub fn kept_moments(&self, at: usize) -> [bool; 3] {
-        self.optimizer.kept(at)
+        self.optimizer.written(at)
     }
 
     /// Sets the optimizer to where it was after `steps` steps.

@@ -74,24 +74,33 @@ impl<T: Kernels> OptimizerState<T> {
             Self { settings: settings.clone(), groups, steps: 0, powers, moments: Vec::new() };
         let zero = |(at, (_, length)): (usize, &(Option<usize>, usize))| {
             let zeros = |is_kept| vec![T::ZERO; if is_kept { *length } else { 0 }];
-            Moments::of(state.kept(at).map(zeros))
+            let kept = state.group(at).map_or([false; 3], |group| group.method.keeps());
+            Moments::of(kept.map(zeros))
         };
         state.moments = tensors.iter().enumerate().map(zero).collect();
         state
     }
 
-    /// Which moments tensor number `at` has, in the order of their names.
-    pub fn kept(&self, at: usize) -> [bool; 3] {
-        self.group(at).map_or([false; 3], |group| group.method.keeps())
+    /// Which moments of tensor number `at` a checkpoint has, in the order of their names.
+    pub fn written(&self, at: usize) -> [bool; 3] {
+        self.group(at).map_or([false; 3], ParameterGroup::writes)
     }
 
     fn group(&self, at: usize) -> Option<&ParameterGroup> {
         self.settings.groups.get((*self.groups.get(at)?)?)
     }
 
-    /// Sets the optimizer to where it was after `steps` steps with these moments.
+    /// Sets the optimizer to where it was after `steps` steps with these moments; those that no checkpoint has stay zero.
     pub fn restore(&mut self, steps: u64, moments: Vec<Moments<T>>) {
-        (self.steps, self.moments) = (0, moments);
+        self.steps = 0;
+        for (own, given) in std::iter::zip(&mut self.moments, moments) {
+            let Moments { mean, square, greatest } = given;
+            let parts =
+                [(&mut own.mean, mean), (&mut own.square, square), (&mut own.greatest, greatest)];
+            for (own, given) in parts.into_iter().filter(|(_, given)| !given.is_empty()) {
+                *own = given;
+            }
+        }
         self.powers.fill([1.0; 2]);
         (0..steps).for_each(|_| self.count());
     }

@@ -37,6 +37,8 @@ pub struct Regime {
     pub shape: RunShape,
     /// Into how many parts of equal size a batch is cut, whose gradients are averaged.
     pub micro_batches: usize,
+    /// Whether each of these weighs as its targets that count do, and not as much as the others.
+    pub by_targets: bool,
     /// The learning rate of each step.
     pub rates: LearningRates,
     /// The optimizer.
@@ -123,6 +125,7 @@ impl Regime {
         Ok(Self {
             shape,
             micro_batches: 1,
+            by_targets: false,
             rates: LearningRates::Schedule(schedule),
             optimizer: Optimizer::read(config)?,
         })

@@ -82,6 +82,15 @@ impl UpdateMethod {
 }
 
 impl ParameterGroup {
+    /// Which moments a checkpoint has of its tensors, in the order of [`UpdateMethod::keeps`]: without momentum there is
+    /// none.
+    pub fn writes(&self) -> [bool; 3] {
+        match self.method {
+            UpdateMethod::Sgd { .. } if self.beta1 == 0.0 => [false; 3],
+            method => method.keeps(),
+        }
+    }
+
     /// All tensors by AdamW as PyTorch has it.
     pub const ADAMW: Self = Self {
         members: Members::All,

@@ -156,7 +156,8 @@ fn what_a_slice_states_of_its_updates_is_what_is_executed() {
         let replay = replayed(&bundle, steps(6, 9), 2).unwrap();
         assert_eq!(replay.verdict, Verdict::Refuted, "{at}: {replay:?}");
     }
-    let refused: [(Edit, &str); 6] = [
+    let refused: [(Edit, &str); 7] = [
+        (|stated| stated["mean_over"] = "rows".into(), "replay::bad-slice"),
         (|stated| stated["groups"][0]["optimizer"] = "adafactor".into(), "replay::bad-slice"),
         (|stated| stated["groups"][0]["momentum"] = 0.9.into(), "source::unknown-field"),
         (|stated| stated["groups"][0]["lr"] = serde_json::json!([0.1, 0.1]), "replay::bad-slice"),
@@ -174,6 +175,30 @@ fn what_a_slice_states_of_its_updates_is_what_is_executed() {
         let (_folder, bundle) = changed("hf-qwen3-moe", |data| edit_json(&data.join(STATED), edit));
         assert_eq!(replayed(&bundle, steps(6, 9), 2).unwrap_err().code.id, code);
     }
+    // Which targets count is read of each step.
+    let counting = |numbers: [u32; 3]| {
+        changed("hf-qwen2-sgd", |data| {
+            edit_tensors(&data.join("slices/slice-000006.safetensors"), |file| {
+                let shape = [3, 4, 32];
+                let of_step = |number: &u32| vec![*number; 4 * 32];
+                let numbers: Vec<u32> = numbers.iter().flat_map(of_step).collect();
+                file.tensors.insert("counted".into(), TensorData::numbers(&shape, &numbers));
+            });
+        })
+    };
+    let (_folder, bundle) = counting([1, 1, 1]);
+    assert_eq!(replayed(&bundle, steps(6, 9), 2).unwrap().verdict, Verdict::Verified);
+    let (_folder, bundle) = counting([1, 0, 1]);
+    assert_eq!(replayed(&bundle, steps(6, 9), 2).unwrap_err().code.id, "replay::bad-slice");
+    let (_folder, bundle) = changed("hf-qwen2-sgd", |data| {
+        edit_tensors(&data.join("slices/slice-000006.safetensors"), |file| {
+            let mut numbers = vec![1; 3 * 4 * 32];
+            numbers[5] = 0;
+            file.tensors.insert("counted".into(), TensorData::numbers(&[3, 4, 32], &numbers));
+        });
+    });
+    let replay = replayed(&bundle, steps(6, 9), 2).unwrap();
+    assert_eq!((replay.verdict, replay.divergence.unwrap().what), (Verdict::Refuted, "loss"));
     // A schedule in our fields is held against the rates.
     let (_folder, bundle) = changed("hf-qwen2-sgd", |data| {
         edit_json(&data.join("config.json"), |config| {

@@ -12,7 +12,7 @@ mod load;
 mod mixtral;
 mod tensors;
 
-use crate::ops;
+use crate::ops::{self, IGNORED};
 pub use crate::ops::{Normed, Vectors};
 pub use config::{Balancing, CODES, Config, IMPOSSIBLE, MixtureConfig, UNSUPPORTED};
 use decoder::Decoder;
@@ -46,14 +46,15 @@ pub struct Forward<T> {
 }
 
 impl<T: Kernels> Forward<T> {
-    /// The mean of several passes over as many tokens each; loads add up.
-    fn mean(mut all: Vec<Self>) -> Self {
+    /// The mean of several passes by their weights; loads add up.
+    fn mean(mut all: Vec<(f64, Self)>) -> Self {
         let count = all.len().max(1) as f64;
-        let sum = all.iter().fold(0.0, |sum, one| sum + one.cross_entropy.to_f64());
-        let mut mean = all.swap_remove(0);
-        mean.cross_entropy = T::from_f64(sum / count);
+        let add = |sum: f64, (weight, one): &(f64, Self)| sum + weight * one.cross_entropy.to_f64();
+        let sum = all.iter().fold(0.0, add);
+        let (_, mut mean) = all.swap_remove(0);
+        mean.cross_entropy = T::from_f64(sum);
         for (at, load) in mean.layers.iter_mut().enumerate() {
-            for other in all.iter().filter_map(|one| one.layers.get(at)) {
+            for other in all.iter().filter_map(|(_, one)| one.layers.get(at)) {
                 load.add(other);
             }
             load.balance /= count;
@@ -203,29 +204,33 @@ impl<T: Kernels> Model<T> {
         Ok(())
     }
 
-    /// Runs `rows` sequences in so many parts of equal size, one after the other, and takes the gradients of the mean of
-    /// their objectives: memory is that of one part.
+    /// Runs `rows` sequences in so many parts of equal size, one after the other, and takes the gradients of a mean of
+    /// their objectives: that of the parts, or `by_targets` one in which each part weighs as much as its targets that
+    /// count. Memory is that of one part.
     pub fn in_parts(
         &mut self,
         inputs: &[u32],
         targets: &[u32],
-        (rows, parts): (usize, usize),
+        (rows, parts, by_targets): (usize, usize, bool),
     ) -> Result<Forward<T>, Failure> {
         let tokens = (inputs.len() / parts.max(1)).max(1);
+        let counted = |targets: &[u32]| targets.iter().filter(|one| **one != IGNORED).count();
         let (mut sums, mut all) = (Vec::new(), Vec::new());
-        for (inputs, targets) in inputs.chunks(tokens).zip(targets.chunks(tokens)) {
-            all.push(self.forward(inputs, targets, rows / parts.max(1))?);
+        for (inputs, own) in inputs.chunks(tokens).zip(targets.chunks(tokens)) {
+            let weight = match by_targets {
+                true => counted(own) as f64 / counted(targets) as f64,
+                false => 1.0 / parts as f64,
+            };
+            all.push((weight, self.forward(inputs, own, rows / parts.max(1))?));
             self.backward()?;
-            if sums.is_empty() {
-                sums.clone_from(&self.gradients);
-            } else {
-                let sums = sums.iter_mut().flatten();
-                let gradients = self.gradients.iter().flatten();
-                sums.zip(gradients).for_each(|(sum, gradient): (&mut T, &T)| *sum += *gradient);
+            let factor = T::from_f64(weight);
+            sums.resize_with(self.gradients.len(), Vec::new);
+            for (sums, gradients) in sums.iter_mut().zip(&self.gradients) {
+                sums.resize(gradients.len(), T::ZERO);
+                let pairs = sums.iter_mut().zip(gradients);
+                pairs.for_each(|(sum, gradient)| *sum += *gradient * factor);
             }
         }
-        let factor = T::ONE / T::from_f64(all.len() as f64);
-        sums.iter_mut().flatten().for_each(|sum| *sum *= factor);
         self.gradients = sums;
         Ok(Forward::mean(all))
     }
@@ -258,7 +263,8 @@ impl<T: Kernels> Model<T> {
         }
         let vocabulary = self.config.vocab_size;
         let unknown = |token: &&u32| **token as usize >= vocabulary;
-        match inputs.iter().chain(targets).find(unknown) {
+        let counted = targets.iter().filter(|target| **target != IGNORED);
+        match inputs.iter().chain(counted).find(unknown) {
             Some(token) => Err(Failure::Token { token: *token, vocabulary }),
             None => Ok(length),
         }

@@ -123,11 +123,37 @@ fn parts_of_a_batch_have_the_gradients_of_their_mean() {
         model.backward().unwrap();
         halves.push((forward.cross_entropy, gradients(&model)));
     }
-    let whole = model.in_parts(&inputs, &targets, (4, 2)).unwrap();
+    let whole = model.in_parts(&inputs, &targets, (4, 2, false)).unwrap();
     assert!((whole.cross_entropy - (halves[0].0 + halves[1].0) / 2.0).abs() < 1e-15);
     assert_eq!(whole.layers[0].counts.iter().sum::<u64>(), 28 * 2);
     for (found, (a, b)) in gradients(&model).iter().zip(halves[0].1.iter().zip(&halves[1].1)) {
         assert!((found - (a + b) / 2.0).abs() < 1e-15, "{found}");
+    }
+}
+
+#[test]
+fn targets_that_do_not_count_cost_nothing_and_have_no_gradient() {
+    let config = dense();
+    let mut model = model::<f64>(&config, Isa::best());
+    let (inputs, mut targets) = (tokens(&config, 14, "a"), tokens(&config, 14, "b"));
+    let nats = model.nats(&inputs, &targets, 2).unwrap().nats;
+    // The first sequence counts as a whole, of the second two targets.
+    (7..12).for_each(|at| targets[at] = crate::ops::IGNORED);
+    let forward = model.forward(&inputs, &targets, 2).unwrap();
+    let of = |range: std::ops::Range<usize>| nats[range].iter().sum::<f64>();
+    assert!((forward.cross_entropy - (of(0..7) + of(12..14)) / 9.0).abs() < 1e-14);
+    model.backward().unwrap();
+    let gradient = model.gradient("lm_head.weight").unwrap().to_vec();
+    // By parts, each weighs as its targets do, or as much as the other.
+    for (by_targets, mean) in
+        [(true, (of(0..7) + of(12..14)) / 9.0), (false, (of(0..7) / 7.0 + of(12..14) / 2.0) / 2.0)]
+    {
+        let forward = model.in_parts(&inputs, &targets, (2, 2, by_targets)).unwrap();
+        assert!((forward.cross_entropy - mean).abs() < 1e-14);
+        let again = model.gradient("lm_head.weight").unwrap();
+        let apart =
+            std::iter::zip(&gradient, again).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert_eq!(apart < 1e-14, by_targets, "{apart}");
     }
 }
 

@@ -5,7 +5,10 @@ use rayon::prelude::*;
 use super::{ROWS, sized};
 use repro_portable::{Isa, Kernels, Matrix, norm};
 
-/// The mean nats of the targets under the softmax of `head norm(x)`: summed in float64 in the order of
+/// A target that does not count: what is predicted in its place costs nothing.
+pub const IGNORED: u32 = u32::MAX;
+
+/// The mean nats of the targets that count under the softmax of `head norm(x)`: summed in float64 in the order of
 /// the rows from +0, divided, and rounded once.
 #[derive(Debug)]
 pub struct Head<T> {
@@ -65,6 +68,7 @@ impl<T: Kernels> Head<T> {
         let (isa, d, epsilon) = (self.isa, self.width, self.epsilon());
         let (saved, columns) = (&mut self.saved, matrix.len() / d);
         let rows = targets.len();
+        let counted = targets.iter().filter(|target| **target != IGNORED).count();
         let mut nats = vec![T::ZERO; rows];
         let logits_of = T::packed(isa, Matrix::new(matrix, columns, d).transposed());
         let h = sized(&mut saved.h, rows * d).par_chunks_mut(ROWS * d);
@@ -75,10 +79,14 @@ impl<T: Kernels> Head<T> {
             .for_each(|((x, (targets, nats)), (h, logits))| {
                 T::norm(isa, x, norm, epsilon, h);
                 T::packed_rows(&logits_of, isa, logits, Matrix::new(h, targets.len(), d), None);
-                T::cross_entropy(isa, rows, logits, targets, nats);
+                if counted == rows {
+                    T::cross_entropy(isa, rows, logits, targets, nats);
+                } else {
+                    counting(isa, counted, logits, targets, nats);
+                }
             });
         let total = nats.into_iter().fold(0.0, |sum, nats| sum + nats.to_f64());
-        T::from_f64(total / rows as f64)
+        T::from_f64(total / counted as f64)
     }
 
     /// Writes the gradients of the mean of the last forward pass: of x, the norm's weight and the matrix.
@@ -107,5 +115,25 @@ impl<T: Kernels> Head<T> {
         T::norm_combine(&parts, g_norm);
         let left = Matrix::new(g_logits, rows, columns).transposed();
         T::product(self.isa, g_matrix, left, Matrix::new(h, rows, d), None);
+    }
+}
+
+/// The cross-entropy of the targets that count, and the gradient of their mean; the others have none of either.
+fn counting<T: Kernels>(
+    isa: Isa,
+    counted: usize,
+    logits: &mut [T],
+    targets: &[u32],
+    nats: &mut [T],
+) {
+    let columns = logits.len() / targets.len().max(1);
+    // Any column stands for a target that does not count: what comes of it is put away.
+    let known = |target: &u32| if *target == IGNORED { 0 } else { *target };
+    let some: Vec<u32> = targets.iter().map(known).collect();
+    T::cross_entropy(isa, counted, logits, &some, nats);
+    let all = logits.chunks_exact_mut(columns).zip(nats).zip(targets);
+    for ((logits, nats), _) in all.filter(|(_, target)| **target == IGNORED) {
+        logits.fill(T::ZERO);
+        *nats = T::ZERO;
     }
 }

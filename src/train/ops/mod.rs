@@ -16,6 +16,7 @@ mod prepared;
 pub(super) use attention::Attention;
 pub(super) use embedding::Embedding;
 pub(super) use feed_forward::FeedForward;
+pub use head::IGNORED;
 pub(super) use head::{Head, HeadScores};
 pub(super) use mixture::{Mixture, MixtureWidths};
 pub(super) use prepared::Prepared;

@@ -11,6 +11,7 @@ use super::step::{Layout, NarrowErrors, Step};
 use crate::data::{Corpus, Order};
 use crate::learner::{Learner, Stepped, Values};
 use crate::narrow::NarrowNorm;
+use crate::ops::IGNORED;
 use crate::{Regime, TensorFile};
 use repro_portable::{Isa, Kernels};
 use repro_receipt::digest::Digest;
@@ -60,6 +61,8 @@ pub struct Course {
     pub frozen: Option<String>,
     /// Of each step, the norm by which another program scaled its gradients down; none where it is that of the gradients.
     pub clip_by: Vec<Option<f64>>,
+    /// Of each step, which of its targets count; empty where all do.
+    pub counted_targets: Vec<Vec<bool>>,
 }
 
 /// What is measured of each step, beside losses, norms and routing.
@@ -186,7 +189,11 @@ impl<T: Kernels> Walker<'_, T> {
             let tokens = |row: &[u32]| row.get(from..from + width - 1).unwrap_or_default().to_vec();
             rows.chunks(width).flat_map(tokens).collect::<Vec<_>>()
         };
-        let (inputs, targets, rates) = (part(0), part(1), course.rates(number));
+        let (inputs, mut targets, rates) = (part(0), part(1), course.rates(number));
+        if let Some(counted) = course.counted_targets.get(self.done as usize) {
+            let all = targets.iter_mut().zip(counted);
+            all.filter(|(_, counts)| !**counts).for_each(|(target, _)| *target = IGNORED);
+        }
         self.learner.clip_by(course.clip_by.get(self.done as usize).copied().flatten());
         let stepped =
             self.learner.step(&inputs, &targets, course.regime.shape.batch_size, &rates)?;
@@ -241,6 +248,11 @@ impl<T: Kernels> Walker<'_, T> {
         step.updates = Some(rounded(distances(&self.before, &values)));
         step.sizes = Some(rounded(values.iter().map(Values::size).collect()));
         self.before = values;
+    }
+
+    /// Whether some targets do not count.
+    pub fn is_masked(&self) -> bool {
+        !self.course.counted_targets.is_empty()
     }
 
     /// How the steps are made.

@@ -299,6 +299,7 @@ impl<'a> ReplayedRun<'a> {
             factor: 1.0,
             frozen: None,
             clip_by: Vec::new(),
+            counted_targets: Vec::new(),
         })
     }
 

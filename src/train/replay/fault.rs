@@ -134,6 +134,9 @@ impl Garden<'_> {
                     if let RowsRead::Kept(rows) = &mut course.rows {
                         rows.swap(0, 1);
                     }
+                    if course.counted_targets.len() > 1 {
+                        course.counted_targets.swap(0, 1);
+                    }
                 })
             }
             _ => Err("the first two batches are equal".to_owned()),

@@ -27,6 +27,8 @@ pub struct Slice {
     pub regime: Regime,
     /// The tokens of each step: the rows of the batch, each with the token after it.
     pub rows: Vec<Vec<u32>>,
+    /// Of each step, which of its targets count; empty where all do.
+    pub counted: Vec<Vec<bool>>,
     /// What each step gave.
     pub steps: Vec<Step>,
     /// The tensors, in the order of the log; empty where nothing was logged of them.
@@ -64,6 +66,7 @@ impl Slice {
         let file = TensorFile::parse(&place.file, &bundle.tensors(&entry.file)?)?;
         let reader = Reader { file: &file, place: place.clone(), count: entry.steps as usize };
         let rows = reader.rows(shape, model.vocab_size)?;
+        let counted = reader.counted(shape)?;
         let tensors = tensors(bundle, &entry.file)?;
         let mut steps = reader.steps(tensors.len(), model)?;
         let moved: Vec<_> = tensors.iter().filter_map(|tensor| tensor.moved).collect();
@@ -85,7 +88,7 @@ impl Slice {
             records.scheduled(from..from + entry.steps, &declared, &regime);
         }
         let checkpoint = entry.checkpoint_step;
-        Ok(Self { place, from, checkpoint, regime, rows, steps, tensors, records })
+        Ok(Self { place, from, checkpoint, regime, rows, counted, steps, tensors, records })
     }
 }
 
@@ -130,6 +133,26 @@ impl Reader<'_> {
             return Err(BEYOND_VOCABULARY.at(self.place.clone(), expected, found));
         }
         Ok(numbers.chunks(per_step).map(<[u32]>::to_vec).collect())
+    }
+
+    fn counted(&self, shape: RunShape) -> Result<Vec<Vec<bool>>, Error> {
+        let shape = [self.count, shape.batch_size, shape.seq_len];
+        let Some(data) = self.file.tensors.get("counted") else { return Ok(Vec::new()) };
+        let numbers = data.as_numbers().filter(|_| data.shape() == shape);
+        let Some(numbers) = numbers else {
+            let found = format!("the shape {:?}", data.shape());
+            return Err(self.refuse(format!("`counted`, U32 of the shape {shape:?}"), found));
+        };
+        let steps = numbers.chunks((shape[1] * shape[2]).max(1));
+        let steps: Vec<Vec<bool>> =
+            steps.map(|step| step.iter().map(|counted| *counted != 0).collect()).collect();
+        match steps.iter().position(|step| !step.contains(&true)) {
+            None => Ok(steps),
+            Some(at) => {
+                let expected = "a target that counts in each step of `counted`";
+                Err(self.refuse(expected, format!("none in step {at} of the slice")))
+            }
+        }
     }
 
     fn steps(&self, tensors: usize, model: &Config) -> Result<Vec<Step>, Error> {

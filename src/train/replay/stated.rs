@@ -55,8 +55,9 @@ pub fn regime(
         return Ok(None);
     }
     let root = bundle.document(&file)?.root();
-    root.only(&["grad_clip", "groups", "micro_batches"])?;
+    root.only(&["grad_clip", "groups", "mean_over", "micro_batches"])?;
     let micro_batches = micro_batches(root, shape)?;
+    let by_targets = is_over_targets(root)?;
     let mut groups: Vec<ParameterGroup> = Vec::new();
     let (mut rates, mut known) = (Vec::new(), BTreeSet::new());
     for node in root.required("groups")?.items()? {
@@ -72,7 +73,13 @@ pub fn regime(
     }
     let clip = number(root.required("grad_clip")?, |value| value >= 0.0, "a number of at least 0")?;
     let rates = LearningRates::Stated { from, groups: rates };
-    Ok(Some(Regime { shape, micro_batches, rates, optimizer: Optimizer { clip, groups } }))
+    Ok(Some(Regime {
+        shape,
+        micro_batches,
+        by_targets,
+        rates,
+        optimizer: Optimizer { clip, groups },
+    }))
 }
 
 /// Into how many parts of equal size a batch was cut.
@@ -84,6 +91,16 @@ fn micro_batches(root: Node<'_>, shape: RunShape) -> Result<usize, Error> {
     }
     let expected = format!("a divisor of `batch_size`, {}", shape.batch_size);
     Err(BAD_SLICE.at(node.place(), expected, parts.to_string()))
+}
+
+/// Whether the loss of a batch is the mean of all its targets that count, and not of its micro-batches.
+fn is_over_targets(root: Node<'_>) -> Result<bool, Error> {
+    let Some(node) = root.get("mean_over") else { return Ok(false) };
+    match node.text()? {
+        "targets" => Ok(true),
+        "micro_batches" => Ok(false),
+        _ => Err(BAD_SLICE.at(node.place(), "`targets` or `micro_batches`", node.printed()?)),
+    }
 }
 
 fn group(node: Node<'_>) -> Result<ParameterGroup, Error> {

@@ -64,6 +64,12 @@ impl Watch {
                 trained.constant.push(shown.clone());
                 continue;
             }
+            // An expert may have had tokens alone after which nothing counts.
+            let is_masked = walker.is_masked() && after.name.contains(".experts.");
+            if is_masked && self.gradients.get(at) == Some(&false) {
+                trained.idle.push(shown.clone());
+                continue;
+            }
             if self.gradients.get(at) == Some(&false) {
                 trained.without_gradient.push(shown.clone());
             }
@@ -134,6 +140,7 @@ mod tests {
             factor,
             frozen: None,
             clip_by: Vec::new(),
+            counted_targets: Vec::new(),
         }
     }
 
