@@ -114,6 +114,9 @@ class Recorder:
         self.groups = groups_of(optimizer, {id(p): list(parts_of(name, p)) for name, p in self.named.items()})
         self.handles = [p.register_post_accumulate_grad_hook(functools.partial(self._gradient, name))
                         for name, p in self.named.items() if p.requires_grad]
+        routers = [module for _, module in model.named_modules() if type(module).__name__.endswith("TopKRouter")]
+        self.handles += [module.register_forward_hook(functools.partial(self._routed, at))
+                         for at, module in enumerate(routers)]
         self.handles += [optimizer.register_step_pre_hook(self._before), optimizer.register_step_post_hook(self._after)]
         self._begin()
 
@@ -162,12 +165,19 @@ class Recorder:
         values = self._values()
         self.run.checkpoint(self.done, values, optimizer=kept or None)
         self.open = {"from": self.done, "count": count, "first": values, "before": values, "tokens": [], "rates": [],
-                     "rows": [], "counted": [], "masks": [], "losses": [], "micro": set(), "gradients": {}, "logged": {}}
+                     "rows": [], "counted": [], "masks": [], "losses": [], "routed": {}, "micro": set(), "gradients": {}, "logged": {}}
 
     def _gradient(self, name, parameter):
         if self.open:
             for part, gradient in parts_of(name, parameter.grad).items():
                 self.open["gradients"][part] = norm64(gradient)
+
+    @_quiet
+    def _routed(self, layer, module, _, output):
+        """Counts where the router of a layer sends its tokens: its output has their experts last."""
+        if self.open and torch.is_grad_enabled():
+            counts = torch.bincount(output[2].detach().flatten().cpu(), minlength=module.num_experts)
+            self.open["routed"].setdefault(layer, []).append(counts)
 
     @_quiet
     def _before(self, *_):
@@ -199,15 +209,18 @@ class Recorder:
                    "tensor_grad_norm": norms,
                    "tensor_update_norm": [norm64(after[n].double() - o["before"][n].double()) for n in after],
                    "tensor_norm": [norm64(value) for value in after.values()]}
+        if o["routed"]:
+            stepped["routed"] = [sum(counts).tolist() for _, counts in sorted(o["routed"].items())]
         for name, value in stepped.items():
             o["logged"].setdefault(name, []).append(torch.tensor(value))
-        o.update(before=after, rows=[], counted=[], losses=[], gradients={})
+        o.update(before=after, rows=[], counted=[], losses=[], gradients={}, routed={})
         if len(o["tokens"]) == o["count"]:
             self._write()
 
     def _write(self):
         o, self.open = self.open, None
-        logged = {name: torch.stack(values).float() for name, values in o["logged"].items()}
+        logged = {name: torch.stack(values) for name, values in o["logged"].items()}
+        logged = {name: values if name == "routed" else values.float() for name, values in logged.items()}
         rates = list(zip(*o["rates"]))
         groups = [{**stated, "lr": list(rates[at])} for at, (_, stated) in enumerate(self.groups)]
         masks = torch.stack(o["masks"])

@@ -21,9 +21,9 @@ use crate::model::Config;
 use repro_receipt::Verdict;
 use repro_receipt::source::Error;
 use repro_runs::replay::{
-    AGAINST_RECORDS, BAD_SLICE, Batches, DIVERGED, Divergence, Extent, NO_START, OTHER_BATCHES,
-    PlantedFault, RECORDS_UNCLEAR, Replay, ReplayComparison, SIGNS, STOPPED, TOO_COARSE,
-    TensorReport, UNTRAINED,
+    AGAINST_RECORDS, BAD_SLICE, Batches, DIVERGED, Divergence, Extent, NO_ROUTES, NO_START,
+    OTHER_BATCHES, PlantedFault, RECORDS_UNCLEAR, Replay, ReplayComparison, SIGNS, STOPPED,
+    TOO_COARSE, TensorReport, UNTRAINED,
 };
 
 /// A slice that is about to be replayed: everything is read and checked, no step is made.
@@ -364,6 +364,16 @@ impl<'a> Session<'a> {
             && !(is_first && before.contains(&divergence.what))
     }
 
+    /// Whether what differs may come of a token that rounding sent to another expert, of which the log says nothing.
+    fn may_be_rerouted(&self, divergence: &Divergence) -> bool {
+        let is_unknown =
+            !self.layout.routers.is_empty() && self.logged.iter().all(|step| step.routed.is_none());
+        let is_calibrated = self.subject.comparison() == ReplayComparison::Calibrated;
+        is_calibrated
+            && is_unknown
+            && ["loss", "gradient", "gradient norm"].contains(&divergence.what)
+    }
+
     fn judge(&self, replay: &mut Replay) {
         let verdict = |replay: &mut Replay, verdict, code, reason: String| {
             (replay.verdict, replay.code, replay.reason) = (verdict, Some(code), reason);
@@ -372,9 +382,12 @@ impl<'a> Session<'a> {
         let untrained = replay.trained.untrained().next().cloned();
         if let Some(divergence) = &replay.divergence {
             let reason = format!("step {}: the {} differs", divergence.step, divergence.shown());
-            match self.follows_signs(divergence) {
-                true => verdict(replay, Verdict::Inconclusive, &SIGNS, reason),
-                false => verdict(replay, Verdict::Refuted, &DIVERGED, reason),
+            if self.follows_signs(divergence) {
+                verdict(replay, Verdict::Inconclusive, &SIGNS, reason);
+            } else if self.may_be_rerouted(divergence) {
+                verdict(replay, Verdict::Inconclusive, &NO_ROUTES, reason);
+            } else {
+                verdict(replay, Verdict::Refuted, &DIVERGED, reason);
             }
         } else if let Some(Contradiction { expected, found, .. }) = &self.records.contradiction {
             let reason = format!("expected {expected}, found {found}");
