@@ -70,6 +70,11 @@ relations! {
         Run of ours => "numbers(config.batch_size, config.seq_len, config.steps, config.lr, config.warmup_steps, config.decay_floor, config.log_every, \
             config.vocab_size, config.hidden_size, config.num_hidden_layers, config.weight_decay, config.adam_beta1, config.adam_beta2, config.adam_eps, \
             config.grad_clip) + given(config.schedule, config.model_type, config.dtype, config.checkpoints) = 19", from "the settings of `repro train`";
+    SETTING_SIGNS = "relation::setting-signs", "a setting is negative that cannot be";
+        Run of ours => "min(config.lr, config.grad_clip, config.weight_decay, config.norm_eps, config.adam_beta1, config.adam_beta2, config.adam_eps) >= 0",
+        from "definition of the settings";
+    SETTING_SHARES = "relation::setting-shares", "a mean of the optimizer keeps all of itself, or more";
+        Run of ours => "max(config.adam_beta1, config.adam_beta2) < 1", from "definition of AdamW";
     WHOLE_RECEIPT = "relation::whole-receipt", "the receipt lacks what every run states, or has it as another type";
         Run of ours => "numbers(receipt.contract.tokens, receipt.contract.tokens_per_step, receipt.model.params_total, receipt.model.params_active, \
             receipt.model.tensors, receipt.data.unique_tokens, receipt.data.epochs) + given(receipt.seeds.init, receipt.seeds.data, receipt.run.finished, \
@@ -175,6 +180,8 @@ relations! {
         Evaluation of ours if "config.evaluation.split = 'validation'" => "bytes = receipt.extra.data.validation.bytes", from "one fact, written twice";
     ROUTED_LAYERS = "relation::routed-layers", "an evaluation has other layers with experts than the config";
         Evaluation of ours => "count(router.layers.max_load) = config.num_hidden_layers - config.num_dense_layers", from "the model of the config";
+    ROUTERS_THERE = "relation::routers-there", "an evaluation of a model with experts does not say how they were used";
+        Evaluation of ours if "config.num_experts > 1" && "absent(nonfinite) = 1" => "given(router.layers.max_load) = 1", from "what `repro train` writes";
     BLOCK_BYTES = "relation::block-bytes", "an evaluation has blocks of another length than the config";
         Evaluation of ours => "block_bytes = config.evaluation.block_bytes", from "one fact, written twice";
     DEVELOPMENT_BYTES = "relation::development-bytes", "an evaluation is of another length than the development text";
@@ -190,6 +197,10 @@ relations! {
         Evaluation => "tasks.table = table", from "names of evaluation files";
     OUTCOMES_OF_TASKS = "relation::outcomes-of-tasks", "an evaluation names the outcomes of another one";
         Evaluation => "tasks.outcomes = outcomes", from "names of evaluation files";
+    TASKS_THERE = "relation::tasks-there", "one evaluation of a run has tasks, and another has none";
+        Evaluation of ours if "absent(nonfinite) = 1" => "given(tasks.table) = given(first.tasks.table)", from "one suite of tasks for a run";
+    SAME_SHOTS = "relation::same-shots", "evaluations of one run draw their examples with different seeds";
+        Evaluation of ours => "tasks.few_shot_seed = first.tasks.few_shot_seed", from "one suite of tasks for a run";
     SAME_SUITE = "relation::same-suite", "evaluations of one run ask different questions";
         Evaluation of ours => "tasks.suite_sha256 = first.tasks.suite_sha256", from "one suite of tasks for a run";
     CLOZE_SEED = "relation::cloze-seed", "the questions of an evaluation are drawn with another seed than the config has";
