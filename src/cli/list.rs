@@ -126,30 +126,30 @@ const SLICES: &str = "\
 A slice is a stretch of training that others can execute again. After `k` steps it is
 `data/slices/slice-<k, six digits>.safetensors` with
   tokens                      U32 [steps, batch, length + 1]   what each step reads: inputs and the next token
-  counted                     U32 [steps, batch, length]       1 where the next token counts in the loss; without it
-                                                               all do
+  counted                     U32 [steps, batch, length]       1 where the next token counts; all do if left out
   logged.loss                 F32 [steps]                      cross-entropy of the batch before the update
   logged.grad_norm            F32 [steps]                      norm of all gradients before clipping
   logged.tensor_grad_norm     F32 [steps, tensors]             of each tensor; 0 if a rule updates it
   logged.tensor_update_norm   F32 [steps, tensors]             how far each step moves each tensor
   logged.tensor_norm          F32 [steps, tensors]             the norm of each tensor after the step
-  logged.tensor_sha256        U32 [steps, tensors]             portable arithmetic: the first four bytes of each
-                                                               tensor's digest after the step
+  logged.tensor_sha256        U32 [steps, tensors]             portable arithmetic: the first four bytes
+                                                               of each tensor's digest after the step
   logged.routed               U32 [steps, layers, experts]     tokens routed to each expert
-and next to it `slice-<k>.tensors.jsonl`, one line per tensor in the same order: {\"name\", \"sha256_after\",
-\"update_norm\"}, the norm over the whole slice. Tokens and losses are required; fields that are left out
-cannot show a fault. A slice starts from `data/checkpoints/step-<k>.safetensors`: weights by the names of Hugging
-Face's models, and the moments of the optimizer, `optimizer.m.<name>` (mean, or momentum), `optimizer.v.<name>`
-(squares) and `optimizer.x.<name>` (AMSGrad), which may be left out at k = 0. Runs in portable-f32/1 start from
-their seed at k = 0. The receipt lists `slices` and `checkpoints`.
+and next to it `slice-<k>.tensors.jsonl`, one line per tensor in the same order: {\"name\",
+\"sha256_after\", \"update_norm\"}, the norm over the whole slice. Tokens and losses are required;
+fields that are left out cannot show a fault. A slice starts from
+`data/checkpoints/step-<k>.safetensors`: weights by the names of Hugging Face's models, and the moments
+of the optimizer, `optimizer.m.<name>` (mean, or momentum), `optimizer.v.<name>` (squares) and
+`optimizer.x.<name>` (AMSGrad), which may be left out at k = 0. Runs in portable-f32/1 start from their
+seed at k = 0. The receipt lists `slices` and `checkpoints`.
 
-Runs of other trainers state in `slice-<k>.stated.json` how their updates were made; without it, the config has to
-have every setting of `repro train`. What is stated is what is executed. Settings of the config then only describe it;
-a schedule that it names in our fields is held against the stated rates.
+Runs of other trainers state in `slice-<k>.stated.json` how their updates were made; without it, the
+config has to have every setting of `repro train`. What is stated is what is executed. Settings of the
+config then only describe it; a schedule that it names in our fields is held against the stated rates.
   grad_clip                   the largest norm of all gradients; 0 without clipping
   micro_batches               into how many equal parts a batch was cut, one after the other; 1 if left out
-  mean_over                   `micro_batches`: the loss is the mean of theirs (also if left out); `targets`: of all
-                              targets that count
+  mean_over                   `micro_batches`: the loss is the mean of theirs (also if left out);
+                              `targets`: of all targets that count
   groups                      a list of groups of the optimizer. A tensor that is in none is frozen
     tensors                   the names of its tensors
     lr                        the learning rate of each step of the slice, or one for all
@@ -157,13 +157,14 @@ a schedule that it names in our fields is held against the stated rates.
     optimizer                 `adamw`, `adam` (decay in the gradient): beta1, beta2, eps, amsgrad;
                               `sgd`: momentum, dampening, nesterov; `lion`: beta1, beta2
 
-The config says `model_type` and the shape of the model, as transformers writes it for llama, mistral, qwen2, qwen3,
-mixtral, olmoe and qwen3_moe, or as `repro train` does (repro-llama, repro-llama-moe); `batch_size` (sequences of a
-step, over all micro-batches), `seq_len`, `steps`, and `dtype`, which is float32. A setting of which it is not known
-what it does to a step is refused by name.
+The config says `model_type` and the shape of the model, as transformers writes it for llama, mistral,
+qwen2, qwen3, mixtral, olmoe and qwen3_moe, or as `repro train` does (repro-llama, repro-llama-moe);
+`batch_size` (sequences of a step, over all micro-batches), `seq_len`, `steps`, and `dtype`, which is
+float32. A setting of which it is not known what it does to a step is refused by name.
 
-`scripts/python/repro_torch.py` keeps all of this from a model and an optimizer of PyTorch, in three lines of a loop or
-as one callback; `scripts/python/repro_receipts.py` writes it for anybody; `scripts/reference` has examples.
+`scripts/python/repro_torch.py` keeps all of this from a model and an optimizer of PyTorch, in three
+lines of a loop or as one callback; `scripts/python/repro_receipts.py` writes it for anybody;
+`scripts/reference` has examples.
 ";
 
 /// Prints a list.
