@@ -17,8 +17,8 @@ pub fn git(folder: &Path) -> Option<Command> {
     let here = folder.canonicalize().ok()?;
     let repository = here.ancestors().map(|at| at.join(".git")).find(|at| at.exists())?;
     // A pipe in the place of these files would be waited for.
-    let plain = ["HEAD", "config"].map(|name| repository.join(name)).into_iter();
-    if repository.is_dir() && !plain.into_iter().all(|file| file.is_file()) {
+    let is_plain = |name: &&str| repository.join(name).is_file();
+    if repository.is_dir() && !["HEAD", "config"].iter().all(is_plain) {
         return None;
     }
     let mut command = Command::new("git");

@@ -11,6 +11,7 @@ use repro_judge::verify::{PlanAt, PlanHistory};
 use repro_receipt::bundle::TAG_MANIFEST;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::Source;
+use repro_runs::study::plan_text;
 
 /// The history of a project.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl GitHistory {
         // A tree or a file has no time.
         let plan = plan.filter(|_| is_commit.is_some());
         let bundles = receipts.map(|tree| entries(&tree, commit.len() / 2)).unwrap_or_default();
-        let plan = plan.map(|text| String::from_utf8_lossy(&text).replace("\r\n", "\n"));
+        let plan = plan.map(|text| plan_text(&String::from_utf8_lossy(&text)));
         Some(Held { plan, bundles })
     }
 
@@ -129,7 +130,7 @@ impl PlanHistory for GitHistory {
     fn now(&self, study: &str) -> Option<String> {
         let name = plan_of(study)?;
         let source = Source::load_plain(&self.root.join(&name), name).ok()?;
-        Some(source.text().replace("\r\n", "\n"))
+        Some(plan_text(source.text()))
     }
 }
 

@@ -25,11 +25,15 @@ pub struct Output {
     lost: AtomicBool,
 }
 
+/// The folder that a path is in.
+pub fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// A path by the folder that it leads to: links are two names of one folder.
 fn place_of(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
-    folder.map_or_else(
+    folder_of(path).canonicalize().map_or_else(
         |_| path.to_owned(),
         |folder| folder.join(path.file_name().unwrap_or_default()),
     )
@@ -189,8 +193,7 @@ impl Output {
 
 /// Refuses a file in a bundle: a report there would be a file that no manifest lists.
 pub fn outside_bundles(path: &Path) -> Result<(), Error> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let Ok(real) = parent.unwrap_or(Path::new(".")).canonicalize() else { return Ok(()) };
+    let Ok(real) = folder_of(path).canonicalize() else { return Ok(()) };
     match real.ancestors().find(|above| above.join("bagit.txt").exists()) {
         None => Ok(()),
         Some(bundle) => {

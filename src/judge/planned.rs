@@ -175,22 +175,19 @@ fn judge(
         Some(format!("says study `{}`, arm `{}`", said[0], said[1]))
     } else if commit.is_none_or(str::is_empty) {
         Some("names no commit of its plan".to_owned())
+    } else if digest.is_none() {
+        Some("names no plan: it has no `plan_sha256`".to_owned())
     } else {
         None
     };
-    if !same_plan && digest.is_some() && wrong.is_none() {
+    if let Some(wrong) = wrong {
+        departures.push((Departure::OtherPlan, format!("`{}` {wrong}", run.id)));
+    } else if !same_plan {
         let wrong =
             "was made under another plan: `plan_sha256` is not the digest of the study file";
         departures.push((Departure::OtherDigest, format!("`{}` {wrong}", run.id)));
         // What the plan at hand has is not what that run was to be.
         return Ok(());
-    }
-    let wrong = match digest {
-        None => wrong.or_else(|| Some("names no plan: it has no `plan_sha256`".to_owned())),
-        Some(_) => wrong,
-    };
-    if let Some(wrong) = wrong {
-        departures.push((Departure::OtherPlan, format!("`{}` {wrong}", run.id)));
     }
     let config = evidence.file(bundle, CONFIG)?;
     if let Some(other) = run.differs_from(config.root())?.or_else(|| differs(run, bundle)) {

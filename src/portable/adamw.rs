@@ -9,7 +9,7 @@ use super::{Isa, Real};
 /// Elements whose squares are one sum.
 pub const CHUNK: usize = 4096;
 /// Elements that a thread takes at a time.
-const SHARE: usize = 16_384;
+pub(crate) const SHARE: usize = 16_384;
 
 /// The numbers of one update, each computed in float64 by the caller and rounded once.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,12 +5,9 @@
 
 use rayon::prelude::*;
 
-use super::adamw::Update;
+use super::adamw::{SHARE, Update};
 use super::isa::portable;
 use super::{Isa, Real};
-
-/// Elements that a thread takes at a time.
-const SHARE: usize = 16_384;
 
 /// The numbers of an update by momentum.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -270,7 +270,12 @@ fn stated_rate(recipe: Node<'_>, tuned: bool) -> Result<Option<BigRational>, Err
         }
     }
 }
-/// The digest of the text of a plan, whatever ends of lines a checkout gave it.
+
+/// The text of a plan as it was written, whatever ends of lines a checkout gave it.
+pub fn plan_text(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
 fn plan_digest(text: &str) -> Digest {
-    Digest::of(text.replace("\r\n", "\n").as_bytes())
+    Digest::of(plan_text(text).as_bytes())
 }

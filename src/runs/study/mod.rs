@@ -24,7 +24,7 @@ pub use arm::Arm;
 pub use budget::{Budget, ScheduleOf};
 pub use choose::{Rates, Tuned};
 pub use fields::{table, to_json};
-pub use file::{Analysis, SCHEMA, Study};
+pub use file::{Analysis, SCHEMA, Study, plan_text};
 pub use grid::ListedRun;
 pub use matching::MISMATCH_PERCENT;
 pub use present::{Present, present};

@@ -359,9 +359,8 @@ impl<'a> Session<'a> {
     fn follows_signs(&self, divergence: &Divergence) -> bool {
         let groups = &self.course.regime.optimizer.groups;
         let is_first = divergence.step == self.course.start.step + 1;
-        let before = ["routing", "loss", "gradient", "gradient norm"];
         groups.iter().any(|group| group.method == UpdateMethod::Lion)
-            && !(is_first && before.contains(&divergence.what))
+            && !(is_first && comes_before_updates(divergence))
     }
 
     /// Whether what differs may come of a token that rounding sent to another expert, of which the log says nothing.
@@ -369,9 +368,7 @@ impl<'a> Session<'a> {
         let is_unknown =
             !self.layout.routers.is_empty() && self.logged.iter().all(|step| step.routed.is_none());
         let is_calibrated = self.subject.comparison() == ReplayComparison::Calibrated;
-        is_calibrated
-            && is_unknown
-            && ["loss", "gradient", "gradient norm"].contains(&divergence.what)
+        is_calibrated && is_unknown && comes_before_updates(divergence)
     }
 
     fn judge(&self, replay: &mut Replay) {
@@ -409,6 +406,11 @@ impl<'a> Session<'a> {
             (replay.verdict, replay.code) = (Verdict::Verified, None);
         }
     }
+}
+
+/// Whether what differs is computed before any tensor of the step moves.
+fn comes_before_updates(divergence: &Divergence) -> bool {
+    ["routing", "loss", "gradient", "gradient norm"].contains(&divergence.what)
 }
 
 /// The larger share of two; the first of equal ones.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::cli::git::git;
+use crate::cli::output::folder_of;
 use repro_portable::Isa;
 use repro_receipt::bundle::{ARITHMETIC, Environment, Trainer};
 use repro_receipt::digest::Digest;
@@ -45,9 +46,8 @@ pub fn environment(isa: Isa) -> Environment {
 
 /// The commit that last changed the study file, where the file is as it was committed.
 pub fn plan_commit(study: &Path) -> Option<String> {
-    let folder = study.parent().filter(|folder| !folder.as_os_str().is_empty());
     let git = |arguments: &[&str]| {
-        let mut command = git(folder.unwrap_or(Path::new(".")))?;
+        let mut command = git(folder_of(study))?;
         command.args(arguments).arg(study.file_name()?);
         let answer = command.stderr(Stdio::null()).output().ok()?;
         let text = String::from_utf8(answer.stdout).ok()?;
