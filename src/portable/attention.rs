@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 
+use super::activation::{cap, cap_back};
 use super::isa::portable;
 use super::reduce::{largest, sum};
 use super::rope::Rope;
@@ -17,17 +18,40 @@ pub const TILE: usize = 32;
 /// Numbers of a line of the cache, roughly.
 const LINE: usize = 16;
 
-/// The shape of attention, and its angles.
+/// The shape of attention, its angles, and what models of others do besides.
 #[derive(Debug, Clone)]
 pub struct AttentionShape<T> {
     heads: usize,
     key_value_heads: usize,
     head_dim: usize,
-    rope: Rope<T>,
+    rope: Option<Rope<T>>,
+    /// The factor of scores.
+    scale: T,
+    /// The soft limit of scores.
+    cap: Option<T>,
+    /// So many tokens are seen, the own one and those before it.
+    window: Option<usize>,
+}
+
+/// Where the tokens of sequences stand, if not one after the other in one document.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TokenPlaces<'a> {
+    /// The document of each token, which sees no token of others; empty where all are of one.
+    pub documents: &'a [u32],
+    /// The position of each token, by which it is rotated; empty where they are 0, 1, ...
+    pub positions: &'a [u32],
+}
+
+impl<'a> TokenPlaces<'a> {
+    /// Those of some tokens.
+    pub fn of(self, from: usize, count: usize) -> Self {
+        let part = |all: &'a [u32]| if all.is_empty() { all } else { &all[from..from + count] };
+        Self { documents: part(self.documents), positions: part(self.positions) }
+    }
 }
 
 impl<T: Real> AttentionShape<T> {
-    /// Attention over at most `positions` tokens.
+    /// Attention over at most `positions` tokens, rotated by angles of this base.
     ///
     /// # Panics
     /// Where keys and values cannot be shared evenly, or a head cannot be halved.
@@ -38,9 +62,40 @@ impl<T: Real> AttentionShape<T> {
         positions: usize,
         theta: f64,
     ) -> Self {
+        assert!(head_dim.is_multiple_of(2), "halves of a head");
+        Self::of(heads, key_value_heads, head_dim, Some(Rope::new(positions, head_dim, theta)))
+    }
+
+    /// Attention with these angles, or without any.
+    ///
+    /// # Panics
+    /// Where keys and values cannot be shared evenly, or the angles are not those of a head.
+    pub fn of(
+        heads: usize,
+        key_value_heads: usize,
+        head_dim: usize,
+        rope: Option<Rope<T>>,
+    ) -> Self {
         assert!(key_value_heads > 0 && heads.is_multiple_of(key_value_heads), "groups of heads");
-        assert!(head_dim > 0 && head_dim.is_multiple_of(2), "halves of a head");
-        Self { heads, key_value_heads, head_dim, rope: Rope::new(positions, head_dim, theta) }
+        let is_wide = |rope: &Rope<T>| rope.width() == head_dim;
+        assert!(head_dim > 0 && rope.as_ref().is_none_or(is_wide), "the width of a head");
+        let scale = T::ONE / T::from_f64(head_dim as f64).sqrt();
+        Self { heads, key_value_heads, head_dim, rope, scale, cap: None, window: None }
+    }
+
+    /// With this factor of scores in place of `1 / sqrt(head_dim)`.
+    pub fn scaled(self, scale: f64) -> Self {
+        Self { scale: T::from_f64(scale), ..self }
+    }
+
+    /// With a soft limit of scores: `cap tanh(s / cap)` (Gemma Team, 2024).
+    pub fn capped(self, cap: Option<f64>) -> Self {
+        Self { cap: cap.map(T::from_f64), ..self }
+    }
+
+    /// Seeing so many tokens, the own one and those before it.
+    pub fn windowed(self, window: Option<usize>) -> Self {
+        Self { window, ..self }
     }
 
     /// Numbers of a row of queries, keys and values.
@@ -58,20 +113,31 @@ impl<T: Real> AttentionShape<T> {
     ///
     /// # Panics
     /// Where the shapes do not fit.
-    pub fn forward(&self, isa: Isa, length: usize, rows: &mut [T], output: &mut [T]) {
+    pub fn forward(
+        &self,
+        isa: Isa,
+        length: usize,
+        places: TokenPlaces<'_>,
+        rows: &mut [T],
+        output: &mut [T],
+    ) {
         if rows.is_empty() {
             return;
         }
-        self.check(length, rows.len(), output.len());
+        self.check(length, places, rows.len(), output.len());
         let (width, output_width) = (length * self.width(), length * self.output_width());
-        let sequences = rows.par_chunks_exact_mut(width);
-        sequences.zip(output.par_chunks_exact_mut(output_width)).for_each(|(rows, output)| {
-            let rotated = self.heads + self.key_value_heads;
-            self.rope.rotate(isa, rows, self.width(), rotated);
-            for group in 0..self.key_value_heads {
-                self.forward_group(isa, length, rows, output, group);
-            }
-        });
+        let sequences = rows.par_chunks_exact_mut(width).enumerate();
+        sequences.zip(output.par_chunks_exact_mut(output_width)).for_each(
+            |((number, rows), output)| {
+                let places = places.of(number * length, length);
+                if let Some(rope) = &self.rope {
+                    rope.rotate(isa, rows, self.rotated(), places.positions);
+                }
+                for group in 0..self.key_value_heads {
+                    self.forward_group(isa, (length, places), rows, output, group);
+                }
+            },
+        );
     }
 
     /// The gradient of queries, keys and values (before they were rotated), from that of the output and
@@ -79,33 +145,89 @@ impl<T: Real> AttentionShape<T> {
     ///
     /// # Panics
     /// Where the shapes do not fit.
-    pub fn backward(&self, isa: Isa, length: usize, rows: &[T], gradient: &[T], into: &mut [T]) {
+    pub fn backward(
+        &self,
+        isa: Isa,
+        length: usize,
+        places: TokenPlaces<'_>,
+        rows: &[T],
+        gradient: &[T],
+        into: &mut [T],
+    ) {
         if rows.is_empty() {
             return;
         }
-        self.check(length, rows.len(), gradient.len());
+        self.check(length, places, rows.len(), gradient.len());
         assert_eq!(rows.len(), into.len());
         let (width, output_width) = (length * self.width(), length * self.output_width());
         let sequences = rows.par_chunks_exact(width).zip(gradient.par_chunks_exact(output_width));
-        sequences.zip(into.par_chunks_exact_mut(width)).for_each(|((rows, gradient), into)| {
-            for group in 0..self.key_value_heads {
-                self.backward_group(isa, length, rows, gradient, into, group);
-            }
-            let rotated = self.heads + self.key_value_heads;
-            self.rope.rotate_back(isa, into, self.width(), rotated);
-        });
+        sequences.zip(into.par_chunks_exact_mut(width)).enumerate().for_each(
+            |(number, ((rows, gradient), into))| {
+                let places = places.of(number * length, length);
+                for group in 0..self.key_value_heads {
+                    self.backward_group(isa, (length, places), rows, gradient, into, group);
+                }
+                if let Some(rope) = &self.rope {
+                    rope.rotate_back(isa, into, self.rotated(), places.positions);
+                }
+            },
+        );
     }
 
-    fn check(&self, length: usize, rows: usize, output: usize) {
-        assert!(length > 0 && length <= self.rope.positions(), "{length} positions");
+    /// The width of a row, and how many of its vectors are rotated.
+    fn rotated(&self) -> (usize, usize) {
+        (self.width(), self.heads + self.key_value_heads)
+    }
+
+    fn check(&self, length: usize, places: TokenPlaces<'_>, rows: usize, output: usize) {
+        let reach = self.rope.as_ref().map_or(usize::MAX, Rope::positions);
+        assert!(length > 0 && length <= reach, "{length} positions");
+        let fits = |all: &[u32]| all.is_empty() || all.len() == rows / self.width();
+        assert!(fits(places.documents) && fits(places.positions), "a place for each token");
         assert!(rows.is_multiple_of(length * self.width()), "whole sequences");
         assert_eq!(rows / self.width(), output / self.output_width(), "as many rows");
         assert!(output.is_multiple_of(self.output_width()), "whole rows");
     }
 
-    /// `1 / sqrt(head_dim)`.
-    fn scale(&self) -> T {
-        T::ONE / T::from_f64(self.head_dim as f64).sqrt()
+    /// Makes the raw scores of a tile, which begins with row `from`, probabilities: capped, hidden, softened. `capped` gets
+    /// the capped scores, where there is a cap.
+    fn soften(
+        &self,
+        isa: Isa,
+        (tile, stride): (&mut [T], usize),
+        from: usize,
+        places: TokenPlaces<'_>,
+        capped: &mut [T],
+    ) {
+        if let Some(limit) = self.cap {
+            for score in tile.iter_mut() {
+                *score *= self.scale;
+            }
+            cap(isa, tile, limit);
+            capped.copy_from_slice(tile);
+        }
+        if self.window.is_some() || !places.documents.is_empty() {
+            hide(isa, tile, stride, from, self.window.unwrap_or(usize::MAX), places.documents);
+        }
+        soften(isa, tile, stride, from, if self.cap.is_some() { T::ONE } else { self.scale });
+    }
+
+    /// Makes gradients of probabilities those of raw scores.
+    fn soften_back(
+        &self,
+        isa: Isa,
+        (p, s, stride): (&[T], &mut [T], usize),
+        from: usize,
+        capped: &[T],
+    ) {
+        let Some(limit) = self.cap else {
+            return soften_back(isa, p, s, stride, from, self.scale);
+        };
+        soften_back(isa, p, s, stride, from, T::ONE);
+        cap_back(isa, capped, limit, s);
+        for score in s.iter_mut() {
+            *score *= self.scale;
+        }
     }
 
     /// Where the query, the key and the value of a group's head begin in a row.
@@ -120,13 +242,21 @@ impl<T: Real> AttentionShape<T> {
         group * size..(group + 1) * size
     }
 
-    fn forward_group(&self, isa: Isa, length: usize, rows: &[T], output: &mut [T], group: usize) {
+    fn forward_group(
+        &self,
+        isa: Isa,
+        (length, places): (usize, TokenPlaces<'_>),
+        rows: &[T],
+        output: &mut [T],
+        group: usize,
+    ) {
         let all = Matrix::new(rows, length, self.width());
         let vectors = |from: usize| all.columns(from, self.head_dim);
         let [_, key, value] = self.places(0, group);
         let keys = Packed::alone(isa, vectors(key).transposed());
         let values = Packed::alone(isa, vectors(value));
         let mut probabilities = buffer(TILE * length);
+        let mut capped = buffer(if self.cap.is_some() { TILE * length } else { 0 });
         for head in self.group(group) {
             let [query, ..] = self.places(head, group);
             for from in (0..length).step_by(TILE) {
@@ -134,7 +264,8 @@ impl<T: Real> AttentionShape<T> {
                 let p = &mut probabilities[..(end - from) * end];
                 let queries = vectors(query).rows(from, end - from);
                 keys.range(isa, (p, end), queries, (0, end), None);
-                soften(isa, p, end, from, self.scale());
+                let capped = capped.get_mut(..p.len()).unwrap_or_default();
+                self.soften(isa, (p, end), from, places, capped);
                 let p = Matrix::new(p, end - from, end);
                 let output = &mut output[from * self.output_width() + head * self.head_dim..];
                 values.range(isa, (output, self.output_width()), p, (0, self.head_dim), None);
@@ -145,7 +276,7 @@ impl<T: Real> AttentionShape<T> {
     fn backward_group(
         &self,
         isa: Isa,
-        length: usize,
+        (length, places): (usize, TokenPlaces<'_>),
         rows: &[T],
         gradient: &[T],
         into: &mut [T],
@@ -163,6 +294,7 @@ impl<T: Real> AttentionShape<T> {
         // An odd number of lines from row to row keeps a column from crowding one place of the cache.
         let stride = (length.div_ceil(LINE) | 1) * LINE;
         let (mut p, mut s) = (buffer(length * stride), buffer(length * stride));
+        let mut capped = buffer(if self.cap.is_some() { TILE * stride } else { 0 });
         // The sums over the heads before, of keys and of values, and those up to this one.
         let mut before = buffer(2 * length * dim);
         let mut now = buffer(2 * length * dim);
@@ -177,8 +309,9 @@ impl<T: Real> AttentionShape<T> {
                 let [queries, gradients] = [queries, gradients].map(|of| of.rows(from, end - from));
                 turned_keys.range(isa, (p, stride), queries, (0, end), None);
                 turned_values.range(isa, (s, stride), gradients, (0, end), None);
-                soften(isa, p, stride, from, self.scale());
-                soften_back(isa, p, s, stride, from, self.scale());
+                let capped = capped.get_mut(..p.len()).unwrap_or_default();
+                self.soften(isa, (p, stride), from, places, capped);
+                self.soften_back(isa, (p, s, stride), from, capped);
                 let s = Matrix::with_stride(s, end - from, end, stride);
                 let into = &mut into[from * width + query..];
                 keys.range(isa, (into, width), s, (0, dim), None);
@@ -205,6 +338,22 @@ impl<T: Real> AttentionShape<T> {
 }
 
 portable! {
+    /// Hides tokens in the rows of a tile that begins with row `from`: those before the window, and those of other
+    /// documents.
+    fn hide<T: Real>(
+        tile: &mut [T], stride: usize, from: usize, window: usize, documents: &[u32],
+    ) {
+        for (at, row) in tile.chunks_exact_mut(stride).enumerate() {
+            let own = from + at;
+            for (key, score) in row.iter_mut().enumerate().take(own) {
+                let is_other = !documents.is_empty() && documents[key] != documents[own];
+                if own - key >= window || is_other {
+                    *score = T::LOWEST;
+                }
+            }
+        }
+    }
+
     /// Makes scores probabilities in the rows of a tile that begins with row `from` and whose last row is
     /// the last to be seen: `p_j = exp((s_j - m) scale) (1 / sum)` for j up to the row's own number, with
     /// m the largest of these scores, and 0 beyond.
@@ -257,54 +406,101 @@ mod tests {
         (0..count).map(|_| next()).collect()
     }
 
-    /// The definition, in float64, with no tiles.
-    fn plain(attention: &AttentionShape<f64>, length: usize, rows: &[f64]) -> Vec<f64> {
-        let (width, dim, heads) = (attention.width(), attention.head_dim, attention.heads);
-        let mut output = vec![0.0; rows.len() / width * heads * dim];
-        for (rows, output) in
-            rows.chunks(length * width).zip(output.chunks_mut(length * heads * dim))
-        {
-            let mut rows = rows.to_vec();
-            let rotated = heads + attention.key_value_heads;
-            attention.rope.rotate(Isa::SCALAR, &mut rows, width, rotated);
-            for head in 0..heads {
-                let group = head * attention.key_value_heads / heads;
-                let [q, k, v] = attention.places(head, group);
-                for i in 0..length {
-                    let score = |j: usize| -> f64 {
-                        (0..dim).map(|c| rows[i * width + q + c] * rows[j * width + k + c]).sum()
-                    };
-                    let weights: Vec<f64> =
-                        (0..=i).map(|j| (score(j) / (dim as f64).sqrt()).exp()).collect();
-                    let total: f64 = weights.iter().sum();
-                    for c in 0..dim {
-                        let value: f64 =
-                            (0..=i).map(|j| weights[j] / total * rows[j * width + v + c]).sum();
-                        output[i * heads * dim + head * dim + c] = value;
+    /// A shape, the length and number of sequences, and where their tokens stand.
+    struct Case {
+        shape: AttentionShape<f64>,
+        length: usize,
+        batch: usize,
+        documents: Vec<u32>,
+        positions: Vec<u32>,
+    }
+
+    impl Case {
+        fn places(&self) -> TokenPlaces<'_> {
+            TokenPlaces { documents: &self.documents, positions: &self.positions }
+        }
+
+        /// The definition, in float64, with no tiles.
+        fn plain(&self, rows: &[f64]) -> Vec<f64> {
+            let Self { shape, length, .. } = self;
+            let (width, dim, heads) = (shape.width(), shape.head_dim, shape.heads);
+            let mut output = vec![0.0; rows.len() / width * heads * dim];
+            let sequences =
+                rows.chunks(length * width).zip(output.chunks_mut(length * heads * dim));
+            for (number, (rows, output)) in sequences.enumerate() {
+                let (mut rows, places) =
+                    (rows.to_vec(), self.places().of(number * length, *length));
+                if let Some(rope) = &shape.rope {
+                    rope.rotate(Isa::SCALAR, &mut rows, shape.rotated(), places.positions);
+                }
+                for head in 0..heads {
+                    let [q, k, v] = shape.places(head, head * shape.key_value_heads / heads);
+                    for i in 0..*length {
+                        let score = |j: usize| -> f64 {
+                            let score: f64 = (0..dim)
+                                .map(|c| rows[i * width + q + c] * rows[j * width + k + c])
+                                .sum();
+                            let score = score * shape.scale;
+                            shape.cap.map_or(score, |cap| cap * (score / cap).tanh())
+                        };
+                        let is_seen = |j: usize| {
+                            let document = |at: usize| places.documents.get(at);
+                            shape.window.is_none_or(|window| i - j < window)
+                                && document(i) == document(j)
+                        };
+                        let weight = |j: usize| if is_seen(j) { score(j).exp() } else { 0.0 };
+                        let weights: Vec<f64> = (0..=i).map(weight).collect();
+                        let total: f64 = weights.iter().sum();
+                        for c in 0..dim {
+                            let value: f64 =
+                                (0..=i).map(|j| weights[j] / total * rows[j * width + v + c]).sum();
+                            output[i * heads * dim + head * dim + c] = value;
+                        }
                     }
                 }
             }
+            output
         }
-        output
     }
 
-    fn shapes() -> Vec<(AttentionShape<f64>, usize, usize)> {
-        [(2, 2, 4, 5, 3), (4, 2, 6, 70, 1), (3, 1, 2, 33, 2), (1, 1, 300, 7, 1), (2, 1, 4, 290, 1)]
-            .into_iter()
-            .map(|(heads, shared, dim, length, batch)| {
-                (AttentionShape::new(heads, shared, dim, length + 3, 100.0), length, batch)
-            })
-            .collect()
+    fn cases() -> Vec<Case> {
+        let of = |(heads, shared, dim, length, batch): (usize, usize, usize, usize, usize)| Case {
+            shape: AttentionShape::new(heads, shared, dim, length + 3, 100.0),
+            length,
+            batch,
+            documents: Vec::new(),
+            positions: Vec::new(),
+        };
+        let plain = [
+            (2, 2, 4, 5, 3),
+            (4, 2, 6, 70, 1),
+            (3, 1, 2, 33, 2),
+            (1, 1, 300, 7, 1),
+            (2, 1, 4, 290, 1),
+        ];
+        let mut all: Vec<_> = plain.into_iter().map(of).collect();
+        let other = |change: fn(AttentionShape<f64>) -> AttentionShape<f64>| {
+            let case = of((2, 1, 4, 40, 2));
+            Case { shape: change(case.shape.clone()), ..case }
+        };
+        all.push(other(|shape| shape.windowed(Some(7))));
+        all.push(other(|shape| shape.capped(Some(0.5)).scaled(1.5)));
+        all.push(other(|shape| AttentionShape { rope: None, ..shape }));
+        let packed = other(|shape| shape.windowed(Some(30)).capped(Some(2.0)));
+        let documents = (0..80).map(|at| at / 13).collect();
+        all.push(Case { documents, positions: (0..80).map(|at| at % 13).collect(), ..packed });
+        all
     }
 
     #[test]
     fn forward_is_the_definition() {
-        for (attention, length, batch) in shapes() {
-            let rows = numbers(batch * length * attention.width(), 1);
-            let expected = plain(&attention, length, &rows);
+        for case in cases() {
+            let Case { shape, length, batch, .. } = &case;
+            let rows = numbers(batch * length * shape.width(), 1);
+            let expected = case.plain(&rows);
             for isa in Isa::available() {
                 let (mut rows, mut output) = (rows.clone(), vec![f64::NAN; expected.len()]);
-                attention.forward(isa, length, &mut rows, &mut output);
+                shape.forward(isa, *length, case.places(), &mut rows, &mut output);
                 for (value, expected) in output.iter().zip(&expected) {
                     assert!((value - expected).abs() < 1e-12, "{value} {expected}");
                 }
@@ -314,17 +510,20 @@ mod tests {
 
     #[test]
     fn backward_is_the_slope() {
-        for (attention, length, batch) in shapes() {
-            let rows = numbers(batch * length * attention.width(), 1);
-            let gradient = numbers(batch * length * attention.output_width(), 2);
+        for case in cases() {
+            let Case { shape, length, batch, .. } = &case;
+            let places = case.places();
+            let rows = numbers(batch * length * shape.width(), 1);
+            let gradient = numbers(batch * length * shape.output_width(), 2);
             let loss = |rows: &[f64]| -> f64 {
                 let (mut rows, mut output) = (rows.to_vec(), vec![0.0; gradient.len()]);
-                attention.forward(Isa::best(), length, &mut rows, &mut output);
+                shape.forward(Isa::best(), *length, places, &mut rows, &mut output);
                 output.iter().zip(&gradient).map(|(y, g)| y * g).sum()
             };
             let (mut saved, mut into) = (rows.clone(), vec![f64::NAN; rows.len()]);
-            attention.forward(Isa::best(), length, &mut saved, &mut vec![0.0; gradient.len()]);
-            attention.backward(Isa::best(), length, &saved, &gradient, &mut into);
+            let mut output = vec![0.0; gradient.len()];
+            shape.forward(Isa::best(), *length, places, &mut saved, &mut output);
+            shape.backward(Isa::best(), *length, places, &saved, &gradient, &mut into);
             for at in (0..rows.len()).step_by(1 + rows.len() / 97) {
                 let moved = |by: f64| {
                     let mut rows = rows.clone();
@@ -351,9 +550,9 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let (mut rows, mut output) = (rows.clone(), vec![0.0; gradient.len()]);
-                attention.forward(isa, 70, &mut rows, &mut output);
+                attention.forward(isa, 70, TokenPlaces::default(), &mut rows, &mut output);
                 let mut into = vec![0.0; rows.len()];
-                attention.backward(isa, 70, &rows, &gradient, &mut into);
+                attention.backward(isa, 70, TokenPlaces::default(), &rows, &gradient, &mut into);
                 output.iter().chain(&into).map(|x| x.to_bits()).collect::<Vec<u32>>()
             })
         };

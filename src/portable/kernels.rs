@@ -4,14 +4,16 @@
 //! once in each. Kernels are large (three sets of instructions, two kinds of numbers) and slow where they
 //! are not optimised, so this trait has each of them compiled once, here.
 
+use super::activation::{self, Activation};
 use super::adamw::{self, Update};
-use super::attention::AttentionShape;
+use super::attention::{AttentionShape, TokenPlaces};
 use super::buffer::{self, Buffer};
+use super::cross_entropy::Regularization;
 use super::mixture::Arrangement;
 use super::product::{self, Matrix, Packed};
 use super::router::{Coefficients, Router, Routing};
 use super::rules::{self, Momentum};
-use super::{Isa, Real, cross_entropy, norm, reduce, swiglu};
+use super::{Isa, Real, cross_entropy, layer_norm, norm, reduce, swiglu};
 
 /// Declares the kernels, and implements them for float32 and float64.
 macro_rules! kernels {
@@ -33,6 +35,22 @@ macro_rules! kernels {
 }
 
 kernels! {
+    /// [`activation::forward`].
+    fn activation(isa: Isa, f: Activation, x: &[Self], y: &mut [Self]) = activation::forward;
+    /// [`activation::backward`].
+    fn activation_back(isa: Isa, f: Activation, x: &[Self], g: &[Self], gx: &mut [Self])
+        = activation::backward;
+    /// [`activation::gated`].
+    fn gated(isa: Isa, f: Activation, width: usize, a_b: &[Self], s: &mut [Self])
+        = activation::gated;
+    /// [`activation::gated_back`].
+    fn gated_back(
+        isa: Isa, f: Activation, width: usize, a_b: &[Self], gs: &[Self], into: &mut [Self],
+    ) = activation::gated_back;
+    /// [`activation::cap`].
+    fn cap(isa: Isa, numbers: &mut [Self], cap: Self) = activation::cap;
+    /// [`activation::cap_back`].
+    fn cap_back(isa: Isa, capped: &[Self], cap: Self, g: &mut [Self]) = activation::cap_back;
     /// [`adamw::step`].
     fn adamw(
         isa: Isa, w: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self], update: Update<Self>,
@@ -53,12 +71,13 @@ kernels! {
     fn squares(isa: Isa, values: &[Self]) -> f64 = adamw::squares;
     /// [`AttentionShape::forward`].
     fn attention(
-        shape: &AttentionShape<Self>, isa: Isa, length: usize, rows: &mut [Self], output: &mut [Self],
+        shape: &AttentionShape<Self>, isa: Isa, length: usize, places: TokenPlaces<'_>,
+        rows: &mut [Self], output: &mut [Self],
     ) = AttentionShape::forward;
     /// [`AttentionShape::backward`].
     fn attention_back(
-        shape: &AttentionShape<Self>, isa: Isa, length: usize, rows: &[Self], gradient: &[Self],
-        into: &mut [Self],
+        shape: &AttentionShape<Self>, isa: Isa, length: usize, places: TokenPlaces<'_>,
+        rows: &[Self], gradient: &[Self], into: &mut [Self],
     ) = AttentionShape::backward;
     /// [`buffer::buffer`].
     fn buffer(length: usize) -> Buffer<Self> = buffer::buffer;
@@ -78,6 +97,25 @@ kernels! {
     fn add_experts(
         arrangement: &Arrangement, isa: Isa, width: usize, table: &[Self], to: &mut [Self],
     ) = Arrangement::add;
+    /// [`layer_norm::add`].
+    fn add_bias(isa: Isa, rows: &mut [Self], bias: &[Self]) = layer_norm::add;
+    /// [`layer_norm::add_back`].
+    fn add_bias_back(isa: Isa, g: &[Self], into: &mut [Self]) = layer_norm::add_back;
+    /// [`layer_norm::forward`].
+    fn layer_norm(
+        isa: Isa, x: &[Self], weights: [&[Self]; 2], epsilon: Self, centred: &mut [Self],
+        y: &mut [Self],
+    ) = layer_norm::forward;
+    /// [`layer_norm::backward`].
+    fn layer_norm_back(
+        isa: Isa, centred: &[Self], weight: &[Self], epsilon: Self, g: &[Self], residual: &[Self],
+        gx: &mut [Self], gw: &mut [Self],
+    ) = layer_norm::backward;
+    /// [`cross_entropy::regularized`].
+    fn regularized(
+        isa: Isa, rows: usize, extra: Regularization<Self>, logits: &mut [Self], targets: &[u32],
+        nats: &mut [Self], squares: &mut [Self],
+    ) = cross_entropy::regularized;
     /// [`norm::forward`].
     fn norm(isa: Isa, x: &[Self], weight: &[Self], epsilon: Self, y: &mut [Self]) = norm::forward;
     /// [`norm::backward`].

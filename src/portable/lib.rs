@@ -8,6 +8,7 @@
 
 #![deny(clippy::undocumented_unsafe_blocks)]
 
+pub mod activation;
 pub mod adamw;
 pub mod attention;
 mod buffer;
@@ -15,6 +16,7 @@ pub mod cross_entropy;
 mod each;
 pub mod isa;
 mod kernels;
+pub mod layer_norm;
 pub mod mixture;
 pub mod norm;
 pub mod product;
@@ -25,7 +27,8 @@ pub mod router;
 pub mod rules;
 pub mod swiglu;
 
-pub use attention::AttentionShape;
+pub use activation::Activation;
+pub use attention::{AttentionShape, TokenPlaces};
 pub use buffer::{Buffer, buffer};
 pub use isa::Isa;
 pub use kernels::Kernels;

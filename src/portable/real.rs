@@ -49,6 +49,10 @@ pub trait Real:
     fn exponential(self) -> Self;
     /// The natural logarithm.
     fn logarithm(self) -> Self;
+    /// The hyperbolic tangent.
+    fn hyperbolic_tangent(self) -> Self;
+    /// The error function, `2 / sqrt(pi)` times the integral of `e^(-t^2)` from 0.
+    fn error_function(self) -> Self;
     /// Whether this is a number and finite.
     fn finite(self) -> bool;
     /// The buffers that this thread keeps.
@@ -110,6 +114,16 @@ impl Real for f32 {
     }
 
     #[inline(always)]
+    fn hyperbolic_tangent(self) -> Self {
+        libm::tanhf(self)
+    }
+
+    #[inline(always)]
+    fn error_function(self) -> Self {
+        libm::erff(self)
+    }
+
+    #[inline(always)]
     fn finite(self) -> bool {
         self.is_finite()
     }
@@ -164,6 +178,16 @@ impl Real for f64 {
     #[inline(always)]
     fn logarithm(self) -> Self {
         libm::log(self)
+    }
+
+    #[inline(always)]
+    fn hyperbolic_tangent(self) -> Self {
+        libm::tanh(self)
+    }
+
+    #[inline(always)]
+    fn error_function(self) -> Self {
+        libm::erf(self)
     }
 
     #[inline(always)]
@@ -255,6 +279,9 @@ mod tests {
         assert_eq!(2.0_f64.logarithm(), std::f64::consts::LN_2);
         assert!((1.0_f64.exponential() - std::f64::consts::E).abs() < 1e-15);
         assert_eq!(2.0_f32.fma(3.0, 4.0), 10.0);
+        assert!((0.5_f64.hyperbolic_tangent() - 0.462_117_157_260_009_76).abs() < 1e-16);
+        assert!((0.5_f64.error_function() - 0.520_499_877_813_046_5).abs() < 1e-16);
+        assert_eq!(0.5_f32.error_function(), 0.520_499_9);
         assert_eq!(Real::sqrt(2.0_f64), std::f64::consts::SQRT_2);
     }
 }

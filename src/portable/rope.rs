@@ -26,32 +26,72 @@ impl<T: Real> Rope<T> {
         Self { cosines: table(libm::cos), sines: table(libm::sin), half }
     }
 
+    /// The angle of position p and pair i is `p f_i`, both as float32, rounded once, as PyTorch's programs compute it; cosines
+    /// and sines of it are multiplied by a factor in float64, and rounded once.
+    pub fn of_frequencies(positions: usize, frequencies: &[f32], factor: f64) -> Self {
+        let half = frequencies.len();
+        let table = |of: fn(f64) -> f64| {
+            let number = |at: usize| {
+                let angle = (at / half) as f32 * frequencies[at % half];
+                T::from_f64(of(f64::from(angle)) * factor)
+            };
+            (0..positions * half).map(number).collect()
+        };
+        Self { cosines: table(libm::cos), sines: table(libm::sin), half }
+    }
+
+    /// Numbers of a vector that are rotated.
+    pub fn width(&self) -> usize {
+        2 * self.half
+    }
+
     /// Positions that the tables reach.
     pub fn positions(&self) -> usize {
         self.cosines.len().checked_div(self.half).unwrap_or(usize::MAX)
     }
 
-    /// Rotates the first `heads` vectors of each row in place. Rows are `width` long and those of
-    /// positions 0, 1, ...
-    pub fn rotate(&self, isa: Isa, rows: &mut [T], width: usize, heads: usize) {
-        rotate(isa, rows, width, heads, self, T::ONE);
+    /// Rotates the first `heads` vectors of each row in place. Rows are `width` long and those of these positions, or of
+    /// 0, 1, ... where none are given.
+    ///
+    /// # Panics
+    /// Where the tables do not reach a position, or there are rows without one.
+    pub fn rotate(
+        &self,
+        isa: Isa,
+        rows: &mut [T],
+        (width, heads): (usize, usize),
+        positions: &[u32],
+    ) {
+        rotate(isa, rows, width, heads, self, positions, T::ONE);
     }
 
     /// Rotates back: the gradient of [`Rope::rotate`].
-    pub fn rotate_back(&self, isa: Isa, rows: &mut [T], width: usize, heads: usize) {
-        rotate(isa, rows, width, heads, self, -T::ONE);
+    ///
+    /// # Panics
+    /// As there.
+    pub fn rotate_back(
+        &self,
+        isa: Isa,
+        rows: &mut [T],
+        (width, heads): (usize, usize),
+        positions: &[u32],
+    ) {
+        rotate(isa, rows, width, heads, self, positions, -T::ONE);
     }
 }
 
 portable! {
     /// `y0 = x0 c - x1 s` and `y1 = x1 c + x0 s`, where s has this sign.
-    fn rotate<T: Real>(rows: &mut [T], width: usize, heads: usize, rope: &Rope<T>, sign: T) {
+    fn rotate<T: Real>(
+        rows: &mut [T], width: usize, heads: usize, rope: &Rope<T>, positions: &[u32], sign: T,
+    ) {
         let half = rope.half;
         if half == 0 {
             return;
         }
-        let tables = rope.cosines.chunks_exact(half).zip(rope.sines.chunks_exact(half));
-        for (row, (cosines, sines)) in rows.chunks_exact_mut(width).zip(tables) {
+        for (at, row) in rows.chunks_exact_mut(width).enumerate() {
+            let at = if positions.is_empty() { at } else { positions[at] as usize };
+            let [cosines, sines] = [&rope.cosines, &rope.sines].map(|of| &of[at * half..][..half]);
             for head in row.chunks_exact_mut(2 * half).take(heads) {
                 let (first, second) = head.split_at_mut(half);
                 let angles = cosines.iter().zip(sines);
@@ -76,16 +116,32 @@ mod tests {
         for isa in Isa::available() {
             // One head is rotated, the second is left alone.
             let mut rows: Vec<f64> = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0].repeat(3);
-            rope.rotate(isa, &mut rows, 8, 1);
+            rope.rotate(isa, &mut rows, (8, 1), &[]);
             assert_eq!(rows[..8], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
             let (c, s) = (0.2_f64.cos(), 0.2_f64.sin());
             assert!((rows[17] - (2.0 * c - 4.0 * s)).abs() < 1e-15);
             assert!((rows[19] - (4.0 * c + 2.0 * s)).abs() < 1e-15);
             assert_eq!(rows[20..], [5.0, 6.0, 7.0, 8.0]);
-            rope.rotate_back(isa, &mut rows, 8, 1);
+            rope.rotate_back(isa, &mut rows, (8, 1), &[]);
             for (value, expected) in rows[16..20].iter().zip([1.0, 2.0, 3.0, 4.0]) {
                 assert!((value - expected).abs() < 1e-15);
             }
         }
+    }
+    #[test]
+    fn positions_may_be_given_and_frequencies_too() {
+        let (plain, given) =
+            (Rope::<f64>::new(9, 4, 100.0), Rope::of_frequencies(9, &[1.0, 0.1], 1.0));
+        let rows: Vec<f64> = (0..12).map(f64::from).collect();
+        let (mut a, mut b) = (rows.clone(), rows.clone());
+        plain.rotate(Isa::best(), &mut a, (4, 1), &[]);
+        given.rotate(Isa::best(), &mut b, (4, 1), &[0, 1, 2]);
+        assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-6), "{a:?} {b:?}");
+        given.rotate(Isa::best(), &mut b, (4, 1), &[3, 3, 3]);
+        given.rotate_back(Isa::best(), &mut b, (4, 1), &[3, 4, 5]);
+        assert!(
+            b.iter().zip(&rows).all(|(b, row)| (b - row).abs() < 1e-6),
+            "back to where it began"
+        );
     }
 }

@@ -4,7 +4,9 @@
 use serde_json::{Value as Json, json};
 
 use super::load::RouterLoad;
-use super::model::{Config, Failure, Forward, Load, MixtureConfig, Model, NamedTensor};
+use super::model::{
+    BatchParts, Config, Failure, Forward, Load, MixtureConfig, Model, NamedTensor, Sequences,
+};
 use super::narrow::NarrowNorm;
 use super::optimizer::{self, Moments, OptimizerState};
 use super::scorer::{RowScores, Scorer};
@@ -20,10 +22,8 @@ pub struct Learner<T: Kernels = f32> {
     /// Tokens of a sequence, and of a batch.
     length: usize,
     batch: usize,
-    /// Into how many micro-batches a batch is cut.
-    parts: usize,
-    /// Whether each of them weighs as its targets that count do.
-    by_targets: bool,
+    /// In which parts a batch is executed.
+    parts: BatchParts,
     /// The tensor whose gradient is taken as zero.
     frozen: Option<String>,
     /// The tensors that the optimizer has in no group, which have no gradients.
@@ -34,6 +34,8 @@ pub struct Learner<T: Kernels = f32> {
     narrow: bool,
 }
 
+/// Tokens of a model of others that are executed at a time, where they may be parted.
+pub const AT_ONCE: usize = 1 << 14;
 /// Elements that are hashed at a time.
 const PIECE: usize = 1024;
 
@@ -109,12 +111,18 @@ impl<T: Kernels> Learner<T> {
         Ok(Self::of(Model::new(&Config::read(config)?, isa, seed), regime))
     }
 
-    /// The model that a run's config describes, whose weights are still to be restored.
-    pub fn zeros(config: Node<'_>, regime: &Regime, isa: Isa) -> Result<Self, Error> {
-        Ok(Self::of(Model::zeros(&Config::read(config)?, isa), regime))
+    /// A model of this shape, whose weights are still to be restored.
+    pub fn shaped(model: &Config, regime: &Regime, isa: Isa) -> Self {
+        Self::of(Model::zeros(model, isa), regime)
     }
 
-    fn of(model: Model<T>, regime: &Regime) -> Self {
+    /// The model that a run's config describes, whose weights are still to be restored.
+    pub fn zeros(config: Node<'_>, regime: &Regime, isa: Isa) -> Result<Self, Error> {
+        Ok(Self::shaped(&Config::read(config)?, regime, isa))
+    }
+
+    fn of(mut model: Model<T>, regime: &Regime) -> Self {
+        model.train_with(regime.terms);
         let group = |named: &NamedTensor| regime.optimizer.group_of(&named.name, named.decays);
         let groups: Vec<_> =
             model.tensors().iter().map(|named| (group(named), named.len)).collect();
@@ -125,19 +133,8 @@ impl<T: Kernels> Learner<T> {
         let resting =
             model.tensors().iter().filter(rests).map(|named| named.name.clone()).collect();
         let (frozen, decisive, narrow) = (None, None, false);
-        let (parts, by_targets) = (regime.micro_batches.max(1), regime.by_targets);
-        Self {
-            model,
-            optimizer,
-            length,
-            batch,
-            parts,
-            by_targets,
-            frozen,
-            resting,
-            decisive,
-            narrow,
-        }
+        let parts = parts_of(model.config(), regime);
+        Self { model, optimizer, length, batch, parts, frozen, resting, decisive, narrow }
     }
 
     /// From now on takes the gradient of a trained tensor as zero: a fault that replays plant.
@@ -165,24 +162,15 @@ impl<T: Kernels> Learner<T> {
         Ok(if unseen.is_empty() { Vec::new() } else { vec![note] })
     }
 
-    /// Makes one step on `rows` sequences, at the rate of each group of tensors. Where loss or norm is not finite nothing is changed.
-    pub fn step(
-        &mut self,
-        inputs: &[u32],
-        targets: &[u32],
-        rows: usize,
-        rates: &[f32],
-    ) -> Result<Stepped, Error> {
+    /// Makes one step on sequences, at the rate of each group of tensors. Where loss or norm is not finite nothing is changed.
+    pub fn step(&mut self, sequences: Sequences<'_>, rates: &[f32]) -> Result<Stepped, Error> {
         let forward = match self.parts {
-            1 => {
-                let forward = self.model.forward(inputs, targets, rows).map_err(failed)?;
+            BatchParts { micro_batches: 1, pieces: 1, .. } => {
+                let forward = self.model.forward(sequences).map_err(failed)?;
                 self.model.backward().map_err(failed)?;
                 forward
             }
-            parts => {
-                let how = (rows, parts, self.by_targets);
-                self.model.in_parts(inputs, targets, how).map_err(failed)?
-            }
+            parts => self.model.in_parts(sequences, parts).map_err(failed)?,
         };
         let stepped = self.learn(&forward, rates).map_err(failed)?;
         if stepped.is_finite() {
@@ -290,6 +278,23 @@ impl<T: Kernels> Learner<T> {
     }
 }
 
+/// In which parts the batches of a run are executed: its micro-batches, and for models of others whose sequences do not
+/// depend on each other pieces of these.
+fn parts_of(model: &Config, regime: &Regime) -> BatchParts {
+    let micro_batches = regime.micro_batches.max(1);
+    let rows = regime.shape.batch_size / micro_batches;
+    let is_free = !model.is_ours() && model.mixture.is_none();
+    let fits = |pieces: &usize| {
+        rows.is_multiple_of(*pieces) && rows / pieces * regime.shape.seq_len <= AT_ONCE
+    };
+    let pieces = (1..=rows).find(fits).unwrap_or(rows).max(1);
+    BatchParts {
+        micro_batches,
+        by_targets: regime.by_targets,
+        pieces: if is_free { pieces } else { 1 },
+    }
+}
+
 /// How far float32 norms of the gradients may be off: of each, and of all in one sum.
 fn narrow<T: Kernels>(model: &Model<T>) -> (Vec<f64>, f64) {
     let (mut each, mut all) = (Vec::new(), NarrowNorm::default());
@@ -331,7 +336,7 @@ impl Scorer for Learner {
     }
 
     fn rows(&mut self, inputs: &[u32], targets: &[u32], rows: usize) -> Result<RowScores, Error> {
-        let scored = self.model.nats(inputs, targets, rows).map_err(failed)?;
+        let scored = self.model.nats(Sequences::new(inputs, targets, rows)).map_err(failed)?;
         let loads = scored.layers.into_iter().map(|load| load.counts).collect();
         Ok(RowScores { nats: scored.nats, greedy: scored.greedy, loads })
     }

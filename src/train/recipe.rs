@@ -30,6 +30,15 @@ pub struct RunShape {
     pub seq_len: usize,
 }
 
+/// What is trained beside the plain surprise of targets.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LossTerms {
+    /// The share of a target that is spread over the vocabulary.
+    pub label_smoothing: f64,
+    /// The weight of the mean square of `ln sum e^x` over the targets that count.
+    pub z_loss: f64,
+}
+
 /// How each step of a run is made, whoever trains it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regime {
@@ -39,6 +48,8 @@ pub struct Regime {
     pub micro_batches: usize,
     /// Whether each of these weighs as its targets that count do, and not as much as the others.
     pub by_targets: bool,
+    /// What is trained beside the plain surprise of targets.
+    pub terms: LossTerms,
     /// The learning rate of each step.
     pub rates: LearningRates,
     /// The optimizer.
@@ -126,6 +137,7 @@ impl Regime {
             shape,
             micro_batches: 1,
             by_targets: false,
+            terms: LossTerms::default(),
             rates: LearningRates::Schedule(schedule),
             optimizer: Optimizer::read(config)?,
         })

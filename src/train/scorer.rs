@@ -362,9 +362,9 @@ pub(super) mod tests {
                 head_dim: 6,
                 intermediate_size: 20,
                 tie_word_embeddings: false,
-                vectors: crate::model::Vectors::default(),
                 norm_eps: 1e-5,
-                rope_theta: 1e4,
+                angles: Some(crate::model::Angles::Exact { theta: 1e4 }),
+                variations: Default::default(),
                 seq_len: 50,
                 mixture,
             };
@@ -389,7 +389,7 @@ pub(super) mod tests {
             targets: &[u32],
             rows: usize,
         ) -> Result<RowScores, Self::Failure> {
-            let scored = self.model.nats(inputs, targets, rows)?;
+            let scored = self.model.nats(crate::model::Sequences::new(inputs, targets, rows))?;
             let loads = scored.layers.into_iter().map(|load| load.counts).collect();
             Ok(RowScores { nats: scored.nats, greedy: scored.greedy, loads })
         }

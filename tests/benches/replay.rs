@@ -13,6 +13,7 @@ use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_runs::replay::{Choice, Extent};
 use repro_train::learner::Learner;
+use repro_train::model::Sequences;
 use repro_train::replay::{Corpora, Machine, Progress, ReplayPhase, replay};
 use repro_train::{Regime, TensorData, TensorFile};
 
@@ -70,7 +71,8 @@ fn trained(
         let inputs: Vec<u32> =
             rows.chunks(width).flat_map(|row| &row[..width - 1]).copied().collect();
         let targets: Vec<u32> = rows.chunks(width).flat_map(|row| &row[1..]).copied().collect();
-        learner.step(&inputs, &targets, regime.shape.batch_size, &regime.rates.of(step))?;
+        let sequences = Sequences::new(&inputs, &targets, regime.shape.batch_size);
+        learner.step(sequences, &regime.rates.of(step))?;
     }
     Ok([load, start.elapsed().as_secs_f64()])
 }

@@ -12,6 +12,7 @@ use repro_portable::Isa;
 use repro_receipt::source::{Document, Source};
 use repro_train::language::Language;
 use repro_train::learner::Learner;
+use repro_train::model::Sequences;
 use repro_train::{Recipe, TensorData, TensorFile};
 use serde_json::{Map, Value as Json, json};
 
@@ -105,7 +106,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 batch.iter().flat_map(|row| &row[..recipe.regime.shape.seq_len]).copied().collect();
             let targets: Vec<u32> = batch.iter().flat_map(|row| &row[1..]).copied().collect();
             let rate = recipe.regime.rates.first(done);
-            let stepped = pool.install(|| learner.step(&inputs, &targets, batch.len(), &[rate]))?;
+            let stepped = pool.install(|| {
+                learner.step(Sequences::new(&inputs, &targets, batch.len()), &[rate])
+            })?;
             seconds.push(start.elapsed().as_secs_f64());
             losses.push(stepped.loss);
             loads.push(stepped.router.map_or(json!([]), |router| router["layers"].clone()));

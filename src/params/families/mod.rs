@@ -3,6 +3,7 @@
 mod deepseek;
 mod gemma;
 mod gemma2;
+mod gemma3;
 mod gpt2;
 mod gpt_neox;
 mod gpt_oss;
@@ -12,6 +13,7 @@ mod llama;
 mod mistral;
 mod mixtral;
 mod nanochat;
+mod nanogpt;
 mod nmoe;
 mod olmo2;
 mod olmoe;
@@ -33,6 +35,7 @@ use crate::{UNKNOWN_FAMILY, UNSUPPORTED};
 pub static FAMILIES: &[&Family] = &[
     &nmoe::FAMILY,
     &nanochat::FAMILY,
+    &nanogpt::FAMILY,
     &gpt2::FAMILY,
     &gpt_neox::FAMILY,
     &gptj::FAMILY,
@@ -50,6 +53,7 @@ pub static FAMILIES: &[&Family] = &[
     &gpt_oss::FAMILY,
     &gemma::FAMILY,
     &gemma2::FAMILY,
+    &gemma3::FAMILY,
     &phi3::FAMILY,
     &stablelm::FAMILY,
     &starcoder2::FAMILY,

@@ -1,4 +1,4 @@
-//! OLMo-2: norms after attention and after the feed-forward block, and norms over all queries and all keys.
+//! OLMo-2 and OLMo-3, which differ in what their blocks see: norms after attention and after the feed-forward block, and norms over all queries and all keys.
 
 use repro_receipt::source::Error;
 
@@ -9,8 +9,8 @@ use crate::{Part, Sums, TensorList};
 /// The family.
 pub static FAMILY: Family = Family {
     id: "olmo2",
-    model_types: &["olmo2"],
-    architectures: &["Olmo2ForCausalLM"],
+    model_types: &["olmo2", "olmo3"],
+    architectures: &["Olmo2ForCausalLM", "Olmo3ForCausalLM"],
     inert: &[],
     looks_like: never,
     read,

@@ -55,8 +55,17 @@ impl Extent {
         }
     }
 
-    /// Reads `FROM..TO` or `full`.
+    /// Reads `FROM..TO`, of at least [`Self::FEWEST`] steps, or `full`.
     pub fn parse(text: &str) -> Option<Self> {
+        let is_long = |extent: &Self| match extent {
+            Self::Steps { from, to } => to - from >= Self::FEWEST,
+            _ => true,
+        };
+        Self::parse_any(text).filter(is_long)
+    }
+
+    /// The same, of any number of steps: fewer can be a whole slice.
+    fn parse_any(text: &str) -> Option<Self> {
         if text == "full" {
             return Some(Self::Whole);
         }
@@ -65,7 +74,7 @@ impl Extent {
             text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok())?
         };
         let (from, to) = (number(from)?, number(to)?);
-        (to.checked_sub(from)? >= Self::FEWEST).then_some(Self::Steps { from, to })
+        (from < to).then_some(Self::Steps { from, to })
     }
 }
 
@@ -84,7 +93,7 @@ impl Choice {
     pub fn parse(text: &str) -> Option<Self> {
         match text.strip_prefix("random:") {
             Some(seed) => seed.parse().ok().map(Self::Random),
-            None => Extent::parse(text).map(Self::This),
+            None => Extent::parse_any(text).map(Self::This),
         }
     }
 }
@@ -104,6 +113,8 @@ mod tests {
             assert_eq!(Extent::parse(text), None, "{text}");
         }
         assert_eq!(Choice::parse("random:7"), Some(Choice::Random(7)));
+        assert_eq!(Choice::parse("0..2"), Some(Choice::This(Extent::Steps { from: 0, to: 2 })));
+        assert_eq!(Choice::parse("2..2"), None);
         assert_eq!(Choice::parse("random:x"), None);
     }
 }

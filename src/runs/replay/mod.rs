@@ -15,7 +15,7 @@ pub use report::{
 
 codes! {
     NO_SLICE = "replay::no-slice", "the bundle has no such steps to replay", "name a slice that the receipt lists";
-    BAD_EXTENT = "replay::bad-extent", "a range of steps is malformed", "write `FROM..TO`, with at least three steps";
+    BAD_EXTENT = "replay::bad-extent", "a range of steps is malformed", "write `FROM..TO`, with at least three steps, or a whole slice";
     BAD_SLICE = "replay::bad-slice", "a slice does not match its run", "write the slice with the run's own config; `repro explain slices` describes the format";
     BEYOND_VOCABULARY = "replay::beyond-vocabulary", "a token of a slice is outside the model's vocabulary", "write the slice with the run's own tokenizer and config";
     OTHER_BATCHES = "replay::other-batches", "the batches of a slice are not those of its run", "write the batches that follow from data, seed and step";

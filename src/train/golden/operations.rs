@@ -4,7 +4,7 @@
 use repro_portable::adamw::{self, Update};
 use repro_portable::mixture::Arrangement;
 use repro_portable::router::{Coefficients, Gate, Router};
-use repro_portable::{AttentionShape, Isa, Real, cross_entropy, norm, swiglu};
+use repro_portable::{AttentionShape, Isa, Real, TokenPlaces, cross_entropy, norm, swiglu};
 
 use super::{Bits, Case, numbers};
 
@@ -55,8 +55,8 @@ fn attentions(isa: Isa, bits: &mut Bits) {
         let mut rows = numbers("attention rows", sequences * length * attention.width());
         let gradient = numbers("attention gradient", sequences * length * attention.output_width());
         let (mut output, mut into) = (vec![0.0; gradient.len()], vec![0.0; rows.len()]);
-        attention.forward(isa, length, &mut rows, &mut output);
-        attention.backward(isa, length, &rows, &gradient, &mut into);
+        attention.forward(isa, length, TokenPlaces::default(), &mut rows, &mut output);
+        attention.backward(isa, length, TokenPlaces::default(), &rows, &gradient, &mut into);
         [rows, output, into].iter().for_each(|values| bits.add(values));
     }
 }

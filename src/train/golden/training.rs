@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json};
 use super::{Bits, Case};
 use crate::Recipe;
 use crate::learner::{Learner, Stepped};
+use crate::model::Sequences;
 use repro_portable::Isa;
 use repro_receipt::source::{Document, Error, Source};
 use repro_stats::rng::Rng;
@@ -91,7 +92,7 @@ impl Rehearsal {
             batch.iter().flat_map(|row| row.iter().take(length)).copied().collect();
         let targets: Vec<_> = batch.iter().flat_map(|row| row.iter().skip(1)).copied().collect();
         let rate = self.recipe.regime.rates.first(number);
-        self.learner.step(&inputs, &targets, batch.len(), &[rate])
+        self.learner.step(Sequences::new(&inputs, &targets, batch.len()), &[rate])
     }
 
     /// Makes all steps, and collects what they gave and what they left.

@@ -1,13 +1,10 @@
 //! The shape of a model, from the `config.json` of a run.
 
-use crate::ops::Vectors;
+use super::angles::Angles;
+use super::fields::{Fields, IMPOSSIBLE};
+use super::variations::Variations;
 use repro_portable::router::Gate;
-use repro_receipt::source::{Error, Node, codes};
-
-codes! {
-    UNSUPPORTED = "model::unsupported", "the trainer does not support what a model's config asks for", "change the named field";
-    IMPOSSIBLE = "model::impossible", "a model's config contradicts itself", "change one of the named fields";
-}
+use repro_receipt::source::{Error, Node};
 
 /// Everything that shapes a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,12 +25,12 @@ pub struct Config {
     pub intermediate_size: usize,
     /// Whether the head is the embedding.
     pub tie_word_embeddings: bool,
-    /// What is done to queries, keys and values before they are rotated.
-    pub vectors: Vectors,
     /// What the norms add to the mean square.
     pub norm_eps: f64,
-    /// Base of the rotary angles.
-    pub rope_theta: f64,
+    /// The rotary angles; none where vectors are not rotated.
+    pub angles: Option<Angles>,
+    /// In what it differs from ours.
+    pub variations: Variations,
     /// Tokens of a sequence.
     pub seq_len: usize,
     /// The experts of sparse blocks, if there are any.
@@ -85,7 +82,7 @@ impl Config {
         let num_attention_heads = fields.size("num_attention_heads")?;
         let hidden_size = fields.size("hidden_size")?;
         let num_hidden_layers = fields.size("num_hidden_layers")?;
-        let mixture = sparse.then(|| fields.mixture(num_hidden_layers)).transpose()?;
+        let mixture = sparse.then(|| MixtureConfig::read(fields, num_hidden_layers)).transpose()?;
         let dense = mixture.as_ref().is_none_or(|mixture| mixture.num_dense_layers > 0);
         let config = Self {
             vocab_size: fields.size("vocab_size")?,
@@ -96,14 +93,26 @@ impl Config {
             head_dim: fields.size_or("head_dim", hidden_size / num_attention_heads)?,
             intermediate_size: if dense { fields.size("intermediate_size")? } else { 0 },
             tie_word_embeddings: fields.flag_or("tie_word_embeddings", false)?,
-            vectors: Vectors::default(),
             norm_eps: fields.positive("norm_eps")?,
-            rope_theta: fields.positive("rope_theta")?,
+            angles: Some(Angles::Exact { theta: fields.positive("rope_theta")? }),
+            variations: Variations::default(),
             seq_len: fields.size("seq_len")?,
             mixture,
         };
         config.check(fields)?;
         Ok(config)
+    }
+
+    /// Has the angles be off by rounding, as a seed has it.
+    pub fn disturb_angles(&mut self, seed: u64) {
+        for angles in self.angles.iter_mut().chain(&mut self.variations.window_angles) {
+            *angles = angles.disturbed(seed);
+        }
+    }
+
+    /// Whether it is one of ours, whose bits are those of an arithmetic that is written down.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.angles, Some(Angles::Exact { .. }))
     }
 
     pub(super) fn check(&self, fields: Fields<'_>) -> Result<(), Error> {
@@ -112,7 +121,7 @@ impl Config {
             let expected = format!("a divisor of `num_attention_heads`, {heads}");
             return Err(fields.refuse(&IMPOSSIBLE, "num_key_value_heads", expected));
         }
-        if head_dim == 0 || !head_dim.is_multiple_of(2) {
+        if head_dim == 0 || self.angles.is_some() && !head_dim.is_multiple_of(2) {
             let given = fields.0.get("head_dim").is_some();
             let at = if given { "head_dim" } else { "hidden_size" };
             let expected = "an even width of each head, whose halves are rotated";
@@ -128,6 +137,32 @@ impl Config {
 }
 
 impl MixtureConfig {
+    /// The experts of a config of ours.
+    fn read(fields: Fields<'_>, layers: usize) -> Result<MixtureConfig, Error> {
+        let num_experts = fields.size("num_experts")?;
+        let gates = [("softmax", Gate::Softmax), ("sigmoid", Gate::Sigmoid)];
+        let mixture = MixtureConfig {
+            num_experts,
+            num_experts_per_tok: fields.size("num_experts_per_tok")?,
+            moe_intermediate_size: fields.size("moe_intermediate_size")?,
+            num_shared_experts: fields.count_or("num_shared_experts", 0)?,
+            num_dense_layers: fields.count_or("num_dense_layers", 0)?,
+            gate: fields.word("gate", &gates)?,
+            norm_topk_prob: fields.0.required("norm_topk_prob")?.truth()?,
+            balancing: balancing(fields)?,
+            z_coefficient: fields.coefficient_or("router_z_loss", 0.0)?,
+        };
+        if mixture.num_experts_per_tok > num_experts {
+            let expected = format!("at most `num_experts`, {num_experts}");
+            return Err(fields.refuse(&IMPOSSIBLE, "num_experts_per_tok", expected));
+        }
+        if mixture.num_dense_layers >= layers {
+            let expected = format!("fewer than `num_hidden_layers`, {layers}");
+            return Err(fields.refuse(&IMPOSSIBLE, "num_dense_layers", expected));
+        }
+        Ok(mixture)
+    }
+
     /// The weights of the router's losses: balance, z.
     pub fn coefficients(&self) -> [f64; 2] {
         match self.balancing {
@@ -139,120 +174,13 @@ impl MixtureConfig {
     }
 }
 
-/// The table that a config is read from.
-#[derive(Clone, Copy)]
-pub(super) struct Fields<'a>(pub Node<'a>);
-
-impl Fields<'_> {
-    fn mixture(self, layers: usize) -> Result<MixtureConfig, Error> {
-        let num_experts = self.size("num_experts")?;
-        let gates = [("softmax", Gate::Softmax), ("sigmoid", Gate::Sigmoid)];
-        let mixture = MixtureConfig {
-            num_experts,
-            num_experts_per_tok: self.size("num_experts_per_tok")?,
-            moe_intermediate_size: self.size("moe_intermediate_size")?,
-            num_shared_experts: self.count_or("num_shared_experts", 0)?,
-            num_dense_layers: self.count_or("num_dense_layers", 0)?,
-            gate: self.word("gate", &gates)?,
-            norm_topk_prob: self.0.required("norm_topk_prob")?.truth()?,
-            balancing: self.balancing()?,
-            z_coefficient: self.coefficient_or("router_z_loss", 0.0)?,
-        };
-        if mixture.num_experts_per_tok > num_experts {
-            let expected = format!("at most `num_experts`, {num_experts}");
-            return Err(self.refuse(&IMPOSSIBLE, "num_experts_per_tok", expected));
-        }
-        if mixture.num_dense_layers >= layers {
-            let expected = format!("fewer than `num_hidden_layers`, {layers}");
-            return Err(self.refuse(&IMPOSSIBLE, "num_dense_layers", expected));
-        }
-        Ok(mixture)
-    }
-
-    fn balancing(self) -> Result<Balancing, Error> {
-        type Way<'a> = fn(Fields<'a>) -> Result<Balancing, Error>;
-        let ways: [(&str, Way<'_>); 3] = [
-            ("loss", |fields| fields.positive("aux_loss_alpha").map(Balancing::Loss)),
-            ("bias", |fields| fields.positive("router_bias_update_rate").map(Balancing::Bias)),
-            ("none", |_| Ok(Balancing::None)),
-        ];
-        self.word("balancing", &ways)?(self)
-    }
-
-    /// A whole number from 1 up.
-    pub fn size(self, key: &str) -> Result<usize, Error> {
-        self.at_least_one(key, self.0.required(key)?)
-    }
-
-    pub fn size_or(self, key: &str, otherwise: usize) -> Result<usize, Error> {
-        self.0.get(key).map_or(Ok(otherwise), |node| self.at_least_one(key, node))
-    }
-
-    fn at_least_one(self, key: &str, node: Node<'_>) -> Result<usize, Error> {
-        match self.bounded(key, node)? {
-            0 => Err(self.refuse(&UNSUPPORTED, key, "a positive integer")),
-            size => Ok(size),
-        }
-    }
-
-    pub fn count_or(self, key: &str, otherwise: usize) -> Result<usize, Error> {
-        self.0.get(key).map_or(Ok(otherwise), |node| self.bounded(key, node))
-    }
-
-    /// No dimension of a model that a processor trains comes near the bound, and products of three of
-    /// them stay far from the ends of the type.
-    fn bounded(self, key: &str, node: Node<'_>) -> Result<usize, Error> {
-        const MOST: u64 = 1 << 20;
-        match node.integer()? {
-            size if size <= MOST => Ok(size as usize),
-            _ => Err(self.refuse(&UNSUPPORTED, key, format!("at most {MOST}"))),
-        }
-    }
-
-    pub fn flag_or(self, key: &str, otherwise: bool) -> Result<bool, Error> {
-        self.0.get(key).map_or(Ok(otherwise), Node::truth)
-    }
-
-    pub fn positive(self, key: &str) -> Result<f64, Error> {
-        let value = self.0.required(key)?.float()?;
-        if value > 0.0 && value.is_finite() {
-            return Ok(value);
-        }
-        Err(self.refuse(&UNSUPPORTED, key, "a finite number above 0"))
-    }
-
-    pub fn coefficient_or(self, key: &str, otherwise: f64) -> Result<f64, Error> {
-        let Some(node) = self.0.get(key) else { return Ok(otherwise) };
-        let value = node.float()?;
-        if value >= 0.0 && value.is_finite() {
-            return Ok(value);
-        }
-        Err(self.refuse(&UNSUPPORTED, key, "a finite number of at least 0"))
-    }
-
-    /// What a word stands for.
-    pub fn word<V: Copy>(self, key: &str, words: &[(&str, V)]) -> Result<V, Error> {
-        let word = self.0.required(key)?.text()?;
-        match words.iter().find(|(name, _)| *name == word) {
-            Some((_, value)) => Ok(*value),
-            None => {
-                let names: Vec<_> = words.iter().map(|(name, _)| format!("`{name}`")).collect();
-                Err(self.refuse(&UNSUPPORTED, key, names.join(" or ")))
-            }
-        }
-    }
-
-    pub fn refuse(
-        self,
-        code: &'static repro_receipt::source::Code,
-        key: &str,
-        expected: impl Into<String>,
-    ) -> Error {
-        let node = self.0.get(key).unwrap_or(self.0);
-        let found = match node.printed() {
-            Ok(text) => format!("`{key}` is `{text}`"),
-            Err(_) => format!("`{key}`"),
-        };
-        code.at(node.place(), expected, found)
-    }
+/// What keeps the load of a config of ours even.
+fn balancing(fields: Fields<'_>) -> Result<Balancing, Error> {
+    type Way<'a> = fn(Fields<'a>) -> Result<Balancing, Error>;
+    let ways: [(&str, Way<'_>); 3] = [
+        ("loss", |fields| fields.positive("aux_loss_alpha").map(Balancing::Loss)),
+        ("bias", |fields| fields.positive("router_bias_update_rate").map(Balancing::Bias)),
+        ("none", |_| Ok(Balancing::None)),
+    ];
+    fields.word("balancing", &ways)?(fields)
 }

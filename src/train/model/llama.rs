@@ -1,97 +1,110 @@
-//! The dense decoder (H. Touvron et al., 2023): tokens, blocks of attention and a gated feed-forward
-//! network, a norm, logits.
+//! The decoder of Llama (H. Touvron et al., 2023): tokens, blocks of attention and a gated feed-forward network, a norm,
+//! logits. By [`Variations`] it is also Mistral's, Qwen's, OLMo's and Gemma's. Where a block is sparse (A. Jiang et al.,
+//! 2024), a router sends each token to the best few of many gated networks, and adds their outputs by weight.
 //!
-//! Deviations from the reference (`modeling_llama.py` of Hugging Face's `transformers`): no biases and no
-//! dropout, which its released models have none of either; one table of angles for all blocks; training
-//! only, without a cache of keys and values.
+//! Deviations from the references (`modeling_llama.py` and `modeling_mixtral.py` of Hugging Face's `transformers`): no
+//! dropout, which released models have none of either; one table of angles for all blocks; training only, without a cache
+//! of keys and values; the matrices of experts have the names of Llama's networks. Beyond them, models of ours have
+//! networks that every token passes through, dense blocks at the start, sigmoid scores and a bias that evens the load
+//! without a loss (DeepSeek-AI, 2024), and take the balance loss over each block by itself. No token is dropped.
+//!
+//! [`Variations`]: super::Variations
 
-use super::config::Config;
-use super::tensors::{FlatTensors, Initializer};
-use crate::ops::{Attention, Embedding, FeedForward, Head, Normed, Prepared};
-use repro_portable::{AttentionShape, Isa, Kernels};
+use super::builder::{Builder, MatrixKind, MatrixRows};
+use super::graph::RowsAt;
+use super::variations::{Biases, NormPlace};
+use repro_portable::{Activation, Kernels};
 
-/// The table of tokens: (V, D).
-pub(super) fn embedding(config: &Config, tensors: &mut FlatTensors) -> Embedding {
-    let (width, tied) = (config.hidden_size, config.tie_word_embeddings);
-    tensors.variable();
-    let shape = [config.vocab_size, width];
-    tensors.matrix("model.embed_tokens.weight".to_owned(), shape, Initializer::Normal);
-    Embedding { width, tied, tokens: Vec::new() }
+/// Builds the decoder.
+pub(super) fn decoder<T: Kernels>(b: &mut Builder<'_, T>) {
+    let mut x = b.embedding("model.embed_tokens.weight"); // (B T, D)
+    for layer in 0..b.config.num_hidden_layers {
+        let name = format!("model.layers.{layer}");
+        let [before_network, behind_network] = match b.config.variations.placed {
+            NormPlace::Before => ["post_attention_layernorm", ""],
+            NormPlace::After => ["", "post_feedforward_layernorm"],
+            NormPlace::Both => ["pre_feedforward_layernorm", "post_feedforward_layernorm"],
+        };
+        let norms = ["input_layernorm", "post_attention_layernorm"];
+        x = sublayer(b, x, &name, norms, |b, h, residual| {
+            attention(b, layer, &format!("{name}.self_attn"), h, residual)
+        });
+        x = sublayer(b, x, &name, [before_network, behind_network], |b, h, residual| {
+            let name = format!("{name}.mlp");
+            match b.config.mixture_of(layer) {
+                Some(mixture) => b.mixture((layer, mixture), &name, h, residual),
+                None => network(b, &name, h, residual),
+            }
+        });
+    }
+    let h = b.norm("model.norm", x);
+    b.head("lm_head.weight", h);
 }
 
-/// The attention of a block: x + o attend(q h, k h, v h), h = norm(x).
-pub(super) fn attention<T: Kernels>(
-    config: &Config,
-    isa: Isa,
+/// MatrixRows plus what a part of a block makes of them, with its norms before and behind it, where they have these places.
+fn sublayer<T: Kernels>(
+    b: &mut Builder<'_, T>,
+    x: RowsAt,
+    block: &str,
+    [before, behind]: [&str; 2],
+    part: impl FnOnce(&mut Builder<'_, T>, RowsAt, Option<RowsAt>) -> RowsAt,
+) -> RowsAt {
+    let placed = b.config.variations.placed;
+    let h = match placed {
+        NormPlace::After => x,
+        NormPlace::Before | NormPlace::Both => b.norm(&format!("{block}.{before}"), x),
+    };
+    match placed {
+        NormPlace::Before => part(b, h, Some(x)),
+        NormPlace::After | NormPlace::Both => {
+            let y = part(b, h, None);
+            b.norm_onto(&format!("{block}.{behind}"), y, Some(x))
+        }
+    }
+}
+
+/// o attend(q h, k h, v h)
+fn attention<T: Kernels>(
+    b: &mut Builder<'_, T>,
     layer: usize,
-    tensors: &mut FlatTensors,
-) -> Attention<T> {
-    let &Config { hidden_size: d, head_dim, .. } = config;
+    name: &str,
+    h: RowsAt,
+    residual: Option<RowsAt>,
+) -> RowsAt {
+    let config = b.config;
     let (queries, keys) = (config.num_attention_heads, config.num_key_value_heads);
-    tensors.variable();
-    tensors.norm(format!("model.layers.{layer}.input_layernorm.weight"), d);
-    let name = |part| format!("model.layers.{layer}.self_attn.{part}_proj.weight");
-    for (part, heads) in [("q", queries), ("k", keys), ("v", keys)] {
-        tensors.matrix(name(part), [heads * head_dim, d], Initializer::Normal); // (H Dh, D)
-    }
-    tensors.matrix(name("o"), [d, queries * head_dim], output(config)); // (D, H Dh)
-    if config.vectors.biased {
-        for (part, heads) in [("q", queries), ("k", keys), ("v", keys)] {
-            let name = format!("model.layers.{layer}.self_attn.{part}_proj.bias");
-            tensors.bias(name, heads * head_dim);
-        }
-    }
-    for (part, heads) in [("q", queries), ("k", keys)] {
-        let name = format!("model.layers.{layer}.self_attn.{part}_norm.weight");
-        match config.vectors.normed {
-            Normed::Not => {}
-            Normed::Heads => tensors.norm(name, head_dim),
-            Normed::Rows => tensors.norm(name, heads * head_dim),
-        }
-    }
-    let heads = AttentionShape::new(queries, keys, head_dim, config.seq_len, config.rope_theta);
-    let prepared = Prepared::new(config.vectors, [queries, keys], head_dim);
-    let epsilon = config.norm_eps;
-    Attention { isa, width: d, epsilon, heads, prepared, saved: Default::default() }
+    let Biases { vectors, output, .. } = config.variations.biased;
+    let [q, k, v, o, q_norm, k_norm] = ["q_proj", "k_proj", "v_proj", "o_proj", "q_norm", "k_norm"]
+        .map(|of| format!("{name}.{of}"));
+    let [wide, narrow] = [queries, keys].map(|heads| heads * config.head_dim);
+    let matrices = [MatrixRows(&q, wide), MatrixRows(&k, narrow), MatrixRows(&v, narrow)]; // (H Dh, D)
+    let kind = MatrixKind { biased: vectors, ..MatrixKind::default() };
+    let vectors = b.linear(h, &matrices, kind, None);
+    let attended = b.attention(layer, vectors, [&q_norm, &k_norm]);
+    let kind = MatrixKind { biased: output, is_output: true, ..MatrixKind::default() };
+    b.linear(attended, &[MatrixRows(&o, config.hidden_size)], kind, residual) // (D, H Dh)
 }
 
-/// The feed-forward network of a dense block: x + down(silu(gate h) * up h), h = norm(x).
-pub(super) fn feed_forward<T: Kernels>(
-    config: &Config,
-    isa: Isa,
-    layer: usize,
-    tensors: &mut FlatTensors,
-) -> FeedForward<T> {
-    let &Config { hidden_size: d, intermediate_size: inner, .. } = config;
-    tensors.variable();
-    tensors.norm(format!("model.layers.{layer}.post_attention_layernorm.weight"), d);
-    gated(config, &format!("model.layers.{layer}.mlp"), inner, tensors);
-    FeedForward { isa, width: d, inner, epsilon: config.norm_eps, saved: Default::default() }
-}
-
-/// The matrices of a gated network.
-pub(super) fn gated(config: &Config, name: &str, inner: usize, tensors: &mut FlatTensors) {
-    let d = config.hidden_size;
-    for part in ["gate", "up"] {
-        tensors.matrix(format!("{name}.{part}_proj.weight"), [inner, d], Initializer::Normal); // (F, D)
+/// down(f(gate h) * up h)
+fn network<T: Kernels>(
+    b: &mut Builder<'_, T>,
+    name: &str,
+    h: RowsAt,
+    residual: Option<RowsAt>,
+) -> RowsAt {
+    let (config, biased) = (b.config, b.config.variations.biased.network);
+    if config.variations.activation == Activation::Silu && !biased {
+        return b.feed_forward(name, h, residual);
     }
-    tensors.matrix(format!("{name}.down_proj.weight"), [d, inner], output(config)); // (D, F)
-}
-
-/// The last norm, and the matrix of the logits where it is not the table of tokens.
-pub(super) fn head<T: Kernels>(config: &Config, isa: Isa, tensors: &mut FlatTensors) -> Head<T> {
-    let width = config.hidden_size;
-    tensors.variable();
-    tensors.norm("model.norm.weight".to_owned(), width);
-    if !config.tie_word_embeddings {
-        tensors.variable();
-        let shape = [config.vocab_size, width]; // (V, D)
-        tensors.matrix("lm_head.weight".to_owned(), shape, Initializer::Normal);
-    }
-    Head { isa, width, epsilon: config.norm_eps, saved: Default::default() }
-}
-
-/// The start of a matrix that writes to the rows.
-fn output(config: &Config) -> Initializer {
-    Initializer::Output { layers: config.num_hidden_layers }
+    let [gate, up, down] = ["gate_proj", "up_proj", "down_proj"].map(|of| format!("{name}.{of}"));
+    let inner = config.intermediate_size;
+    let kind = MatrixKind { biased, ..MatrixKind::default() };
+    let gate_up = b.linear(h, &[MatrixRows(&gate, inner), MatrixRows(&up, inner)], kind, None); // (2 F, D)
+    let s = b.activate(gate_up, true);
+    b.linear(
+        s,
+        &[MatrixRows(&down, config.hidden_size)],
+        MatrixKind { is_output: true, ..kind },
+        residual,
+    )
 }

@@ -1,27 +1,90 @@
 //! Models that are trained: what they are made of, their weights by name, forward and backward passes.
 //!
-//! `llama` is the dense decoder, `mixtral` its sparse feed-forward sublayer, `decoder` the walk over all
-//! sublayers. Weights and gradients lie in one flat variable for each sublayer; checkpoints and the optimizer
-//! see them by name. What is done with gradients is left to `optimizer`.
+//! `llama`, `gpt2` and `nanochat` write decoders down with `builder`; `graph` is the walk over their operations. Weights and
+//! gradients lie in one flat variable for each operation; checkpoints and the optimizer see them by name. What is done with
+//! gradients is left to `optimizer`.
 
+mod angles;
+mod builder;
 mod config;
-mod decoder;
 mod families;
+mod fields;
+mod gpt2;
+mod graph;
 mod llama;
 mod load;
-mod mixtral;
+mod nanochat;
 mod tensors;
+mod variations;
 
-use crate::ops::{self, IGNORED};
-pub use crate::ops::{Normed, Vectors};
-pub use config::{Balancing, CODES, Config, IMPOSSIBLE, MixtureConfig, UNSUPPORTED};
-use decoder::Decoder;
-pub use families::{READ as READ_OF_FAMILIES, of as family_of};
+use crate::ops::{self, Batch, IGNORED};
+pub use crate::ops::{NormKind, Normed};
+use crate::recipe::LossTerms;
+pub use angles::Angles;
+use builder::Builder;
+pub use config::{Balancing, Config, MixtureConfig};
+pub use families::{ModelFamily, of as family_of};
+pub use fields::{CODES, IMPOSSIBLE, UNSUPPORTED};
+use graph::Graph;
 pub use load::Load;
 use load::joint_balance;
-use repro_portable::{Isa, Kernels};
+use repro_portable::{Isa, Kernels, TokenPlaces};
 use repro_stats::rng::Rng;
 pub use tensors::NamedTensor;
+pub use variations::{Biases, NormPlace, Structure, Variations};
+
+/// Sequences of equal length, and what is to be predicted.
+#[derive(Debug, Clone, Copy)]
+pub struct Sequences<'a> {
+    /// The tokens, sequence by sequence.
+    pub inputs: &'a [u32],
+    /// The token after each.
+    pub targets: &'a [u32],
+    /// How many sequences they are.
+    pub rows: usize,
+    /// Where the tokens stand.
+    pub places: TokenPlaces<'a>,
+}
+
+impl<'a> Sequences<'a> {
+    /// Sequences of one document each.
+    pub fn new(inputs: &'a [u32], targets: &'a [u32], rows: usize) -> Self {
+        Self { inputs, targets, rows, places: TokenPlaces::default() }
+    }
+
+    /// So many parts of equal size.
+    fn parts(self, count: usize) -> impl Iterator<Item = Self> {
+        let rows = self.rows / count.max(1);
+        let tokens = rows * (self.inputs.len() / self.rows.max(1));
+        (0..count).map(move |part| {
+            let range = part * tokens..(part + 1) * tokens;
+            let places = self.places.of(range.start, tokens);
+            Self {
+                inputs: &self.inputs[range.clone()],
+                targets: &self.targets[range],
+                rows,
+                places,
+            }
+        })
+    }
+
+    /// Targets that count.
+    fn counted(&self) -> usize {
+        self.targets.iter().filter(|target| **target != IGNORED).count()
+    }
+}
+
+/// The parts that a batch is executed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchParts {
+    /// Micro-batches of equal size, whose objectives are averaged.
+    pub micro_batches: usize,
+    /// Whether each of them weighs as its targets that count do, and not as much as the others.
+    pub by_targets: bool,
+    /// Pieces of equal size that a micro-batch is cut into, to need less memory at a time: its objective is the mean of
+    /// its targets that count, whatever they are. There is one where an objective is of all tokens together.
+    pub pieces: usize,
+}
 
 /// What each target cost, and whether it was the likeliest token; and the load of the routers.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +104,8 @@ pub struct Forward<T> {
     pub cross_entropy: T,
     /// The load of each sparse block.
     pub layers: Vec<Load>,
+    /// What large logits cost, by their weight.
+    z_loss: f64,
     coefficients: [f64; 2],
     is_joint: bool,
 }
@@ -51,8 +116,9 @@ impl<T: Kernels> Forward<T> {
         let count = all.len().max(1) as f64;
         let add = |sum: f64, (weight, one): &(f64, Self)| sum + weight * one.cross_entropy.to_f64();
         let sum = all.iter().fold(0.0, add);
+        let z_loss = all.iter().map(|(weight, one)| weight * one.z_loss).sum();
         let (_, mut mean) = all.swap_remove(0);
-        mean.cross_entropy = T::from_f64(sum);
+        (mean.cross_entropy, mean.z_loss) = (T::from_f64(sum), z_loss);
         for (at, load) in mean.layers.iter_mut().enumerate() {
             for other in all.iter().filter_map(|(_, one)| one.layers.get(at)) {
                 load.add(other);
@@ -63,7 +129,7 @@ impl<T: Kernels> Forward<T> {
         mean
     }
 
-    /// What the gradients are those of: the cross-entropy, plus the weighted losses of all routers.
+    /// What the gradients are those of: the cross-entropy, plus the weighted losses of large logits and of all routers.
     pub fn objective(&self) -> f64 {
         let [balance, z] = self.coefficients;
         let (of_layers, joint) = match self.is_joint {
@@ -71,7 +137,8 @@ impl<T: Kernels> Forward<T> {
             false => (balance, 0.0),
         };
         let routers = self.layers.iter().map(|load| of_layers * load.balance + z * load.z);
-        routers.fold(self.cross_entropy.to_f64() + joint, |sum, loss| sum + loss)
+        let sum = self.cross_entropy.to_f64() + self.z_loss + joint;
+        routers.fold(sum, |sum, loss| sum + loss)
     }
 }
 
@@ -125,11 +192,35 @@ pub enum Failure {
         /// The longest sequence of the model.
         most: usize,
     },
+    /// Tokens whose places are not those of a model.
+    #[error("{tokens} tokens need as many documents and positions, these below {most}, or none")]
+    Places {
+        /// As many tokens.
+        tokens: usize,
+        /// Positions of the model.
+        most: usize,
+    },
+}
+
+/// The inputs of a pass.
+#[derive(Debug, Default)]
+struct Last {
+    tokens: Vec<u32>,
+    length: usize,
+    documents: Vec<u32>,
+    positions: Vec<u32>,
+}
+
+impl Last {
+    fn batch(&self) -> Batch<'_> {
+        let places = TokenPlaces { documents: &self.documents, positions: &self.positions };
+        Batch { tokens: &self.tokens, length: self.length, places }
+    }
 }
 
 /// A decoder with its weights and their gradients.
 #[derive(Debug)]
-pub struct Model<T> {
+pub struct Model<T: Kernels> {
     config: Config,
     isa: Isa,
     named: Vec<NamedTensor>,
@@ -137,9 +228,9 @@ pub struct Model<T> {
     weights: Vec<Vec<T>>,
     /// The same of the last backward pass.
     gradients: Vec<Vec<T>>,
-    decoder: Decoder<T>,
-    /// The length of the sequences of the last pass, where its gradients can be taken.
-    length: Option<usize>,
+    graph: Graph<T>,
+    /// The sequences of the last pass, where its gradients can be taken.
+    last: Option<Last>,
 }
 
 impl<T: Kernels> Model<T> {
@@ -159,11 +250,11 @@ impl<T: Kernels> Model<T> {
 
     /// A model without weights yet: all are zero.
     pub fn zeros(config: &Config, isa: Isa) -> Self {
-        let (decoder, tensors) = Decoder::new(config, isa);
+        let (graph, tensors) = graph_of(config, isa).finish();
         let (named, lengths) = tensors.finish();
         let zeros = || lengths.iter().map(|length| vec![T::ZERO; *length]).collect();
         let (weights, gradients) = (zeros(), zeros());
-        Self { config: config.clone(), isa, named, weights, gradients, decoder, length: None }
+        Self { config: config.clone(), isa, named, weights, gradients, graph, last: None }
     }
 
     /// The shape.
@@ -181,54 +272,79 @@ impl<T: Kernels> Model<T> {
         &self.named
     }
 
-    /// Runs sequences of equal length, one after the other in `inputs`.
-    pub fn forward(
-        &mut self,
-        inputs: &[u32],
-        targets: &[u32],
-        rows: usize,
-    ) -> Result<Forward<T>, Failure> {
-        let length = self.check(inputs, targets, rows)?;
-        self.decoder.forward(length, inputs, &self.weights);
-        let cross_entropy = self.decoder.loss(targets, &self.weights);
-        self.length = Some(length);
-        let (layers, coefficients) = (self.decoder.loads(), self.decoder.coefficients());
-        let is_joint = self.decoder.is_joint();
-        Ok(Forward { cross_entropy, layers, coefficients, is_joint })
+    /// From now on trains these terms beside the plain surprise of targets.
+    pub fn train_with(&mut self, terms: LossTerms) {
+        self.graph.head.terms = terms;
+    }
+
+    /// Runs sequences.
+    pub fn forward(&mut self, sequences: Sequences<'_>) -> Result<Forward<T>, Failure> {
+        let last = self.walk(sequences)?;
+        let loss = self.graph.loss(sequences.targets, &self.weights);
+        self.last = Some(last);
+        Ok(Forward {
+            cross_entropy: loss.nats,
+            layers: self.graph.loads(),
+            z_loss: self.graph.head.terms.z_loss * loss.square,
+            coefficients: self
+                .config
+                .mixture
+                .as_ref()
+                .map_or([0.0; 2], MixtureConfig::coefficients),
+            is_joint: self.graph.is_joint,
+        })
+    }
+
+    /// Walks to the head.
+    fn walk(&mut self, sequences: Sequences<'_>) -> Result<Last, Failure> {
+        let length = self.check(sequences)?;
+        let Sequences { inputs, places, .. } = sequences;
+        let last = Last {
+            tokens: inputs.to_vec(),
+            length,
+            documents: places.documents.to_vec(),
+            positions: places.positions.to_vec(),
+        };
+        self.graph.forward(last.batch(), &self.weights);
+        Ok(last)
     }
 
     /// Takes the gradients of the last pass's [`Forward::objective`].
     pub fn backward(&mut self) -> Result<(), Failure> {
-        let length = self.length.ok_or(Failure::NoForward)?;
-        self.decoder.backward(length, &self.weights, &mut self.gradients);
+        let last = self.last.as_ref().ok_or(Failure::NoForward)?;
+        self.graph.backward(last.batch(), &self.weights, &mut self.gradients);
         Ok(())
     }
 
-    /// Runs `rows` sequences in so many parts of equal size, one after the other, and takes the gradients of a mean of
-    /// their objectives: that of the parts, or `by_targets` one in which each part weighs as much as its targets that
-    /// count. Memory is that of one part.
+    /// Runs sequences in parts, one after the other, and takes the gradients of a mean of their objectives. Memory is that
+    /// of one part.
     pub fn in_parts(
         &mut self,
-        inputs: &[u32],
-        targets: &[u32],
-        (rows, parts, by_targets): (usize, usize, bool),
+        sequences: Sequences<'_>,
+        parts: BatchParts,
     ) -> Result<Forward<T>, Failure> {
-        let tokens = (inputs.len() / parts.max(1)).max(1);
-        let counted = |targets: &[u32]| targets.iter().filter(|one| **one != IGNORED).count();
+        let counted = sequences.counted() as f64;
         let (mut sums, mut all) = (Vec::new(), Vec::new());
-        for (inputs, own) in inputs.chunks(tokens).zip(targets.chunks(tokens)) {
-            let weight = match by_targets {
-                true => counted(own) as f64 / counted(targets) as f64,
-                false => 1.0 / parts as f64,
+        for own in sequences.parts(parts.micro_batches) {
+            let weight = match parts.by_targets {
+                true => own.counted() as f64 / counted,
+                false => 1.0 / parts.micro_batches as f64,
             };
-            all.push((weight, self.forward(inputs, own, rows / parts.max(1))?));
-            self.backward()?;
-            let factor = T::from_f64(weight);
-            sums.resize_with(self.gradients.len(), Vec::new);
-            for (sums, gradients) in sums.iter_mut().zip(&self.gradients) {
-                sums.resize(gradients.len(), T::ZERO);
-                let pairs = sums.iter_mut().zip(gradients);
-                pairs.for_each(|(sum, gradient)| *sum += *gradient * factor);
+            let of_own = own.counted().max(1) as f64;
+            for piece in own.parts(parts.pieces) {
+                let weight = match parts.pieces {
+                    1 => weight,
+                    _ => weight * piece.counted() as f64 / of_own,
+                };
+                all.push((weight, self.forward(piece)?));
+                self.backward()?;
+                let factor = T::from_f64(weight);
+                sums.resize_with(self.gradients.len(), Vec::new);
+                for (sums, gradients) in sums.iter_mut().zip(&self.gradients) {
+                    sums.resize(gradients.len(), T::ZERO);
+                    let pairs = sums.iter_mut().zip(gradients);
+                    pairs.for_each(|(sum, gradient)| *sum += *gradient * factor);
+                }
             }
         }
         self.gradients = sums;
@@ -236,22 +352,17 @@ impl<T: Kernels> Model<T> {
     }
 
     /// Scores each target by itself.
-    pub fn nats(
-        &mut self,
-        inputs: &[u32],
-        targets: &[u32],
-        rows: usize,
-    ) -> Result<TargetCosts<T>, Failure> {
-        let length = self.check(inputs, targets, rows)?;
-        self.length = None;
-        self.decoder.forward(length, inputs, &self.weights);
-        let scores = self.decoder.scores(targets, &self.weights);
-        let layers = self.decoder.loads();
+    pub fn nats(&mut self, sequences: Sequences<'_>) -> Result<TargetCosts<T>, Failure> {
+        self.last = None;
+        self.walk(sequences)?;
+        let scores = self.graph.scores(sequences.targets, &self.weights);
+        let layers = self.graph.loads();
         Ok(TargetCosts { nats: scores.nats, greedy: scores.greedy, layers })
     }
 
     /// The length of sequences that the model takes.
-    fn check(&self, inputs: &[u32], targets: &[u32], rows: usize) -> Result<usize, Failure> {
+    fn check(&self, sequences: Sequences<'_>) -> Result<usize, Failure> {
+        let Sequences { inputs, targets, rows, places } = sequences;
         let length = inputs.len().checked_div(rows).unwrap_or(0);
         let most = self.config.seq_len;
         if length * rows != inputs.len()
@@ -260,6 +371,12 @@ impl<T: Kernels> Model<T> {
         {
             let (inputs, targets) = (inputs.len(), targets.len());
             return Err(Failure::Sequences { inputs, targets, rows, most });
+        }
+        let fits = |all: &[u32]| all.is_empty() || all.len() == inputs.len();
+        let is_far = |position: &u32| *position as usize >= most;
+        if !fits(places.documents) || !fits(places.positions) || places.positions.iter().any(is_far)
+        {
+            return Err(Failure::Places { tokens: inputs.len(), most });
         }
         let vocabulary = self.config.vocab_size;
         let unknown = |token: &&u32| **token as usize >= vocabulary;
@@ -290,7 +407,7 @@ impl<T: Kernels> Model<T> {
         }
         let (variable, range) = (named.variable, named.range());
         self.weights[variable][range].copy_from_slice(numbers);
-        self.length = None;
+        self.last = None;
         Ok(())
     }
 
@@ -318,7 +435,7 @@ impl<T: Kernels> Model<T> {
 
     /// Lends the numbers of each tensor to be changed, and its gradient, in the order of names.
     pub fn update(&mut self, mut update: impl FnMut(&NamedTensor, &mut [T], &[T])) {
-        self.length = None;
+        self.last = None;
         for named in &self.named {
             let (variable, range) = (named.variable, named.range());
             let gradient = &self.gradients[variable][range.clone()];
@@ -332,13 +449,13 @@ impl<T: Kernels> Model<T> {
         let named = |(layer, mixture): (usize, &ops::Mixture<T>)| {
             Some((bias_name(layer), mixture.bias.clone()?))
         };
-        self.decoder.mixtures().filter_map(named).collect()
+        self.graph.mixtures().filter_map(named).collect()
     }
 
     /// Sets such a bias.
     pub fn write_router_bias(&mut self, name: &str, numbers: &[T]) -> Result<(), Failure> {
         let name = name.to_owned();
-        let found = self.decoder.mixtures_mut().find(|(layer, _)| bias_name(*layer) == name);
+        let found = self.graph.mixtures_mut().find(|(layer, _)| bias_name(*layer) == name);
         match found.and_then(|(_, mixture)| mixture.bias.as_mut()) {
             None => Err(Failure::NoTensor { name }),
             Some(bias) if bias.len() != numbers.len() => {
@@ -356,7 +473,7 @@ impl<T: Kernels> Model<T> {
     pub fn move_router_biases(&mut self, loads: &[Load]) {
         let mixture = self.config.mixture.as_ref();
         let Some(Balancing::Bias(rate)) = mixture.map(|mixture| mixture.balancing) else { return };
-        for (layer, mixture) in self.decoder.mixtures_mut() {
+        for (layer, mixture) in self.graph.mixtures_mut() {
             if let Some(load) = loads.iter().find(|load| load.layer == layer) {
                 mixture.even_out(&load.counts, T::from_f64(rate));
             }
@@ -371,7 +488,7 @@ impl<T: Kernels> Model<T> {
         let mut draw = || rng.below(self.config.vocab_size as u64) as u32;
         let inputs: Vec<_> = (0..2 * length).map(|_| draw()).collect();
         let targets: Vec<_> = (0..2 * length).map(|_| draw()).collect();
-        let forward = self.forward(&inputs, &targets, 2)?;
+        let forward = self.forward(Sequences::new(&inputs, &targets, 2))?;
         self.backward()?;
         let idle: Vec<_> = forward.layers.iter().flat_map(idle).collect();
         let mut unseen = Vec::new();
@@ -387,6 +504,17 @@ impl<T: Kernels> Model<T> {
         }
         Ok(unseen)
     }
+}
+
+/// The operations of a config's model, and its tensors.
+fn graph_of<T: Kernels>(config: &Config, isa: Isa) -> Builder<'_, T> {
+    let mut builder = Builder::new(config, isa);
+    match config.variations.structure {
+        Structure::Llama => llama::decoder(&mut builder),
+        Structure::Gpt2 { turned, positions } => gpt2::decoder(&mut builder, turned, positions),
+        Structure::Nanochat { is_original } => nanochat::decoder(&mut builder, is_original),
+    }
+    builder
 }
 
 /// The name of a block's bias in checkpoints.

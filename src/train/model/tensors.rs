@@ -52,9 +52,10 @@ impl FlatTensors {
         self.lengths.push(0);
     }
 
-    /// Adds the weight of a norm to the last variable.
-    pub fn norm(&mut self, name: String, length: usize) {
-        self.add(name, vec![length], Initializer::Ones);
+    /// Adds the weight of a norm to the last variable; where it counts from one, it begins with zeros.
+    pub fn norm(&mut self, name: String, length: usize, is_from_one: bool) {
+        let start = if is_from_one { Initializer::Zeros } else { Initializer::Ones };
+        self.add(name, vec![length], start);
     }
 
     /// Adds a bias to the last variable.

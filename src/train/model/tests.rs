@@ -1,5 +1,6 @@
 use super::*;
 use crate::load::RouterLoad;
+use repro_portable::Activation;
 use repro_portable::router::Gate;
 
 mod oracle;
@@ -15,9 +16,9 @@ fn dense() -> Config {
         head_dim: 6,
         intermediate_size: 10,
         tie_word_embeddings: false,
-        vectors: Vectors::default(),
         norm_eps: 1e-5,
-        rope_theta: 100.0,
+        angles: Some(Angles::Exact { theta: 100.0 }),
+        variations: Variations::default(),
         seq_len: 7,
         mixture: None,
     }
@@ -62,12 +63,12 @@ fn agrees_with_differences(config: &Config) {
     let (rows, length) = (3, config.seq_len);
     let inputs = tokens(config, rows * length, "inputs");
     let targets = tokens(config, rows * length, "targets");
-    let forward = model.forward(&inputs, &targets, rows).unwrap();
+    let forward = model.forward(Sequences::new(&inputs, &targets, rows)).unwrap();
     model.backward().unwrap();
     let choice =
         |layers: &[Load]| layers.iter().map(|load| load.counts.clone()).collect::<Vec<_>>();
     let routed = choice(&forward.layers);
-    let mut rng = Rng::new(9, "coordinates");
+    let (mut rng, structure) = (Rng::new(9, "coordinates"), config.variations.structure);
     let all: Vec<_> = model.tensors().to_vec();
     for named in all {
         let gradient = model.gradient(&named.name).unwrap().to_vec();
@@ -79,7 +80,7 @@ fn agrees_with_differences(config: &Config) {
                 let mut moved = numbers.clone();
                 moved[at] += by;
                 model.write(&named.name, &moved).unwrap();
-                let forward = model.forward(&inputs, &targets, rows).unwrap();
+                let forward = model.forward(Sequences::new(&inputs, &targets, rows)).unwrap();
                 assert_eq!(choice(&forward.layers), routed, "no choice flips between the ends");
                 forward.objective()
             };
@@ -90,7 +91,7 @@ fn agrees_with_differences(config: &Config) {
             let expected = (near - far) / (12.0 * h);
             let close =
                 (gradient[at] - expected).abs() <= 1e-6 * expected.abs() + 1e-9 * (1.0 + largest);
-            assert!(close, "{} [{at}]: {} and {expected}", named.name, gradient[at]);
+            assert!(close, "{structure:?} {} [{at}]: {} and {expected}", named.name, gradient[at]);
         }
         model.write(&named.name, &numbers).unwrap();
     }
@@ -106,8 +107,107 @@ fn gradients_of_dense_models_are_those_of_finite_differences() {
     for (biased, normed) in
         [(true, Normed::Not), (false, Normed::Heads), (false, Normed::Rows), (true, Normed::Heads)]
     {
-        agrees_with_differences(&Config { vectors: Vectors { biased, normed }, ..grouped.clone() });
+        let biased = Biases { vectors: biased, ..Biases::default() };
+        let variations = Variations { biased, normed, ..Variations::default() };
+        agrees_with_differences(&Config { variations, ..grouped.clone() });
     }
+}
+
+/// Models of others, small.
+fn others() -> Vec<(&'static str, Config)> {
+    let of = |variations: Variations| Config { variations, ..dense() };
+    let plain = Variations::default;
+    let all_biased = Biases { vectors: true, output: true, network: true };
+    let gpt2 = |turned, biased, norm| {
+        let structure = Structure::Gpt2 { turned, positions: 9 };
+        let activation = if turned { Activation::GeluTanh } else { Activation::Gelu };
+        let config = of(Variations { structure, biased, norm, activation, ..plain() });
+        Config { angles: None, tie_word_embeddings: true, ..config }
+    };
+    let nanochat = |is_original, angles| {
+        let config = of(Variations {
+            structure: Structure::Nanochat { is_original },
+            norm: NormKind::RmsAlone,
+            normed: Normed::HeadsAlone,
+            activation: Activation::ReluSquared,
+            logits_cap: Some(1.5),
+            ..plain()
+        });
+        Config { angles: Some(angles), num_key_value_heads: 1, ..config }
+    };
+    let turned = Angles::narrow(100.0, 6).turned();
+    let gemma = of(Variations {
+        norm: NormKind::RmsFromOne,
+        placed: NormPlace::Both,
+        normed: Normed::HeadsFromOne,
+        activation: Activation::GeluTanh,
+        scale: Some(0.7),
+        scores_cap: Some(0.9),
+        logits_cap: Some(2.0),
+        embedding_scale: Some(3.4),
+        windows: vec![Some(3), None],
+        window_angles: Some(turned.clone()),
+        ..plain()
+    });
+    let biased = Biases { output: true, network: true, ..Biases::default() };
+    vec![
+        ("gpt2", gpt2(true, all_biased, NormKind::LayerBiased)),
+        ("nanogpt", gpt2(false, Biases::default(), NormKind::Layer)),
+        ("nanochat", nanochat(true, turned)),
+        ("nanochat of transformers", nanochat(false, Angles::narrow(100.0, 6))),
+        ("gemma", Config { tie_word_embeddings: true, ..gemma }),
+        ("olmo2", of(Variations { placed: NormPlace::After, normed: Normed::Rows, ..plain() })),
+        ("llama with biases", of(Variations { biased, ..plain() })),
+    ]
+}
+
+#[test]
+fn gradients_of_models_of_others_are_those_of_finite_differences() {
+    for (_, config) in others() {
+        agrees_with_differences(&config);
+    }
+}
+
+#[test]
+fn terms_of_the_loss_and_places_of_tokens_have_their_gradients() {
+    let config = Config { angles: None, ..others().remove(0).1 };
+    let mut model = model::<f64>(&config, Isa::best());
+    model.train_with(LossTerms { label_smoothing: 0.2, z_loss: 0.05 });
+    let (inputs, targets) = (tokens(&config, 14, "a"), tokens(&config, 14, "b"));
+    let documents = [1, 1, 1, 2, 2, 2, 2, 0, 0, 3, 3, 3, 3, 3];
+    let positions = [0, 1, 2, 0, 1, 2, 3, 0, 1, 0, 1, 2, 3, 4];
+    let places = TokenPlaces { documents: &documents, positions: &positions };
+    let sequences = Sequences { inputs: &inputs, targets: &targets, rows: 2, places };
+    model.forward(sequences).unwrap();
+    model.backward().unwrap();
+    for name in
+        ["transformer.wpe.weight", "transformer.h.0.attn.c_attn.weight", "transformer.wte.weight"]
+    {
+        let gradient = model.gradient(name).unwrap().to_vec();
+        let numbers = model.read(name).unwrap().to_vec();
+        for at in [0, 13, 40] {
+            let mut objective = |by: f64| {
+                let mut moved = numbers.clone();
+                moved[at] += by;
+                model.write(name, &moved).unwrap();
+                model.forward(sequences).unwrap().objective()
+            };
+            let expected = (objective(1e-5) - objective(-1e-5)) / 2e-5;
+            assert!(
+                (gradient[at] - expected).abs() < 1e-7,
+                "{name} {at}: {} {expected}",
+                gradient[at]
+            );
+        }
+        model.write(name, &numbers).unwrap();
+    }
+    // A document is what it would be by itself.
+    let alone = model.nats(Sequences::new(&inputs[3..7], &targets[3..7], 1)).unwrap().nats;
+    let packed = model.nats(sequences).unwrap().nats;
+    assert!(packed[3..7].iter().zip(&alone).all(|(a, b)| (a - b).abs() < 1e-13));
+    let far = TokenPlaces { documents: &[], positions: &[7; 14] };
+    let failure = model.forward(Sequences { places: far, ..sequences }).unwrap_err().to_string();
+    assert_eq!(failure, "14 tokens need as many documents and positions, these below 7, or none");
 }
 
 #[test]
@@ -119,11 +219,16 @@ fn parts_of_a_batch_have_the_gradients_of_their_mean() {
     let gradients = |model: &Model<f64>| model.gradients().flatten().copied().collect::<Vec<f64>>();
     let mut halves = Vec::new();
     for half in [0..14, 14..28] {
-        let forward = model.forward(&inputs[half.clone()], &targets[half], 2).unwrap();
+        let forward =
+            model.forward(Sequences::new(&inputs[half.clone()], &targets[half], 2)).unwrap();
         model.backward().unwrap();
         halves.push((forward.cross_entropy, gradients(&model)));
     }
-    let whole = model.in_parts(&inputs, &targets, (4, 2, false)).unwrap();
+    let whole = {
+        let parts = BatchParts { micro_batches: 2, by_targets: false, pieces: 1 };
+        model.in_parts(Sequences::new(&inputs, &targets, 4), parts)
+    }
+    .unwrap();
     assert!((whole.cross_entropy - (halves[0].0 + halves[1].0) / 2.0).abs() < 1e-15);
     assert_eq!(whole.layers[0].counts.iter().sum::<u64>(), 28 * 2);
     for (found, (a, b)) in gradients(&model).iter().zip(halves[0].1.iter().zip(&halves[1].1)) {
@@ -136,10 +241,10 @@ fn targets_that_do_not_count_cost_nothing_and_have_no_gradient() {
     let config = dense();
     let mut model = model::<f64>(&config, Isa::best());
     let (inputs, mut targets) = (tokens(&config, 14, "a"), tokens(&config, 14, "b"));
-    let nats = model.nats(&inputs, &targets, 2).unwrap().nats;
+    let nats = model.nats(Sequences::new(&inputs, &targets, 2)).unwrap().nats;
     // The first sequence counts as a whole, of the second two targets.
     (7..12).for_each(|at| targets[at] = crate::ops::IGNORED);
-    let forward = model.forward(&inputs, &targets, 2).unwrap();
+    let forward = model.forward(Sequences::new(&inputs, &targets, 2)).unwrap();
     let of = |range: std::ops::Range<usize>| nats[range].iter().sum::<f64>();
     assert!((forward.cross_entropy - (of(0..7) + of(12..14)) / 9.0).abs() < 1e-14);
     model.backward().unwrap();
@@ -148,13 +253,19 @@ fn targets_that_do_not_count_cost_nothing_and_have_no_gradient() {
     for (by_targets, mean) in
         [(true, (of(0..7) + of(12..14)) / 9.0), (false, (of(0..7) / 7.0 + of(12..14) / 2.0) / 2.0)]
     {
-        let forward = model.in_parts(&inputs, &targets, (2, 2, by_targets)).unwrap();
+        let parts = BatchParts { micro_batches: 2, by_targets, pieces: 1 };
+        let forward = model.in_parts(Sequences::new(&inputs, &targets, 2), parts).unwrap();
         assert!((forward.cross_entropy - mean).abs() < 1e-14);
         let again = model.gradient("lm_head.weight").unwrap();
         let apart =
             std::iter::zip(&gradient, again).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert_eq!(apart < 1e-14, by_targets, "{apart}");
     }
+    let pieces = BatchParts { micro_batches: 1, by_targets: false, pieces: 2 };
+    let again = model.in_parts(Sequences::new(&inputs, &targets, 2), pieces).unwrap();
+    assert!((again.cross_entropy - forward.cross_entropy).abs() < 1e-14);
+    let again = model.gradient("lm_head.weight").unwrap();
+    assert!(std::iter::zip(&gradient, again).all(|(a, b)| (a - b).abs() < 1e-14));
 }
 
 #[test]
@@ -240,7 +351,7 @@ fn five_steps(config: &Config, isa: Isa) -> String {
         let rows = 20;
         let inputs = tokens(config, rows * 7, &format!("inputs {number}"));
         let targets = tokens(config, rows * 7, &format!("targets {number}"));
-        let forward = model.forward(&inputs, &targets, rows).unwrap();
+        let forward = model.forward(Sequences::new(&inputs, &targets, rows)).unwrap();
         model.backward().unwrap();
         let sum = model.gradients().fold(0.0, |sum, gradient| sum + squares(isa, gradient));
         let rest = |power: f64| (1.0 / (1.0 - power)) as f32;
@@ -302,18 +413,18 @@ fn gradients_are_those_of_the_last_pass() {
     let mut model = Model::<f32>::new(&config, Isa::best(), 1);
     let (inputs, targets) = (tokens(&config, 14, "inputs"), tokens(&config, 14, "targets"));
     let all = |model: &Model<f32>| model.gradients().flatten().copied().collect::<Vec<_>>();
-    model.forward(&inputs, &targets, 2).unwrap();
+    model.forward(Sequences::new(&inputs, &targets, 2)).unwrap();
     model.backward().unwrap();
     let first = all(&model);
     model.backward().unwrap();
     assert_eq!(all(&model), first, "nothing is added to what an earlier walk left");
     // Memory that a longer and a shorter pass have used is used again.
     for length in [7, 3] {
-        model.forward(&inputs[..length], &targets[..length], 1).unwrap();
+        model.forward(Sequences::new(&inputs[..length], &targets[..length], 1)).unwrap();
         model.backward().unwrap();
         assert_ne!(all(&model), first);
     }
-    model.forward(&inputs, &targets, 2).unwrap();
+    model.forward(Sequences::new(&inputs, &targets, 2)).unwrap();
     model.backward().unwrap();
     assert_eq!(all(&model), first);
 
@@ -324,9 +435,9 @@ fn gradients_are_those_of_the_last_pass() {
         let failure = model.backward().unwrap_err().to_string();
         assert!(failure.starts_with("gradients are those of a forward pass"), "{failure}");
     };
-    model.nats(&inputs[..3], &targets[..3], 1).unwrap();
+    model.nats(Sequences::new(&inputs[..3], &targets[..3], 1)).unwrap();
     refused(&mut model);
-    model.forward(&inputs, &targets, 2).unwrap();
+    model.forward(Sequences::new(&inputs, &targets, 2)).unwrap();
     model.write("model.norm.weight", &[1.0; 12]).unwrap();
     refused(&mut model);
 }
@@ -336,17 +447,17 @@ fn each_target_is_scored_as_in_training() {
     for (name, config) in kinds() {
         let mut model = model::<f64>(&config, Isa::best());
         let (inputs, targets) = (tokens(&config, 35, "inputs"), tokens(&config, 35, "targets"));
-        let scored = model.nats(&inputs, &targets, 5).unwrap();
-        let forward = model.forward(&inputs, &targets, 5).unwrap();
+        let scored = model.nats(Sequences::new(&inputs, &targets, 5)).unwrap();
+        let forward = model.forward(Sequences::new(&inputs, &targets, 5)).unwrap();
         let mean = scored.nats.iter().fold(0.0, |sum, nats| sum + nats) / 35.0;
         assert_eq!(mean, forward.cross_entropy, "{name}");
         assert_eq!(scored.layers, forward.layers, "{name}");
         // A later token changes nothing before it; a shorter sequence is the beginning of a longer one.
-        let short = model.nats(&inputs[..4], &targets[..4], 1).unwrap();
+        let short = model.nats(Sequences::new(&inputs[..4], &targets[..4], 1)).unwrap();
         assert_eq!(short.nats[..], scored.nats[..4], "{name}");
         // Of all targets at one place, the likeliest one is the guess.
         let at_place = |target: u32| {
-            let scored = model.nats(&inputs[..1], &[target], 1).unwrap();
+            let scored = model.nats(Sequences::new(&inputs[..1], &[target], 1)).unwrap();
             (scored.nats[0], scored.greedy[0])
         };
         let all: Vec<_> = (0..config.vocab_size as u32).map(at_place).collect();
@@ -363,13 +474,19 @@ fn misuse_is_named() {
     let mut model = Model::<f32>::new(&config, Isa::best(), 1);
     let failure = |result: Result<Forward<f32>, Failure>| result.unwrap_err().to_string();
     assert_eq!(
-        failure(model.forward(&[11, 0], &[0, 0], 1)),
+        failure(model.forward(Sequences::new(&[11, 0], &[0, 0], 1))),
         "token 11 is not in the vocabulary of 11"
     );
-    assert!(failure(model.forward(&[0; 8], &[0; 8], 1)).ends_with("1 sequences of 1 to 7 tokens"));
-    assert!(failure(model.forward(&[0; 8], &[0; 7], 2)).starts_with("8 inputs and 7 targets"));
-    assert!(failure(model.forward(&[0; 3], &[0; 3], 2)).contains("2 sequences"));
-    assert!(failure(model.forward(&[], &[], 0)).contains("0 sequences"));
+    assert!(
+        failure(model.forward(Sequences::new(&[0; 8], &[0; 8], 1)))
+            .ends_with("1 sequences of 1 to 7 tokens")
+    );
+    assert!(
+        failure(model.forward(Sequences::new(&[0; 8], &[0; 7], 2)))
+            .starts_with("8 inputs and 7 targets")
+    );
+    assert!(failure(model.forward(Sequences::new(&[0; 3], &[0; 3], 2))).contains("2 sequences"));
+    assert!(failure(model.forward(Sequences::new(&[], &[], 0))).contains("0 sequences"));
     assert_eq!(model.read("x").unwrap_err().to_string(), "the model has no tensor `x`");
     let wrong = model.write("model.norm.weight", &[0.0]).unwrap_err().to_string();
     assert_eq!(wrong, "`model.norm.weight` has 12 numbers, not 1");
@@ -428,7 +545,7 @@ fn a_bias_moves_towards_the_mean() {
     // It chooses: with a large bias, every token goes to experts 0 and 1.
     model.write_router_bias(&name, &[100.0, 100.0, 0.0, 0.0, 0.0]).unwrap();
     let (inputs, targets) = (tokens(&config, 7, "inputs"), tokens(&config, 7, "targets"));
-    let scored = model.nats(&inputs, &targets, 1).unwrap();
+    let scored = model.nats(Sequences::new(&inputs, &targets, 1)).unwrap();
     assert_eq!(scored.layers[0].counts, [7, 7, 0, 0, 0]);
     let health = RouterLoad::of(&scored.layers[0].counts).unwrap();
     assert_eq!((health.max_load, health.dead), (2.5 / 5.0, 3));
@@ -504,7 +621,7 @@ fn a_config_is_read_or_refused_by_field() {
     assert_eq!(read.coefficients(), [0.0, 0.001]);
 
     for (from, to, code, field) in [
-        ("repro-llama-moe", "gpt2", &UNSUPPORTED, "/model_type"),
+        ("repro-llama-moe", "gptj", &UNSUPPORTED, "/model_type"),
         ("\"sigmoid\"", "\"relu\"", &UNSUPPORTED, "/gate"),
         ("\"balancing\": \"loss\"", "\"balancing\": \"hope\"", &UNSUPPORTED, "/balancing"),
         ("\"aux_loss_alpha\": 0.01", "\"aux_loss_alpha\": -0.01", &UNSUPPORTED, "/aux_loss_alpha"),

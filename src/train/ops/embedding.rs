@@ -1,41 +1,43 @@
 //! Tokens to the rows of a table.
 
-use super::sized;
-use repro_portable::Kernels;
+use super::{BackwardPass, Batch, ForwardPass, Operation, add};
+use repro_portable::{Isa, Kernels};
 
-/// The rows of a table of `width` columns that belong to some tokens. The gradient of the table is the sum
+/// The rows of a table of `width` columns that belong to the tokens. The gradient of the table is the sum
 /// of the gradients of its tokens' rows in their order: from +0, or, where the table is also the matrix of
 /// the head, from its gradient there.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Embedding {
     pub width: usize,
     /// Whether the table is also the matrix of the head.
     pub tied: bool,
-    /// The tokens of the last forward pass.
-    pub tokens: Vec<u32>,
+    /// What rows are multiplied by, if by anything.
+    pub scale: Option<f64>,
 }
 
-impl Embedding {
-    /// Writes the rows of tokens, each of which the table has.
-    pub fn forward<T: Kernels>(&mut self, tokens: &[u32], table: &[T], rows: &mut Vec<T>) {
-        let width = self.width;
-        self.tokens.clear();
-        self.tokens.extend_from_slice(tokens);
-        let rows = sized(rows, tokens.len() * width).chunks_exact_mut(width);
-        for (row, token) in rows.zip(tokens) {
-            row.copy_from_slice(&table[*token as usize * width..][..width]);
+impl<T: Kernels> Operation<T> for Embedding {
+    fn forward(&mut self, _isa: Isa, batch: Batch<'_>, pass: ForwardPass<'_, T>) {
+        let (width, ForwardPass { w, y, residual, .. }) = (self.width, pass);
+        for (row, token) in y.chunks_exact_mut(width).zip(batch.tokens) {
+            row.copy_from_slice(&w[*token as usize * width..][..width]);
         }
+        if let Some(scale) = self.scale {
+            let scale = T::from_f64(scale);
+            y.iter_mut().for_each(|number| *number *= scale);
+        }
+        add(y, residual);
     }
 
-    /// Writes the gradient of the table, or adds to it what the head wrote there.
-    pub fn backward<T: Kernels>(&self, g: &[T], into: &mut [T]) {
+    fn backward(&self, _isa: Isa, batch: Batch<'_>, pass: BackwardPass<'_, T>) {
+        let (width, BackwardPass { g, gw, .. }) = (self.width, pass);
         if !self.tied {
-            into.fill(T::ZERO);
+            gw.fill(T::ZERO);
         }
-        for (g, token) in g.chunks_exact(self.width).zip(&self.tokens) {
-            let row = &mut into[*token as usize * self.width..][..self.width];
+        let scale = self.scale.map(T::from_f64);
+        for (g, token) in g.chunks_exact(width).zip(batch.tokens) {
+            let row = &mut gw[*token as usize * width..][..width];
             for (sum, g) in row.iter_mut().zip(g) {
-                *sum += *g;
+                *sum += scale.map_or(*g, |scale| *g * scale);
             }
         }
     }

@@ -1,28 +1,43 @@
-//! The end of a decoder: the last norm, the logits, and the surprise of the targets.
+//! The end of a decoder: the logits, and the surprise of the targets.
 
 use rayon::prelude::*;
 
 use super::{ROWS, sized};
-use repro_portable::{Isa, Kernels, Matrix, norm};
+use crate::recipe::LossTerms;
+use repro_portable::cross_entropy::Regularization;
+use repro_portable::{Isa, Kernels, Matrix, Packed};
 
 /// A target that does not count: what is predicted in its place costs nothing.
 pub const IGNORED: u32 = u32::MAX;
 
-/// The mean nats of the targets that count under the softmax of `head norm(x)`: summed in float64 in the order of
+/// The mean nats of the targets that count under the softmax of `matrix h`: summed in float64 in the order of
 /// the rows from +0, divided, and rounded once.
 #[derive(Debug)]
 pub struct Head<T> {
-    pub isa: Isa,
+    /// Numbers of a row h.
     pub width: usize,
-    pub epsilon: f64,
+    /// The soft limit of logits.
+    pub cap: Option<f64>,
+    pub terms: LossTerms,
+    /// So many logits are held at a time, where the order of sums over rows is free; else all are.
+    pub held: Option<usize>,
     pub saved: Saved<T>,
 }
 
-/// The normalised rows, and the gradient of the logits.
+/// What the gradients need: the gradient of all logits; or, where these are not held, already the gradients themselves.
 #[derive(Debug, Default)]
 pub struct Saved<T> {
-    h: Vec<T>,
     g_logits: Vec<T>,
+    own: Option<[Vec<T>; 2]>,
+}
+
+/// The loss of a forward pass.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadLoss<T> {
+    /// Mean nats.
+    pub nats: T,
+    /// The mean square of `ln sum e^x`; 0 where it is not trained.
+    pub square: f64,
 }
 
 /// What each target cost, and whether it was the likeliest token.
@@ -34,106 +49,150 @@ pub struct HeadScores<T> {
     pub greedy: Vec<bool>,
 }
 
+/// Some rows, and what becomes of them.
+struct Rows<'a, T> {
+    h: &'a [T],
+    targets: &'a [u32],
+    nats: &'a mut [T],
+    squares: &'a mut [T],
+    /// First the logits, then their gradient.
+    logits: &'a mut [T],
+}
+
 impl<T: Kernels> Head<T> {
     /// Scores the target of each row by itself.
-    pub fn score(&self, targets: &[u32], [x, norm, matrix]: [&[T]; 3]) -> HeadScores<T> {
+    pub fn score(&self, isa: Isa, targets: &[u32], [h, matrix]: [&[T]; 2]) -> HeadScores<T> {
         let (d, columns) = (self.width, matrix.len() / self.width);
         let rows = targets.len();
         let mut scores = HeadScores { nats: vec![T::ZERO; rows], greedy: vec![false; rows] };
-        let logits_of = T::packed(self.isa, Matrix::new(matrix, columns, d).transposed());
+        let logits_of = T::packed(isa, Matrix::new(matrix, columns, d).transposed());
         let into = scores.nats.par_chunks_mut(ROWS).zip(scores.greedy.par_chunks_mut(ROWS));
-        x.par_chunks(ROWS * d).zip(targets.par_chunks(ROWS)).zip(into).for_each(
-            |((x, targets), (nats, greedy))| {
-                let (mut h, mut logits) = (T::buffer(x.len()), T::buffer(targets.len() * columns));
-                T::norm(self.isa, x, norm, self.epsilon(), &mut h);
-                T::packed_rows(
-                    &logits_of,
-                    self.isa,
-                    &mut logits,
-                    Matrix::new(&h, targets.len(), d),
-                    None,
-                );
-                T::score(self.isa, &logits, targets, nats, greedy);
+        h.par_chunks(ROWS * d).zip(targets.par_chunks(ROWS)).zip(into).for_each(
+            |((h, targets), (nats, greedy))| {
+                let mut logits = T::buffer(targets.len() * columns);
+                let h = Matrix::new(h, targets.len(), d);
+                T::packed_rows(&logits_of, isa, &mut logits, h, None);
+                if let Some(cap) = self.cap {
+                    T::cap(isa, &mut logits, T::from_f64(cap));
+                }
+                T::score(isa, &logits, targets, nats, greedy);
             },
         );
         scores
     }
 
-    fn epsilon(&self) -> T {
-        T::from_f64(self.epsilon)
-    }
-
-    /// The mean nats of the targets; keeps what the gradients need.
-    pub fn forward(&mut self, targets: &[u32], [x, norm, matrix]: [&[T]; 3]) -> T {
-        let (isa, d, epsilon) = (self.isa, self.width, self.epsilon());
-        let (saved, columns) = (&mut self.saved, matrix.len() / d);
-        let rows = targets.len();
-        let counted = targets.iter().filter(|target| **target != IGNORED).count();
-        let mut nats = vec![T::ZERO; rows];
-        let logits_of = T::packed(isa, Matrix::new(matrix, columns, d).transposed());
-        let h = sized(&mut saved.h, rows * d).par_chunks_mut(ROWS * d);
-        let logits = sized(&mut saved.g_logits, rows * columns).par_chunks_mut(ROWS * columns);
-        x.par_chunks(ROWS * d)
-            .zip(targets.par_chunks(ROWS).zip(nats.par_chunks_mut(ROWS)))
-            .zip(h.zip(logits))
-            .for_each(|((x, (targets, nats)), (h, logits))| {
-                T::norm(isa, x, norm, epsilon, h);
-                T::packed_rows(&logits_of, isa, logits, Matrix::new(h, targets.len(), d), None);
-                if counted == rows {
-                    T::cross_entropy(isa, rows, logits, targets, nats);
-                } else {
-                    counting(isa, counted, logits, targets, nats);
-                }
-            });
-        let total = nats.into_iter().fold(0.0, |sum, nats| sum + nats.to_f64());
-        T::from_f64(total / counted as f64)
-    }
-
-    /// Writes the gradients of the mean of the last forward pass: of x, the norm's weight and the matrix.
-    pub fn backward(&self, [x, norm, matrix]: [&[T]; 3], [gx, g_norm, g_matrix]: [&mut [T]; 3]) {
+    /// The loss of the targets; keeps what the gradients need.
+    pub fn forward(&mut self, isa: Isa, targets: &[u32], [h, matrix]: [&[T]; 2]) -> HeadLoss<T> {
         let (d, columns) = (self.width, matrix.len() / self.width);
-        let rows = x.len() / d;
-        let Saved { h, g_logits } = &self.saved;
-        let back = T::packed(self.isa, Matrix::new(matrix, columns, d));
-        let mut parts = T::buffer(rows.div_ceil(norm::ROWS) * d);
-        let nothing = vec![T::ZERO; ROWS.min(rows) * d];
-        x.par_chunks(ROWS * d)
-            .zip(g_logits.par_chunks(ROWS * columns))
-            .zip(gx.par_chunks_mut(ROWS * d).zip(parts.par_chunks_mut(ROWS / norm::ROWS * d)))
-            .for_each(|((x, g_logits), (gx, part))| {
-                let mut gh = T::buffer(x.len());
-                T::packed_rows(
-                    &back,
-                    self.isa,
-                    &mut gh,
-                    Matrix::new(g_logits, x.len() / d, columns),
-                    None,
-                );
-                let none = &nothing[..x.len()];
-                T::norm_back(self.isa, x, norm, self.epsilon(), &gh, none, gx, part);
+        let mut saved = std::mem::take(&mut self.saved);
+        let (mut nats, mut squares) = (T::buffer(targets.len()), T::buffer(targets.len()));
+        squares.fill(T::ZERO);
+        let counted = targets.iter().filter(|target| **target != IGNORED).count();
+        let logits_of = T::packed(isa, Matrix::new(matrix, columns, d).transposed());
+        let at_once = self.at_once(targets.len(), columns);
+        let is_held = at_once >= targets.len();
+        let mut own = (!is_held).then(|| {
+            let zeros = |length| vec![T::ZERO; length];
+            [zeros(h.len()), zeros(matrix.len())]
+        });
+        let rows = h.chunks(at_once * d).zip(targets.chunks(at_once));
+        let losses = nats.chunks_mut(at_once).zip(squares.chunks_mut(at_once));
+        for (at, ((h, targets), (nats, squares))) in rows.zip(losses).enumerate() {
+            let logits = sized(&mut saved.g_logits, targets.len() * columns);
+            let mut some = Rows { h, targets, nats, squares, logits };
+            self.block(isa, counted, &logits_of, &mut some);
+            if let Some([gh, g_matrix]) = &mut own {
+                let gh = &mut gh[at * at_once * d..][..h.len()];
+                let before = g_matrix.clone();
+                let known = Some(&*before);
+                back(isa, d, [h, matrix, &saved.g_logits], known, [gh, g_matrix]);
+            }
+        }
+        saved.own = own;
+        self.saved = saved;
+        let mean = |all: &[T]| match counted {
+            0 => 0.0,
+            _ => all.iter().fold(0.0, |sum, one| sum + one.to_f64()) / counted as f64,
+        };
+        HeadLoss { nats: T::from_f64(mean(&nats)), square: mean(&squares) }
+    }
+
+    /// Rows whose logits are held at a time: a whole number of blocks.
+    fn at_once(&self, rows: usize, columns: usize) -> usize {
+        let held = self.held.map_or(rows, |held| held / columns.max(1));
+        held.next_multiple_of(ROWS).max(ROWS)
+    }
+
+    /// The losses of some rows, and the gradient of their logits.
+    fn block(&self, isa: Isa, counted: usize, logits_of: &Packed<T>, rows: &mut Rows<'_, T>) {
+        let (d, columns) = (self.width, rows.logits.len() / rows.targets.len().max(1));
+        let losses = rows.nats.par_chunks_mut(ROWS).zip(rows.squares.par_chunks_mut(ROWS));
+        rows.h
+            .par_chunks(ROWS * d)
+            .zip(rows.targets.par_chunks(ROWS))
+            .zip(rows.logits.par_chunks_mut(ROWS * columns).zip(losses))
+            .for_each(|((h, targets), (logits, (nats, squares)))| {
+                let x = Matrix::new(h, targets.len(), d);
+                T::packed_rows(logits_of, isa, logits, x, None);
+                self.losses(isa, counted, &mut Rows { h, targets, nats, squares, logits });
             });
-        T::norm_combine(&parts, g_norm);
-        let left = Matrix::new(g_logits, rows, columns).transposed();
-        T::product(self.isa, g_matrix, left, Matrix::new(h, rows, d), None);
+    }
+
+    /// The losses of rows with these logits, and their gradient. Targets that do not count have none of either.
+    fn losses(&self, isa: Isa, counted: usize, rows: &mut Rows<'_, T>) {
+        let Rows { targets, nats, squares, logits, .. } = rows;
+        let columns = logits.len() / targets.len().max(1);
+        let cap = self.cap.map(T::from_f64);
+        let capped = cap.map(|cap| {
+            T::cap(isa, logits, cap);
+            logits.to_vec()
+        });
+        // Any column stands for a target that does not count: what comes of it is put away.
+        let known = |target: &u32| if *target == IGNORED { 0 } else { *target };
+        let some: Vec<u32> = targets.iter().map(known).collect();
+        let LossTerms { label_smoothing, z_loss } = self.terms;
+        if self.terms == LossTerms::default() {
+            T::cross_entropy(isa, counted, logits, &some, nats);
+        } else {
+            let (smoothing, z) = (T::from_f64(label_smoothing), T::from_f64(z_loss));
+            let extra = Regularization { smoothing, z };
+            T::regularized(isa, counted, extra, logits, &some, nats, squares);
+        }
+        let all = logits.chunks_exact_mut(columns).zip(nats.iter_mut().zip(squares.iter_mut()));
+        let ignored = all.zip(targets.iter()).filter(|(_, target)| **target == IGNORED);
+        for ((logits, (nats, square)), _) in ignored {
+            logits.fill(T::ZERO);
+            (*nats, *square) = (T::ZERO, T::ZERO);
+        }
+        if let Some((cap, capped)) = cap.zip(capped) {
+            T::cap_back(isa, &capped, cap, logits);
+        }
+    }
+
+    /// Writes the gradients of the mean of the last forward pass: of the rows and of the matrix.
+    pub fn backward(&self, isa: Isa, [h, matrix]: [&[T]; 2], [gh, g_matrix]: [&mut [T]; 2]) {
+        match &self.saved.own {
+            Some([own_h, own_matrix]) => {
+                gh.copy_from_slice(own_h);
+                g_matrix.copy_from_slice(own_matrix);
+            }
+            None => {
+                back(isa, self.width, [h, matrix, &self.saved.g_logits], None, [gh, g_matrix]);
+            }
+        }
     }
 }
 
-/// The cross-entropy of the targets that count, and the gradient of their mean; the others have none of either.
-fn counting<T: Kernels>(
+/// The gradients of rows, and of the matrix, to which what is known of it is added.
+fn back<T: Kernels>(
     isa: Isa,
-    counted: usize,
-    logits: &mut [T],
-    targets: &[u32],
-    nats: &mut [T],
+    d: usize,
+    [h, matrix, g_logits]: [&[T]; 3],
+    known: Option<&[T]>,
+    [gh, g_matrix]: [&mut [T]; 2],
 ) {
-    let columns = logits.len() / targets.len().max(1);
-    // Any column stands for a target that does not count: what comes of it is put away.
-    let known = |target: &u32| if *target == IGNORED { 0 } else { *target };
-    let some: Vec<u32> = targets.iter().map(known).collect();
-    T::cross_entropy(isa, counted, logits, &some, nats);
-    let all = logits.chunks_exact_mut(columns).zip(nats).zip(targets);
-    for ((logits, nats), _) in all.filter(|(_, target)| **target == IGNORED) {
-        logits.fill(T::ZERO);
-        *nats = T::ZERO;
-    }
+    let (rows, columns) = (h.len() / d, matrix.len() / d);
+    let g_logits = Matrix::new(g_logits, rows, columns);
+    T::product(isa, gh, g_logits, Matrix::new(matrix, columns, d), None);
+    T::product(isa, g_matrix, g_logits.transposed(), Matrix::new(h, rows, d), known);
 }

@@ -1,49 +1,85 @@
-//! The sublayers of a decoder over the portable formulas, forward and backward, each over flat weights.
+//! The operations that models are put together from, forward and backward, over the portable formulas.
 //!
-//! A sublayer keeps what its backward pass needs of its last forward pass, in memory that every pass uses
-//! again, so that memory is asked for once. Which sublayer follows which, where weights and gradients lie,
-//! and the rows between sublayers are left to `model`, which hands them on without a look at their numbers.
+//! Each makes rows of rows, with flat weights of its own. An operation keeps what its backward pass needs of its last
+//! forward pass and cannot read again from its input, in memory that every pass uses again, so that memory is asked for
+//! once. Which operation follows which, where weights and gradients lie, and the rows between operations are left to
+//! `model`, which hands them on without a look at their numbers.
 
+mod activate;
 mod attention;
 mod embedding;
 mod experts;
 mod feed_forward;
 mod gated;
 mod head;
+mod linear;
 mod mixture;
-mod prepared;
+mod norm;
+mod positions;
+mod vector_norms;
 
+pub(super) use activate::Activate;
 pub(super) use attention::Attention;
 pub(super) use embedding::Embedding;
 pub(super) use feed_forward::FeedForward;
+pub(super) use gated::Gated;
 pub use head::IGNORED;
-pub(super) use head::{Head, HeadScores};
+pub(super) use head::{Head, HeadLoss, HeadScores};
+pub(super) use linear::Linear;
 pub(super) use mixture::{Mixture, MixtureWidths};
-pub(super) use prepared::Prepared;
-pub use prepared::{Normed, Vectors};
+pub(super) use norm::Norm;
+pub use norm::NormKind;
+pub(super) use positions::Positions;
+pub use vector_norms::Normed;
+pub(super) use vector_norms::VectorNorms;
 
-use repro_portable::Kernels;
+use repro_portable::{Isa, Kernels, TokenPlaces};
 
 /// Rows that a thread takes at a time: whole sums of a norm's weight, and few enough to stay at hand.
 const ROWS: usize = 2 * repro_portable::norm::ROWS;
 
-/// A function of rows `x` and flat weights `w` to as many rows of the same width.
-pub trait Sublayer<T> {
-    /// Writes the output for sequences of `length` rows to `y`, and keeps what the gradients need.
-    fn forward(&mut self, length: usize, x: &[T], w: &[T], y: &mut [T]);
+/// Sequences of equal length, as operations see them.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    /// The tokens, sequence by sequence.
+    pub tokens: &'a [u32],
+    /// Tokens of a sequence.
+    pub length: usize,
+    /// Where they stand.
+    pub places: TokenPlaces<'a>,
+}
+
+/// A function of rows `x` and flat weights `w` to as many rows. What makes rows of tokens alone has no `x`.
+pub trait Operation<T: Kernels> {
+    /// Writes the output, plus `residual` where it is given, to `y`.
+    fn forward(&mut self, isa: Isa, batch: Batch<'_>, pass: ForwardPass<'_, T>);
 
     /// Writes the gradients of x and w, given that of the output of the last forward pass.
-    fn backward(&self, length: usize, pass: Backward<'_, T>);
+    fn backward(&self, isa: Isa, batch: Batch<'_>, pass: BackwardPass<'_, T>);
+}
+
+/// What a forward pass reads and writes.
+pub struct ForwardPass<'a, T> {
+    /// The input.
+    pub x: &'a [T],
+    /// The weights.
+    pub w: &'a [T],
+    /// What is added to the output, last.
+    pub residual: Option<&'a [T]>,
+    /// The output.
+    pub y: &'a mut [T],
 }
 
 /// What a backward pass reads and writes.
-pub struct Backward<'a, T> {
+pub struct BackwardPass<'a, T> {
     /// The input.
     pub x: &'a [T],
     /// The weights.
     pub w: &'a [T],
     /// The gradient of the output.
     pub g: &'a [T],
+    /// What is added to the gradient of the input: that of its other uses.
+    pub before: Option<&'a [T]>,
     /// The gradient of the input.
     pub gx: &'a mut [T],
     /// The gradient of the weights.
@@ -54,6 +90,13 @@ pub struct Backward<'a, T> {
 pub(super) fn sized<T: Kernels>(all: &mut Vec<T>, length: usize) -> &mut [T] {
     all.resize(length, T::ZERO);
     all
+}
+
+/// Adds numbers, where there are any.
+fn add<T: Kernels>(into: &mut [T], numbers: Option<&[T]>) {
+    for (sum, number) in into.iter_mut().zip(numbers.unwrap_or_default()) {
+        *sum += *number;
+    }
 }
 
 /// Pieces of a slice, one for each length.

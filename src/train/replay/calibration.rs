@@ -16,6 +16,9 @@
 //! gradient that is smaller than the rounding of all gradients together is the rounding of its own sum; AdamW makes a
 //! whole step of it, so that its tensor is compared no further.
 //!
+//! Rotary frequencies are powers, which two programs may round differently: each disturbed walk has them off by as much,
+//! where the model is one of another program.
+//!
 //! A tolerance that hides a learning rate off by one percent is no use: for each tensor there has to be a
 //! step at which it stays below half of what that error changes.
 
@@ -294,6 +297,7 @@ fn steps(
         Some((clipping, Disturbance::Moved { seed, units })) => {
             let mut moved = course.clone();
             moved.clip_by = clipping.disturbed(seed);
+            moved.angles_off = Some(seed);
             move_weights(&mut moved.start.tensors, seed, units);
             drop(moved.walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
         }

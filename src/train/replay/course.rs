@@ -10,10 +10,11 @@ use super::start::Start;
 use super::step::{Layout, NarrowErrors, Step};
 use crate::data::{Corpus, Order};
 use crate::learner::{Learner, Stepped, Values};
+use crate::model::{Config, Sequences};
 use crate::narrow::NarrowNorm;
 use crate::ops::IGNORED;
 use crate::{Regime, TensorFile};
-use repro_portable::{Isa, Kernels};
+use repro_portable::{Isa, Kernels, TokenPlaces};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Source};
 
@@ -61,8 +62,21 @@ pub struct Course {
     pub frozen: Option<String>,
     /// Of each step, the norm by which another program scaled its gradients down; none where it is that of the gradients.
     pub clip_by: Vec<Option<f64>>,
-    /// Of each step, which of its targets count; empty where all do.
-    pub counted_targets: Vec<Vec<bool>>,
+    /// Of each step, what is known of its tokens beside their order; empty where there is nothing.
+    pub marks: Vec<Marks>,
+    /// Rotary frequencies are off by rounding, as this seed has it.
+    pub angles_off: Option<u64>,
+}
+
+/// What is known of the tokens of a batch beside their order; each list is empty where there is nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Marks {
+    /// Which targets count.
+    pub counted: Vec<bool>,
+    /// The document of each token.
+    pub documents: Vec<u32>,
+    /// The position of each token.
+    pub positions: Vec<u32>,
 }
 
 /// What is measured of each step, beside losses, norms and routing.
@@ -130,7 +144,11 @@ impl Course {
 
     /// Begins the course.
     pub fn begin<T: Kernels>(&self) -> Result<Walker<'_, T>, Error> {
-        let mut learner = Learner::zeros(self.config()?.root(), &self.regime, self.isa)?;
+        let mut model = Config::read(self.config()?.root())?;
+        if let Some(seed) = self.angles_off {
+            model.disturb_angles(seed);
+        }
+        let mut learner = Learner::shaped(&model, &self.regime, self.isa);
         learner.restore(self.counted, &self.start.tensors, &self.start.name)?;
         if let Some(tensor) = &self.frozen {
             learner.freeze(tensor);
@@ -190,13 +208,18 @@ impl<T: Kernels> Walker<'_, T> {
             rows.chunks(width).flat_map(tokens).collect::<Vec<_>>()
         };
         let (inputs, mut targets, rates) = (part(0), part(1), course.rates(number));
-        if let Some(counted) = course.counted_targets.get(self.done as usize) {
-            let all = targets.iter_mut().zip(counted);
-            all.filter(|(_, counts)| !**counts).for_each(|(target, _)| *target = IGNORED);
-        }
+        let nothing = Marks::default();
+        let marks = course.marks.get(self.done as usize).unwrap_or(&nothing);
+        let all = targets.iter_mut().zip(&marks.counted);
+        all.filter(|(_, counts)| !**counts).for_each(|(target, _)| *target = IGNORED);
         self.learner.clip_by(course.clip_by.get(self.done as usize).copied().flatten());
-        let stepped =
-            self.learner.step(&inputs, &targets, course.regime.shape.batch_size, &rates)?;
+        let sequences = Sequences {
+            inputs: &inputs,
+            targets: &targets,
+            rows: course.regime.shape.batch_size,
+            places: TokenPlaces { documents: &marks.documents, positions: &marks.positions },
+        };
+        let stepped = self.learner.step(sequences, &rates)?;
         self.done += 1;
         // Both are in the order of names; what a rule moves has no gradient.
         let of_tensors = |numbers: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
@@ -252,7 +275,7 @@ impl<T: Kernels> Walker<'_, T> {
 
     /// Whether some targets do not count.
     pub fn is_masked(&self) -> bool {
-        !self.course.counted_targets.is_empty()
+        self.course.marks.iter().any(|marks| !marks.counted.is_empty())
     }
 
     /// How the steps are made.

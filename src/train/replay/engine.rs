@@ -10,7 +10,7 @@ use super::slice::listed;
 use super::start::{Start, from_checkpoint};
 use super::stated;
 use super::whole;
-use crate::learner::Learner;
+use crate::learner::{AT_ONCE, Learner};
 use crate::model::Config;
 use crate::{Regime, RunShape, golden};
 use repro_portable::Isa;
@@ -137,7 +137,12 @@ fn fits(bundle: &Bundle, model: &Config, shape: RunShape) -> Result<(), Error> {
     let total =
         objects.count(repro_params::ParameterCount::Total, repro_params::Convention::Default);
     let widest = model.hidden_size.max(model.vocab_size) as u64;
-    let kept = shape.tokens_per_step().saturating_mul(widest);
+    // What may be parted is executed in parts.
+    let tokens = match model.is_ours() || model.mixture.is_some() {
+        true => shape.tokens_per_step(),
+        false => shape.tokens_per_step().min((shape.seq_len as u64).max(AT_ONCE as u64)),
+    };
+    let kept = tokens.saturating_mul(widest);
     for (what, found, most) in [
         ("parameters", total, PARAMETERS),
         ("values per layer and step", kept, ACTIVATIONS),
@@ -299,7 +304,8 @@ impl<'a> ReplayedRun<'a> {
             factor: 1.0,
             frozen: None,
             clip_by: Vec::new(),
-            counted_targets: Vec::new(),
+            marks: Vec::new(),
+            angles_off: None,
         })
     }
 

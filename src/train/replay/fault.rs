@@ -134,8 +134,8 @@ impl Garden<'_> {
                     if let RowsRead::Kept(rows) = &mut course.rows {
                         rows.swap(0, 1);
                     }
-                    if course.counted_targets.len() > 1 {
-                        course.counted_targets.swap(0, 1);
+                    if course.marks.len() > 1 {
+                        course.marks.swap(0, 1);
                     }
                 })
             }

@@ -71,7 +71,7 @@ impl<'a> Session<'a> {
         let start = subject.start(from)?;
         let rows = RowsRead::Kept(std::mem::take(&mut slice.rows));
         let mut course = subject.course(slice.regime.clone(), start, steps, rows)?;
-        course.counted_targets = std::mem::take(&mut slice.counted);
+        course.marks = std::mem::take(&mut slice.marks);
         // Names and shapes of the start are held against the model before any step.
         course.begin::<f32>()?;
         let order = Arrangement::of(course.layout()?, &slice)?;

@@ -1,7 +1,7 @@
 //! The settings of a config that a replay knows: those that it reads, those that change no step, and those that change
 //! none as long as they are off. A run that has any other cannot be replayed: what nobody reads would be passed over.
 
-use crate::model::{READ_OF_FAMILIES, family_of};
+use crate::model::family_of;
 use repro_receipt::source::{Error, Kind, Node};
 use repro_runs::replay::UNKNOWN_SETTINGS;
 
@@ -53,8 +53,11 @@ const OF_MODEL: &[&str] = &[
 
 /// What changes no step: what is read of the data lies in a slice, and the rest is about what is written down.
 const WITHOUT_EFFECT: &[&str] = &[
+    "_attn_implementation",
     "_name_or_path",
+    "_sliding_window_pattern",
     "architectures",
+    "attn_implementation",
     "bos_token_id",
     "checkpoints",
     "chunk_size_feed_forward",
@@ -65,6 +68,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "eval_steps",
     "eval_strategy",
     "evaluation",
+    "gradient_checkpointing",
     "id2label",
     "initializer_range",
     "is_encoder_decoder",
@@ -76,6 +80,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "max_epochs",
     "max_position_embeddings",
     "max_window_layers",
+    "n_ctx",
     "name",
     "notes",
     "num_workers",
@@ -93,6 +98,11 @@ const WITHOUT_EFFECT: &[&str] = &[
     "save_strategy",
     "slices",
     "state_every",
+    "summary_activation",
+    "summary_first_dropout",
+    "summary_proj_to_labels",
+    "summary_type",
+    "summary_use_proj",
     "tasks",
     "threads",
     "tokenizer",
@@ -100,6 +110,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "transformers_version",
     "unique_tokens",
     "use_cache",
+    "use_reentrant",
 ];
 
 /// What decides how gradients move tensors: settings that only describe a run whose slices state that themselves.
@@ -175,6 +186,8 @@ enum Harmless {
     Words(&'static [&'static str]),
     /// The number of another setting.
     Same(&'static str),
+    /// True.
+    On,
     /// 1.
     One,
     /// Anything, as long as another setting is off.
@@ -183,6 +196,7 @@ enum Harmless {
 
 const HARMLESS: &[(&str, Harmless)] = &[
     ("activation", Harmless::Words(&["silu", "swish", "swiglu"])),
+    ("add_cross_attention", Harmless::Off),
     ("amsgrad", Harmless::Off),
     ("attention_bias", Harmless::Off),
     ("attention_dropout", Harmless::Off),
@@ -205,6 +219,10 @@ const HARMLESS: &[(&str, Harmless)] = &[
     ("decoder_sparse_step", Harmless::One),
     ("mlp_only_layers", Harmless::Off),
     ("pretraining_tp", Harmless::One),
+    ("reorder_and_upcast_attn", Harmless::Off),
+    ("scale_attn_by_inverse_layer_idx", Harmless::Off),
+    ("scale_attn_weights", Harmless::On),
+    ("use_bidirectional_attention", Harmless::Off),
     ("router_aux_loss_coef", Harmless::Unless("output_router_logits")),
     ("label_smoothing_factor", Harmless::Off),
     ("logit_softcap", Harmless::Off),
@@ -233,12 +251,15 @@ const NAMED: usize = 12;
 /// themselves, settings of updates only describe them.
 pub fn check(config: Node<'_>, is_stated: bool) -> Result<(), Error> {
     let mut unknown = Vec::new();
-    let is_foreign = family_of(config).is_some();
+    let family = family_of(config);
     for (name, node) in config.members()? {
-        let of_model = if is_foreign { READ_OF_FAMILIES } else { OF_MODEL };
+        let is_of_model = match family {
+            Some(family) => family.reads(name),
+            None => OF_MODEL.contains(&name),
+        };
         let described = if is_stated { OF_UPDATES } else { &[] };
-        let known = [of_model, OF_RUN, DECLARED, WITHOUT_EFFECT, described];
-        let is_known = known.iter().any(|list| list.contains(&name));
+        let known = [OF_RUN, DECLARED, WITHOUT_EFFECT, described];
+        let is_known = is_of_model || known.iter().any(|list| list.contains(&name));
         if !is_known && !is_harmless(config, name, node) {
             unknown.push((name, node));
         }
@@ -274,6 +295,7 @@ fn is_harmless(config: Node<'_>, name: &str, node: Node<'_>) -> bool {
         Some(Harmless::Same(other)) => {
             number(node).is_some() && number(node) == config.get(other).and_then(number)
         }
+        Some(Harmless::On) => matches!(node.value().kind, Kind::Bool(true)),
         Some(Harmless::One) => number(node) == Some(1.0),
         Some(Harmless::Unless(other)) => {
             config.get(other).is_none_or(|other| matches!(other.value().kind, Kind::Bool(false)))
@@ -323,7 +345,7 @@ mod tests {
         assert!(refused(of_updates).is_some());
         let all = refused(json!({"a": 1, "b": "x", "lr": 0.1, "c": [1]})).unwrap();
         assert_eq!(all, "`a` = 1, `b` = x, `c`");
-        for list in [OF_RUN, DECLARED, OF_MODEL, WITHOUT_EFFECT, OF_UPDATES, READ_OF_FAMILIES] {
+        for list in [OF_RUN, DECLARED, OF_MODEL, WITHOUT_EFFECT, OF_UPDATES] {
             assert!(list.is_sorted());
         }
     }

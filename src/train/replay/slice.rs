@@ -3,6 +3,7 @@
 //! Everything is checked against the run's own config before a step is made: shapes, the vocabulary,
 //! finite numbers, and the records of the run.
 
+use super::course::Marks;
 use super::machine::ReplayedRun;
 use super::records::RecordsFound;
 use super::stated;
@@ -27,8 +28,8 @@ pub struct Slice {
     pub regime: Regime,
     /// The tokens of each step: the rows of the batch, each with the token after it.
     pub rows: Vec<Vec<u32>>,
-    /// Of each step, which of its targets count; empty where all do.
-    pub counted: Vec<Vec<bool>>,
+    /// Of each step, what is known of its tokens; empty where there is nothing.
+    pub marks: Vec<Marks>,
     /// What each step gave.
     pub steps: Vec<Step>,
     /// The tensors, in the order of the log; empty where nothing was logged of them.
@@ -66,7 +67,7 @@ impl Slice {
         let file = TensorFile::parse(&place.file, &bundle.tensors(&entry.file)?)?;
         let reader = Reader { file: &file, place: place.clone(), count: entry.steps as usize };
         let rows = reader.rows(shape, model.vocab_size)?;
-        let counted = reader.counted(shape)?;
+        let marks = reader.marks(shape)?;
         let tensors = tensors(bundle, &entry.file)?;
         let mut steps = reader.steps(tensors.len(), model)?;
         let moved: Vec<_> = tensors.iter().filter_map(|tensor| tensor.moved).collect();
@@ -88,7 +89,7 @@ impl Slice {
             records.scheduled(from..from + entry.steps, &declared, &regime);
         }
         let checkpoint = entry.checkpoint_step;
-        Ok(Self { place, from, checkpoint, regime, rows, counted, steps, tensors, records })
+        Ok(Self { place, from, checkpoint, regime, rows, marks, steps, tensors, records })
     }
 }
 
@@ -135,19 +136,54 @@ impl Reader<'_> {
         Ok(numbers.chunks(per_step).map(<[u32]>::to_vec).collect())
     }
 
-    fn counted(&self, shape: RunShape) -> Result<Vec<Vec<bool>>, Error> {
+    /// A number for each token of each step, where the slice has them.
+    fn of_tokens(&self, name: &str, shape: RunShape) -> Result<Option<Vec<u32>>, Error> {
         let shape = [self.count, shape.batch_size, shape.seq_len];
-        let Some(data) = self.file.tensors.get("counted") else { return Ok(Vec::new()) };
-        let numbers = data.as_numbers().filter(|_| data.shape() == shape);
-        let Some(numbers) = numbers else {
-            let found = format!("the shape {:?}", data.shape());
-            return Err(self.refuse(format!("`counted`, U32 of the shape {shape:?}"), found));
+        let Some(data) = self.file.tensors.get(name) else { return Ok(None) };
+        match data.as_numbers().filter(|_| data.shape() == shape) {
+            Some(numbers) => Ok(Some(numbers)),
+            None => {
+                let found = format!("the shape {:?}", data.shape());
+                Err(self.refuse(format!("`{name}`, U32 of the shape {shape:?}"), found))
+            }
+        }
+    }
+
+    fn marks(&self, shape: RunShape) -> Result<Vec<Marks>, Error> {
+        let known = |name: &str| {
+            name.starts_with("logged.")
+                || ["tokens", "counted", "documents", "positions"].contains(&name)
         };
-        let steps = numbers.chunks((shape[1] * shape[2]).max(1));
-        let steps: Vec<Vec<bool>> =
-            steps.map(|step| step.iter().map(|counted| *counted != 0).collect()).collect();
-        match steps.iter().position(|step| !step.contains(&true)) {
-            None => Ok(steps),
+        if let Some(name) = self.file.tensors.keys().find(|name| !known(name)) {
+            let expected = "`tokens`, `counted`, `documents`, `positions` and what was logged";
+            return Err(self.refuse(expected, format!("`{name}`")));
+        }
+        let all = ["counted", "documents", "positions"].map(|name| self.of_tokens(name, shape));
+        let [counted, documents, positions] = all;
+        let (counted, documents, positions) = (counted?, documents?, positions?);
+        if counted.is_none() && documents.is_none() && positions.is_none() {
+            return Ok(Vec::new());
+        }
+        if let Some(at) = positions.iter().flatten().position(|at| *at as usize >= shape.seq_len) {
+            let expected = format!("`positions` below `seq_len`, {}", shape.seq_len);
+            let found = positions.iter().flatten().nth(at).copied().unwrap_or_default();
+            return Err(self.refuse(expected, found.to_string()));
+        }
+        let per_step = shape.batch_size * shape.seq_len;
+        let part = |of: &Option<Vec<u32>>, step: usize| {
+            let all = of.as_deref().unwrap_or_default();
+            all.chunks(per_step.max(1)).nth(step).unwrap_or_default().to_vec()
+        };
+        let marks: Vec<_> = (0..self.count)
+            .map(|step| Marks {
+                counted: part(&counted, step).into_iter().map(|counted| counted != 0).collect(),
+                documents: part(&documents, step),
+                positions: part(&positions, step),
+            })
+            .collect();
+        let is_empty = |marks: &Marks| !marks.counted.is_empty() && !marks.counted.contains(&true);
+        match marks.iter().position(is_empty) {
+            None => Ok(marks),
             Some(at) => {
                 let expected = "a target that counts in each step of `counted`";
                 Err(self.refuse(expected, format!("none in step {at} of the slice")))

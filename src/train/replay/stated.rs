@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::names;
 use crate::rules::{Members, Optimizer, ParameterGroup, UpdateMethod};
-use crate::{LearningRates, Regime, RunShape};
+use crate::{LearningRates, LossTerms, Regime, RunShape};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Kind, Node};
 use repro_runs::replay::BAD_SLICE;
@@ -55,9 +55,10 @@ pub fn regime(
         return Ok(None);
     }
     let root = bundle.document(&file)?.root();
-    root.only(&["grad_clip", "groups", "mean_over", "micro_batches"])?;
+    root.only(&["grad_clip", "groups", "label_smoothing", "mean_over", "micro_batches", "z_loss"])?;
     let micro_batches = micro_batches(root, shape)?;
     let by_targets = is_over_targets(root)?;
+    let terms = terms(root)?;
     let mut groups: Vec<ParameterGroup> = Vec::new();
     let (mut rates, mut known) = (Vec::new(), BTreeSet::new());
     for node in root.required("groups")?.items()? {
@@ -77,6 +78,7 @@ pub fn regime(
         shape,
         micro_batches,
         by_targets,
+        terms,
         rates,
         optimizer: Optimizer { clip, groups },
     }))
@@ -101,6 +103,19 @@ fn is_over_targets(root: Node<'_>) -> Result<bool, Error> {
         "micro_batches" => Ok(false),
         _ => Err(BAD_SLICE.at(node.place(), "`targets` or `micro_batches`", node.printed()?)),
     }
+}
+
+/// What was trained beside the plain surprise of targets.
+fn terms(root: Node<'_>) -> Result<LossTerms, Error> {
+    let of = |name: &str, fits: fn(f64) -> bool, expected: &str| match root.get(name) {
+        Some(node) => number(node, fits, expected),
+        None => Ok(0.0),
+    };
+    let is_share = |value: f64| (0.0..1.0).contains(&value);
+    Ok(LossTerms {
+        label_smoothing: of("label_smoothing", is_share, "a number from 0 to below 1")?,
+        z_loss: of("z_loss", |value| value >= 0.0, "a number of at least 0")?,
+    })
 }
 
 fn group(node: Node<'_>) -> Result<ParameterGroup, Error> {

@@ -140,7 +140,8 @@ mod tests {
             factor,
             frozen: None,
             clip_by: Vec::new(),
-            counted_targets: Vec::new(),
+            marks: Vec::new(),
+            angles_off: None,
         }
     }
 

@@ -12,6 +12,7 @@ use super::{Context, ExaminedPoint, examination, receipt};
 use crate::checkpoint::committed_state;
 use crate::data::Order;
 use crate::learner::{Learner, Stepped};
+use crate::model::Sequences;
 use crate::progress::{News, Pace};
 use crate::{DIFFERS, Recipe};
 use repro_receipt::bundle::{
@@ -131,12 +132,9 @@ impl<'a> Training<'a> {
             self.order.fill(step, &self.context.corpus.train, &mut inputs, &mut targets);
             self.pace.begin();
             let rate = self.recipe.regime.rates.first(step);
-            let stepped = self.learner.step(
-                &inputs,
-                &targets,
-                self.recipe.regime.shape.batch_size,
-                &[rate],
-            )?;
+            let rows = self.recipe.regime.shape.batch_size;
+            let sequences = Sequences::new(&inputs, &targets, rows);
+            let stepped = self.learner.step(sequences, &[rate])?;
             let took = self.pace.end();
             self.state.step += 1;
             self.note(&stepped, rate, took)?;

@@ -95,7 +95,7 @@ fn load(path: &Path, threads: usize) -> Result<Bundle, Error> {
 fn choice(slice: Option<&str>) -> Result<Choice, Error> {
     let Some(text) = slice else { return Ok(Choice::Last) };
     Choice::parse(text).ok_or_else(|| {
-        let expected = "`FROM..TO` with at least three steps, or `random:SEED`";
+        let expected = "`FROM..TO` with at least three steps or a whole slice, or `random:SEED`";
         BAD_EXTENT.at(Location::file("--slice"), expected, format!("`{text}`"))
     })
 }

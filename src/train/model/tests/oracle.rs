@@ -17,6 +17,9 @@ const TOLERANCE: f64 = 3e-14;
 /// candle takes it as a float32.
 const EPSILON: f32 = 1e-5;
 
+/// The base of the angles of all models here.
+const THETA: f64 = 100.0;
+
 /// A decoder of candle's operations.
 struct Theirs<'a> {
     config: &'a Config,
@@ -48,9 +51,8 @@ impl Theirs<'_> {
     /// One tensor of (T, Dh / 2) of some function of the rotary angles.
     fn angles(&self, of: fn(f64) -> f64) -> Result<Tensor> {
         let (half, size) = (self.config.head_dim / 2, self.config.head_dim as f64);
-        let angle = |place: usize, pair: usize| {
-            place as f64 * libm::pow(self.config.rope_theta, -2.0 * pair as f64 / size)
-        };
+        let angle =
+            |place: usize, pair: usize| place as f64 * libm::pow(THETA, -2.0 * pair as f64 / size);
         let all = (0..self.length * half).map(|at| of(angle(at / half, at % half)));
         Tensor::from_vec(all.collect(), (self.length, half), &Device::Cpu)
     }
@@ -158,7 +160,7 @@ fn whole_models_are_candles() {
         let (rows, length) = (20, config.seq_len);
         let inputs = tokens(&config, rows * length, "inputs");
         let targets = tokens(&config, rows * length, "targets");
-        let forward = ours.forward(&inputs, &targets, rows).unwrap();
+        let forward = ours.forward(Sequences::new(&inputs, &targets, rows)).unwrap();
         ours.backward().unwrap();
 
         let weight = |named: &NamedTensor| {
