@@ -11,6 +11,7 @@ use super::buffer::{self, Buffer};
 use super::cross_entropy::Regularization;
 use super::mixture::Arrangement;
 use super::product::{self, Matrix, Packed};
+use super::rounding::{self, Rounding};
 use super::router::{Coefficients, Router, Routing};
 use super::rules::{self, Momentum};
 use super::{Isa, Real, cross_entropy, layer_norm, norm, reduce, swiglu};
@@ -97,6 +98,8 @@ kernels! {
     fn add_experts(
         arrangement: &Arrangement, isa: Isa, width: usize, table: &[Self], to: &mut [Self],
     ) = Arrangement::add;
+    /// [`rounding::narrow`].
+    fn narrow(isa: Isa, numbers: &mut [Self], rounding: Rounding) = rounding::narrow;
     /// [`layer_norm::add`].
     fn add_bias(isa: Isa, rows: &mut [Self], bias: &[Self]) = layer_norm::add;
     /// [`layer_norm::add_back`].

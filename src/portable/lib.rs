@@ -23,6 +23,7 @@ pub mod product;
 pub mod real;
 pub mod reduce;
 pub mod rope;
+pub mod rounding;
 pub mod router;
 pub mod rules;
 pub mod swiglu;

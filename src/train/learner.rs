@@ -113,7 +113,8 @@ impl<T: Kernels> Learner<T> {
 
     /// A model of this shape, whose weights are still to be restored.
     pub fn shaped(model: &Config, regime: &Regime, isa: Isa) -> Self {
-        Self::of(Model::zeros(model, isa), regime)
+        let model = Config { precision: regime.precision, ..model.clone() };
+        Self::of(Model::zeros(&model, isa), regime)
     }
 
     /// The model that a run's config describes, whose weights are still to be restored.

@@ -39,6 +39,33 @@ pub struct LossTerms {
     pub z_loss: f64,
 }
 
+/// With how many bits a model is computed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// All operations in float32.
+    #[default]
+    Full,
+    /// As PyTorch's autocast has it: matrices and attention in bfloat16, norms and the rows that run through the model in
+    /// float32.
+    Autocast,
+    /// All of it in bfloat16, from weights that are kept in float32.
+    Bfloat16,
+    /// Products of matrices whose factors are TensorFloat-32.
+    Tf32,
+}
+
+impl Precision {
+    /// What numbers are rounded to, in words; none where they have all bits of float32.
+    pub fn words(self) -> Option<&'static str> {
+        match self {
+            Self::Full => None,
+            Self::Autocast => Some("bfloat16 at products and attention"),
+            Self::Bfloat16 => Some("bfloat16 at every operation"),
+            Self::Tf32 => Some("TensorFloat-32 in the factors of products"),
+        }
+    }
+}
+
 /// How each step of a run is made, whoever trains it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regime {
@@ -50,6 +77,8 @@ pub struct Regime {
     pub by_targets: bool,
     /// What is trained beside the plain surprise of targets.
     pub terms: LossTerms,
+    /// With how many bits the model is computed.
+    pub precision: Precision,
     /// The learning rate of each step.
     pub rates: LearningRates,
     /// The optimizer.
@@ -138,6 +167,7 @@ impl Regime {
             micro_batches: 1,
             by_targets: false,
             terms: LossTerms::default(),
+            precision: Precision::default(),
             rates: LearningRates::Schedule(schedule),
             optimizer: Optimizer::read(config)?,
         })

@@ -365,6 +365,8 @@ pub(super) mod tests {
                 norm_eps: 1e-5,
                 angles: Some(crate::model::Angles::Exact { theta: 1e4 }),
                 variations: Default::default(),
+                precision: Default::default(),
+                rounding_seed: None,
                 seq_len: 50,
                 mixture,
             };

@@ -67,7 +67,7 @@ const CRATES: &[Crate] = &[
             &["isa"],
             &["buffer", "product", "real"],
             &["reduce"],
-            &["each", "mixture", "rope", "swiglu"],
+            &["each", "mixture", "rope", "rounding", "swiglu"],
             &["activation"],
             &["adamw", "attention", "cross_entropy", "norm", "router"],
             &["layer_norm", "rules"],

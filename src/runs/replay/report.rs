@@ -184,7 +184,11 @@ pub struct Tolerance {
     pub replays: usize,
     /// What is allowed in each step.
     pub steps: Vec<Allowed>,
-    /// Tensors whose tolerance is nowhere below half of what 1% of the learning rate changes.
+    /// What the run's numbers were rounded to at its operations, which is done here too; none where they have all bits.
+    pub rounded: Option<&'static str>,
+    /// The error of the learning rate that the tolerance is held against, in percent.
+    pub held_against: u32,
+    /// Tensors whose tolerance is nowhere below half of what that error changes.
     pub coarse: Vec<String>,
     /// Tensors of which nothing is compared from some step on: their gradients are rounding alone.
     pub blurred: Vec<String>,

@@ -2,6 +2,7 @@
 
 use super::config::{Balancing, Config, MixtureConfig};
 use super::graph::{Graph, RowsAt, StepKind};
+use super::precision::Roundings;
 use super::tensors::{FlatTensors, Initializer};
 use crate::ops::{
     Activate, Attention, Embedding, FeedForward, Gated, Head, Linear, Mixture, MixtureWidths, Norm,
@@ -44,11 +45,13 @@ impl<'a, T: Kernels> Builder<'a, T> {
             cap: config.variations.logits_cap,
             terms: LossTerms::default(),
             held: (!config.is_ours()).then_some(HELD),
+            rounding: None,
             saved: Default::default(),
         };
         let balancing = config.mixture.as_ref().map(|mixture| mixture.balancing);
         let is_joint = matches!(balancing, Some(Balancing::Joint(_)));
-        let (graph, tensors) = (Graph::new(isa, head, is_joint), FlatTensors::default());
+        let (mut graph, tensors) = (Graph::new(isa, head, is_joint), FlatTensors::default());
+        graph.roundings = Roundings { precision: config.precision, seed: config.rounding_seed };
         Self { config, graph, tensors, variables: 0 }
     }
 

@@ -3,6 +3,7 @@
 use super::angles::Angles;
 use super::fields::{Fields, IMPOSSIBLE};
 use super::variations::Variations;
+use crate::recipe::Precision;
 use repro_portable::router::Gate;
 use repro_receipt::source::{Error, Node};
 
@@ -31,6 +32,10 @@ pub struct Config {
     pub angles: Option<Angles>,
     /// In what it differs from ours.
     pub variations: Variations,
+    /// With how many bits it is computed.
+    pub precision: Precision,
+    /// By which seed numbers are rounded at random, where they are rounded to fewer bits.
+    pub rounding_seed: Option<u64>,
     /// Tokens of a sequence.
     pub seq_len: usize,
     /// The experts of sparse blocks, if there are any.
@@ -96,6 +101,8 @@ impl Config {
             norm_eps: fields.positive("norm_eps")?,
             angles: Some(Angles::Exact { theta: fields.positive("rope_theta")? }),
             variations: Variations::default(),
+            precision: Precision::default(),
+            rounding_seed: None,
             seq_len: fields.size("seq_len")?,
             mixture,
         };
@@ -103,8 +110,9 @@ impl Config {
         Ok(config)
     }
 
-    /// Has the angles be off by rounding, as a seed has it.
-    pub fn disturb_angles(&mut self, seed: u64) {
+    /// Rounds what another program may round otherwise as a seed has it: frequencies of angles, and numbers of fewer bits.
+    pub fn disturb(&mut self, seed: u64) {
+        self.rounding_seed = Some(seed);
         for angles in self.angles.iter_mut().chain(&mut self.variations.window_angles) {
             *angles = angles.disturbed(seed);
         }
@@ -112,7 +120,7 @@ impl Config {
 
     /// Whether it is one of ours, whose bits are those of an arithmetic that is written down.
     pub fn is_ours(&self) -> bool {
-        matches!(self.angles, Some(Angles::Exact { .. }))
+        matches!(self.angles, Some(Angles::Exact { .. })) && self.precision == Precision::Full
     }
 
     pub(super) fn check(&self, fields: Fields<'_>) -> Result<(), Error> {

@@ -8,6 +8,7 @@ use super::config::{Balancing, Config, MixtureConfig};
 use super::fields::{Fields, IMPOSSIBLE, UNSUPPORTED};
 use super::variations::{Biases, NormPlace, Structure, Variations};
 use crate::ops::{NormKind, Normed};
+use crate::recipe::Precision;
 use repro_portable::Activation;
 use repro_portable::router::Gate;
 use repro_receipt::source::{Error, Kind, Node};
@@ -325,6 +326,8 @@ fn llama(traits: &Traits, fields: Fields<'_>) -> Result<Config, Error> {
         seq_len: fields.size("seq_len")?,
         mixture,
         variations,
+        precision: Precision::default(),
+        rounding_seed: None,
     })
 }
 
@@ -445,6 +448,8 @@ fn of_width(fields: Fields<'_>, variations: Variations) -> Result<Config, Error>
         seq_len: fields.size("seq_len")?,
         mixture: None,
         variations,
+        precision: Precision::default(),
+        rounding_seed: None,
     })
 }
 
@@ -539,5 +544,7 @@ fn nanochat_of_transformers(fields: Fields<'_>) -> Result<Config, Error> {
         seq_len: fields.size("seq_len")?,
         mixture: None,
         variations: Variations { activation: function, ..of_nanochat(false, cap) },
+        precision: Precision::default(),
+        rounding_seed: None,
     })
 }

@@ -1,7 +1,10 @@
 //! A model as the operations that follow each other, and the walk over them: forward from the tokens to the loss, and in
 //! reverse for the gradients. Rows, weights and gradients are handed on; only operations look at their numbers.
 
+use std::borrow::Cow;
+
 use super::load::Load;
+use super::precision::{Rounded, Roundings};
 use crate::ops::{
     Activate, Attention, BackwardPass, Batch, Embedding, FeedForward, ForwardPass, Head, HeadLoss,
     HeadScores, Linear, Mixture, Norm, Operation, Positions, VectorNorms, sized,
@@ -21,6 +24,9 @@ pub(super) struct Graph<T: Kernels> {
     pub end: (RowsAt, usize),
     /// Whether loads are balanced over all sparse blocks at once.
     pub is_joint: bool,
+    pub roundings: Roundings,
+    /// How many walks were made: each rounds otherwise, where it rounds at random.
+    walks: u64,
 }
 
 /// Rows that an operation makes, by their number.
@@ -87,7 +93,8 @@ impl<T: Kernels> Graph<T> {
     /// A graph without operations yet.
     pub fn new(isa: Isa, head: Head<T>, is_joint: bool) -> Self {
         let (steps, widths, values, end) = (Vec::new(), Vec::new(), Vec::new(), (RowsAt(0), 0));
-        Self { isa, steps, widths, values, head, end, is_joint }
+        let roundings = Roundings::default();
+        Self { isa, steps, widths, values, head, end, is_joint, roundings, walks: 0 }
     }
 
     /// Adds an operation that reads `x`, whose output has `width` numbers in a row and is added to `residual`.
@@ -112,14 +119,33 @@ impl<T: Kernels> Graph<T> {
 
     /// Walks to the head.
     pub fn forward(&mut self, batch: Batch<'_>, weights: &[Vec<T>]) {
-        for step in &mut self.steps {
+        self.walks += 1;
+        let (isa, roundings, walk) = (self.isa, self.roundings, self.walks);
+        for (number, step) in self.steps.iter_mut().enumerate() {
             let (before, after) = self.values.split_at_mut(step.y.0);
             let of = |value: Option<RowsAt>| value.map(|value| &before[value.0][..]);
             let x = of(step.x).unwrap_or_default();
             let w = step.variable.map_or(&[][..], |variable| &weights[variable]);
             let y = sized(&mut after[0], batch.tokens.len() * self.widths[step.y.0]);
-            let pass = ForwardPass { x, w, residual: of(step.residual), y };
-            step.kind.operation_mut().forward(self.isa, batch, pass);
+            let residual = of(step.residual);
+            if roundings.is_nothing() {
+                let pass = ForwardPass { x, w, residual, y };
+                step.kind.operation_mut().forward(isa, batch, pass);
+                continue;
+            }
+            let (rounded, at) = (roundings.of(&step.kind), Place { walk, step: number });
+            let (x, w) = (at.x(isa, roundings, rounded, x), at.w(isa, roundings, rounded, w));
+            let pass = ForwardPass { x: &x, w: &w, residual: None, y };
+            step.kind.operation_mut().forward(isa, batch, pass);
+            if rounded.y {
+                roundings.round(isa, at.of(Part::Output), y);
+            }
+            if let Some(residual) = residual {
+                y.iter_mut().zip(residual).for_each(|(sum, number)| *sum += *number);
+                if rounded.sum {
+                    roundings.round(isa, at.of(Part::Sum), y);
+                }
+            }
         }
         if self.is_joint {
             self.balance_jointly();
@@ -139,41 +165,43 @@ impl<T: Kernels> Graph<T> {
         }
     }
 
+    /// The rows that the head reads and its matrix, rounded where the recipe rounds them.
+    fn of_head<'a>(&'a self, weights: &'a [Vec<T>]) -> [Cow<'a, [T]>; 2] {
+        let ((h, variable), at) = (self.end, self.at_head());
+        let rounded = self.roundings.of_head();
+        let h = at.x(self.isa, self.roundings, rounded, &self.values[h.0]);
+        [h, at.w(self.isa, self.roundings, rounded, &weights[variable])]
+    }
+
+    fn at_head(&self) -> Place {
+        Place { walk: self.walks, step: self.steps.len() }
+    }
+
     /// The loss of the targets, after a walk forward.
     pub fn loss(&mut self, targets: &[u32], weights: &[Vec<T>]) -> HeadLoss<T> {
-        let (h, variable) = self.end;
-        self.head.forward(self.isa, targets, [&self.values[h.0], &weights[variable]])
+        let of_logits = self.roundings.of_head().y;
+        self.head.rounding = of_logits.then(|| self.roundings.at(self.at_head().of(Part::Output)));
+        let [h, matrix] = self.of_head(weights).map(Cow::into_owned);
+        self.head.forward(self.isa, targets, [&h, &matrix])
     }
 
     /// The nats of each target, after a walk forward.
     pub fn scores(&self, targets: &[u32], weights: &[Vec<T>]) -> HeadScores<T> {
-        let (h, variable) = self.end;
-        self.head.score(self.isa, targets, [&self.values[h.0], &weights[variable]])
+        let [h, matrix] = self.of_head(weights);
+        self.head.score(self.isa, targets, [&h, &matrix])
     }
 
     /// Walks back from the loss, and writes all gradients.
     pub fn backward(&self, batch: Batch<'_>, weights: &[Vec<T>], gradients: &mut [Vec<T>]) {
         let mut of_values: Vec<Option<Buffer<T>>> = self.widths.iter().map(|_| None).collect();
-        let (h, variable) = self.end;
-        let mut gh = T::buffer(self.values[h.0].len());
-        let read = [&self.values[h.0][..], &weights[variable]];
-        self.head.backward(self.isa, read, [&mut gh, &mut gradients[variable]]);
-        of_values[h.0] = Some(gh);
-        for step in self.steps.iter().rev() {
-            let Some(g) = of_values[step.y.0].take() else { continue };
-            let of_x = step.x.map(|x| &self.values[x.0][..]).unwrap_or_default();
+        of_values[self.end.0.0] = Some(self.backward_of_head(weights, gradients));
+        for (number, step) in self.steps.iter().enumerate().rev() {
+            let Some(mut g) = of_values[step.y.0].take() else { continue };
             let before = step.x.and_then(|x| of_values[x.0].take());
-            let mut gx = T::buffer(of_x.len());
-            let (mut nothing, none) = (Vec::new(), Vec::new());
-            let pass = BackwardPass {
-                x: of_x,
-                w: step.variable.map_or(&none, |variable| &weights[variable]),
-                g: &g,
-                before: before.as_deref(),
-                gx: &mut gx,
-                gw: step.variable.map_or(&mut nothing, |variable| &mut gradients[variable]),
+            let gx = match self.roundings.is_nothing() {
+                true => self.backward_of(step, batch, (&g, before.as_deref()), weights, gradients),
+                false => self.backward_rounded(number, batch, (&mut g, before), weights, gradients),
             };
-            step.kind.operation().backward(self.isa, batch, pass);
             if let Some(x) = step.x {
                 of_values[x.0] = Some(gx);
             }
@@ -185,6 +213,85 @@ impl<T: Kernels> Graph<T> {
                 }
             }
         }
+    }
+
+    /// The gradient of the rows that the head reads; that of its matrix is written.
+    fn backward_of_head(&self, weights: &[Vec<T>], gradients: &mut [Vec<T>]) -> Buffer<T> {
+        let ((h, variable), rounded) = (self.end, self.roundings.of_head());
+        let mut gh = T::buffer(self.values[h.0].len());
+        let [rows, matrix] = self.of_head(weights);
+        let g_matrix = &mut gradients[variable];
+        self.head.backward(self.isa, [&rows, &matrix], [&mut gh, g_matrix]);
+        let at = self.at_head();
+        for (is_rounded, part, numbers) in [
+            (rounded.x, Part::InputGradient, &mut gh[..]),
+            (rounded.w, Part::WeightGradient, g_matrix),
+        ] {
+            if is_rounded && rounded.y {
+                self.roundings.round(self.isa, at.of(part), numbers);
+            }
+        }
+        gh
+    }
+
+    /// The gradient of what a step reads, plus that of its other uses; that of its weights is written.
+    fn backward_of(
+        &self,
+        step: &Step<T>,
+        batch: Batch<'_>,
+        (g, before): (&[T], Option<&[T]>),
+        weights: &[Vec<T>],
+        gradients: &mut [Vec<T>],
+    ) -> Buffer<T> {
+        let x = step.x.map(|x| &self.values[x.0][..]).unwrap_or_default();
+        let w = step.variable.map_or(&[][..], |variable| &weights[variable]);
+        let mut gx = T::buffer(x.len());
+        let mut nothing = Vec::new();
+        let gw = step.variable.map_or(&mut nothing, |variable| &mut gradients[variable]);
+        let pass = BackwardPass { x, w, g, before, gx: &mut gx, gw };
+        step.kind.operation().backward(self.isa, batch, pass);
+        gx
+    }
+
+    /// The same of step `number`, rounded where the recipe rounds.
+    fn backward_rounded(
+        &self,
+        number: usize,
+        batch: Batch<'_>,
+        (g, before): (&mut Buffer<T>, Option<Buffer<T>>),
+        weights: &[Vec<T>],
+        gradients: &mut [Vec<T>],
+    ) -> Buffer<T> {
+        let (isa, roundings, step) = (self.isa, self.roundings, &self.steps[number]);
+        let (rounded, at) = (roundings.of(&step.kind), Place { walk: self.walks, step: number });
+        let x = step.x.map(|x| &self.values[x.0][..]).unwrap_or_default();
+        let w = step.variable.map_or(&[][..], |variable| &weights[variable]);
+        let (x, w) = (at.x(isa, roundings, rounded, x), at.w(isa, roundings, rounded, w));
+        let mut own = g.to_vec();
+        if rounded.y || rounded.w {
+            roundings.round(isa, at.of(Part::OutputGradient), &mut own);
+        }
+        if rounded.sum {
+            g.copy_from_slice(&own);
+        }
+        let mut gx = T::buffer(x.len());
+        let mut nothing = Vec::new();
+        let gw = step.variable.map_or(&mut nothing, |variable| &mut gradients[variable]);
+        let pass = BackwardPass { x: &x, w: &w, g: &own, before: None, gx: &mut gx, gw };
+        step.kind.operation().backward(isa, batch, pass);
+        if rounded.x && rounded.y {
+            roundings.round(isa, at.of(Part::InputGradient), &mut gx);
+        }
+        if rounded.w && rounded.y {
+            roundings.round(isa, at.of(Part::WeightGradient), gw);
+        }
+        for (sum, number) in gx.iter_mut().zip(before.as_deref().unwrap_or_default()) {
+            *sum += *number;
+        }
+        if rounded.sum && before.is_some() {
+            roundings.round(isa, at.of(Part::SumGradient), &mut gx);
+        }
+        gx
     }
 
     /// The loads of sparse blocks in the last walk.
@@ -209,5 +316,69 @@ impl<T: Kernels> Graph<T> {
             StepKind::Mixture(layer, mixture) => Some((*layer, &mut **mixture)),
             _ => None,
         })
+    }
+}
+
+/// Where numbers are rounded: the walk, the operation, and a part of it.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    walk: u64,
+    step: usize,
+}
+
+/// What of an operation is rounded.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Input,
+    Weights,
+    Output,
+    Sum,
+    InputGradient,
+    WeightGradient,
+    OutputGradient,
+    SumGradient,
+}
+
+impl Place {
+    fn of(self, part: Part) -> u64 {
+        // Weights are rounded once for all walks between two updates; that they are again here costs nothing of the noise.
+        ((self.walk << 20) + self.step as u64) << 3 | part as u64
+    }
+
+    /// The input as it is rounded.
+    fn x<'a, T: Kernels>(
+        self,
+        isa: Isa,
+        roundings: Roundings,
+        rounded: Rounded,
+        x: &'a [T],
+    ) -> Cow<'a, [T]> {
+        self.copy(isa, roundings, (rounded.x, Part::Input), x)
+    }
+
+    /// The weights as they are rounded.
+    fn w<'a, T: Kernels>(
+        self,
+        isa: Isa,
+        roundings: Roundings,
+        rounded: Rounded,
+        w: &'a [T],
+    ) -> Cow<'a, [T]> {
+        self.copy(isa, roundings, (rounded.w, Part::Weights), w)
+    }
+
+    fn copy<'a, T: Kernels>(
+        self,
+        isa: Isa,
+        roundings: Roundings,
+        (is_rounded, part): (bool, Part),
+        numbers: &'a [T],
+    ) -> Cow<'a, [T]> {
+        if !is_rounded {
+            return Cow::Borrowed(numbers);
+        }
+        let mut copy = numbers.to_vec();
+        roundings.round(isa, self.of(part), &mut copy);
+        Cow::Owned(copy)
     }
 }

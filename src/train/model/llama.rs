@@ -13,6 +13,7 @@
 use super::builder::{Builder, MatrixKind, MatrixRows};
 use super::graph::RowsAt;
 use super::variations::{Biases, NormPlace};
+use crate::recipe::Precision;
 use repro_portable::{Activation, Kernels};
 
 /// Builds the decoder.
@@ -93,7 +94,8 @@ fn network<T: Kernels>(
     residual: Option<RowsAt>,
 ) -> RowsAt {
     let (config, biased) = (b.config, b.config.variations.biased.network);
-    if config.variations.activation == Activation::Silu && !biased {
+    let is_full = config.precision == Precision::Full;
+    if config.variations.activation == Activation::Silu && !biased && is_full {
         return b.feed_forward(name, h, residual);
     }
     let [gate, up, down] = ["gate_proj", "up_proj", "down_proj"].map(|of| format!("{name}.{of}"));

@@ -14,6 +14,7 @@ mod graph;
 mod llama;
 mod load;
 mod nanochat;
+mod precision;
 mod tensors;
 mod variations;
 

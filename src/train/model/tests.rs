@@ -1,5 +1,6 @@
 use super::*;
 use crate::load::RouterLoad;
+use crate::recipe::Precision;
 use repro_portable::Activation;
 use repro_portable::router::Gate;
 
@@ -19,6 +20,8 @@ fn dense() -> Config {
         norm_eps: 1e-5,
         angles: Some(Angles::Exact { theta: 100.0 }),
         variations: Variations::default(),
+        precision: Precision::default(),
+        rounding_seed: None,
         seq_len: 7,
         mixture: None,
     }

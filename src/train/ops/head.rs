@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::{ROWS, sized};
 use crate::recipe::LossTerms;
 use repro_portable::cross_entropy::Regularization;
+use repro_portable::rounding::Rounding;
 use repro_portable::{Isa, Kernels, Matrix, Packed};
 
 /// A target that does not count: what is predicted in its place costs nothing.
@@ -21,6 +22,8 @@ pub struct Head<T> {
     pub terms: LossTerms,
     /// So many logits are held at a time, where the order of sums over rows is free; else all are.
     pub held: Option<usize>,
+    /// How logits and their gradients are rounded, if they are.
+    pub rounding: Option<Rounding>,
     pub saved: Saved<T>,
 }
 
@@ -134,6 +137,7 @@ impl<T: Kernels> Head<T> {
             .for_each(|((h, targets), (logits, (nats, squares)))| {
                 let x = Matrix::new(h, targets.len(), d);
                 T::packed_rows(logits_of, isa, logits, x, None);
+                self.round(isa, logits);
                 self.losses(isa, counted, &mut Rows { h, targets, nats, squares, logits });
             });
     }
@@ -166,6 +170,13 @@ impl<T: Kernels> Head<T> {
         }
         if let Some((cap, capped)) = cap.zip(capped) {
             T::cap_back(isa, &capped, cap, logits);
+        }
+        self.round(isa, logits);
+    }
+
+    fn round(&self, isa: Isa, numbers: &mut [T]) {
+        if let Some(rounding) = self.rounding {
+            T::narrow(isa, numbers, rounding);
         }
     }
 

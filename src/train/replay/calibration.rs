@@ -19,17 +19,21 @@
 //! Rotary frequencies are powers, which two programs may round differently: each disturbed walk has them off by as much,
 //! where the model is one of another program.
 //!
+//! A recipe with fewer bits than float32 is executed with its roundings, at the operations where it makes them. The
+//! disturbed walks make them at random, up as often as a number lies near to it, which spreads at least as far as two
+//! programs that round at slightly different places.
+//!
 //! A tolerance that hides a learning rate off by one percent is no use: for each tensor there has to be a
-//! step at which it stays below half of what that error changes.
+//! step at which it stays below half of what that error changes. With fewer bits it is ten percent.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::course::{Course, StepMeasure};
-use super::fault::percent_of_rate;
+use super::fault::{decisive, with_other_rate};
 use super::machine::{Machine, on_threads};
 use super::step::{Layout, Step, StepQuantity};
-use crate::{TensorData, TensorFile};
+use crate::{Precision, TensorData, TensorFile};
 use repro_receipt::parallel;
 use repro_receipt::source::Error;
 use repro_runs::replay::{Allowed, Tolerance};
@@ -61,6 +65,7 @@ pub struct Calibration {
     blurred: BTreeMap<usize, usize>,
     replays: usize,
     flips: u64,
+    precision: Precision,
 }
 
 /// A way to disturb a stretch.
@@ -95,6 +100,7 @@ impl Calibration {
             percent,
             replays: 0,
             flips: 0,
+            precision: course.regime.precision,
         };
         calibration.take_in(layout, &walks, 0);
         // Each round moves four times as far as the one before.
@@ -160,8 +166,7 @@ impl Calibration {
         self.blurred.get(&tensor).is_some_and(|first| *first <= at)
     }
 
-    /// Whether the tolerance of a quantity in a step is below half of what one percent of the learning
-    /// rate changes.
+    /// Whether the tolerance of a quantity in a step is below half of what the decisive error of the learning rate changes.
     fn fine(&self, at: usize, quantity: StepQuantity) -> bool {
         let pair = self.base.get(at).zip(self.percent.get(at));
         let effect = pair.and_then(|(base, percent)| quantity.deviation(base, percent));
@@ -209,6 +214,8 @@ impl Calibration {
         Tolerance {
             replays: self.replays,
             steps: (0..self.base.len()).map(row).collect(),
+            rounded: self.precision.words(),
+            held_against: (100.0 * decisive(self.precision)).round() as u32,
             coarse: self.coarse(layout, logged),
             blurred: self.blurred.keys().filter_map(|at| layout.names.get(*at).cloned()).collect(),
             flips: self.flips,
@@ -292,12 +299,12 @@ fn steps(
             drop(course.walk::<f64>(StepMeasure::Moves, |_, step, _| keep(step))?)
         }
         Some((_, Disturbance::Percent)) => {
-            drop(percent_of_rate(course).walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
+            drop(with_other_rate(course).walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
         }
         Some((clipping, Disturbance::Moved { seed, units })) => {
             let mut moved = course.clone();
             moved.clip_by = clipping.disturbed(seed);
-            moved.angles_off = Some(seed);
+            moved.other_roundings = Some(seed);
             move_weights(&mut moved.start.tensors, seed, units);
             drop(moved.walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
         }

@@ -64,8 +64,8 @@ pub struct Course {
     pub clip_by: Vec<Option<f64>>,
     /// Of each step, what is known of its tokens beside their order; empty where there is nothing.
     pub marks: Vec<Marks>,
-    /// Rotary frequencies are off by rounding, as this seed has it.
-    pub angles_off: Option<u64>,
+    /// What another program may round otherwise is rounded as this seed has it.
+    pub other_roundings: Option<u64>,
 }
 
 /// What is known of the tokens of a batch beside their order; each list is empty where there is nothing.
@@ -145,8 +145,8 @@ impl Course {
     /// Begins the course.
     pub fn begin<T: Kernels>(&self) -> Result<Walker<'_, T>, Error> {
         let mut model = Config::read(self.config()?.root())?;
-        if let Some(seed) = self.angles_off {
-            model.disturb_angles(seed);
+        if let Some(seed) = self.other_roundings {
+            model.disturb(seed);
         }
         let mut learner = Learner::shaped(&model, &self.regime, self.isa);
         learner.restore(self.counted, &self.start.tensors, &self.start.name)?;

@@ -221,7 +221,8 @@ impl<'a> ReplayedRun<'a> {
     /// not compute what it claims to be computed in.
     fn other_bits(&self, extent: Extent, progress: &dyn Progress) -> Result<Option<Replay>, Error> {
         let dtype = self.config.required("dtype")?.text()?;
-        if dtype != "float32" {
+        // Slices may state that they were computed with fewer bits, from weights of float32.
+        if dtype != "float32" && !stated::is_stated(self.bundle) {
             let reason =
                 format!("the run computes in `{}`", dtype.chars().take(40).collect::<String>());
             return Ok(Some(self.undecided(extent, &OTHER_DTYPE, reason)));
@@ -305,7 +306,7 @@ impl<'a> ReplayedRun<'a> {
             frozen: None,
             clip_by: Vec::new(),
             marks: Vec::new(),
-            angles_off: None,
+            other_roundings: None,
         })
     }
 

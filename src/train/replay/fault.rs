@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::course::{Course, RowsRead};
 use super::step::{Layout, Step};
-use crate::TensorData;
 use crate::checkpoint::MOMENTS;
+use crate::{Precision, TensorData};
 use repro_receipt::source::Error;
 
 /// The least change of a float32, relative to it.
@@ -70,10 +70,22 @@ pub fn all(
     ])
 }
 
-/// A learning rate that is off by one percent, which every tolerance is held against.
-pub fn percent_of_rate(course: &Course) -> Course {
-    Course { factor: 1.0 + PERCENT, ..course.clone() }
+/// The error of a learning rate that every tolerance is held against: one percent, or ten where numbers have fewer bits than
+/// those of float32.
+pub fn decisive(precision: Precision) -> f64 {
+    match precision {
+        Precision::Full => PERCENT,
+        _ => 10.0 * PERCENT,
+    }
 }
+
+/// A course with such a learning rate.
+pub fn with_other_rate(course: &Course) -> Course {
+    Course { factor: 1.0 + decisive(course.regime.precision), ..course.clone() }
+}
+
+/// The faults that have to show where numbers have fewer bits: their names begin like this.
+pub const DECISIVE: [&str; 3] = ["learning-rate", "swapped-batch", "dropped-gradient-matrix"];
 
 struct Garden<'a> {
     course: &'a Course,
@@ -112,7 +124,7 @@ impl Garden<'_> {
         if self.steps().all(|step| self.course.rates(step).iter().all(|rate| *rate == 0.0)) {
             return Err("the learning rate is 0 at every step".to_owned());
         }
-        self.sized(UNIT, PERCENT, |size, course| {
+        self.sized(UNIT, decisive(self.course.regime.precision), |size, course| {
             course.factor = 1.0 + size;
             format!("the learning rate times 1 + {size:.1e}")
         })

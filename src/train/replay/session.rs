@@ -14,10 +14,10 @@ use super::slice::{Logged, Slice};
 use super::start::is_rule;
 use super::step::{Layout, Step, StepQuantity};
 use super::training::Watch;
-use crate::UpdateMethod;
 use crate::data::Order;
 use crate::learner::Values;
 use crate::model::Config;
+use crate::{Precision, UpdateMethod};
 use repro_receipt::Verdict;
 use repro_receipt::source::Error;
 use repro_runs::replay::{
@@ -371,6 +371,29 @@ impl<'a> Session<'a> {
         is_calibrated && is_unknown && comes_before_updates(divergence)
     }
 
+    /// What rounding hides, so that nothing is verified: with all bits of float32, the updates of some tensors; with fewer,
+    /// one of the faults that have to show.
+    fn hidden(&self, coarse: usize, faults: &[PlantedFault]) -> Option<String> {
+        if self.course.regime.precision == Precision::Full {
+            return (coarse > 0).then(|| {
+                format!(
+                    "{coarse} of {} tensors: rounding changes their updates by more than half the \
+                     effect of 1% of the learning rate",
+                    self.layout.names.len()
+                )
+            });
+        }
+        let of = |id: &&str| faults.iter().find(|fault| fault.fault == *id);
+        let is_seen = |id: &&str| of(id).is_some_and(|fault| fault.at.is_some());
+        let hidden = fault::DECISIVE.into_iter().find(|id| !is_seen(id))?;
+        let why = match of(&hidden) {
+            None => "it was not planted".to_owned(),
+            Some(PlantedFault { unseen: Some(why), .. }) => why.clone(),
+            Some(fault) => format!("{} stays within the tolerance", fault.planted),
+        };
+        Some(format!("with this few bits, `{hidden}` would not be seen: {why}"))
+    }
+
     fn judge(&self, replay: &mut Replay) {
         let verdict = |replay: &mut Replay, verdict, code, reason: String| {
             (replay.verdict, replay.code, replay.reason) = (verdict, Some(code), reason);
@@ -389,12 +412,7 @@ impl<'a> Session<'a> {
         } else if let Some(Contradiction { expected, found, .. }) = &self.records.contradiction {
             let reason = format!("expected {expected}, found {found}");
             verdict(replay, Verdict::Refuted, &AGAINST_RECORDS, reason);
-        } else if coarse > 0 {
-            let reason = format!(
-                "{coarse} of {} tensors: rounding changes their updates by more than half the \
-                 effect of 1% of the learning rate",
-                self.layout.names.len()
-            );
+        } else if let Some(reason) = self.hidden(coarse, &replay.faults) {
             verdict(replay, Verdict::Inconclusive, &TOO_COARSE, reason);
         } else if let Some(differing) = replay.records.differing.first() {
             let reason = format!("the steps match, and the records of the run do not: {differing}");

@@ -9,7 +9,7 @@ use super::records::RecordsFound;
 use super::stated;
 use super::step::Step;
 use crate::model::Config;
-use crate::{Regime, RunShape, TensorData, TensorFile};
+use crate::{Precision, Regime, RunShape, TensorData, TensorFile};
 use repro_receipt::bundle::{self, Bundle};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, Node};
@@ -83,6 +83,11 @@ impl Slice {
             return Err(BAD_SLICE.at(place, expected, "one beside the slice"));
         }
         let regime = stated.map_or_else(|| declared.clone(), Ok)?;
+        let dtype = subject.config.required("dtype")?;
+        if dtype.text()? != "float32" && regime.precision == Precision::Full {
+            let expected = "`float32`, or `compute` in what the slice states";
+            return Err(BAD_SLICE.at(dtype.place(), expected, dtype.printed()?));
+        }
         let comparison = subject.comparison();
         let mut records = RecordsFound::of(bundle, &place, (from, &steps), &regime, comparison)?;
         if let Some(declared) = declared.ok().filter(|_| is_stated) {

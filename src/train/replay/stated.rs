@@ -5,13 +5,26 @@ use std::collections::BTreeSet;
 
 use super::names;
 use crate::rules::{Members, Optimizer, ParameterGroup, UpdateMethod};
-use crate::{LearningRates, LossTerms, Regime, RunShape};
+use crate::{LearningRates, LossTerms, Precision, Regime, RunShape};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Kind, Node};
 use repro_runs::replay::BAD_SLICE;
 
 /// The members of a group that every rule has.
 const COMMON: &[&str] = &["tensors", "optimizer", "lr", "weight_decay"];
+
+/// The members of a statement.
+const MEMBERS: &[&str] = &[
+    "autocast",
+    "compute",
+    "grad_clip",
+    "groups",
+    "label_smoothing",
+    "mean_over",
+    "micro_batches",
+    "tf32",
+    "z_loss",
+];
 
 /// A rule: its name, its own members, and how it is read.
 struct Rule {
@@ -55,10 +68,10 @@ pub fn regime(
         return Ok(None);
     }
     let root = bundle.document(&file)?.root();
-    root.only(&["grad_clip", "groups", "label_smoothing", "mean_over", "micro_batches", "z_loss"])?;
+    root.only(MEMBERS)?;
     let micro_batches = micro_batches(root, shape)?;
     let by_targets = is_over_targets(root)?;
-    let terms = terms(root)?;
+    let (terms, precision) = (terms(root)?, precision(root)?);
     let mut groups: Vec<ParameterGroup> = Vec::new();
     let (mut rates, mut known) = (Vec::new(), BTreeSet::new());
     for node in root.required("groups")?.items()? {
@@ -79,6 +92,7 @@ pub fn regime(
         micro_batches,
         by_targets,
         terms,
+        precision,
         rates,
         optimizer: Optimizer { clip, groups },
     }))
@@ -102,6 +116,27 @@ fn is_over_targets(root: Node<'_>) -> Result<bool, Error> {
         "targets" => Ok(true),
         "micro_batches" => Ok(false),
         _ => Err(BAD_SLICE.at(node.place(), "`targets` or `micro_batches`", node.printed()?)),
+    }
+}
+
+/// With how many bits the model was computed.
+fn precision(root: Node<'_>) -> Result<Precision, Error> {
+    let is_bfloat16 = |name: &str| match root.get(name) {
+        None => Ok(false),
+        Some(node) if node.text() == Ok("bfloat16") => Ok(true),
+        Some(node) => Err(BAD_SLICE.at(node.place(), "`bfloat16`", node.printed()?)),
+    };
+    let is_tf32 = root.get("tf32").map_or(Ok(false), Node::truth)?;
+    match (is_bfloat16("autocast")?, is_bfloat16("compute")?, is_tf32) {
+        (false, false, false) => Ok(Precision::Full),
+        (false, false, true) => Ok(Precision::Tf32),
+        // Products of matrices are no longer of float32, so that TensorFloat-32 changes nothing.
+        (true, false, _) => Ok(Precision::Autocast),
+        (false, true, _) => Ok(Precision::Bfloat16),
+        (true, true, _) => {
+            let expected = "one of `autocast` and `compute`";
+            Err(BAD_SLICE.at(root.place(), expected, "both"))
+        }
     }
 }
 

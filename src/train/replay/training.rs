@@ -141,7 +141,7 @@ mod tests {
             frozen: None,
             clip_by: Vec::new(),
             marks: Vec::new(),
-            angles_off: None,
+            other_roundings: None,
         }
     }
 

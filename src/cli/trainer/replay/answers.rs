@@ -156,6 +156,8 @@ fn tolerance(tolerance: &Tolerance) -> Json {
     json!({
         "replays": tolerance.replays,
         "steps": tolerance.steps.iter().map(row).collect::<Vec<_>>(),
+        "rounded_to": tolerance.rounded,
+        "held_against_percent_of_rate": tolerance.held_against,
         "too_coarse": tolerance.coarse,
         "rounding_alone": tolerance.blurred,
         "routed_elsewhere": tolerance.flips,

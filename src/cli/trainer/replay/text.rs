@@ -216,12 +216,14 @@ fn tolerance(found: &Tolerance) -> String {
             found.flips
         ));
     }
+    if let Some(rounded) = found.rounded {
+        said.push_str(&format!(", rounded to {rounded}, at random"));
+    }
+    let effect = format!("half the effect of {}% of the learning rate", found.held_against);
     match found.coarse.first() {
-        None => {
-            said.push_str("; for each tensor, below half the effect of 1% of the learning rate")
-        }
+        None => said.push_str(&format!("; for each tensor, below {effect}")),
         Some(first) => said.push_str(&format!(
-            "; for {}, above half the effect of 1% of the learning rate, the first `{first}`",
+            "; for {}, above {effect}, the first `{first}`",
             many(found.coarse.len(), "tensor")
         )),
     }

@@ -1,0 +1,75 @@
+//! Recipes that compute with fewer bits: where their programs round numbers, and to what. They are executed here in float32
+//! with these roundings at their operations; how much that differs from the program itself, rounding at random shows.
+
+use super::graph::StepKind;
+use crate::recipe::Precision;
+use repro_portable::rounding::{BF16, Rounding, TF32};
+use repro_portable::{Isa, Kernels};
+
+/// The roundings of a walk.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Roundings {
+    pub precision: Precision,
+    /// Numbers are rounded at random, by this seed.
+    pub seed: Option<u64>,
+}
+
+/// What of an operation is rounded. Gradients are rounded where what they are of is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rounded {
+    /// Its input.
+    pub x: bool,
+    /// Its weights.
+    pub w: bool,
+    /// Its output.
+    pub y: bool,
+    /// The rows that it was added to.
+    pub sum: bool,
+}
+
+const FACTORS: Rounded = Rounded { x: true, w: true, y: false, sum: false };
+const PRODUCT: Rounded = Rounded { x: true, w: true, y: true, sum: false };
+
+impl Roundings {
+    /// Whether numbers have all their bits.
+    pub fn is_nothing(self) -> bool {
+        self.precision == Precision::Full
+    }
+
+    /// What of an operation is rounded.
+    pub fn of<T>(self, kind: &StepKind<T>) -> Rounded {
+        let is_product =
+            matches!(kind, StepKind::Linear(_) | StepKind::FeedForward(_) | StepKind::Mixture(..));
+        match (self.precision, kind) {
+            (Precision::Full, _) => Rounded::default(),
+            (Precision::Bfloat16, _) => Rounded { sum: true, ..PRODUCT },
+            (Precision::Tf32, _) if is_product => FACTORS,
+            (Precision::Autocast, _) if is_product => PRODUCT,
+            (Precision::Autocast, StepKind::Attention(_) | StepKind::Activate(_)) => {
+                Rounded { x: true, y: true, ..Rounded::default() }
+            }
+            (Precision::Autocast | Precision::Tf32, _) => Rounded::default(),
+        }
+    }
+
+    /// What of the head is rounded; its output are the logits.
+    pub fn of_head(self) -> Rounded {
+        match self.precision {
+            Precision::Full => Rounded::default(),
+            Precision::Autocast | Precision::Bfloat16 => PRODUCT,
+            Precision::Tf32 => FACTORS,
+        }
+    }
+
+    /// How numbers of this place are rounded; each has random bits of its own.
+    pub fn at(self, place: u64) -> Rounding {
+        let kept = if self.precision == Precision::Tf32 { TF32 } else { BF16 };
+        let seed = self.seed.map(|seed| seed.wrapping_mul(0x1_0001).wrapping_add(place << 32));
+        Rounding { kept, seed }
+    }
+
+    /// Rounds numbers of this place.
+    pub fn round<T: Kernels>(self, isa: Isa, place: u64, numbers: &mut [T]) {
+        T::narrow(isa, numbers, self.at(place));
+    }
+}
