@@ -95,6 +95,11 @@ def scale_of(gradient, logits, targets, smoothing, z_loss):
     return scale * count if rest <= GRADIENT_ERROR ** 2 * squares else None
 
 
+def is_near(one, other):
+    """Whether a loss was backpropagated times this number."""
+    return abs(one - other) <= SCALE_ERROR * other
+
+
 def _quiet(method):
     """What goes wrong is told by the run, and ends the slice; training goes on."""
     @functools.wraps(method)
@@ -121,7 +126,7 @@ class Batch:
         given = {"documents": documents, "positions": positions}
         given = {name: part.detach().cpu().long().expand_as(counted) for name, part in given.items() if part is not None}
         self.given = {name: part.clone() for name, part in given.items() if not torch.equal(part, usual[name])}
-        self.loss, self.scales = None, []
+        self.loss, self.scales, self.balances = None, [], []
 
     @property
     def is_whole(self):
@@ -267,25 +272,24 @@ class Recorder:
     def _leave(self, module, positional, named, output):
         if self.inside and self.watch and self.open:
             given = dict(zip(inspect.signature(module.forward).parameters, positional), **named)
-            logits = getattr(output, "logits", None)
-            if logits is None:
-                raise ValueError("a forward pass without logits (a fused loss); switch it off to record slices")
+            if getattr(output, "logits", None) is None:
+                raise Refused("a forward pass without logits (a fused loss); switch it off to record slices")
             if given.get("labels") is None:
-                self.pending = (given, logits, self.heads)
+                self.pending = (given, output, self.heads)
             else:
-                self.seen(given, logits, given["labels"], self.heads)
+                self._seen(given, output, given["labels"], self.heads)
         self.inside = False
 
     @_quiet
     def labelled(self, labels):
         """Takes in the labels of the forward pass that got none."""
         if self.open and self.pending:
-            (given, logits, heads), self.pending = self.pending, None
-            self.seen(given, logits, labels, heads)
+            (given, output, heads), self.pending = self.pending, None
+            self._seen(given, output, labels, heads)
 
-    def seen(self, given, logits, labels, heads):
+    def _seen(self, given, output, labels, heads):
         """Takes in a forward pass of a model of transformers, whose labels lie on the tokens themselves."""
-        targets = F.pad(labels[:, 1:], (0, 1), value=-100)
+        targets, logits = F.pad(labels[:, 1:], (0, 1), value=-100), output.logits
         batch = Batch(given["input_ids"], targets, *repro_check.seen_by(given, targets, self.model))
         batch.loss = cross_entropy(logits, targets, self.label_smoothing)
         self.open.batches.append(batch)
@@ -293,6 +297,13 @@ class Recorder:
         for tensor in [logits, *heads]:
             if tensor.requires_grad and tensor.shape == logits.shape:
                 tensor.register_hook(functools.partial(self._backward, batch, kept, targets))
+        balance = getattr(output, "aux_loss", None)
+        if getattr(balance, "requires_grad", False):
+            balance.register_hook(functools.partial(self._balanced, batch))
+
+    @_quiet
+    def _balanced(self, batch, gradient):
+        batch.balances.append(float(gradient) / self.model.config.router_aux_loss_coef)
 
     @_quiet
     def _backward(self, batch, logits, targets, gradient):
@@ -432,17 +443,24 @@ class Recorder:
             raise ValueError(f"the loss of update {self.done} is not the cross-entropy of its targets with "
                              f"label_smoothing={self.label_smoothing:g}, z_loss={self.z_loss:g}")
         if None not in found:
-            def fits(wanted):
-                return all(abs(one - other) <= SCALE_ERROR * other for one, other in zip(found, wanted))
-            if not any(map(fits, weights.values())):
-                shown = ", ".join(f"{scale:.4g}" for scale in found)
-                raise ValueError(f"the losses of the micro-batches of update {self.done} were backpropagated times {shown}: "
-                                 "neither the mean of micro-batches nor that of targets")
-            if not fits(weights[self.mean_over]):
-                if self.open.updates:
-                    raise ValueError("means over targets and over micro-batches in one slice")
-                self.mean_over = next(name for name, wanted in weights.items() if fits(wanted))
+            self._weigh(weights, found)
+        for batch, weight in zip(batches, weights[self.mean_over]):
+            if any(not is_near(balance, weight) for balance in batch.balances):
+                raise ValueError(f"the balance loss of routers was backpropagated times {batch.balances[0]:.4g} in a "
+                                 f"micro-batch of update {self.done} that weighs {weight:.4g}")
         return math.fsum(w * batch.loss for w, batch in zip(weights[self.mean_over], batches))
+
+    def _weigh(self, weights, found):
+        """Finds out by what was backpropagated how micro-batches are weighed."""
+        fitting = [name for name, wanted in weights.items() if all(map(is_near, found, wanted))]
+        if not fitting:
+            shown = ", ".join(f"{scale:.4g}" for scale in found)
+            raise ValueError(f"the losses of the micro-batches of update {self.done} were backpropagated times {shown}: "
+                             "neither the mean of micro-batches nor that of targets")
+        if self.mean_over not in fitting:
+            if self.open.updates:
+                raise ValueError("means over targets and over micro-batches in one slice")
+            self.mean_over = fitting[0]
 
     def _write(self):
         o, self.open = self.open, None
@@ -451,7 +469,8 @@ class Recorder:
         self.run.complete({"batch_size": rows * parts, "seq_len": length})
         for name, wanted in (("batch_size", rows * parts), ("seq_len", max(length, longest))):
             if self.run.config.get(name) != wanted:
-                raise ValueError(f"`{name}` is {self.run.config.get(name)} in the config and {wanted} in the slice")
+                raise ValueError(f"`{name}` is {self.run.config.get(name)} in the config and {wanted} in the slice; "
+                                 "give the largest of the run to `init`")
         batches = [batch for update in o.updates for batch in update]
         is_padded = any(batch.counted.shape != (rows, length) or not batch.is_whole for batch in batches)
         logged = {name: values if name == "routed" else values.float()
@@ -472,3 +491,57 @@ class Recorder:
         if self.open:
             self.run._problem("slice", ValueError(f"the run ended within the slice from update {self.open.start}"))
         self.run.complete({"steps": self.done})
+
+
+def refused_of(args, model):
+    """What arguments of `Trainer` no slice can state."""
+    reasons = {f"{args.n_gpu} devices in one process (DataParallel)": args.n_gpu > 1,
+               "float16, whose gradients are scaled": args.fp16,
+               "noise on embeddings (NEFTune)": args.neftune_noise_alpha,
+               "a balance loss of routers beside micro-batches, to each of which Trainer adds all of it":
+                   getattr(model.config, "output_router_logits", False) and args.gradient_accumulation_steps > 1}
+    return [reason for reason, holds in reasons.items() if holds]
+
+
+def callback(run, slices, strict=False):
+    """A callback for `Trainer` of transformers that records slices of its run, and what it logs."""
+    from transformers import TrainerCallback
+    from transformers.trainer_pt_utils import LabelSmoother
+
+    class Callback(TrainerCallback):
+        recorder = None
+
+        def on_train_begin(self, args, state, control, model=None, optimizer=None, **_):
+            run.complete({"steps": state.max_steps})
+            refused = refused_of(args, model)
+            self.recorder = Recorder(run, model, optimizer, slices, args.max_grad_norm, state.global_step, "targets",
+                                     label_smoothing=args.label_smoothing_factor, watch=True, strict=strict, refused=refused)
+            if args.label_smoothing_factor:
+                self.smoother = LabelSmoother.__call__
+                LabelSmoother.__call__ = self.smoothed
+
+        # Where Trainer smooths labels it does not give them to the model: they are seen where it uses them.
+        @property
+        def smoothed(self):
+            own, recorder = self.smoother, self.recorder
+
+            def call(smoother, model_output, labels, *arguments, **named):
+                recorder.labelled(labels)
+                return own(smoother, model_output, labels, *arguments, **named)
+            return call
+
+        def on_log(self, args, state, control, logs=None, **_):
+            if logs and "loss" in logs:
+                # Its loss has that of routers in it, which the loss of a slice has not.
+                is_pure = not getattr(self.recorder.model.config, "output_router_logits", False)
+                kept = {"loss": "loss" if is_pure else "objective", "grad_norm": "grad_norm", "learning_rate": "lr"}
+                # Trainer adds losses and norms up in float32, whose last digits are its own.
+                run.log({ours: float(logs[theirs]) if ours == "lr" else round(float(logs[theirs]), 5)
+                         for theirs, ours in kept.items() if theirs in logs}, step=state.global_step)
+
+        def on_train_end(self, args, *_, **__):
+            if args.label_smoothing_factor:
+                LabelSmoother.__call__ = self.smoother
+            self.recorder.close()
+
+    return Callback()
