@@ -26,12 +26,10 @@ def words(text):
     return re.findall(r'"([^"]*)"', text)
 
 
-def named(source, name):
-    """The words of a list of texts in the source."""
-    found = re.search(rf"const {name}: &\[&str\] =\s*&\[(.*?)\];", source, re.DOTALL)
-    if not found:
-        raise SystemExit(f"no list `{name}` in the source; has it another name now?")
-    return words(found[1])
+def lists(source):
+    """The lists of texts in the source, by name."""
+    found = re.findall(r"const (\w+): &\[&str\] =\s*&\[(.*?)\];", source, re.DOTALL)
+    return {name: words(text) for name, text in found}
 
 
 def harmless(source):
@@ -45,13 +43,14 @@ def harmless(source):
 def made():
     """The text of the file."""
     settings = (REPLAY / "settings.rs").read_text("utf-8")
-    models = {path.name: path.read_text("utf-8") for path in sorted(MODEL.glob("*.rs"))}
-    types = {kind for text in models.values() for kind in re.findall(r'model_type: "([^"]+)"', text)}
-    own = {word for word in words(models["config.rs"]) if word.startswith("repro-")}
-    lists = [named(settings, name) for name in ("OF_RUN", "DECLARED", "OF_MODEL", "WITHOUT_EFFECT")]
-    lists.append(named(models["families.rs"], "READ"))
-    parts = {"FAMILIES": sorted(types | own), "KNOWN": sorted({word for one in lists for word in one}),
-             "UPDATES": named(settings, "OF_UPDATES"), "HARMLESS": harmless(settings)}
+    models = [path.read_text("utf-8") for path in sorted(MODEL.glob("*.rs"))]
+    types = {kind for text in models for kind in re.findall(r'model_type: "([^"]+)"', text)}
+    own = {word for text in models for word in words(text) if re.fullmatch("repro-[a-z-]+", word)}
+    known = lists(settings)
+    updates = known.pop("OF_UPDATES")
+    known.update((name, one) for text in models for name, one in lists(text).items() if name.startswith("READ"))
+    parts = {"FAMILIES": sorted(types | own), "KNOWN": sorted({word for one in known.values() for word in one}),
+             "UPDATES": updates, "HARMLESS": harmless(settings)}
     return TEXT + "\n".join(f"{name} = {pprint.pformat(part, width=120, compact=True)}" for name, part in parts.items()) + "\n"
 
 

@@ -96,12 +96,16 @@ def against_config(config):
         reasons.append(f"`model_type` is {kind}; known are {', '.join(sorted(FAMILIES))}")
     if config.get("dtype") not in (None, "float32"):
         reasons.append(f"`dtype` is {config['dtype']}; replays are of float32")
-    unknown = [name for name, value in config.items()
-               if name not in KNOWN and name not in UPDATES and not is_harmless(config, name, value)]
+    unknown = [name for name, value in config.items() if not is_known(name) and not is_harmless(config, name, value)]
     if unknown:
         shown = ", ".join(f"`{name}` = {str(config[name])[:40]}" for name in sorted(unknown))
         reasons.append(f"settings that no replay reads: {shown}; what changes no step can be put into a table `notes`")
     return reasons
+
+
+def is_known(name):
+    """Whether a setting is read whatever its value, changes no step, or describes updates that slices state."""
+    return name in UPDATES or name in KNOWN and HARMLESS.get(name, [None])[0] != "Words"
 
 
 def is_harmless(config, name, value):
@@ -225,7 +229,8 @@ def against_devices(model, named):
     kinds = collections.Counter(str(p.dtype) for p in named.values() if p.dtype != torch.float32)
     reasons += [f"{count} weights of {kind}; replays are of float32" for kind, count in kinds.items()]
     device = next(iter(named.values())).device.type if named else "cpu"
-    if device == "cpu" and getattr(getattr(torch.backends.mkldnn, "matmul", None), "fp32_precision", "none") in ("bf16", "tf32"):
+    products = getattr(getattr(torch.backends.mkldnn, "matmul", None), "fp32_precision", "none")
+    if device == "cpu" and products in ("bf16", "tf32"):
         reasons.append("products of float32 matrices on a CPU in less than float32")
     return reasons
 
@@ -271,10 +276,15 @@ def against_groups(named, optimizers):
 
 
 def against_state(optimizers, named, done):
-    """Optimizers that made another number of steps than the run, so that their means begin elsewhere."""
+    """Optimizers that made another number of steps than the run, so that their means begin elsewhere, or keep means that
+    are rounded more than those of a replay."""
     for optimizer in optimizers:
         for name, p in named.items():
             state = optimizer.state.get(p) or {}
+            narrow = [kind for kind, value in state.items()
+                      if torch.is_tensor(value) and value.shape == p.shape and value.dtype != torch.float32]
+            if narrow and p.dim():
+                return [f"the optimizer keeps `{narrow[0]}` of `{name}` as {state[narrow[0]].dtype}"]
             if "step" in state and int(state["step"]) != done:
                 return [f"the optimizer made {int(state['step'])} steps of `{name}`, and {done} updates were made"]
             is_member = done and not state and any(p is q for group in optimizer.param_groups for q in group["params"])
@@ -301,7 +311,8 @@ def rule_of(optimizer, group):
         return muon_of(group)
     if kind in ("AdamW", "Adam") or kind in MUON:
         rule = "adam" if kind == "Adam" and not group.get("decoupled_weight_decay") else "adamw"
-        return {"optimizer": rule, **betas_of(group), "eps": float(group["eps"]), "amsgrad": bool(group.get("amsgrad", False))}
+        return {"optimizer": rule, **betas_of(group), "eps": float(group["eps"]),
+                "amsgrad": bool(group.get("amsgrad", False))}
     if kind == "SGD":
         return {"optimizer": "sgd", "momentum": float(group["momentum"]), "dampening": float(group["dampening"]),
                 "nesterov": bool(group["nesterov"])}
@@ -455,6 +466,7 @@ def padded(mask, targets, model):
     if getattr(model.config, "output_router_logits", False):
         raise Refused("padding beside a balance loss of routers")
     if ((mask == 0) & (targets >= 0)).any():
-        raise Refused("targets that count after padding; give their labels -100 (with padding on the left, the first token's)")
+        raise Refused("targets that count after padding; give their labels -100 (with padding on the left, that of the "
+                      "first token)")
     is_behind = (mask.diff(dim=-1) <= 0).all()
     return None if is_behind else mask.long()

@@ -35,12 +35,12 @@ import torch
 import torch.nn.functional as F
 
 import repro_check
-from repro_check import Refused, check, name_of, stated_group, stated_precision
+from repro_check import Refused, check, name_of, stated_group, stated_precision, unwrapped
 
 __all__ = ["Recorder", "callback", "check", "lightning_callback"]
 
 PLACES = 256  # of a row whose logits are looked at in one go
-SCALE_ERROR, GRADIENT_ERROR = 0.01, 0.03  # of a loss as it was backpropagated; bfloat16 has 8 bits
+EXACT, ROUGH = 2e-5, 0.01  # how far gradients of logits may be from those of a loss: in float32, in bfloat16
 
 
 def parts_of(name, tensor):
@@ -80,7 +80,7 @@ def scale_of(gradient, logits, targets, smoothing, z_loss):
     """By which factor a gradient of logits is that of the mean loss over targets that count; None where it is of another
     loss. With p = softmax(logits), s the smoothing and K tokens, the gradient of one target is
     p - (1 - s) [target] - s / K + 2 z logsumexp(logits) p."""
-    both = wanted_squares = squares = 0.0
+    both = wanted_squares = squares = rounded = 0.0
     for row, gradients in zip(zip(logits, targets), gradient):
         for places, piece, wanted in pieces(*([part] for part in row)):
             piece, given = piece.double(), gradients[places].double()
@@ -90,14 +90,16 @@ def scale_of(gradient, logits, targets, smoothing, z_loss):
             own = own * counts
             both, squares = both + (own * given).sum().item(), squares + given.square().sum().item()
             wanted_squares += own.square().sum().item()
+            rounded += ((p.square().sum(-1, keepdim=True) + 1) * counts).sum().item()
     count, scale = max(1, int((targets >= 0).sum())), both / (wanted_squares or 1.0)
-    rest = max(0.0, squares - scale * both)
-    return scale * count if rest <= GRADIENT_ERROR ** 2 * squares else None
+    # p - 1 is rounded as p and 1 are, however small it is.
+    allowed = error_of(gradient) * math.sqrt(squares) + 2 ** -20 * abs(scale) * math.sqrt(rounded)
+    return scale * count if squares - scale * both <= allowed ** 2 else None
 
 
-def is_near(one, other):
-    """Whether a loss was backpropagated times this number."""
-    return abs(one - other) <= SCALE_ERROR * other
+def error_of(gradient):
+    """How far a gradient may be off for its rounding."""
+    return EXACT if gradient.dtype == torch.float32 else ROUGH
 
 
 def _quiet(method):
@@ -126,7 +128,8 @@ class Batch:
         given = {"documents": documents, "positions": positions}
         given = {name: part.detach().cpu().long().expand_as(counted) for name, part in given.items() if part is not None}
         self.given = {name: part.clone() for name, part in given.items() if not torch.equal(part, usual[name])}
-        self.loss, self.scales, self.balances = None, [], []
+        # By what its loss and the balance loss of its routers were multiplied before they were backpropagated.
+        self.loss, self.scales, self.balances, self.error = None, [], [], EXACT
 
     @property
     def is_whole(self):
@@ -204,7 +207,7 @@ class Recorder:
         self.grad_clip, self.done, self.mean_over = float(grad_clip or 0.0), done, mean_over
         self.label_smoothing, self.z_loss, self.watch = label_smoothing, z_loss, watch
         self.slices, self.open, self.handles, self.stepped = dict(slices), None, [], set()
-        self.inside, self.pending = False, None
+        self.inside, self.heads, self.pending = False, [], None
         about_config, against = repro_check.examine(run, model, self.optimizers)
         against = [*against, *refused]
         self.is_off = bool(against) or run.is_idle
@@ -236,10 +239,12 @@ class Recorder:
                              optimizer.register_step_post_hook(functools.partial(self._after, at))]
         self.handles += [self.model.register_forward_pre_hook(self._enter),
                          self.model.register_forward_hook(self._leave, with_kwargs=True)]
-        # Autocast may begin inside the forward of the model itself, so it is looked at in a layer.
+        # Autocast may begin inside the forward of the model itself, so it is looked at in a layer. In a compiled model
+        # that would cut its graph in two; accelerate's autocast is the one that lies inside.
+        is_compiled = type(self.model).__name__ == "OptimizedModule" and not hasattr(unwrapped(self.model), "_original_forward")
         layer = next((module for module in self.model.modules() if isinstance(module, torch.nn.Linear)), None)
-        if layer is not None:
-            self.handles.append(layer.register_forward_pre_hook(self._computed))
+        layer = self.model if is_compiled or layer is None else layer
+        self.handles.append(layer.register_forward_pre_hook(self._computed))
         head = getattr(self.model, "get_output_embeddings", lambda: None)()
         if self.watch and head is not None:
             self.handles.append(head.register_forward_hook(self._head))
@@ -266,7 +271,7 @@ class Recorder:
     @_quiet
     def _enter(self, module, _):
         self.inside = self.open is not None and module.training and torch.is_grad_enabled()
-        self.heads = []
+        self.heads, self.pending = [], None
 
     @_quiet
     def _leave(self, module, positional, named, output):
@@ -308,6 +313,7 @@ class Recorder:
     @_quiet
     def _backward(self, batch, logits, targets, gradient):
         if self.open:
+            batch.error = max(batch.error, error_of(gradient))
             batch.scales.append(scale_of(gradient, logits, targets, self.label_smoothing, self.z_loss))
 
     @_quiet
@@ -318,7 +324,7 @@ class Recorder:
     @_quiet
     def _computed(self, module, _):
         if self.inside and self.open:
-            self.open.precisions.add(repro_check.precision_of(module.weight.device.type))
+            self.open.precisions.add(repro_check.precision_of(next(module.parameters()).device.type))
 
     @_quiet
     def _routed(self, layer, module, _, output):
@@ -368,27 +374,47 @@ class Recorder:
             for part, gradient in parts_of(name, parameter.grad).items():
                 self.open.gradients[part] = norm64(gradient)
 
+    def _before(self, at, optimizer, arguments, named):
+        """Before a step, and where the step itself computes the gradients (its closure), after that."""
+        closure = arguments[1] if len(arguments) > 1 else named.get("closure")
+        if closure is None or not self.open:
+            self._ready(at, optimizer)
+            return None
+
+        def watched():
+            loss = closure()
+            self._ready(at, optimizer)
+            return loss
+        return (arguments[0], watched, *arguments[2:]) if len(arguments) > 1 else arguments, {**named, "closure": watched}
+
     @_quiet
-    def _before(self, at, optimizer, *_):
+    def _ready(self, at, optimizer):
         if not self.open:
             return
         if not self.stepped:
+            self._unmoved()
             self._clipped()
-        if optimizer.__dict__.get("grad_scale") is not None:
-            raise ValueError("gradients are scaled (a GradScaler)")
         self.open.stated[at] = [stated_group(optimizer, group, self.parts) for group in optimizer.param_groups]
+
+    def _unmoved(self):
+        """Checks that nothing but optimizers moves weights."""
+        now = self._values()
+        moved = [name for name, value in self.open.before.items() if not torch.equal(now[name], value)]
+        if moved:
+            raise ValueError(f"{len(moved)} tensors changed between two updates, such as {moved[0]}")
 
     def _clipped(self):
         """Checks that the optimizers get what was accumulated, clipped as stated."""
         missing = [name for name, p in self.named.items() if p.requires_grad and p.grad is None]
         if missing:
-            raise ValueError(f"no gradient of {', '.join(missing[:3])}: PyTorch leaves such tensors alone, a replay does not")
+            raise ValueError(f"no gradient of {', '.join(missing[:3])}: PyTorch leaves such tensors alone, and a replay "
+                             "does not")
         found = math.sqrt(math.fsum(norm64(p.grad) ** 2 for p in self.named.values() if p.grad is not None))
         whole = math.sqrt(math.fsum(norm ** 2 for norm in self.open.gradients.values()))
         wanted = min(whole, self.grad_clip) if self.grad_clip else whole
         if not abs(found - wanted) <= 1e-3 * wanted:
-            raise ValueError(f"gradients of the norm {found:.6g} in update {self.done + 1}, where grad_clip={self.grad_clip:g} "
-                             f"makes {wanted:.6g} of {whole:.6g}")
+            raise ValueError(f"gradients of the norm {found:.6g} in update {self.done + 1}, where "
+                             f"grad_clip={self.grad_clip:g} makes {wanted:.6g} of {whole:.6g}")
 
     @_quiet
     def _after(self, at, *_):
@@ -445,14 +471,16 @@ class Recorder:
         if None not in found:
             self._weigh(weights, found)
         for batch, weight in zip(batches, weights[self.mean_over]):
-            if any(not is_near(balance, weight) for balance in batch.balances):
+            if any(abs(balance - weight) > batch.error * weight for balance in batch.balances):
                 raise ValueError(f"the balance loss of routers was backpropagated times {batch.balances[0]:.4g} in a "
                                  f"micro-batch of update {self.done} that weighs {weight:.4g}")
         return math.fsum(w * batch.loss for w, batch in zip(weights[self.mean_over], batches))
 
     def _weigh(self, weights, found):
         """Finds out by what was backpropagated how micro-batches are weighed."""
-        fitting = [name for name, wanted in weights.items() if all(map(is_near, found, wanted))]
+        error = max(batch.error for batch in self.open.batches)
+        fitting = [name for name, wanted in weights.items()
+                   if all(abs(one - other) <= error * other for one, other in zip(found, wanted))]
         if not fitting:
             shown = ", ".join(f"{scale:.4g}" for scale in found)
             raise ValueError(f"the losses of the micro-batches of update {self.done} were backpropagated times {shown}: "
@@ -486,6 +514,7 @@ class Recorder:
         self.run.slice(o.start, tensors.pop("tokens"), {**logged, **tensors},
                        {name: (o.first[name], o.before[name]) for name in o.first}, checkpoint_step=o.start, stated=stated)
 
+    @_quiet
     def _finished(self):
         """The steps of a run whose config does not say them: those that were made."""
         if self.open:
@@ -545,3 +574,35 @@ def callback(run, slices, strict=False):
             self.recorder.close()
 
     return Callback()
+
+
+def model_within(module):
+    """The model of a LightningModule: the outermost module within it that has a `config` and all parameters."""
+    whole = {id(p) for p in module.parameters()}
+    return next((part for part in module.modules() if part is not module and hasattr(part, "config")
+                 and {id(p) for p in part.parameters()} == whole), module)
+
+
+def lightning_callback(run, slices, strict=False):
+    """A callback for `Trainer` of Lightning that records slices of its run. Batches and losses of a model of transformers
+    that is given `labels` are seen by themselves; else `training_step` calls `batch` and `loss` of its `recorder`."""
+    from lightning.pytorch import Callback
+
+    class Slices(Callback):
+        recorder = None
+
+        def on_train_start(self, trainer, pl_module):
+            model, planned = model_within(pl_module), trainer.estimated_stepping_batches
+            if math.isfinite(planned):
+                run.complete({"steps": int(planned)})
+            refused = {"gradients that are clipped by value": trainer.gradient_clip_algorithm == "value",
+                       "float16, whose gradients are scaled": str(trainer.precision).startswith("16")}
+            self.recorder = Recorder(run, model, trainer.optimizers, slices, trainer.gradient_clip_val,
+                                     trainer.global_step // len(trainer.optimizers),
+                                     watch=hasattr(model, "get_output_embeddings"), strict=strict,
+                                     refused=[reason for reason, holds in refused.items() if holds])
+
+        def on_train_end(self, trainer, pl_module):
+            self.recorder.close()
+
+    return Slices()

@@ -129,10 +129,12 @@ def main():
         # Where batches are as long as their longest row, no slice knows how long those of another are.
         config = {} if chosen.rows_as in ("full", "masked") else {
             "seq_len": chosen.length * (chosen.rows if chosen.rows_as == "packed" else 1)}
-        run = receipts.init(name=chosen.name, dir=chosen.out, config=config, seeds={"init": chosen.seed, "data": chosen.seed},
-                            trainer={"name": "hf_trainer.py", "version": transformers.__version__, "arithmetic": "pytorch-f32"})
+        run = receipts.init(
+            name=chosen.name, dir=chosen.out, config=config, seeds={"init": chosen.seed, "data": chosen.seed},
+            trainer={"name": "hf_trainer.py", "version": transformers.__version__, "arithmetic": "pytorch-f32"})
         trainer = trainer_of(chosen, folder, chosen.steps, [repro_torch.callback(run, chosen.slices)])
-        trainer.train(resume_from_checkpoint=str(pathlib.Path(folder, f"checkpoint-{chosen.resume}")) if chosen.resume else None)
+        kept = str(pathlib.Path(folder, f"checkpoint-{chosen.resume}")) if chosen.resume else None
+        trainer.train(resume_from_checkpoint=kept)
     print(run.finish())
 
 

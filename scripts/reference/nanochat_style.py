@@ -8,7 +8,8 @@ receipts.
 
 Norms have no parameters, and the embedding is normed too; queries and keys are turned and then normed; the network is
 relu^2; logits are 15 tanh(l / 15). Muon moves the matrices of blocks, AdamW embedding and head, each with a rate of its own
-that grows as the root of 768 / width. Rates are constant and then fall to 0; the momentum of Muon grows over its first steps.
+that grows as the root of 768 / width. Rates are constant and then fall to 0; the momentum of Muon grows over its first
+steps.
 Everything is float32, where nanochat has bfloat16 embeddings, angles and products, so that processors run it.
 
 Needs `pip install torch==2.15.0 numpy`; nothing here is used by the product.
