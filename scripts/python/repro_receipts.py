@@ -264,6 +264,8 @@ SECTIONS = {
     "environment": {"cpu": STRING, "features": STRINGS, "threads": _count, "device": STRING, "os": STRING,
                     "libraries": VERSIONS, "memory_bytes": _count},
 }
+INPUTS = ("counted", "documents", "positions")  # of a slice, beside its tokens; all else was logged
+NEEDED = {"trainer": '{"name": "my-trainer"}', "seeds": '{"init": 1, "data": 1}'}
 
 
 def _section(section, given):
@@ -411,6 +413,7 @@ class Run:
         self._process, self._lock, self._writer = os.getpid(), threading.Lock(), None
         self._problems, self._files, self._bundle = {}, {}, None
         self._checkpoints, self._slices = {}, []
+        self._config, self._closing = {}, []  # the config, and what is called before the end
         if not idle:
             self._metrics, self._timing = (_Lines(folder / "data" / f"{name}.jsonl") for name in ("metrics", "timing"))
 
@@ -419,6 +422,24 @@ class Run:
 
     def __exit__(self, kind, error, trace):
         self.finish(finished=kind is None)
+
+    @property
+    def is_idle(self):
+        """Whether nothing is written: on ranks other than 0, and where the folder could not be made."""
+        return self._idle
+
+    @property
+    def config(self):
+        """The config as it is written so far."""
+        return dict(self._config)
+
+    @_quiet
+    def complete(self, fields):
+        """Adds to the config what it does not say yet."""
+        more = {name: value for name, value in fields.items() if name not in self._config}
+        if more:
+            self._document("data/config.json", {**self._config, **more})
+            self._config.update(json.loads(canonical(more)))
 
     @_quiet
     def log(self, metrics, step, tokens=None):
@@ -492,13 +513,15 @@ class Run:
 
         `tokens` are the batches, [steps, batch, length + 1]; `logged` has by name what came out of each step, the
         first dimension being the steps: `loss`, `grad_norm`, `tensor_grad_norm`, `tensor_update_norm`, `tensor_norm`,
-        `routed`; and as `counted` which targets count, where not all do. `tensors` has for each tensor, in sorted order, a pair of it before and after the slice, or a table
-        with `sha256_after` and `update_norm`. The slice starts from the kept checkpoint of `from_step`. `stated` says
-        how the updates were made, where no config does (`repro explain slices`)."""
+        `routed`; and of each place [steps, batch, length], where it is not as usual: as `counted` whether its target
+        counts, as `documents` the number of the document whose tokens it sees (0 is padding), as `positions` where in
+        that it stands. `tensors` has for each tensor, in sorted order, a pair of it before and after the slice, or a
+        table with `sha256_after` and `update_norm`. The slice starts from the kept checkpoint of `from_step`. `stated`
+        says how the updates were made, where no config does (`repro explain slices`)."""
         steps, stem = _outline(tokens)[2][0], f"data/slices/slice-{_count(from_step):06}"
         if any(entry["from_step"] == from_step for entry in self._slices):
             raise Unwritable(f"a second slice from step {from_step}")
-        arrays = {"tokens": tokens, **{name if name == "counted" else f"logged.{name}": value
+        arrays = {"tokens": tokens, **{name if name in INPUTS else f"logged.{name}": value
                                        for name, value in logged.items()}}
         for name, value in arrays.items():
             if _outline(value)[2][:1] != [steps]:
@@ -531,6 +554,9 @@ class Run:
     def finish(self, finished=True):
         """Seals the folder and answers the digest of the bundle; None where it stays unfinished, or on other ranks.
         `finished=False` says that the run ended before its plan, as one that diverged does."""
+        closing, self._closing = self._closing, []
+        for close in closing:
+            close()
         if self._bundle is None:
             self._finish(finished)
         return self._bundle
@@ -685,27 +711,49 @@ def _rank(rank):
     return operator.index(rank) if rank is not None else next((int(text) for text in named if text.isdigit()), 0)
 
 
-def init(name, dir, config, trainer, seeds, model=None, data=None, contract=None, study=None, arm=None,
-         environment=None, extra=None, rank=None):
-    """Makes the folder DIR/NAME and answers the run that writes into it."""
-    if _rank(rank):
-        return Run(None, None, idle=True)
-    if not re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}", name) or name.lower().endswith(tuple(OPAQUE.split())):
-        raise Unwritable(f"name: expected letters, digits, `.`, `_` and `-`, found {name!r}")
+def _head(name, dir, sections, names, config, extra):
+    """What a receipt begins with; all that cannot stand there is refused at once."""
+    reasons, head = [], {}
+    if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}", name) \
+            or name.lower().endswith(tuple(OPAQUE.split())):
+        reasons.append(f"name: expected letters, digits, `.`, `_` and `-`, found {name!r}")
+    if dir is None:
+        reasons.append("dir: expected the folder in which that of the run is made")
     if sys.byteorder != "little":
-        raise Unwritable("the tensors of this machine have their most significant byte first")
+        reasons.append("the tensors of this machine have their most significant byte first")
     for section, value in (("config", config), ("extra", extra or {})):
         try:
-            text = canonical(OPEN(value))
+            canonical(OPEN(value))
         except (TypeError, ValueError) as error:
-            raise Unwritable(f"{section}: {error}") from None
-    extra = json.loads(text)  # as it is now, whatever becomes of the table
-    sections = {"trainer": trainer, "seeds": seeds, "model": model, "data": data, "contract": contract}
-    head = {section: _section(section, value) for section, value in sections.items()}
-    names = {"id": name, "study": study, "arm": arm}
-    head.update(schema="repro.receipt/1", origin="emitted")
-    head["run"] = {key: STRING(value) for key, value in names.items() if value is not None}
-    environment = _section("environment", environment)
+            reasons.append(f"{section}: {error}")
+    reasons += [f"{section}: expected a table, such as {NEEDED[section]}" for section in NEEDED
+                if sections[section] is None]
+    for section, value in sections.items():
+        try:
+            head[section] = _section(section, value)
+        except Unwritable as error:
+            reasons.append(str(error))
+    head.update(schema="repro.receipt/1", origin="emitted", run={})
+    for key, value in names.items():
+        try:
+            head["run"].update({} if value is None else {key: STRING(value)})
+        except Unwritable as error:
+            reasons += [f"{key}: {error}"] if key != "id" else []
+    if reasons:
+        raise Unwritable("; ".join(reasons))
+    return head
+
+
+def init(name=None, dir=None, config=None, trainer=None, seeds=None, model=None, data=None, contract=None, study=None,
+         arm=None, environment=None, extra=None, rank=None):
+    """Makes the folder DIR/NAME and answers the run that writes into it. Needed are all up to `seeds`."""
+    if _rank(rank):
+        return Run(None, None, idle=True)
+    sections = {"trainer": trainer, "seeds": seeds, "model": model, "data": data, "contract": contract,
+                "environment": environment}
+    head = _head(name, dir, sections, {"id": name, "study": study, "arm": arm}, config, extra)
+    extra = json.loads(canonical(extra or {}))  # as it is now, whatever becomes of the table
+    environment = head.pop("environment")
     folder = pathlib.Path(dir) / name
     run = Run(folder, head, (head["trainer"] or {}).get("arithmetic"), environment, extra)
     try:
@@ -715,6 +763,7 @@ def init(name, dir, config, trainer, seeds, model=None, data=None, contract=None
             raise FileExistsError(f"{folder} holds a run already ({state}); take another name, or move it away")
         (folder / "data").mkdir()
         run._document("data/config.json", config)
+        run._config = json.loads(canonical(config))
     except FileExistsError:
         raise
     except OSError as error:

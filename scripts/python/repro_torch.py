@@ -1,49 +1,46 @@
 """Keeps stretches of a PyTorch run so that `repro replay` can execute them again, with any loop around them.
 
-Copy this file and `repro_receipts.py` beside your trainer. In a loop of your own:
+Copy `repro_receipts.py`, `repro_torch.py`, `repro_check.py` and `repro_settings.py` beside your trainer. In all three cases
+`run = repro_receipts.init(name=..., dir=..., config={}, trainer={...}, seeds={...})`, and `slices = [(0, 4), (1000, 4)]`.
+With `Trainer` of Hugging Face's transformers:
 
-    import repro_receipts as receipts, repro_torch
+    trainer = Trainer(..., callbacks=[repro_torch.callback(run, slices)])
 
-    run = receipts.init(...)
-    record = repro_torch.Recorder(run, model, optimizer, slices=[(0, 4), (1000, 4)], grad_clip=1.0)
+With Lightning:
+
+    trainer = lightning.Trainer(..., callbacks=[repro_torch.lightning_callback(run, slices)])
+
+In a loop of your own, whose optimizer may be a list of them:
+
+    record = repro_torch.Recorder(run, model, optimizer, slices, grad_clip=1.0)
     for inputs, targets in batches:
         record.batch(inputs, targets)        # what the next forward pass reads: (rows, length) each
         loss = ...
-        record.loss(loss)                    # the mean cross-entropy, without what routers add
-        loss.backward(); clip; optimizer.step(); ...
+        record.loss(loss)                    # its mean cross-entropy, without what routers or a z-loss add
 
-With `Trainer` of Hugging Face's transformers, whose batches and losses are seen by themselves:
+What is kept of each update, by hooks on parameters and optimizers: tokens and loss; the norm of each tensor's gradient
+before it is clipped; how far each tensor moves, and its norm; learning rate, weight decay, betas and momentum of each group
+of an optimizer. Before the first update of a slice all weights and moments are saved as a checkpoint of the run. A
+stretch of 4 updates costs their tokens and two copies of the model. The config is completed by what the model says of
+itself. What a replay would lack or could not execute is said when the recorder is made, all at once (`check`).
 
-    trainer = Trainer(..., callbacks=[repro_torch.callback(run, slices=[(0, 4), (1000, 4)])])
-
-What is kept of each update, by hooks on parameters and optimizer: tokens and loss; the norm of each tensor's gradient
-before it is clipped; how far each tensor moves, and its norm; the learning rate, weight decay and betas of each group of
-the optimizer. Before the first update of a slice all weights and moments are saved as a checkpoint of the run. A
-stretch of 4 updates costs their tokens and two copies of the model.
-
-Nothing here raises into a training loop after the recorder is made: what cannot be kept is told once, by `run`.
+Nothing here raises into a training loop, but for `strict=True` when the recorder is made: what cannot be kept is told once,
+by `run`, and listed in its receipt.
 """
 import functools
+import inspect
 import math
 
 import torch
+import torch.nn.functional as F
 
-__all__ = ["Recorder", "callback", "groups_of"]
+import repro_check
+from repro_check import Refused, check, name_of, stated_group, stated_precision, unwrapped
 
-PREFIXES = ("module.", "_orig_mod.", "_fsdp_wrapped_module.")
-RULES = {  # by the class of an optimizer: its rule, and the options that state it
-    "AdamW": ("adamw", {"eps": "eps", "amsgrad": "amsgrad"}),
-    "Adam": ("adam", {"eps": "eps", "amsgrad": "amsgrad"}),
-    "SGD": ("sgd", {"momentum": "momentum", "dampening": "dampening", "nesterov": "nesterov"}),
-    "Lion": ("lion", {}),
-}
+__all__ = ["Recorder", "callback", "check", "lightning_callback"]
 
-
-def name_of(name):
-    """The name of a parameter without what wrappers put before it."""
-    for prefix in PREFIXES:
-        name = name.replace(prefix, "")
-    return name
+PLACES = 256  # of a row whose logits are looked at in one go
+EXACT, ROUGH = 2e-5, 0.01  # how far gradients of logits may be from those of a loss: in float32, in bfloat16
 
 
 def parts_of(name, tensor):
@@ -58,31 +55,51 @@ def parts_of(name, tensor):
             for half, rows in halves.items()}
 
 
-def groups_of(optimizer, names):
-    """The groups of an optimizer as a slice states them; `names` has the names of the parts of parameters by `id`."""
-    kind = type(optimizer).__name__
-    if kind not in RULES:
-        raise ValueError(f"the rule of {kind} is not known to `repro replay`; known are {', '.join(RULES)}")
-    groups = []
-    for group in optimizer.param_groups:
-        rule, options = RULES[kind]
-        if rule == "adam" and group.get("decoupled_weight_decay"):
-            rule = "adamw"
-        if group.get("maximize"):
-            raise ValueError("`maximize` is not known to `repro replay`")
-        tensors = sorted({name for p in group["params"] if p.requires_grad for name in names.get(id(p), ())})
-        stated = {"tensors": tensors, "optimizer": rule, "weight_decay": float(group.get("weight_decay", 0.0))}
-        stated.update({ours: group[theirs] for theirs, ours in options.items()})
-        if "betas" in group:
-            stated["beta1"], stated["beta2"] = (float(beta) for beta in group["betas"])
-        if tensors:
-            groups.append((group, stated))
-    return groups
-
-
 def norm64(tensor):
     """A norm, added up in float64."""
     return torch.linalg.vector_norm(tensor.detach(), dtype=torch.float64).item()
+
+
+def pieces(logits, targets):
+    """Logits and targets of at most `PLACES` places of a row, which bounds the memory that their float64 takes."""
+    for row, wanted in zip(logits, targets):
+        for start in range(0, len(wanted), PLACES):
+            yield slice(start, start + PLACES), row[start:start + PLACES], wanted[start:start + PLACES]
+
+
+@torch.no_grad()
+def cross_entropy(logits, targets, smoothing):
+    """The mean cross-entropy over targets that count (are not negative), added up in float64."""
+    parts = [F.cross_entropy(piece.double(), wanted, reduction="sum", ignore_index=-100, label_smoothing=smoothing)
+             for _, piece, wanted in pieces(logits, targets.masked_fill(targets < 0, -100))]
+    return math.fsum(part.item() for part in parts) / max(1, int((targets >= 0).sum()))
+
+
+@torch.no_grad()
+def scale_of(gradient, logits, targets, smoothing, z_loss):
+    """By which factor a gradient of logits is that of the mean loss over targets that count; None where it is of another
+    loss. With p = softmax(logits), s the smoothing and K tokens, the gradient of one target is
+    p - (1 - s) [target] - s / K + 2 z logsumexp(logits) p."""
+    both = wanted_squares = squares = rounded = 0.0
+    for row, gradients in zip(zip(logits, targets), gradient):
+        for places, piece, wanted in pieces(*([part] for part in row)):
+            piece, given = piece.double(), gradients[places].double()
+            p, counts = piece.softmax(-1), (wanted >= 0).unsqueeze(-1)
+            own = p * (1 + 2 * z_loss * piece.logsumexp(-1, keepdim=True)) - smoothing / piece.shape[-1]
+            own.scatter_add_(-1, wanted.clamp(min=0).unsqueeze(-1), torch.full_like(own[:, :1], smoothing - 1))
+            own = own * counts
+            both, squares = both + (own * given).sum().item(), squares + given.square().sum().item()
+            wanted_squares += own.square().sum().item()
+            rounded += ((p.square().sum(-1, keepdim=True) + 1) * counts).sum().item()
+    count, scale = max(1, int((targets >= 0).sum())), both / (wanted_squares or 1.0)
+    # p - 1 is rounded as p and 1 are, however small it is.
+    allowed = error_of(gradient) * math.sqrt(squares) + 2 ** -20 * abs(scale) * math.sqrt(rounded)
+    return scale * count if squares - scale * both <= allowed ** 2 else None
+
+
+def error_of(gradient):
+    """How far a gradient may be off for its rounding."""
+    return EXACT if gradient.dtype == torch.float32 else ROUGH
 
 
 def _quiet(method):
@@ -95,58 +112,238 @@ def _quiet(method):
             self.run._problem("slice", error)
             self.open = None
             return None
-    return call
+    return torch.compiler.disable(call)
+
+
+class Batch:
+    """One forward pass: tokens (rows, length + 1), which targets count, and where stated documents and positions."""
+
+    def __init__(self, inputs, targets, documents=None, positions=None):
+        counted = targets >= 0
+        if not torch.equal(inputs[:, 1:][counted[:, :-1]], targets[:, :-1][counted[:, :-1]]):
+            raise ValueError("targets that are not the inputs one place on")
+        rows = torch.cat([inputs, targets[:, -1:].clamp(min=0)], dim=1)
+        self.tokens, self.counted = rows.detach().cpu().clone(), counted.detach().cpu().long()
+        usual = {"documents": torch.ones_like(self.counted), "positions": torch.arange(counted.shape[1]).expand_as(counted)}
+        given = {"documents": documents, "positions": positions}
+        given = {name: part.detach().cpu().long().expand_as(counted) for name, part in given.items() if part is not None}
+        self.given = {name: part.clone() for name, part in given.items() if not torch.equal(part, usual[name])}
+        # By what its loss and the balance loss of its routers were multiplied before they were backpropagated.
+        self.loss, self.scales, self.balances, self.error = None, [], [], EXACT
+
+    @property
+    def is_whole(self):
+        """Whether all its tokens are of documents, so that padding went through no router."""
+        return bool((self.given.get("documents", torch.ones(1)) > 0).all())
+
+    def fitted(self, name, rows, length):
+        """One of its tensors with padding behind: rows and places that no target counts in, of document 0."""
+        own = {"tokens": self.tokens, "counted": self.counted, **self.given}.get(name)
+        if own is None:
+            own = torch.ones_like(self.counted) if name == "documents" else None
+        wide = length + (name == "tokens")
+        if own is None:
+            own = torch.arange(length).repeat(len(self.tokens), 1)
+        if name != "positions":
+            return F.pad(own, (0, wide - own.shape[1], 0, rows - len(own)))
+        usual = torch.arange(length).repeat(rows, 1)
+        usual[:len(own), :own.shape[1]] = own
+        return usual
+
+
+class Stretch:
+    """A slice that is being recorded: what was before it, and of each update its batches, groups and logged quantities."""
+
+    def __init__(self, start, count, values):
+        self.start, self.count, self.first, self.before = start, count, values, values
+        self.updates, self.groups, self.logged = [], [], {}
+        self.precisions = set()
+        self.clear()
+
+    def clear(self):
+        """Begins the next update."""
+        self.batches, self.gradients, self.routed, self.stated = [], {}, {}, {}
+
+    def shape(self):
+        """Rows of a micro-batch, micro-batches of an update, length."""
+        batches = [batch for update in self.updates for batch in update]
+        counts = {len(update) for update in self.updates}
+        if len(counts) > 1:
+            raise ValueError(f"updates of {min(counts)} and of {max(counts)} micro-batches in one slice")
+        rows, length = (max(batch.counted.shape[at] for batch in batches) for at in (0, 1))
+        return rows, counts.pop(), length
+
+    def tensor(self, name, rows, length):
+        """(steps, rows, length) of all its updates."""
+        return torch.stack([torch.cat([batch.fitted(name, rows, length) for batch in update]) for update in self.updates])
+
+    def merged_groups(self):
+        """The groups of all updates as one: rates by update, and whatever else was another number in each."""
+        groups = []
+        for stated in zip(*self.groups):
+            group = {}
+            for name, value in stated[0].items():
+                values = [other[name] for other in stated]
+                is_alike = all(other == value for other in values)
+                if not is_alike and not isinstance(value, float):
+                    raise ValueError(f"groups whose `{name}` changes")
+                group[name] = value if is_alike and name != "lr" else values
+            groups.append(group)
+        return groups
 
 
 class Recorder:
     """Watches the updates of a model; `slices` are pairs: after how many updates a stretch begins, and how many it has.
 
-    `grad_clip` is the largest norm of all gradients, None without clipping. `done` updates were made before. `mean_over`
-    says whether the loss of an update is the mean of its `micro_batches`, or of all its `targets` that count."""
+    `optimizer` is one or a list, each of which steps once in an update. `grad_clip` is the largest norm of all gradients,
+    None without clipping. `done` updates were made before. `mean_over` says whether the loss of an update is the mean of
+    its `micro_batches`, or of all its `targets` that count; `label_smoothing` is in that loss, `z_loss` is the
+    coefficient of the mean of logsumexp(logits)^2 beside it. With `watch` the batches and losses of a model of
+    transformers are seen by themselves: no `batch` and no `loss` is called. `strict` raises where `check` has reasons."""
 
-    def __init__(self, run, model, optimizer, slices, grad_clip=None, done=0, mean_over="micro_batches"):
-        optimizer = getattr(optimizer, "optimizer", optimizer)  # that of accelerate is wrapped
-        self.run, self.model, self.optimizer = run, model, optimizer
-        self.grad_clip, self.done, self.mean_over, self.open = grad_clip, done, mean_over, None
-        self.slices = dict(slices)
-        named = {name_of(name): p for name, p in model.named_parameters()}  # tied weights come once
+    def __init__(self, run, model, optimizer, slices, grad_clip=None, done=0, mean_over="micro_batches",
+                 label_smoothing=0.0, z_loss=0.0, watch=False, strict=False, refused=()):
+        self.run, self.model, self.optimizers = run, model, repro_check.all_of(optimizer)
+        self.grad_clip, self.done, self.mean_over = float(grad_clip or 0.0), done, mean_over
+        self.label_smoothing, self.z_loss, self.watch = label_smoothing, z_loss, watch
+        self.slices, self.open, self.handles, self.stepped = dict(slices), None, [], set()
+        self.inside, self.heads, self.pending = False, [], None
+        about_config, against = repro_check.examine(run, model, self.optimizers)
+        against = [*against, *refused]
+        self.is_off = bool(against) or run.is_idle
+        if strict and about_config + against:
+            raise Refused("\n  ".join(["no replay of this run:", *about_config, *against]))
+        self._tell(about_config, against)
+        if not self.is_off:
+            self._hook()
+            run.complete(repro_check.config_of(model))
+            run._closing.append(self._finished)
+            self._begin()
+
+    def _tell(self, about_config, against):
+        for what, reasons in (("no slices are recorded", against), ("`repro replay` will refuse the slices", about_config)):
+            for reason in reasons:
+                self.run._problem(what, Refused(reason))
+
+    def _hook(self):
+        named = {name_of(name): p for name, p in self.model.named_parameters()}  # tied weights come once
         self.named = dict(sorted(named.items()))
-        self.groups = groups_of(optimizer, {id(p): list(parts_of(name, p)) for name, p in self.named.items()})
+        self.parts = {id(p): list(parts_of(name, p)) for name, p in self.named.items()}
         self.handles = [p.register_post_accumulate_grad_hook(functools.partial(self._gradient, name))
                         for name, p in self.named.items() if p.requires_grad]
-        routers = [module for _, module in model.named_modules() if type(module).__name__.endswith("TopKRouter")]
+        self.routers = [module for module in self.model.modules() if type(module).__name__.endswith("TopKRouter")]
         self.handles += [module.register_forward_hook(functools.partial(self._routed, at))
-                         for at, module in enumerate(routers)]
-        self.handles += [optimizer.register_step_pre_hook(self._before), optimizer.register_step_post_hook(self._after)]
-        self._begin()
+                         for at, module in enumerate(self.routers)]
+        for at, optimizer in enumerate(self.optimizers):
+            self.handles += [optimizer.register_step_pre_hook(functools.partial(self._before, at)),
+                             optimizer.register_step_post_hook(functools.partial(self._after, at))]
+        self.handles += [self.model.register_forward_pre_hook(self._enter),
+                         self.model.register_forward_hook(self._leave, with_kwargs=True)]
+        # Autocast may begin inside the forward of the model itself, so it is looked at in a layer. In a compiled model
+        # that would cut its graph in two; accelerate's autocast is the one that lies inside.
+        is_compiled = type(self.model).__name__ == "OptimizedModule" and not hasattr(unwrapped(self.model), "_original_forward")
+        layer = next((module for module in self.model.modules() if isinstance(module, torch.nn.Linear)), None)
+        layer = self.model if is_compiled or layer is None else layer
+        self.handles.append(layer.register_forward_pre_hook(self._computed))
+        head = getattr(self.model, "get_output_embeddings", lambda: None)()
+        if self.watch and head is not None:
+            self.handles.append(head.register_forward_hook(self._head))
+
+    # --- What forward passes read and give ---
 
     @_quiet
-    def batch(self, inputs, targets):
+    def batch(self, inputs, targets, documents=None, positions=None):
         """Takes in what the next forward pass reads: tokens and the token after each, (rows, length), which is negative
-        where it does not count. Several batches before one update are its micro-batches."""
+        where it does not count. Several batches before one update are its micro-batches. Tokens see those of their own
+        number in `documents`, 0 being padding; `positions` are given where they are not 0, 1, 2, ..."""
         if self.open:
-            counted = targets >= 0
-            if not torch.equal(inputs[:, 1:][counted[:, :-1]], targets[:, :-1][counted[:, :-1]]):
-                raise ValueError("targets that are not the inputs one place on")
-            rows = torch.cat([inputs, targets[:, -1:].clamp(min=0)], dim=1)
-            self.open["rows"].append(rows.detach().cpu().clone())
-            self.open["counted"].append(counted.detach().cpu().long())
+            self.open.batches.append(Batch(inputs, targets, documents, positions))
 
     @_quiet
     def loss(self, loss):
         """Takes in the cross-entropy of such a batch, the mean of its targets that count."""
         if self.open:
-            self.open["losses"].append(float(loss.detach()))
+            waiting = [batch for batch in self.open.batches if batch.loss is None]
+            if len(waiting) != 1:
+                raise ValueError(f"a loss after {len(waiting)} batches without one; call `batch` and `loss` in turn")
+            waiting[0].loss = float(loss.detach())
+
+    @_quiet
+    def _enter(self, module, _):
+        self.inside = self.open is not None and module.training and torch.is_grad_enabled()
+        self.heads, self.pending = [], None
+
+    @_quiet
+    def _leave(self, module, positional, named, output):
+        if self.inside and self.watch and self.open:
+            given = dict(zip(inspect.signature(module.forward).parameters, positional), **named)
+            if getattr(output, "logits", None) is None:
+                raise Refused("a forward pass without logits (a fused loss); switch it off to record slices")
+            if given.get("labels") is None:
+                self.pending = (given, output, self.heads)
+            else:
+                self._seen(given, output, given["labels"], self.heads)
+        self.inside = False
+
+    @_quiet
+    def labelled(self, labels):
+        """Takes in the labels of the forward pass that got none."""
+        if self.open and self.pending:
+            (given, output, heads), self.pending = self.pending, None
+            self._seen(given, output, labels, heads)
+
+    def _seen(self, given, output, labels, heads):
+        """Takes in a forward pass of a model of transformers, whose labels lie on the tokens themselves."""
+        targets, logits = F.pad(labels[:, 1:], (0, 1), value=-100), output.logits
+        batch = Batch(given["input_ids"], targets, *repro_check.seen_by(given, targets, self.model))
+        batch.loss = cross_entropy(logits, targets, self.label_smoothing)
+        self.open.batches.append(batch)
+        kept = logits.detach()
+        for tensor in [logits, *heads]:
+            if tensor.requires_grad and tensor.shape == logits.shape:
+                tensor.register_hook(functools.partial(self._backward, batch, kept, targets))
+        balance = getattr(output, "aux_loss", None)
+        if getattr(balance, "requires_grad", False):
+            balance.register_hook(functools.partial(self._balanced, batch))
+
+    @_quiet
+    def _balanced(self, batch, gradient):
+        batch.balances.append(float(gradient) / self.model.config.router_aux_loss_coef)
+
+    @_quiet
+    def _backward(self, batch, logits, targets, gradient):
+        if self.open:
+            batch.error = max(batch.error, error_of(gradient))
+            batch.scales.append(scale_of(gradient, logits, targets, self.label_smoothing, self.z_loss))
+
+    @_quiet
+    def _head(self, _, __, output):
+        if self.inside:
+            self.heads.append(output)
+
+    @_quiet
+    def _computed(self, module, _):
+        if self.inside and self.open:
+            self.open.precisions.add(repro_check.precision_of(next(module.parameters()).device.type))
+
+    @_quiet
+    def _routed(self, layer, module, _, output):
+        """Counts where the router of a layer sends its tokens: its output has their experts last."""
+        if self.inside and self.open:
+            counts = torch.bincount(output[2].detach().flatten().cpu(), minlength=module.num_experts)
+            self.open.routed.setdefault(layer, []).append(counts)
 
     def close(self):
         """Takes all hooks away."""
         for handle in self.handles:
             handle.remove()
 
+    # --- What updates do ---
+
     def _values(self):
         values = {}
         for name, p in self.named.items():
-            values.update(parts_of(name, p.detach().float().cpu().clone()))
+            values.update(parts_of(name, p.detach().cpu().clone()))
         return dict(sorted(values.items()))
 
     def _begin(self):
@@ -156,102 +353,256 @@ class Recorder:
 
     @_quiet
     def _open(self, count):
+        against = repro_check.against_run(self.model, self.optimizers)
+        against += repro_check.against_state(self.optimizers, self.named, self.done)
+        if against:
+            raise Refused("; ".join(against))
         kept = {}
-        for name, p in self.named.items():
-            for kind, moment in (self.optimizer.state.get(p) or {}).items():
-                if torch.is_tensor(moment) and moment.shape == p.shape:
-                    for part, value in parts_of(name, moment.detach().cpu()).items():
-                        kept.setdefault(part, {})[kind] = value.clone()
+        for optimizer in self.optimizers:
+            for name, p in self.named.items():
+                for kind, moment in (optimizer.state.get(p) or {}).items():
+                    if torch.is_tensor(moment) and moment.shape == p.shape:
+                        for part, value in parts_of(name, moment.detach().cpu()).items():
+                            kept.setdefault(part, {})[kind] = value.clone()
         values = self._values()
         self.run.checkpoint(self.done, values, optimizer=kept or None)
-        self.open = {"from": self.done, "count": count, "first": values, "before": values, "tokens": [], "rates": [],
-                     "rows": [], "counted": [], "masks": [], "losses": [], "routed": {}, "micro": set(), "gradients": {}, "logged": {}}
+        self.open = Stretch(self.done, count, values)
 
+    @_quiet
     def _gradient(self, name, parameter):
         if self.open:
             for part, gradient in parts_of(name, parameter.grad).items():
-                self.open["gradients"][part] = norm64(gradient)
+                self.open.gradients[part] = norm64(gradient)
+
+    def _before(self, at, optimizer, arguments, named):
+        """Before a step, and where the step itself computes the gradients (its closure), after that."""
+        closure = arguments[1] if len(arguments) > 1 else named.get("closure")
+        if closure is None or not self.open:
+            self._ready(at, optimizer)
+            return None
+
+        def watched():
+            loss = closure()
+            self._ready(at, optimizer)
+            return loss
+        return (arguments[0], watched, *arguments[2:]) if len(arguments) > 1 else arguments, {**named, "closure": watched}
 
     @_quiet
-    def _routed(self, layer, module, _, output):
-        """Counts where the router of a layer sends its tokens: its output has their experts last."""
-        if self.open and torch.is_grad_enabled():
-            counts = torch.bincount(output[2].detach().flatten().cpu(), minlength=module.num_experts)
-            self.open["routed"].setdefault(layer, []).append(counts)
+    def _ready(self, at, optimizer):
+        if not self.open:
+            return
+        if not self.stepped:
+            self._unmoved()
+            self._clipped()
+        self.open.stated[at] = [stated_group(optimizer, group, self.parts) for group in optimizer.param_groups]
+
+    def _unmoved(self):
+        """Checks that nothing but optimizers moves weights."""
+        now = self._values()
+        moved = [name for name, value in self.open.before.items() if not torch.equal(now[name], value)]
+        if moved:
+            raise ValueError(f"{len(moved)} tensors changed between two updates, such as {moved[0]}")
+
+    def _clipped(self):
+        """Checks that the optimizers get what was accumulated, clipped as stated."""
+        missing = [name for name, p in self.named.items() if p.requires_grad and p.grad is None]
+        if missing:
+            raise ValueError(f"no gradient of {', '.join(missing[:3])}: PyTorch leaves such tensors alone, and a replay "
+                             "does not")
+        found = math.sqrt(math.fsum(norm64(p.grad) ** 2 for p in self.named.values() if p.grad is not None))
+        whole = math.sqrt(math.fsum(norm ** 2 for norm in self.open.gradients.values()))
+        wanted = min(whole, self.grad_clip) if self.grad_clip else whole
+        if not abs(found - wanted) <= 1e-3 * wanted:
+            raise ValueError(f"gradients of the norm {found:.6g} in update {self.done + 1}, where "
+                             f"grad_clip={self.grad_clip:g} makes {wanted:.6g} of {whole:.6g}")
 
     @_quiet
-    def _before(self, *_):
-        if self.open:
-            self.open["rates"].append([float(group["lr"]) for group, _ in self.groups])
+    def _after(self, at, *_):
+        if at in self.stepped:
+            self.stepped = {at}
+            raise ValueError("an optimizer that steps more often than another")
+        self.stepped.add(at)
+        if len(self.stepped) == len(self.optimizers):
+            self.stepped = set()
+            self.done += 1
+            self._update()
 
     @_quiet
-    def _after(self, *_):
-        self.done += 1
-        if self.open:
-            self._add()
-        self._begin()
+    def _update(self):
+        try:
+            if self.open:
+                self._add()
+        finally:
+            self._begin()
 
     def _add(self):
         """Takes in an update that was made."""
         o, after = self.open, self._values()
-        if not o["rows"] or len(o["rows"]) != len(o["losses"]):
-            raise ValueError(f"{len(o['rows'])} batches and {len(o['losses'])} losses before update {self.done}; "
+        if not o.batches or any(batch.loss is None for batch in o.batches):
+            given = sum(batch.loss is not None for batch in o.batches)
+            raise ValueError(f"{len(o.batches)} batches and {given} losses before update {self.done}; "
                              "call `batch` and `loss` once for each forward pass")
-        norms = [o["gradients"].get(name, 0.0) for name in after]
-        o["tokens"].append(torch.cat(o["rows"]))
-        o["masks"].append(torch.cat(o["counted"]))
-        o["micro"].add(len(o["rows"]))
-        if len({rows.shape for rows in o["rows"]}) > 1 or len(o["micro"]) > 1:
-            raise ValueError("batches of different shapes in one slice")
-        weights = [float(part.sum()) if self.mean_over == "targets" else 1.0 for part in o["counted"]]
-        loss = math.fsum(w * one for w, one in zip(weights, o["losses"])) / sum(weights)
-        stepped = {"loss": loss, "grad_norm": math.sqrt(math.fsum(n * n for n in norms)),
+        norms = [o.gradients.get(name, 0.0) for name in after]
+        stepped = {"loss": self._loss(), "grad_norm": math.sqrt(math.fsum(n * n for n in norms)),
                    "tensor_grad_norm": norms,
-                   "tensor_update_norm": [norm64(after[n].double() - o["before"][n].double()) for n in after],
+                   "tensor_update_norm": [norm64(after[n].double() - o.before[n].double()) for n in after],
                    "tensor_norm": [norm64(value) for value in after.values()]}
-        if o["routed"]:
-            stepped["routed"] = [sum(counts).tolist() for _, counts in sorted(o["routed"].items())]
+        if o.routed:
+            stepped["routed"] = [sum(counts).tolist() for _, counts in sorted(o.routed.items())]
         for name, value in stepped.items():
-            o["logged"].setdefault(name, []).append(torch.tensor(value))
-        o.update(before=after, rows=[], counted=[], losses=[], gradients={}, routed={})
-        if len(o["tokens"]) == o["count"]:
+            o.logged.setdefault(name, []).append(torch.tensor(value))
+        o.groups.append([group for at in range(len(self.optimizers)) for group in o.stated[at] if group["tensors"]])
+        o.updates.append(o.batches)
+        o.before = after
+        o.clear()
+        if len(o.updates) == o.count:
             self._write()
+
+    def _loss(self):
+        """The loss of an update by those of its micro-batches, whose weights are those that were backpropagated."""
+        batches = self.open.batches
+        counts = [int(batch.counted.sum()) for batch in batches]
+        weights = {"targets": [count / max(1, sum(counts)) for count in counts],
+                   "micro_batches": [1 / len(batches)] * len(batches)}
+        found = [next((scale for scale in batch.scales if scale is not None), None) for batch in batches]
+        if any(batch.scales and scale is None for batch, scale in zip(batches, found)):
+            raise ValueError(f"the loss of update {self.done} is not the cross-entropy of its targets with "
+                             f"label_smoothing={self.label_smoothing:g}, z_loss={self.z_loss:g}")
+        if None not in found:
+            self._weigh(weights, found)
+        for batch, weight in zip(batches, weights[self.mean_over]):
+            if any(abs(balance - weight) > batch.error * weight for balance in batch.balances):
+                raise ValueError(f"the balance loss of routers was backpropagated times {batch.balances[0]:.4g} in a "
+                                 f"micro-batch of update {self.done} that weighs {weight:.4g}")
+        return math.fsum(w * batch.loss for w, batch in zip(weights[self.mean_over], batches))
+
+    def _weigh(self, weights, found):
+        """Finds out by what was backpropagated how micro-batches are weighed."""
+        error = max(batch.error for batch in self.open.batches)
+        fitting = [name for name, wanted in weights.items()
+                   if all(abs(one - other) <= error * other for one, other in zip(found, wanted))]
+        if not fitting:
+            shown = ", ".join(f"{scale:.4g}" for scale in found)
+            raise ValueError(f"the losses of the micro-batches of update {self.done} were backpropagated times {shown}: "
+                             "neither the mean of micro-batches nor that of targets")
+        if self.mean_over not in fitting:
+            if self.open.updates:
+                raise ValueError("means over targets and over micro-batches in one slice")
+            self.mean_over = fitting[0]
 
     def _write(self):
         o, self.open = self.open, None
-        logged = {name: torch.stack(values) for name, values in o["logged"].items()}
-        logged = {name: values if name == "routed" else values.float() for name, values in logged.items()}
-        rates = list(zip(*o["rates"]))
-        groups = [{**stated, "lr": list(rates[at])} for at, (_, stated) in enumerate(self.groups)]
-        masks = torch.stack(o["masks"])
-        if not masks.all():
-            logged["counted"] = masks
-        self.run.slice(o["from"], torch.stack(o["tokens"]), logged,
-                       {name: (o["first"][name], o["before"][name]) for name in o["first"]}, checkpoint_step=o["from"],
-                       stated={"grad_clip": float(self.grad_clip or 0.0), "groups": groups, "micro_batches": o["micro"].pop(), "mean_over": self.mean_over})
+        rows, parts, longest = o.shape()
+        length = self.run.config.get("seq_len", longest)
+        self.run.complete({"batch_size": rows * parts, "seq_len": length})
+        for name, wanted in (("batch_size", rows * parts), ("seq_len", max(length, longest))):
+            if self.run.config.get(name) != wanted:
+                raise ValueError(f"`{name}` is {self.run.config.get(name)} in the config and {wanted} in the slice; "
+                                 "give the largest of the run to `init`")
+        batches = [batch for update in o.updates for batch in update]
+        is_padded = any(batch.counted.shape != (rows, length) or not batch.is_whole for batch in batches)
+        logged = {name: values if name == "routed" else values.float()
+                  for name, values in ((name, torch.stack(values)) for name, values in o.logged.items())
+                  if name != "routed" or not is_padded}
+        kinds = {name for batch in batches for name in batch.given}
+        tensors = {name: o.tensor(name, rows, length) for name in ("tokens", "counted", *sorted(kinds))}
+        if tensors["counted"].all():
+            tensors.pop("counted")
+        more = {"label_smoothing": self.label_smoothing, "z_loss": self.z_loss, **stated_precision(o.precisions)}
+        stated = {"grad_clip": self.grad_clip, "groups": o.merged_groups(), "micro_batches": parts,
+                  "mean_over": self.mean_over, **{name: value for name, value in more.items() if value}}
+        self.run.slice(o.start, tensors.pop("tokens"), {**logged, **tensors},
+                       {name: (o.first[name], o.before[name]) for name in o.first}, checkpoint_step=o.start, stated=stated)
+
+    @_quiet
+    def _finished(self):
+        """The steps of a run whose config does not say them: those that were made."""
+        if self.open:
+            self.run._problem("slice", ValueError(f"the run ended within the slice from update {self.open.start}"))
+        self.run.complete({"steps": self.done})
 
 
-def callback(run, slices):
-    """A callback for `Trainer` of transformers that records slices of its run."""
+def refused_of(args, model):
+    """What arguments of `Trainer` no slice can state."""
+    reasons = {f"{args.n_gpu} devices in one process (DataParallel)": args.n_gpu > 1,
+               "float16, whose gradients are scaled": args.fp16,
+               "noise on embeddings (NEFTune)": args.neftune_noise_alpha,
+               "a balance loss of routers beside micro-batches, to each of which Trainer adds all of it":
+                   getattr(model.config, "output_router_logits", False) and args.gradient_accumulation_steps > 1}
+    return [reason for reason, holds in reasons.items() if holds]
+
+
+def callback(run, slices, strict=False):
+    """A callback for `Trainer` of transformers that records slices of its run, and what it logs."""
     from transformers import TrainerCallback
+    from transformers.trainer_pt_utils import LabelSmoother
 
     class Callback(TrainerCallback):
         recorder = None
 
         def on_train_begin(self, args, state, control, model=None, optimizer=None, **_):
-            self.recorder = Recorder(run, model, optimizer, slices, args.max_grad_norm or None, state.global_step)
-            self.recorder.handles.append(model.register_forward_hook(self.forward, with_kwargs=True))
+            run.complete({"steps": state.max_steps})
+            refused = refused_of(args, model)
+            self.recorder = Recorder(run, model, optimizer, slices, args.max_grad_norm, state.global_step, "targets",
+                                     label_smoothing=args.label_smoothing_factor, watch=True, strict=strict, refused=refused)
+            if args.label_smoothing_factor:
+                self.smoother = LabelSmoother.__call__
+                LabelSmoother.__call__ = self.smoothed
 
-        def forward(self, module, _, given, output):
-            if module.training:
-                labels = given["labels"]
-                mask = given.get("attention_mask")
-                if (labels < 0).any() or mask is not None and not mask.bool().all():
-                    return self.recorder.run._problem("slice", ValueError("masked tokens are not known to `repro replay`"))
-                self.recorder.batch(given["input_ids"][:, :-1], labels[:, 1:])
-                self.recorder.loss(output.loss)
+        # Where Trainer smooths labels it does not give them to the model: they are seen where it uses them.
+        @property
+        def smoothed(self):
+            own, recorder = self.smoother, self.recorder
 
-        def on_train_end(self, *_, **__):
+            def call(smoother, model_output, labels, *arguments, **named):
+                recorder.labelled(labels)
+                return own(smoother, model_output, labels, *arguments, **named)
+            return call
+
+        def on_log(self, args, state, control, logs=None, **_):
+            if logs and "loss" in logs:
+                # Its loss has that of routers in it, which the loss of a slice has not.
+                is_pure = not getattr(self.recorder.model.config, "output_router_logits", False)
+                kept = {"loss": "loss" if is_pure else "objective", "grad_norm": "grad_norm", "learning_rate": "lr"}
+                # Trainer adds losses and norms up in float32, whose last digits are its own.
+                run.log({ours: float(logs[theirs]) if ours == "lr" else round(float(logs[theirs]), 5)
+                         for theirs, ours in kept.items() if theirs in logs}, step=state.global_step)
+
+        def on_train_end(self, args, *_, **__):
+            if args.label_smoothing_factor:
+                LabelSmoother.__call__ = self.smoother
             self.recorder.close()
 
     return Callback()
+
+
+def model_within(module):
+    """The model of a LightningModule: the outermost module within it that has a `config` and all parameters."""
+    whole = {id(p) for p in module.parameters()}
+    return next((part for part in module.modules() if part is not module and hasattr(part, "config")
+                 and {id(p) for p in part.parameters()} == whole), module)
+
+
+def lightning_callback(run, slices, strict=False):
+    """A callback for `Trainer` of Lightning that records slices of its run. Batches and losses of a model of transformers
+    that is given `labels` are seen by themselves; else `training_step` calls `batch` and `loss` of its `recorder`."""
+    from lightning.pytorch import Callback
+
+    class Slices(Callback):
+        recorder = None
+
+        def on_train_start(self, trainer, pl_module):
+            model, planned = model_within(pl_module), trainer.estimated_stepping_batches
+            if math.isfinite(planned):
+                run.complete({"steps": int(planned)})
+            refused = {"gradients that are clipped by value": trainer.gradient_clip_algorithm == "value",
+                       "float16, whose gradients are scaled": str(trainer.precision).startswith("16")}
+            self.recorder = Recorder(run, model, trainer.optimizers, slices, trainer.gradient_clip_val,
+                                     trainer.global_step // len(trainer.optimizers),
+                                     watch=hasattr(model, "get_output_embeddings"), strict=strict,
+                                     refused=[reason for reason, holds in refused.items() if holds])
+
+        def on_train_end(self, trainer, pl_module):
+            self.recorder.close()
+
+    return Slices()

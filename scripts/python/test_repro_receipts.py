@@ -367,6 +367,33 @@ class Beginnings(Case):
                 self.init(**{"name": "run", **more})
         self.assertEqual(list(self.folder.iterdir()), [])
 
+    def test_all_that_is_missing_or_wrong_is_told_at_once(self):
+        with self.assertRaises(receipts.Unwritable) as caught:
+            receipts.init(name="a/b", config={"a": math.inf}, trainer={"version": "1"}, study=3, rank=0)
+        for word in ("name: expected letters", "dir: ", "config: ", "seeds: expected a table, such as", "expected a `name`", "study: "):
+            self.assertIn(word, str(caught.exception))
+
+    def test_a_config_is_completed(self):
+        run = self.init(config={"lr": 1})
+        run.complete({"lr": 2, "steps": 3})
+        run.complete({"steps": 4, "width": 5})
+        run.complete({"depth": math.inf})
+        self.assertEqual(run.config, {"lr": 1, "steps": 3, "width": 5})
+        self.assertEqual(json.loads(self.data("config.json")), run.config)
+        called = []
+        run._closing.append(lambda: called.append(run.complete({"last": True})))
+        self.assertIsNotNone(run.finish())
+        run.finish()
+        self.assertEqual((json.loads(self.data("config.json"))["last"], len(called)), (True, 1))
+        self.assertTrue(is_whole(self.folder / "run"))
+        self.assertEqual(len(run.problems), 1, run.problems)
+
+    def test_settings_are_those_of_the_program(self):
+        import make_settings
+        self.assertEqual(make_settings.FILE.read_text("utf-8"), make_settings.made(), "run scripts/python/make_settings.py")
+        for part in ("llama", "repro-llama", "'hidden_size'", "'optimizer'", "('Off', None)"):
+            self.assertIn(part, make_settings.made())
+
     def test_a_folder_with_a_run_is_refused(self):
         run = self.init()
         with self.assertRaisesRegex(FileExistsError, "unfinished"):

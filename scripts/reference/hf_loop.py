@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A training loop of the kind that people write around a model of Hugging Face's transformers, with receipts.
 
-    scripts/reference/hf_loop.py --model llama|qwen2|qwen3|mixtral|olmoe|qwen3_moe --text FILE --out DIR --name NAME
+    scripts/reference/hf_loop.py --model llama|qwen2|qwen3|mixtral|olmoe|qwen3_moe|gpt2 --text FILE --out DIR --name NAME
         [--hidden N] [--layers N] [--steps N] [--slice K:N ...] [--optimizer adamw|adam|amsgrad|sgd] [--lr X]
         [--micro N] [--freeze TEXT] [--balance X] [--seed S] [--threads N]
 
@@ -26,7 +26,7 @@ import repro_torch  # noqa: E402
 
 CONFIGS = {"llama": transformers.LlamaConfig, "qwen2": transformers.Qwen2Config, "qwen3": transformers.Qwen3Config,
            "mixtral": transformers.MixtralConfig, "olmoe": transformers.OlmoeConfig,
-           "qwen3_moe": transformers.Qwen3MoeConfig}
+           "qwen3_moe": transformers.Qwen3MoeConfig, "gpt2": transformers.GPT2Config}
 EXPERTS = {"mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2},
            "olmoe": {"num_experts": 4, "num_experts_per_tok": 2},
            "qwen3_moe": {"num_experts": 4, "num_experts_per_tok": 2, "norm_topk_prob": True}}
@@ -44,6 +44,9 @@ def model_of(chosen):
     shape = {"vocab_size": 256, "hidden_size": chosen.hidden, "intermediate_size": 2 * chosen.hidden,
              "num_hidden_layers": chosen.layers, "num_attention_heads": 4, "num_key_value_heads": 2,
              "max_position_embeddings": LENGTH, **EXPERTS.get(chosen.model, {})}
+    if chosen.model == "gpt2":
+        shape = {"vocab_size": 256, "n_embd": chosen.hidden, "n_layer": chosen.layers, "n_head": 4, "n_positions": LENGTH,
+                 "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0}
     if chosen.model in ("qwen3", "qwen3_moe"):
         shape["head_dim"] = chosen.hidden // 4
     if chosen.model == "qwen3_moe":

@@ -1,0 +1,472 @@
+"""What stands against a replay of a PyTorch run, found before its first step; `repro_torch` asks it.
+
+`check(run, model, optimizer)` answers a list of sentences, each with what was found; an empty list means that nothing is
+known to stand against it. Which settings `repro replay` reads is listed in `repro_settings.py`, which is made from its
+source.
+"""
+import collections
+import dataclasses
+import json
+import math
+
+import torch
+import torch.nn.functional as F
+
+from repro_receipts import Unwritable
+from repro_settings import FAMILIES, HARMLESS, KNOWN, UPDATES
+
+__all__ = ["Refused", "check"]
+
+PREFIXES = ("module", "_orig_mod", "_fsdp_wrapped_module")
+WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "DataParallel", "FullyShardedDataParallel")
+SIZES = {  # of a model, by the beginnings of its `model_type`; batch_size, seq_len and steps are seen by the recorder
+    ("nanogpt",): ("block_size", "vocab_size", "n_layer", "n_head", "n_embd", "bias"),
+    ("nanochat",): ("sequence_len", "vocab_size", "n_layer", "n_head", "n_kv_head", "n_embd"),
+    ("gpt2",): ("vocab_size", "n_positions", "n_layer", "n_head", "n_embd", "layer_norm_epsilon"),
+    ("repro-",): ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "norm_eps", "rope_theta"),
+    ("",): ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "rms_norm_eps"),
+}
+MUON = ("Muon", "SingleDeviceMuon", "MuonWithAuxAdam", "SingleDeviceMuonWithAuxAdam")
+NEWTON_SCHULZ = (3.4445, -4.775, 2.0315)  # of Keller Jordan's Muon, whose groups do not say it
+PROBED, BFLOAT_PROBED = 1e-3, 0.05  # how far an optimizer may be from its rule
+
+
+class Refused(Unwritable):
+    """What no slice can say."""
+
+
+def check(run, model, optimizer):
+    """All that stands against replays of slices of this run; `run` is what `repro_receipts.init` answered, or its config."""
+    about_config, against = examine(run, model, all_of(optimizer))
+    return about_config + against
+
+
+def examine(run, model, optimizers):
+    """Reasons for which `repro replay` would refuse the config, and reasons for which a slice would not be the run's."""
+    config = {**config_of(model), **(run if isinstance(run, dict) else run.config)}
+    return against_config(config) + against_model_type(config, model), against_run(model, optimizers)
+
+
+def all_of(optimizer):
+    """The optimizers of PyTorch, without what accelerate and Lightning put around them."""
+    given = optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]
+    return [getattr(one, "optimizer", one) for one in given]
+
+
+def name_of(name):
+    """The name of a parameter without what wrappers put before it."""
+    return ".".join(part for part in name.split(".") if part not in PREFIXES)
+
+
+def unwrapped(model):
+    """The model itself, without `torch.compile` and wrappers for several devices."""
+    while type(model).__name__ in WRAPPERS:
+        model = next(model.children())
+    return model
+
+
+# --- The config ---
+
+def config_of(model):
+    """What a model says of itself: the config of transformers, or a dataclass as nanoGPT and nanochat have it."""
+    model = unwrapped(model)
+    own, config = getattr(model, "config", None), {}
+    if hasattr(own, "to_json_string"):
+        config = json.loads(own.to_json_string(use_diff=False))
+    elif dataclasses.is_dataclass(own):
+        config = dataclasses.asdict(own)
+        fields, names = set(config), {name for name, _ in model.named_parameters()}
+        if {"block_size", "n_embd", "bias"} <= fields and "transformer.wpe.weight" in names:
+            config["model_type"] = "nanogpt"
+        elif {"sequence_len", "n_kv_head", "n_embd"} <= fields and "transformer.h.0.attn.c_q.weight" in names:
+            config["model_type"] = "nanochat"
+    kinds = {str(p.dtype).removeprefix("torch.") for p in model.parameters()}
+    return {**config, **({"dtype": kinds.pop()} if len(kinds) == 1 else {})}
+
+
+def against_config(config):
+    """Settings that a replay needs and are missing, and settings that it would have to pass over."""
+    reasons = []
+    kind = config.get("model_type")
+    sizes = next(sizes for starts, sizes in SIZES.items() if str(kind or "").startswith(starts))
+    missing = [name for name in ("model_type", "dtype", *sizes) if config.get(name) is None]
+    if missing:
+        reasons.append(f"the config lacks {', '.join(f'`{name}`' for name in missing)}")
+    if kind is not None and kind not in FAMILIES:
+        reasons.append(f"`model_type` is {kind}; known are {', '.join(sorted(FAMILIES))}")
+    if config.get("dtype") not in (None, "float32"):
+        reasons.append(f"`dtype` is {config['dtype']}; replays are of float32")
+    unknown = [name for name, value in config.items() if not is_known(name) and not is_harmless(config, name, value)]
+    if unknown:
+        shown = ", ".join(f"`{name}` = {str(config[name])[:40]}" for name in sorted(unknown))
+        reasons.append(f"settings that no replay reads: {shown}; what changes no step can be put into a table `notes`")
+    return reasons
+
+
+def is_known(name):
+    """Whether a setting is read whatever its value, changes no step, or describes updates that slices state."""
+    return name in UPDATES or name in KNOWN and HARMLESS.get(name, [None])[0] != "Words"
+
+
+def is_harmless(config, name, value):
+    """Whether a setting changes nothing at this value."""
+    kind, wanted = HARMLESS.get(name, (None, None))
+    if kind == "Off":
+        return value in (None, False, "", [], 0)
+    if kind == "Words":
+        return all(word in wanted for word in (value if isinstance(value, list) else [value]))
+    if kind == "Same":
+        return value is not None and value == config.get(wanted)
+    if kind == "One":
+        return value == 1 and value is not True
+    return kind == "Unless" and config.get(wanted) in (None, False)
+
+
+def against_model_type(config, model):
+    """Whether the model is what its `model_type` says, where that was not written by the user."""
+    model, kind = unwrapped(model), config.get("model_type")
+    if kind in FORWARDS:
+        try:
+            apart = distance(model, config, FORWARDS[kind])
+        except Exception as error:
+            return [f"the model could not be compared with `{kind}`: {type(error).__name__}: {error}"]
+        limit = 1e-2 if has_tf32(next(model.parameters()).device.type) else 1e-4
+        return [f"logits {apart:.2g} of their size from those of `{kind}`"] * (not apart <= limit)
+    own = getattr(model, "config", None)
+    if hasattr(own, "to_json_string") and not type(model).__module__.startswith("transformers."):
+        return [f"{type(model).__name__} is no model of transformers, so `{kind}` may not describe it"]
+    return []
+
+
+@torch.no_grad()
+def distance(model, config, forward):
+    """How far the logits of a model with drawn weights are from those of a formula, as a part of their size."""
+    source = torch.Generator().manual_seed(1)
+    named = dict(model.named_parameters())
+    weights = {name: torch.randn(p.shape, generator=source).to(p) * 0.2 for name, p in named.items()}
+    device = next(model.parameters()).device
+    length = min(16, config.get("block_size") or config.get("sequence_len"))
+    tokens = torch.randint(config["vocab_size"], (2, length), generator=source).to(device)
+    # nanoGPT answers all logits only where it is given targets.
+    arguments = (tokens, tokens) if config["model_type"] == "nanogpt" else (tokens,)
+    with torch.random.fork_rng(devices=[]):
+        found = torch.func.functional_call(model, weights, arguments)
+    found = (found[0] if isinstance(found, tuple) else found).float()
+    wanted = forward(weights, config, tokens)
+    return ((found - wanted).norm() / wanted.norm()).item()
+
+
+def attention(q, k, v, heads, kept):
+    """Causal attention over (rows, length, width); `kept` changes queries and keys of heads, and keys may have fewer."""
+    q, k, v = (x.unflatten(-1, (-1, q.shape[-1] // heads)).transpose(1, 2) for x in (q, k, v))
+    mixed = F.scaled_dot_product_attention(kept(q), kept(k), v, is_causal=True, enable_gqa=True)
+    return mixed.transpose(1, 2).flatten(2)
+
+
+def forward_nanogpt(weights, config, tokens):
+    """The logits of nanoGPT (https://github.com/karpathy/nanoGPT, model.py): GPT-2 with the exact GELU."""
+    def linear(x, name):
+        return F.linear(x, weights[f"transformer.{name}.weight"], weights.get(f"transformer.{name}.bias"))
+
+    def norm(x, name):
+        weight = weights[f"transformer.{name}.weight"]
+        return F.layer_norm(x, weight.shape, weight, weights.get(f"transformer.{name}.bias"), 1e-5)
+
+    x = weights["transformer.wte.weight"][tokens] + weights["transformer.wpe.weight"][:tokens.shape[1]]
+    for at in range(config["n_layer"]):
+        qkv = linear(norm(x, f"h.{at}.ln_1"), f"h.{at}.attn.c_attn").chunk(3, -1)
+        x = x + linear(attention(*qkv, config["n_head"], lambda q: q), f"h.{at}.attn.c_proj")
+        x = x + linear(F.gelu(linear(norm(x, f"h.{at}.ln_2"), f"h.{at}.mlp.c_fc")), f"h.{at}.mlp.c_proj")
+    return norm(x, "ln_f") @ weights["transformer.wte.weight"].mT
+
+
+def forward_nanochat(weights, config, tokens):
+    """The logits of nanochat (https://github.com/karpathy/nanochat, first release, nanochat/gpt.py)."""
+    def linear(x, name):
+        return F.linear(x, weights[f"{name}.weight"])
+
+    def norm(x):
+        return F.rms_norm(x, x.shape[-1:])
+
+    def turned(q):
+        half = q.shape[-1] // 2
+        rates = 10000.0 ** -(torch.arange(half, device=q.device) / half)
+        angles = torch.outer(torch.arange(q.shape[-2], device=q.device).float(), rates)
+        left, right = q[..., :half], q[..., half:]
+        return norm(torch.cat([left * angles.cos() + right * angles.sin(), right * angles.cos() - left * angles.sin()], -1))
+
+    x = norm(weights["transformer.wte.weight"][tokens])
+    for at in range(config["n_layer"]):
+        block, normed = f"transformer.h.{at}", norm(x)
+        qkv = (linear(normed, f"{block}.attn.c_{part}") for part in "qkv")
+        x = x + linear(attention(*qkv, config["n_head"], turned), f"{block}.attn.c_proj")
+        x = x + linear(linear(norm(x), f"{block}.mlp.c_fc").relu().square(), f"{block}.mlp.c_proj")
+    return 15 * torch.tanh(linear(norm(x), "lm_head") / 15)
+
+
+FORWARDS = {"nanogpt": forward_nanogpt, "nanochat": forward_nanochat}
+
+
+# --- The model and its optimizers ---
+
+def against_run(model, optimizers):
+    """What makes a run another one than its slices could say."""
+    named = {name_of(name): p for name, p in model.named_parameters()}
+    return against_devices(model, named) + against_modules(model) + against_groups(named, optimizers)
+
+
+def against_devices(model, named):
+    reasons = []
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        ranks = torch.distributed.get_world_size()
+        if ranks > 1:
+            reasons.append(f"{ranks} ranks, of whose batches one is seen here (DDP and FSDP are not recorded)")
+    wrappers = {type(module).__name__ for module in model.modules()}
+    if "DataParallel" in wrappers:
+        reasons.append("DataParallel, whose batches are cut by device")
+    if "FullyShardedDataParallel" in wrappers or any(hasattr(p, "placements") for p in named.values()):
+        reasons.append("weights that are sharded (FSDP)")
+    kinds = collections.Counter(str(p.dtype) for p in named.values() if p.dtype != torch.float32)
+    reasons += [f"{count} weights of {kind}; replays are of float32" for kind, count in kinds.items()]
+    device = next(iter(named.values())).device.type if named else "cpu"
+    products = getattr(getattr(torch.backends.mkldnn, "matmul", None), "fp32_precision", "none")
+    if device == "cpu" and products in ("bf16", "tf32"):
+        reasons.append("products of float32 matrices on a CPU in less than float32")
+    return reasons
+
+
+def against_modules(model):
+    """Randomness within a forward pass: dropout of modules in training mode, noise on routers."""
+    found = collections.Counter()
+    for module in model.modules():
+        if not module.training:
+            continue
+        settings = {name: value for name, value in vars(module).items()
+                    if isinstance(value, float) and ("drop" in name or "jitter" in name)}
+        if "Dropout" in type(module).__name__ and isinstance(getattr(module, "p", 0.0), (int, float)):
+            settings["p"] = module.p
+        found.update(f"`{name}` = {value:g} in {type(module).__name__}" for name, value in settings.items() if value > 0)
+    return [f"randomness that no replay has: {setting}" + (f", {count} modules" if count > 1 else "")
+            for setting, count in found.items()]
+
+
+def against_groups(named, optimizers):
+    names = {id(p): [name] for name, p in named.items()}
+    reasons, members = [], collections.Counter()
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            members.update(id(p) for p in group["params"])
+            strangers = sum(id(p) not in names for p in group["params"])
+            if strangers:
+                reasons.append(f"{strangers} tensors in a group of {type(optimizer).__name__} that are none of the model")
+            try:
+                stated = stated_group(optimizer, group, names)
+            except Refused as error:
+                reasons.append(str(error))
+                continue
+            if stated["tensors"]:
+                reasons += against_steps(optimizer, group, stated)
+    alone = [name for name, p in named.items() if p.requires_grad and not members[id(p)]]
+    if alone:
+        reasons.append(f"{len(alone)} trained tensors in no group of an optimizer: {', '.join(alone[:3])}")
+    twice = [name for name, p in named.items() if members[id(p)] > 1]
+    if twice:
+        reasons.append(f"{len(twice)} tensors in several groups: {', '.join(twice[:3])}")
+    return list(dict.fromkeys(reasons))
+
+
+def against_state(optimizers, named, done):
+    """Optimizers that made another number of steps than the run, so that their means begin elsewhere, or keep means that
+    are rounded more than those of a replay."""
+    for optimizer in optimizers:
+        for name, p in named.items():
+            state = optimizer.state.get(p) or {}
+            narrow = [kind for kind, value in state.items()
+                      if torch.is_tensor(value) and value.shape == p.shape and value.dtype != torch.float32]
+            if narrow and p.dim():
+                return [f"the optimizer keeps `{narrow[0]}` of `{name}` as {state[narrow[0]].dtype}"]
+            if "step" in state and int(state["step"]) != done:
+                return [f"the optimizer made {int(state['step'])} steps of `{name}`, and {done} updates were made"]
+            is_member = done and not state and any(p is q for group in optimizer.param_groups for q in group["params"])
+            if is_member and p.requires_grad and "betas" in optimizer.param_groups[0]:
+                return [f"the optimizer kept nothing of `{name}` after {done} updates"]
+    return []
+
+
+# --- Groups of optimizers ---
+
+def stated_group(optimizer, group, names):
+    """A group as a slice states it; `names` has the names of the parts of parameters by `id`."""
+    if group.get("maximize"):
+        raise Refused("`maximize`, which no replay knows")
+    tensors = sorted({name for p in group["params"] if p.requires_grad for name in names.get(id(p), ())})
+    return {"tensors": tensors, "lr": float(group["lr"]), "weight_decay": float(group.get("weight_decay", 0.0)),
+            **rule_of(optimizer, group)}
+
+
+def rule_of(optimizer, group):
+    """The rule of a group, with what it needs."""
+    kind = type(optimizer).__name__
+    if kind in MUON and group.get("use_muon", True):
+        return muon_of(group)
+    if kind in ("AdamW", "Adam") or kind in MUON:
+        rule = "adam" if kind == "Adam" and not group.get("decoupled_weight_decay") else "adamw"
+        return {"optimizer": rule, **betas_of(group), "eps": float(group["eps"]),
+                "amsgrad": bool(group.get("amsgrad", False))}
+    if kind == "SGD":
+        return {"optimizer": "sgd", "momentum": float(group["momentum"]), "dampening": float(group["dampening"]),
+                "nesterov": bool(group["nesterov"])}
+    if kind == "Lion":
+        return {"optimizer": "lion", **betas_of(group)}
+    raise Refused(f"the rule of {kind} is not known; known are AdamW, Adam, SGD, Lion, {', '.join(MUON)}")
+
+
+def betas_of(group):
+    return {f"beta{at}": float(beta) for at, beta in enumerate(group["betas"], 1)}
+
+
+def muon_of(group):
+    """Muon of PyTorch, whose groups have coefficients, or of https://github.com/KellerJordan/Muon."""
+    is_torch = "ns_coefficients" in group
+    return {"optimizer": "muon", "momentum": float(group["momentum"]), "nesterov": bool(group.get("nesterov", True)),
+            "ns_steps": int(group.get("ns_steps", 5)), "eps": float(group.get("eps", 1e-7)),
+            "ns_coefficients": [float(one) for one in group.get("ns_coefficients", NEWTON_SCHULZ)],
+            "dtype": "bfloat16", "adjust": group.get("adjust_lr_fn") or "original",
+            "variant": "torch" if is_torch else "reference"}
+
+
+def against_steps(optimizer, group, stated):
+    """Whether two steps of an optimizer from nothing move a tensor as its rule says: a class may have a known name and do
+    something else."""
+    kind, source = type(optimizer).__name__, torch.Generator().manual_seed(1)
+    like = min((p for p in group["params"] if p.requires_grad), key=torch.numel)
+    draw = lambda: torch.randn(like.shape, generator=source).to(like)  # noqa: E731
+    weights, kept, rate = draw(), {}, 0.125
+    twin = object.__new__(type(optimizer))
+    tensor = torch.nn.Parameter(weights.clone())
+    twin.__dict__.update({name: value for name, value in vars(optimizer).items() if name != "step"},
+                         state=collections.defaultdict(dict), param_groups=[{**group, "params": [tensor], "lr": rate}],
+                         _optimizer_step_pre_hooks={}, _optimizer_step_post_hooks={})
+    wanted = weights.double()
+    try:
+        for step in (1, 2):
+            gradient = draw()
+            wanted = moved(stated, wanted, gradient.double(), kept, step, rate)
+            tensor.grad = gradient
+            type(optimizer).step(twin)
+    except Exception as error:
+        return [f"two steps of {kind} could not be tried: {type(error).__name__}: {error}"]
+    apart = ((tensor.detach().double() - wanted).norm() / (weights.double() - wanted).norm()).item()
+    limit = BFLOAT_PROBED if stated["optimizer"] == "muon" else PROBED
+    if apart <= limit:
+        return []
+    return [f"{kind} moves a tensor {apart:.2g} of its way from where `{stated['optimizer']}` of `repro replay` moves it"]
+
+
+def moved(group, w, g, kept, step, rate):
+    """The weights after an update by the rule of a group, in float64; `kept` has the moments."""
+    rule, decay = group["optimizer"], group["weight_decay"]
+    if rule in ("adam", "sgd"):
+        g = g + decay * w
+    else:
+        w = w * (1 - rate * decay)
+    mean = kept.get("mean", torch.zeros_like(g))
+    if rule == "sgd":
+        mean = kept["mean"] = g if step == 1 else group["momentum"] * mean + (1 - group["dampening"]) * g
+        return w - rate * (g + group["momentum"] * mean if group["nesterov"] else mean)
+    if rule == "muon":
+        mean = kept["mean"] = mean.lerp(g, 1 - group["momentum"])
+        g = g.lerp(mean, group["momentum"]) if group["nesterov"] else mean
+        return w - rate * adjusted(group["adjust"], w.shape) * orthogonal(group, g)
+    beta1, beta2 = group["beta1"], group["beta2"]
+    if rule == "lion":
+        kept["mean"] = mean.lerp(g, 1 - beta2)
+        return w - rate * mean.lerp(g, 1 - beta1).sign()
+    mean = kept["mean"] = mean.lerp(g, 1 - beta1)
+    square = kept["square"] = kept.get("square", torch.zeros_like(g)).lerp(g.square(), 1 - beta2)
+    most = kept["most"] = torch.maximum(kept.get("most", square), square) if group["amsgrad"] else square
+    return w - rate * mean / (1 - beta1 ** step) / ((most / (1 - beta2 ** step)).sqrt() + group["eps"])
+
+
+def adjusted(kind, shape):
+    """What Muon multiplies a rate by, for a matrix of this shape."""
+    rows, columns = shape[-2:]
+    return {"original": max(1.0, rows / columns) ** 0.5, "match_rms_adamw": 0.2 * max(rows, columns) ** 0.5,
+            "spectral_unclamped": (rows / columns) ** 0.5}[kind]
+
+
+def orthogonal(group, g):
+    """The orthogonal factor of a matrix by Newton-Schulz steps X <- aX + (bA + cA^2)X with A = XX^T."""
+    x = g.mT if g.shape[-2] > g.shape[-1] else g
+    x = x / (x.norm() + group["eps"])
+    a, b, c = group["ns_coefficients"]
+    for _ in range(group["ns_steps"]):
+        gram = x @ x.mT
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x.mT if g.shape[-2] > g.shape[-1] else x
+
+
+# --- Forward passes ---
+
+def has_tf32(device):
+    """Whether products of float32 matrices are in TF32."""
+    matmul = torch.backends.cuda.matmul
+    precision = getattr(matmul, "fp32_precision", None)
+    return device == "cuda" and (matmul.allow_tf32 if precision is None else precision == "tf32")
+
+
+def precision_of(device):
+    """In what a layer computes just now: the type of autocast, and whether TF32."""
+    autocast = str(torch.get_autocast_dtype(device)).removeprefix("torch.") if torch.is_autocast_enabled(device) else None
+    return autocast, has_tf32(device)
+
+
+def stated_precision(found):
+    """The members of a slice whose forward passes were computed in these."""
+    if len(found) > 1:
+        raise Refused("forward passes of several precisions in one slice")
+    autocast, tf32 = next(iter(found), (None, False))
+    if autocast not in (None, "bfloat16"):
+        raise Refused(f"forward passes under autocast to {autocast}; bfloat16 is known")
+    return {"autocast": autocast, "tf32": tf32}
+
+
+def seen_by(given, targets, model):
+    """Documents and positions of a forward pass of transformers, each None where it is as usual."""
+    tokens, mask, positions = (given.get(name) for name in ("input_ids", "attention_mask", "position_ids"))
+    unread = [name for name in ("inputs_embeds", "past_key_values", "shift_labels") if given.get(name) is not None]
+    if tokens is None or unread:
+        raise Refused(f"a forward pass with {', '.join(unread) or 'no `input_ids`'}")
+    kind = getattr(model.config, "_attn_implementation", "eager")
+    if positions is not None:
+        if positions.dim() != 2:
+            raise Refused(f"`position_ids` of the shape {list(positions.shape)}")
+        positions = positions.expand_as(tokens)
+    if mask is not None and (mask.dim() != 2 or mask.max() > 1):
+        raise Refused("an attention mask that is not one number, 0 or 1, for each token")
+    documents = None
+    if mask is not None and not mask.bool().all():
+        documents = padded(mask, targets, model)
+    elif mask is None and positions is not None and (positions.diff(dim=-1) != 1).any():
+        if "flash" in kind and len(tokens) > 1:
+            raise Refused("positions that restart in several rows, which flash attention passes over")
+        documents = 1 + F.pad((positions.diff(dim=-1) != 1).long().cumsum(-1), (1, 0))
+    if kind not in ("eager", "sdpa", "flex_attention", "flash_attention_2", "flash_attention_3") and documents is not None:
+        raise Refused(f"documents or padding under the attention `{kind}`")
+    bounds = given.get("cu_seq_lens_q")
+    if bounds is not None and "flash" in kind:
+        own = 1 + torch.bucketize(torch.arange(tokens.shape[1], device=bounds.device), bounds[1:-1], right=True)
+        if documents is None or not torch.equal(documents[0].cpu(), own.cpu()):
+            raise Refused("`cu_seq_lens_q` that are not where `position_ids` restart")
+    return documents, positions
+
+
+def padded(mask, targets, model):
+    """The documents of rows with padding: 1, and 0 where it lies; None where it lies behind all tokens."""
+    if getattr(model.config, "output_router_logits", False):
+        raise Refused("padding beside a balance loss of routers")
+    if ((mask == 0) & (targets >= 0)).any():
+        raise Refused("targets that count after padding; give their labels -100 (with padding on the left, that of the "
+                      "first token)")
+    is_behind = (mask.diff(dim=-1) <= 0).all()
+    return None if is_behind else mask.long()
