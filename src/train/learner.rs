@@ -229,6 +229,13 @@ impl<T: Kernels> Learner<T> {
         tensor.ends_with(".mlp.gate.weight") && mixture.is_some_and(is_constant)
     }
 
+    /// The name that the head has and that of the table of tokens, where they are one tensor.
+    pub fn tied(&self) -> Option<(&'static str, &str)> {
+        let is_table = |named: &&NamedTensor| named.variable == 0 && named.offset == 0;
+        let table = self.tensors().iter().find(is_table)?;
+        self.model.config().tie_word_embeddings.then_some(("lm_head.weight", &table.name))
+    }
+
     /// The moments of these tensors.
     pub fn moments(&self) -> &[Moments<T>] {
         self.optimizer.moments()

@@ -47,13 +47,13 @@ fn agrees(model: &str, twin: &str, tolerance: f64, steps: usize) {
 
 #[test]
 fn dense_losses_are_those_of_pytorch() {
-    agrees(DENSE, include_str!("../corpus/golden/torch-dense.jsonl"), 1e-5, 20);
+    agrees(DENSE, include_str!("../corpus/golden/torch-dense.jsonl"), 1e-6, 20);
 }
 
 #[test]
 fn sparse_losses_are_those_of_pytorch() {
-    agrees(MIXTURE, include_str!("../corpus/golden/torch-mixture.jsonl"), 1e-4, 20);
-    agrees(BALANCED, include_str!("../corpus/golden/torch-balanced.jsonl"), 1e-4, 20);
+    agrees(MIXTURE, include_str!("../corpus/golden/torch-mixture.jsonl"), 1e-6, 20);
+    agrees(BALANCED, include_str!("../corpus/golden/torch-balanced.jsonl"), 1e-6, 20);
 }
 
 #[test]

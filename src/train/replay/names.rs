@@ -1,16 +1,23 @@
 //! The names of tensors in checkpoints of other programs.
 //!
-//! Hugging Face's Llama uses the names that we use. Its Mixtral calls the router of a block
+//! What wraps a model puts itself into names (`module.` of data parallelism, `_orig_mod.` of `torch.compile`,
+//! `_fsdp_wrapped_module.` of FSDP), and is left out. Hugging Face's Llama uses the names that we use. Its Mixtral calls the router of a block
 //! `block_sparse_moe.gate`, and the matrices of expert `e` `block_sparse_moe.experts.e.w1` (gate), `w3`
 //! (up) and `w2` (down).
 
 use crate::checkpoint::MOMENTS;
 
+/// Parts of names that are of what wraps a model.
+const WRAPPERS: [&str; 4] =
+    ["module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"];
+
 /// The name that a tensor of a checkpoint has in our models; moments keep their prefix.
 pub fn ours(theirs: &str) -> String {
     let prefix = MOMENTS.into_iter().find(|prefix| theirs.starts_with(prefix)).unwrap_or_default();
     let name = theirs.strip_prefix(prefix).unwrap_or(theirs);
-    format!("{prefix}{}", of_mixtral(name).unwrap_or_else(|| name.to_owned()))
+    let parts: Vec<_> = name.split('.').filter(|part| !WRAPPERS.contains(part)).collect();
+    let name = parts.join(".");
+    format!("{prefix}{}", of_mixtral(&name).unwrap_or(name))
 }
 
 /// The name of a tensor of a sparse block.
@@ -45,6 +52,11 @@ mod tests {
             (
                 "optimizer.v.model.layers.0.block_sparse_moe.experts.1.w2.weight",
                 "optimizer.v.model.layers.0.mlp.experts.1.down_proj.weight",
+            ),
+            ("module._orig_mod.model.norm.weight", "model.norm.weight"),
+            (
+                "optimizer.m._fsdp_wrapped_module.model.layers.0._fsdp_wrapped_module.mlp.up_proj.weight",
+                "optimizer.m.model.layers.0.mlp.up_proj.weight",
             ),
             (
                 "model.layers.3.block_sparse_moe.experts.0.w3.weight",

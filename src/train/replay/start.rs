@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::learner::Learner;
-use crate::{TensorData, TensorFile};
+use crate::{BAD_TENSORS, TensorData, TensorFile};
 use repro_receipt::bundle::{Bundle, Checkpoint};
 use repro_receipt::source::{Error, Location};
 use repro_runs::replay::{MISSING_MOMENTS, NO_START, OTHER_CHECKPOINT};
@@ -35,7 +35,22 @@ pub fn from_checkpoint(bundle: &Bundle, step: u64, arithmetic: &str) -> Result<S
         return Err(NO_START.at(place, expected, format!("`{file}`, which is not in the bundle")));
     }
     let place = bundle.place(file);
-    let mut tensors = TensorFile::parse(&place.file, &bundle.tensors(file)?)?;
+    let mut tensors = TensorFile::default();
+    for shard in shards(file) {
+        let name = bundle.place(&shard).file;
+        let part = TensorFile::parse(&name, &bundle.tensors(&shard)?)?;
+        for (tensor, data) in part.tensors {
+            if tensors.tensors.insert(tensor.clone(), data).is_some() {
+                let found = format!("`{tensor}` again");
+                return Err(BAD_TENSORS.at(
+                    Location::file(name),
+                    "each tensor in one shard",
+                    found,
+                ));
+            }
+        }
+        tensors.metadata.extend(part.metadata);
+    }
     described(checkpoint, &tensors, arithmetic, &place)?;
     tensors.tensors = std::mem::take(&mut tensors.tensors)
         .into_iter()
@@ -43,6 +58,21 @@ pub fn from_checkpoint(bundle: &Bundle, step: u64, arithmetic: &str) -> Result<S
         .collect();
     let shown = format!("checkpoint {step} of the bundle, taken as given");
     Ok(Start { step, tensors, name: place.file, shown })
+}
+
+/// The files of a checkpoint whose first is `file`: itself, or where it is called `…-00001-of-00003.safetensors`, as on
+/// the hub, all of these.
+fn shards(file: &str) -> Vec<String> {
+    let all = || {
+        let stem = file.strip_suffix(".safetensors")?;
+        let (rest, count) = stem.rsplit_once("-of-")?;
+        let (stem, number) = rest.rsplit_once('-')?;
+        let is_number = |text: &str| text.len() == 5 && text.bytes().all(|b| b.is_ascii_digit());
+        let count = count.parse::<u32>().ok().filter(|_| is_number(count) && is_number(number))?;
+        let name = |number: u32| format!("{stem}-{number:05}-of-{count:05}.safetensors");
+        (number == "00001").then(|| (1..=count).map(name).collect())
+    };
+    all().unwrap_or_else(|| vec![file.to_owned()])
 }
 
 /// Checks a checkpoint against its entry in the receipt; the digest of the file was checked with the bundle.
@@ -74,7 +104,9 @@ fn described(
 impl Start {
     /// Checks that each tensor has the moments that its rule keeps. Before the first step they are zero, and may all be
     /// left out.
+    /// A head that is the table of tokens may be there a second time.
     pub fn complete(&mut self, learner: &Learner) -> Result<(), Error> {
+        self.forget_tied(learner)?;
         let is_moment = |name: &String| MOMENTS.iter().any(|prefix| name.starts_with(prefix));
         let are_left_out = self.step == 0 && !self.tensors.tensors.keys().any(is_moment);
         for (at, named) in learner.tensors().iter().enumerate() {
@@ -92,9 +124,42 @@ impl Start {
         }
         Ok(())
     }
+
+    /// Leaves out the head of a model whose head is the table of tokens.
+    fn forget_tied(&mut self, learner: &Learner) -> Result<(), Error> {
+        let Some((head, table)) = learner.tied() else { return Ok(()) };
+        let all = &mut self.tensors.tensors;
+        for prefix in [""].into_iter().chain(MOMENTS) {
+            let (head, table) = (format!("{prefix}{head}"), format!("{prefix}{table}"));
+            if let Some(data) = all.remove(&head)
+                && all.get(&table).is_some_and(|other| *other != data)
+            {
+                let expected = format!("the numbers of `{table}`, which is the same tensor");
+                let place = Location::file(&self.name);
+                return Err(BAD_TENSORS.at(place, expected, format!("others in `{head}`")));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Whether a tensor is moved by a rule, without moments: the bias that evens the load of experts.
 pub fn is_rule(name: &str) -> bool {
     name.ends_with(".e_score_correction_bias")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shards;
+
+    #[test]
+    fn shards_are_found_by_their_names() {
+        let file = "checkpoints/step-000002-00001-of-00002.safetensors";
+        assert_eq!(shards(file), [file, "checkpoints/step-000002-00002-of-00002.safetensors"]);
+        for alone in
+            ["step-000000.safetensors", "a-1-of-2.safetensors", "a-00002-of-00003.safetensors"]
+        {
+            assert_eq!(shards(alone), [alone]);
+        }
+    }
 }
