@@ -127,6 +127,9 @@ A slice is a stretch of training that others can execute again. After `k` steps 
 `data/slices/slice-<k, six digits>.safetensors` with
   tokens                      U32 [steps, batch, length + 1]   what each step reads: inputs and the next token
   counted                     U32 [steps, batch, length]       1 where the next token counts; all do if left out
+  documents                   U32 [steps, batch, length]       packed rows: a token sees those of its own document
+                                                               number alone; one document a row if left out
+  positions                   U32 [steps, batch, length]       where tokens stand, if not at 0, 1, 2, ...
   logged.loss                 F32 [steps]                      cross-entropy of the batch before the update
   logged.grad_norm            F32 [steps]                      norm of all gradients before clipping
   logged.tensor_grad_norm     F32 [steps, tensors]             of each tensor; 0 if a rule updates it
@@ -138,10 +141,12 @@ A slice is a stretch of training that others can execute again. After `k` steps 
 and next to it `slice-<k>.tensors.jsonl`, one line per tensor in the same order: {\"name\",
 \"sha256_after\", \"update_norm\"}, the norm over the whole slice. Tokens and losses are required;
 fields that are left out cannot show a fault. A slice starts from
-`data/checkpoints/step-<k>.safetensors`: weights by the names of Hugging Face's models, and the moments
+`data/checkpoints/step-<k>.safetensors`: weights by the names that they have in their programs (what wraps
+a model is left out of them), and the moments
 of the optimizer, `optimizer.m.<name>` (mean, or momentum), `optimizer.v.<name>` (squares) and
 `optimizer.x.<name>` (AMSGrad), which may be left out at k = 0. Runs in portable-f32/1 start from their
-seed at k = 0. The receipt lists `slices` and `checkpoints`.
+seed at k = 0. The receipt lists `slices` and `checkpoints`; of shards, `...-00001-of-00003.safetensors`,
+it names the first.
 
 Runs of other trainers state in `slice-<k>.stated.json` how their updates were made; without it, the
 config has to have every setting of `repro train`. What is stated is what is executed. Settings of the
@@ -150,6 +155,11 @@ config then only describe it; a schedule that it names in our fields is held aga
   micro_batches               into how many equal parts a batch was cut, one after the other; 1 if left out
   mean_over                   `micro_batches`: the loss is the mean of theirs (also if left out);
                               `targets`: of all targets that count
+  label_smoothing             the share of each target that is spread over the vocabulary; 0 if left out
+  z_loss                      weight of the mean of (ln sum e^logit)^2, which no logged loss has; 0 if left out
+  autocast                    `bfloat16`: products and attention have so many bits, as by torch.autocast
+  compute                     `bfloat16`: everything has, from weights that are kept in float32
+  tf32                        true: the factors of products are TensorFloat-32
   groups                      a list of groups of the optimizer. A tensor that is in none is frozen
     tensors                   the names of its tensors
     lr                        the learning rate of each step of the slice, or one for all
@@ -158,9 +168,10 @@ config then only describe it; a schedule that it names in our fields is held aga
                               `sgd`: momentum, dampening, nesterov; `lion`: beta1, beta2
 
 The config says `model_type` and the shape of the model, as transformers writes it for llama, mistral,
-qwen2, qwen3, mixtral, olmoe and qwen3_moe, or as `repro train` does (repro-llama, repro-llama-moe);
+qwen2, qwen3, gpt2, gemma, gemma2, gemma3_text, olmo2, olmo3, nanochat, mixtral, olmoe and qwen3_moe; as
+nanoGPT (`nanogpt`) and nanochat write it; or as `repro train` does (repro-llama, repro-llama-moe);
 `batch_size` (sequences of a step, over all micro-batches), `seq_len`, `steps`, and `dtype`, which is
-float32. A setting of which it is not known what it does to a step is refused by name.
+float32, or bfloat16 where slices state `compute`. A setting of which it is not known what it does to a step is refused by name.
 
 `scripts/python/repro_torch.py` keeps all of this from a model and an optimizer of PyTorch, in three
 lines of a loop or as one callback; `scripts/python/repro_receipts.py` writes it for anybody;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::load::Load;
-use super::precision::{Rounded, Roundings};
+use super::precision::{Rounded, Roundings, Work};
 use crate::ops::{
     Activate, Attention, BackwardPass, Batch, Embedding, FeedForward, ForwardPass, Head, HeadLoss,
     HeadScores, Linear, Mixture, Norm, Operation, Positions, VectorNorms, sized,
@@ -60,6 +60,16 @@ pub(super) enum StepKind<T> {
 }
 
 impl<T: Kernels> StepKind<T> {
+    fn work(&self) -> Work {
+        match self {
+            Self::FeedForward(_) | Self::Linear(_) | Self::Mixture(..) => Work::Products,
+            Self::Activate(_) | Self::Attention(_) => Work::Functions,
+            Self::Embedding(_) | Self::Norm(_) | Self::Positions(_) | Self::VectorNorms(_) => {
+                Work::Rest
+            }
+        }
+    }
+
     fn operation(&self) -> &dyn Operation<T> {
         match self {
             Self::Activate(of) => of,
@@ -133,7 +143,7 @@ impl<T: Kernels> Graph<T> {
                 step.kind.operation_mut().forward(isa, batch, pass);
                 continue;
             }
-            let (rounded, at) = (roundings.of(&step.kind), Place { walk, step: number });
+            let (rounded, at) = (roundings.of(step.kind.work()), Place { walk, step: number });
             let (x, w) = (at.x(isa, roundings, rounded, x), at.w(isa, roundings, rounded, w));
             let pass = ForwardPass { x: &x, w: &w, residual: None, y };
             step.kind.operation_mut().forward(isa, batch, pass);
@@ -263,7 +273,8 @@ impl<T: Kernels> Graph<T> {
         gradients: &mut [Vec<T>],
     ) -> Buffer<T> {
         let (isa, roundings, step) = (self.isa, self.roundings, &self.steps[number]);
-        let (rounded, at) = (roundings.of(&step.kind), Place { walk: self.walks, step: number });
+        let (rounded, at) =
+            (roundings.of(step.kind.work()), Place { walk: self.walks, step: number });
         let x = step.x.map(|x| &self.values[x.0][..]).unwrap_or_default();
         let w = step.variable.map_or(&[][..], |variable| &weights[variable]);
         let (x, w) = (at.x(isa, roundings, rounded, x), at.w(isa, roundings, rounded, w));

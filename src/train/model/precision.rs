@@ -1,7 +1,6 @@
 //! Recipes that compute with fewer bits: where their programs round numbers, and to what. They are executed here in float32
 //! with these roundings at their operations; how much that differs from the program itself, rounding at random shows.
 
-use super::graph::StepKind;
 use crate::recipe::Precision;
 use repro_portable::rounding::{BF16, Rounding, TF32};
 use repro_portable::{Isa, Kernels};
@@ -27,6 +26,17 @@ pub(super) struct Rounded {
     pub sum: bool,
 }
 
+/// What an operation mainly does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Products with its weights.
+    Products,
+    /// Functions of what products made: attention, and what comes between two matrices.
+    Functions,
+    /// Norms, rows of tables.
+    Rest,
+}
+
 const FACTORS: Rounded = Rounded { x: true, w: true, y: false, sum: false };
 const PRODUCT: Rounded = Rounded { x: true, w: true, y: true, sum: false };
 
@@ -37,15 +47,13 @@ impl Roundings {
     }
 
     /// What of an operation is rounded.
-    pub fn of<T>(self, kind: &StepKind<T>) -> Rounded {
-        let is_product =
-            matches!(kind, StepKind::Linear(_) | StepKind::FeedForward(_) | StepKind::Mixture(..));
-        match (self.precision, kind) {
+    pub fn of(self, work: Work) -> Rounded {
+        match (self.precision, work) {
             (Precision::Full, _) => Rounded::default(),
             (Precision::Bfloat16, _) => Rounded { sum: true, ..PRODUCT },
-            (Precision::Tf32, _) if is_product => FACTORS,
-            (Precision::Autocast, _) if is_product => PRODUCT,
-            (Precision::Autocast, StepKind::Attention(_) | StepKind::Activate(_)) => {
+            (Precision::Tf32, Work::Products) => FACTORS,
+            (Precision::Autocast, Work::Products) => PRODUCT,
+            (Precision::Autocast, Work::Functions) => {
                 Rounded { x: true, y: true, ..Rounded::default() }
             }
             (Precision::Autocast | Precision::Tf32, _) => Rounded::default(),
