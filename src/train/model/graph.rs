@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::load::Load;
-use super::precision::{Rounded, Roundings, Work};
+use super::precision::{OperationWork, Rounded, Roundings};
 use crate::ops::{
     Activate, Attention, BackwardPass, Batch, Embedding, FeedForward, ForwardPass, Head, HeadLoss,
     HeadScores, Linear, Mixture, Norm, Operation, Positions, VectorNorms, sized,
@@ -60,12 +60,12 @@ pub(super) enum StepKind<T> {
 }
 
 impl<T: Kernels> StepKind<T> {
-    fn work(&self) -> Work {
+    fn work(&self) -> OperationWork {
         match self {
-            Self::FeedForward(_) | Self::Linear(_) | Self::Mixture(..) => Work::Products,
-            Self::Activate(_) | Self::Attention(_) => Work::Functions,
+            Self::FeedForward(_) | Self::Linear(_) | Self::Mixture(..) => OperationWork::Products,
+            Self::Activate(_) | Self::Attention(_) => OperationWork::Functions,
             Self::Embedding(_) | Self::Norm(_) | Self::Positions(_) | Self::VectorNorms(_) => {
-                Work::Rest
+                OperationWork::Rest
             }
         }
     }

@@ -28,7 +28,7 @@ pub(super) struct Rounded {
 
 /// What an operation mainly does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum OperationWork {
     /// Products with its weights.
     Products,
     /// Functions of what products made: attention, and what comes between two matrices.
@@ -47,13 +47,13 @@ impl Roundings {
     }
 
     /// What of an operation is rounded.
-    pub fn of(self, work: Work) -> Rounded {
+    pub fn of(self, work: OperationWork) -> Rounded {
         match (self.precision, work) {
             (Precision::Full, _) => Rounded::default(),
             (Precision::Bfloat16, _) => Rounded { sum: true, ..PRODUCT },
-            (Precision::Tf32, Work::Products) => FACTORS,
-            (Precision::Autocast, Work::Products) => PRODUCT,
-            (Precision::Autocast, Work::Functions) => {
+            (Precision::Tf32, OperationWork::Products) => FACTORS,
+            (Precision::Autocast, OperationWork::Products) => PRODUCT,
+            (Precision::Autocast, OperationWork::Functions) => {
                 Rounded { x: true, y: true, ..Rounded::default() }
             }
             (Precision::Autocast | Precision::Tf32, _) => Rounded::default(),
