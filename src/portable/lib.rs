@@ -16,6 +16,7 @@ mod each;
 pub mod isa;
 mod kernels;
 pub mod mixture;
+pub mod muon;
 pub mod norm;
 pub mod product;
 pub mod real;

@@ -116,8 +116,12 @@ impl<T: Kernels> Learner<T> {
 
     fn of(model: Model<T>, regime: &Regime) -> Self {
         let group = |named: &NamedTensor| regime.optimizer.group_of(&named.name, named.decays);
+        let shape = |named: &NamedTensor| match *named.shape {
+            [rows, columns] => [rows, columns],
+            _ => [1, named.len],
+        };
         let groups: Vec<_> =
-            model.tensors().iter().map(|named| (group(named), named.len)).collect();
+            model.tensors().iter().map(|named| (group(named), shape(named))).collect();
         let optimizer = OptimizerState::new(&regime.optimizer, &groups);
         let batch = regime.shape.tokens_per_step() as usize;
         let length = regime.shape.seq_len;
@@ -153,6 +157,11 @@ impl<T: Kernels> Learner<T> {
     /// From now on looks at how far float32 norms of the gradients may be off.
     pub fn watch_narrow_norms(&mut self) {
         self.narrow = true;
+    }
+
+    /// From now on disturbs what the optimizer rounds to bfloat16, by draws from this seed.
+    pub fn disturb_roundings(&mut self, seed: u64) {
+        self.optimizer.disturb_roundings(seed);
     }
 
     /// Checks that a gradient reaches every tensor; what is no error but worth knowing is answered.

@@ -5,8 +5,10 @@
 //! running products. Tensors are taken in the order of their names, which is also the order in which their squares are
 //! added for the norm.
 
-use super::rules::{Optimizer, ParameterGroup, UpdateMethod};
+use super::narrow;
+use super::rules::{Muon, MuonVariant, Optimizer, ParameterGroup, UpdateMethod};
 use repro_portable::adamw::Update;
+use repro_portable::muon::{self, Rounding};
 use repro_portable::rules::Momentum;
 use repro_portable::{Isa, Kernels};
 
@@ -21,6 +23,10 @@ pub struct OptimizerState<T> {
     /// Of each group, the powers of both betas after these steps.
     powers: Vec<[f64; 2]>,
     moments: Vec<Moments<T>>,
+    /// The rows and columns of each tensor.
+    shapes: Vec<[usize; 2]>,
+    /// What the draws of roundings depend on that are disturbed; none where they are not.
+    disturbed: Option<u64>,
 }
 
 /// What the rule of a tensor keeps of its gradients; empty where it keeps nothing of the kind.
@@ -45,6 +51,8 @@ enum GroupNumbers<T> {
     Adam(Update<T>, T),
     Momentum(Momentum<T>),
     Lion(Momentum<T>),
+    /// With the rate before it is adjusted to a matrix.
+    Muon(muon::Update<T>, Muon, f64),
 }
 
 /// The norm of all gradients, of which these are the tensors' sums of squares ([`Kernels::squares`]): the root
@@ -66,14 +74,19 @@ impl<T: Kernels> Moments<T> {
 }
 
 impl<T: Kernels> OptimizerState<T> {
-    /// An optimizer of tensors of these groups and lengths, before its first step.
-    pub fn new(settings: &Optimizer, tensors: &[(Option<usize>, usize)]) -> Self {
-        let groups: Vec<_> = tensors.iter().map(|(group, _)| *group).collect();
-        let powers = vec![[1.0; 2]; settings.groups.len()];
-        let mut state =
-            Self { settings: settings.clone(), groups, steps: 0, powers, moments: Vec::new() };
-        let zero = |(at, (_, length)): (usize, &(Option<usize>, usize))| {
-            let zeros = |is_kept| vec![T::ZERO; if is_kept { *length } else { 0 }];
+    /// An optimizer of tensors of these groups, rows and columns, before its first step.
+    pub fn new(settings: &Optimizer, tensors: &[(Option<usize>, [usize; 2])]) -> Self {
+        let mut state = Self {
+            settings: settings.clone(),
+            groups: tensors.iter().map(|(group, _)| *group).collect(),
+            steps: 0,
+            powers: vec![[1.0; 2]; settings.groups.len()],
+            moments: Vec::new(),
+            shapes: tensors.iter().map(|(_, shape)| *shape).collect(),
+            disturbed: None,
+        };
+        let zero = |(at, (_, [rows, columns])): (usize, &(Option<usize>, [usize; 2]))| {
+            let zeros = |is_kept| vec![T::ZERO; if is_kept { rows * columns } else { 0 }];
             let kept = state.group(at).map_or([false; 3], |group| group.method.keeps());
             Moments::of(kept.map(zeros))
         };
@@ -151,7 +164,20 @@ impl<T: Kernels> OptimizerState<T> {
             }
             GroupNumbers::Momentum(update) => T::momentum(isa, weights, gradient, mean, update),
             GroupNumbers::Lion(update) => T::lion(isa, weights, gradient, mean, update),
+            GroupNumbers::Muon(update, rule, rate) => {
+                let Some(shape) = self.shapes.get(at).copied() else { return };
+                let update = muon_of(update, rule, rate, shape);
+                let seed = self.disturbed.map(|seed| draws(seed, self.steps, at));
+                let rounding = disturbed(update.rounding, seed, weights.len());
+                let update = muon::Update { rounding, ..update };
+                T::muon(isa, weights, gradient, mean, shape, &update);
+            }
         }
+    }
+
+    /// From now on roundings to bfloat16 are disturbed, by draws from this seed.
+    pub fn disturb_roundings(&mut self, seed: u64) {
+        self.disturbed = Some(seed);
     }
 }
 
@@ -202,11 +228,61 @@ fn numbers<T: Kernels>(
             let update = momentum([beta1, added], step);
             GroupNumbers::Momentum(Momentum { coupled: round(decay), ..update })
         }
+        UpdateMethod::Muon(rule) => {
+            let update = muon::Update {
+                clip: plain.clip,
+                rate: plain.rate,
+                decay: decaying.decay,
+                momentum: plain.beta1,
+                nesterov: rule.nesterov,
+                steps: rule.steps,
+                coefficients: rule.coefficients.map(round),
+                epsilon: plain.epsilon,
+                scale: T::ONE,
+                fused: rule.variant == MuonVariant::Torch,
+                rounding: match rule.is_bfloat16 {
+                    true => Rounding::Bfloat16,
+                    false => Rounding::None,
+                },
+            };
+            GroupNumbers::Muon(update, rule, rate)
+        }
         UpdateMethod::Lion => {
             let update = momentum([beta2, 1.0 - beta2], [beta1, 1.0 - beta1]);
             GroupNumbers::Lion(Momentum { decay: decaying.decay, ..update })
         }
     }
+}
+
+/// The numbers of Muon for a matrix of this shape.
+fn muon_of<T: Kernels>(
+    update: muon::Update<T>,
+    rule: Muon,
+    rate: f64,
+    shape: [usize; 2],
+) -> muon::Update<T> {
+    let scale = rule.adjust.of(shape);
+    match rule.variant {
+        MuonVariant::Reference => muon::Update { scale: T::from_f64(scale), ..update },
+        MuonVariant::Torch => muon::Update { rate: T::from_f64(rate * scale), ..update },
+    }
+}
+
+/// A rounding with disturbances, where there are any, for a tensor of so many numbers.
+fn disturbed(rounding: Rounding, seed: Option<u64>, count: usize) -> Rounding {
+    match (rounding, seed) {
+        (Rounding::Bfloat16, Some(seed)) => {
+            Rounding::Disturbed { seed, norm: narrow::rounding(count as u64) }
+        }
+        (rounding, _) => rounding,
+    }
+}
+
+/// A seed of a tensor's draws in a step.
+fn draws(seed: u64, step: u64, tensor: usize) -> u64 {
+    let of_step =
+        seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ step.wrapping_mul(0xd134_2543_de82_ef95);
+    of_step ^ (tensor as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
 #[cfg(test)]
@@ -222,7 +298,7 @@ mod tests {
             epsilon: 1e-8,
             ..ParameterGroup::ADAMW
         };
-        OptimizerState::new(&Optimizer { clip: 1.0, groups: vec![group] }, &[(Some(0), 1)])
+        OptimizerState::new(&Optimizer { clip: 1.0, groups: vec![group] }, &[(Some(0), [1, 1])])
     }
 
     /// The definition, in float64 and one element at a time.

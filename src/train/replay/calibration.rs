@@ -294,6 +294,9 @@ fn steps(
         Some((clipping, Disturbance::Moved { seed, units })) => {
             let mut moved = course.clone();
             moved.clip_by = clipping.disturbed(seed);
+            if std::env::var("MUON_JITTER").is_ok() {
+                moved.disturbed_roundings = Some(seed);
+            }
             move_weights(&mut moved.start.tensors, seed, units);
             drop(moved.walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
         }

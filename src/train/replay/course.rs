@@ -63,6 +63,8 @@ pub struct Course {
     pub clip_by: Vec<Option<f64>>,
     /// Of each step, which of its targets count; empty where all do.
     pub counted_targets: Vec<Vec<bool>>,
+    /// The seed of draws that disturb what the optimizer rounds to bfloat16; none where nothing does.
+    pub disturbed_roundings: Option<u64>,
 }
 
 /// What is measured of each step, beside losses, norms and routing.
@@ -94,7 +96,7 @@ impl Course {
     /// The tensors of the model by our names, and their numbers in the order of the forward pass.
     pub fn layout(&self) -> Result<Layout, Error> {
         let learner = Learner::<f32>::zeros(self.config()?.root(), &self.regime, self.isa)?;
-        let names: Vec<_> = learner.shapes().into_iter().map(|(name, _)| name).collect();
+        let (names, shapes): (Vec<_>, Vec<_>) = learner.shapes().into_iter().unzip();
         let place = |name: &str| {
             // A bias that evens loads acts where its router does.
             let name = match name.strip_suffix(".e_score_correction_bias") {
@@ -115,7 +117,7 @@ impl Course {
             })
         };
         let resting = (0..names.len()).filter(rests).collect();
-        Ok(Layout { names, forward, routers, resting })
+        Ok(Layout { names, shapes, forward, routers, resting })
     }
 
     fn config(&self) -> Result<Document, Error> {
@@ -134,6 +136,9 @@ impl Course {
         learner.restore(self.counted, &self.start.tensors, &self.start.name)?;
         if let Some(tensor) = &self.frozen {
             learner.freeze(tensor);
+        }
+        if let Some(seed) = self.disturbed_roundings {
+            learner.disturb_roundings(seed);
         }
         let begun = learner.values()?;
         let before = begun.clone();

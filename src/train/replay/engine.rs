@@ -300,6 +300,7 @@ impl<'a> ReplayedRun<'a> {
             frozen: None,
             clip_by: Vec::new(),
             counted_targets: Vec::new(),
+            disturbed_roundings: None,
         })
     }
 

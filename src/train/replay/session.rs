@@ -12,6 +12,7 @@ use super::names;
 use super::records::{Contradiction, RecordsFound};
 use super::slice::{Logged, Slice};
 use super::start::is_rule;
+use super::stated;
 use super::step::{Layout, Step, StepQuantity};
 use super::training::Watch;
 use crate::UpdateMethod;
@@ -72,9 +73,11 @@ impl<'a> Session<'a> {
         let rows = RowsRead::Kept(std::mem::take(&mut slice.rows));
         let mut course = subject.course(slice.regime.clone(), start, steps, rows)?;
         course.counted_targets = std::mem::take(&mut slice.counted);
+        let layout = course.layout()?;
+        stated::fits(subject.bundle, from, &course.regime.optimizer.groups, &layout)?;
         // Names and shapes of the start are held against the model before any step.
         course.begin::<f32>()?;
-        let order = Arrangement::of(course.layout()?, &slice)?;
+        let order = Arrangement::of(layout, &slice)?;
         let logged: Vec<_> = slice.steps.iter().map(|step| order.step(step)).collect();
         if subject.comparison() == ReplayComparison::Calibrated {
             course.clip_by = logged.iter().map(|step| step.norm).collect();

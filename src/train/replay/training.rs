@@ -141,6 +141,7 @@ mod tests {
             frozen: None,
             clip_by: Vec::new(),
             counted_targets: Vec::new(),
+            disturbed_roundings: None,
         }
     }
 
