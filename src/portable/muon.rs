@@ -12,7 +12,8 @@
 //! Most programs do this in bfloat16: products are added up in float32 and rounded once, and so is each operation on
 //! elements. They differ in what one operation is. K. Jordan's `muon.py` has separate ones: `b A`, `c A`, `(c A) A`, `a X`,
 //! `B X` and both sums are rounded each, epsilon is added to the norm. `torch.optim.Muon` of PyTorch 2.15 rounds
-//! `b A + c A A` and `a X + B X` once, and the norm is at least epsilon. Both round `u`, its norm and `X / |u|`.
+//! `b A + c A A` and `a X + B X` once, and the norm is at least epsilon. Both round `u`, its norm and `X / |u|`. Where
+//! `torch.compile` takes the former, only what goes into a product and comes out of one is rounded.
 
 use rayon::prelude::*;
 
@@ -21,9 +22,10 @@ use super::isa::portable;
 use super::product::{Matrix, product};
 use super::{Buffer, Isa, Real, buffer};
 
-/// How far a value is moved before it is rounded, where roundings are disturbed: a 16th of what bfloat16 resolves, so that
-/// one in 16 or so is rounded to the other side.
-const DISTURBANCE: f64 = 1.0 / 4096.0;
+/// How far a value is moved before it is rounded, where roundings are disturbed: about a hundredth of what bfloat16
+/// resolves, so that one number in a hundred is rounded to the other side. The order of a sum in float32 moves it by less
+/// than a hundredth of that.
+const DISTURBANCE: f64 = 1.0 / 16_384.0;
 
 /// The numbers of one update, each computed in float64 by the caller and rounded once.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,10 +48,21 @@ pub struct Update<T> {
     pub epsilon: T,
     /// Factor of the nearly orthogonal matrix, before the rate.
     pub scale: T,
-    /// Whether sums of products and matrices are rounded once, and the norm is at least epsilon, as PyTorch has it.
-    pub fused: bool,
+    /// Which operations are one.
+    pub operations: Operations,
     /// What is rounded to bfloat16.
     pub rounding: Rounding,
+}
+
+/// Which operations are one, so that what they come to is rounded once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operations {
+    /// Each by itself, as `muon.py` runs.
+    Separate,
+    /// A product and what is added to it, as in PyTorch; the norm is at least epsilon, which is not added.
+    Fused,
+    /// All between two products, as `muon.py` runs when it is compiled.
+    Compiled,
 }
 
 /// What becomes of the result of each operation.
@@ -149,14 +162,21 @@ fn orthogonal<T: Real>(
     update: &Update<T>,
     rounding: &mut Rounding,
 ) -> Buffer<T> {
-    let Update { coefficients: [a, b, c], epsilon, fused, .. } = *update;
+    let Update { coefficients: [a, b, c], epsilon, operations, .. } = *update;
     let columns = x.len() / rows.max(1);
-    scale(isa, &mut x, rounding.next(), |value| value);
-    let norm: T = rounding.next().of_norm(libm::sqrt(squares(isa, &x)));
-    let divisor = match fused {
+    let (is_fused, is_compiled) =
+        (operations == Operations::Fused, operations == Operations::Compiled);
+    // What is rounded where an operation is one by itself, and where it is not one with its product.
+    let where_one = |rounding: &mut Rounding, is_one: bool| match is_one {
+        true => rounding.next(),
+        false => Rounding::None,
+    };
+    scale(isa, &mut x, where_one(rounding, !is_compiled), |value| value);
+    let norm: T = where_one(rounding, !is_compiled).of_norm(libm::sqrt(squares(isa, &x)));
+    let divisor = match is_fused {
         true if norm > epsilon => norm,
         true => epsilon,
-        false => rounding.next().of(norm + epsilon, 0),
+        false => where_one(rounding, !is_compiled).of(norm + epsilon, 0),
     };
     scale(isa, &mut x, rounding.next(), |value| value / divisor);
     let (mut gram, mut square) = (buffer::<T>(rows * rows), buffer::<T>(rows * rows));
@@ -165,7 +185,7 @@ fn orthogonal<T: Real>(
         let of_x = Matrix::new(&x, rows, columns);
         product(isa, &mut gram, of_x, of_x.transposed(), None);
         scale(isa, &mut gram, rounding.next(), |value| value);
-        if fused {
+        if is_fused {
             let of_gram = Matrix::new(&gram, rows, rows);
             product(isa, &mut square, of_gram, of_gram, None);
             add(isa, &mut square, &gram, [c, b], [Rounding::None, Rounding::None, rounding.next()]);
@@ -175,14 +195,13 @@ fn orthogonal<T: Real>(
             scale(isa, &mut times_c, rounding.next(), |value| value * c);
             let (left, right) = (Matrix::new(&times_c, rows, rows), Matrix::new(&gram, rows, rows));
             product(isa, &mut square, left, right, None);
-            let each = [rounding.next(), rounding.next(), rounding.next()];
+            let each = [rounding.next(), where_one(rounding, !is_compiled), rounding.next()];
             add(isa, &mut square, &gram, [T::ONE, b], each);
         }
         product(isa, &mut moved, Matrix::new(&square, rows, rows), of_x, None);
-        let each = match fused {
-            true => [Rounding::None, Rounding::None, rounding.next()],
-            false => [rounding.next(), rounding.next(), rounding.next()],
-        };
+        let alone = where_one(rounding, !is_fused);
+        let separate = where_one(rounding, operations == Operations::Separate);
+        let each = [alone, separate, rounding.next()];
         add(isa, &mut moved, &x, [T::ONE, a], each);
         std::mem::swap(&mut x, &mut moved);
     }
@@ -266,11 +285,12 @@ portable! {
 
 #[cfg(test)]
 mod tests {
+    use super::Operations::{Compiled, Fused, Separate};
     use super::*;
 
     const COEFFICIENTS: [f64; 3] = [3.4445, -4.7750, 2.0315];
 
-    fn update<T: Real>(fused: bool, nesterov: bool, rounding: Rounding) -> Update<T> {
+    fn update<T: Real>(operations: Operations, nesterov: bool, rounding: Rounding) -> Update<T> {
         let of = T::from_f64;
         Update {
             clip: T::ONE,
@@ -282,7 +302,7 @@ mod tests {
             coefficients: COEFFICIENTS.map(of),
             epsilon: of(1e-7),
             scale: T::ONE,
-            fused,
+            operations,
             rounding,
         }
     }
@@ -297,9 +317,9 @@ mod tests {
         let numbers = |of| (0..n).map(|at| T::from_f64(number(at, of))).collect::<Vec<_>>();
         let (mut w, mut m) = (numbers([37, 0, 19, 16]), vec![T::ZERO; n]);
         let scale = (rows as f64 / columns as f64).max(1.0).sqrt();
-        let scaled = match update.fused {
-            true => Update { rate: T::from_f64(0.1 * scale), ..update },
-            false => Update { scale: T::from_f64(scale), ..update },
+        let scaled = match update.operations {
+            Fused => Update { rate: T::from_f64(0.1 * scale), ..update },
+            _ => Update { scale: T::from_f64(scale), ..update },
         };
         for at in 0..3 {
             let g = numbers([29, at * 11, 23, 8]);
@@ -323,14 +343,14 @@ mod tests {
     fn steps_are_those_of_pytorch() {
         let shapes = [([6, 4], true), ([4, 6], true), ([5, 5], true), ([5, 5], false)];
         for (at, (shape, nesterov)) in shapes.into_iter().enumerate() {
-            for (fused, bfloat16, float32) in
-                [(false, REFERENCE, REFERENCE_F32), (true, TORCH, TORCH_F32)]
+            for (operations, bfloat16, float32) in
+                [(Separate, REFERENCE, REFERENCE_F32), (Fused, TORCH, TORCH_F32)]
             {
-                let narrow = update::<f32>(fused, nesterov, Rounding::Bfloat16);
+                let narrow = update::<f32>(operations, nesterov, Rounding::Bfloat16);
                 near(&three(Isa::best(), shape, narrow), bfloat16[at], 2e-6);
-                let exact = update::<f32>(fused, nesterov, Rounding::None);
+                let exact = update::<f32>(operations, nesterov, Rounding::None);
                 near(&three(Isa::best(), shape, exact), float32[at], 2e-6);
-                let wide = update::<f64>(fused, nesterov, Rounding::Bfloat16);
+                let wide = update::<f64>(operations, nesterov, Rounding::Bfloat16);
                 near(&three(Isa::best(), shape, wide), bfloat16[at], 2e-6);
             }
         }
@@ -365,10 +385,12 @@ mod tests {
     fn threads_and_instructions_leave_the_bits_alone() {
         let disturbed = Rounding::Disturbed { seed: 7, norm: 1e-5 };
         for rounding in [Rounding::None, Rounding::Bfloat16, disturbed] {
-            for (shape, fused) in [([150, 120], false), ([110, 170], true)] {
+            for (shape, operations) in
+                [([150, 120], Separate), ([110, 170], Fused), ([90, 140], Compiled)]
+            {
                 let run = |isa, threads| {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                    let steps = || three(isa, shape, update::<f32>(fused, true, rounding));
+                    let steps = || three(isa, shape, update::<f32>(operations, true, rounding));
                     pool.unwrap().install(steps)
                 };
                 let first = run(Isa::SCALAR, 1);
@@ -384,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_disturbance_is_small_and_depends_on_its_seed() {
-        let of = |rounding| three(Isa::best(), [40, 30], update::<f32>(false, true, rounding));
+        let of = |rounding| three(Isa::best(), [40, 30], update::<f32>(Separate, true, rounding));
         let plain = of(Rounding::Bfloat16);
         let disturbed = |seed| of(Rounding::Disturbed { seed, norm: 0.0 });
         assert!(disturbed(1) == disturbed(1) && disturbed(1) != disturbed(2));
@@ -395,9 +417,9 @@ mod tests {
 
     #[test]
     fn nothing_moves_where_there_is_no_gradient() {
-        for fused in [false, true] {
+        for operations in [Separate, Fused, Compiled] {
             let (mut w, mut m) = (vec![1.0_f32; 6], vec![0.0; 6]);
-            let still = update(fused, true, Rounding::Bfloat16);
+            let still = update(operations, true, Rounding::Bfloat16);
             step(Isa::best(), &mut w, &[0.0; 6], &mut m, [2, 3], &still);
             assert!(w.iter().all(|w| (w - 0.98).abs() < 1e-7), "{w:?}");
         }

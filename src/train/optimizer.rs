@@ -8,7 +8,7 @@
 use super::narrow;
 use super::rules::{Muon, MuonVariant, Optimizer, ParameterGroup, UpdateMethod};
 use repro_portable::adamw::Update;
-use repro_portable::muon::{self, Rounding};
+use repro_portable::muon::{self, Operations, Rounding};
 use repro_portable::rules::Momentum;
 use repro_portable::{Isa, Kernels};
 
@@ -239,7 +239,11 @@ fn numbers<T: Kernels>(
                 coefficients: rule.coefficients.map(round),
                 epsilon: plain.epsilon,
                 scale: T::ONE,
-                fused: rule.variant == MuonVariant::Torch,
+                operations: match rule.variant {
+                    MuonVariant::Reference => Operations::Separate,
+                    MuonVariant::Torch => Operations::Fused,
+                    MuonVariant::Compiled => Operations::Compiled,
+                },
                 rounding: match rule.is_bfloat16 {
                     true => Rounding::Bfloat16,
                     false => Rounding::None,
@@ -263,7 +267,9 @@ fn muon_of<T: Kernels>(
 ) -> muon::Update<T> {
     let scale = rule.adjust.of(shape);
     match rule.variant {
-        MuonVariant::Reference => muon::Update { scale: T::from_f64(scale), ..update },
+        MuonVariant::Reference | MuonVariant::Compiled => {
+            muon::Update { scale: T::from_f64(scale), ..update }
+        }
         MuonVariant::Torch => muon::Update { rate: T::from_f64(rate * scale), ..update },
     }
 }
@@ -288,6 +294,7 @@ fn draws(seed: u64, step: u64, tensor: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::MuonScale;
 
     /// An optimizer with clipping at 1, of one tensor of one number.
     fn of_one(decay: f64) -> OptimizerState<f64> {
@@ -340,6 +347,51 @@ mod tests {
             assert!((weight[0] - wanted).abs() < 1e-14, "{} {wanted}", weight[0]);
             let (again, other) = resumed.unwrap();
             assert_eq!((other, again.moments()), (weight, whole.moments()));
+        }
+    }
+
+    /// Three steps of Muon on a matrix of 6 rows and 4 columns, as PyTorch 2.15 makes them: one number after them, and the
+    /// sum of all magnitudes. The decay takes the rate before it is adjusted.
+    #[test]
+    fn muon_scales_the_step_or_the_rate() {
+        let rule = |variant, adjust| Muon {
+            nesterov: true,
+            steps: 5,
+            coefficients: [3.4445, -4.7750, 2.0315],
+            is_bfloat16: false,
+            adjust,
+            variant,
+        };
+        for (variant, adjust, expected) in [
+            (MuonVariant::Reference, MuonScale::Original, [-0.49743557, 8.70624041]),
+            (MuonVariant::Torch, MuonScale::Original, [-0.497435659, 8.70623978]),
+            (MuonVariant::Torch, MuonScale::MatchRmsAdamw, [-0.516626537, 8.03551248]),
+            (MuonVariant::Torch, MuonScale::SpectralUnclamped, [-0.497435659, 8.70623978]),
+        ] {
+            let group = ParameterGroup {
+                method: UpdateMethod::Muon(rule(variant, adjust)),
+                decay: 0.2,
+                beta1: 0.9,
+                epsilon: 1e-7,
+                ..ParameterGroup::ADAMW
+            };
+            let settings = Optimizer { clip: 0.0, groups: vec![group] };
+            let mut optimizer = OptimizerState::<f32>::new(&settings, &[(Some(0), [6, 4])]);
+            let number =
+                |at: usize, [a, b, c]: [usize; 3]| ((at * a + b) % c) as f32 - (c / 2) as f32;
+            let mut w: Vec<_> = (0..24).map(|at| number(at, [37, 0, 19]) / 16.0).collect();
+            for step in 0..3 {
+                let g: Vec<_> = (0..24).map(|at| number(at, [29, step * 11, 23]) / 8.0).collect();
+                let numbers = optimizer.begin(&[0.1], 1.0);
+                optimizer.update(Isa::best(), &numbers, 0, &mut w, &g);
+            }
+            let found = [f64::from(w[0]), w.iter().map(|w| f64::from(w.abs())).sum()];
+            for (found, expected) in found.into_iter().zip(expected) {
+                assert!(
+                    (found - expected).abs() < 2e-6,
+                    "{variant:?} {adjust:?} {found} {expected}"
+                );
+            }
         }
     }
 

@@ -105,6 +105,8 @@ pub enum MuonVariant {
     Reference,
     /// `torch.optim.Muon`: the rate is multiplied, sums round with their products.
     Torch,
+    /// `muon.py`, compiled: only products and what goes into them round.
+    Compiled,
 }
 
 impl MuonScale {

@@ -156,6 +156,7 @@ fn what_a_slice_states_of_its_updates_is_what_is_executed() {
         let replay = replayed(&bundle, steps(6, 9), 2).unwrap();
         assert_eq!(replay.verdict, Verdict::Refuted, "{at}: {replay:?}");
     }
+    muon_is_for_matrices_and_has_its_own_members();
     let refused: [(Edit, &str); 7] = [
         (|stated| stated["mean_over"] = "rows".into(), "replay::bad-slice"),
         (|stated| stated["groups"][0]["optimizer"] = "adafactor".into(), "replay::bad-slice"),
@@ -239,6 +240,34 @@ fn what_a_slice_states_of_its_updates_is_what_is_executed() {
         std::fs::write(stated, r#"{"grad_clip": 0, "groups": []}"#).unwrap();
     });
     assert_eq!(replayed(&bundle, CHECKPOINT, 2).unwrap_err().code.id, "replay::bad-slice");
+}
+
+/// A group of vectors, and one of matrices with members that are missing or wrong.
+fn muon_is_for_matrices_and_has_its_own_members() {
+    let muon = |group: &Json| {
+        serde_json::json!({"tensors": group["tensors"], "lr": group["lr"], "weight_decay": 0.0, "optimizer": "muon",
+            "momentum": 0.9, "nesterov": true, "eps": 1e-7, "ns_steps": 5, "ns_coefficients": [3.4445, -4.775, 2.0315],
+            "dtype": "bfloat16", "adjust": "original", "variant": "torch"})
+    };
+    for (group, member, value, code, found) in [
+        (1, "nesterov", Json::Bool(true), "replay::bad-slice", "of the shape ["),
+        (0, "ns_steps", 100.into(), "replay::bad-slice", "100"),
+        (0, "ns_coefficients", serde_json::json!([1.0, 2.0]), "replay::bad-slice", "2"),
+        (0, "dtype", "float16".into(), "replay::bad-slice", "`float16`"),
+        (0, "adjust", "sqrt".into(), "replay::bad-slice", "`sqrt`"),
+        (0, "variant", 1.into(), "replay::bad-slice", "`1`"),
+        (0, "beta1", 0.9.into(), "source::unknown-field", "beta1"),
+    ] {
+        let (_folder, bundle) = changed("hf-qwen2-sgd", |data| {
+            edit_json(&data.join(STATED), |stated| {
+                stated["groups"][group] = muon(&stated["groups"][group]);
+                stated["groups"][group][member] = value;
+            });
+        });
+        let error = replayed(&bundle, steps(6, 9), 2).unwrap_err();
+        assert_eq!(error.code.id, code, "{error}");
+        assert!(error.to_string().contains(found), "{error}");
+    }
 }
 
 #[test]

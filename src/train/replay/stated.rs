@@ -59,8 +59,11 @@ const ADJUSTMENTS: &[(&str, MuonScale)] = &[
     ("none", MuonScale::None),
 ];
 /// The words for whose program it is.
-const VARIANTS: &[(&str, MuonVariant)] =
-    &[("reference", MuonVariant::Reference), ("torch", MuonVariant::Torch)];
+const VARIANTS: &[(&str, MuonVariant)] = &[
+    ("reference", MuonVariant::Reference),
+    ("torch", MuonVariant::Torch),
+    ("compiled", MuonVariant::Compiled),
+];
 
 /// Whether all slices of a bundle state their own steps.
 pub fn is_stated(bundle: &Bundle) -> bool {
