@@ -163,7 +163,8 @@ config then only describe it; a schedule that it names in our fields is held aga
     variant                   `reference`: K. Jordan's muon.py, whose step is scaled, eps added to the
                               norm, each operation rounded; `torch`: torch.optim.Muon, whose rate is
                               scaled, the norm at least eps, sums rounded with their products;
-                              `compiled`: muon.py under torch.compile, only products rounded
+                              `compiled`: muon.py under torch.compile, where sums are also
+                              rounded with their products, and the norm not at all
     adjust                    the scale: `original` sqrt(max(1, rows / columns)), `match_rms_adamw`
                               0.2 sqrt(max(rows, columns)), `spectral_unclamped` sqrt(rows / columns),
                               `none`. Weight decay takes the rate without it. Programs with another

@@ -254,6 +254,22 @@ impl<T: Kernels> Learner<T> {
         self.optimizer.moments()
     }
 
+    /// The moments of one of these tensors.
+    pub fn moments_of(&self, tensor: &str) -> Option<&Moments<T>> {
+        self.moments().get(self.number_of(tensor)?)
+    }
+
+    /// Sets them.
+    pub fn set_moments(&mut self, tensor: &str, moments: Moments<T>) {
+        if let Some(at) = self.number_of(tensor) {
+            self.optimizer.set_moments(at, moments);
+        }
+    }
+
+    fn number_of(&self, tensor: &str) -> Option<usize> {
+        self.tensors().iter().position(|named| named.name == tensor)
+    }
+
     /// The values of all tensors in the order of their names: those that are trained, and the biases of
     /// routers, which belong to the state as well.
     pub fn values(&self) -> Result<Vec<Values<T>>, Error> {

@@ -12,6 +12,10 @@ use repro_portable::muon::{self, Operations, Rounding};
 use repro_portable::rules::Momentum;
 use repro_portable::{Isa, Kernels};
 
+/// How far numbers are moved before they are rounded to bfloat16, where roundings are disturbed: so far that one in a
+/// hundred is rounded to the other side. The order of a sum in float32 moves it by less than a hundredth of that.
+const DISTURBANCE: f64 = 1.0 / 16_384.0;
+
 /// The state of the optimizer.
 #[derive(Debug, Clone)]
 pub struct OptimizerState<T> {
@@ -121,6 +125,13 @@ impl<T: Kernels> OptimizerState<T> {
     /// The moments of all tensors, in their order.
     pub fn moments(&self) -> &[Moments<T>] {
         &self.moments
+    }
+
+    /// Sets those of tensor number `at`.
+    pub fn set_moments(&mut self, at: usize, moments: Moments<T>) {
+        if let Some(own) = self.moments.get_mut(at) {
+            *own = moments;
+        }
     }
 
     fn count(&mut self) {
@@ -274,11 +285,12 @@ fn muon_of<T: Kernels>(
     }
 }
 
-/// A rounding with disturbances, where there are any, for a tensor of so many numbers.
+/// A rounding with disturbances, where there are any, of an update of so many numbers.
 fn disturbed(rounding: Rounding, seed: Option<u64>, count: usize) -> Rounding {
     match (rounding, seed) {
         (Rounding::Bfloat16, Some(seed)) => {
-            Rounding::Disturbed { seed, norm: narrow::rounding(count as u64) }
+            let norm = narrow::rounding(count as u64);
+            Rounding::Disturbed { seed, share: DISTURBANCE, norm }
         }
         (rounding, _) => rounding,
     }

@@ -105,7 +105,7 @@ pub enum MuonVariant {
     Reference,
     /// `torch.optim.Muon`: the rate is multiplied, sums round with their products.
     Torch,
-    /// `muon.py`, compiled: only products and what goes into them round.
+    /// `muon.py`, compiled: sums round with their products.
     Compiled,
 }
 
@@ -129,6 +129,11 @@ impl UpdateMethod {
             Self::AdamW { amsgrad } | Self::Adam { amsgrad } => [true, true, amsgrad],
             Self::Sgd { .. } | Self::Lion | Self::Muon(_) => [true, false, false],
         }
+    }
+
+    /// Whether a compiler decided which of its results are rounded to bfloat16.
+    pub fn is_compiled(self) -> bool {
+        matches!(self, Self::Muon(muon) if muon.is_bfloat16 && muon.variant == MuonVariant::Compiled)
     }
 
     /// Whether its moments are corrected for their beginning with zeros, so that a step counts how many were before it.

@@ -7,7 +7,7 @@ use repro_portable::Isa;
 use repro_receipt::bundle::{Bundle, seal};
 use repro_report::outcome::Verdict;
 use repro_report::{Format, ReportOptions, render};
-use repro_runs::replay::{Choice, Extent};
+use repro_runs::replay::{Choice, ChosenBy, Extent};
 use repro_train::replay::Machine;
 use repro_train::{TensorData, TensorFile};
 use serde_json::Value as Json;
@@ -299,7 +299,7 @@ fn steps_that_the_verifier_draws_start_from_the_nearest_checkpoint() {
         let replay = replayed(&bundle, Choice::Random(seed), 2).unwrap();
         assert_eq!(
             (replay.verdict, replay.chosen_by),
-            (Verdict::Verified, "verifier"),
+            (Verdict::Verified, ChosenBy::Verifier),
             "{replay:?}"
         );
         let Extent::Steps { from, to } = replay.extent else { panic!("{replay:?}") };

@@ -12,6 +12,7 @@ use crate::data::{Corpus, Order};
 use crate::learner::{Learner, Stepped, Values};
 use crate::narrow::NarrowNorm;
 use crate::ops::IGNORED;
+use crate::optimizer::Moments;
 use crate::{Regime, TensorFile};
 use repro_portable::{Isa, Kernels};
 use repro_receipt::digest::Digest;
@@ -65,6 +66,10 @@ pub struct Course {
     pub counted_targets: Vec<Vec<bool>>,
     /// The seed of draws that disturb what the optimizer rounds to bfloat16; none where nothing does.
     pub disturbed_roundings: Option<u64>,
+    /// How much of the weights before a step stays in what is written in their place after it: an average of weights.
+    pub averaged: Option<f64>,
+    /// A tensor whose moments are, in the second step, those before the first.
+    pub stale: Option<String>,
 }
 
 /// What is measured of each step, beside losses, norms and routing.
@@ -90,6 +95,8 @@ pub struct Walker<'a, T: Kernels = f32> {
     pub done: u64,
     begun: Vec<Values<T>>,
     before: Vec<Values<T>>,
+    /// The moments before the first step of a tensor that has them again in the second.
+    stale: Option<Moments<T>>,
 }
 
 impl Course {
@@ -142,7 +149,9 @@ impl Course {
         }
         let begun = learner.values()?;
         let before = begun.clone();
-        Ok(Walker { course: self, rows: self.rows.clone(), learner, done: 0, begun, before })
+        let stale = self.stale.as_ref().and_then(|tensor| learner.moments_of(tensor).cloned());
+        let rows = self.rows.clone();
+        Ok(Walker { course: self, rows, learner, done: 0, begun, before, stale })
     }
 
     /// The learning rates of step `step`, group by group.
@@ -200,8 +209,15 @@ impl<T: Kernels> Walker<'_, T> {
             all.filter(|(_, counts)| !**counts).for_each(|(target, _)| *target = IGNORED);
         }
         self.learner.clip_by(course.clip_by.get(self.done as usize).copied().flatten());
+        if let (1, Some(tensor), Some(moments)) = (self.done, &course.stale, &self.stale) {
+            self.learner.set_moments(tensor, moments.clone());
+        }
+        let unaveraged = course.averaged.map(|_| self.learner.values()).transpose()?;
         let stepped =
             self.learner.step(&inputs, &targets, course.regime.shape.batch_size, &rates)?;
+        if let (Some(share), Some(before)) = (course.averaged, unaveraged) {
+            self.average(share, before)?;
+        }
         self.done += 1;
         // Both are in the order of names; what a rule moves has no gradient.
         let of_tensors = |numbers: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
@@ -228,6 +244,18 @@ impl<T: Kernels> Walker<'_, T> {
             self.measure(measure, values, &mut step);
         }
         Ok((step, stepped))
+    }
+
+    /// Writes an average of weights in their place: this share of those before the step.
+    fn average(&mut self, share: f64, before: Vec<Values<T>>) -> Result<(), Error> {
+        for (before, after) in before.into_iter().zip(self.learner.values()?) {
+            let pairs = before.values.iter().zip(&after.values);
+            let mean = pairs.map(|(before, after)| {
+                T::from_f64(before.to_f64() * share + after.to_f64() * (1.0 - share))
+            });
+            self.learner.write(&before.name, &mean.collect::<Vec<_>>())?;
+        }
+        Ok(())
     }
 
     fn measure(&mut self, measure: StepMeasure, values: Vec<Values<T>>, step: &mut Step) {

@@ -142,6 +142,8 @@ mod tests {
             clip_by: Vec::new(),
             counted_targets: Vec::new(),
             disturbed_roundings: None,
+            averaged: None,
+            stale: None,
         }
     }
 
