@@ -52,7 +52,7 @@ kernels! {
     /// [`muon::step`].
     fn muon(
         isa: Isa, w: &mut [Self], g: &[Self], m: &mut [Self], shape: [usize; 2],
-        update: &muon::Update<Self>,
+        update: &muon::MuonUpdate<Self>,
     ) = muon::step;
     /// [`adamw::squares`].
     fn squares(isa: Isa, values: &[Self]) -> f64 = adamw::squares;

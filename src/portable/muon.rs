@@ -24,7 +24,7 @@ use super::{Buffer, Isa, Real, buffer};
 
 /// The numbers of one update, each computed in float64 by the caller and rounded once.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Update<T> {
+pub struct MuonUpdate<T> {
     /// Factor of the gradient.
     pub clip: T,
     /// Learning rate.
@@ -131,7 +131,7 @@ pub fn step<T: Real>(
     g: &[T],
     m: &mut [T],
     [rows, columns]: [usize; 2],
-    update: &Update<T>,
+    update: &MuonUpdate<T>,
 ) {
     let length = rows * columns;
     assert!([w.len(), g.len(), m.len()] == [length; 3], "the shape of an update");
@@ -156,10 +156,10 @@ fn orthogonal<T: Real>(
     isa: Isa,
     mut x: Buffer<T>,
     rows: usize,
-    update: &Update<T>,
+    update: &MuonUpdate<T>,
     rounding: &mut Rounding,
 ) -> Buffer<T> {
-    let Update { coefficients: [a, b, c], epsilon, operations, .. } = *update;
+    let MuonUpdate { coefficients: [a, b, c], epsilon, operations, .. } = *update;
     let columns = x.len() / rows.max(1);
     let (is_fused, is_compiled) =
         (operations == Operations::Fused, operations == Operations::Compiled);
@@ -243,8 +243,8 @@ fn between<T: Real>(from: T, to: T, weight: T) -> T {
 }
 
 portable! {
-    fn mean_part<T: Real>(u: &mut [T], g: &[T], m: &mut [T], update: &Update<T>) {
-        let Update { clip, momentum: [kept, new], nesterov, .. } = *update;
+    fn mean_part<T: Real>(u: &mut [T], g: &[T], m: &mut [T], update: &MuonUpdate<T>) {
+        let MuonUpdate { clip, momentum: [kept, new], nesterov, .. } = *update;
         for ((u, g), m) in u.iter_mut().zip(g).zip(m) {
             let h = *g * clip;
             *m = between(*m, h, new);
@@ -270,9 +270,9 @@ portable! {
     }
 
     fn move_part<T: Real>(
-        w: &mut [T], step: &[T], from: usize, rounding: Rounding, update: &Update<T>,
+        w: &mut [T], step: &[T], from: usize, rounding: Rounding, update: &MuonUpdate<T>,
     ) {
-        let Update { rate, decay, scale, .. } = *update;
+        let MuonUpdate { rate, decay, scale, .. } = *update;
         for (at, (w, step)) in w.iter_mut().zip(step).enumerate() {
             let step = if scale == T::ONE { *step } else { rounding.of(*step * scale, from + at) };
             *w = *w * decay - rate * step;
@@ -287,9 +287,13 @@ mod tests {
 
     const COEFFICIENTS: [f64; 3] = [3.4445, -4.7750, 2.0315];
 
-    fn update<T: Real>(operations: Operations, nesterov: bool, rounding: Rounding) -> Update<T> {
+    fn update<T: Real>(
+        operations: Operations,
+        nesterov: bool,
+        rounding: Rounding,
+    ) -> MuonUpdate<T> {
         let of = T::from_f64;
-        Update {
+        MuonUpdate {
             clip: T::ONE,
             rate: of(0.1),
             decay: of(1.0 - 0.1 * 0.2),
@@ -306,7 +310,7 @@ mod tests {
 
     /// Three steps as PyTorch 2.15 made them (`torch.optim.Muon`, and `muon_update` of `muon.py`) on these weights and
     /// gradients.
-    fn three<T: Real>(isa: Isa, [rows, columns]: [usize; 2], update: Update<T>) -> Vec<f64> {
+    fn three<T: Real>(isa: Isa, [rows, columns]: [usize; 2], update: MuonUpdate<T>) -> Vec<f64> {
         let n = rows * columns;
         let number = |at: usize, of: [usize; 4]| {
             (((at * of[0] + of[1]) % of[2]) as f64 - (of[2] / 2) as f64) / of[3] as f64
@@ -315,8 +319,8 @@ mod tests {
         let (mut w, mut m) = (numbers([37, 0, 19, 16]), vec![T::ZERO; n]);
         let scale = (rows as f64 / columns as f64).max(1.0).sqrt();
         let scaled = match update.operations {
-            Fused => Update { rate: T::from_f64(0.1 * scale), ..update },
-            _ => Update { scale: T::from_f64(scale), ..update },
+            Fused => MuonUpdate { rate: T::from_f64(0.1 * scale), ..update },
+            _ => MuonUpdate { scale: T::from_f64(scale), ..update },
         };
         for at in 0..3 {
             let g = numbers([29, at * 11, 23, 8]);

@@ -8,7 +8,7 @@
 use super::narrow;
 use super::rules::{Muon, MuonVariant, Optimizer, ParameterGroup, UpdateMethod};
 use repro_portable::adamw::Update;
-use repro_portable::muon::{self, Operations, Rounding};
+use repro_portable::muon::{MuonUpdate, Operations, Rounding};
 use repro_portable::rules::Momentum;
 use repro_portable::{Isa, Kernels};
 
@@ -56,7 +56,7 @@ enum GroupNumbers<T> {
     Momentum(Momentum<T>),
     Lion(Momentum<T>),
     /// With the rate before it is adjusted to a matrix.
-    Muon(muon::Update<T>, Muon, f64),
+    Muon(MuonUpdate<T>, Muon, f64),
 }
 
 /// The norm of all gradients, of which these are the tensors' sums of squares ([`Kernels::squares`]): the root
@@ -177,10 +177,10 @@ impl<T: Kernels> OptimizerState<T> {
             GroupNumbers::Lion(update) => T::lion(isa, weights, gradient, mean, update),
             GroupNumbers::Muon(update, rule, rate) => {
                 let Some(shape) = self.shapes.get(at).copied() else { return };
-                let update = muon_of(update, rule, rate, shape);
+                let update = of_matrix(update, rule, rate, shape);
                 let seed = self.disturbed.map(|seed| draws(seed, self.steps, at));
                 let rounding = disturbed(update.rounding, seed, weights.len());
-                let update = muon::Update { rounding, ..update };
+                let update = MuonUpdate { rounding, ..update };
                 T::muon(isa, weights, gradient, mean, shape, &update);
             }
         }
@@ -239,29 +239,7 @@ fn numbers<T: Kernels>(
             let update = momentum([beta1, added], step);
             GroupNumbers::Momentum(Momentum { coupled: round(decay), ..update })
         }
-        UpdateMethod::Muon(rule) => {
-            let update = muon::Update {
-                clip: plain.clip,
-                rate: plain.rate,
-                decay: decaying.decay,
-                momentum: plain.beta1,
-                nesterov: rule.nesterov,
-                steps: rule.steps,
-                coefficients: rule.coefficients.map(round),
-                epsilon: plain.epsilon,
-                scale: T::ONE,
-                operations: match rule.variant {
-                    MuonVariant::Reference => Operations::Separate,
-                    MuonVariant::Torch => Operations::Fused,
-                    MuonVariant::Compiled => Operations::Compiled,
-                },
-                rounding: match rule.is_bfloat16 {
-                    true => Rounding::Bfloat16,
-                    false => Rounding::None,
-                },
-            };
-            GroupNumbers::Muon(update, rule, rate)
-        }
+        UpdateMethod::Muon(rule) => GroupNumbers::Muon(muon(rule, decaying), rule, rate),
         UpdateMethod::Lion => {
             let update = momentum([beta2, 1.0 - beta2], [beta1, 1.0 - beta1]);
             GroupNumbers::Lion(Momentum { decay: decaying.decay, ..update })
@@ -269,19 +247,40 @@ fn numbers<T: Kernels>(
     }
 }
 
+/// The numbers of Muon, before they are adjusted to a matrix, with what it has in common with AdamW.
+fn muon<T: Kernels>(rule: Muon, common: Update<T>) -> MuonUpdate<T> {
+    MuonUpdate {
+        clip: common.clip,
+        rate: common.rate,
+        decay: common.decay,
+        momentum: common.beta1,
+        nesterov: rule.nesterov,
+        steps: rule.steps,
+        coefficients: rule.coefficients.map(T::from_f64),
+        epsilon: common.epsilon,
+        scale: T::ONE,
+        operations: match rule.variant {
+            MuonVariant::Reference => Operations::Separate,
+            MuonVariant::Torch => Operations::Fused,
+            MuonVariant::Compiled => Operations::Compiled,
+        },
+        rounding: if rule.is_bfloat16 { Rounding::Bfloat16 } else { Rounding::None },
+    }
+}
+
 /// The numbers of Muon for a matrix of this shape.
-fn muon_of<T: Kernels>(
-    update: muon::Update<T>,
+fn of_matrix<T: Kernels>(
+    update: MuonUpdate<T>,
     rule: Muon,
     rate: f64,
     shape: [usize; 2],
-) -> muon::Update<T> {
+) -> MuonUpdate<T> {
     let scale = rule.adjust.of(shape);
     match rule.variant {
         MuonVariant::Reference | MuonVariant::Compiled => {
-            muon::Update { scale: T::from_f64(scale), ..update }
+            MuonUpdate { scale: T::from_f64(scale), ..update }
         }
-        MuonVariant::Torch => muon::Update { rate: T::from_f64(rate * scale), ..update },
+        MuonVariant::Torch => MuonUpdate { rate: T::from_f64(rate * scale), ..update },
     }
 }
 

@@ -69,7 +69,7 @@ const CRATES: &[Crate] = &[
             &["reduce"],
             &["each", "mixture", "rope", "swiglu"],
             &["adamw", "attention", "cross_entropy", "norm", "router"],
-            &["rules"],
+            &["muon", "rules"],
             &["kernels"],
         ],
     },

@@ -412,14 +412,22 @@ fn a_changed_start_is_refuted() {
 #[test]
 fn every_report_says_what_its_slice_would_show() {
     let (_folder, bundle) = honest(OURS);
-    let clipping = ["clipping-skipped", "clipping-limit"];
+    let never = [
+        "clipping-skipped",
+        "clipping-limit",
+        "clipping-limit-below",
+        "other-group-rate",
+        "no-weight-decay-group",
+        "momentum",
+        "newton-schulz",
+    ];
     for (choice, unseen) in [
         (SEED, ["moments-reset", "moments-reset-matrix"]),
         (CHECKPOINT, ["schedule-off-by-one", "other-seed"]),
     ] {
-        let unseen = [unseen, clipping].concat();
+        let unseen = [&unseen[..], &never].concat();
         let replay = replayed(&bundle, choice, 1).unwrap();
-        assert_eq!(replay.faults.len(), 16);
+        assert_eq!(replay.faults.len(), 26);
         for seen in &replay.faults {
             let shows = !unseen.contains(&seen.fault);
             assert_eq!(seen.at.is_some(), shows, "{seen:?}");
@@ -427,6 +435,13 @@ fn every_report_says_what_its_slice_would_show() {
         }
         let rate = replay.faults.iter().find(|seen| seen.fault == "learning-rate").unwrap();
         assert!(rate.smallest.unwrap() < 1.3e-7);
+    }
+    // A run of another trainer, by a rule with momentum alone, in two groups that decay differently.
+    let (_folder, bundle) = honest("hf-qwen2-sgd");
+    let replay = replayed(&bundle, steps(6, 9), 1).unwrap();
+    for fault in ["momentum", "averaged-weights", "moments-stale-matrix", "moments-stale-norm"] {
+        let seen = replay.faults.iter().find(|seen| seen.fault == fault).unwrap();
+        assert!(seen.at.is_some(), "{seen:?}");
     }
 }
 

@@ -76,7 +76,7 @@ pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
         // The evaluations of a run cost about as much as a third of its steps.
         (Extent::Whole, _) => 1.3 * shape.steps as f64,
         // Planted faults mostly show in their first step.
-        (Extent::Steps { from, to }, false) => (to - from) as f64 + 16.0,
+        (Extent::Steps { from, to }, false) => (to - from) as f64 + 24.0,
         (Extent::States { from, to }, _) => to.saturating_sub(from) as f64,
         // The calibration's walks, side by side, of which one is in float64; faults walk to the end.
         (Extent::Steps { from, to }, true) => 20.0 * (to - from) as f64,

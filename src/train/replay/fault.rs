@@ -65,7 +65,7 @@ pub struct Garden<'a> {
 /// A kind of tensor, of which the first in the order of the forward pass is taken.
 #[derive(Debug, Clone, Copy)]
 enum TensorKind {
-    /// With rows and columns, and no row for each token of the vocabulary.
+    /// With rows and columns; not the table of tokens, with which a model begins.
     Matrix,
     /// With one dimension, as the weight of a norm.
     Norm,
@@ -199,9 +199,11 @@ impl Garden<'_> {
     /// The name, as we call it, of the first tensor of a kind that the optimizer moves.
     fn first(&self, kind: TensorKind) -> Result<String, String> {
         let vocabulary = self.course.config.get("vocab_size").and_then(serde_json::Value::as_u64);
-        let is_table = |rows: usize| vocabulary == Some(rows as u64);
+        let begins = self.layout.forward.first();
         let is_of = |at: &usize| match (kind, self.layout.shapes.get(*at).map(Vec::as_slice)) {
-            (TensorKind::Matrix, Some([rows, _])) => !is_table(*rows),
+            (TensorKind::Matrix, Some([rows, _])) => {
+                begins != Some(at) || vocabulary != Some(*rows as u64)
+            }
             (TensorKind::Norm, Some([_])) => true,
             (TensorKind::Router, Some(_)) => {
                 self.layout.names.get(*at).is_some_and(|name| self.layout.routers.contains(name))
