@@ -165,7 +165,20 @@ config then only describe it; a schedule that it names in our fields is held aga
     lr                        the learning rate of each step of the slice, or one for all
     weight_decay              per unit of learning rate
     optimizer                 `adamw`, `adam` (decay in the gradient): beta1, beta2, eps, amsgrad;
-                              `sgd`: momentum, dampening, nesterov; `lion`: beta1, beta2
+                              `sgd`: momentum, dampening, nesterov; `lion`: beta1, beta2;
+                              `muon`, for matrices: momentum, nesterov, eps, ns_steps,
+                              ns_coefficients ([a, b, c]), dtype, adjust, variant
+  of `muon`
+    dtype                     what its iterations round to: `bfloat16`, or `float32`
+    variant                   `reference`: K. Jordan's muon.py, whose step is scaled, eps added to the
+                              norm, each operation rounded; `torch`: torch.optim.Muon, whose rate is
+                              scaled, the norm at least eps, sums rounded with their products;
+                              `compiled`: muon.py under torch.compile, where sums are also
+                              rounded with their products, and the norm not at all
+    adjust                    the scale: `original` sqrt(max(1, rows / columns)), `match_rms_adamw`
+                              0.2 sqrt(max(rows, columns)), `spectral_unclamped` sqrt(rows / columns),
+                              `none`. Weight decay takes the rate without it. Programs with another
+                              scale have a group for each shape: `none`, and the scaled rate
 
 The config says `model_type` and the shape of the model, as transformers writes it for llama, mistral,
 qwen2, qwen3, gpt2, gemma, gemma2, gemma3_text, olmo2, olmo3, nanochat, mixtral, olmoe and qwen3_moe; as

@@ -14,7 +14,7 @@ use super::product::{self, Matrix, Packed};
 use super::rounding::{self, Rounding};
 use super::router::{Coefficients, Router, Routing};
 use super::rules::{self, Momentum};
-use super::{Isa, Real, cross_entropy, layer_norm, norm, reduce, swiglu};
+use super::{Isa, Real, cross_entropy, layer_norm, muon, norm, reduce, swiglu};
 
 /// Declares the kernels, and implements them for float32 and float64.
 macro_rules! kernels {
@@ -68,6 +68,11 @@ kernels! {
     /// [`rules::lion`].
     fn lion(isa: Isa, w: &mut [Self], g: &[Self], m: &mut [Self], update: Momentum<Self>)
         = rules::lion;
+    /// [`muon::step`].
+    fn muon(
+        isa: Isa, w: &mut [Self], g: &[Self], m: &mut [Self], shape: [usize; 2],
+        update: &muon::MuonUpdate<Self>,
+    ) = muon::step;
     /// [`adamw::squares`].
     fn squares(isa: Isa, values: &[Self]) -> f64 = adamw::squares;
     /// [`AttentionShape::forward`].

@@ -18,6 +18,7 @@ pub mod isa;
 mod kernels;
 pub mod layer_norm;
 pub mod mixture;
+pub mod muon;
 pub mod norm;
 pub mod product;
 pub mod real;

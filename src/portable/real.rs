@@ -55,6 +55,8 @@ pub trait Real:
     fn error_function(self) -> Self;
     /// Whether this is a number and finite.
     fn finite(self) -> bool;
+    /// The nearest number that bfloat16 has, ties to even; a float64 is rounded to float32 before.
+    fn bfloat16(self) -> Self;
     /// The buffers that this thread keeps.
     #[doc(hidden)]
     fn kept<R>(work: impl FnOnce(&Kept<Self>) -> R) -> R;
@@ -128,6 +130,14 @@ impl Real for f32 {
         self.is_finite()
     }
 
+    #[inline(always)]
+    fn bfloat16(self) -> Self {
+        // The upper half of a float32. What is no number must not be carried into another exponent.
+        let bits = self.to_bits();
+        let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) & 0xffff_0000;
+        if self.is_nan() { self } else { f32::from_bits(rounded) }
+    }
+
     fn kept<R>(work: impl FnOnce(&Kept<Self>) -> R) -> R {
         KEPT32.with(work)
     }
@@ -193,6 +203,11 @@ impl Real for f64 {
     #[inline(always)]
     fn finite(self) -> bool {
         self.is_finite()
+    }
+
+    #[inline(always)]
+    fn bfloat16(self) -> Self {
+        f64::from((self as f32).bfloat16())
     }
 
     fn kept<R>(work: impl FnOnce(&Kept<Self>) -> R) -> R {
@@ -271,6 +286,26 @@ mod tests {
         assert!(exponential(MOST).is_finite());
         assert_eq!(exponential(88.4), f32::INFINITY);
         assert_eq!(exponential(1e30), f32::INFINITY);
+    }
+
+    #[test]
+    fn bfloat16_has_eight_bits_and_ties_go_to_even() {
+        for (value, expected) in [
+            (1.0, 1.0),
+            (1.0 + 1.0 / 256.0, 1.0),
+            (1.0 + 3.0 / 256.0, 1.0 + 4.0 / 256.0),
+            (1.0 + 1.0 / 255.0, 1.0 + 2.0 / 256.0),
+            (-3.1, -3.09375),
+            (1e-40, 9.1835e-41),
+            (f32::MAX, f32::INFINITY),
+            (f32::NEG_INFINITY, f32::NEG_INFINITY),
+        ] {
+            let found = value.bfloat16();
+            let equal = found == expected || (found / expected - 1.0).abs() < 1e-3;
+            assert!(equal, "{value} {found}");
+            assert_eq!(f64::from(value).bfloat16(), f64::from(found));
+        }
+        assert!(f32::NAN.bfloat16().is_nan() && f64::NAN.bfloat16().is_nan());
     }
 
     #[test]

@@ -125,8 +125,12 @@ impl<T: Kernels> Learner<T> {
     fn of(mut model: Model<T>, regime: &Regime) -> Self {
         model.train_with(regime.terms);
         let group = |named: &NamedTensor| regime.optimizer.group_of(&named.name, named.decays);
+        let shape = |named: &NamedTensor| match *named.shape {
+            [rows, columns] => [rows, columns],
+            _ => [1, named.len],
+        };
         let groups: Vec<_> =
-            model.tensors().iter().map(|named| (group(named), named.len)).collect();
+            model.tensors().iter().map(|named| (group(named), shape(named))).collect();
         let optimizer = OptimizerState::new(&regime.optimizer, &groups);
         let batch = regime.shape.tokens_per_step() as usize;
         let length = regime.shape.seq_len;
@@ -151,6 +155,11 @@ impl<T: Kernels> Learner<T> {
     /// From now on looks at how far float32 norms of the gradients may be off.
     pub fn watch_narrow_norms(&mut self) {
         self.narrow = true;
+    }
+
+    /// From now on disturbs what the optimizer rounds to bfloat16, by draws from this seed.
+    pub fn disturb_roundings(&mut self, seed: u64) {
+        self.optimizer.disturb_roundings(seed);
     }
 
     /// Checks that a gradient reaches every tensor; what is no error but worth knowing is answered.
@@ -239,6 +248,22 @@ impl<T: Kernels> Learner<T> {
     /// The moments of these tensors.
     pub fn moments(&self) -> &[Moments<T>] {
         self.optimizer.moments()
+    }
+
+    /// The moments of one of these tensors.
+    pub fn moments_of(&self, tensor: &str) -> Option<&Moments<T>> {
+        self.moments().get(self.number_of(tensor)?)
+    }
+
+    /// Sets them.
+    pub fn set_moments(&mut self, tensor: &str, moments: Moments<T>) {
+        if let Some(at) = self.number_of(tensor) {
+            self.optimizer.set_moments(at, moments);
+        }
+    }
+
+    fn number_of(&self, tensor: &str) -> Option<usize> {
+        self.tensors().iter().position(|named| named.name == tensor)
     }
 
     /// The values of all tensors in the order of their names: those that are trained, and the biases of

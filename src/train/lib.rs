@@ -28,7 +28,7 @@ mod tensor_file;
 use repro_receipt::source::{Code, codes};
 
 pub use recipe::{LearningRates, LossTerms, Precision, Recipe, Regime, RunShape, Stretch};
-pub use rules::{Members, Optimizer, ParameterGroup, UpdateMethod};
+pub use rules::{Members, Muon, MuonScale, MuonVariant, Optimizer, ParameterGroup, UpdateMethod};
 pub use schedule::LearningRateSchedule;
 pub use tasks::Suite;
 pub use tensor_file::{TensorData, TensorFile};

@@ -51,10 +51,15 @@ impl NarrowNorm {
         let [a, b, c, d] = self.lanes;
         let lost = (f64::from((a + b) + (c + d)) / self.exact).sqrt() - 1.0;
         let lost = if lost.is_finite() { lost.abs() } else { 0.0 };
-        let rounded = 0.5 * DEVIATIONS * UNIT * (self.count as f64 / LANES as f64).sqrt();
-        // The root, and the number as it is logged.
-        ORDERS * lost + rounded + 2.0 * UNIT
+        ORDERS * lost + rounding(self.count)
     }
+}
+
+/// How far a float32 norm of so many numbers may be off by rounding alone, relative to it.
+pub fn rounding(count: u64) -> f64 {
+    let added = 0.5 * DEVIATIONS * UNIT * (count as f64 / LANES as f64).sqrt();
+    // The root, and the number as it is logged.
+    added + 2.0 * UNIT
 }
 
 #[cfg(test)]

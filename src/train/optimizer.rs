@@ -5,10 +5,16 @@
 //! running products. Tensors are taken in the order of their names, which is also the order in which their squares are
 //! added for the norm.
 
-use super::rules::{Optimizer, ParameterGroup, UpdateMethod};
+use super::narrow;
+use super::rules::{Muon, MuonVariant, Optimizer, ParameterGroup, UpdateMethod};
 use repro_portable::adamw::Update;
+use repro_portable::muon::{MuonRounding, MuonUpdate, Operations};
 use repro_portable::rules::Momentum;
 use repro_portable::{Isa, Kernels};
+
+/// How far numbers are moved before they are rounded to bfloat16, where roundings are disturbed: so far that one in a
+/// hundred is rounded to the other side. The order of a sum in float32 moves it by less than a hundredth of that.
+const DISTURBANCE: f64 = 1.0 / 16_384.0;
 
 /// The state of the optimizer.
 #[derive(Debug, Clone)]
@@ -21,6 +27,10 @@ pub struct OptimizerState<T> {
     /// Of each group, the powers of both betas after these steps.
     powers: Vec<[f64; 2]>,
     moments: Vec<Moments<T>>,
+    /// The rows and columns of each tensor.
+    shapes: Vec<[usize; 2]>,
+    /// What the draws of roundings depend on that are disturbed; none where they are not.
+    disturbed: Option<u64>,
 }
 
 /// What the rule of a tensor keeps of its gradients; empty where it keeps nothing of the kind.
@@ -45,6 +55,8 @@ enum GroupNumbers<T> {
     Adam(Update<T>, T),
     Momentum(Momentum<T>),
     Lion(Momentum<T>),
+    /// With the rate before it is adjusted to a matrix.
+    Muon(MuonUpdate<T>, Muon, f64),
 }
 
 /// The norm of all gradients, of which these are the tensors' sums of squares ([`Kernels::squares`]): the root
@@ -66,14 +78,19 @@ impl<T: Kernels> Moments<T> {
 }
 
 impl<T: Kernels> OptimizerState<T> {
-    /// An optimizer of tensors of these groups and lengths, before its first step.
-    pub fn new(settings: &Optimizer, tensors: &[(Option<usize>, usize)]) -> Self {
-        let groups: Vec<_> = tensors.iter().map(|(group, _)| *group).collect();
-        let powers = vec![[1.0; 2]; settings.groups.len()];
-        let mut state =
-            Self { settings: settings.clone(), groups, steps: 0, powers, moments: Vec::new() };
-        let zero = |(at, (_, length)): (usize, &(Option<usize>, usize))| {
-            let zeros = |is_kept| vec![T::ZERO; if is_kept { *length } else { 0 }];
+    /// An optimizer of tensors of these groups, rows and columns, before its first step.
+    pub fn new(settings: &Optimizer, tensors: &[(Option<usize>, [usize; 2])]) -> Self {
+        let mut state = Self {
+            settings: settings.clone(),
+            groups: tensors.iter().map(|(group, _)| *group).collect(),
+            steps: 0,
+            powers: vec![[1.0; 2]; settings.groups.len()],
+            moments: Vec::new(),
+            shapes: tensors.iter().map(|(_, shape)| *shape).collect(),
+            disturbed: None,
+        };
+        let zero = |(at, (_, [rows, columns])): (usize, &(Option<usize>, [usize; 2]))| {
+            let zeros = |is_kept| vec![T::ZERO; if is_kept { rows * columns } else { 0 }];
             let kept = state.group(at).map_or([false; 3], |group| group.method.keeps());
             Moments::of(kept.map(zeros))
         };
@@ -108,6 +125,13 @@ impl<T: Kernels> OptimizerState<T> {
     /// The moments of all tensors, in their order.
     pub fn moments(&self) -> &[Moments<T>] {
         &self.moments
+    }
+
+    /// Sets those of tensor number `at`.
+    pub fn set_moments(&mut self, at: usize, moments: Moments<T>) {
+        if let Some(own) = self.moments.get_mut(at) {
+            *own = moments;
+        }
     }
 
     fn count(&mut self) {
@@ -151,7 +175,20 @@ impl<T: Kernels> OptimizerState<T> {
             }
             GroupNumbers::Momentum(update) => T::momentum(isa, weights, gradient, mean, update),
             GroupNumbers::Lion(update) => T::lion(isa, weights, gradient, mean, update),
+            GroupNumbers::Muon(update, rule, rate) => {
+                let Some(shape) = self.shapes.get(at).copied() else { return };
+                let update = of_matrix(update, rule, rate, shape);
+                let seed = self.disturbed.map(|seed| draws(seed, self.steps, at));
+                let rounding = disturbed(update.rounding, seed, weights.len());
+                let update = MuonUpdate { rounding, ..update };
+                T::muon(isa, weights, gradient, mean, shape, &update);
+            }
         }
+    }
+
+    /// From now on roundings to bfloat16 are disturbed, by draws from this seed.
+    pub fn disturb_roundings(&mut self, seed: u64) {
+        self.disturbed = Some(seed);
     }
 }
 
@@ -202,6 +239,7 @@ fn numbers<T: Kernels>(
             let update = momentum([beta1, added], step);
             GroupNumbers::Momentum(Momentum { coupled: round(decay), ..update })
         }
+        UpdateMethod::Muon(rule) => GroupNumbers::Muon(muon(rule, decaying), rule, rate),
         UpdateMethod::Lion => {
             let update = momentum([beta2, 1.0 - beta2], [beta1, 1.0 - beta1]);
             GroupNumbers::Lion(Momentum { decay: decaying.decay, ..update })
@@ -209,9 +247,65 @@ fn numbers<T: Kernels>(
     }
 }
 
+/// The numbers of Muon, before they are adjusted to a matrix, with what it has in common with AdamW.
+fn muon<T: Kernels>(rule: Muon, common: Update<T>) -> MuonUpdate<T> {
+    MuonUpdate {
+        clip: common.clip,
+        rate: common.rate,
+        decay: common.decay,
+        momentum: common.beta1,
+        nesterov: rule.nesterov,
+        steps: rule.steps,
+        coefficients: rule.coefficients.map(T::from_f64),
+        epsilon: common.epsilon,
+        scale: T::ONE,
+        operations: match rule.variant {
+            MuonVariant::Reference => Operations::Separate,
+            MuonVariant::Torch => Operations::Fused,
+            MuonVariant::Compiled => Operations::Compiled,
+        },
+        rounding: if rule.is_bfloat16 { MuonRounding::Bfloat16 } else { MuonRounding::None },
+    }
+}
+
+/// The numbers of Muon for a matrix of this shape.
+fn of_matrix<T: Kernels>(
+    update: MuonUpdate<T>,
+    rule: Muon,
+    rate: f64,
+    shape: [usize; 2],
+) -> MuonUpdate<T> {
+    let scale = rule.adjust.of(shape);
+    match rule.variant {
+        MuonVariant::Reference | MuonVariant::Compiled => {
+            MuonUpdate { scale: T::from_f64(scale), ..update }
+        }
+        MuonVariant::Torch => MuonUpdate { rate: T::from_f64(rate * scale), ..update },
+    }
+}
+
+/// A rounding with disturbances, where there are any, of an update of so many numbers.
+fn disturbed(rounding: MuonRounding, seed: Option<u64>, count: usize) -> MuonRounding {
+    match (rounding, seed) {
+        (MuonRounding::Bfloat16, Some(seed)) => {
+            let norm = narrow::rounding(count as u64);
+            MuonRounding::Disturbed { seed, share: DISTURBANCE, norm }
+        }
+        (rounding, _) => rounding,
+    }
+}
+
+/// A seed of a tensor's draws in a step.
+fn draws(seed: u64, step: u64, tensor: usize) -> u64 {
+    let of_step =
+        seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ step.wrapping_mul(0xd134_2543_de82_ef95);
+    of_step ^ (tensor as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::MuonScale;
 
     /// An optimizer with clipping at 1, of one tensor of one number.
     fn of_one(decay: f64) -> OptimizerState<f64> {
@@ -222,7 +316,7 @@ mod tests {
             epsilon: 1e-8,
             ..ParameterGroup::ADAMW
         };
-        OptimizerState::new(&Optimizer { clip: 1.0, groups: vec![group] }, &[(Some(0), 1)])
+        OptimizerState::new(&Optimizer { clip: 1.0, groups: vec![group] }, &[(Some(0), [1, 1])])
     }
 
     /// The definition, in float64 and one element at a time.
@@ -264,6 +358,51 @@ mod tests {
             assert!((weight[0] - wanted).abs() < 1e-14, "{} {wanted}", weight[0]);
             let (again, other) = resumed.unwrap();
             assert_eq!((other, again.moments()), (weight, whole.moments()));
+        }
+    }
+
+    /// Three steps of Muon on a matrix of 6 rows and 4 columns, as PyTorch 2.15 makes them: one number after them, and the
+    /// sum of all magnitudes. The decay takes the rate before it is adjusted.
+    #[test]
+    fn muon_scales_the_step_or_the_rate() {
+        let rule = |variant, adjust| Muon {
+            nesterov: true,
+            steps: 5,
+            coefficients: [3.4445, -4.7750, 2.0315],
+            is_bfloat16: false,
+            adjust,
+            variant,
+        };
+        for (variant, adjust, expected) in [
+            (MuonVariant::Reference, MuonScale::Original, [-0.49743557, 8.70624041]),
+            (MuonVariant::Torch, MuonScale::Original, [-0.497435659, 8.70623978]),
+            (MuonVariant::Torch, MuonScale::MatchRmsAdamw, [-0.516626537, 8.03551248]),
+            (MuonVariant::Torch, MuonScale::SpectralUnclamped, [-0.497435659, 8.70623978]),
+        ] {
+            let group = ParameterGroup {
+                method: UpdateMethod::Muon(rule(variant, adjust)),
+                decay: 0.2,
+                beta1: 0.9,
+                epsilon: 1e-7,
+                ..ParameterGroup::ADAMW
+            };
+            let settings = Optimizer { clip: 0.0, groups: vec![group] };
+            let mut optimizer = OptimizerState::<f32>::new(&settings, &[(Some(0), [6, 4])]);
+            let number =
+                |at: usize, [a, b, c]: [usize; 3]| ((at * a + b) % c) as f32 - (c / 2) as f32;
+            let mut w: Vec<_> = (0..24).map(|at| number(at, [37, 0, 19]) / 16.0).collect();
+            for step in 0..3 {
+                let g: Vec<_> = (0..24).map(|at| number(at, [29, step * 11, 23]) / 8.0).collect();
+                let numbers = optimizer.begin(&[0.1], 1.0);
+                optimizer.update(Isa::best(), &numbers, 0, &mut w, &g);
+            }
+            let found = [f64::from(w[0]), w.iter().map(|w| f64::from(w.abs())).sum()];
+            for (found, expected) in found.into_iter().zip(expected) {
+                assert!(
+                    (found - expected).abs() < 2e-6,
+                    "{variant:?} {adjust:?} {found} {expected}"
+                );
+            }
         }
     }
 

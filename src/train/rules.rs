@@ -64,6 +64,62 @@ pub enum UpdateMethod {
     },
     /// The sign of a mean.
     Lion,
+    /// A mean with momentum `beta1`, made nearly orthogonal: of matrices.
+    Muon(Muon),
+}
+
+/// How Muon makes a matrix nearly orthogonal, and how long its step is ([`repro_portable::muon`]).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Muon {
+    /// Whether the step looks ahead.
+    pub nesterov: bool,
+    /// Iterations of Newton and Schulz.
+    pub steps: u32,
+    /// Their coefficients.
+    pub coefficients: [f64; 3],
+    /// Whether they are computed in bfloat16, or in float32.
+    pub is_bfloat16: bool,
+    /// What the step is multiplied by.
+    pub adjust: MuonScale,
+    /// Whose program it is.
+    pub variant: MuonVariant,
+}
+
+/// What the step of a matrix is multiplied by, beside the learning rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MuonScale {
+    /// The root of rows over columns, at least 1.
+    Original,
+    /// A fifth of the root of the longer side: as long as a step of AdamW.
+    MatchRmsAdamw,
+    /// The root of rows over columns.
+    SpectralUnclamped,
+    /// Nothing.
+    None,
+}
+
+/// The programs that Muon is known of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MuonVariant {
+    /// K. Jordan's `muon.py`: the step is multiplied, each operation rounds.
+    Reference,
+    /// `torch.optim.Muon`: the rate is multiplied, sums round with their products.
+    Torch,
+    /// `muon.py`, compiled: sums round with their products.
+    Compiled,
+}
+
+impl MuonScale {
+    /// Of a matrix of so many rows and columns.
+    pub fn of(self, [rows, columns]: [usize; 2]) -> f64 {
+        let (rows, columns) = (rows as f64, columns as f64);
+        match self {
+            Self::Original => libm::sqrt((rows / columns).max(1.0)),
+            Self::MatchRmsAdamw => 0.2 * libm::sqrt(rows.max(columns)),
+            Self::SpectralUnclamped => libm::sqrt(rows / columns),
+            Self::None => 1.0,
+        }
+    }
 }
 
 impl UpdateMethod {
@@ -71,8 +127,13 @@ impl UpdateMethod {
     pub fn keeps(self) -> [bool; 3] {
         match self {
             Self::AdamW { amsgrad } | Self::Adam { amsgrad } => [true, true, amsgrad],
-            Self::Sgd { .. } | Self::Lion => [true, false, false],
+            Self::Sgd { .. } | Self::Lion | Self::Muon(_) => [true, false, false],
         }
+    }
+
+    /// Whether a compiler decided which of its results are rounded to bfloat16.
+    pub fn is_compiled(self) -> bool {
+        matches!(self, Self::Muon(muon) if muon.is_bfloat16 && muon.variant == MuonVariant::Compiled)
     }
 
     /// Whether its moments are corrected for their beginning with zeros, so that a step counts how many were before it.

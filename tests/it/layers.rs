@@ -70,7 +70,7 @@ const CRATES: &[Crate] = &[
             &["each", "mixture", "rope", "rounding", "swiglu"],
             &["activation"],
             &["adamw", "attention", "cross_entropy", "norm", "router"],
-            &["layer_norm", "rules"],
+            &["layer_norm", "muon", "rules"],
             &["kernels"],
         ],
     },

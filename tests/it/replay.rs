@@ -7,7 +7,7 @@ use repro_portable::Isa;
 use repro_receipt::bundle::{Bundle, seal};
 use repro_report::outcome::Verdict;
 use repro_report::{Format, ReportOptions, render};
-use repro_runs::replay::{Choice, Extent};
+use repro_runs::replay::{Choice, ChosenBy, Extent};
 use repro_train::replay::Machine;
 use repro_train::{TensorData, TensorFile};
 use serde_json::Value as Json;
@@ -156,6 +156,7 @@ fn what_a_slice_states_of_its_updates_is_what_is_executed() {
         let replay = replayed(&bundle, steps(6, 9), 2).unwrap();
         assert_eq!(replay.verdict, Verdict::Refuted, "{at}: {replay:?}");
     }
+    muon_is_for_matrices_and_has_its_own_members();
     let refused: [(Edit, &str); 7] = [
         (|stated| stated["mean_over"] = "rows".into(), "replay::bad-slice"),
         (|stated| stated["groups"][0]["optimizer"] = "adafactor".into(), "replay::bad-slice"),
@@ -241,6 +242,34 @@ fn what_a_slice_states_of_its_updates_is_what_is_executed() {
     assert_eq!(replayed(&bundle, CHECKPOINT, 2).unwrap_err().code.id, "replay::bad-slice");
 }
 
+/// A group of vectors, and one of matrices with members that are missing or wrong.
+fn muon_is_for_matrices_and_has_its_own_members() {
+    let muon = |group: &Json| {
+        serde_json::json!({"tensors": group["tensors"], "lr": group["lr"], "weight_decay": 0.0, "optimizer": "muon",
+            "momentum": 0.9, "nesterov": true, "eps": 1e-7, "ns_steps": 5, "ns_coefficients": [3.4445, -4.775, 2.0315],
+            "dtype": "bfloat16", "adjust": "original", "variant": "torch"})
+    };
+    for (group, member, value, code, found) in [
+        (1, "nesterov", Json::Bool(true), "replay::bad-slice", "of the shape ["),
+        (0, "ns_steps", 100.into(), "replay::bad-slice", "100"),
+        (0, "ns_coefficients", serde_json::json!([1.0, 2.0]), "replay::bad-slice", "2"),
+        (0, "dtype", "float16".into(), "replay::bad-slice", "`float16`"),
+        (0, "adjust", "sqrt".into(), "replay::bad-slice", "`sqrt`"),
+        (0, "variant", 1.into(), "replay::bad-slice", "`1`"),
+        (0, "beta1", 0.9.into(), "source::unknown-field", "beta1"),
+    ] {
+        let (_folder, bundle) = changed("hf-qwen2-sgd", |data| {
+            edit_json(&data.join(STATED), |stated| {
+                stated["groups"][group] = muon(&stated["groups"][group]);
+                stated["groups"][group][member] = value;
+            });
+        });
+        let error = replayed(&bundle, steps(6, 9), 2).unwrap_err();
+        assert_eq!(error.code.id, code, "{error}");
+        assert!(error.to_string().contains(found), "{error}");
+    }
+}
+
 #[test]
 fn our_runs_come_out_again_on_any_threads_and_instructions() {
     let (_folder, bundle) = honest(OURS);
@@ -270,7 +299,7 @@ fn steps_that_the_verifier_draws_start_from_the_nearest_checkpoint() {
         let replay = replayed(&bundle, Choice::Random(seed), 2).unwrap();
         assert_eq!(
             (replay.verdict, replay.chosen_by),
-            (Verdict::Verified, "verifier"),
+            (Verdict::Verified, ChosenBy::Verifier),
             "{replay:?}"
         );
         let Extent::Steps { from, to } = replay.extent else { panic!("{replay:?}") };
@@ -383,14 +412,22 @@ fn a_changed_start_is_refuted() {
 #[test]
 fn every_report_says_what_its_slice_would_show() {
     let (_folder, bundle) = honest(OURS);
-    let clipping = ["clipping-skipped", "clipping-limit"];
+    let never = [
+        "clipping-skipped",
+        "clipping-limit",
+        "clipping-limit-below",
+        "other-group-rate",
+        "no-weight-decay-group",
+        "momentum",
+        "newton-schulz",
+    ];
     for (choice, unseen) in [
         (SEED, ["moments-reset", "moments-reset-matrix"]),
         (CHECKPOINT, ["schedule-off-by-one", "other-seed"]),
     ] {
-        let unseen = [unseen, clipping].concat();
+        let unseen = [&unseen[..], &never].concat();
         let replay = replayed(&bundle, choice, 1).unwrap();
-        assert_eq!(replay.faults.len(), 16);
+        assert_eq!(replay.faults.len(), 26);
         for seen in &replay.faults {
             let shows = !unseen.contains(&seen.fault);
             assert_eq!(seen.at.is_some(), shows, "{seen:?}");
@@ -398,6 +435,13 @@ fn every_report_says_what_its_slice_would_show() {
         }
         let rate = replay.faults.iter().find(|seen| seen.fault == "learning-rate").unwrap();
         assert!(rate.smallest.unwrap() < 1.3e-7);
+    }
+    // A run of another trainer, by a rule with momentum alone, in two groups that decay differently.
+    let (_folder, bundle) = honest("hf-qwen2-sgd");
+    let replay = replayed(&bundle, steps(6, 9), 1).unwrap();
+    for fault in ["momentum", "averaged-weights", "moments-stale-matrix", "moments-stale-norm"] {
+        let seen = replay.faults.iter().find(|seen| seen.fault == fault).unwrap();
+        assert!(seen.at.is_some(), "{seen:?}");
     }
 }
 

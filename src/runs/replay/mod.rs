@@ -9,7 +9,7 @@ use repro_receipt::source::codes;
 
 pub use extent::{Choice, Extent};
 pub use report::{
-    Allowed, Batches, Divergence, PlantedFault, RecordsReport, Replay, ReplayComparison,
+    Allowed, Batches, ChosenBy, Divergence, PlantedFault, RecordsReport, Replay, ReplayComparison,
     ReplayOutcome, Replays, StepReport, TensorReport, Tolerance, Trained,
 };
 
@@ -30,6 +30,7 @@ codes! {
     UNKNOWN_SETTINGS = "replay::unknown-settings", "a config has settings that a replay would pass over", "leave out what the run did not use, and put what changes no step into a table `notes`; a run that used them cannot be replayed here";
     RECORDS_UNCLEAR = "replay::records-unclear", "records of a run agree with its slice in no reading that is known", "log the numbers of each step or their means since the record before; call other columns by another name";
     SIGNS = "replay::signs", "the optimizer takes signs, and rounding decides those of numbers near zero", "keep a slice of a run with another optimizer, or read how far the two came apart";
+    COMPILED = "replay::compiled", "the optimizer was compiled, and the compiler decided which results are rounded to bfloat16", "keep a slice of a run whose optimizer is not compiled, or read how far the two came apart";
     NO_ROUTES = "replay::no-routes", "a slice does not say where its tokens were routed, so that a token that rounding sent elsewhere cannot be told from another computation", "log `routed` (`repro explain slices`)";
     AGAINST_RECORDS = "replay::against-records", "a slice contradicts the records of its own run", "one of the two was changed after training";
     OTHER_MACHINE = "replay::other-machine", "this machine does not compute the run's arithmetic", "replay on another machine";

@@ -27,6 +27,44 @@ pub enum Batches {
     OnTrust(String),
 }
 
+/// Who chose the steps that are replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// The author: they are those of a slice.
+    Author,
+    /// Whoever asked for the replay named them.
+    Caller,
+    /// They were drawn at random over the whole run.
+    Verifier,
+    /// One of so many slices of the author was drawn at random.
+    AmongSlices(usize),
+}
+
+impl ChosenBy {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Author => "author",
+            Self::Caller => "caller",
+            Self::Verifier => "verifier",
+            Self::AmongSlices(_) => "verifier among slices",
+        }
+    }
+
+    /// What a report says.
+    fn told(self) -> String {
+        match self {
+            Self::Author => "chosen by the author".to_owned(),
+            Self::Caller => "named by the caller".to_owned(),
+            Self::Verifier => "chosen by the verifier".to_owned(),
+            Self::AmongSlices(1) => "the author's only slice".to_owned(),
+            Self::AmongSlices(count) => {
+                format!("drawn by the verifier among the author's {count} slices")
+            }
+        }
+    }
+}
+
 /// One step, counted as records count: the first is 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepReport {
@@ -221,8 +259,8 @@ pub struct Replay {
     pub extent: Extent,
     /// The steps of the whole run.
     pub of_steps: u64,
-    /// Who chose the steps: `author` or `verifier`.
-    pub chosen_by: &'static str,
+    /// Who chose the steps.
+    pub chosen_by: ChosenBy,
     /// How it was compared.
     pub comparison: ReplayComparison,
     /// The arithmetic of the run.
@@ -274,6 +312,6 @@ impl Replay {
     /// How many of the run's steps were executed again, and who chose them.
     pub fn share(&self) -> String {
         let Self { executed, of_steps, chosen_by, .. } = self;
-        format!("{executed} of {of_steps} steps, chosen by the {chosen_by}")
+        format!("{executed} of {of_steps} steps, {}", chosen_by.told())
     }
 }

@@ -23,6 +23,12 @@
 //! disturbed walks make them at random, up as often as a number lies near to it, which spreads at least as far as two
 //! programs that round at slightly different places.
 //!
+//! Muon rounds to bfloat16, which is a choice as well: what another order of a sum moves by a unit of float32 jumps by one
+//! of bfloat16 where it lies at the edge of a rounding, and its iterations make that large. A single jump is too seldom to
+//! be met by sixteen walks and common in a run. So each walk moves what is rounded, at random and by a hundredth of a
+//! unit of bfloat16, and norms by as much as those of float32 are off: jumps are met in every step, and are more than
+//! those of any run.
+//!
 //! A tolerance that hides a learning rate off by one percent is no use: for each tensor there has to be a
 //! step at which it stays below half of what that error changes. With fewer bits it is ten percent.
 
@@ -31,7 +37,7 @@ use std::ops::ControlFlow;
 
 use super::course::{Course, StepMeasure};
 use super::fault::{decisive, with_other_rate};
-use super::machine::{Machine, on_threads};
+use super::machine::{Machine, Progress, on_threads};
 use super::step::{Layout, Step, StepQuantity};
 use crate::{Precision, TensorData, TensorFile};
 use repro_receipt::parallel;
@@ -83,15 +89,16 @@ impl Calibration {
     /// Calibrates a course whose log is `logged`, on a machine.
     pub fn of(
         course: &Course,
-        layout: &Layout,
-        logged: &[Step],
+        (layout, logged): (&Layout, &[Step]),
         machine: &Machine,
+        progress: &dyn Progress,
     ) -> Result<Self, Error> {
         let mut disturbed = vec![Disturbance::Percent, Disturbance::Wide];
         disturbed.extend((0..REPLAYS).map(|seed| Disturbance::Moved { seed, units: 1 }));
-        let base = on_threads(machine.threads, || steps(course, None))??;
+        progress.expects(course.steps * (1 + disturbed.len() as u64));
+        let base = on_threads(machine.threads, || steps(course, None, progress))??;
         let clipping = Clipping::of(course, &base);
-        let mut walks = walks(course, &clipping, &disturbed, machine)?;
+        let mut walks = walks(course, &clipping, &disturbed, (machine, progress))?;
         let percent = walks.remove(0);
         let mut calibration = Self {
             spread: vec![BTreeMap::new(); base.len()],
@@ -109,7 +116,8 @@ impl Calibration {
             let farther =
                 |seed| Disturbance::Moved { seed: u64::from(power) << 8 | seed, units: 1 << power };
             let farther: Vec<_> = (0..REPLAYS / 2).map(farther).collect();
-            let walks = self::walks(course, &clipping, &farther, machine)?;
+            progress.expects(course.steps * farther.len() as u64);
+            let walks = self::walks(course, &clipping, &farther, (machine, progress))?;
             calibration.take_in(layout, &walks, first);
         }
         Ok(calibration)
@@ -275,11 +283,11 @@ fn walks(
     course: &Course,
     clipping: &Clipping,
     disturbed: &[Disturbance],
-    machine: &Machine,
+    (machine, progress): (&Machine, &dyn Progress),
 ) -> Result<Vec<Vec<Step>>, Error> {
     let walk = |disturbance: &Disturbance| {
         let clipping = Some((clipping, *disturbance));
-        on_threads(1, || steps(course, clipping))?
+        on_threads(1, || steps(course, clipping, progress))?
     };
     parallel::map(disturbed, machine.threads, walk).into_iter().collect()
 }
@@ -287,10 +295,12 @@ fn walks(
 fn steps(
     course: &Course,
     disturbance: Option<(&Clipping, Disturbance)>,
+    progress: &dyn Progress,
 ) -> Result<Vec<Step>, Error> {
     let mut steps = Vec::new();
     let mut keep = |step: &Step| {
         steps.push(step.clone());
+        progress.walked(1);
         ControlFlow::Continue(())
     };
     match disturbance {

@@ -13,6 +13,7 @@ use crate::learner::{Learner, Stepped, Values};
 use crate::model::{Config, Sequences};
 use crate::narrow::NarrowNorm;
 use crate::ops::IGNORED;
+use crate::optimizer::Moments;
 use crate::{Regime, TensorFile};
 use repro_portable::{Isa, Kernels, TokenPlaces};
 use repro_receipt::digest::Digest;
@@ -64,8 +65,12 @@ pub struct Course {
     pub clip_by: Vec<Option<f64>>,
     /// Of each step, what is known of its tokens beside their order; empty where there is nothing.
     pub marks: Vec<Marks>,
-    /// What another program may round otherwise is rounded as this seed has it.
+    /// What another program may round otherwise is rounded as this seed has it, in the model and in the optimizer.
     pub other_roundings: Option<u64>,
+    /// How much of the weights before a step stays in what is written in their place after it: an average of weights.
+    pub averaged: Option<f64>,
+    /// A tensor whose moments are, in the second step, those before the first.
+    pub stale: Option<String>,
 }
 
 /// What is known of the tokens of a batch beside their order; each list is empty where there is nothing.
@@ -102,13 +107,15 @@ pub struct Walker<'a, T: Kernels = f32> {
     pub done: u64,
     begun: Vec<Values<T>>,
     before: Vec<Values<T>>,
+    /// The moments before the first step of a tensor that has them again in the second.
+    stale: Option<Moments<T>>,
 }
 
 impl Course {
     /// The tensors of the model by our names, and their numbers in the order of the forward pass.
     pub fn layout(&self) -> Result<Layout, Error> {
         let learner = Learner::<f32>::zeros(self.config()?.root(), &self.regime, self.isa)?;
-        let names: Vec<_> = learner.shapes().into_iter().map(|(name, _)| name).collect();
+        let (names, shapes): (Vec<_>, Vec<_>) = learner.shapes().into_iter().unzip();
         let place = |name: &str| {
             // A bias that evens loads acts where its router does.
             let name = match name.strip_suffix(".e_score_correction_bias") {
@@ -129,7 +136,7 @@ impl Course {
             })
         };
         let resting = (0..names.len()).filter(rests).collect();
-        Ok(Layout { names, forward, routers, resting })
+        Ok(Layout { names, shapes, forward, routers, resting })
     }
 
     fn config(&self) -> Result<Document, Error> {
@@ -153,9 +160,14 @@ impl Course {
         if let Some(tensor) = &self.frozen {
             learner.freeze(tensor);
         }
+        if let Some(seed) = self.other_roundings {
+            learner.disturb_roundings(seed);
+        }
         let begun = learner.values()?;
         let before = begun.clone();
-        Ok(Walker { course: self, rows: self.rows.clone(), learner, done: 0, begun, before })
+        let stale = self.stale.as_ref().and_then(|tensor| learner.moments_of(tensor).cloned());
+        let rows = self.rows.clone();
+        Ok(Walker { course: self, rows, learner, done: 0, begun, before, stale })
     }
 
     /// The learning rates of step `step`, group by group.
@@ -219,7 +231,14 @@ impl<T: Kernels> Walker<'_, T> {
             rows: course.regime.shape.batch_size,
             places: TokenPlaces { documents: &marks.documents, positions: &marks.positions },
         };
+        if let (1, Some(tensor), Some(moments)) = (self.done, &course.stale, &self.stale) {
+            self.learner.set_moments(tensor, moments.clone());
+        }
+        let unaveraged = course.averaged.map(|_| self.learner.values()).transpose()?;
         let stepped = self.learner.step(sequences, &rates)?;
+        if let (Some(share), Some(before)) = (course.averaged, unaveraged) {
+            self.average(share, before)?;
+        }
         self.done += 1;
         // Both are in the order of names; what a rule moves has no gradient.
         let of_tensors = |numbers: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
@@ -246,6 +265,18 @@ impl<T: Kernels> Walker<'_, T> {
             self.measure(measure, values, &mut step);
         }
         Ok((step, stepped))
+    }
+
+    /// Writes an average of weights in their place: this share of those before the step.
+    fn average(&mut self, share: f64, before: Vec<Values<T>>) -> Result<(), Error> {
+        for (before, after) in before.into_iter().zip(self.learner.values()?) {
+            let pairs = before.values.iter().zip(&after.values);
+            let mean = pairs.map(|(before, after)| {
+                T::from_f64(before.to_f64() * share + after.to_f64() * (1.0 - share))
+            });
+            self.learner.write(&before.name, &mean.collect::<Vec<_>>())?;
+        }
+        Ok(())
     }
 
     fn measure(&mut self, measure: StepMeasure, values: Vec<Values<T>>, step: &mut Step) {

@@ -18,8 +18,8 @@ use repro_receipt::Verdict;
 use repro_receipt::bundle::{ARITHMETIC, Bundle, CONFIG};
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
-    BAD_EXTENT, Batches, Choice, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE, RecordsReport,
-    Replay, ReplayComparison, TOO_LARGE, TWO_ARITHMETICS, Tolerance, Trained,
+    BAD_EXTENT, Batches, Choice, ChosenBy, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE,
+    RecordsReport, Replay, ReplayComparison, TOO_LARGE, TWO_ARITHMETICS, Tolerance, Trained,
 };
 use repro_runs::study::table;
 use repro_stats::rng::Rng;
@@ -31,24 +31,34 @@ const STEPS: u64 = 1 << 30;
 /// The largest run whose first weights are computed without a replay, in parameters.
 const BEGUN: u64 = 1 << 24;
 
-/// Which steps of a bundle a caller's choice means. They are drawn over the whole run where its data are at
-/// hand, else among its slices.
-fn resolve(choice: Choice, bundle: &Bundle, corpora: &Corpora) -> Result<Extent, Error> {
+/// Which steps of a bundle a caller's choice means, and who chose them where they were drawn. They are drawn over the
+/// whole run where its data are at hand, else among its slices.
+fn resolve(
+    choice: Choice,
+    bundle: &Bundle,
+    corpora: &Corpora,
+) -> Result<(Extent, Option<ChosenBy>), Error> {
     let slices = &bundle.receipt().slices;
     let none = || NO_SLICE.at(Location::file(bundle.name()), "a bundle with slices", "none");
     match choice {
-        Choice::This(extent) => Ok(extent),
+        Choice::This(extent) => Ok((extent, None)),
         Choice::Last => {
-            slices.iter().max_by_key(|slice| slice.from_step).map(Extent::of).ok_or_else(none)
+            let last = slices.iter().max_by_key(|slice| slice.from_step).ok_or_else(none)?;
+            Ok((Extent::of(last), None))
         }
         Choice::Random(seed) => {
             let mut rng = Rng::new(seed, "steps to replay");
             let config = bundle.document(CONFIG)?.root();
             if corpora.of(bundle, config).is_ok() {
-                return whole::draw(bundle, config, &mut rng);
+                let drawn = whole::draw(bundle, config, &mut rng)?;
+                return Ok((drawn, Some(ChosenBy::Verifier)));
             }
-            let drawn = slices.get(rng.below(slices.len() as u64) as usize);
-            drawn.map(Extent::of).ok_or_else(none)
+            let count = slices.len();
+            let drawn = match count {
+                0 => None,
+                _ => slices.get(rng.below(count as u64) as usize),
+            };
+            Ok((Extent::of(drawn.ok_or_else(none)?), Some(ChosenBy::AmongSlices(count))))
         }
     }
 }
@@ -66,7 +76,7 @@ pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
         // The evaluations of a run cost about as much as a third of its steps.
         (Extent::Whole, _) => 1.3 * shape.steps as f64,
         // Planted faults mostly show in their first step.
-        (Extent::Steps { from, to }, false) => (to - from) as f64 + 16.0,
+        (Extent::Steps { from, to }, false) => (to - from) as f64 + 24.0,
         (Extent::States { from, to }, _) => to.saturating_sub(from) as f64,
         // The calibration's walks, side by side, of which one is in float64; faults walk to the end.
         (Extent::Steps { from, to }, true) => 20.0 * (to - from) as f64,
@@ -84,11 +94,7 @@ pub fn replay(
     progress: &dyn Progress,
 ) -> Result<Replay, Error> {
     let subject = ReplayedRun::of(bundle, machine)?;
-    let extent = resolve(choice, bundle, corpora)?;
-    let chosen_by = match choice {
-        Choice::Random(_) => Some("verifier"),
-        Choice::Last | Choice::This(_) => None,
-    };
+    let (extent, chosen_by) = resolve(choice, bundle, corpora)?;
     let replay = subject.replay(extent, corpora, progress)?;
     Ok(Replay { chosen_by: chosen_by.unwrap_or(replay.chosen_by), ..replay })
 }
@@ -117,15 +123,19 @@ pub fn calibrate(
     choice: Choice,
     machine: &Machine,
     corpora: &Corpora,
+    progress: &dyn Progress,
 ) -> Result<(Extent, Tolerance), Error> {
     let subject = ReplayedRun::of(bundle, machine)?;
-    let extent = resolve(choice, bundle, corpora)?;
+    let (extent, _) = resolve(choice, bundle, corpora)?;
     let Extent::Steps { from, to } = extent else {
         let expected = "a slice: a whole run is compared bit for bit or not at all";
         return Err(BAD_EXTENT.at(Location::file("--slice"), expected, extent.to_string()));
     };
     let session = Session::open(&subject, from, to, corpora)?;
-    let calibration = Calibration::of(&session.course, &session.layout, &session.logged, machine)?;
+    // What is asked for alone is not stopped.
+    let _ = progress.begins(ReplayPhase::Calibrating);
+    let of = (&session.layout, session.logged.as_slice());
+    let calibration = Calibration::of(&session.course, of, machine, progress)?;
     Ok((extent, calibration.report(&session.layout, &session.logged, from)))
 }
 
@@ -256,7 +266,7 @@ impl<'a> ReplayedRun<'a> {
             digest: self.bundle.digest().prefixed(),
             extent,
             of_steps: self.shape.steps,
-            chosen_by: "author",
+            chosen_by: ChosenBy::Author,
             comparison: self.comparison(),
             arithmetic: self.arithmetic.clone(),
             verdict: Verdict::Unchecked,
@@ -307,6 +317,8 @@ impl<'a> ReplayedRun<'a> {
             clip_by: Vec::new(),
             marks: Vec::new(),
             other_roundings: None,
+            averaged: None,
+            stale: None,
         })
     }
 

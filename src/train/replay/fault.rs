@@ -10,7 +10,7 @@ use serde_json::json;
 use super::course::{Course, RowsRead};
 use super::step::{Layout, Step};
 use crate::checkpoint::MOMENTS;
-use crate::{Precision, TensorData};
+use crate::{LearningRates, ParameterGroup, Precision, TensorData, UpdateMethod};
 use repro_receipt::source::Error;
 
 /// The least change of a float32, relative to it.
@@ -21,6 +21,9 @@ const MILLIONTH: f64 = 1e-6;
 const PERCENT: f64 = 0.01;
 /// The share by which 1 - β₂ is made smaller: 0.95 becomes 0.96.
 const FIFTH: f64 = 0.2;
+
+/// The decay of an average of weights.
+const AVERAGE: f64 = 0.999;
 
 /// A fault in a course.
 pub struct Planted {
@@ -40,36 +43,6 @@ pub struct Fault {
     pub planted: Result<Vec<Planted>, String>,
 }
 
-/// Every fault of a course with these tensors. With `fine` the smallest sizes are tried first, which only
-/// a comparison of bits can see.
-pub fn all(
-    course: &Course,
-    layout: &Layout,
-    logged: &[Step],
-    fine: bool,
-) -> Result<Vec<Fault>, Error> {
-    let garden = Garden { course, layout, logged, fine };
-    let fault = |id, planted| Fault { id, planted };
-    Ok(vec![
-        fault("learning-rate", garden.rate()),
-        fault("schedule-off-by-one", garden.schedule()),
-        fault("swapped-batch", garden.swapped()),
-        fault("changed-token", garden.token()),
-        fault("dropped-gradient-matrix", garden.dropped(".self_attn.q_proj.weight", "matrix")),
-        fault("dropped-gradient-norm", garden.dropped(".input_layernorm.weight", "norm")),
-        fault("dropped-gradient-router", garden.dropped(".mlp.gate.weight", "router")),
-        fault("clipping-skipped", garden.unclipped()),
-        fault("clipping-limit", garden.limit()),
-        fault("moments-reset", garden.moments("")),
-        fault("moments-reset-matrix", garden.moments(".self_attn.q_proj.weight")),
-        fault("optimizer-step", garden.counted()),
-        fault("no-weight-decay", garden.decay()),
-        fault("beta2", garden.beta2()),
-        fault("balance-coefficient", garden.balance()),
-        fault("other-seed", garden.seed()?),
-    ])
-}
-
 /// The error of a learning rate that every tolerance is held against: one percent, or ten where numbers have fewer bits than
 /// those of float32.
 pub fn decisive(precision: Precision) -> f64 {
@@ -87,16 +60,78 @@ pub fn with_other_rate(course: &Course) -> Course {
 /// The faults that have to show where numbers have fewer bits: their names begin like this.
 pub const DECISIVE: [&str; 3] = ["learning-rate", "swapped-batch", "dropped-gradient-matrix"];
 
-struct Garden<'a> {
-    course: &'a Course,
-    layout: &'a Layout,
-    logged: &'a [Step],
-    fine: bool,
+/// What faults are planted in.
+pub struct Garden<'a> {
+    /// The course.
+    pub course: &'a Course,
+    /// Its tensors.
+    pub layout: &'a Layout,
+    /// What its log says.
+    pub logged: &'a [Step],
+    /// Rows of the validation text in place of those of the steps; or why there are none.
+    pub held_out: &'a Result<Vec<Vec<u32>>, String>,
+    /// Whether the smallest sizes are tried first, which only a comparison of bits can see.
+    pub fine: bool,
+}
+
+/// A kind of tensor, of which the first in the order of the forward pass is taken.
+#[derive(Debug, Clone, Copy)]
+enum TensorKind {
+    /// With rows and columns; not the table of tokens, with which a model begins.
+    Matrix,
+    /// With one dimension, as the weight of a norm.
+    Norm,
+    /// What sends tokens to experts.
+    Router,
+}
+
+impl TensorKind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Matrix => "matrix",
+            Self::Norm => "norm",
+            Self::Router => "router",
+        }
+    }
 }
 
 type Plants = Result<Vec<Planted>, String>;
 
 impl Garden<'_> {
+    /// Every fault.
+    pub fn all(&self) -> Result<Vec<Fault>, Error> {
+        use TensorKind::{Matrix, Norm, Router};
+        let fault = |id, planted| Fault { id, planted };
+        Ok(vec![
+            fault("learning-rate", self.rate()),
+            fault("schedule-off-by-one", self.schedule()),
+            fault("other-group-rate", self.other_rate()),
+            fault("swapped-batch", self.swapped()),
+            fault("changed-token", self.token()),
+            fault("validation-data", self.validation()),
+            fault("dropped-gradient-matrix", self.dropped(Matrix)),
+            fault("dropped-gradient-norm", self.dropped(Norm)),
+            fault("dropped-gradient-router", self.dropped(Router)),
+            fault("clipping-skipped", self.unclipped()),
+            fault("clipping-limit", self.limit()),
+            fault("clipping-limit-below", self.limit_below()),
+            fault("moments-reset", self.moments(None)),
+            fault("moments-reset-matrix", self.moments(Some(Matrix))),
+            fault("moments-stale-matrix", self.stale(Matrix)),
+            fault("moments-stale-norm", self.stale(Norm)),
+            fault("moments-stale-router", self.stale(Router)),
+            fault("optimizer-step", self.counted()),
+            fault("no-weight-decay", self.decay()),
+            fault("no-weight-decay-group", self.decay_of_group()),
+            fault("momentum", self.momentum()),
+            fault("beta2", self.beta2()),
+            fault("newton-schulz", self.iterations()),
+            fault("averaged-weights", self.averaged()),
+            fault("balance-coefficient", self.balance()),
+            fault("other-seed", self.seed()?),
+        ])
+    }
+
     /// The same fault in each of these sizes that this comparison may see.
     fn sized(&self, small: f64, large: f64, plant: impl Fn(f64, &mut Course) -> String) -> Plants {
         let sizes = if self.fine { vec![small, large] } else { vec![large] };
@@ -173,12 +208,67 @@ impl Garden<'_> {
         })
     }
 
-    /// Without the gradient of the first tensor, in the order of execution, whose name ends like this.
-    fn dropped(&self, ending: &str, word: &str) -> Plants {
-        let names = self.layout.forward.iter().filter_map(|at| self.layout.names.get(*at));
-        let found = names.map(|name| super::names::ours(name)).find(|name| name.ends_with(ending));
-        let Some(name) = found else { return Err(format!("the model has no {word}")) };
+    /// The name, as we call it, of the first tensor of a kind that the optimizer moves.
+    fn first(&self, kind: TensorKind) -> Result<String, String> {
+        let vocabulary = self.course.config.get("vocab_size").and_then(serde_json::Value::as_u64);
+        let begins = self.layout.forward.first();
+        let is_of = |at: &usize| match (kind, self.layout.shapes.get(*at).map(Vec::as_slice)) {
+            (TensorKind::Matrix, Some([rows, _])) => {
+                begins != Some(at) || vocabulary != Some(*rows as u64)
+            }
+            (TensorKind::Norm, Some([_])) => true,
+            (TensorKind::Router, Some(_)) => {
+                self.layout.names.get(*at).is_some_and(|name| self.layout.routers.contains(name))
+            }
+            _ => false,
+        };
+        let moved = self.layout.forward.iter().filter(|at| !self.layout.resting.contains(at));
+        let first = moved.copied().find(is_of).and_then(|at| self.layout.names.get(at));
+        let none = || format!("the optimizer moves no {} of the model", kind.word());
+        first.map(|name| super::names::ours(name)).ok_or_else(none)
+    }
+
+    /// The group of a tensor.
+    fn group_of(&self, tensor: &str, kind: TensorKind) -> Option<&ParameterGroup> {
+        let optimizer = &self.course.regime.optimizer;
+        let is_matrix = !matches!(kind, TensorKind::Norm);
+        optimizer.groups.get(optimizer.group_of(tensor, is_matrix)?)
+    }
+
+    /// Without the gradient of a tensor.
+    fn dropped(&self, kind: TensorKind) -> Plants {
+        let name = self.first(kind)?;
         self.one(format!("no gradient for `{name}`"), |course| course.frozen = Some(name.clone()))
+    }
+
+    /// The rows of the validation text in place of those of the steps.
+    fn validation(&self) -> Plants {
+        let rows = self.held_out.as_ref().map_err(String::clone)?;
+        self.one("the validation text in place of the batches", |course| {
+            course.rows = RowsRead::Kept(rows.clone());
+        })
+    }
+
+    /// A group of the optimizer with the rates of another.
+    fn other_rate(&self) -> Plants {
+        let LearningRates::Stated { groups, .. } = &self.course.regime.rates else {
+            return Err("all tensors have one learning rate".to_owned());
+        };
+        let differs = |first: &Vec<f32>| groups.iter().position(|other| other != first);
+        let found = groups.first().and_then(differs);
+        let Some(other) = found else {
+            return Err("all groups have the same learning rates".to_owned());
+        };
+        let what =
+            format!("group {} of the optimizer with the learning rates of the first", other + 1);
+        self.one(what, |course| {
+            if let LearningRates::Stated { groups, .. } = &mut course.regime.rates
+                && let Some(first) = groups.first().cloned()
+                && let Some(rates) = groups.get_mut(other)
+            {
+                *rates = first;
+            }
+        })
     }
 
     /// Why no clipping can be seen, where gradients are never longer than the limit.
@@ -207,28 +297,54 @@ impl Garden<'_> {
         })
     }
 
-    /// The moments of all tensors, or of the first whose name ends like this, start at zero.
-    fn moments(&self, ending: &str) -> Plants {
+    /// A limit that is smaller, which gradients show that are nearly as long as it, too.
+    fn limit_below(&self) -> Plants {
+        let limit = self.course.regime.optimizer.clip;
+        if limit == 0.0 {
+            return Err("gradients are not clipped".to_owned());
+        }
+        let is_short = |step: &Step| step.norm.is_some_and(|norm| norm <= limit * (1.0 - PERCENT));
+        if !self.logged.is_empty() && self.logged.iter().all(is_short) {
+            return Err("no gradient is longer than 99% of the limit".to_owned());
+        }
+        self.sized(MILLIONTH, PERCENT, |size, course| {
+            course.regime.optimizer.clip *= 1.0 - size;
+            format!("the limit of gradients times 1 - {size:.1e}")
+        })
+    }
+
+    /// The moments of all tensors, or of the first of a kind, start at zero.
+    fn moments(&self, kind: Option<TensorKind>) -> Plants {
         if self.course.start.step == 0 {
             return Err("the moments are zero before the first step".to_owned());
         }
-        let names = self.layout.forward.iter().filter_map(|at| self.layout.names.get(*at));
-        let first = names.map(|name| super::names::ours(name)).find(|name| name.ends_with(ending));
-        let Some(first) = first else { return Err(format!("the model has no `{ending}`")) };
-        let is_all = ending.is_empty();
-        let what = match is_all {
-            true => "the optimizer moments start at zero".to_owned(),
-            false => format!("the moments of `{first}` start at zero"),
+        let tensor = kind.map(|kind| self.first(kind)).transpose()?;
+        let what = match &tensor {
+            None => "the optimizer moments start at zero".to_owned(),
+            Some(tensor) => format!("the moments of `{tensor}` start at zero"),
         };
         self.one(what, |course| {
             for (name, data) in &mut course.start.tensors.tensors {
                 let of = MOMENTS.iter().find_map(|prefix| name.strip_prefix(prefix));
-                if of.is_some_and(|of| is_all || of == first) {
+                if of.is_some_and(|of| tensor.as_ref().is_none_or(|tensor| tensor == of)) {
                     let zeros = vec![0.0; data.shape().iter().product()];
                     *data = TensorData::floats(data.shape(), &zeros);
                 }
             }
         })
+    }
+
+    /// The moments of the first tensor of a kind are those of a step earlier, from the second step on.
+    fn stale(&self, kind: TensorKind) -> Plants {
+        let tensor = self.first(kind)?;
+        if self.course.steps < 2 {
+            return Err("there is one step".to_owned());
+        }
+        if self.group_of(&tensor, kind).is_none_or(|group| group.writes() == [false; 3]) {
+            return Err(format!("the rule of `{tensor}` has no moments"));
+        }
+        let what = format!("the second step with the moments of `{tensor}` before the first");
+        self.one(what, |course| course.stale = Some(tensor.clone()))
     }
 
     fn counted(&self) -> Plants {
@@ -249,6 +365,58 @@ impl Garden<'_> {
         self.one("no weight decay", |course| {
             course.regime.optimizer.groups.iter_mut().for_each(|group| group.decay = 0.0);
         })
+    }
+
+    /// The first group that decays does not, where others do.
+    fn decay_of_group(&self) -> Plants {
+        let groups = &self.course.regime.optimizer.groups;
+        let mut decaying = groups.iter().enumerate().filter(|(_, group)| group.decay > 0.0);
+        let (Some((first, _)), Some(_)) = (decaying.next(), decaying.next()) else {
+            return Err("no two groups have weight decay".to_owned());
+        };
+        let what = format!("no weight decay of group {} of the optimizer", first + 1);
+        self.one(what, |course| {
+            if let Some(group) = course.regime.optimizer.groups.get_mut(first) {
+                group.decay = 0.0;
+            }
+        })
+    }
+
+    /// Momentum of rules that have no second moment.
+    fn momentum(&self) -> Plants {
+        let has = |group: &ParameterGroup| !group.method.keeps()[1] && group.writes()[0];
+        let groups = &self.course.regime.optimizer.groups;
+        if !groups.iter().any(|group| has(group) && group.beta1 > 0.0) {
+            return Err("no rule is by momentum alone".to_owned());
+        }
+        self.sized(MILLIONTH, PERCENT, |size, course| {
+            for group in course.regime.optimizer.groups.iter_mut().filter(|group| has(group)) {
+                group.beta1 *= 1.0 - size;
+                group.beta2 *= 1.0 - size;
+            }
+            format!("the momentum times 1 - {size:.1e}")
+        })
+    }
+
+    /// One iteration of Newton and Schulz less.
+    fn iterations(&self) -> Plants {
+        let groups = &self.course.regime.optimizer.groups;
+        let iterates = |group: &ParameterGroup| matches!(group.method, UpdateMethod::Muon(muon) if muon.steps > 0);
+        if !groups.iter().any(iterates) {
+            return Err("no rule is Muon".to_owned());
+        }
+        self.one("one iteration of Newton and Schulz less", |course| {
+            for group in &mut course.regime.optimizer.groups {
+                if let UpdateMethod::Muon(muon) = &mut group.method {
+                    muon.steps = muon.steps.saturating_sub(1);
+                }
+            }
+        })
+    }
+
+    fn averaged(&self) -> Plants {
+        let what = format!("weights averaged with a decay of {AVERAGE} at the end of each step");
+        self.one(what, |course| course.averaged = Some(AVERAGE))
     }
 
     fn beta2(&self) -> Plants {

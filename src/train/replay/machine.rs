@@ -52,6 +52,12 @@ pub trait Progress: Sync {
         ControlFlow::Continue(())
     }
 
+    /// Takes in that so many steps more are to be made in this part, in walks that are compared with one another.
+    fn expects(&self, _steps: u64) {}
+
+    /// Takes in that so many of these steps are made, or need not be made; threads call it side by side.
+    fn walked(&self, _steps: u64) {}
+
     /// Takes in that `done` of `of` steps of the replay are made; the answer says whether to go on.
     fn step(&self, done: u64, of: u64) -> ControlFlow<()>;
 }

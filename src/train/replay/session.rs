@@ -1,17 +1,19 @@
 //! The replay of one slice: it is opened, which reads and checks everything and makes no step, executed,
 //! compared with its log, disturbed by planted faults, and judged.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use super::calibration::Calibration;
 use super::corpora::Corpora;
 use super::course::{Course, RowsRead, StepMeasure};
-use super::fault::{self, Planted};
+use super::fault::{self, Garden, Planted};
 use super::machine::{Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::names;
 use super::records::{Contradiction, RecordsFound};
 use super::slice::{Logged, Slice};
 use super::start::is_rule;
+use super::stated;
 use super::step::{Layout, Step, StepQuantity};
 use super::training::Watch;
 use crate::data::Order;
@@ -21,9 +23,9 @@ use crate::{Precision, UpdateMethod};
 use repro_receipt::Verdict;
 use repro_receipt::source::Error;
 use repro_runs::replay::{
-    AGAINST_RECORDS, BAD_SLICE, Batches, DIVERGED, Divergence, Extent, NO_ROUTES, NO_START,
-    OTHER_BATCHES, PlantedFault, RECORDS_UNCLEAR, Replay, ReplayComparison, SIGNS, STOPPED,
-    TOO_COARSE, TensorReport, UNTRAINED,
+    AGAINST_RECORDS, BAD_SLICE, Batches, COMPILED, DIVERGED, Divergence, Extent, NO_ROUTES,
+    NO_START, OTHER_BATCHES, PlantedFault, RECORDS_UNCLEAR, Replay, ReplayComparison, SIGNS,
+    STOPPED, TOO_COARSE, TensorReport, UNTRAINED,
 };
 
 /// A slice that is about to be replayed: everything is read and checked, no step is made.
@@ -37,6 +39,8 @@ pub struct Session<'a> {
     ends: Vec<Option<Logged>>,
     batches: Batches,
     records: RecordsFound,
+    /// Rows of the validation text, as many as the steps read; or why there are none.
+    held_out: Result<Vec<Vec<u32>>, String>,
 }
 
 impl<'a> Session<'a> {
@@ -72,9 +76,11 @@ impl<'a> Session<'a> {
         let rows = RowsRead::Kept(std::mem::take(&mut slice.rows));
         let mut course = subject.course(slice.regime.clone(), start, steps, rows)?;
         course.marks = std::mem::take(&mut slice.marks);
+        let layout = course.layout()?;
+        stated::fits(subject.bundle, from, &course.regime.optimizer.groups, &layout)?;
         // Names and shapes of the start are held against the model before any step.
         course.begin::<f32>()?;
-        let order = Arrangement::of(course.layout()?, &slice)?;
+        let order = Arrangement::of(layout, &slice)?;
         let logged: Vec<_> = slice.steps.iter().map(|step| order.step(step)).collect();
         if subject.comparison() == ReplayComparison::Calibrated {
             course.clip_by = logged.iter().map(|step| step.norm).collect();
@@ -90,7 +96,8 @@ impl<'a> Session<'a> {
                 format!("{count} tensors are in no group of the optimizer, the first `{first}`");
             records.report.open.push(told);
         }
-        Ok(Self { subject, course, layout, logged, ends, batches, records })
+        let held_out = held_out(subject, corpora, (&model, steps));
+        Ok(Self { subject, course, layout, logged, ends, batches, records, held_out })
     }
 
     /// Executes the slice, and judges it.
@@ -111,9 +118,9 @@ impl<'a> Session<'a> {
             }
             ReplayComparison::Calibrated => Some(Calibration::of(
                 &self.course,
-                &self.layout,
-                &self.logged,
+                (&self.layout, &self.logged),
                 self.subject.machine,
+                progress,
             )?),
         };
         let threads = self.subject.machine.threads;
@@ -125,7 +132,8 @@ impl<'a> Session<'a> {
         }
         let base = calibration.as_ref().map(|calibration| calibration.base.as_slice());
         if progress.begins(ReplayPhase::Planting).is_continue() {
-            replay.faults = on_threads(threads, || self.faults(calibration.as_ref(), base))??;
+            replay.faults =
+                on_threads(threads, || self.faults(calibration.as_ref(), base, progress))??;
         }
         if let Some(calibration) = &calibration {
             let from = self.course.start.step;
@@ -271,8 +279,18 @@ impl<'a> Session<'a> {
         &self,
         calibration: Option<&Calibration>,
         base: Option<&[Step]>,
+        progress: &dyn Progress,
     ) -> Result<Vec<PlantedFault>, Error> {
-        let faults = fault::all(&self.course, &self.layout, &self.logged, calibration.is_none())?;
+        let garden = Garden {
+            course: &self.course,
+            layout: &self.layout,
+            logged: &self.logged,
+            held_out: &self.held_out,
+            fine: calibration.is_none(),
+        };
+        let faults = garden.all()?;
+        let counts = faults.iter().flat_map(|fault| &fault.planted).map(Vec::len);
+        progress.expects(counts.sum::<usize>() as u64 * self.course.steps);
         let seen = |fault: fault::Fault| -> Result<PlantedFault, Error> {
             let id = fault.id;
             let none = |planted, unseen| PlantedFault {
@@ -288,15 +306,17 @@ impl<'a> Session<'a> {
             };
             let mut seen = none(String::new(), None);
             for planted in planted {
+                // Sizes behind one that shows are not walked.
+                let walked = Walked::new(progress, self.course.steps);
+                if seen.at.is_some() {
+                    continue;
+                }
                 seen = match (calibration, base) {
                     (Some(calibration), Some(base)) => {
-                        self.shows(id, &planted, calibration, base)?
+                        self.shows(id, &planted, (calibration, base), &walked)?
                     }
-                    _ => self.shows_bits(id, &planted)?,
+                    _ => self.shows_bits(id, &planted, &walked)?,
                 };
-                if seen.at.is_some() {
-                    break;
-                }
             }
             Ok(seen)
         };
@@ -304,10 +324,16 @@ impl<'a> Session<'a> {
     }
 
     /// Where a fault changes a bit that was logged.
-    fn shows_bits(&self, fault: &'static str, planted: &Planted) -> Result<PlantedFault, Error> {
+    fn shows_bits(
+        &self,
+        fault: &'static str,
+        planted: &Planted,
+        walked: &Walked<'_>,
+    ) -> Result<PlantedFault, Error> {
         let mut at = None;
         let from = self.course.start.step;
         planted.course.walk::<f32>(StepMeasure::Bits, |number, step, _| {
+            walked.step();
             let Some(logged) = self.logged.get(number) else { return ControlFlow::Break(()) };
             let step_number = from + number as u64 + 1;
             let found = self.layout.divergence((step_number, number == 0), logged, step, |_| 0.0);
@@ -324,12 +350,13 @@ impl<'a> Session<'a> {
         &self,
         fault: &'static str,
         planted: &Planted,
-        calibration: &Calibration,
-        base: &[Step],
+        (calibration, base): (&Calibration, &[Step]),
+        walked: &Walked<'_>,
     ) -> Result<PlantedFault, Error> {
         let from = self.course.start.step;
         let (mut at, mut strongest) = (None, 0.0_f64);
         planted.course.walk::<f32>(StepMeasure::Moves, |number, step, _| {
+            walked.step();
             let (Some(logged), Some(base)) = (self.logged.get(number), base.get(number)) else {
                 return ControlFlow::Break(());
             };
@@ -355,11 +382,11 @@ impl<'a> Session<'a> {
         Ok(PlantedFault { fault, planted: planted.what.clone(), at, smallest, unseen: None })
     }
 
-    /// Whether what differs comes after an update by the signs of numbers, some of which may be rounding.
-    fn follows_signs(&self, divergence: &Divergence) -> bool {
+    /// Whether what differs comes after an update by such a rule.
+    fn follows(&self, divergence: &Divergence, rule: impl Fn(UpdateMethod) -> bool) -> bool {
         let groups = &self.course.regime.optimizer.groups;
         let is_first = divergence.step == self.course.start.step + 1;
-        groups.iter().any(|group| group.method == UpdateMethod::Lion)
+        groups.iter().any(|group| rule(group.method))
             && !(is_first && comes_before_updates(divergence))
     }
 
@@ -402,8 +429,11 @@ impl<'a> Session<'a> {
         let untrained = replay.trained.untrained().next().cloned();
         if let Some(divergence) = &replay.divergence {
             let reason = format!("step {}: the {} differs", divergence.step, divergence.shown());
-            if self.follows_signs(divergence) {
+            // Signs of numbers near zero are decided by rounding.
+            if self.follows(divergence, |method| method == UpdateMethod::Lion) {
                 verdict(replay, Verdict::Inconclusive, &SIGNS, reason);
+            } else if self.follows(divergence, UpdateMethod::is_compiled) {
+                verdict(replay, Verdict::Inconclusive, &COMPILED, reason);
             } else if self.may_be_rerouted(divergence) {
                 verdict(replay, Verdict::Inconclusive, &NO_ROUTES, reason);
             } else {
@@ -447,6 +477,53 @@ fn closer(
 /// What is allowed of a quantity: nothing where bits are compared.
 fn tolerance(calibration: Option<&Calibration>, at: usize, quantity: StepQuantity) -> f64 {
     calibration.map_or(0.0, |calibration| calibration.tolerance(at, quantity))
+}
+
+/// A walk that may end early: the steps that are left of it are told when it is over.
+struct Walked<'a> {
+    progress: &'a dyn Progress,
+    left: Cell<u64>,
+}
+
+impl<'a> Walked<'a> {
+    fn new(progress: &'a dyn Progress, steps: u64) -> Self {
+        Self { progress, left: Cell::new(steps) }
+    }
+
+    fn step(&self) {
+        self.left.set(self.left.get().saturating_sub(1));
+        self.progress.walked(1);
+    }
+}
+
+impl Drop for Walked<'_> {
+    fn drop(&mut self) {
+        self.progress.walked(self.left.get());
+    }
+}
+
+/// Rows of the validation text in place of those of so many steps: its windows in order, from the first again after the
+/// last. Or why there are none.
+fn held_out(
+    subject: &ReplayedRun<'_>,
+    corpora: &Corpora,
+    (model, steps): (&Config, u64),
+) -> Result<Vec<Vec<u32>>, String> {
+    let (corpus, _) = corpora
+        .of(subject.bundle, subject.config)
+        .map_err(|why| format!("the validation text is not at hand: {why}"))?;
+    let (width, rows) = (subject.shape.seq_len + 1, subject.shape.batch_size);
+    let tokens: Vec<u32> =
+        corpus.validation.iter().flat_map(|document| document.tokens.iter().copied()).collect();
+    let windows: Vec<_> = tokens.chunks_exact(width).collect();
+    if windows.is_empty() {
+        return Err(format!("the validation text has fewer than {width} tokens"));
+    }
+    if tokens.iter().any(|token| *token as usize >= model.vocab_size) {
+        return Err("the validation text has tokens beyond the vocabulary".to_owned());
+    }
+    let mut endless = windows.iter().copied().cycle();
+    Ok((0..steps).map(|_| endless.by_ref().take(rows).flatten().copied().collect()).collect())
 }
 
 /// Draws the batches of a slice again where the data are at hand, and holds the slice against them.

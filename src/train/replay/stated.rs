@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::names;
-use crate::rules::{Members, Optimizer, ParameterGroup, UpdateMethod};
+use super::step::Layout;
+use crate::rules::{
+    Members, Muon, MuonScale, MuonVariant, Optimizer, ParameterGroup, UpdateMethod,
+};
 use crate::{LearningRates, LossTerms, Precision, Regime, RunShape};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Kind, Node};
@@ -38,10 +41,42 @@ const RULES: &[Rule] = &[
     Rule { name: "adam", members: &["beta1", "beta2", "eps", "amsgrad"], read: adam },
     Rule { name: "sgd", members: &["momentum", "dampening", "nesterov"], read: sgd },
     Rule { name: "lion", members: &["beta1", "beta2"], read: lion },
+    Rule {
+        name: "muon",
+        members: &[
+            "adjust",
+            "dtype",
+            "eps",
+            "momentum",
+            "nesterov",
+            "ns_coefficients",
+            "ns_steps",
+            "variant",
+        ],
+        read: muon,
+    },
 ];
 
 /// What the name of the file ends with.
 const ENDING: &str = ".stated.json";
+
+/// The most iterations of Newton and Schulz, as in PyTorch.
+const ITERATIONS: u64 = 99;
+/// The words for what Muon computes its iterations in: whether it is bfloat16.
+const DTYPES: &[(&str, bool)] = &[("bfloat16", true), ("float32", false)];
+/// The words for what multiplies its step.
+const ADJUSTMENTS: &[(&str, MuonScale)] = &[
+    ("original", MuonScale::Original),
+    ("match_rms_adamw", MuonScale::MatchRmsAdamw),
+    ("spectral_unclamped", MuonScale::SpectralUnclamped),
+    ("none", MuonScale::None),
+];
+/// The words for whose program it is.
+const VARIANTS: &[(&str, MuonVariant)] = &[
+    ("reference", MuonVariant::Reference),
+    ("torch", MuonVariant::Torch),
+    ("compiled", MuonVariant::Compiled),
+];
 
 /// Whether all slices of a bundle state their own steps.
 pub fn is_stated(bundle: &Bundle) -> bool {
@@ -96,6 +131,28 @@ pub fn regime(
         rates,
         optimizer: Optimizer { clip, groups },
     }))
+}
+
+/// Refuses a slice that begins after `from` steps and has tensors that are no matrices in a group that takes only these.
+pub fn fits(
+    bundle: &Bundle,
+    from: u64,
+    groups: &[ParameterGroup],
+    of: &Layout,
+) -> Result<(), Error> {
+    let entry = bundle.receipt().slices.iter().find(|slice| slice.from_step == from);
+    for group in groups.iter().filter(|group| matches!(group.method, UpdateMethod::Muon(_))) {
+        let Members::Named(names) = &group.members else { continue };
+        let tensors = std::iter::zip(&of.names, &of.shapes);
+        let is_other =
+            |(name, shape): &(&String, &Vec<usize>)| names.contains(*name) && shape.len() != 2;
+        if let Some((name, shape)) = tensors.clone().find(is_other) {
+            let place = bundle.place(&beside(entry.map_or("", |entry| &entry.file)));
+            let expected = "matrices in a group of `muon`: rows and columns";
+            return Err(BAD_SLICE.at(place, expected, format!("`{name}` of the shape {shape:?}")));
+        }
+    }
+    Ok(())
 }
 
 /// Into how many parts of equal size a batch was cut.
@@ -231,6 +288,49 @@ fn lion(node: Node<'_>, group: ParameterGroup) -> Result<ParameterGroup, Error> 
         beta1: share(node, "beta1")?,
         beta2: share(node, "beta2")?,
         ..group
+    })
+}
+
+fn muon(node: Node<'_>, group: ParameterGroup) -> Result<ParameterGroup, Error> {
+    let method = UpdateMethod::Muon(Muon {
+        nesterov: flag(node, "nesterov")?,
+        steps: iterations(node.required("ns_steps")?)?,
+        coefficients: coefficients(node.required("ns_coefficients")?)?,
+        is_bfloat16: word(node, "dtype", DTYPES)?,
+        adjust: word(node, "adjust", ADJUSTMENTS)?,
+        variant: word(node, "variant", VARIANTS)?,
+    });
+    let epsilon = number(node.required("eps")?, |value| value > 0.0, "a number above 0")?;
+    Ok(ParameterGroup { method, beta1: share(node, "momentum")?, beta2: 0.0, epsilon, ..group })
+}
+
+fn iterations(node: Node<'_>) -> Result<u32, Error> {
+    match node.integer()? {
+        count @ 0..=ITERATIONS => Ok(count as u32),
+        count => {
+            let expected = format!("at most {ITERATIONS} iterations");
+            Err(BAD_SLICE.at(node.place(), expected, count.to_string()))
+        }
+    }
+}
+
+fn coefficients(node: Node<'_>) -> Result<[f64; 3], Error> {
+    let one = |node| number(node, |_| true, "a finite number");
+    let all: Vec<_> = node.items()?.map(one).collect::<Result<_, Error>>()?;
+    let count = all.len();
+    let wrong = |_| BAD_SLICE.at(node.place(), "three numbers", format!("{count}"));
+    all.try_into().map_err(wrong)
+}
+
+/// What one of these words stands for.
+fn word<T: Copy>(node: Node<'_>, field: &str, words: &[(&str, T)]) -> Result<T, Error> {
+    let node = node.required(field)?;
+    let meant = words.iter().find(|(word, _)| node.text() == Ok(*word));
+    meant.map(|(_, meant)| *meant).ok_or_else(|| {
+        let known: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+        let found =
+            node.printed().map_or("something else".to_owned(), |found| format!("`{found}`"));
+        BAD_SLICE.at(node.place(), known.join(", "), found)
     })
 }
 

@@ -74,6 +74,8 @@ pub enum StepQuantity {
 pub struct Layout {
     /// Their names, as the bundle has them, in the order of the log.
     pub names: Vec<String>,
+    /// Their dimensions: rows and columns, or the length.
+    pub shapes: Vec<Vec<usize>>,
     /// Their numbers in the order of the forward pass.
     pub forward: Vec<usize>,
     /// The router of each layer that routes.
@@ -341,6 +343,7 @@ mod tests {
         let names = ["head", "tokens", "router"].map(str::to_owned).to_vec();
         Layout {
             names,
+            shapes: vec![vec![2, 2]; 3],
             forward: vec![1, 2, 0],
             routers: vec!["router".to_owned()],
             resting: Vec::new(),

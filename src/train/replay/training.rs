@@ -142,6 +142,8 @@ mod tests {
             clip_by: Vec::new(),
             marks: Vec::new(),
             other_roundings: None,
+            averaged: None,
+            stale: None,
         }
     }
 

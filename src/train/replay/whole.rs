@@ -22,7 +22,7 @@ use repro_receipt::digest::{canonical, exact};
 use repro_receipt::source::{Error, Location, Node};
 use repro_runs::challenge::startable;
 use repro_runs::replay::{
-    Batches, DIVERGED, Divergence, Extent, NO_DATA, NO_SLICE, NOTHING_LOGGED, Replay,
+    Batches, ChosenBy, DIVERGED, Divergence, Extent, NO_DATA, NO_SLICE, NOTHING_LOGGED, Replay,
     ReplayComparison, STOPPED, TWICE, UNTRAINED,
 };
 use repro_runs::study::to_json;
@@ -81,7 +81,7 @@ pub fn replay(
         replay: Replay {
             start: shown,
             batches: Batches::Drawn,
-            chosen_by: "verifier",
+            chosen_by: ChosenBy::Caller,
             ..subject.blank(extent)
         },
         counts: [0; 3],

@@ -28,7 +28,7 @@ pub fn replay(replay: &Replay) -> Json {
         "bundle": replay.bundle,
         "digest": replay.digest,
         "slice": replay.extent.to_string(),
-        "chosen_by": replay.chosen_by,
+        "chosen_by": replay.chosen_by.word(),
         "executed_steps": replay.executed,
         "run_steps": replay.of_steps,
         "verdict": replay.verdict.word(),

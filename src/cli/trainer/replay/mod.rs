@@ -74,8 +74,10 @@ pub fn calibrate(own: &args::CalibrateArgs, output: &Output) -> Answer {
     let choice = choice(own.slice.as_deref()).map_err(one)?;
     let bundle = load(&own.bundle, machine.threads).map_err(one)?;
     let corpora = Corpora::new(own.machine.data.clone());
-    let (extent, tolerance) =
-        replay::calibrate(&bundle, choice, &machine, &corpora).map_err(one)?;
+    let bar = Bar::new(output, &format!("calibration of {}", bundle.name()), None);
+    let calibrated = replay::calibrate(&bundle, choice, &machine, &corpora, &bar).map_err(one);
+    bar.end();
+    let (extent, tolerance) = calibrated?;
     if wants_json {
         output.print_json(&answers::calibration(&bundle, extent, &tolerance));
     } else {
