@@ -149,8 +149,12 @@ def distance(model, config, forward):
     tokens = torch.randint(config["vocab_size"], (2, length), generator=source).to(device)
     # nanoGPT answers all logits only where it is given targets.
     arguments = (tokens, tokens) if config["model_type"] == "nanogpt" else (tokens,)
-    with torch.random.fork_rng(devices=[]):
-        found = torch.func.functional_call(model, weights, arguments)
+    training = [module for module in model.modules() if module.training]
+    try:
+        found = torch.func.functional_call(model.eval(), weights, arguments)
+    finally:
+        for module in training:
+            module.training = True
     found = (found[0] if isinstance(found, tuple) else found).float()
     wanted = forward(weights, config, tokens)
     return ((found - wanted).norm() / wanted.norm()).item()

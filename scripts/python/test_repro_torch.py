@@ -352,12 +352,13 @@ class Checks(Case):
     def test_models_in_the_manner_of_others_are_compared_with_them(self):
         import nanochat_style
         import nanogpt_style
-        gpt = nanogpt_style.GPT(nanogpt_style.GPTConfig(8, 11, 2, 2, 8))
+        gpt = nanogpt_style.GPT(nanogpt_style.GPTConfig(8, 11, 2, 2, 8, dropout=0.1))
         chat = nanochat_style.GPT(nanochat_style.GPTConfig(8, 11, 2, 4, 2, 16))
         for model, kind in ((gpt, "nanogpt"), (chat, "nanochat")):
             config = repro_check.config_of(torch.compile(model))
             self.assertEqual((config["model_type"], config["dtype"]), (kind, "float32"))
             self.assertEqual(repro_check.against_model_type(config, model), [])
+            self.assertTrue(all(module.training for module in model.modules()))
             before = model.state_dict()["lm_head.weight"].clone()
             model.transformer.h[1].mlp.forward = lambda x, mlp=model.transformer.h[1].mlp: mlp.c_proj(mlp.c_fc(x).tanh())
             self.assertIn(f"from those of `{kind}`", repro_check.against_model_type(config, model)[0])
