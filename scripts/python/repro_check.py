@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from repro_receipts import Unwritable
-from repro_settings import FAMILIES, HARMLESS, KNOWN, UPDATES
+from repro_settings import HARMLESS, KNOWN, READ, UPDATES
 
 __all__ = ["Refused", "check"]
 
@@ -92,34 +92,36 @@ def against_config(config):
     missing = [name for name in ("model_type", "dtype", *sizes) if config.get(name) is None]
     if missing:
         reasons.append(f"the config lacks {', '.join(f'`{name}`' for name in missing)}")
-    if kind is not None and kind not in FAMILIES:
-        reasons.append(f"`model_type` is {kind}; known are {', '.join(sorted(FAMILIES))}")
+    if kind is not None and kind not in READ:
+        reasons.append(f"`model_type` is {kind}; known are {', '.join(READ)}")
     if config.get("dtype") not in (None, "float32"):
         reasons.append(f"`dtype` is {config['dtype']}; replays are of float32")
-    unknown = [name for name, value in config.items() if not is_known(name) and not is_harmless(config, name, value)]
+    unknown = [name for name, value in config.items() if not is_known(kind, name) and not is_harmless(config, name, value)]
     if unknown:
         shown = ", ".join(f"`{name}` = {str(config[name])[:40]}" for name in sorted(unknown))
         reasons.append(f"settings that no replay reads: {shown}; what changes no step can be put into a table `notes`")
     return reasons
 
 
-def is_known(name):
-    """Whether a setting is read whatever its value, changes no step, or describes updates that slices state."""
-    return name in UPDATES or name in KNOWN and HARMLESS.get(name, [None])[0] != "Words"
+def is_known(kind, name):
+    """Whether a setting is read of a model whatever its value, changes no step, or describes updates that slices state."""
+    return name in KNOWN or name in UPDATES or name in READ.get(kind, ())
 
 
 def is_harmless(config, name, value):
     """Whether a setting changes nothing at this value."""
     kind, wanted = HARMLESS.get(name, (None, None))
-    if kind == "Off":
+    if kind == "off":
         return value in (None, False, "", [], 0)
-    if kind == "Words":
+    if kind == "on":
+        return value is True
+    if kind == "words":
         return all(word in wanted for word in (value if isinstance(value, list) else [value]))
-    if kind == "Same":
-        return value is not None and value == config.get(wanted)
-    if kind == "One":
+    if kind == "same":
+        return value is not None and value == config.get(wanted[0])
+    if kind == "one":
         return value == 1 and value is not True
-    return kind == "Unless" and config.get(wanted) in (None, False)
+    return kind == "unless" and config.get(wanted[0]) in (None, False)
 
 
 def against_model_type(config, model):

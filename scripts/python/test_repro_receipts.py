@@ -388,12 +388,6 @@ class Beginnings(Case):
         self.assertTrue(is_whole(self.folder / "run"))
         self.assertEqual(len(run.problems), 1, run.problems)
 
-    def test_settings_are_those_of_the_program(self):
-        import make_settings
-        self.assertEqual(make_settings.FILE.read_text("utf-8"), make_settings.made(), "run scripts/python/make_settings.py")
-        for part in ("llama", "repro-llama", "'hidden_size'", "'optimizer'", "('Off', None)"):
-            self.assertIn(part, make_settings.made())
-
     def test_a_folder_with_a_run_is_refused(self):
         run = self.init()
         with self.assertRaisesRegex(FileExistsError, "unfinished"):

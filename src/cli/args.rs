@@ -450,6 +450,8 @@ pub enum ListingArg {
     Posts,
     Bundles,
     Codes,
+    /// Settings of configs that `repro replay` knows
+    Settings,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use serde_json::Value as Json;
+
 use super::args::{ExplainArgs, ListArgs, ListingArg};
 use super::common::CommonArgs;
 use super::output::Output;
@@ -155,6 +157,7 @@ config then only describe it; a schedule that it names in our fields is held aga
   micro_batches               into how many equal parts a batch was cut, one after the other; 1 if left out
   mean_over                   `micro_batches`: the loss is the mean of theirs (also if left out);
                               `targets`: of all targets that count
+  balance_whole               true: each micro-batch adds its whole balance loss, not its share of it
   label_smoothing             the share of each target that is spread over the vocabulary; 0 if left out
   z_loss                      weight of the mean of (ln sum e^logit)^2, which no logged loss has; 0 if left out
   autocast                    `bfloat16`: products and attention have so many bits, as by torch.autocast
@@ -163,7 +166,7 @@ config then only describe it; a schedule that it names in our fields is held aga
   groups                      a list of groups of the optimizer. A tensor that is in none is frozen
     tensors                   the names of its tensors
     lr                        the learning rate of each step of the slice, or one for all
-    weight_decay              per unit of learning rate
+    weight_decay              per unit of learning rate; decay, betas, momentum: one, or one a step
     optimizer                 `adamw`, `adam` (decay in the gradient): beta1, beta2, eps, amsgrad;
                               `sgd`: momentum, dampening, nesterov; `lion`: beta1, beta2;
                               `muon`, for matrices: momentum, nesterov, eps, ns_steps,
@@ -184,7 +187,8 @@ The config says `model_type` and the shape of the model, as transformers writes 
 qwen2, qwen3, gpt2, gemma, gemma2, gemma3_text, olmo2, olmo3, nanochat, mixtral, olmoe and qwen3_moe; as
 nanoGPT (`nanogpt`) and nanochat write it; or as `repro train` does (repro-llama, repro-llama-moe);
 `batch_size` (sequences of a step, over all micro-batches), `seq_len`, `steps`, and `dtype`, which is
-float32, or bfloat16 where slices state `compute`. A setting of which it is not known what it does to a step is refused by name.
+float32, or bfloat16 where slices state `compute`. `repro list settings`
+has every setting that is known; one of which it is not known what it does to a step is refused by name.
 
 `scripts/python/repro_torch.py` keeps all of this from a model and an optimizer of PyTorch, in three
 lines of a loop or as one callback; `scripts/python/repro_receipts.py` writes it for anybody;
@@ -201,6 +205,15 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
         }
         ListingArg::Rules => rules::RULES.iter().map(|rule| row(rule.name, rule.summary)).collect(),
         ListingArg::Codes => codes().into_iter().map(|code| row(code.id, code.meaning)).collect(),
+        ListingArg::Settings if json => {
+            output.print_json(&super::trainer::settings());
+            return Ok(status);
+        }
+        ListingArg::Settings => {
+            let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+            let all = super::trainer::settings();
+            all.iter().map(|setting| (text(&setting["name"]), text(&setting["what"]))).collect()
+        }
         ListingArg::Posts => posts(&super::root(common)?)?,
         ListingArg::Bundles => {
             let (rows, refused) = bundles(&super::root(common)?)?;

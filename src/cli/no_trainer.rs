@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use serde_json::Value as Json;
 
 use super::Answer;
 use super::output::Output;
@@ -18,6 +19,11 @@ pub enum TrainerCommand {}
 pub static BEGINNINGS: Option<&dyn Beginnings> = None;
 
 pub const CODE_FAMILIES: &[&[&Code]] = &[];
+
+/// Without the trainer no setting is read.
+pub fn settings() -> Vec<Json> {
+    Vec::new()
+}
 
 pub fn run(command: &TrainerCommand, _: &Output) -> Answer {
     match *command {}

@@ -324,6 +324,7 @@ fn parts_of(model: &Config, regime: &Regime) -> BatchParts {
     BatchParts {
         micro_batches,
         by_targets: regime.by_targets,
+        balance_whole: regime.balance_whole,
         pieces: if is_free { pieces } else { 1 },
     }
 }

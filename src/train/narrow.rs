@@ -12,7 +12,7 @@
 /// Half the distance of float32 from 1 to the next number.
 const UNIT: f64 = 1.0 / 16_777_216.0;
 /// The lanes of the narrowest vector.
-const LANES: usize = 4;
+pub const LANES: usize = 4;
 /// How many times more is lost where squares are added up from the largest down.
 const ORDERS: f64 = 3.0;
 /// Of the normal distribution's standard deviations; by Hoeffding a larger sum of roundings is once in 10^8 cases.

@@ -24,6 +24,8 @@ pub struct OptimizerState<T> {
     groups: Vec<Option<usize>>,
     /// The steps that were made.
     steps: u64,
+    /// Those that were made when it was last restored: where a stretch begins.
+    restored: u64,
     /// Of each group, the powers of both betas after these steps.
     powers: Vec<[f64; 2]>,
     moments: Vec<Moments<T>>,
@@ -84,6 +86,7 @@ impl<T: Kernels> OptimizerState<T> {
             settings: settings.clone(),
             groups: tensors.iter().map(|(group, _)| *group).collect(),
             steps: 0,
+            restored: 0,
             powers: vec![[1.0; 2]; settings.groups.len()],
             moments: Vec::new(),
             shapes: tensors.iter().map(|(_, shape)| *shape).collect(),
@@ -120,6 +123,7 @@ impl<T: Kernels> OptimizerState<T> {
         }
         self.powers.fill([1.0; 2]);
         (0..steps).for_each(|_| self.count());
+        self.restored = steps;
     }
 
     /// The moments of all tensors, in their order.
@@ -135,23 +139,32 @@ impl<T: Kernels> OptimizerState<T> {
     }
 
     fn count(&mut self) {
+        let stretch = self.steps.saturating_sub(self.restored) as usize;
         self.steps += 1;
         for (powers, group) in std::iter::zip(&mut self.powers, &self.settings.groups) {
-            powers[0] *= group.beta1;
-            powers[1] *= group.beta2;
+            let [_, beta1, beta2] = group.numbers_at(stretch);
+            // Where betas change, the corrections are those of the newest ones, as PyTorch has it.
+            if group.drift.iter().all(Vec::is_empty) {
+                *powers = [powers[0] * beta1, powers[1] * beta2];
+            } else {
+                *powers = [beta1, beta2].map(|beta| libm::pow(beta, self.steps as f64));
+            }
         }
     }
 
     /// Begins a step with the rate of each group, the last of which is that of all groups behind it, and with gradients of
     /// this norm.
     pub fn begin(&mut self, rates: &[f32], norm: f64) -> StepNumbers<T> {
+        let stretch = (self.steps - self.restored) as usize;
         self.count();
         let clip = self.settings.clip;
         let clip = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
         let rate = |at: usize| rates.get(at).or(rates.last()).copied().unwrap_or_default();
         let groups = std::iter::zip(&self.settings.groups, &self.powers).enumerate();
-        let numbers = groups
-            .map(|(at, (group, powers))| numbers(group, powers, self.steps, clip, rate(at).into()));
+        let numbers = groups.map(|(at, (group, powers))| {
+            let now = group.numbers_at(stretch);
+            numbers((group, now), powers, self.steps, clip, rate(at).into())
+        });
         StepNumbers(numbers.collect())
     }
 
@@ -194,13 +207,14 @@ impl<T: Kernels> OptimizerState<T> {
 
 /// The numbers of a group in step number `steps`.
 fn numbers<T: Kernels>(
-    group: &ParameterGroup,
+    (group, now): (&ParameterGroup, [f64; 3]),
     powers: &[f64; 2],
     steps: u64,
     clip: f64,
     rate: f64,
 ) -> GroupNumbers<T> {
-    let ParameterGroup { method, decay, beta1, beta2, epsilon, .. } = *group;
+    let ParameterGroup { method, epsilon, .. } = *group;
+    let [decay, beta1, beta2] = now;
     let round = T::from_f64;
     let plain = Update {
         clip: round(clip),

@@ -75,6 +75,8 @@ pub struct Regime {
     pub micro_batches: usize,
     /// Whether each of these weighs as its targets that count do, and not as much as the others.
     pub by_targets: bool,
+    /// Whether each of these adds its whole balance loss, and not its share of it.
+    pub balance_whole: bool,
     /// What is trained beside the plain surprise of targets.
     pub terms: LossTerms,
     /// With how many bits the model is computed.
@@ -166,6 +168,7 @@ impl Regime {
             shape,
             micro_batches: 1,
             by_targets: false,
+            balance_whole: false,
             terms: LossTerms::default(),
             precision: Precision::default(),
             rates: LearningRates::Schedule(schedule),

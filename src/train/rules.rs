@@ -29,6 +29,9 @@ pub struct ParameterGroup {
     pub beta2: f64,
     /// What is added to the root of the second moment.
     pub epsilon: f64,
+    /// How decay, beta1 and beta2 change from step to step: of each step of a stretch, what it has more than the first; empty
+    /// where nothing changes.
+    pub drift: [Vec<f64>; 3],
 }
 
 /// The tensors of a group.
@@ -152,6 +155,14 @@ impl ParameterGroup {
         }
     }
 
+    /// Decay, beta1 and beta2 of step number `at` of a stretch.
+    pub fn numbers_at(&self, at: usize) -> [f64; 3] {
+        let first = [self.decay, self.beta1, self.beta2];
+        let more = |(first, drift): (f64, &Vec<f64>)| first + drift.get(at).copied().unwrap_or(0.0);
+        let mut now = std::iter::zip(first, &self.drift).map(more);
+        first.map(|first| now.next().unwrap_or(first))
+    }
+
     /// All tensors by AdamW as PyTorch has it.
     pub const ADAMW: Self = Self {
         members: Members::All,
@@ -160,6 +171,7 @@ impl ParameterGroup {
         beta1: 0.9,
         beta2: 0.999,
         epsilon: 1e-8,
+        drift: [const { Vec::new() }; 3],
     };
 }
 

@@ -304,6 +304,27 @@ fn a_bundle_has_the_same_bytes_from_both_writers() {
     }
 }
 
+#[test]
+fn settings_are_those_of_the_program() {
+    let listed = Command::new(env!("CARGO_BIN_EXE_repro"))
+        .args(["list", "settings", "--format", "json"])
+        .output()
+        .unwrap();
+    let program = "import json, sys, make_settings as m; sys.stdout.write(m.made(json.load(open(sys.argv[1]))))";
+    let Some(mut made) = python("settings of the emitter", program) else { return };
+    let temporary = tempfile::tempdir().unwrap();
+    let settings = temporary.path().join("settings.json");
+    fs::write(&settings, &listed.stdout).unwrap();
+    let output = made.arg(&settings).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("'hidden_size'"), "{}", String::from_utf8_lossy(&output.stderr));
+    let kept = fs::read_to_string(root(PYTHON).join("repro_settings.py")).unwrap();
+    assert!(
+        said == kept,
+        "`repro list settings --format json | scripts/python/make_settings.py` writes another"
+    );
+}
+
 /// Floats of every exponent, around the powers of ten and of two, as losses look, and of any bits.
 fn floats() -> Vec<f64> {
     let mut rng = Rng::new(5, "floats of the emitter");

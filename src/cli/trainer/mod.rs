@@ -11,6 +11,8 @@ mod train;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::{Value as Json, json};
+
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
 use replay::{PlannedReplays, device};
@@ -20,7 +22,7 @@ use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{ExitStatus, Report};
-use repro_train::replay::{Corpora, Machine};
+use repro_train::replay::{Corpora, Machine, Setting};
 
 pub use args::TrainerCommand;
 pub use repro_train::CODE_FAMILIES;
@@ -35,6 +37,22 @@ impl Beginnings for SeededWeights {
     fn state(&self, bundle: &Bundle) -> Result<Vec<u8>, String> {
         repro_train::replay::beginning(bundle)
     }
+}
+
+/// The settings of configs that replays know, and what they make of them.
+pub fn settings() -> Vec<Json> {
+    let told = |setting: &Setting| {
+        let mut table =
+            json!({"name": setting.name, "what": setting.what, "models": setting.models});
+        if let Some(role) = setting.role {
+            table["role"] = role.into();
+        }
+        if let Some((kind, words)) = &setting.harmless {
+            table["harmless"] = json!({"kind": kind, "words": words});
+        }
+        table
+    };
+    repro_train::replay::settings().iter().map(told).collect()
 }
 
 /// Runs one of these commands.

@@ -78,12 +78,15 @@ pub enum Balancing {
     None,
 }
 
+/// Our own models, without experts and with them.
+pub const OWN_MODELS: [&str; 2] = ["repro-llama", "repro-llama-moe"];
+
 impl Config {
     /// Reads the fields that shape a model of ours; others are left alone.
     pub(super) fn ours(node: Node<'_>) -> Result<Self, Error> {
         let fields = Fields(node);
-        let sparse =
-            fields.word("model_type", &[("repro-llama", false), ("repro-llama-moe", true)])?;
+        let [plain, mixed] = OWN_MODELS;
+        let sparse = fields.word("model_type", &[(plain, false), (mixed, true)])?;
         let num_attention_heads = fields.size("num_attention_heads")?;
         let hidden_size = fields.size("hidden_size")?;
         let num_hidden_layers = fields.size("num_hidden_layers")?;

@@ -16,7 +16,8 @@ use repro_receipt::source::{Error, Kind, Node};
 /// A family of models.
 #[derive(Debug)]
 pub struct ModelFamily {
-    model_type: &'static str,
+    /// The name in its configs.
+    pub model_type: &'static str,
     dialect: Dialect,
 }
 
@@ -193,9 +194,14 @@ const OF_NANOCHAT: &[&str] = &[
 ];
 
 impl ModelFamily {
-    /// Whether a field of its configs is read.
-    pub fn reads(&self, field: &str) -> bool {
-        let lists: &[&[&str]] = match &self.dialect {
+    /// All of them.
+    pub fn all() -> &'static [Self] {
+        FAMILIES
+    }
+
+    /// The fields of its configs that are read.
+    pub fn fields(&self) -> impl Iterator<Item = &'static str> {
+        let lists: Vec<&[&str]> = match &self.dialect {
             Dialect::Llama(traits) => {
                 let lists = [
                     (true, OF_LLAMA),
@@ -204,13 +210,18 @@ impl ModelFamily {
                     (self.model_type == "llama", OF_NETWORKS),
                     (traits.is_gemma, OF_GEMMA),
                 ];
-                return lists.iter().any(|(has, list)| *has && list.contains(&field));
+                lists.into_iter().filter(|(has, _)| *has).map(|(_, list)| list).collect()
             }
-            Dialect::Gpt2 => &[OF_GPT2],
-            Dialect::NanoGpt => &[OF_NANOGPT],
-            Dialect::Nanochat => &[OF_NANOCHAT],
+            Dialect::Gpt2 => vec![OF_GPT2],
+            Dialect::NanoGpt => vec![OF_NANOGPT],
+            Dialect::Nanochat => vec![OF_NANOCHAT],
         };
-        lists.iter().any(|list| list.contains(&field))
+        lists.into_iter().flatten().copied()
+    }
+
+    /// Whether a field of its configs is read.
+    pub fn reads(&self, field: &str) -> bool {
+        self.fields().any(|own| own == field)
     }
 }
 

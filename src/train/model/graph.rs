@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::config::MixtureConfig;
 use super::load::Load;
 use super::precision::{OperationWork, Rounded, Roundings};
 use crate::ops::{
@@ -303,6 +304,12 @@ impl<T: Kernels> Graph<T> {
             roundings.round(isa, at.of(Part::SumGradient), &mut gx);
         }
         gx
+    }
+
+    /// From now on takes so many times the balance losses of a config.
+    pub fn balance(&mut self, config: Option<&MixtureConfig>, times: f64) {
+        let Some([balance, _]) = config.map(MixtureConfig::coefficients) else { return };
+        self.mixtures_mut().for_each(|(_, mixture)| mixture.losses.balance = balance * times);
     }
 
     /// The loads of sparse blocks in the last walk.

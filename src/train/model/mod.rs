@@ -23,7 +23,7 @@ pub use crate::ops::{NormKind, Normed};
 use crate::recipe::LossTerms;
 pub use angles::Angles;
 use builder::Builder;
-pub use config::{Balancing, Config, MixtureConfig};
+pub use config::{Balancing, Config, MixtureConfig, OWN_MODELS};
 pub use families::{ModelFamily, of as family_of};
 pub use fields::{CODES, IMPOSSIBLE, UNSUPPORTED};
 use graph::Graph;
@@ -82,6 +82,8 @@ pub struct BatchParts {
     pub micro_batches: usize,
     /// Whether each of them weighs as its targets that count do, and not as much as the others.
     pub by_targets: bool,
+    /// Whether each of them adds its whole balance loss, and not its share of it.
+    pub balance_whole: bool,
     /// Pieces of equal size that a micro-batch is cut into, to need less memory at a time: its objective is the mean of
     /// its targets that count, whatever they are. There is one where an objective is of all tokens together.
     pub pieces: usize,
@@ -337,6 +339,9 @@ impl<T: Kernels> Model<T> {
                     1 => weight,
                     _ => weight * piece.counted() as f64 / of_own,
                 };
+                // What is scaled down with the rest is scaled up before.
+                let times = if parts.balance_whole { 1.0 / weight } else { 1.0 };
+                self.graph.balance(self.config.mixture.as_ref(), times);
                 all.push((weight, self.forward(piece)?));
                 self.backward()?;
                 let factor = T::from_f64(weight);
@@ -349,6 +354,7 @@ impl<T: Kernels> Model<T> {
             }
         }
         self.gradients = sums;
+        self.graph.balance(self.config.mixture.as_ref(), 1.0);
         Ok(Forward::mean(all))
     }
 

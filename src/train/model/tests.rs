@@ -228,7 +228,8 @@ fn parts_of_a_batch_have_the_gradients_of_their_mean() {
         halves.push((forward.cross_entropy, gradients(&model)));
     }
     let whole = {
-        let parts = BatchParts { micro_batches: 2, by_targets: false, pieces: 1 };
+        let parts =
+            BatchParts { micro_batches: 2, by_targets: false, balance_whole: false, pieces: 1 };
         model.in_parts(Sequences::new(&inputs, &targets, 4), parts)
     }
     .unwrap();
@@ -237,6 +238,15 @@ fn parts_of_a_batch_have_the_gradients_of_their_mean() {
     for (found, (a, b)) in gradients(&model).iter().zip(halves[0].1.iter().zip(&halves[1].1)) {
         assert!((found - (a + b) / 2.0).abs() < 1e-15, "{found}");
     }
+    // With whole balance losses, as if the coefficient were twice as large.
+    let twice = MixtureConfig { balancing: Balancing::Joint(0.6), ..sparse() };
+    let mut other = self::model::<f64>(&Config { mixture: Some(twice), ..dense() }, Isa::best());
+    let parts = BatchParts { micro_batches: 2, by_targets: false, balance_whole: false, pieces: 1 };
+    other.in_parts(Sequences::new(&inputs, &targets, 4), parts).unwrap();
+    let parts = BatchParts { balance_whole: true, ..parts };
+    model.in_parts(Sequences::new(&inputs, &targets, 4), parts).unwrap();
+    let pairs: Vec<_> = std::iter::zip(gradients(&model), gradients(&other)).collect();
+    assert!(pairs.iter().all(|(a, b)| (a - b).abs() < 1e-14));
 }
 
 #[test]
@@ -256,7 +266,7 @@ fn targets_that_do_not_count_cost_nothing_and_have_no_gradient() {
     for (by_targets, mean) in
         [(true, (of(0..7) + of(12..14)) / 9.0), (false, (of(0..7) / 7.0 + of(12..14) / 2.0) / 2.0)]
     {
-        let parts = BatchParts { micro_batches: 2, by_targets, pieces: 1 };
+        let parts = BatchParts { micro_batches: 2, by_targets, balance_whole: false, pieces: 1 };
         let forward = model.in_parts(Sequences::new(&inputs, &targets, 2), parts).unwrap();
         assert!((forward.cross_entropy - mean).abs() < 1e-14);
         let again = model.gradient("lm_head.weight").unwrap();
@@ -264,7 +274,8 @@ fn targets_that_do_not_count_cost_nothing_and_have_no_gradient() {
             std::iter::zip(&gradient, again).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert_eq!(apart < 1e-14, by_targets, "{apart}");
     }
-    let pieces = BatchParts { micro_batches: 1, by_targets: false, pieces: 2 };
+    let pieces =
+        BatchParts { micro_batches: 1, by_targets: false, balance_whole: false, pieces: 2 };
     let again = model.in_parts(Sequences::new(&inputs, &targets, 2), pieces).unwrap();
     assert!((again.cross_entropy - forward.cross_entropy).abs() < 1e-14);
     let again = model.gradient("lm_head.weight").unwrap();

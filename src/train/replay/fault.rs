@@ -363,7 +363,10 @@ impl Garden<'_> {
             return Err("there is no weight decay".to_owned());
         }
         self.one("no weight decay", |course| {
-            course.regime.optimizer.groups.iter_mut().for_each(|group| group.decay = 0.0);
+            for group in &mut course.regime.optimizer.groups {
+                group.decay = 0.0;
+                group.drift[0].clear();
+            }
         })
     }
 
@@ -378,6 +381,7 @@ impl Garden<'_> {
         self.one(what, |course| {
             if let Some(group) = course.regime.optimizer.groups.get_mut(first) {
                 group.decay = 0.0;
+                group.drift[0].clear();
             }
         })
     }

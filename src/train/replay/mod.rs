@@ -34,3 +34,4 @@ mod whole;
 pub use corpora::Corpora;
 pub use engine::{beginning, calibrate, cost, replay};
 pub use machine::{Machine, Progress, ReplayPhase, on_threads};
+pub use settings::{Setting, settings};

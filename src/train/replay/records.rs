@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use super::step::Step;
-use crate::Regime;
-use repro_receipt::bundle::{Bundle, METRICS};
+use crate::{Regime, narrow};
+use repro_receipt::bundle::{Bundle, CONFIG, METRICS};
 use repro_receipt::source::{Error, Location, Node};
 use repro_runs::replay::{OTHER_RUN, RecordsReport, ReplayComparison};
 
@@ -84,6 +84,8 @@ struct Column {
     rows: Vec<(u64, u64, f64)>,
     /// Half of what one step of the last printed digit is worth.
     half: f64,
+    /// How far a number may be off, relative to it, because it was added up in float32.
+    narrow: f64,
 }
 
 impl Column {
@@ -100,7 +102,7 @@ impl Column {
             before = step;
         }
         let half = if decimals < UNROUNDED { half_of_last(decimals) } else { 0.0 };
-        Ok(Self { name, rows, half })
+        Ok(Self { name, rows, half, narrow: 0.0 })
     }
 
     /// What the steps say of a record in one reading; nothing where that lies outside of the slice.
@@ -124,12 +126,20 @@ impl Column {
     fn fits(&self, reading: Reading, value: &dyn Fn(u64) -> Option<f64>) -> (usize, usize) {
         let fits = |(step, before, recorded): &(u64, u64, f64)| {
             let said = Self::said(reading, (*step, *before), value)?;
-            Some((recorded - said).abs() <= self.half + 2.0 * UNIT * said.abs())
+            Some((recorded - said).abs() <= self.half + (2.0 * UNIT + self.narrow) * said.abs())
         };
         let all: Vec<bool> = self.rows.iter().filter_map(fits).collect();
         let fitting = all.iter().filter(|fits| **fits).count();
         (fitting, all.len() - fitting)
     }
+}
+
+/// How far the norm of all gradients of a run may be off, relative to it, where another program adds up their squares in
+/// float32: each may be lost in its sum. So much is no norm at all for large models, of which a hundredth is told apart.
+fn lost_at_most(bundle: &Bundle) -> f64 {
+    let counts = bundle.document(CONFIG).and_then(repro_params::recompute);
+    let all = counts.map_or(0, |counts| counts.total());
+    (narrow::rounding(all) + 0.5 * all as f64 * 0.5 * UNIT / narrow::LANES as f64).min(0.01)
 }
 
 /// Half of what one step of the last of so many decimals is worth.
@@ -176,6 +186,8 @@ impl RecordsFound {
         let (mut agreeing, mut tested) = (0, 0);
         for (name, value) in &columns {
             let column = Column::read(&records, name)?;
+            let narrow = if *name == "grad_norm" { lost_at_most(bundle) } else { 0.0 };
+            let column = Column { narrow, ..column };
             if comparison == ReplayComparison::Bitwise {
                 let (fitting, differing) = found.exact(&column, place, value);
                 (agreeing, tested) = (agreeing + fitting, tested + fitting + differing);
@@ -266,7 +278,7 @@ mod tests {
     use super::*;
 
     fn column(half: f64, rows: &[(u64, u64, f64)]) -> Column {
-        Column { name: "loss", rows: rows.to_vec(), half }
+        Column { name: "loss", rows: rows.to_vec(), half, narrow: 0.0 }
     }
 
     fn read(column: &Column) -> RecordsReport {

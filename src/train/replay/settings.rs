@@ -1,7 +1,7 @@
 //! The settings of a config that a replay knows: those that it reads, those that change no step, and those that change
 //! none as long as they are off. A run that has any other cannot be replayed: what nobody reads would be passed over.
 
-use crate::model::family_of;
+use crate::model::{ModelFamily, OWN_MODELS, family_of};
 use repro_receipt::source::{Error, Kind, Node};
 use repro_runs::replay::UNKNOWN_SETTINGS;
 
@@ -248,6 +248,85 @@ const HARMLESS: &[(&str, Harmless)] = &[
     ("use_sliding_window", Harmless::Off),
     ("z_loss", Harmless::Off),
 ];
+
+impl Harmless {
+    /// The kind in a word, and the words or the setting that belong to it.
+    fn parts(&self) -> (&'static str, Vec<&'static str>) {
+        match self {
+            Self::Off => ("off", Vec::new()),
+            Self::On => ("on", Vec::new()),
+            Self::One => ("one", Vec::new()),
+            Self::Words(words) => ("words", words.to_vec()),
+            Self::Same(other) => ("same", vec![other]),
+            Self::Unless(other) => ("unless", vec![other]),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Off => "only off (null, false, 0 or empty)".to_owned(),
+            Self::On => "only true".to_owned(),
+            Self::One => "only 1".to_owned(),
+            Self::Words(words) => format!("only {}", words.join(", ")),
+            Self::Same(other) => format!("only the number of `{other}`"),
+            Self::Unless(other) => format!("without effect unless `{other}` is on"),
+        }
+    }
+}
+
+/// A setting of a config that a replay knows, and what it makes of it.
+#[derive(Debug)]
+pub struct Setting {
+    pub name: &'static str,
+    /// The models of which it is read whatever its value.
+    pub models: Vec<&'static str>,
+    /// What it is of all models: `read`, `without-effect`, or `of-updates` where slices state updates themselves.
+    pub role: Option<&'static str>,
+    /// At which value it changes nothing, in models that do not read it: a kind, and its words or another setting.
+    pub harmless: Option<(&'static str, Vec<&'static str>)>,
+    /// All of this in words.
+    pub what: String,
+}
+
+/// Every setting that a replay knows, by name.
+pub fn settings() -> Vec<Setting> {
+    let lists = [OF_RUN, DECLARED, OF_MODEL, WITHOUT_EFFECT, OF_UPDATES];
+    let mut names: Vec<_> = lists.iter().copied().flatten().copied().collect();
+    names.extend(HARMLESS.iter().map(|(name, _)| *name));
+    names.extend(ModelFamily::all().iter().flat_map(ModelFamily::fields));
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(setting).collect()
+}
+
+fn setting(name: &'static str) -> Setting {
+    let mut models: Vec<_> = ModelFamily::all()
+        .iter()
+        .filter(|family| family.reads(name))
+        .map(|family| family.model_type)
+        .collect();
+    if OF_MODEL.contains(&name) {
+        models.extend(OWN_MODELS);
+    }
+    let roles = [
+        (OF_RUN, "read", "read"),
+        (DECLARED, "read", "read, unless slices state their updates"),
+        (WITHOUT_EFFECT, "without-effect", "without effect on steps"),
+        (OF_UPDATES, "of-updates", "describes updates, which slices state"),
+    ];
+    let role = roles.iter().find(|(list, ..)| list.contains(&name));
+    let harmless = HARMLESS.iter().find(|(known, _)| *known == name).map(|(_, harmless)| harmless);
+    let read_of = (!models.is_empty()).then(|| format!("read of {}", models.join(", ")));
+    let words = role.map(|(_, _, words)| (*words).to_owned());
+    let parts = read_of.into_iter().chain(words).chain(harmless.map(Harmless::text));
+    Setting {
+        name,
+        what: parts.collect::<Vec<_>>().join("; otherwise "),
+        models,
+        role: role.map(|(_, role, _)| *role),
+        harmless: harmless.map(Harmless::parts),
+    }
+}
 
 /// So many settings are named.
 const NAMED: usize = 12;

@@ -19,6 +19,7 @@ const COMMON: &[&str] = &["tensors", "optimizer", "lr", "weight_decay"];
 /// The members of a statement.
 const MEMBERS: &[&str] = &[
     "autocast",
+    "balance_whole",
     "compute",
     "grad_clip",
     "groups",
@@ -106,11 +107,12 @@ pub fn regime(
     root.only(MEMBERS)?;
     let micro_batches = micro_batches(root, shape)?;
     let by_targets = is_over_targets(root)?;
+    let balance_whole = root.get("balance_whole").map_or(Ok(false), Node::truth)?;
     let (terms, precision) = (terms(root)?, precision(root)?);
     let mut groups: Vec<ParameterGroup> = Vec::new();
     let (mut rates, mut known) = (Vec::new(), BTreeSet::new());
     for node in root.required("groups")?.items()? {
-        let group = group(node)?;
+        let group = group(node, count)?;
         if let Members::Named(names) = &group.members
             && let Some(twice) = names.iter().find(|name| !known.insert((*name).clone()))
         {
@@ -126,6 +128,7 @@ pub fn regime(
         shape,
         micro_batches,
         by_targets,
+        balance_whole,
         terms,
         precision,
         rates,
@@ -210,7 +213,7 @@ fn terms(root: Node<'_>) -> Result<LossTerms, Error> {
     })
 }
 
-fn group(node: Node<'_>) -> Result<ParameterGroup, Error> {
+fn group(node: Node<'_>, count: u64) -> Result<ParameterGroup, Error> {
     let name = node.required("optimizer")?;
     let Some(rule) = RULES.iter().find(|rule| name.text() == Ok(rule.name)) else {
         let known: Vec<_> = RULES.iter().map(|rule| format!("`{}`", rule.name)).collect();
@@ -222,13 +225,46 @@ fn group(node: Node<'_>) -> Result<ParameterGroup, Error> {
     let group = ParameterGroup {
         members: Members::Named(names.collect::<Result<_, Error>>()?),
         decay: number(
-            node.required("weight_decay")?,
+            first(node.required("weight_decay")?)?,
             |value| value >= 0.0,
             "a number of at least 0",
         )?,
         ..ParameterGroup::ADAMW
     };
-    (rule.read)(node, group)
+    let group = (rule.read)(node, group)?;
+    let drift = |fields: &[&str]| drift(node, fields, count);
+    let drift = [drift(&["weight_decay"])?, drift(&["beta1", "momentum"])?, drift(&["beta2"])?];
+    Ok(ParameterGroup { drift, ..group })
+}
+
+/// Of a number that is stated for each step of a slice, what each has more than the first; nothing where one is stated for
+/// all.
+fn drift(node: Node<'_>, fields: &[&str], count: u64) -> Result<Vec<f64>, Error> {
+    let Some(node) = fields.iter().find_map(|field| node.get(field)) else { return Ok(Vec::new()) };
+    if !matches!(node.value().kind, Kind::Array(_)) {
+        return Ok(Vec::new());
+    }
+    let fits = |value: f64| (0.0..1.0).contains(&value);
+    let one = |node| number(node, fits, "a number from 0 to below 1");
+    let all: Vec<_> = node.items()?.map(one).collect::<Result<_, Error>>()?;
+    match all.first().filter(|_| all.len() as u64 == count) {
+        Some(first) => Ok(all.iter().map(|value| value - first).collect()),
+        None => {
+            let expected = format!("{count} numbers, one for each step of the slice");
+            Err(BAD_SLICE.at(node.place(), expected, all.len().to_string()))
+        }
+    }
+}
+
+/// A number, or the first of a list of them, one for each step.
+fn first(node: Node<'_>) -> Result<Node<'_>, Error> {
+    match node.items() {
+        Err(_) => Ok(node),
+        Ok(mut all) => {
+            let none = || BAD_SLICE.at(node.place(), "a number for each step", "none");
+            all.next().ok_or_else(none)
+        }
+    }
 }
 
 /// A rate for all steps, or one for each.
@@ -336,7 +372,7 @@ fn word<T: Copy>(node: Node<'_>, field: &str, words: &[(&str, T)]) -> Result<T, 
 
 fn share(node: Node<'_>, field: &str) -> Result<f64, Error> {
     let fits = |value: f64| (0.0..1.0).contains(&value);
-    number(node.required(field)?, fits, "a number from 0 to below 1")
+    number(first(node.required(field)?)?, fits, "a number from 0 to below 1")
 }
 
 fn flag(node: Node<'_>, field: &str) -> Result<bool, Error> {
