@@ -450,7 +450,6 @@ pub enum ListingArg {
     Posts,
     Bundles,
     Codes,
-    /// Settings of configs that `repro replay` knows
     Settings,
 }
 
