@@ -174,22 +174,42 @@ impl<T: Kernels> Learner<T> {
 
     /// Makes one step on sequences, at the rate of each group of tensors. Where loss or norm is not finite nothing is changed.
     pub fn step(&mut self, sequences: Sequences<'_>, rates: &[f32]) -> Result<Stepped, Error> {
-        let forward = match self.parts {
+        let forward = self.pass(sequences)?;
+        self.learn(&forward, rates)
+    }
+
+    /// Runs sequences forward and backward. The gradients stay in the model until something is learned.
+    pub fn pass(&mut self, sequences: Sequences<'_>) -> Result<Forward<T>, Error> {
+        match self.parts {
             BatchParts { micro_batches: 1, pieces: 1, .. } => {
                 let forward = self.model.forward(sequences).map_err(failed)?;
                 self.model.backward().map_err(failed)?;
-                forward
+                Ok(forward)
             }
-            parts => self.model.in_parts(sequences, parts).map_err(failed)?,
-        };
-        let stepped = self.learn(&forward, rates).map_err(failed)?;
+            parts => self.model.in_parts(sequences, parts).map_err(failed),
+        }
+    }
+
+    /// The gradients of the last pass, of each variable.
+    pub fn gradients(&self) -> &[Vec<T>] {
+        self.model.variable_gradients()
+    }
+
+    /// Sets them, as those of a pass that was made before.
+    pub fn set_gradients(&mut self, gradients: &[Vec<T>]) {
+        self.model.set_variable_gradients(gradients);
+    }
+
+    /// Makes the step of a pass, at the rate of each group of tensors. Where loss or norm is not finite nothing is changed.
+    pub fn learn(&mut self, forward: &Forward<T>, rates: &[f32]) -> Result<Stepped, Error> {
+        let stepped = self.update(forward, rates).map_err(failed)?;
         if stepped.is_finite() {
             self.model.move_router_biases(&forward.layers);
         }
         Ok(stepped)
     }
 
-    fn learn(&mut self, forward: &Forward<T>, rates: &[f32]) -> Result<Stepped, Failure> {
+    fn update(&mut self, forward: &Forward<T>, rates: &[f32]) -> Result<Stepped, Failure> {
         let (model, optimizer) = (&mut self.model, &mut self.optimizer);
         let isa = model.isa();
         if let Some(frozen) = &self.frozen {

@@ -14,7 +14,7 @@ is missing, 2 if the bundle cannot be replayed or the usage was bad.";
 /// Under the options of `repro calibrate`.
 pub const CALIBRATE: &str = "\
 The slice is executed from starting weights perturbed by one unit in the last place, at least eight times,
-and in float64. `repro replay` allows eight times the largest spread. The numbers are the same on every machine.";
+and in float64. `repro replay` allows eight or nine times the largest spread. The numbers are the same on every machine.";
 
 /// Under the options of `repro devices`.
 pub const DEVICES: &str = "\

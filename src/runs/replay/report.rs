@@ -220,6 +220,8 @@ pub struct Allowed {
 pub struct Tolerance {
     /// Replays that it depends on, those in float64 included.
     pub replays: usize,
+    /// How many times their largest spread is allowed.
+    pub times: f64,
     /// What is allowed in each step.
     pub steps: Vec<Allowed>,
     /// What the run's numbers were rounded to at its operations, which is done here too; none where they have all bits.

@@ -319,6 +319,18 @@ impl<T: Kernels> Model<T> {
         Ok(())
     }
 
+    /// The gradients of the last backward pass, variable by variable.
+    pub fn variable_gradients(&self) -> &[Vec<T>] {
+        &self.gradients
+    }
+
+    /// Sets these gradients, as those of a backward pass that was made before.
+    pub fn set_variable_gradients(&mut self, gradients: &[Vec<T>]) {
+        for (own, given) in self.gradients.iter_mut().zip(gradients) {
+            own.clone_from(given);
+        }
+    }
+
     /// Runs sequences in parts, one after the other, and takes the gradients of a mean of their objectives. Memory is that
     /// of one part.
     pub fn in_parts(

@@ -2,8 +2,10 @@
 //!
 //! The stretch is executed again from start weights that are moved by one unit in the last place, each
 //! element up or down at random, and once in float64. How far the results spread, quantity by quantity
-//! and step by step, is what rounding explains; eight times the largest spread is allowed. A log that
-//! holds float32 numbers adds its own rounding to each spread.
+//! and step by step, is what rounding explains; eight times the largest spread of seventeen walks is allowed. A log that
+//! holds float32 numbers adds its own rounding to each spread. Where nothing in a step is a choice between two results,
+//! walks spread evenly, and nine walks say as much: their largest spread is an eighth smaller on average, for half-normal
+//! deviations, and nine times it is allowed.
 //!
 //! Routing is a choice: near a tie, rounding sends a token to another expert, and what follows differs
 //! by more than rounding. Where a log routes tokens otherwise, the start weights are moved further, until
@@ -34,21 +36,29 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use super::course::{Course, StepMeasure};
+use super::course::{Course, FirstPass, StepMeasure};
 use super::fault::{decisive, with_other_rate};
 use super::machine::{Machine, Progress, on_threads};
 use super::step::{Layout, Step, StepQuantity};
-use crate::{Precision, TensorData, TensorFile};
+use crate::{ParameterGroup, Precision, TensorData, TensorFile, UpdateMethod};
 use repro_receipt::parallel;
 use repro_receipt::source::Error;
 use repro_runs::replay::{Allowed, Tolerance};
 use repro_stats::rng::Rng;
 
-/// Replays from moved weights.
-const REPLAYS: u64 = 16;
-/// How many times the largest spread is allowed.
-const ALLOWED: f64 = 8.0;
+/// Replays from moved weights, and how many times their largest spread is allowed.
+#[derive(Debug, Clone, Copy)]
+struct Effort {
+    walks: u64,
+    times: f64,
+}
+
+/// Where routing, signs or roundings to fewer bits choose between two results.
+const OF_CHOICES: Effort = Effort { walks: 16, times: 8.0 };
+/// Where results depend smoothly on the weights.
+const SMOOTH: Effort = Effort { walks: 8, times: 9.0 };
 /// The rounding of a float32, relative to it.
 const LOGGED: f64 = 1.0 / 16_777_216.0;
 /// What some programs add to the norm that they divide by.
@@ -69,9 +79,22 @@ pub struct Calibration {
     spread: Vec<BTreeMap<StepQuantity, f64>>,
     /// Of each tensor, the first step in which its gradient is rounding alone.
     blurred: BTreeMap<usize, usize>,
+    effort: Effort,
     replays: usize,
     flips: u64,
     precision: Precision,
+}
+
+impl Effort {
+    fn of(course: &Course, layout: &Layout) -> Self {
+        let chooses = |group: &ParameterGroup| {
+            matches!(group.method, UpdateMethod::Lion | UpdateMethod::Muon(_))
+        };
+        let is_smooth = layout.routers.is_empty()
+            && course.regime.precision == Precision::Full
+            && !course.regime.optimizer.groups.iter().any(chooses);
+        if is_smooth { SMOOTH } else { OF_CHOICES }
+    }
 }
 
 /// A way to disturb a stretch.
@@ -86,25 +109,28 @@ enum Disturbance {
 }
 
 impl Calibration {
-    /// Calibrates a course whose log is `logged`, on a machine.
+    /// Calibrates a course whose steps came out like this and whose log is `logged`, on a machine.
     pub fn of(
         course: &Course,
+        (base, first): (Vec<Step>, Option<&FirstPass>),
         (layout, logged): (&Layout, &[Step]),
         machine: &Machine,
         progress: &dyn Progress,
     ) -> Result<Self, Error> {
         let mut disturbed = vec![Disturbance::Percent, Disturbance::Wide];
-        disturbed.extend((0..REPLAYS).map(|seed| Disturbance::Moved { seed, units: 1 }));
-        progress.expects(course.steps * (1 + disturbed.len() as u64));
-        let base = on_threads(machine.threads, || steps(course, None, progress))??;
+        let effort = Effort::of(course, layout);
+        disturbed.extend((0..effort.walks).map(|seed| Disturbance::Moved { seed, units: 1 }));
+        progress.expects(course.steps * disturbed.len() as u64);
         let clipping = Clipping::of(course, &base);
-        let mut walks = walks(course, &clipping, &disturbed, (machine, progress))?;
+        let disturbing = Disturbing { course, first, clipping, machine, progress };
+        let mut walks = disturbing.walks(&disturbed)?;
         let percent = walks.remove(0);
         let mut calibration = Self {
             spread: vec![BTreeMap::new(); base.len()],
             blurred: blurred(&base, logged),
             base,
             percent,
+            effort,
             replays: 0,
             flips: 0,
             precision: course.regime.precision,
@@ -115,9 +141,9 @@ impl Calibration {
             let Some(first) = calibration.first_flip(layout, logged) else { break };
             let farther =
                 |seed| Disturbance::Moved { seed: u64::from(power) << 8 | seed, units: 1 << power };
-            let farther: Vec<_> = (0..REPLAYS / 2).map(farther).collect();
+            let farther: Vec<_> = (0..effort.walks / 2).map(farther).collect();
             progress.expects(course.steps * farther.len() as u64);
-            let walks = self::walks(course, &clipping, &farther, (machine, progress))?;
+            let walks = disturbing.walks(&farther)?;
             calibration.take_in(layout, &walks, first);
         }
         Ok(calibration)
@@ -166,7 +192,7 @@ impl Calibration {
             _ => LOGGED,
         };
         let narrow = self.base.get(at).map_or(0.0, |base| quantity.narrow_error(base));
-        ALLOWED * spread.unwrap_or(0.0).max(rounding) + narrow
+        self.effort.times * spread.unwrap_or(0.0).max(rounding) + narrow
     }
 
     /// Whether what became of a tensor up to the step number `at` is the rounding of its gradient.
@@ -221,6 +247,7 @@ impl Calibration {
         };
         Tolerance {
             replays: self.replays,
+            times: self.effort.times,
             steps: (0..self.base.len()).map(row).collect(),
             rounded: self.precision.words(),
             held_against: (100.0 * decisive(self.precision)).round() as u32,
@@ -278,48 +305,47 @@ fn blurred(base: &[Step], logged: &[Step]) -> BTreeMap<usize, usize> {
     first
 }
 
-/// The walks of a course that is disturbed in these ways, side by side.
-fn walks(
-    course: &Course,
-    clipping: &Clipping,
-    disturbed: &[Disturbance],
-    (machine, progress): (&Machine, &dyn Progress),
-) -> Result<Vec<Vec<Step>>, Error> {
-    let walk = |disturbance: &Disturbance| {
-        let clipping = Some((clipping, *disturbance));
-        on_threads(1, || steps(course, clipping, progress))?
-    };
-    parallel::map(disturbed, machine.threads, walk).into_iter().collect()
+/// A course that is walked again, disturbed.
+struct Disturbing<'a> {
+    course: &'a Course,
+    /// Its first pass as it was made, for walks that begin like it.
+    first: Option<&'a FirstPass>,
+    clipping: Clipping,
+    machine: &'a Machine,
+    progress: &'a dyn Progress,
 }
 
-fn steps(
-    course: &Course,
-    disturbance: Option<(&Clipping, Disturbance)>,
-    progress: &dyn Progress,
-) -> Result<Vec<Step>, Error> {
-    let mut steps = Vec::new();
-    let mut keep = |step: &Step| {
-        steps.push(step.clone());
-        progress.walked(1);
-        ControlFlow::Continue(())
-    };
-    match disturbance {
-        None => drop(course.walk::<f32>(StepMeasure::NarrowMoves, |_, step, _| keep(step))?),
-        Some((_, Disturbance::Wide)) => {
-            drop(course.walk::<f64>(StepMeasure::Moves, |_, step, _| keep(step))?)
-        }
-        Some((_, Disturbance::Percent)) => {
-            drop(with_other_rate(course).walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
-        }
-        Some((clipping, Disturbance::Moved { seed, units })) => {
-            let mut moved = course.clone();
-            moved.clip_by = clipping.disturbed(seed);
-            moved.other_roundings = Some(seed);
-            move_weights(&mut moved.start.tensors, seed, units);
-            drop(moved.walk::<f32>(StepMeasure::Moves, |_, step, _| keep(step))?);
-        }
+impl Disturbing<'_> {
+    /// The walks of these disturbances, side by side.
+    fn walks(&self, disturbed: &[Disturbance]) -> Result<Vec<Vec<Step>>, Error> {
+        let walk = |disturbance: &Disturbance| on_threads(1, || self.steps(*disturbance))?;
+        parallel::map(disturbed, self.machine.threads, walk).into_iter().collect()
     }
-    Ok(steps)
+
+    fn steps(&self, disturbance: Disturbance) -> Result<Vec<Step>, Error> {
+        let (course, measure) = (self.course, StepMeasure::Moves);
+        let mut steps = Vec::new();
+        let mut keep = |step: &Step| {
+            steps.push(step.clone());
+            self.progress.walked(1);
+            ControlFlow::Continue(())
+        };
+        match disturbance {
+            Disturbance::Wide => drop(course.walk::<f64>(measure, |_, step, _| keep(step))?),
+            Disturbance::Percent => {
+                let other = with_other_rate(course);
+                drop(other.walk_after(self.first, measure, |_, step, _| keep(step))?);
+            }
+            Disturbance::Moved { seed, units } => {
+                let mut moved = course.clone();
+                moved.clip_by = self.clipping.disturbed(seed);
+                moved.other_roundings = Some(seed);
+                move_weights(Arc::make_mut(&mut moved.start.tensors), seed, units);
+                drop(moved.walk::<f32>(measure, |_, step, _| keep(step))?);
+            }
+        }
+        Ok(steps)
+    }
 }
 
 /// Moves each weight by some units in the last place, up or down; moments stay as they are.

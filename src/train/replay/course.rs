@@ -10,7 +10,7 @@ use super::start::Start;
 use super::step::{Layout, NarrowErrors, Step};
 use crate::data::{Corpus, Order};
 use crate::learner::{Learner, Stepped, Values};
-use crate::model::{Config, Sequences};
+use crate::model::{Config, Forward, Sequences};
 use crate::narrow::NarrowNorm;
 use crate::ops::IGNORED;
 use crate::optimizer::Moments;
@@ -97,6 +97,32 @@ pub enum StepMeasure {
     NarrowMoves,
 }
 
+/// The first pass of a course, forward and backward. Courses that begin alike and differ in what they learn share it.
+#[derive(Debug)]
+pub struct FirstPass<T = f32> {
+    config: Map<String, Json>,
+    regime: Regime,
+    rows: Vec<u32>,
+    marks: Marks,
+    begun: Vec<Values<T>>,
+    forward: Forward<T>,
+    gradients: Vec<Vec<T>>,
+}
+
+impl<T: Kernels> FirstPass<T> {
+    /// Whether it is that of a walker whose first step reads these rows. How tensors are moved does not matter.
+    fn is_of(&self, walker: &Walker<'_, T>, rows: &[u32], marks: &Marks) -> bool {
+        let (course, Regime { rates, optimizer, .. }) = (walker.course, self.regime.clone());
+        walker.done == 0
+            && course.other_roundings.is_none()
+            && self.rows == rows
+            && self.marks == *marks
+            && self.config == course.config
+            && self.regime == Regime { rates, optimizer, ..course.regime.clone() }
+            && self.begun == walker.begun
+    }
+}
+
 /// A course under way.
 pub struct Walker<'a, T: Kernels = f32> {
     course: &'a Course,
@@ -109,6 +135,8 @@ pub struct Walker<'a, T: Kernels = f32> {
     before: Vec<Values<T>>,
     /// The moments before the first step of a tensor that has them again in the second.
     stale: Option<Moments<T>>,
+    /// The first pass, where narrow norms are looked at.
+    kept: Option<FirstPass<T>>,
 }
 
 impl Course {
@@ -167,7 +195,7 @@ impl Course {
         let before = begun.clone();
         let stale = self.stale.as_ref().and_then(|tensor| learner.moments_of(tensor).cloned());
         let rows = self.rows.clone();
-        Ok(Walker { course: self, rows, learner, done: 0, begun, before, stale })
+        Ok(Walker { course: self, rows, learner, done: 0, begun, before, stale, kept: None })
     }
 
     /// The learning rates of step `step`, group by group.
@@ -180,6 +208,16 @@ impl Course {
     pub fn walk<T: Kernels>(
         &self,
         measure: StepMeasure,
+        each: impl FnMut(usize, &Step, &Stepped) -> ControlFlow<()>,
+    ) -> Result<Walker<'_, T>, Error> {
+        self.walk_after(None, measure, each)
+    }
+
+    /// The same, where another course has perhaps made the first pass already.
+    pub fn walk_after<T: Kernels>(
+        &self,
+        first: Option<&FirstPass<T>>,
+        measure: StepMeasure,
         mut each: impl FnMut(usize, &Step, &Stepped) -> ControlFlow<()>,
     ) -> Result<Walker<'_, T>, Error> {
         let mut walker = self.begin::<T>()?;
@@ -187,7 +225,7 @@ impl Course {
             walker.learner.watch_narrow_norms();
         }
         for at in 0..self.steps {
-            let (step, stepped) = walker.step(measure)?;
+            let (step, stepped) = walker.step_after(first, measure)?;
             if each(at as usize, &step, &stepped).is_break() || !stepped.is_finite() {
                 break;
             }
@@ -212,6 +250,14 @@ impl Walker<'_> {
 impl<T: Kernels> Walker<'_, T> {
     /// Makes the next step, and measures it.
     pub fn step(&mut self, measure: StepMeasure) -> Result<(Step, Stepped), Error> {
+        self.step_after(None, measure)
+    }
+
+    fn step_after(
+        &mut self,
+        first: Option<&FirstPass<T>>,
+        measure: StepMeasure,
+    ) -> Result<(Step, Stepped), Error> {
         let (course, number) = (self.course, self.course.start.step + self.done);
         let rows = self.rows.of(number, self.done as usize);
         let width = course.regime.shape.seq_len + 1;
@@ -235,7 +281,25 @@ impl<T: Kernels> Walker<'_, T> {
             self.learner.set_moments(tensor, moments.clone());
         }
         let unaveraged = course.averaged.map(|_| self.learner.values()).transpose()?;
-        let stepped = self.learner.step(sequences, &rates)?;
+        let forward = match first.filter(|first| first.is_of(self, &rows, marks)) {
+            Some(first) => {
+                self.learner.set_gradients(&first.gradients);
+                first.forward.clone()
+            }
+            None => self.learner.pass(sequences)?,
+        };
+        if self.done == 0 && measure == StepMeasure::NarrowMoves {
+            self.kept = Some(FirstPass {
+                config: course.config.clone(),
+                regime: course.regime.clone(),
+                rows: rows.clone(),
+                marks: marks.clone(),
+                begun: self.begun.clone(),
+                forward: forward.clone(),
+                gradients: self.learner.gradients().to_vec(),
+            });
+        }
+        let stepped = self.learner.learn(&forward, &rates)?;
         if let (Some(share), Some(before)) = (course.averaged, unaveraged) {
             self.average(share, before)?;
         }
@@ -302,6 +366,11 @@ impl<T: Kernels> Walker<'_, T> {
         step.updates = Some(rounded(distances(&self.before, &values)));
         step.sizes = Some(rounded(values.iter().map(Values::size).collect()));
         self.before = values;
+    }
+
+    /// The first pass, for other courses.
+    pub fn first_pass(&mut self) -> Option<FirstPass<T>> {
+        self.kept.take()
     }
 
     /// Whether some targets do not count.

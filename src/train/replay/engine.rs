@@ -1,8 +1,7 @@
 //! Replaying a stretch of a bundle: from what it says to what came of it.
 
-use super::calibration::Calibration;
 use super::corpora::Corpora;
-use super::course::{Course, RowsRead};
+use super::course::{Course, RowsRead, StepMeasure};
 use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::session::Session;
 use super::settings;
@@ -133,9 +132,10 @@ pub fn calibrate(
     };
     let session = Session::open(&subject, from, to, corpora)?;
     // What is asked for alone is not stopped.
+    let _ = progress.begins(ReplayPhase::Executing);
+    let executed = session.execute(StepMeasure::NarrowMoves, progress)?;
     let _ = progress.begins(ReplayPhase::Calibrating);
-    let of = (&session.layout, session.logged.as_slice());
-    let calibration = Calibration::of(&session.course, of, machine, progress)?;
+    let calibration = session.calibrate(&executed, progress)?;
     Ok((extent, calibration.report(&session.layout, &session.logged, from)))
 }
 
@@ -332,6 +332,6 @@ impl<'a> ReplayedRun<'a> {
         let regime = self.declared()?;
         let learner = Learner::<f32>::new(self.config, &regime, seed, self.machine.isa)?;
         let (name, shown) = (format!("seed {seed}"), format!("seed {seed}"));
-        Ok(Start { step, tensors: learner.checkpoint(0, seed)?, name, shown })
+        Ok(Start { step, tensors: learner.checkpoint(0, seed)?.into(), name, shown })
     }
 }

@@ -4,6 +4,7 @@
 //! be. What does not show here cannot refute a run, and the report says so.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -324,7 +325,7 @@ impl Garden<'_> {
             Some(tensor) => format!("the moments of `{tensor}` start at zero"),
         };
         self.one(what, |course| {
-            for (name, data) in &mut course.start.tensors.tensors {
+            for (name, data) in &mut Arc::make_mut(&mut course.start.tensors).tensors {
                 let of = MOMENTS.iter().find_map(|prefix| name.strip_prefix(prefix));
                 if of.is_some_and(|of| tensor.as_ref().is_none_or(|tensor| tensor == of)) {
                     let zeros = vec![0.0; data.shape().iter().product()];
@@ -464,7 +465,7 @@ impl Garden<'_> {
         let other = self.course.weights_of(own.map_or(1, |own| own.wrapping_add(1)))?;
         let mut weights: BTreeMap<_, _> = other.into_iter().map(|v| (v.name.clone(), v)).collect();
         Ok(self.one("weights from another seed", |course| {
-            for (name, data) in &mut course.start.tensors.tensors {
+            for (name, data) in &mut Arc::make_mut(&mut course.start.tensors).tensors {
                 if let Some(values) = weights.remove(name) {
                     *data = TensorData::floats(&values.shape, &values.values);
                 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use super::calibration::Calibration;
 use super::corpora::Corpora;
-use super::course::{Course, RowsRead, StepMeasure};
+use super::course::{Course, FirstPass, RowsRead, StepMeasure};
 use super::fault::{self, Garden, Planted};
 use super::machine::{Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::names;
@@ -21,11 +21,12 @@ use crate::learner::Values;
 use crate::model::Config;
 use crate::{Precision, UpdateMethod};
 use repro_receipt::Verdict;
+use repro_receipt::parallel;
 use repro_receipt::source::Error;
 use repro_runs::replay::{
     AGAINST_RECORDS, BAD_SLICE, Batches, COMPILED, DIVERGED, Divergence, Extent, NO_ROUTES,
     NO_START, OTHER_BATCHES, PlantedFault, RECORDS_UNCLEAR, Replay, ReplayComparison, SIGNS,
-    STOPPED, TOO_COARSE, TensorReport, UNTRAINED,
+    STOPPED, TOO_COARSE, TensorReport, Trained, UNTRAINED,
 };
 
 /// A slice that is about to be replayed: everything is read and checked, no step is made.
@@ -41,6 +42,20 @@ pub struct Session<'a> {
     records: RecordsFound,
     /// Rows of the validation text, as many as the steps read; or why there are none.
     held_out: Result<Vec<Vec<u32>>, String>,
+}
+
+/// The steps of a slice as they came out here.
+pub struct Executed {
+    pub steps: Vec<Step>,
+    /// How many were made.
+    done: u64,
+    /// Whether somebody ended them.
+    stopped: bool,
+    trained: Trained,
+    /// The tensors after the last one.
+    values: Vec<Values>,
+    /// Their first pass, where a calibration follows.
+    first: Option<FirstPass>,
 }
 
 impl<'a> Session<'a> {
@@ -108,32 +123,35 @@ impl<'a> Session<'a> {
             records: self.records.report.clone(),
             ..self.subject.blank(extent)
         };
-        let calibration = match replay.comparison {
-            ReplayComparison::Bitwise => None,
-            ReplayComparison::Calibrated
-                if progress.begins(ReplayPhase::Calibrating).is_break() =>
-            {
-                let reason = "stopped before its calibration".to_owned();
-                return Ok(Replay { code: Some(&STOPPED), reason, ..replay });
-            }
-            ReplayComparison::Calibrated => Some(Calibration::of(
-                &self.course,
-                (&self.layout, &self.logged),
-                self.subject.machine,
-                progress,
-            )?),
-        };
-        let threads = self.subject.machine.threads;
         // Whether to go on is asked after each step.
         let _ = progress.begins(ReplayPhase::Executing);
-        on_threads(threads, || self.execute(calibration.as_ref(), progress, &mut replay))??;
-        if replay.code.is_some_and(|code| code.id == STOPPED.id) {
-            return Ok(replay);
+        let measure = if self.is_bitwise() { StepMeasure::Bits } else { StepMeasure::NarrowMoves };
+        let executed = self.execute(measure, progress)?;
+        let stopped = |mut replay: Replay, when: String| {
+            (replay.code, replay.reason) = (Some(&STOPPED), when);
+            replay
+        };
+        let steps = self.course.steps;
+        if executed.stopped {
+            self.compare(&executed, None, &mut replay);
+            replay.divergence = replay.divergence.filter(|_| self.is_bitwise());
+            return Ok(stopped(
+                replay,
+                format!("stopped after {} of {steps} steps", executed.done),
+            ));
         }
-        let base = calibration.as_ref().map(|calibration| calibration.base.as_slice());
+        let calibration = match self.is_bitwise() {
+            true => None,
+            false if progress.begins(ReplayPhase::Calibrating).is_break() => {
+                return Ok(stopped(replay, "stopped before its calibration".to_owned()));
+            }
+            false => Some(self.calibrate(&executed, progress)?),
+        };
+        self.compare(&executed, calibration.as_ref(), &mut replay);
         if progress.begins(ReplayPhase::Planting).is_continue() {
-            replay.faults =
-                on_threads(threads, || self.faults(calibration.as_ref(), base, progress))??;
+            let threads = self.subject.machine.threads;
+            let calibration = calibration.as_ref();
+            replay.faults = on_threads(threads, || self.faults(calibration, &executed, progress))??;
         }
         if let Some(calibration) = &calibration {
             let from = self.course.start.step;
@@ -143,54 +161,83 @@ impl<'a> Session<'a> {
         Ok(replay)
     }
 
-    /// Makes the steps, and compares each with the log.
-    fn execute(
+    fn is_bitwise(&self) -> bool {
+        self.subject.comparison() == ReplayComparison::Bitwise
+    }
+
+    /// What rounding explains of the steps that were made.
+    pub fn calibrate(
         &self,
-        calibration: Option<&Calibration>,
+        executed: &Executed,
         progress: &dyn Progress,
-        replay: &mut Replay,
-    ) -> Result<(), Error> {
-        let measure = if calibration.is_some() { StepMeasure::Moves } else { StepMeasure::Bits };
+    ) -> Result<Calibration, Error> {
+        let base = (executed.steps.clone(), executed.first.as_ref());
+        let machine = self.subject.machine;
+        Calibration::of(&self.course, base, (&self.layout, &self.logged), machine, progress)
+    }
+
+    /// Makes the steps.
+    pub fn execute(
+        &self,
+        measure: StepMeasure,
+        progress: &dyn Progress,
+    ) -> Result<Executed, Error> {
+        on_threads(self.subject.machine.threads, || self.walk(measure, progress))?
+    }
+
+    fn walk(&self, measure: StepMeasure, progress: &dyn Progress) -> Result<Executed, Error> {
         let from = self.course.start.step;
-        let (mut watch, mut stopped) = (Watch::default(), false);
-        let mut last = Step::default();
-        let walker = self.course.walk::<f32>(measure, |at, step, _| {
-            let nothing = Step::default();
-            let logged = self.logged.get(at).unwrap_or(&nothing);
+        let (mut watch, mut steps, mut flow) =
+            (Watch::default(), Vec::new(), ControlFlow::Continue(()));
+        let mut walker = self.course.walk::<f32>(measure, |at, step, _| {
             watch.step(step, self.course.rates(from + at as u64));
-            replay.flips.extend(self.flips(from + at as u64 + 1, logged, step));
-            replay.steps.push(logged.report(from + at as u64 + 1, step));
+            steps.push(step.clone());
+            flow = progress.step(at as u64 + 1, self.course.steps);
+            flow
+        })?;
+        let done = walker.done;
+        Ok(Executed {
+            steps,
+            done,
+            stopped: done < self.course.steps && flow.is_break(),
+            trained: watch.end(&walker, &self.layout, from)?,
+            values: walker.learner.values()?,
+            first: walker.first_pass(),
+        })
+    }
+
+    /// Compares each step with the log.
+    fn compare(&self, executed: &Executed, calibration: Option<&Calibration>, replay: &mut Replay) {
+        let from = self.course.start.step;
+        let nothing = Step::default();
+        for (at, step) in executed.steps.iter().enumerate() {
+            let logged = self.logged.get(at).unwrap_or(&nothing);
+            let number = from + at as u64 + 1;
+            replay.flips.extend(self.flips(number, logged, step));
+            replay.steps.push(logged.report(number, step));
             if replay.divergence.is_none() {
                 let allowed = |quantity| tolerance(calibration, at, quantity);
-                let number = (from + at as u64 + 1, at == 0);
-                replay.divergence = self.layout.divergence(number, logged, step, allowed);
+                replay.divergence =
+                    self.layout.divergence((number, at == 0), logged, step, allowed);
             }
             if let Some(calibration) = calibration {
                 let share = self.share(calibration, at, logged, step);
                 replay.closest = closer(replay.closest.take(), share);
             }
-            last = step.clone();
-            let flow = progress.step(at as u64 + 1, self.course.steps);
-            stopped = flow.is_break();
-            flow
-        })?;
-        replay.executed = walker.done;
-        let ended = walker.done < self.course.steps;
-        if ended && !stopped {
-            replay.divergence.get_or_insert_with(|| Divergence::not_finite(from + walker.done));
         }
-        if stopped && ended {
-            replay.code = Some(&STOPPED);
-            replay.reason = format!("stopped after {} of {} steps", walker.done, self.course.steps);
-            return Ok(());
+        replay.executed = executed.done;
+        if executed.stopped {
+            return;
         }
-        replay.trained = watch.end(&walker, &self.layout, from)?;
-        let values = walker.learner.values()?;
-        replay.tensors = self.tensors(&values, &last, calibration);
+        if executed.done < self.course.steps {
+            replay.divergence.get_or_insert_with(|| Divergence::not_finite(from + executed.done));
+        }
+        replay.trained = executed.trained.clone();
+        let last = executed.steps.last().unwrap_or(&nothing);
+        replay.tensors = self.tensors(&executed.values, last, calibration);
         if replay.divergence.is_none() && calibration.is_none() {
             replay.divergence = self.end(&replay.tensors);
         }
-        Ok(())
     }
 
     /// The routers that send tokens elsewhere than the log says.
@@ -278,7 +325,7 @@ impl<'a> Session<'a> {
     fn faults(
         &self,
         calibration: Option<&Calibration>,
-        base: Option<&[Step]>,
+        executed: &Executed,
         progress: &dyn Progress,
     ) -> Result<Vec<PlantedFault>, Error> {
         let garden = Garden {
@@ -291,36 +338,45 @@ impl<'a> Session<'a> {
         let faults = garden.all()?;
         let counts = faults.iter().flat_map(|fault| &fault.planted).map(Vec::len);
         progress.expects(counts.sum::<usize>() as u64 * self.course.steps);
-        let seen = |fault: fault::Fault| -> Result<PlantedFault, Error> {
-            let id = fault.id;
-            let none = |planted, unseen| PlantedFault {
-                fault: id,
-                planted,
-                at: None,
-                smallest: None,
-                unseen,
-            };
-            let planted = match fault.planted {
-                Err(why) => return Ok(none(String::new(), Some(why))),
-                Ok(planted) => planted,
-            };
-            let mut seen = none(String::new(), None);
-            for planted in planted {
-                // Sizes behind one that shows are not walked.
-                let walked = Walked::new(progress, self.course.steps);
-                if seen.at.is_some() {
-                    continue;
-                }
-                seen = match (calibration, base) {
-                    (Some(calibration), Some(base)) => {
-                        self.shows(id, &planted, (calibration, base), &walked)?
-                    }
-                    _ => self.shows_bits(id, &planted, &walked)?,
-                };
-            }
-            Ok(seen)
+        let seen = |fault: &fault::Fault| {
+            on_threads(1, || self.seen(fault, (calibration, executed), progress))?
         };
-        faults.into_iter().map(seen).collect()
+        parallel::map(&faults, self.subject.machine.threads, seen).into_iter().collect()
+    }
+
+    /// Where a fault shows, in the smallest size that does.
+    fn seen(
+        &self,
+        fault: &fault::Fault,
+        (calibration, executed): (Option<&Calibration>, &Executed),
+        progress: &dyn Progress,
+    ) -> Result<PlantedFault, Error> {
+        let none = |unseen| PlantedFault {
+            fault: fault.id,
+            planted: String::new(),
+            at: None,
+            smallest: None,
+            unseen,
+        };
+        let planted = match &fault.planted {
+            Err(why) => return Ok(none(Some(why.clone()))),
+            Ok(planted) => planted,
+        };
+        let mut seen = none(None);
+        for planted in planted {
+            // Sizes behind one that shows are not walked.
+            let walked = Walked::new(progress, self.course.steps);
+            if seen.at.is_some() {
+                continue;
+            }
+            seen = match calibration {
+                Some(calibration) => {
+                    self.shows(fault.id, planted, (calibration, executed), &walked)?
+                }
+                None => self.shows_bits(fault.id, planted, &walked)?,
+            };
+        }
+        Ok(seen)
     }
 
     /// Where a fault changes a bit that was logged.
@@ -350,14 +406,16 @@ impl<'a> Session<'a> {
         &self,
         fault: &'static str,
         planted: &Planted,
-        (calibration, base): (&Calibration, &[Step]),
+        (calibration, executed): (&Calibration, &Executed),
         walked: &Walked<'_>,
     ) -> Result<PlantedFault, Error> {
         let from = self.course.start.step;
         let (mut at, mut strongest) = (None, 0.0_f64);
-        planted.course.walk::<f32>(StepMeasure::Moves, |number, step, _| {
+        let first = executed.first.as_ref();
+        planted.course.walk_after(first, StepMeasure::Moves, |number, step, _| {
             walked.step();
-            let (Some(logged), Some(base)) = (self.logged.get(number), base.get(number)) else {
+            let base = executed.steps.get(number);
+            let (Some(logged), Some(base)) = (self.logged.get(number), base) else {
                 return ControlFlow::Break(());
             };
             for quantity in self.layout.quantities() {
@@ -374,7 +432,11 @@ impl<'a> Session<'a> {
                     strongest = strongest.max(apart / allowed);
                 }
             }
-            ControlFlow::Continue(())
+            // How small a fault may be is asked of those that have sizes.
+            match at.is_some() && planted.size.is_none() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
         })?;
         // Small faults work in proportion to their size.
         let smallest = planted.size.filter(|_| at.is_some() && strongest > 0.0);

@@ -1,5 +1,7 @@
 //! What a replay starts from: weights and moments of a checkpoint, or those that a seed gives.
 
+use std::sync::Arc;
+
 use super::names;
 use crate::learner::Learner;
 use crate::{BAD_TENSORS, TensorData, TensorFile};
@@ -14,8 +16,8 @@ use crate::checkpoint::MOMENTS;
 pub struct Start {
     /// The steps before it.
     pub step: u64,
-    /// Weights and moments, by our names.
-    pub tensors: TensorFile,
+    /// Weights and moments, by our names; courses that do not change them share them.
+    pub tensors: Arc<TensorFile>,
     /// What messages call them.
     pub name: String,
     /// What a report says of it.
@@ -57,7 +59,7 @@ pub fn from_checkpoint(bundle: &Bundle, step: u64, arithmetic: &str) -> Result<S
         .map(|(name, data)| (names::ours(&name), data))
         .collect();
     let shown = format!("checkpoint {step} of the bundle, taken as given");
-    Ok(Start { step, tensors, name: place.file, shown })
+    Ok(Start { step, tensors: Arc::new(tensors), name: place.file, shown })
 }
 
 /// The files of a checkpoint whose first is `file`: itself, or where it is called `…-00001-of-00003.safetensors`, as on
@@ -115,7 +117,7 @@ impl Start {
                 let moment = format!("{prefix}{}", named.name);
                 if are_left_out {
                     let zeros = TensorData::floats(&named.shape, &vec![0.0; named.len]);
-                    self.tensors.tensors.insert(moment, zeros);
+                    Arc::make_mut(&mut self.tensors).tensors.insert(moment, zeros);
                 } else if !self.tensors.tensors.contains_key(&moment) {
                     let place = Location::file(&self.name);
                     return Err(MISSING_MOMENTS.at(place, format!("`{moment}`"), "none"));
@@ -128,7 +130,7 @@ impl Start {
     /// Leaves out the head of a model whose head is the table of tokens.
     fn forget_tied(&mut self, learner: &Learner) -> Result<(), Error> {
         let Some((head, table)) = learner.tied() else { return Ok(()) };
-        let all = &mut self.tensors.tensors;
+        let all = &mut Arc::make_mut(&mut self.tensors).tensors;
         for prefix in [""].into_iter().chain(MOMENTS) {
             let (head, table) = (format!("{prefix}{head}"), format!("{prefix}{table}"));
             if let Some(data) = all.remove(&head)

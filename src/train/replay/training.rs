@@ -126,7 +126,7 @@ mod tests {
         let config = serde_json::from_slice(&run.config).unwrap();
         let tensors = run.learner.checkpoint(0, 1).unwrap();
         let (name, shown) = (String::new(), String::new());
-        let start = Start { step: 0, tensors, name, shown };
+        let start = Start { step: 0, tensors: tensors.into(), name, shown };
         let rows = (0..3).map(|_| run.batch().concat()).collect();
         Course {
             config,

@@ -155,6 +155,7 @@ fn tolerance(tolerance: &Tolerance) -> Json {
     };
     json!({
         "replays": tolerance.replays,
+        "times_their_spread": tolerance.times,
         "steps": tolerance.steps.iter().map(row).collect::<Vec<_>>(),
         "rounded_to": tolerance.rounded,
         "held_against_percent_of_rate": tolerance.held_against,

@@ -209,7 +209,7 @@ fn facts(replay: &Replay, width: usize) -> String {
 }
 
 fn tolerance(found: &Tolerance) -> String {
-    let mut said = format!("8 times the largest spread of {} replays", found.replays);
+    let mut said = format!("{} times the largest spread of {} replays", found.times, found.replays);
     if found.flips > 0 {
         said.push_str(&format!(
             ", in which up to {} tokens per step were routed differently",
