@@ -88,7 +88,8 @@ def against_config(config):
     """Settings that a replay needs and are missing, and settings that it would have to pass over."""
     reasons = []
     kind = config.get("model_type")
-    sizes = next(sizes for starts, sizes in SIZES.items() if str(kind or "").startswith(starts))
+    known = dialect(config) or ""
+    sizes = next(sizes for starts, sizes in SIZES.items() if known.startswith(starts))
     missing = [name for name in ("model_type", "dtype", *sizes) if config.get(name) is None]
     if missing:
         reasons.append(f"the config lacks {', '.join(f'`{name}`' for name in missing)}")
@@ -101,6 +102,12 @@ def against_config(config):
         shown = ", ".join(f"`{name}` = {str(config[name])[:40]}" for name in sorted(unknown))
         reasons.append(f"settings that no replay reads: {shown}; what changes no step can be put into a table `notes`")
     return reasons
+
+
+def dialect(config):
+    """The `model_type`, but for nanochat's models as transformers writes their configs, which are like Llama's."""
+    kind = config.get("model_type")
+    return "llama" if kind == "nanochat" and "n_embd" not in config else kind
 
 
 def is_known(kind, name):
@@ -126,7 +133,7 @@ def is_harmless(config, name, value):
 
 def against_model_type(config, model):
     """Whether the model is what its `model_type` says, where that was not written by the user."""
-    model, kind = unwrapped(model), config.get("model_type")
+    model, kind = unwrapped(model), dialect(config)
     if kind in FORWARDS:
         try:
             apart = distance(model, config, FORWARDS[kind])

@@ -155,6 +155,11 @@ impl ParameterGroup {
         }
     }
 
+    /// Whether updates are rounded to bfloat16 on their way.
+    pub fn rounds(&self) -> bool {
+        matches!(self.method, UpdateMethod::Muon(muon) if muon.is_bfloat16)
+    }
+
     /// Decay, beta1 and beta2 of step number `at` of a stretch.
     pub fn numbers_at(&self, at: usize) -> [f64; 3] {
         let first = [self.decay, self.beta1, self.beta2];

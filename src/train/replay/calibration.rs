@@ -32,7 +32,7 @@
 //! those of any run.
 //!
 //! A tolerance that hides a learning rate off by one percent is no use: for each tensor there has to be a
-//! step at which it stays below half of what that error changes. With fewer bits it is ten percent.
+//! step at which it stays below half of what that error changes. With fewer bits, in the model or in Muon, it is ten percent.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -57,6 +57,9 @@ struct Effort {
 
 /// Where routing, signs or roundings to fewer bits choose between two results.
 const OF_CHOICES: Effort = Effort { walks: 16, times: 8.0 };
+/// Where Muon rounds to bfloat16: walks move a hundredth of its roundings to the other side, other programs less than a
+/// tenth as many, which spreads a third as far.
+const OF_MUON: Effort = Effort { walks: 16, times: 5.0 };
 /// Where results depend smoothly on the weights.
 const SMOOTH: Effort = Effort { walks: 8, times: 9.0 };
 /// The rounding of a float32, relative to it.
@@ -73,8 +76,8 @@ const FARTHEST: u32 = 12;
 pub struct Calibration {
     /// The stretch as it came out without being disturbed.
     pub base: Vec<Step>,
-    /// What a learning rate that is off by one percent makes of it.
-    percent: Vec<Step>,
+    /// What the decisive error of the learning rate makes of it.
+    other_rate: Vec<Step>,
     /// The largest spread of each quantity in each step.
     spread: Vec<BTreeMap<StepQuantity, f64>>,
     /// Of each tensor, the first step in which its gradient is rounding alone.
@@ -83,17 +86,20 @@ pub struct Calibration {
     replays: usize,
     flips: u64,
     precision: Precision,
+    /// The error of the learning rate that has to be seen.
+    decisive: f64,
 }
 
 impl Effort {
     fn of(course: &Course, layout: &Layout) -> Self {
-        let chooses = |group: &ParameterGroup| {
-            matches!(group.method, UpdateMethod::Lion | UpdateMethod::Muon(_))
-        };
-        let is_smooth = layout.routers.is_empty()
-            && course.regime.precision == Precision::Full
-            && !course.regime.optimizer.groups.iter().any(chooses);
-        if is_smooth { SMOOTH } else { OF_CHOICES }
+        let groups = &course.regime.optimizer.groups;
+        let chooses = |group: &ParameterGroup| group.method == UpdateMethod::Lion;
+        let is_plain = layout.routers.is_empty() && course.regime.precision == Precision::Full;
+        match groups.iter().any(ParameterGroup::rounds) {
+            true if is_plain => OF_MUON,
+            false if is_plain && !groups.iter().any(chooses) => SMOOTH,
+            _ => OF_CHOICES,
+        }
     }
 }
 
@@ -104,8 +110,8 @@ enum Disturbance {
     Moved { seed: u64, units: u32 },
     /// Computed in float64.
     Wide,
-    /// At a learning rate off by one percent.
-    Percent,
+    /// At a learning rate with the decisive error.
+    OtherRate,
 }
 
 impl Calibration {
@@ -117,23 +123,24 @@ impl Calibration {
         machine: &Machine,
         progress: &dyn Progress,
     ) -> Result<Self, Error> {
-        let mut disturbed = vec![Disturbance::Percent, Disturbance::Wide];
+        let mut disturbed = vec![Disturbance::OtherRate, Disturbance::Wide];
         let effort = Effort::of(course, layout);
         disturbed.extend((0..effort.walks).map(|seed| Disturbance::Moved { seed, units: 1 }));
         progress.expects(course.steps * disturbed.len() as u64);
         let clipping = Clipping::of(course, &base);
         let disturbing = Disturbing { course, first, clipping, machine, progress };
         let mut walks = disturbing.walks(&disturbed)?;
-        let percent = walks.remove(0);
+        let other_rate = walks.remove(0);
         let mut calibration = Self {
             spread: vec![BTreeMap::new(); base.len()],
             blurred: blurred(&base, logged),
             base,
-            percent,
+            other_rate,
             effort,
             replays: 0,
             flips: 0,
             precision: course.regime.precision,
+            decisive: decisive(&course.regime),
         };
         calibration.take_in(layout, &walks, 0);
         // Each round moves four times as far as the one before.
@@ -202,8 +209,8 @@ impl Calibration {
 
     /// Whether the tolerance of a quantity in a step is below half of what the decisive error of the learning rate changes.
     fn fine(&self, at: usize, quantity: StepQuantity) -> bool {
-        let pair = self.base.get(at).zip(self.percent.get(at));
-        let effect = pair.and_then(|(base, percent)| quantity.deviation(base, percent));
+        let pair = self.base.get(at).zip(self.other_rate.get(at));
+        let effect = pair.and_then(|(base, other)| quantity.deviation(base, other));
         effect.is_some_and(|effect| self.tolerance(at, quantity) < 0.5 * effect)
     }
 
@@ -250,7 +257,7 @@ impl Calibration {
             times: self.effort.times,
             steps: (0..self.base.len()).map(row).collect(),
             rounded: self.precision.words(),
-            held_against: (100.0 * decisive(self.precision)).round() as u32,
+            held_against: (100.0 * self.decisive).round() as u32,
             coarse: self.coarse(layout, logged),
             blurred: self.blurred.keys().filter_map(|at| layout.names.get(*at).cloned()).collect(),
             flips: self.flips,
@@ -332,7 +339,7 @@ impl Disturbing<'_> {
         };
         match disturbance {
             Disturbance::Wide => drop(course.walk::<f64>(measure, |_, step, _| keep(step))?),
-            Disturbance::Percent => {
+            Disturbance::OtherRate => {
                 let other = with_other_rate(course);
                 drop(other.walk_after(self.first, measure, |_, step, _| keep(step))?);
             }

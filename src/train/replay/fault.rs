@@ -11,7 +11,7 @@ use serde_json::json;
 use super::course::{Course, RowsRead};
 use super::step::{Layout, Step};
 use crate::checkpoint::MOMENTS;
-use crate::{LearningRates, ParameterGroup, Precision, TensorData, UpdateMethod};
+use crate::{LearningRates, ParameterGroup, Precision, Regime, TensorData, UpdateMethod};
 use repro_receipt::source::Error;
 
 /// The least change of a float32, relative to it.
@@ -45,17 +45,16 @@ pub struct Fault {
 }
 
 /// The error of a learning rate that every tolerance is held against: one percent, or ten where numbers have fewer bits than
-/// those of float32.
-pub fn decisive(precision: Precision) -> f64 {
-    match precision {
-        Precision::Full => PERCENT,
-        _ => 10.0 * PERCENT,
-    }
+/// those of float32, in the model or in an update.
+pub fn decisive(regime: &Regime) -> f64 {
+    let rounds = regime.optimizer.groups.iter().any(ParameterGroup::rounds);
+    let has_all_bits = regime.precision == Precision::Full && !rounds;
+    if has_all_bits { PERCENT } else { 10.0 * PERCENT }
 }
 
 /// A course with such a learning rate.
 pub fn with_other_rate(course: &Course) -> Course {
-    Course { factor: 1.0 + decisive(course.regime.precision), ..course.clone() }
+    Course { factor: 1.0 + decisive(&course.regime), ..course.clone() }
 }
 
 /// The faults that have to show where numbers have fewer bits: their names begin like this.
@@ -160,7 +159,7 @@ impl Garden<'_> {
         if self.steps().all(|step| self.course.rates(step).iter().all(|rate| *rate == 0.0)) {
             return Err("the learning rate is 0 at every step".to_owned());
         }
-        self.sized(UNIT, decisive(self.course.regime.precision), |size, course| {
+        self.sized(UNIT, decisive(&self.course.regime), |size, course| {
             course.factor = 1.0 + size;
             format!("the learning rate times 1 + {size:.1e}")
         })

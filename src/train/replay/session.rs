@@ -467,8 +467,9 @@ impl<'a> Session<'a> {
             return (coarse > 0).then(|| {
                 format!(
                     "{coarse} of {} tensors: rounding changes their updates by more than half the \
-                     effect of 1% of the learning rate",
-                    self.layout.names.len()
+                     effect of {:.0}% of the learning rate",
+                    self.layout.names.len(),
+                    100.0 * fault::decisive(&self.course.regime),
                 )
             });
         }
