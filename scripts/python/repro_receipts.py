@@ -513,7 +513,8 @@ class Run:
 
         `tokens` are the batches, [steps, batch, length + 1]; `logged` has by name what came out of each step, the
         first dimension being the steps: `loss`, `grad_norm`, `tensor_grad_norm`, `tensor_update_norm`, `tensor_norm`,
-        `routed`; and of each place [steps, batch, length], where it is not as usual: as `counted` whether its target
+        `routed`, of micro-batches `micro_loss` and `micro_grad_norm`, and as `gradient.NAME` the gradients that were
+        learned from; and of each place [steps, batch, length], where it is not as usual: as `counted` whether its target
         counts, as `documents` the number of the document whose tokens it sees (0 is padding), as `positions` where in
         that it stands. `tensors` has for each tensor, in sorted order, a pair of it before and after the slice, or a
         table with `sha256_after` and `update_norm`. The slice starts from the kept checkpoint of `from_step`. `stated`
@@ -521,7 +522,7 @@ class Run:
         steps, stem = _outline(tokens)[2][0], f"data/slices/slice-{_count(from_step):06}"
         if any(entry["from_step"] == from_step for entry in self._slices):
             raise Unwritable(f"a second slice from step {from_step}")
-        arrays = {"tokens": tokens, **{name if name in INPUTS else f"logged.{name}": value
+        arrays = {"tokens": tokens, **{name if name in INPUTS or name.startswith("gradient.") else f"logged.{name}": value
                                        for name, value in logged.items()}}
         for name, value in arrays.items():
             if _outline(value)[2][:1] != [steps]:

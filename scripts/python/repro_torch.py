@@ -163,6 +163,7 @@ class Stretch:
     def clear(self):
         """Begins the next update."""
         self.batches, self.gradients, self.routed, self.stated = [], {}, {}, {}
+        self.added, self.whole = {}, {}
 
     def shape(self):
         """Rows of a micro-batch, micro-batches of an update, length."""
@@ -199,15 +200,17 @@ class Recorder:
     None without clipping. `done` updates were made before. `mean_over` says whether the loss of an update is the mean of
     its `micro_batches`, or of all its `targets` that count; `label_smoothing` is in that loss, `z_loss` is the
     coefficient of the mean of logsumexp(logits)^2 beside it. With `watch` the batches and losses of a model of
-    transformers are seen by themselves: no `batch` and no `loss` is called. `strict` raises where `check` has reasons."""
+    transformers are seen by themselves: no `batch` and no `loss` is called. `strict` raises where `check` has reasons. With
+    `gradients` a slice also holds losses and gradient norms of micro-batches and the gradients of each update, as large as
+    the model, so that a replay can execute some of many micro-batches."""
 
     def __init__(self, run, model, optimizer, slices, grad_clip=None, done=0, mean_over="micro_batches",
-                 label_smoothing=0.0, z_loss=0.0, watch=False, strict=False, refused=()):
+                 label_smoothing=0.0, z_loss=0.0, watch=False, strict=False, refused=(), gradients=False):
         self.run, self.model, self.optimizers = run, model, repro_check.all_of(optimizer)
         self.grad_clip, self.done, self.mean_over = float(grad_clip or 0.0), done, mean_over
-        self.label_smoothing, self.z_loss, self.watch = label_smoothing, z_loss, watch
+        self.label_smoothing, self.z_loss, self.watch, self.gradients = label_smoothing, z_loss, watch, gradients
         self.slices, self.open, self.handles, self.stepped = dict(slices), None, [], set()
-        self.inside, self.heads, self.pending = False, [], None
+        self.inside, self.heads, self.pending, self.balance_whole = False, [], None, False
         about_config, against = repro_check.examine(run, model, self.optimizers)
         against = [*against, *refused]
         self.is_off = bool(against) or run.is_idle
@@ -231,6 +234,9 @@ class Recorder:
         self.parts = {id(p): list(parts_of(name, p)) for name, p in self.named.items()}
         self.handles = [p.register_post_accumulate_grad_hook(functools.partial(self._gradient, name))
                         for name, p in self.named.items() if p.requires_grad]
+        if self.gradients:
+            self.handles += [p.register_hook(functools.partial(self._added, name))
+                             for name, p in self.named.items() if p.requires_grad]
         self.routers = [module for module in self.model.modules() if type(module).__name__.endswith("TopKRouter")]
         self.handles += [module.register_forward_hook(functools.partial(self._routed, at))
                          for at, module in enumerate(self.routers)]
@@ -373,6 +379,14 @@ class Recorder:
         if self.open:
             for part, gradient in parts_of(name, parameter.grad).items():
                 self.open.gradients[part] = norm64(gradient)
+                if self.gradients:
+                    self.open.whole[part] = gradient.detach().float().cpu().clone()
+
+    @_quiet
+    def _added(self, name, gradient):
+        """What a micro-batch adds to a gradient, before it is added."""
+        if self.open:
+            self.open.added.setdefault(name, []).append(norm64(gradient))
 
     def _before(self, at, optimizer, arguments, named):
         """Before a step, and where the step itself computes the gradients (its closure), after that."""
@@ -447,16 +461,29 @@ class Recorder:
                    "tensor_grad_norm": norms,
                    "tensor_update_norm": [norm64(after[n].double() - o.before[n].double()) for n in after],
                    "tensor_norm": [norm64(value) for value in after.values()]}
+        if self.gradients:
+            stepped.update(self._parts())
         if o.routed:
             stepped["routed"] = [sum(counts).tolist() for _, counts in sorted(o.routed.items())]
         for name, value in stepped.items():
-            o.logged.setdefault(name, []).append(torch.tensor(value))
+            o.logged.setdefault(name, []).append(torch.as_tensor(value))
         o.groups.append([group for at in range(len(self.optimizers)) for group in o.stated[at] if group["tensors"]])
         o.updates.append(o.batches)
         o.before = after
         o.clear()
         if len(o.updates) == o.count:
             self._write()
+
+    def _parts(self):
+        """What is logged of each micro-batch of an update, and the gradients of all of them."""
+        o, count = self.open, len(self.open.batches)
+        other = next((name for name, norms in o.added.items() if len(norms) != count), None)
+        if other is not None:
+            raise ValueError(f"{len(o.added[other])} backward passes reached `{other}` in an update of {count} "
+                             "micro-batches")
+        norms = [math.sqrt(math.fsum(norm ** 2 for norm in part)) for part in zip(*o.added.values())]
+        return {"micro_loss": [batch.loss for batch in o.batches], "micro_grad_norm": norms,
+                **{f"gradient.{name}": value for name, value in o.whole.items()}}
 
     def _loss(self):
         """The loss of an update by those of its micro-batches, whose weights are those that were backpropagated."""
@@ -470,11 +497,23 @@ class Recorder:
                              f"label_smoothing={self.label_smoothing:g}, z_loss={self.z_loss:g}")
         if None not in found:
             self._weigh(weights, found)
-        for batch, weight in zip(batches, weights[self.mean_over]):
-            if any(abs(balance - weight) > batch.error * weight for balance in batch.balances):
-                raise ValueError(f"the balance loss of routers was backpropagated times {batch.balances[0]:.4g} in a "
-                                 f"micro-batch of update {self.done} that weighs {weight:.4g}")
+        self._balances(weights[self.mean_over])
         return math.fsum(w * batch.loss for w, batch in zip(weights[self.mean_over], batches))
+
+    def _balances(self, weights):
+        """Finds out whether each micro-batch adds its share of the balance loss of routers, or all of it."""
+        pairs = [(batch, weight) for batch, weight in zip(self.open.batches, weights) if batch.balances]
+        fits = {whole: all(abs(balance - wanted) <= batch.error * wanted
+                           for batch, weight in pairs for wanted in [1.0 if whole else weight] for balance in batch.balances)
+                for whole in (False, True)}
+        if not any(fits.values()):
+            batch, weight = pairs[0]
+            raise ValueError(f"the balance loss of routers was backpropagated times {batch.balances[0]:.4g} in a "
+                             f"micro-batch of update {self.done} that weighs {weight:.4g}")
+        if not fits[self.balance_whole]:
+            if self.open.updates:
+                raise ValueError("shares of the balance loss of routers and all of it in one slice")
+            self.balance_whole = not self.balance_whole
 
     def _weigh(self, weights, found):
         """Finds out by what was backpropagated how micro-batches are weighed."""
@@ -508,7 +547,7 @@ class Recorder:
         tensors = {name: o.tensor(name, rows, length) for name in ("tokens", "counted", *sorted(kinds))}
         if tensors["counted"].all():
             tensors.pop("counted")
-        more = {"label_smoothing": self.label_smoothing, "z_loss": self.z_loss, **stated_precision(o.precisions)}
+        more = {"balance_whole": self.balance_whole, "label_smoothing": self.label_smoothing, "z_loss": self.z_loss, **stated_precision(o.precisions)}
         stated = {"grad_clip": self.grad_clip, "groups": o.merged_groups(), "micro_batches": parts,
                   "mean_over": self.mean_over, **{name: value for name, value in more.items() if value}}
         self.run.slice(o.start, tensors.pop("tokens"), {**logged, **tensors},
@@ -522,17 +561,15 @@ class Recorder:
         self.run.complete({"steps": self.done})
 
 
-def refused_of(args, model):
+def refused_of(args):
     """What arguments of `Trainer` no slice can state."""
     reasons = {f"{args.n_gpu} devices in one process (DataParallel)": args.n_gpu > 1,
                "float16, whose gradients are scaled": args.fp16,
-               "noise on embeddings (NEFTune)": args.neftune_noise_alpha,
-               "a balance loss of routers beside micro-batches, to each of which Trainer adds all of it":
-                   getattr(model.config, "output_router_logits", False) and args.gradient_accumulation_steps > 1}
+               "noise on embeddings (NEFTune)": args.neftune_noise_alpha}
     return [reason for reason, holds in reasons.items() if holds]
 
 
-def callback(run, slices, strict=False):
+def callback(run, slices, strict=False, gradients=False):
     """A callback for `Trainer` of transformers that records slices of its run, and what it logs."""
     from transformers import TrainerCallback
     from transformers.trainer_pt_utils import LabelSmoother
@@ -542,9 +579,10 @@ def callback(run, slices, strict=False):
 
         def on_train_begin(self, args, state, control, model=None, optimizer=None, **_):
             run.complete({"steps": state.max_steps})
-            refused = refused_of(args, model)
+            refused = refused_of(args)
             self.recorder = Recorder(run, model, optimizer, slices, args.max_grad_norm, state.global_step, "targets",
-                                     label_smoothing=args.label_smoothing_factor, watch=True, strict=strict, refused=refused)
+                                     label_smoothing=args.label_smoothing_factor, watch=True, strict=strict, refused=refused,
+                                     gradients=gradients)
             if args.label_smoothing_factor:
                 self.smoother = LabelSmoother.__call__
                 LabelSmoother.__call__ = self.smoothed
@@ -583,7 +621,7 @@ def model_within(module):
                  and {id(p) for p in part.parameters()} == whole), module)
 
 
-def lightning_callback(run, slices, strict=False):
+def lightning_callback(run, slices, strict=False, gradients=False):
     """A callback for `Trainer` of Lightning that records slices of its run. Batches and losses of a model of transformers
     that is given `labels` are seen by themselves; else `training_step` calls `batch` and `loss` of its `recorder`."""
     from lightning.pytorch import Callback
@@ -599,7 +637,7 @@ def lightning_callback(run, slices, strict=False):
                        "float16, whose gradients are scaled": str(trainer.precision).startswith("16")}
             self.recorder = Recorder(run, model, trainer.optimizers, slices, trainer.gradient_clip_val,
                                      trainer.global_step // len(trainer.optimizers),
-                                     watch=hasattr(model, "get_output_embeddings"), strict=strict,
+                                     watch=hasattr(model, "get_output_embeddings"), strict=strict, gradients=gradients,
                                      refused=[reason for reason, holds in refused.items() if holds])
 
         def on_train_end(self, trainer, pl_module):

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import pathlib
+import shutil
 import struct
 import sys
 import tempfile
@@ -499,10 +500,13 @@ class Transformers(Case):
         tensors, _ = self.slice(2)
         self.assertEqual(tensors["logged.routed"][0].sum().item(), 2 * 12 * 2)
 
-    def test_a_balance_loss_beside_micro_batches_is_refused(self):
-        run, _ = self.run_trainer(model="mixtral", balance=0.01, micro=2)
-        self.assertIn("to each of which Trainer adds all of it", " ".join(run.problems))
-        self.assertEqual(self.slices(), [])
+    def test_each_micro_batch_adds_all_of_the_balance_loss(self):
+        for micro in (1, 2):
+            run, _ = self.run_trainer(model="mixtral", balance=0.01, micro=micro)
+            self.assertEqual(run.problems, [])
+            _, stated = self.slice(2)
+            self.assertEqual(stated.get("balance_whole", False), micro == 2)
+            shutil.rmtree(self.folder / "run")
 
     def test_a_run_that_goes_on_from_a_checkpoint(self):
         import hf_trainer

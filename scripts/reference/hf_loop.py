@@ -3,7 +3,7 @@
 
     scripts/reference/hf_loop.py --model llama|qwen2|qwen3|mixtral|olmoe|qwen3_moe|gpt2 --text FILE --out DIR --name NAME
         [--hidden N] [--layers N] [--steps N] [--slice K:N ...] [--optimizer adamw|adam|amsgrad|sgd] [--lr X]
-        [--micro N] [--freeze TEXT] [--balance X] [--seed S] [--threads N]
+        [--micro N] [--gradients] [--freeze TEXT] [--balance X] [--seed S] [--threads N]
 
 Two groups of parameters, matrices with weight decay and the rest without; linear warmup and a cosine; gradients clipped at
 1 and accumulated over micro-batches. Everything that `repro replay` needs is kept by `scripts/python/repro_torch.py`.
@@ -78,6 +78,7 @@ def main():
     parser.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw")
     parser.add_argument("--lr", type=float, default=3e-3)
     parser.add_argument("--micro", type=int, default=1, help="micro-batches of an update")
+    parser.add_argument("--gradients", action="store_true", help="log the gradients, for replays of some micro-batches")
     parser.add_argument("--freeze", metavar="TEXT", help="freeze parameters with this in their names")
     parser.add_argument("--balance", type=float, default=0.0, help="weight of the balance loss of transformers")
     parser.add_argument("--seed", type=int, default=1)
@@ -99,7 +100,7 @@ def main():
         trainer={"name": "hf_loop.py", "version": transformers.__version__, "arithmetic": "pytorch-f32"},
         environment={"device": "cpu", "threads": chosen.threads})
     slices = [tuple(map(int, text.split(":"))) for text in chosen.slice]
-    record = repro_torch.Recorder(run, model, optimizer, slices=slices, grad_clip=1.0)
+    record = repro_torch.Recorder(run, model, optimizer, slices=slices, grad_clip=1.0, gradients=chosen.gradients)
 
     text = torch.frombuffer(bytearray(chosen.text.read_bytes()), dtype=torch.uint8).long()
     order = torch.Generator().manual_seed(chosen.seed)

@@ -140,6 +140,11 @@ A slice is a stretch of training that others can execute again. After `k` steps 
   logged.tensor_sha256        U32 [steps, tensors]             portable arithmetic: the first four bytes
                                                                of each tensor's digest after the step
   logged.routed               U32 [steps, layers, experts]     tokens routed to each expert
+  logged.micro_loss           F32 [steps, micro-batches]       cross-entropy of each micro-batch
+  logged.micro_grad_norm      F32 [steps, micro-batches]       norm of what each adds to the gradients
+  gradient.<name>             F32 [steps, ...]                 the gradients of a step, before clipping: with both
+                                                               of these a sample of the micro-batches can be
+                                                               executed (`repro replay --micro-batches`)
 and next to it `slice-<k>.tensors.jsonl`, one line per tensor in the same order: {\"name\",
 \"sha256_after\", \"update_norm\"}, the norm over the whole slice. Tokens and losses are required;
 fields that are left out cannot show a fault. A slice starts from

@@ -76,6 +76,17 @@ impl<T: Kernels> Values<T> {
     }
 }
 
+/// What one micro-batch gave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MicroBatch {
+    /// Mean nats of its targets that count.
+    pub loss: f32,
+    /// The norm of what it adds to all gradients.
+    pub norm: f32,
+    /// How far that may be off in float32, where that is looked at.
+    pub narrow: f64,
+}
+
 /// What a step gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stepped {
@@ -190,6 +201,34 @@ impl<T: Kernels> Learner<T> {
         }
     }
 
+    /// Runs one micro-batch of sequences alone. Answers its own loss, and the norm of what it adds to the gradients of all.
+    pub fn micro_batch(
+        &mut self,
+        sequences: Sequences<'_>,
+        number: usize,
+    ) -> Result<(Forward<T>, MicroBatch), Error> {
+        let forward = self.model.micro_batch(sequences, self.parts, number).map_err(failed)?;
+        self.drop_gradients().map_err(failed)?;
+        let isa = self.model.isa();
+        let squares: Vec<_> = self.model.gradients().map(|g| T::squares(isa, g)).collect();
+        let batch = MicroBatch {
+            loss: forward.cross_entropy.to_f64() as f32,
+            norm: optimizer::norm(&squares) as f32,
+            narrow: if self.narrow { narrow(&self.model).1 } else { 0.0 },
+        };
+        Ok((forward, batch))
+    }
+
+    /// Sets the gradient of a tensor.
+    pub fn write_gradient(&mut self, tensor: &str, numbers: &[T]) -> Result<(), Error> {
+        self.model.write_gradient(tensor, numbers).map_err(failed)
+    }
+
+    /// Takes the gradients as zero that are not learned from.
+    fn drop_gradients(&mut self) -> Result<(), Failure> {
+        self.frozen.iter().chain(&self.resting).try_for_each(|name| self.model.drop_gradient(name))
+    }
+
     /// The gradients of the last pass, of each variable.
     pub fn gradients(&self) -> &[Vec<T>] {
         self.model.variable_gradients()
@@ -210,14 +249,9 @@ impl<T: Kernels> Learner<T> {
     }
 
     fn update(&mut self, forward: &Forward<T>, rates: &[f32]) -> Result<Stepped, Failure> {
+        self.drop_gradients()?;
         let (model, optimizer) = (&mut self.model, &mut self.optimizer);
         let isa = model.isa();
-        if let Some(frozen) = &self.frozen {
-            model.drop_gradient(frozen)?;
-        }
-        for name in &self.resting {
-            model.drop_gradient(name)?;
-        }
         let squares: Vec<_> = model.gradients().map(|g| T::squares(isa, g)).collect();
         let norm = optimizer::norm(&squares);
         let stepped = Stepped {

@@ -95,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let [load, ours] = pool.install(train)?;
         let watch = Watch::default();
         let choice = Choice::This(Extent::Steps { from, to });
-        replay(&bundle, choice, &machine, &corpora, &watch)?;
+        replay(&bundle, (choice, None), &machine, &corpora, &watch)?;
         let again = watch.seconds().ok_or("the replay did not come to its end")?;
         writeln!(std::io::stdout(), "{load} {ours} {again}")?;
     }

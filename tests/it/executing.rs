@@ -7,7 +7,7 @@ use repro_judge::verify::{Replayer, SliceRequest};
 use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::Error;
-use repro_runs::replay::{Choice, Replay, ReplayOutcome, Replays};
+use repro_runs::replay::{Choice, MicroBatchSample, Replay, ReplayOutcome, Replays};
 use repro_train::replay::{self, Corpora, Machine, Progress};
 
 /// Replays whatever is asked for, but for some stretches.
@@ -45,5 +45,18 @@ pub fn replayed(bundle: &Bundle, choice: Choice, threads: usize) -> Result<Repla
 }
 
 pub fn replayed_with(bundle: &Bundle, choice: Choice, machine: Machine) -> Result<Replay, Error> {
-    replay::replay(bundle, choice, &machine, &Corpora::new(Some(PathBuf::from("."))), &Silent)
+    asked(bundle, (choice, None), machine)
+}
+
+/// Some micro-batches of each step, drawn with a seed.
+pub fn sampled(bundle: &Bundle, choice: Choice, sample: MicroBatchSample) -> Result<Replay, Error> {
+    asked(bundle, (choice, Some(sample)), Machine { isa: Isa::best(), threads: 2 })
+}
+
+fn asked(
+    bundle: &Bundle,
+    asked: (Choice, Option<MicroBatchSample>),
+    machine: Machine,
+) -> Result<Replay, Error> {
+    replay::replay(bundle, asked, &machine, &Corpora::new(Some(PathBuf::from("."))), &Silent)
 }

@@ -7,13 +7,13 @@ use repro_portable::Isa;
 use repro_receipt::bundle::{Bundle, seal};
 use repro_report::outcome::Verdict;
 use repro_report::{Format, ReportOptions, render};
-use repro_runs::replay::{Choice, ChosenBy, Extent};
+use repro_runs::replay::{Choice, ChosenBy, Extent, MicroBatchSample};
 use repro_train::replay::Machine;
 use repro_train::{TensorData, TensorFile};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::executing::{Executing, replayed, replayed_with};
+use crate::executing::{Executing, replayed, replayed_with, sampled};
 use crate::sealed::{new_folder, sealed};
 
 fn fixture(name: &str) -> PathBuf {
@@ -121,6 +121,59 @@ fn the_fixtures_are_those_that_were_made() {
 }
 
 const STATED: &str = "slices/slice-000006.stated.json";
+const STRETCH: &str = "slices/slice-000006.safetensors";
+
+#[test]
+fn a_sample_of_micro_batches_refutes_and_never_verifies() {
+    let sampled =
+        |bundle: &Bundle, count| sampled(bundle, Choice::Last, MicroBatchSample { count, seed: 1 });
+    let (_folder, bundle) = honest("hf-llama-micro");
+    let whole = replayed(&bundle, steps(6, 8), 2).unwrap();
+    assert_eq!((whole.verdict, whole.sampled), (Verdict::Verified, None));
+    let replay = sampled(&bundle, 3).unwrap();
+    let drawn = replay.sampled.as_ref().unwrap().numbers.clone();
+    assert_eq!(
+        (replay.verdict, replay.code.unwrap().id, replay.executed, drawn.len()),
+        (Verdict::Inconclusive, "replay::sampled", 2, 3)
+    );
+    // All of them are whole steps.
+    assert_eq!(sampled(&bundle, 8).unwrap().verdict, Verdict::Verified);
+    let of = |name: &'static str, at: usize, factor: f32| {
+        changed("hf-llama-micro", |data| {
+            edit_tensors(&data.join(STRETCH), |file| {
+                let data = &file.tensors[name];
+                let (shape, mut values) = (data.shape().to_vec(), data.as_floats().unwrap());
+                values[at] *= factor;
+                file.tensors.insert(name.to_owned(), TensorData::floats(&shape, &values));
+            });
+        })
+    };
+    let found = |bundle: &Bundle| {
+        let replay = sampled(bundle, 3).unwrap();
+        let divergence = replay.divergence.map(|divergence| divergence.shown());
+        (replay.verdict, divergence.unwrap_or_default())
+    };
+    // What was drawn is compared, and what was not stays open.
+    let other = (0..8).find(|number| !drawn.contains(number)).unwrap();
+    let (_folder, bundle) = of("logged.micro_grad_norm", drawn[1], 1.001);
+    let told = format!("gradient norm of micro-batch {}", drawn[1] + 1);
+    assert_eq!(found(&bundle), (Verdict::Refuted, told));
+    let (_folder, bundle) = of("logged.micro_grad_norm", other, 1.001);
+    assert_eq!(found(&bundle).0, Verdict::Inconclusive);
+    let (_folder, bundle) = of("gradient.model.norm.weight", 0, 1.2);
+    assert_eq!(found(&bundle), (Verdict::Refuted, "gradient of `model.norm.weight`".to_owned()));
+    // Numbers of micro-batches have to add up to those of their steps.
+    let (_folder, bundle) = of("logged.micro_loss", other, 1.001);
+    assert_eq!(sampled(&bundle, 3).unwrap_err().code.id, "replay::bad-slice");
+    let (_folder, bundle) = changed("hf-llama-micro", |data| {
+        edit_tensors(&data.join(STRETCH), |file| {
+            file.tensors.remove("gradient.model.norm.weight").unwrap();
+        });
+    });
+    assert_eq!(sampled(&bundle, 3).unwrap_err().code.id, "replay::no-gradients");
+    let (_folder, bundle) = honest("hf-qwen3-moe");
+    assert_eq!(sampled(&bundle, 1).unwrap_err().code.id, "replay::no-gradients");
+}
 
 #[test]
 fn what_a_slice_states_of_its_updates_is_what_is_executed() {

@@ -77,6 +77,9 @@ pub struct ReplayArgs {
     /// Run everything from the seed, including evaluations
     #[arg(long, conflicts_with = "slice")]
     pub full: bool,
+    /// Run only so many micro-batches of each step, `COUNT:SEED`, and make the updates by the logged gradients
+    #[arg(long, value_name = "SAMPLE", conflicts_with = "full")]
+    pub micro_batches: Option<String>,
     #[command(flatten)]
     pub machine: MachineArgs,
 }

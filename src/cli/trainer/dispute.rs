@@ -43,7 +43,7 @@ impl Side {
         let from = startable(&self.bundle, parting.equal.unwrap_or(0));
         let choice = Choice::This(Extent::States { from, to: parting.different });
         let bar = Bar::new(output, &format!("steps of {}", self.shown), None);
-        let replayed = replay(&self.bundle, choice, machine, corpora, &bar);
+        let replayed = replay(&self.bundle, (choice, None), machine, corpora, &bar);
         bar.end();
         replayed
     }

@@ -6,7 +6,8 @@ The slice is executed again from its starting checkpoint, or from the seed, and 
 what the bundle logs. Runs in `portable-f32/1` are compared bit for bit, once this machine has reproduced
 the golden bits; others within a tolerance that is calibrated here. A set of faults is planted in the slice,
 so that the report says which of them it would detect. If the training data is available, batches are drawn
-again; `--full` and steps outside of slices need it.
+again; `--full` and steps outside of slices need it. Of a slice that logs its gradients `--micro-batches 8:1` executes 8
+micro-batches of each step, drawn with the seed 1; such a replay refutes, and never verifies.
 
 Exit status: 0 if everything matches, 1 if something differs, 3 if this cannot be decided, 4 if the device
 is missing, 2 if the bundle cannot be replayed or the usage was bad.";

@@ -36,6 +36,24 @@ pub enum Choice {
     Random(u64),
 }
 
+/// Some micro-batches of each step, which stand for all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MicroBatchSample {
+    /// How many.
+    pub count: usize,
+    /// What they are drawn with.
+    pub seed: u64,
+}
+
+impl MicroBatchSample {
+    /// Reads `COUNT:SEED`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (count, seed) = text.split_once(':')?;
+        let count = count.parse().ok().filter(|count| *count > 0)?;
+        Some(Self { count, seed: seed.parse().ok()? })
+    }
+}
+
 impl Extent {
     /// The fewest steps of a stretch: one shows the forward pass, two the update, three that it goes on.
     pub const FEWEST: u64 = 3;
@@ -116,5 +134,10 @@ mod tests {
         assert_eq!(Choice::parse("0..2"), Some(Choice::This(Extent::Steps { from: 0, to: 2 })));
         assert_eq!(Choice::parse("2..2"), None);
         assert_eq!(Choice::parse("random:x"), None);
+        let sample = MicroBatchSample { count: 8, seed: 1 };
+        assert_eq!(MicroBatchSample::parse("8:1"), Some(sample));
+        for text in ["", "8", "0:1", ":1", "8:", "8:x", "-1:1"] {
+            assert_eq!(MicroBatchSample::parse(text), None, "{text}");
+        }
     }
 }

@@ -7,10 +7,10 @@ mod report;
 
 use repro_receipt::source::codes;
 
-pub use extent::{Choice, Extent};
+pub use extent::{Choice, Extent, MicroBatchSample};
 pub use report::{
     Allowed, Batches, ChosenBy, Divergence, PlantedFault, RecordsReport, Replay, ReplayComparison,
-    ReplayOutcome, Replays, StepReport, TensorReport, Tolerance, Trained,
+    ReplayOutcome, Replays, SampledMicroBatches, StepReport, TensorReport, Tolerance, Trained,
 };
 
 codes! {
@@ -36,6 +36,8 @@ codes! {
     OTHER_MACHINE = "replay::other-machine", "this machine does not compute the run's arithmetic", "replay on another machine";
     OTHER_DTYPE = "replay::other-dtype", "the run was not computed in float32", "no tolerance for its rounding is known";
     TOO_COARSE = "replay::too-coarse", "rounding hides what a replay should detect", "log the slice earlier, or log more values per step";
+    SAMPLED = "replay::sampled", "some micro-batches of each step were executed, and they match; that the logged gradients are those of all micro-batches was not shown", "replay whole steps, with more time or on a larger machine";
+    NO_GRADIENTS = "replay::no-gradients", "a slice does not log what a sample of its micro-batches needs", "log `micro_loss`, `micro_grad_norm` and the gradients of each step (`repro explain slices`), or replay whole steps";
     UNTRAINED = "replay::untrained", "the steps did not train a tensor", "check why no gradient reaches it";
     NOTHING_LOGGED = "replay::nothing-logged", "nothing was logged to compare the steps with", "log losses, and hash checkpoints";
     TWICE = "replay::twice", "a log has a step twice", "keep the line that the step wrote";

@@ -99,6 +99,17 @@ pub struct TensorReport {
     pub tolerance: Option<f64>,
 }
 
+/// The micro-batches that were executed alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampledMicroBatches {
+    /// Their numbers, from 0.
+    pub numbers: Vec<usize>,
+    /// Of so many in each step.
+    pub of: usize,
+    /// What they were drawn with.
+    pub seed: u64,
+}
+
 /// How the records of a run agree with the steps of a slice.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecordsReport {
@@ -115,9 +126,9 @@ pub struct RecordsReport {
 pub struct Divergence {
     /// The step, as records count.
     pub step: u64,
-    /// What of the step: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`.
+    /// What of the step: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`, or of a micro-batch.
     pub what: &'static str,
-    /// The first tensor in the order of execution; none for the loss and the norm of all gradients.
+    /// The first tensor in the order of execution, or the micro-batch; none for the loss and the norm of all gradients.
     pub tensor: Option<String>,
     /// What was logged.
     pub logged: String,
@@ -157,6 +168,7 @@ impl Divergence {
     /// What of the step it is, and of which tensor.
     pub fn shown(&self) -> String {
         match &self.tensor {
+            Some(number) if self.what.ends_with("micro-batch") => format!("{} {number}", self.what),
             Some(tensor) => format!("{} of `{tensor}`", self.what),
             None => self.what.to_owned(),
         }
@@ -277,6 +289,8 @@ pub struct Replay {
     pub start: String,
     /// Where the batches come from.
     pub batches: Batches,
+    /// The micro-batches that stand for all, where not all were executed.
+    pub sampled: Option<SampledMicroBatches>,
     /// The steps that were compared.
     pub steps: Vec<StepReport>,
     /// How many steps were executed.

@@ -338,36 +338,69 @@ impl<T: Kernels> Model<T> {
         sequences: Sequences<'_>,
         parts: BatchParts,
     ) -> Result<Forward<T>, Failure> {
-        let counted = sequences.counted() as f64;
         let (mut sums, mut all) = (Vec::new(), Vec::new());
-        for own in sequences.parts(parts.micro_batches) {
-            let weight = match parts.by_targets {
-                true => own.counted() as f64 / counted,
-                false => 1.0 / parts.micro_batches as f64,
-            };
-            let of_own = own.counted().max(1) as f64;
-            for piece in own.parts(parts.pieces) {
-                let weight = match parts.pieces {
-                    1 => weight,
-                    _ => weight * piece.counted() as f64 / of_own,
-                };
-                // What is scaled down with the rest is scaled up before.
-                let times = if parts.balance_whole { 1.0 / weight } else { 1.0 };
-                self.graph.balance(self.config.mixture.as_ref(), times);
-                all.push((weight, self.forward(piece)?));
-                self.backward()?;
-                let factor = T::from_f64(weight);
-                sums.resize_with(self.gradients.len(), Vec::new);
-                for (sums, gradients) in sums.iter_mut().zip(&self.gradients) {
-                    sums.resize(gradients.len(), T::ZERO);
-                    let pairs = sums.iter_mut().zip(gradients);
-                    pairs.for_each(|(sum, gradient)| *sum += *gradient * factor);
-                }
-            }
+        for number in 0..parts.micro_batches {
+            all.extend(self.add_micro_batch(sequences, parts, number, &mut sums)?);
         }
         self.gradients = sums;
-        self.graph.balance(self.config.mixture.as_ref(), 1.0);
         Ok(Forward::mean(all))
+    }
+
+    /// Runs one of the micro-batches of such sequences alone. The loss is its own, and the gradients are what it adds to
+    /// those of all.
+    pub fn micro_batch(
+        &mut self,
+        sequences: Sequences<'_>,
+        parts: BatchParts,
+        number: usize,
+    ) -> Result<Forward<T>, Failure> {
+        let mut sums = Vec::new();
+        let mut all = self.add_micro_batch(sequences, parts, number, &mut sums)?;
+        let whole: f64 = all.iter().map(|(weight, _)| weight).sum();
+        if whole > 0.0 {
+            all.iter_mut().for_each(|(weight, _)| *weight /= whole);
+        }
+        self.gradients = sums;
+        Ok(Forward::mean(all))
+    }
+
+    /// Runs a micro-batch piece by piece, and adds its gradients to sums by its weight among all. Answers the passes by
+    /// their weights.
+    fn add_micro_batch(
+        &mut self,
+        sequences: Sequences<'_>,
+        parts: BatchParts,
+        number: usize,
+        sums: &mut Vec<Vec<T>>,
+    ) -> Result<Vec<(f64, Forward<T>)>, Failure> {
+        let Some(own) = sequences.parts(parts.micro_batches).nth(number) else {
+            return Ok(Vec::new());
+        };
+        let weight = match parts.by_targets {
+            true => own.counted() as f64 / sequences.counted() as f64,
+            false => 1.0 / parts.micro_batches as f64,
+        };
+        // What is scaled down with the rest is scaled up before.
+        let times = if parts.balance_whole { 1.0 / weight } else { 1.0 };
+        self.graph.balance(self.config.mixture.as_ref(), times);
+        let (of_own, mut all) = (own.counted().max(1) as f64, Vec::new());
+        for piece in own.parts(parts.pieces) {
+            let weight = match parts.pieces {
+                1 => weight,
+                _ => weight * piece.counted() as f64 / of_own,
+            };
+            all.push((weight, self.forward(piece)?));
+            self.backward()?;
+            let factor = T::from_f64(weight);
+            sums.resize_with(self.gradients.len(), Vec::new);
+            for (sums, gradients) in sums.iter_mut().zip(&self.gradients) {
+                sums.resize(gradients.len(), T::ZERO);
+                let pairs = sums.iter_mut().zip(gradients);
+                pairs.for_each(|(sum, gradient)| *sum += *gradient * factor);
+            }
+        }
+        self.graph.balance(self.config.mixture.as_ref(), 1.0);
+        Ok(all)
     }
 
     /// Scores each target by itself.
@@ -449,6 +482,18 @@ impl<T: Kernels> Model<T> {
         let named = self.find(name)?;
         let (variable, range) = (named.variable, named.range());
         self.gradients[variable][range].fill(T::ZERO);
+        Ok(())
+    }
+
+    /// Sets the gradient of a tensor.
+    pub fn write_gradient(&mut self, name: &str, numbers: &[T]) -> Result<(), Failure> {
+        let named = self.find(name)?;
+        if numbers.len() != named.len {
+            let (name, expected, found) = (named.name.clone(), named.len, numbers.len());
+            return Err(Failure::Shape { name, expected, found });
+        }
+        let (variable, range) = (named.variable, named.range());
+        self.gradients[variable][range].copy_from_slice(numbers);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The steps of a replay: what they start from, what they read, how they are made; and their execution.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use serde_json::{Map, Value as Json};
 use super::start::Start;
 use super::step::{Layout, NarrowErrors, Step};
 use crate::data::{Corpus, Order};
-use crate::learner::{Learner, Stepped, Values};
+use crate::learner::{Learner, MicroBatch, Stepped, Values};
 use crate::model::{Config, Forward, Sequences};
 use crate::narrow::NarrowNorm;
 use crate::ops::IGNORED;
@@ -71,6 +72,17 @@ pub struct Course {
     pub averaged: Option<f64>,
     /// A tensor whose moments are, in the second step, those before the first.
     pub stale: Option<String>,
+    /// The micro-batches that are executed, where not all are.
+    pub sampled: Option<Arc<SampledSteps>>,
+}
+
+/// Steps of which some micro-batches are executed. What all of them come to is taken from the log.
+#[derive(Debug)]
+pub struct SampledSteps {
+    /// Their numbers, from 0.
+    pub numbers: Vec<usize>,
+    /// Of each step, the gradients that were learned from, before clipping.
+    pub gradients: Vec<BTreeMap<String, Vec<f32>>>,
 }
 
 /// What is known of the tokens of a batch beside their order; each list is empty where there is nothing.
@@ -164,7 +176,8 @@ impl Course {
             })
         };
         let resting = (0..names.len()).filter(rests).collect();
-        Ok(Layout { names, shapes, forward, routers, resting })
+        let sampled = self.sampled.as_ref().map_or_else(Vec::new, |steps| steps.numbers.clone());
+        Ok(Layout { names, shapes, forward, routers, resting, sampled })
     }
 
     fn config(&self) -> Result<Document, Error> {
@@ -281,14 +294,17 @@ impl<T: Kernels> Walker<'_, T> {
             self.learner.set_moments(tensor, moments.clone());
         }
         let unaveraged = course.averaged.map(|_| self.learner.values()).transpose()?;
-        let forward = match first.filter(|first| first.is_of(self, &rows, marks)) {
-            Some(first) => {
+        let first = first.filter(|first| first.is_of(self, &rows, marks));
+        let (forward, parts) = match (&course.sampled, first) {
+            (Some(sampled), _) => self.some(sampled, sequences)?,
+            (None, Some(first)) => {
                 self.learner.set_gradients(&first.gradients);
-                first.forward.clone()
+                (first.forward.clone(), Vec::new())
             }
-            None => self.learner.pass(sequences)?,
+            (None, None) => (self.learner.pass(sequences)?, Vec::new()),
         };
-        if self.done == 0 && measure == StepMeasure::NarrowMoves {
+        let keeps = course.sampled.is_none() && measure == StepMeasure::NarrowMoves;
+        if self.done == 0 && keeps {
             self.kept = Some(FirstPass {
                 config: course.config.clone(),
                 regime: course.regime.clone(),
@@ -314,14 +330,20 @@ impl<T: Kernels> Walker<'_, T> {
         let narrow = stepped.narrow.as_ref().map(|(each, all)| NarrowErrors {
             gradients: of_tensors(&mut each.iter().copied()),
             norm: *all,
+            micro_batches: parts.iter().map(|part| part.narrow).collect(),
             ..NarrowErrors::default()
         });
+        let numbers = |of: fn(&MicroBatch) -> f32| {
+            course.sampled.as_ref().map(|_| parts.iter().map(|part| of(part).into()).collect())
+        };
+        let is_whole = course.sampled.is_none();
         let mut step = Step {
-            loss: Some(stepped.loss.into()),
+            loss: is_whole.then(|| stepped.loss.into()),
             norm: Some(stepped.norm.into()),
             gradients: Some(gradients),
             narrow,
-            routed: Some(stepped.routed.clone()),
+            routed: is_whole.then(|| stepped.routed.clone()),
+            micro_batches: [numbers(|part| part.loss), numbers(|part| part.norm)],
             ..Step::default()
         };
         if measure != StepMeasure::Plain {
@@ -329,6 +351,23 @@ impl<T: Kernels> Walker<'_, T> {
             self.measure(measure, values, &mut step);
         }
         Ok((step, stepped))
+    }
+
+    /// Executes some micro-batches of a step, and takes the gradients of all from the log.
+    fn some(
+        &mut self,
+        sampled: &SampledSteps,
+        sequences: Sequences<'_>,
+    ) -> Result<(Forward<T>, Vec<MicroBatch>), Error> {
+        let one = |number: &usize| self.learner.micro_batch(sequences, *number);
+        let (mut forwards, parts): (Vec<_>, Vec<_>) =
+            sampled.numbers.iter().map(one).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        for (tensor, numbers) in sampled.gradients.get(self.done as usize).into_iter().flatten() {
+            let numbers: Vec<_> =
+                numbers.iter().map(|number| T::from_f64((*number).into())).collect();
+            self.learner.write_gradient(tensor, &numbers)?;
+        }
+        Ok((forwards.swap_remove(0), parts))
     }
 
     /// Writes an average of weights in their place: this share of those before the step.

@@ -5,20 +5,21 @@ use super::course::{Course, RowsRead, StepMeasure};
 use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::session::Session;
 use super::settings;
-use super::slice::listed;
+use super::slice::{GRADIENT, listed};
 use super::start::{Start, from_checkpoint};
 use super::stated;
 use super::whole;
 use crate::learner::{AT_ONCE, Learner};
 use crate::model::Config;
-use crate::{Regime, RunShape, golden};
+use crate::{Regime, RunShape, TensorFile, golden};
 use repro_portable::Isa;
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{ARITHMETIC, Bundle, CONFIG};
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
-    BAD_EXTENT, Batches, Choice, ChosenBy, Extent, NO_SLICE, OTHER_DTYPE, OTHER_MACHINE,
-    RecordsReport, Replay, ReplayComparison, TOO_LARGE, TWO_ARITHMETICS, Tolerance, Trained,
+    BAD_EXTENT, Batches, Choice, ChosenBy, Extent, MicroBatchSample, NO_SLICE, OTHER_DTYPE,
+    OTHER_MACHINE, RecordsReport, Replay, ReplayComparison, TOO_LARGE, TWO_ARITHMETICS, Tolerance,
+    Trained,
 };
 use repro_runs::study::table;
 use repro_stats::rng::Rng;
@@ -84,17 +85,33 @@ pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
     Ok(walks * 6.0 * active as f64 * shape.tokens_per_step() as f64)
 }
 
-/// Replays a stretch of a bundle. A refusal means that the bundle, or what was asked, cannot be replayed.
+/// How many micro-batches each step of a slice has, where a sample of them can be executed.
+pub fn micro_batches(bundle: &Bundle, extent: Extent) -> Option<usize> {
+    let slices = &bundle.receipt().slices;
+    let slice = slices.iter().find(|slice| extent.lies_in(slice))?;
+    let regime = stated::regime(
+        bundle,
+        &slice.file,
+        (slice.from_step, slice.steps),
+        RunShape::read(bundle.document(CONFIG).ok()?.root()).ok()?,
+    );
+    let file = TensorFile::parse(&slice.file, &bundle.tensors(&slice.file).ok()?).ok()?;
+    let is_logged = file.tensors.keys().any(|name| name.starts_with(GRADIENT));
+    regime.ok()?.map(|regime| regime.micro_batches).filter(|count| is_logged && *count > 1)
+}
+
+/// Replays a stretch of a bundle, or a sample of the micro-batches of its steps. A refusal means that the bundle, or what was
+/// asked, cannot be replayed.
 pub fn replay(
     bundle: &Bundle,
-    choice: Choice,
+    (choice, sample): (Choice, Option<MicroBatchSample>),
     machine: &Machine,
     corpora: &Corpora,
     progress: &dyn Progress,
 ) -> Result<Replay, Error> {
     let subject = ReplayedRun::of(bundle, machine)?;
     let (extent, chosen_by) = resolve(choice, bundle, corpora)?;
-    let replay = subject.replay(extent, corpora, progress)?;
+    let replay = subject.replay((extent, sample), corpora, progress)?;
     Ok(Replay { chosen_by: chosen_by.unwrap_or(replay.chosen_by), ..replay })
 }
 
@@ -130,7 +147,7 @@ pub fn calibrate(
         let expected = "a slice: a whole run is compared bit for bit or not at all";
         return Err(BAD_EXTENT.at(Location::file("--slice"), expected, extent.to_string()));
     };
-    let session = Session::open(&subject, from, to, corpora)?;
+    let session = Session::open(&subject, (from, to), None, corpora)?;
     // What is asked for alone is not stopped.
     let _ = progress.begins(ReplayPhase::Executing);
     let executed = session.execute(StepMeasure::NarrowMoves, progress)?;
@@ -191,7 +208,7 @@ impl<'a> ReplayedRun<'a> {
 
     fn replay(
         &self,
-        extent: Extent,
+        (extent, sample): (Extent, Option<MicroBatchSample>),
         corpora: &Corpora,
         progress: &dyn Progress,
     ) -> Result<Replay, Error> {
@@ -208,7 +225,11 @@ impl<'a> ReplayedRun<'a> {
         let _ = progress.begins(ReplayPhase::Reading);
         match (slice, extent) {
             (Some(from), Extent::Steps { to, .. }) => {
-                Session::open(self, from, to, corpora)?.replay(extent, progress)
+                Session::open(self, (from, to), sample, corpora)?.replay(extent, progress)
+            }
+            _ if sample.is_some() => {
+                let place = self.bundle.place(repro_receipt::bundle::RECEIPT);
+                Err(NO_SLICE.at(place, "a slice whose micro-batches are logged", "none"))
             }
             _ => whole::replay(self, extent, corpora, progress),
         }
@@ -274,6 +295,7 @@ impl<'a> ReplayedRun<'a> {
             code: None,
             start: String::new(),
             batches: Batches::OnTrust("nothing was read".to_owned()),
+            sampled: None,
             steps: Vec::new(),
             executed: 0,
             tensors: Vec::new(),
@@ -319,6 +341,7 @@ impl<'a> ReplayedRun<'a> {
             other_roundings: None,
             averaged: None,
             stale: None,
+            sampled: None,
         })
     }
 

@@ -32,6 +32,6 @@ mod training;
 mod whole;
 
 pub use corpora::Corpora;
-pub use engine::{beginning, calibrate, cost, replay};
+pub use engine::{beginning, calibrate, cost, micro_batches, replay};
 pub use machine::{Machine, Progress, ReplayPhase, on_threads};
 pub use settings::{Setting, settings};

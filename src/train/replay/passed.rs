@@ -30,7 +30,7 @@ impl PassedSlices {
         let model = Config::read(subject.config)?;
         let all = subject.bundle.receipt().slices.iter();
         let within = all.filter(|slice| (from..to).contains(&slice.from_step));
-        let slices = within.map(|slice| Slice::load(subject, slice.from_step, &model));
+        let slices = within.map(|slice| Slice::load(subject, (slice.from_step, false), &model));
         Ok(Self { slices: slices.collect::<Result<_, _>>()?, begun: BTreeMap::new(), rows })
     }
 

@@ -2,11 +2,13 @@
 //! compared with its log, disturbed by planted faults, and judged.
 
 use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::calibration::Calibration;
 use super::corpora::Corpora;
-use super::course::{Course, FirstPass, RowsRead, StepMeasure};
+use super::course::{Course, FirstPass, RowsRead, SampledSteps, StepMeasure};
 use super::fault::{self, Garden, Planted};
 use super::machine::{Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::names;
@@ -24,10 +26,12 @@ use repro_receipt::Verdict;
 use repro_receipt::parallel;
 use repro_receipt::source::Error;
 use repro_runs::replay::{
-    AGAINST_RECORDS, BAD_SLICE, Batches, COMPILED, DIVERGED, Divergence, Extent, NO_ROUTES,
-    NO_START, OTHER_BATCHES, PlantedFault, RECORDS_UNCLEAR, Replay, ReplayComparison, SIGNS,
-    STOPPED, TOO_COARSE, TensorReport, Trained, UNTRAINED,
+    AGAINST_RECORDS, BAD_SLICE, Batches, COMPILED, DIVERGED, Divergence, Extent, MicroBatchSample,
+    NO_GRADIENTS, NO_ROUTES, NO_START, OTHER_BATCHES, PlantedFault, RECORDS_UNCLEAR, Replay,
+    ReplayComparison, SAMPLED, SIGNS, STOPPED, SampledMicroBatches, TOO_COARSE, TensorReport,
+    Trained, UNTRAINED,
 };
+use repro_stats::rng::Rng;
 
 /// A slice that is about to be replayed: everything is read and checked, no step is made.
 pub struct Session<'a> {
@@ -39,6 +43,7 @@ pub struct Session<'a> {
     /// What it says of the tensors at the end, where the replay goes to the end of the slice.
     ends: Vec<Option<Logged>>,
     batches: Batches,
+    sampled: Option<SampledMicroBatches>,
     records: RecordsFound,
     /// Rows of the validation text, as many as the steps read; or why there are none.
     held_out: Result<Vec<Vec<u32>>, String>,
@@ -59,15 +64,16 @@ pub struct Executed {
 }
 
 impl<'a> Session<'a> {
-    /// Reads the slice that begins after `from` steps, as far as `to`.
+    /// Reads the slice that begins after `from` steps, as far as `to`, and a sample of its micro-batches alone where one is
+    /// asked for.
     pub fn open(
         subject: &'a ReplayedRun<'a>,
-        from: u64,
-        to: u64,
+        (from, to): (u64, u64),
+        sample: Option<MicroBatchSample>,
         corpora: &Corpora,
     ) -> Result<Self, Error> {
         let model = Config::read(subject.config)?;
-        let mut slice = Slice::load(subject, from, &model)?;
+        let mut slice = Slice::load(subject, (from, sample.is_some()), &model)?;
         if to > subject.shape.steps {
             let expected = format!("steps of the run, which has {}", subject.shape.steps);
             return Err(BAD_SLICE.at(slice.place, expected, format!("steps up to {to}")));
@@ -91,12 +97,16 @@ impl<'a> Session<'a> {
         let rows = RowsRead::Kept(std::mem::take(&mut slice.rows));
         let mut course = subject.course(slice.regime.clone(), start, steps, rows)?;
         course.marks = std::mem::take(&mut slice.marks);
+        let sampled = sample.map(|sample| sampled(&mut course, &mut slice, sample)).transpose()?;
+        let sampled = sampled.flatten();
         let layout = course.layout()?;
         stated::fits(subject.bundle, from, &course.regime.optimizer.groups, &layout)?;
         // Names and shapes of the start are held against the model before any step.
         course.begin::<f32>()?;
         let order = Arrangement::of(layout, &slice)?;
-        let logged: Vec<_> = slice.steps.iter().map(|step| order.step(step)).collect();
+        let numbers = sampled.as_ref().map(|sampled| sampled.numbers.as_slice());
+        let of_sample = |step: &Step| order.step(step).of_micro_batches(numbers);
+        let logged: Vec<_> = slice.steps.iter().map(of_sample).collect();
         if subject.comparison() == ReplayComparison::Calibrated {
             course.clip_by = logged.iter().map(|step| step.norm).collect();
         }
@@ -111,8 +121,12 @@ impl<'a> Session<'a> {
                 format!("{count} tensors are in no group of the optimizer, the first `{first}`");
             records.report.open.push(told);
         }
+        if sampled.is_none() && slice.steps.iter().any(|step| step.micro_batches != [None, None]) {
+            let told = "numbers of micro-batches add up to those of their steps; each alone was not compared";
+            records.report.open.push(told.to_owned());
+        }
         let held_out = held_out(subject, corpora, (&model, steps));
-        Ok(Self { subject, course, layout, logged, ends, batches, records, held_out })
+        Ok(Self { subject, course, layout, logged, ends, batches, sampled, records, held_out })
     }
 
     /// Executes the slice, and judges it.
@@ -120,6 +134,7 @@ impl<'a> Session<'a> {
         let mut replay = Replay {
             start: self.course.start.shown.clone(),
             batches: self.batches.clone(),
+            sampled: self.sampled.clone(),
             records: self.records.report.clone(),
             ..self.subject.blank(extent)
         };
@@ -513,6 +528,12 @@ impl<'a> Session<'a> {
         } else if let Some(tensor) = untrained {
             let reason = format!("everything matches, but `{tensor}` was not trained");
             verdict(replay, Verdict::Inconclusive, &UNTRAINED, reason);
+        } else if let Some(SampledMicroBatches { numbers, of, .. }) = &self.sampled {
+            let reason = format!(
+                "{} of {of} micro-batches of each step match, and so do the updates by the logged gradients",
+                numbers.len()
+            );
+            verdict(replay, Verdict::Inconclusive, &SAMPLED, reason);
         } else {
             (replay.verdict, replay.code) = (Verdict::Verified, None);
         }
@@ -521,7 +542,56 @@ impl<'a> Session<'a> {
 
 /// Whether what differs is computed before any tensor of the step moves.
 fn comes_before_updates(divergence: &Divergence) -> bool {
-    ["routing", "loss", "gradient", "gradient norm"].contains(&divergence.what)
+    let before = ["routing", "loss", "gradient", "gradient norm"];
+    before.contains(&divergence.what) || divergence.what.ends_with("micro-batch")
+}
+
+/// Draws the micro-batches of a sample, and has a course execute them alone. None where they would be all.
+fn sampled(
+    course: &mut Course,
+    slice: &mut Slice,
+    sample: MicroBatchSample,
+) -> Result<Option<SampledMicroBatches>, Error> {
+    let of = slice.regime.micro_batches;
+    if sample.count >= of {
+        return Ok(None);
+    }
+    let refuse = |expected: String, found: String| {
+        Err(NO_GRADIENTS.at(slice.place.clone(), expected, found))
+    };
+    for (at, what) in ["micro_loss", "micro_grad_norm"].into_iter().enumerate() {
+        if slice.steps.iter().any(|step| step.micro_batches.get(at).is_none_or(Option::is_none)) {
+            return refuse(format!("`logged.{what}`"), "none".to_owned());
+        }
+    }
+    let layout = course.layout()?;
+    let gradients: Vec<_> = slice.gradients.iter().take(course.steps as usize).cloned().collect();
+    for (at, name) in layout.names.iter().enumerate().filter(|(at, _)| !layout.resting.contains(at))
+    {
+        let wanted: usize = layout.shapes.get(at).map_or(0, |shape| shape.iter().product());
+        let fits = |step: &BTreeMap<String, Vec<f32>>| {
+            step.get(name).is_some_and(|numbers| numbers.len() == wanted)
+        };
+        if gradients.is_empty() || !gradients.iter().all(fits) {
+            let expected = format!("`gradient.{name}` of {wanted} numbers in each step");
+            return refuse(expected, "none, or others".to_owned());
+        }
+    }
+    let known = |name: &&String| layout.names.contains(name);
+    if let Some(name) = gradients.iter().flat_map(BTreeMap::keys).find(|name| !known(name)) {
+        return refuse(
+            "gradients of tensors of the model".to_owned(),
+            format!("`gradient.{name}`"),
+        );
+    }
+    let mut rng = Rng::new(sample.seed, "micro-batches to execute");
+    let mut numbers = BTreeSet::new();
+    while numbers.len() < sample.count {
+        numbers.insert(rng.below(of as u64) as usize);
+    }
+    let numbers: Vec<_> = numbers.into_iter().collect();
+    course.sampled = Some(Arc::new(SampledSteps { numbers: numbers.clone(), gradients }));
+    Ok(Some(SampledMicroBatches { numbers, of, seed: sample.seed }))
 }
 
 /// The larger share of two; the first of equal ones.

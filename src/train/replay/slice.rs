@@ -3,8 +3,11 @@
 //! Everything is checked against the run's own config before a step is made: shapes, the vocabulary,
 //! finite numbers, and the records of the run.
 
+use std::collections::BTreeMap;
+
 use super::course::Marks;
 use super::machine::ReplayedRun;
+use super::names;
 use super::records::RecordsFound;
 use super::stated;
 use super::step::Step;
@@ -14,6 +17,13 @@ use repro_receipt::bundle::{self, Bundle};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, Node};
 use repro_runs::replay::{BAD_SLICE, BEYOND_VOCABULARY, Extent, NO_SLICE, ReplayComparison};
+
+/// What the names of logged gradients begin with.
+pub const GRADIENT: &str = "gradient.";
+/// How far the mean of logged losses may be off, relative to it: they are float32.
+const OF_MEANS: f64 = 1e-6;
+/// How far float32 norms of large models may be off, relative to them.
+const OF_NORMS: f64 = 0.01;
 
 /// A stretch of steps as its bundle describes it.
 #[derive(Debug)]
@@ -34,6 +44,8 @@ pub struct Slice {
     pub steps: Vec<Step>,
     /// The tensors, in the order of the log; empty where nothing was logged of them.
     pub tensors: Vec<Logged>,
+    /// Of each step, the gradients that were learned from, by our names; empty where they were not logged, or not asked for.
+    pub gradients: Vec<BTreeMap<String, Vec<f32>>>,
     /// How the records of the run agree with it.
     pub records: RecordsFound,
 }
@@ -55,8 +67,12 @@ impl Slice {
         usize::try_from(update.checked_sub(self.from)?).ok()
     }
 
-    /// Reads the slice of a run that begins after `from` steps.
-    pub fn load(subject: &ReplayedRun<'_>, from: u64, model: &Config) -> Result<Self, Error> {
+    /// Reads the slice of a run that begins after `from` steps, and its gradients where a sample is asked for.
+    pub fn load(
+        subject: &ReplayedRun<'_>,
+        (from, is_sampled): (u64, bool),
+        model: &Config,
+    ) -> Result<Self, Error> {
         let (bundle, shape) = (subject.bundle, subject.shape);
         let entry = bundle.receipt().slices.iter().find(|slice| slice.from_step == from);
         let Some(entry) = entry else {
@@ -88,13 +104,26 @@ impl Slice {
             let expected = "`float32`, or `compute` in what the slice states";
             return Err(BAD_SLICE.at(dtype.place(), expected, dtype.printed()?));
         }
+        reader.micro_batches(&mut steps, &regime, &marks)?;
+        let gradients = if is_sampled { reader.gradients()? } else { Vec::new() };
         let comparison = subject.comparison();
         let mut records = RecordsFound::of(bundle, &place, (from, &steps), &regime, comparison)?;
         if let Some(declared) = declared.ok().filter(|_| is_stated) {
             records.scheduled(from..from + entry.steps, &declared, &regime);
         }
         let checkpoint = entry.checkpoint_step;
-        Ok(Self { place, from, checkpoint, regime, rows, marks, steps, tensors, records })
+        Ok(Self {
+            place,
+            from,
+            checkpoint,
+            regime,
+            rows,
+            marks,
+            steps,
+            tensors,
+            gradients,
+            records,
+        })
     }
 }
 
@@ -157,10 +186,12 @@ impl Reader<'_> {
     fn marks(&self, shape: RunShape) -> Result<Vec<Marks>, Error> {
         let known = |name: &str| {
             name.starts_with("logged.")
+                || name.starts_with(GRADIENT)
                 || ["tokens", "counted", "documents", "positions"].contains(&name)
         };
         if let Some(name) = self.file.tensors.keys().find(|name| !known(name)) {
-            let expected = "`tokens`, `counted`, `documents`, `positions` and what was logged";
+            let expected =
+                "`tokens`, `counted`, `documents`, `positions`, gradients and what was logged";
             return Err(self.refuse(expected, format!("`{name}`")));
         }
         let all = ["counted", "documents", "positions"].map(|name| self.of_tokens(name, shape));
@@ -247,6 +278,64 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Losses and norms of micro-batches, which are those of the step taken apart.
+    fn micro_batches(
+        &self,
+        steps: &mut [Step],
+        regime: &Regime,
+        marks: &[Marks],
+    ) -> Result<(), Error> {
+        let count = regime.micro_batches;
+        self.floats("micro_loss", count, steps, |step, values| {
+            step.micro_batches[0] = Some(values)
+        })?;
+        self.floats("micro_grad_norm", count, steps, |step, values| {
+            step.micro_batches[1] = Some(values)
+        })?;
+        for (at, step) in steps.iter().enumerate() {
+            let weights = weights(regime, marks.get(at));
+            let [losses, norms] = &step.micro_batches;
+            let mean = losses.as_ref().map(|losses| {
+                std::iter::zip(losses, &weights).map(|(loss, weight)| loss * weight).sum::<f64>()
+            });
+            if let (Some(mean), Some(loss)) = (mean, step.loss)
+                && (mean - loss).abs() > OF_MEANS * mean.abs().max(loss.abs())
+            {
+                let expected = format!("`logged.loss` of {mean}, the mean of `logged.micro_loss`");
+                return Err(self.refuse(expected, format!("{loss} in step {at} of the slice")));
+            }
+            let most = norms.as_ref().map(|norms| norms.iter().sum::<f64>());
+            if let (Some(most), Some(norm)) = (most, step.norm)
+                && norm > most * (1.0 + OF_NORMS)
+            {
+                let expected = format!(
+                    "`logged.grad_norm` of {most} at most, the sum of `logged.micro_grad_norm`"
+                );
+                return Err(self.refuse(expected, format!("{norm} in step {at} of the slice")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The gradients of each step, by our names.
+    fn gradients(&self) -> Result<Vec<BTreeMap<String, Vec<f32>>>, Error> {
+        let mut steps = vec![BTreeMap::new(); self.count];
+        for (name, data) in &self.file.tensors {
+            let Some(tensor) = name.strip_prefix(GRADIENT) else { continue };
+            let values = data.as_floats().filter(|_| data.shape().first() == Some(&self.count));
+            let Some(values) = values.filter(|values| values.iter().all(|one| one.is_finite()))
+            else {
+                let expected = format!("`{name}`, finite F32 of {} steps", self.count);
+                return Err(self.refuse(expected, format!("the shape {:?}", data.shape())));
+            };
+            let per_step = (values.len() / self.count.max(1)).max(1);
+            for (step, values) in steps.iter_mut().zip(values.chunks(per_step)) {
+                step.insert(names::ours(tensor), values.to_vec());
+            }
+        }
+        Ok(steps)
+    }
+
     fn numbers(&self, name: &str, shape: &[usize]) -> Result<Option<Vec<u32>>, Error> {
         let name = format!("logged.{name}");
         let Some(data) = self.file.tensors.get(&name) else { return Ok(None) };
@@ -274,6 +363,19 @@ impl Reader<'_> {
             step.routed = Some(counts.chunks(experts.max(1)).map(wide).collect());
         }
         Ok(())
+    }
+}
+
+/// What each micro-batch of a step weighs among all.
+fn weights(regime: &Regime, marks: Option<&Marks>) -> Vec<f64> {
+    let count = regime.micro_batches.max(1);
+    let counted = marks.map(|marks| marks.counted.as_slice()).filter(|all| !all.is_empty());
+    match counted.filter(|_| regime.by_targets) {
+        None => vec![1.0 / count as f64; count],
+        Some(all) => {
+            let of = |part: &[bool]| part.iter().filter(|counts| **counts).count() as f64;
+            all.chunks((all.len() / count).max(1)).map(|part| of(part) / of(all)).collect()
+        }
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Step {
     pub moved: Option<Vec<f64>>,
     /// Of each layer that routes, the tokens that each expert was chosen for.
     pub routed: Option<Vec<Vec<u64>>>,
+    /// The losses of its micro-batches, each before the update, and the norms of what they add to the gradients.
+    pub micro_batches: [Option<Vec<f64>>; 2],
     /// How far norms of it may be off in float32, where that was looked at.
     pub narrow: Option<NarrowErrors>,
 }
@@ -46,6 +48,8 @@ pub struct NarrowErrors {
     pub sizes: Vec<f64>,
     /// Of the way since the beginning of the slice.
     pub moved: Vec<f64>,
+    /// Of what micro-batches add to the gradients.
+    pub micro_batches: Vec<f64>,
 }
 
 /// One quantity of a step. Tensors and layers are given by their numbers.
@@ -55,6 +59,10 @@ pub enum StepQuantity {
     Routing(usize),
     /// The loss.
     Loss,
+    /// The loss of a micro-batch.
+    PartLoss(usize),
+    /// The norm of what a micro-batch adds to all gradients.
+    PartNorm(usize),
     /// The norm of a tensor's gradient.
     Gradient(usize),
     /// The norm of all gradients.
@@ -82,6 +90,8 @@ pub struct Layout {
     pub routers: Vec<String>,
     /// The numbers of the tensors that no learning rate moves: what a rule moves, and what no group of the optimizer has.
     pub resting: Vec<usize>,
+    /// The numbers of the micro-batches that are executed alone, where not all are.
+    pub sampled: Vec<usize>,
 }
 
 impl StepQuantity {
@@ -90,6 +100,8 @@ impl StepQuantity {
         match self {
             Self::Routing(_) => "routing",
             Self::Loss => "loss",
+            Self::PartLoss(_) => "loss of micro-batch",
+            Self::PartNorm(_) => "gradient norm of micro-batch",
             Self::Gradient(_) => "gradient",
             Self::Norm => "gradient norm",
             Self::Update(_) => "update",
@@ -103,6 +115,9 @@ impl StepQuantity {
     pub fn tensor(self, layout: &Layout) -> Option<String> {
         match self {
             Self::Routing(layer) => layout.routers.get(layer).cloned(),
+            Self::PartLoss(at) | Self::PartNorm(at) => {
+                layout.sampled.get(at).map(|number| (number + 1).to_string())
+            }
             Self::Loss | Self::Norm => None,
             Self::Gradient(at)
             | Self::Update(at)
@@ -117,15 +132,21 @@ impl StepQuantity {
         match self {
             Self::Gradient(at) | Self::Update(at) | Self::Size(at) | Self::Moved(at) => Some(at),
             Self::Routing(_) | Self::Loss | Self::Norm | Self::Bits(_) => None,
+            Self::PartLoss(_) | Self::PartNorm(_) => None,
         }
     }
 
     /// It and its tensor.
     pub fn shown(self, layout: &Layout) -> String {
         match self.tensor(layout) {
+            Some(number) if self.is_of_part() => format!("{} {number}", self.word()),
             Some(tensor) => format!("{} of `{tensor}`", self.word()),
             None => self.word().to_owned(),
         }
+    }
+
+    fn is_of_part(self) -> bool {
+        matches!(self, Self::PartLoss(_) | Self::PartNorm(_))
     }
 
     /// Both accounts, with as many digits as it takes to tell them apart.
@@ -151,8 +172,11 @@ impl StepQuantity {
 
     fn number(self, step: &Step) -> Option<f64> {
         let of = |list: &Option<Vec<f64>>, at: usize| list.as_ref()?.get(at).copied();
+        let [losses, norms] = &step.micro_batches;
         match self {
             Self::Loss => step.loss,
+            Self::PartLoss(at) => of(losses, at),
+            Self::PartNorm(at) => of(norms, at),
             Self::Norm => step.norm,
             Self::Gradient(at) => of(&step.gradients, at),
             Self::Update(at) => of(&step.updates, at),
@@ -171,7 +195,8 @@ impl StepQuantity {
             Self::Update(at) => (&narrow.updates, at),
             Self::Size(at) => (&narrow.sizes, at),
             Self::Moved(at) => (&narrow.moved, at),
-            Self::Routing(_) | Self::Loss | Self::Bits(_) => return 0.0,
+            Self::PartNorm(at) => (&narrow.micro_batches, at),
+            Self::Routing(_) | Self::Loss | Self::PartLoss(_) | Self::Bits(_) => return 0.0,
         };
         list.get(at).copied().unwrap_or_default()
     }
@@ -224,6 +249,15 @@ impl Step {
         digest || numbers.into_iter().any(number)
     }
 
+    /// It with the numbers of these micro-batches; with none where all are executed together.
+    pub fn of_micro_batches(self, numbers: Option<&[usize]>) -> Self {
+        let of = |all: &Vec<f64>, numbers: &[usize]| {
+            numbers.iter().map(|number| all.get(*number).copied().unwrap_or(f64::NAN)).collect()
+        };
+        let some = |all: &Option<Vec<f64>>| all.as_ref().zip(numbers).map(|(all, n)| of(all, n));
+        Self { micro_batches: self.micro_batches.each_ref().map(some), ..self }
+    }
+
     /// The loss and norm of step `number` as logged here and as they came out.
     pub fn report(&self, number: u64, made: &Self) -> StepReport {
         let routes = |made: &Self| made.routed.as_ref().is_some_and(|layers| !layers.is_empty());
@@ -257,7 +291,10 @@ impl Layout {
                 StepQuantity::Moved(*at),
             ]
         });
-        let loss = std::iter::once(StepQuantity::Loss);
+        let parts = |of: fn(usize) -> StepQuantity| (0..self.sampled.len()).map(of);
+        let loss = std::iter::once(StepQuantity::Loss)
+            .chain(parts(StepQuantity::PartLoss))
+            .chain(parts(StepQuantity::PartNorm));
         routing.chain(loss).chain(gradients).chain([StepQuantity::Norm]).chain(updates).collect()
     }
 
@@ -297,7 +334,8 @@ impl Layout {
         let weights = first || logged.digests.is_some() || logged.sizes.is_some();
         let forward = logged.loss.is_some();
         let known = match quantity {
-            StepQuantity::Routing(_) | StepQuantity::Loss => weights,
+            StepQuantity::Routing(_) | StepQuantity::Loss | StepQuantity::PartLoss(_) => weights,
+            StepQuantity::PartNorm(_) => weights && logged.micro_batches[0].is_some(),
             StepQuantity::Gradient(_) => weights && forward,
             StepQuantity::Norm
             | StepQuantity::Update(_)
@@ -318,6 +356,13 @@ fn hint(quantity: StepQuantity, first: bool) -> &'static str {
         StepQuantity::Routing(_) | StepQuantity::Loss => {
             "the step used another batch than the slice holds, or the inputs of its routing and \
              loss changed between the steps"
+        }
+        StepQuantity::PartLoss(_) => {
+            "the micro-batch is another than the slice holds, or the weights are"
+        }
+        StepQuantity::PartNorm(_) => {
+            "the loss of the micro-batch matches: look at what is added to it, at its weight among the others, and at the \
+             backward pass"
         }
         StepQuantity::Gradient(_) => {
             "the loss matches, and so do the gradients nearer to it: look at what adds to the loss (coefficients of \
@@ -347,6 +392,7 @@ mod tests {
             forward: vec![1, 2, 0],
             routers: vec!["router".to_owned()],
             resting: Vec::new(),
+            sampled: Vec::new(),
         }
     }
 

@@ -38,6 +38,11 @@ pub fn replay(replay: &Replay) -> Json {
         "arithmetic": replay.arithmetic,
         "start": replay.start,
         "batches": batches,
+        "sampled_micro_batches": replay.sampled.as_ref().map(|sampled| json!({
+            "numbers": sampled.numbers.iter().map(|number| number + 1).collect::<Vec<_>>(),
+            "of": sampled.of,
+            "seed": sampled.seed,
+        })),
         "steps": replay.steps.iter().map(step).collect::<Vec<_>>(),
         "tensors": replay.tensors.iter().map(|tensor| json!({
             "name": tensor.name,

@@ -16,7 +16,7 @@ use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{ExitStatus, Verdict};
 use repro_runs::replay::BAD_EXTENT;
-use repro_runs::replay::{Choice, Extent, Replay};
+use repro_runs::replay::{Choice, Extent, MicroBatchSample, Replay};
 use repro_train::replay::{self, Corpora, Machine};
 
 pub use planned::PlannedReplays;
@@ -33,10 +33,11 @@ pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
         (true, _) => Choice::This(Extent::Whole),
         (false, slice) => choice(slice).map_err(one)?,
     };
+    let sample = own.micro_batches.as_deref().map(sample).transpose().map_err(one)?;
     let bundle = load(&own.bundle, machine.threads).map_err(one)?;
     let corpora = Corpora::new(own.machine.data.clone());
     let bar = Bar::new(output, &format!("replay of {}", bundle.name()), None);
-    let replay = replay::replay(&bundle, choice, &machine, &corpora, &bar).map_err(one);
+    let replay = replay::replay(&bundle, (choice, sample), &machine, &corpora, &bar).map_err(one);
     bar.end();
     let mut replay = replay?;
     if replay.extent == Extent::Whole {
@@ -99,6 +100,13 @@ fn choice(slice: Option<&str>) -> Result<Choice, Error> {
     Choice::parse(text).ok_or_else(|| {
         let expected = "`FROM..TO` with at least three steps or a whole slice, or `random:SEED`";
         BAD_EXTENT.at(Location::file("--slice"), expected, format!("`{text}`"))
+    })
+}
+
+fn sample(text: &str) -> Result<MicroBatchSample, Error> {
+    MicroBatchSample::parse(text).ok_or_else(|| {
+        let expected = "`COUNT:SEED`, as 8:1: so many micro-batches, drawn with this seed";
+        BAD_USAGE.at(Location::file("--micro-batches"), expected, format!("`{text}`"))
     })
 }
 

@@ -1,5 +1,6 @@
 //! The replays that a verification asks for: cheapest first, within a budget.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use super::shown::Bar;
 use crate::cli::output::Output;
 use repro_judge::verify::{Replayer, SliceRequest};
 use repro_portable::{Matrix, product};
-use repro_runs::replay::{Choice, NO_DATA, ReplayOutcome, Replays, STOPPED};
+use repro_runs::replay::{Choice, MicroBatchSample, NO_DATA, ReplayOutcome, Replays, STOPPED};
 use repro_train::replay::{self, Corpora, Machine};
 
 /// The width of the products that this machine's speed is measured with, and how many there are.
@@ -15,6 +16,8 @@ const WIDTH: usize = 256;
 const PRODUCTS: usize = 8;
 /// The share of the speed of products that training steps reach at least.
 const REACHED: f64 = 0.4;
+/// The share of the time that is left which a sample of micro-batches may take.
+const SAMPLED: f64 = 0.7;
 
 /// A verification's replays.
 pub struct PlannedReplays<'a> {
@@ -50,15 +53,23 @@ impl<'a> PlannedReplays<'a> {
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let label = format!("replay of {}, {}", request.bundle.name(), request.extent);
         let seconds = took.as_secs_f64().ceil();
-        if left.is_some_and(|left| took > left) {
+        let sample = left.filter(|left| took > *left).and_then(|left| sample(request, took, left));
+        if let Some(MicroBatchSample { count, .. }) = sample {
+            self.tell(&format!(
+                "{label}: about {seconds:.0} s, so {count} micro-batches of each step"
+            ));
+        } else if left.is_some_and(|left| took > left) {
             self.tell(&format!("{label}: about {seconds:.0} s, more than the remaining budget"));
             return ReplayOutcome::NotRun("it does not fit the budget".to_owned());
         }
-        self.tell(&format!("{label}: about {seconds:.0} s"));
+        if sample.is_none() {
+            self.tell(&format!("{label}: about {seconds:.0} s"));
+        }
         let bar = Bar::new(self.output, &label, self.deadline);
         let began = Instant::now();
         let choice = Choice::This(request.extent);
-        let replayed = replay::replay(request.bundle, choice, &self.machine, &self.corpora, &bar);
+        let asked = (choice, sample);
+        let replayed = replay::replay(request.bundle, asked, &self.machine, &self.corpora, &bar);
         bar.end();
         match replayed {
             Err(error) if error.code == &NO_DATA => ReplayOutcome::NotRun(format!(
@@ -69,6 +80,7 @@ impl<'a> PlannedReplays<'a> {
             Ok(replay) if replay.code == Some(&STOPPED) => {
                 ReplayOutcome::NotRun("it did not finish within the budget".to_owned())
             }
+            Ok(replay) if sample.is_some() => ReplayOutcome::Done(Box::new(replay)),
             Ok(replay) => {
                 self.speed = Some(cost / began.elapsed().as_secs_f64());
                 ReplayOutcome::Done(Box::new(replay))
@@ -101,6 +113,16 @@ impl Replayer for PlannedReplays<'_> {
         }
         answers
     }
+}
+
+/// As many micro-batches of the steps of a request as fit, drawn anew each time so that no author knows them before.
+fn sample(request: &SliceRequest<'_>, took: Duration, left: Duration) -> Option<MicroBatchSample> {
+    let of = replay::micro_batches(request.bundle, request.extent)?;
+    let share = SAMPLED * left.as_secs_f64() / took.as_secs_f64();
+    let count = (of as f64 * share) as usize;
+    let seed = RandomState::new().build_hasher().finish();
+    // So short that it can be typed.
+    (count > 0).then_some(MicroBatchSample { count, seed: seed >> 32 })
 }
 
 /// The operations a second that products of matrices reach on this machine.

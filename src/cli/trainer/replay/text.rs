@@ -5,7 +5,8 @@ use repro_report::Columns;
 use repro_report::outcome::Verdict;
 use repro_report::{REPLAY_SCOPE, visible, wrap};
 use repro_runs::replay::{
-    Allowed, Batches, Divergence, Extent, PlantedFault, Replay, ReplayComparison, Tolerance,
+    Allowed, Batches, Divergence, Extent, PlantedFault, Replay, ReplayComparison,
+    SampledMicroBatches, Tolerance,
 };
 
 /// The significant digits of computed numbers.
@@ -148,6 +149,18 @@ fn facts(replay: &Replay, width: usize) -> String {
         },
     );
     line("share", replay.share());
+    if let Some(SampledMicroBatches { numbers, of, seed }) = &replay.sampled {
+        let shown: Vec<_> = numbers.iter().map(|number| (number + 1).to_string()).collect();
+        line(
+            "sample",
+            format!(
+                "micro-batches {} of {of} in each step, drawn with the seed {seed}; updates are by the logged gradients, which \
+                 were not shown to be those of the other {}",
+                shown.join(", "),
+                of - numbers.len()
+            ),
+        );
+    }
     let trained = &replay.trained;
     if trained.tensors > 0 {
         let excused = trained.idle.len() + trained.constant.len();
@@ -246,7 +259,7 @@ fn steps(replay: &Replay, width: usize, verbose: bool) -> String {
     for step in replay.steps.iter().take(shown) {
         let mut cells = vec![
             number(step.logged),
-            number(Some(step.replayed)),
+            number(Some(step.replayed).filter(|_| replay.sampled.is_none())),
             number(step.logged_norm),
             number(Some(step.replayed_norm)),
         ];
