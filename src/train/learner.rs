@@ -35,7 +35,7 @@ pub struct Learner<T: Kernels = f32> {
 }
 
 /// Tokens of a model of others that are executed at a time, where they may be parted.
-pub const AT_ONCE: usize = 1 << 14;
+const AT_ONCE: usize = 1 << 14;
 /// Elements that are hashed at a time.
 const PIECE: usize = 1024;
 
@@ -363,6 +363,13 @@ impl<T: Kernels> Learner<T> {
     pub fn restore_optimizer(&mut self, steps: u64, moments: Vec<Moments<T>>) {
         self.optimizer.restore(steps, moments);
     }
+}
+
+/// So many tokens of a batch are executed at a time.
+pub fn tokens_at_once(model: &Config, regime: &Regime) -> usize {
+    let parts = parts_of(model, regime);
+    let rows = regime.shape.batch_size / (parts.micro_batches * parts.pieces).max(1);
+    rows.saturating_mul(regime.shape.seq_len)
 }
 
 /// In which parts the batches of a run are executed: its micro-batches, and for models of others whose sequences do not

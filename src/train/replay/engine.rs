@@ -9,7 +9,7 @@ use super::slice::{GRADIENT, listed};
 use super::start::{Start, from_checkpoint};
 use super::stated;
 use super::whole;
-use crate::learner::{AT_ONCE, Learner};
+use crate::learner::{Learner, tokens_at_once};
 use crate::model::Config;
 use crate::{Regime, RunShape, TensorFile, golden};
 use repro_portable::Isa;
@@ -156,25 +156,14 @@ pub fn calibrate(
     Ok((extent, calibration.report(&session.layout, &session.logged, from)))
 }
 
-/// Refuses runs that a stranger's config makes too large to execute: their weights, what one step keeps of
-/// its tokens, and a number of steps that takes long to count.
-fn fits(bundle: &Bundle, model: &Config, shape: RunShape) -> Result<(), Error> {
+/// Refuses runs that a stranger's config makes too large to execute: their weights, and a number of steps that takes long
+/// to count.
+fn fits(bundle: &Bundle, shape: RunShape) -> Result<(), Error> {
     let config = bundle.document(CONFIG)?;
     let objects = repro_params::recompute(config)?;
     let total =
         objects.count(repro_params::ParameterCount::Total, repro_params::Convention::Default);
-    let widest = model.hidden_size.max(model.vocab_size) as u64;
-    // What may be parted is executed in parts.
-    let tokens = match model.is_ours() || model.mixture.is_some() {
-        true => shape.tokens_per_step(),
-        false => shape.tokens_per_step().min((shape.seq_len as u64).max(AT_ONCE as u64)),
-    };
-    let kept = tokens.saturating_mul(widest);
-    for (what, found, most) in [
-        ("parameters", total, PARAMETERS),
-        ("values per layer and step", kept, ACTIVATIONS),
-        ("steps", shape.steps, STEPS),
-    ] {
+    for (what, found, most) in [("parameters", total, PARAMETERS), ("steps", shape.steps, STEPS)] {
         if found > most {
             let place = config.root().place();
             return Err(TOO_LARGE.at(place, format!("at most {most} {what}"), found.to_string()));
@@ -197,7 +186,9 @@ impl<'a> ReplayedRun<'a> {
         let is_stated = stated::is_stated(bundle);
         settings::check(config, is_stated)?;
         let shape = RunShape::read(config)?;
-        fits(bundle, &Config::read(config)?, shape)?;
+        fits(bundle, shape)?;
+        // What nobody can execute is told first.
+        Config::read(config)?;
         Ok(Self { bundle, config, shape, arithmetic, machine })
     }
 
@@ -324,6 +315,7 @@ impl<'a> ReplayedRun<'a> {
         steps: u64,
         rows: RowsRead,
     ) -> Result<Course, Error> {
+        self.fits_at_once(&regime)?;
         start.complete(&Learner::zeros(self.config, &regime, self.machine.isa)?)?;
         Ok(Course {
             config: table(self.config)?,
@@ -343,6 +335,20 @@ impl<'a> ReplayedRun<'a> {
             stale: None,
             sampled: None,
         })
+    }
+
+    /// Refuses batches of which too much would be kept at a time.
+    fn fits_at_once(&self, regime: &Regime) -> Result<(), Error> {
+        let model = Config::read(self.config)?;
+        // The logits of models of others are not all held at a time.
+        let rows = if model.is_ours() { model.vocab_size } else { model.intermediate_size };
+        let widest = model.hidden_size.max(rows);
+        let found = tokens_at_once(&model, regime).saturating_mul(widest) as u64;
+        if found <= ACTIVATIONS {
+            return Ok(());
+        }
+        let expected = format!("at most {ACTIVATIONS} values per layer and micro-batch");
+        Err(TOO_LARGE.at(self.config.place(), expected, found.to_string()))
     }
 
     /// Weights and moments after `step` steps: of the seed where the arithmetic is ours, else of a

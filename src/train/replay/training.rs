@@ -144,6 +144,7 @@ mod tests {
             other_roundings: None,
             averaged: None,
             stale: None,
+            sampled: None,
         }
     }
 
