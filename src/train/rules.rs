@@ -139,6 +139,11 @@ impl UpdateMethod {
         matches!(self, Self::Muon(muon) if muon.is_bfloat16 && muon.variant == MuonVariant::Compiled)
     }
 
+    /// Whether it moves all numbers of a tensor about as far, however large their gradients are.
+    pub fn moves_all_alike(self) -> bool {
+        matches!(self, Self::AdamW { .. } | Self::Adam { .. } | Self::Lion)
+    }
+
     /// Whether its moments are corrected for their beginning with zeros, so that a step counts how many were before it.
     pub fn is_corrected(self) -> bool {
         matches!(self, Self::AdamW { .. } | Self::Adam { .. })

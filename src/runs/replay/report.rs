@@ -244,6 +244,8 @@ pub struct Tolerance {
     pub coarse: Vec<String>,
     /// Tensors of which nothing is compared from some step on: their gradients are rounding alone.
     pub blurred: Vec<String>,
+    /// Tensors of which some numbers are rounding alone, which widens what is allowed of them.
+    pub in_part: Vec<String>,
     /// Tokens that calibration replays routed elsewhere, at most in one step.
     pub flips: u64,
 }

@@ -259,7 +259,7 @@ impl<T: Kernels> Graph<T> {
         let mut gx = T::buffer(x.len());
         let mut nothing = Vec::new();
         let gw = step.variable.map_or(&mut nothing, |variable| &mut gradients[variable]);
-        let pass = BackwardPass { x, w, g, before, gx: &mut gx, gw };
+        let pass = BackwardPass { x, w, g, before, gx: &mut gx, gw, sums: None };
         step.kind.operation().backward(self.isa, batch, pass);
         gx
     }
@@ -289,7 +289,8 @@ impl<T: Kernels> Graph<T> {
         let mut gx = T::buffer(x.len());
         let mut nothing = Vec::new();
         let gw = step.variable.map_or(&mut nothing, |variable| &mut gradients[variable]);
-        let pass = BackwardPass { x: &x, w: &w, g: &own, before: None, gx: &mut gx, gw };
+        let sums = roundings.of_sums(at.of(Part::Sums));
+        let pass = BackwardPass { x: &x, w: &w, g: &own, before: None, gx: &mut gx, gw, sums };
         step.kind.operation().backward(isa, batch, pass);
         if rounded.x && rounded.y {
             roundings.round(isa, at.of(Part::InputGradient), &mut gx);
@@ -355,12 +356,13 @@ enum Part {
     WeightGradient,
     OutputGradient,
     SumGradient,
+    Sums,
 }
 
 impl Place {
     fn of(self, part: Part) -> u64 {
         // Weights are rounded once for all walks between two updates; that they are again here costs nothing of the noise.
-        ((self.walk << 20) + self.step as u64) << 3 | part as u64
+        ((self.walk << 20) + self.step as u64) << 4 | part as u64
     }
 
     /// The input as it is rounded.

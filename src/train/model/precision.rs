@@ -76,6 +76,14 @@ impl Roundings {
         Rounding { kept, seed }
     }
 
+    /// How sums over tokens are rounded after each, where programs may do so: nobody says that they have wider sums. By odd
+    /// seeds that is to the nearest, which loses what is small beside its sum.
+    pub fn of_sums(self, place: u64) -> Option<Rounding> {
+        let seed = self.seed.filter(|_| self.precision == Precision::Bfloat16)?;
+        let rounding = self.at(place);
+        Some(if seed % 2 == 1 { Rounding { seed: None, ..rounding } } else { rounding })
+    }
+
     /// Rounds numbers of this place.
     pub fn round<T: Kernels>(self, isa: Isa, place: u64, numbers: &mut [T]) {
         T::narrow(isa, numbers, self.at(place));

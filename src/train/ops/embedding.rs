@@ -1,6 +1,6 @@
 //! Tokens to the rows of a table.
 
-use super::{BackwardPass, Batch, ForwardPass, Operation, add};
+use super::{BackwardPass, Batch, ForwardPass, Operation, add, round_sum};
 use repro_portable::{Isa, Kernels};
 
 /// The rows of a table of `width` columns that belong to the tokens. The gradient of the table is the sum
@@ -28,17 +28,18 @@ impl<T: Kernels> Operation<T> for Embedding {
         add(y, residual);
     }
 
-    fn backward(&self, _isa: Isa, batch: Batch<'_>, pass: BackwardPass<'_, T>) {
-        let (width, BackwardPass { g, gw, .. }) = (self.width, pass);
+    fn backward(&self, isa: Isa, batch: Batch<'_>, pass: BackwardPass<'_, T>) {
+        let (width, BackwardPass { g, gw, sums, .. }) = (self.width, pass);
         if !self.tied {
             gw.fill(T::ZERO);
         }
         let scale = self.scale.map(T::from_f64);
-        for (g, token) in g.chunks_exact(width).zip(batch.tokens) {
+        for (at, (g, token)) in g.chunks_exact(width).zip(batch.tokens).enumerate() {
             let row = &mut gw[*token as usize * width..][..width];
             for (sum, g) in row.iter_mut().zip(g) {
                 *sum += scale.map_or(*g, |scale| *g * scale);
             }
+            round_sum(isa, sums, at, row);
         }
     }
 }

@@ -30,7 +30,7 @@ impl<T: Kernels> Operation<T> for FeedForward<T> {
 
     fn backward(&self, isa: Isa, _batch: Batch<'_>, pass: BackwardPass<'_, T>) {
         let Gated { width, inner } = self.shape;
-        let BackwardPass { x, w, g, before, gx, gw } = pass;
+        let BackwardPass { x, w, g, before, gx, gw, .. } = pass;
         let rows = x.len() / width;
         let network = self.shape.backward(isa, w);
         let (mut s, mut g_gate_up) = (T::buffer(rows * inner), T::buffer(rows * 2 * inner));

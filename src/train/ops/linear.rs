@@ -39,7 +39,7 @@ impl<T: Kernels> Operation<T> for Linear {
     }
 
     fn backward(&self, isa: Isa, _batch: Batch<'_>, pass: BackwardPass<'_, T>) {
-        let BackwardPass { x, w, g, before, gx, gw } = pass;
+        let BackwardPass { x, w, g, before, gx, gw, .. } = pass;
         let (matrix, _) = self.split(w);
         let rows = x.len() / self.input;
         let (x, output) = (Matrix::new(x, rows, self.input), Matrix::new(g, rows, self.output));

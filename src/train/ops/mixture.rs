@@ -201,7 +201,7 @@ impl<T: Kernels> Operation<T> for Mixture<T> {
     fn backward(&self, isa: Isa, _batch: Batch<'_>, pass: BackwardPass<'_, T>) {
         let Saved { gate_up, routed, .. } = &self.saved;
         let Some((routing, arrangement)) = routed.as_deref() else { return };
-        let BackwardPass { x, w, g, before, gx, gw } = pass;
+        let BackwardPass { x, w, g, before, gx, gw, .. } = pass;
         let (width, experts) = (self.widths.width, self.router.experts);
         let rows = x.len() / width;
         let (weights, into) = (self.split(w), self.split_mut(gw));

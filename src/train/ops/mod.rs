@@ -33,6 +33,7 @@ pub(super) use positions::Positions;
 pub use vector_norms::Normed;
 pub(super) use vector_norms::VectorNorms;
 
+use repro_portable::rounding::Rounding;
 use repro_portable::{Isa, Kernels, TokenPlaces};
 
 /// Rows that a thread takes at a time: whole sums of a norm's weight, and few enough to stay at hand.
@@ -84,6 +85,17 @@ pub struct BackwardPass<'a, T> {
     pub gx: &'a mut [T],
     /// The gradient of the weights.
     pub gw: &'a mut [T],
+    /// How sums over tokens of rows of a table and of weights of norms are rounded after each token, if they are: programs
+    /// without wider sums do so.
+    pub sums: Option<Rounding>,
+}
+
+/// Rounds a sum after token number `at`.
+fn round_sum<T: Kernels>(isa: Isa, rounding: Option<Rounding>, at: usize, sum: &mut [T]) {
+    if let Some(Rounding { kept, seed }) = rounding {
+        let seed = seed.map(|seed| seed.wrapping_add((at as u64) << 24));
+        T::narrow(isa, sum, Rounding { kept, seed });
+    }
 }
 
 /// Makes it as many numbers as are asked for. What they hold is left over: write before reading.

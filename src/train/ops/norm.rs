@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::{BackwardPass, Batch, ForwardPass, Operation, ROWS, add, sized};
+use super::{BackwardPass, Batch, ForwardPass, Operation, ROWS, add, round_sum, sized};
+use repro_portable::rounding::Rounding;
 use repro_portable::{Isa, Kernels, norm};
 
 /// How rows are normalised.
@@ -52,6 +53,27 @@ impl<T: Kernels> Norm<T> {
         matches!(self.kind, NormKind::Layer | NormKind::LayerBiased)
     }
 
+    /// The gradients of weight and bias, as sums over tokens that are rounded after each.
+    fn sums(
+        &self,
+        isa: Isa,
+        [x, g, weight]: [&[T]; 3],
+        rounding: Option<Rounding>,
+        [g_weight, g_bias]: [&mut [T]; 2],
+    ) {
+        let (d, epsilon) = (self.width, T::from_f64(self.epsilon));
+        let (mut own, mut gx, nothing) = (vec![T::ZERO; d], vec![T::ZERO; d], vec![T::ZERO; d]);
+        g_weight.fill(T::ZERO);
+        g_bias.fill(T::ZERO);
+        for (at, (x, g)) in x.chunks_exact(d).zip(g.chunks_exact(d)).enumerate() {
+            T::layer_norm_back(isa, x, weight, epsilon, g, &nothing, &mut gx, &mut own);
+            add(g_weight, Some(&own));
+            add(g_bias, Some(g));
+            round_sum(isa, rounding, 2 * at, g_weight);
+            round_sum(isa, rounding, 2 * at + 1, g_bias);
+        }
+    }
+
     fn split<'a>(&self, w: &'a [T]) -> (Vec<T>, &'a [T]) {
         let (weight, bias) = w.split_at(if self.kind.is_weighted() { self.width } else { 0 });
         (self.kind.weight(self.width, weight), bias)
@@ -77,7 +99,7 @@ impl<T: Kernels> Operation<T> for Norm<T> {
     }
 
     fn backward(&self, isa: Isa, _batch: Batch<'_>, pass: BackwardPass<'_, T>) {
-        let BackwardPass { x, w, g, before, gx, gw } = pass;
+        let BackwardPass { x, w, g, before, gx, gw, sums } = pass;
         let (d, epsilon) = (self.width, T::from_f64(self.epsilon));
         let (weight, bias) = self.split(w);
         let x = if self.is_centred() { &self.centred[..x.len()] } else { x };
@@ -105,6 +127,9 @@ impl<T: Kernels> Operation<T> for Norm<T> {
         }
         if !g_bias.is_empty() {
             T::add_bias_back(isa, g, g_bias);
+        }
+        if sums.is_some() && self.is_centred() {
+            self.sums(isa, [x, g, &weight], sums, [g_weight, g_bias]);
         }
     }
 }

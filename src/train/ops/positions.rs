@@ -1,6 +1,6 @@
 //! Learned positions.
 
-use super::{BackwardPass, Batch, ForwardPass, Operation, add};
+use super::{BackwardPass, Batch, ForwardPass, Operation, add, round_sum};
 use repro_portable::{Isa, Kernels};
 
 /// The row of each token's position in a table of `width` columns, which is added to the residual.
@@ -29,11 +29,13 @@ impl<T: Kernels> Operation<T> for Positions {
         add(y, residual);
     }
 
-    fn backward(&self, _isa: Isa, batch: Batch<'_>, pass: BackwardPass<'_, T>) {
-        let (width, BackwardPass { g, gw, .. }) = (self.width, pass);
+    fn backward(&self, isa: Isa, batch: Batch<'_>, pass: BackwardPass<'_, T>) {
+        let (width, BackwardPass { g, gw, sums, .. }) = (self.width, pass);
         gw.fill(T::ZERO);
-        for (g, at) in g.chunks_exact(width).zip(Self::of(batch)) {
-            add(&mut gw[at * width..][..width], Some(g));
+        for (token, (g, at)) in g.chunks_exact(width).zip(Self::of(batch)).enumerate() {
+            let row = &mut gw[at * width..][..width];
+            add(row, Some(g));
+            round_sum(isa, sums, token, row);
         }
     }
 }

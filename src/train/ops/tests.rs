@@ -53,7 +53,8 @@ impl Case {
         let (mut y, mut gx, mut gw) = (vec![0.0; g.len()], vec![0.0; x.len()], vec![0.0; w.len()]);
         let pass = ForwardPass { x, w, residual: Some(&residual), y: &mut y };
         ours.forward(isa, BATCH, pass);
-        let pass = BackwardPass { x, w, g, before: Some(&before), gx: &mut gx, gw: &mut gw };
+        let pass =
+            BackwardPass { x, w, g, before: Some(&before), gx: &mut gx, gw: &mut gw, sums: None };
         ours.backward(isa, BATCH, pass);
 
         let device = &candle_core::Device::Cpu;

@@ -94,7 +94,7 @@ impl<T: Kernels> Operation<T> for VectorNorms {
     }
 
     fn backward(&self, isa: Isa, _batch: Batch<'_>, pass: BackwardPass<'_, T>) {
-        let BackwardPass { x, w, g, before, gx, gw } = pass;
+        let BackwardPass { x, w, g, before, gx, gw, .. } = pass;
         let (width, epsilon, weights) = (self.width, T::from_f64(self.epsilon), self.split(w));
         gx.copy_from_slice(g);
         let (g_queries, g_keys) = gw.split_at_mut(self.weights()[0]);

@@ -18,6 +18,11 @@
 //! gradient that is smaller than the rounding of all gradients together is the rounding of its own sum; AdamW makes a
 //! whole step of it, so that its tensor is compared no further.
 //!
+//! Some gradients are nothing but rounding in any program: those of the biases of keys, which a softmax does not see, alone
+//! or as a part of a longer bias. The rules of Adam make whole steps of them. So the gradients of the first step are compared
+//! number by number: where a walk changes one by half of itself, that is rounding, and such a share of a tensor may come out
+//! as anything.
+//!
 //! Rotary frequencies are powers, which two programs may round differently: each disturbed walk has them off by as much,
 //! where the model is one of another program.
 //!
@@ -34,7 +39,7 @@
 //! A tolerance that hides a learning rate off by one percent is no use: for each tensor there has to be a
 //! step at which it stays below half of what that error changes. With fewer bits, in the model or in Muon, it is ten percent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -68,6 +73,9 @@ const LOGGED: f64 = 1.0 / 16_777_216.0;
 const ADDED: f64 = 1e-6;
 /// Gradients below this share of the norm of all of them are rounding: 16 units of float32.
 const EDGE: f64 = 16.0 * LOGGED;
+/// Shares of a tensor that are rounding alone: from here on that is allowed for, and here nothing of it is compared.
+const SOME: f64 = 0.02;
+const MOST: f64 = 0.5;
 /// How far weights are moved at most, in units in the last place: powers of two.
 const FARTHEST: u32 = 12;
 
@@ -82,6 +90,8 @@ pub struct Calibration {
     spread: Vec<BTreeMap<StepQuantity, f64>>,
     /// Of each tensor, the first step in which its gradient is rounding alone.
     blurred: BTreeMap<usize, usize>,
+    /// Of each tensor, the largest share that is rounding alone.
+    noise: BTreeMap<usize, f64>,
     effort: Effort,
     replays: usize,
     flips: u64,
@@ -118,7 +128,7 @@ impl Calibration {
     /// Calibrates a course whose steps came out like this and whose log is `logged`, on a machine.
     pub fn of(
         course: &Course,
-        (base, first): (Vec<Step>, Option<&FirstPass>),
+        (base, known): (Vec<Step>, Option<&FirstPass>),
         (layout, logged): (&Layout, &[Step]),
         machine: &Machine,
         progress: &dyn Progress,
@@ -128,12 +138,13 @@ impl Calibration {
         disturbed.extend((0..effort.walks).map(|seed| Disturbance::Moved { seed, units: 1 }));
         progress.expects(course.steps * disturbed.len() as u64);
         let clipping = Clipping::of(course, &base);
-        let disturbing = Disturbing { course, first, clipping, machine, progress };
+        let disturbing = Disturbing { course, known, clipping, machine, progress };
         let mut walks = disturbing.walks(&disturbed)?;
         let other_rate = walks.remove(0);
         let mut calibration = Self {
             spread: vec![BTreeMap::new(); base.len()],
             blurred: blurred(&base, logged),
+            noise: BTreeMap::new(),
             base,
             other_rate,
             effort,
@@ -160,6 +171,12 @@ impl Calibration {
     fn take_in(&mut self, layout: &Layout, walks: &[Vec<Step>], first: usize) {
         self.replays += walks.len();
         let quantities = layout.quantities();
+        for noise in walks.iter().filter_map(|walk| walk.first()?.noise.as_ref()) {
+            for (tensor, share) in noise.iter().enumerate().filter(|(_, share)| **share > SOME) {
+                let known = self.noise.entry(tensor).or_insert(0.0);
+                *known = known.max(*share);
+            }
+        }
         for walk in walks {
             let pairs = self.base.iter().zip(walk).zip(&mut self.spread);
             for ((base, other), spread) in pairs.skip(first) {
@@ -199,12 +216,29 @@ impl Calibration {
             _ => LOGGED,
         };
         let narrow = self.base.get(at).map_or(0.0, |base| quantity.narrow_error(base));
-        self.effort.times * spread.unwrap_or(0.0).max(rounding) + narrow
+        let spread = self.effort.times * spread.unwrap_or(0.0).max(rounding) + narrow;
+        spread.max(self.noise_of(at, quantity))
+    }
+
+    /// How far a number of a tensor may be off because part of it is rounding alone, up to the step number `at`.
+    fn noise_of(&self, at: usize, quantity: StepQuantity) -> f64 {
+        let share = |tensor: usize| self.noise.get(&tensor).copied().unwrap_or(0.0);
+        match quantity {
+            StepQuantity::Update(tensor) | StepQuantity::Moved(tensor) => share(tensor),
+            StepQuantity::Size(tensor) => {
+                let of = |list: &Option<Vec<f64>>| list.as_ref()?.get(tensor).copied();
+                let way: f64 = self.base.iter().take(at + 1).filter_map(|s| of(&s.updates)).sum();
+                let size = self.base.get(at).and_then(|step| of(&step.sizes)).unwrap_or(0.0);
+                if size > 0.0 { share(tensor) * way / size } else { share(tensor) }
+            }
+            _ => 0.0,
+        }
     }
 
     /// Whether what became of a tensor up to the step number `at` is the rounding of its gradient.
     fn is_blurred(&self, at: usize, tensor: usize) -> bool {
-        self.blurred.get(&tensor).is_some_and(|first| *first <= at)
+        self.noise.get(&tensor).is_some_and(|share| *share >= MOST)
+            || self.blurred.get(&tensor).is_some_and(|first| *first <= at)
     }
 
     /// Whether the tolerance of a quantity in a step is below half of what the decisive error of the learning rate changes.
@@ -230,10 +264,18 @@ impl Calibration {
             let any = layout.quantities().into_iter().any(seen);
             return if any { Vec::new() } else { layout.names.clone() };
         }
-        let rests = |at: &usize| layout.resting.contains(at) || self.blurred.contains_key(at);
+        let is_noise = |at: &usize| self.blurred.contains_key(at) || self.noise.contains_key(at);
+        let rests = |at: &usize| layout.resting.contains(at) || is_noise(at);
         let coarse = |at: &usize| !rests(at) && !updates(*at).into_iter().any(seen);
         let named = |at: usize| layout.names.get(at).cloned();
         layout.forward.iter().copied().filter(|at| coarse(at)).filter_map(named).collect()
+    }
+
+    /// The tensors that are compared no further from some step on.
+    fn blurred_tensors(&self) -> impl Iterator<Item = usize> {
+        let noise = self.noise.iter().filter(|(_, share)| **share >= MOST).map(|(at, _)| *at);
+        let all: BTreeSet<usize> = self.blurred.keys().copied().chain(noise).collect();
+        all.into_iter()
     }
 
     /// How it is reported.
@@ -252,6 +294,9 @@ impl Calibration {
                 update,
             }
         };
+        let named = |tensors: &mut dyn Iterator<Item = usize>| -> Vec<String> {
+            tensors.filter_map(|at| layout.names.get(at).cloned()).collect()
+        };
         Tolerance {
             replays: self.replays,
             times: self.effort.times,
@@ -259,7 +304,10 @@ impl Calibration {
             rounded: self.precision.words(),
             held_against: (100.0 * self.decisive).round() as u32,
             coarse: self.coarse(layout, logged),
-            blurred: self.blurred.keys().filter_map(|at| layout.names.get(*at).cloned()).collect(),
+            blurred: named(&mut self.blurred_tensors()),
+            in_part: named(
+                &mut self.noise.iter().filter(|(_, share)| **share < MOST).map(|(at, _)| *at),
+            ),
             flips: self.flips,
         }
     }
@@ -315,8 +363,8 @@ fn blurred(base: &[Step], logged: &[Step]) -> BTreeMap<usize, usize> {
 /// A course that is walked again, disturbed.
 struct Disturbing<'a> {
     course: &'a Course,
-    /// Its first pass as it was made, for walks that begin like it.
-    first: Option<&'a FirstPass>,
+    /// Its first pass as it was made.
+    known: Option<&'a FirstPass>,
     clipping: Clipping,
     machine: &'a Machine,
     progress: &'a dyn Progress,
@@ -341,14 +389,15 @@ impl Disturbing<'_> {
             Disturbance::Wide => drop(course.walk::<f64>(measure, |_, step, _| keep(step))?),
             Disturbance::OtherRate => {
                 let other = with_other_rate(course);
-                drop(other.walk_after(self.first, measure, |_, step, _| keep(step))?);
+                drop(other.walk_after(self.known, measure, |_, step, _| keep(step))?);
             }
             Disturbance::Moved { seed, units } => {
                 let mut moved = course.clone();
                 moved.clip_by = self.clipping.disturbed(seed);
                 moved.other_roundings = Some(seed);
                 move_weights(Arc::make_mut(&mut moved.start.tensors), seed, units);
-                drop(moved.walk::<f32>(measure, |_, step, _| keep(step))?);
+                let measure = StepMeasure::NoisyMoves;
+                drop(moved.walk_after(self.known, measure, |_, step, _| keep(step))?);
             }
         }
         Ok(steps)

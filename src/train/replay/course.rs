@@ -11,11 +11,11 @@ use super::start::Start;
 use super::step::{Layout, NarrowErrors, Step};
 use crate::data::{Corpus, Order};
 use crate::learner::{Learner, MicroBatch, Stepped, Values};
-use crate::model::{Config, Forward, Sequences};
+use crate::model::{Config, Forward, NamedTensor, Sequences};
 use crate::narrow::NarrowNorm;
 use crate::ops::IGNORED;
 use crate::optimizer::Moments;
-use crate::{Regime, TensorFile};
+use crate::{Optimizer, Regime, TensorFile, UpdateMethod};
 use repro_portable::{Isa, Kernels, TokenPlaces};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Source};
@@ -105,11 +105,13 @@ pub enum StepMeasure {
     Bits,
     /// How far each tensor moves, and how large it is.
     Moves,
-    /// The same, and how far norms of it that are taken in float32 may be off.
+    /// The same, and how far norms of it that are taken in float32 may be off. The first pass is kept.
     NarrowMoves,
+    /// How far each tensor moves, how large it is, and the share of it that is rounding alone, against a known first pass.
+    NoisyMoves,
 }
 
-/// The first pass of a course, forward and backward. Courses that begin alike and differ in what they learn share it.
+/// The first pass of a walk, forward and backward. Courses that begin alike and differ in what they learn share it.
 #[derive(Debug)]
 pub struct FirstPass<T = f32> {
     config: Map<String, Json>,
@@ -122,8 +124,8 @@ pub struct FirstPass<T = f32> {
 }
 
 impl<T: Kernels> FirstPass<T> {
-    /// Whether it is that of a walker whose first step reads these rows. How tensors are moved does not matter.
-    fn is_of(&self, walker: &Walker<'_, T>, rows: &[u32], marks: &Marks) -> bool {
+    /// Whether it begins like a walker whose first step reads these rows. How tensors are moved does not matter.
+    fn begins_like(&self, walker: &Walker<'_, T>, rows: &[u32], marks: &Marks) -> bool {
         let (course, Regime { rates, optimizer, .. }) = (walker.course, self.regime.clone());
         walker.done == 0
             && course.other_roundings.is_none()
@@ -132,6 +134,28 @@ impl<T: Kernels> FirstPass<T> {
             && self.config == course.config
             && self.regime == Regime { rates, optimizer, ..course.regime.clone() }
             && self.begun == walker.begun
+    }
+
+    /// Of each tensor the share whose gradients are others by half of themselves in another pass: so much of an update is
+    /// rounding. Rules that divide by a gradient's size move all numbers alike.
+    fn noise(&self, learner: &Learner<T>, optimizer: &Optimizer) -> Vec<(String, f64)> {
+        let of = |named: &NamedTensor| {
+            let rule = optimizer.group_of(&named.name, named.decays);
+            let method = rule.and_then(|at| optimizer.groups.get(at)).map(|group| group.method);
+            let part = |all: &'_ [Vec<T>]| -> Vec<f64> {
+                let all = all.get(named.variable).and_then(|all| all.get(named.range()));
+                all.unwrap_or_default().iter().map(|number| number.to_f64()).collect()
+            };
+            let (own, other) = (part(&self.gradients), part(learner.gradients()));
+            let is_even = method.is_some_and(UpdateMethod::moves_all_alike);
+            let weight = |number: f64| if is_even { 1.0 } else { number * number };
+            let whole: f64 = own.iter().map(|number| weight(*number)).sum();
+            let noisy = std::iter::zip(&own, &other)
+                .filter(|(own, other)| *own != *other && (*own - *other).abs() >= 0.5 * own.abs());
+            let noisy: f64 = noisy.map(|(own, _)| weight(*own)).sum();
+            (named.name.clone(), if whole > 0.0 { noisy / whole } else { 0.0 })
+        };
+        learner.tensors().par_iter().map(of).collect()
     }
 }
 
@@ -226,10 +250,10 @@ impl Course {
         self.walk_after(None, measure, each)
     }
 
-    /// The same, where another course has perhaps made the first pass already.
+    /// The same, where a first pass is known, which is perhaps that of this course too.
     pub fn walk_after<T: Kernels>(
         &self,
-        first: Option<&FirstPass<T>>,
+        known: Option<&FirstPass<T>>,
         measure: StepMeasure,
         mut each: impl FnMut(usize, &Step, &Stepped) -> ControlFlow<()>,
     ) -> Result<Walker<'_, T>, Error> {
@@ -238,7 +262,7 @@ impl Course {
             walker.learner.watch_narrow_norms();
         }
         for at in 0..self.steps {
-            let (step, stepped) = walker.step_after(first, measure)?;
+            let (step, stepped) = walker.step_after(known, measure)?;
             if each(at as usize, &step, &stepped).is_break() || !stepped.is_finite() {
                 break;
             }
@@ -268,7 +292,7 @@ impl<T: Kernels> Walker<'_, T> {
 
     fn step_after(
         &mut self,
-        first: Option<&FirstPass<T>>,
+        known: Option<&FirstPass<T>>,
         measure: StepMeasure,
     ) -> Result<(Step, Stepped), Error> {
         let (course, number) = (self.course, self.course.start.step + self.done);
@@ -294,17 +318,16 @@ impl<T: Kernels> Walker<'_, T> {
             self.learner.set_moments(tensor, moments.clone());
         }
         let unaveraged = course.averaged.map(|_| self.learner.values()).transpose()?;
-        let first = first.filter(|first| first.is_of(self, &rows, marks));
-        let (forward, parts) = match (&course.sampled, first) {
+        let alike = known.filter(|known| known.begins_like(self, &rows, marks));
+        let (forward, parts) = match (&course.sampled, alike) {
             (Some(sampled), _) => self.some(sampled, sequences)?,
-            (None, Some(first)) => {
-                self.learner.set_gradients(&first.gradients);
-                (first.forward.clone(), Vec::new())
+            (None, Some(known)) => {
+                self.learner.set_gradients(&known.gradients);
+                (known.forward.clone(), Vec::new())
             }
             (None, None) => (self.learner.pass(sequences)?, Vec::new()),
         };
-        let keeps = course.sampled.is_none() && measure == StepMeasure::NarrowMoves;
-        if self.done == 0 && keeps {
+        if self.done == 0 && measure == StepMeasure::NarrowMoves {
             self.kept = Some(FirstPass {
                 config: course.config.clone(),
                 regime: course.regime.clone(),
@@ -315,6 +338,9 @@ impl<T: Kernels> Walker<'_, T> {
                 gradients: self.learner.gradients().to_vec(),
             });
         }
+        let is_compared = self.done == 0 && measure == StepMeasure::NoisyMoves;
+        let noise = known.filter(|_| is_compared);
+        let noise = noise.map(|known| known.noise(&self.learner, &course.regime.optimizer));
         let stepped = self.learner.learn(&forward, &rates)?;
         if let (Some(share), Some(before)) = (course.averaged, unaveraged) {
             self.average(share, before)?;
@@ -344,6 +370,7 @@ impl<T: Kernels> Walker<'_, T> {
             narrow,
             routed: is_whole.then(|| stepped.routed.clone()),
             micro_batches: [numbers(|part| part.loss), numbers(|part| part.norm)],
+            noise: noise.map(|noise| of_tensors(&mut noise.iter().map(|(_, share)| *share))),
             ..Step::default()
         };
         if measure != StepMeasure::Plain {
@@ -407,7 +434,7 @@ impl<T: Kernels> Walker<'_, T> {
         self.before = values;
     }
 
-    /// The first pass, for other courses.
+    /// The first pass, for walks of other courses.
     pub fn first_pass(&mut self) -> Option<FirstPass<T>> {
         self.kept.take()
     }

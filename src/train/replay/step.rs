@@ -33,6 +33,8 @@ pub struct Step {
     pub micro_batches: [Option<Vec<f64>>; 2],
     /// How far norms of it may be off in float32, where that was looked at.
     pub narrow: Option<NarrowErrors>,
+    /// Of each tensor the share that is rounding alone, by its gradients here and in another walk, where that was looked at.
+    pub noise: Option<Vec<f64>>,
 }
 
 /// How far norms may be off that another program takes in float32, relative to them; of tensors in the order of a step.

@@ -166,6 +166,7 @@ fn tolerance(tolerance: &Tolerance) -> Json {
         "held_against_percent_of_rate": tolerance.held_against,
         "too_coarse": tolerance.coarse,
         "rounding_alone": tolerance.blurred,
+        "rounding_in_part": tolerance.in_part,
         "routed_elsewhere": tolerance.flips,
     })
 }

@@ -246,6 +246,12 @@ fn tolerance(found: &Tolerance) -> String {
             many(found.blurred.len(), "tensor")
         ));
     }
+    if let Some(first) = found.in_part.first() {
+        said.push_str(&format!(
+            "; compared roughly, as some of their numbers are rounding alone: {}, the first `{first}`",
+            many(found.in_part.len(), "tensor")
+        ));
+    }
     said
 }
 
