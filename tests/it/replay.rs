@@ -572,7 +572,21 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
             "replay::bad-slice",
         ),
         (Box::new(config("steps", 1 << 40)), "replay::too-large"),
-        (Box::new(config("batch_size", 1 << 24)), "replay::too-large"),
+        (Box::new(config("batch_size", 1 << 24)), "replay::bad-slice"),
+        (
+            // Rows that a slice holds, and more logits of them than are held at a time.
+            Box::new(|data: &Path| {
+                edit_json(&data.join("config.json"), |config| {
+                    config["vocab_size"] = (1 << 20).into();
+                    config["batch_size"] = 64.into();
+                });
+                edit_tensors(&data.join(SLICE), |file| {
+                    let tokens = TensorData::numbers(&[4, 64, 33], &[0; 4 * 64 * 33]);
+                    file.tensors.insert("tokens".to_owned(), tokens);
+                });
+            }),
+            "replay::too-large",
+        ),
         (
             Box::new(slice(&|f| {
                 let loss = TensorData::floats(&[3], &[1.0, 2.0, 3.0]);
