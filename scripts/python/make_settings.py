@@ -15,6 +15,7 @@ TEXT = '''"""What `repro replay` knows of configs; made by make_settings.py from
 `READ`: by model, the settings that are read of it. `KNOWN`: those that are read of all models, or change no step. `UPDATES`:
 those that only describe how updates are made, which slices state. `HARMLESS`: those that change nothing at one value: `off`
 (null, false, 0, empty), `on`, `one`, some `words`, the `same` number as another setting, or anything `unless` another is on.
+`ANGLES`: by `rope_type`, what is read of a table of rotary angles.
 """
 
 '''
@@ -23,10 +24,13 @@ those that only describe how updates are made, which slices state. `HARMLESS`: t
 def made(settings):
     """The text of the file."""
     by_role = lambda *roles: [one["name"] for one in settings if one.get("role") in roles]
-    read = {model: [one["name"] for one in settings if model in one["models"]]
+    read = {model: [one["name"] for one in settings if model in one["models"] and "angles" not in one]
             for model in sorted({model for one in settings for model in one["models"]})}
     harmless = {one["name"]: (one["harmless"]["kind"], one["harmless"]["words"]) for one in settings if "harmless" in one}
-    parts = {"READ": read, "KNOWN": by_role("read", "without-effect"), "UPDATES": by_role("of-updates"), "HARMLESS": harmless}
+    nested = [(one["name"].rpartition(".")[2], one["angles"]) for one in settings if "angles" in one]
+    angles = {kind: [name for name, kinds in nested if kind in kinds] for kind in sorted({k for _, ks in nested for k in ks})}
+    parts = {"READ": read, "KNOWN": by_role("read", "without-effect"), "UPDATES": by_role("of-updates"), "HARMLESS": harmless,
+             "ANGLES": angles}
     return TEXT + "\n".join(f"{name} = {pprint.pformat(part, width=120, compact=True)}" for name, part in parts.items()) + "\n"
 
 

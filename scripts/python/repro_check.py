@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from repro_receipts import Unwritable
-from repro_settings import HARMLESS, KNOWN, READ, UPDATES
+from repro_settings import ANGLES, HARMLESS, KNOWN, READ, UPDATES
 
 __all__ = ["Refused", "check"]
 
@@ -97,11 +97,27 @@ def against_config(config):
         reasons.append(f"`model_type` is {kind}; known are {', '.join(READ)}")
     if config.get("dtype") not in (None, "float32"):
         reasons.append(f"`dtype` is {config['dtype']}; replays are of float32")
+    reasons += against_angles(config)
     unknown = [name for name, value in config.items() if not is_known(kind, name) and not is_harmless(config, name, value)]
     if unknown:
         shown = ", ".join(f"`{name}` = {str(config[name])[:40]}" for name in sorted(unknown))
         reasons.append(f"settings that no replay reads: {shown}; what changes no step can be put into a table `notes`")
     return reasons
+
+
+def against_angles(config):
+    """Kinds of rotary angles that no replay knows, and what their tables have beside what is read of them."""
+    given = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    tables = [table for table in given.values() if isinstance(table, dict)] or [given]
+    reasons = []
+    for table in filter(None, tables):
+        kind = table.get("rope_type", table.get("type", "default"))
+        unread = sorted(set(table) - set(ANGLES.get(kind, table)))
+        if kind not in ANGLES:
+            reasons.append(f"`rope_type` is {kind}; known are {', '.join(ANGLES)}")
+        elif unread:
+            reasons.append(f"settings of `{kind}` angles that no replay reads: {', '.join(f'`{name}`' for name in unread)}")
+    return list(dict.fromkeys(reasons))
 
 
 def dialect(config):

@@ -3,6 +3,7 @@
 `READ`: by model, the settings that are read of it. `KNOWN`: those that are read of all models, or change no step. `UPDATES`:
 those that only describe how updates are made, which slices state. `HARMLESS`: those that change nothing at one value: `off`
 (null, false, 0, empty), `on`, `one`, some `words`, the `same` number as another setting, or anything `unless` another is on.
+`ANGLES`: by `rope_type`, what is read of a table of rotary angles.
 """
 
 READ = {'gemma': ['attention_bias', 'attn_logit_softcapping', 'final_logit_softcapping', 'head_dim', 'hidden_act',
@@ -28,9 +29,9 @@ READ = {'gemma': ['attention_bias', 'attn_logit_softcapping', 'final_logit_softc
              'max_window_layers', 'model_type', 'num_attention_heads', 'num_hidden_layers', 'num_key_value_heads',
              'rms_norm_eps', 'rope_parameters', 'rope_scaling', 'rope_theta', 'sliding_window', 'tie_word_embeddings',
              'use_sliding_window', 'vocab_size'],
- 'mixtral': ['attention_bias', 'head_dim', 'hidden_act', 'hidden_size', 'intermediate_size', 'layer_types',
-             'max_window_layers', 'model_type', 'moe_intermediate_size', 'norm_topk_prob', 'num_attention_heads',
-             'num_experts', 'num_experts_per_tok', 'num_hidden_layers', 'num_key_value_heads', 'num_local_experts',
+ 'mixtral': ['attention_bias', 'head_dim', 'hidden_size', 'intermediate_size', 'layer_types', 'max_window_layers',
+             'model_type', 'moe_intermediate_size', 'norm_topk_prob', 'num_attention_heads', 'num_experts',
+             'num_experts_per_tok', 'num_hidden_layers', 'num_key_value_heads', 'num_local_experts',
              'output_router_logits', 'rms_norm_eps', 'rope_parameters', 'rope_scaling', 'rope_theta',
              'router_aux_loss_coef', 'sliding_window', 'tie_word_embeddings', 'use_sliding_window', 'vocab_size'],
  'nanochat': ['final_logit_softcapping', 'head_dim', 'hidden_act', 'hidden_size', 'intermediate_size', 'model_type',
@@ -45,11 +46,10 @@ READ = {'gemma': ['attention_bias', 'attn_logit_softcapping', 'final_logit_softc
            'max_window_layers', 'model_type', 'num_attention_heads', 'num_hidden_layers', 'num_key_value_heads',
            'rms_norm_eps', 'rope_parameters', 'rope_scaling', 'rope_theta', 'sliding_window', 'tie_word_embeddings',
            'use_sliding_window', 'vocab_size'],
- 'olmoe': ['attention_bias', 'head_dim', 'hidden_act', 'hidden_size', 'intermediate_size', 'model_type',
-           'moe_intermediate_size', 'norm_topk_prob', 'num_attention_heads', 'num_experts', 'num_experts_per_tok',
-           'num_hidden_layers', 'num_key_value_heads', 'num_local_experts', 'output_router_logits', 'rms_norm_eps',
-           'rope_parameters', 'rope_scaling', 'rope_theta', 'router_aux_loss_coef', 'tie_word_embeddings',
-           'vocab_size'],
+ 'olmoe': ['attention_bias', 'head_dim', 'hidden_size', 'intermediate_size', 'model_type', 'moe_intermediate_size',
+           'norm_topk_prob', 'num_attention_heads', 'num_experts', 'num_experts_per_tok', 'num_hidden_layers',
+           'num_key_value_heads', 'num_local_experts', 'output_router_logits', 'rms_norm_eps', 'rope_parameters',
+           'rope_scaling', 'rope_theta', 'router_aux_loss_coef', 'tie_word_embeddings', 'vocab_size'],
  'qwen2': ['attention_bias', 'head_dim', 'hidden_act', 'hidden_size', 'intermediate_size', 'layer_types',
            'max_window_layers', 'model_type', 'num_attention_heads', 'num_hidden_layers', 'num_key_value_heads',
            'rms_norm_eps', 'rope_parameters', 'rope_scaling', 'rope_theta', 'sliding_window', 'tie_word_embeddings',
@@ -58,9 +58,9 @@ READ = {'gemma': ['attention_bias', 'attn_logit_softcapping', 'final_logit_softc
            'max_window_layers', 'model_type', 'num_attention_heads', 'num_hidden_layers', 'num_key_value_heads',
            'rms_norm_eps', 'rope_parameters', 'rope_scaling', 'rope_theta', 'sliding_window', 'tie_word_embeddings',
            'use_sliding_window', 'vocab_size'],
- 'qwen3_moe': ['attention_bias', 'head_dim', 'hidden_act', 'hidden_size', 'intermediate_size', 'layer_types',
-               'max_window_layers', 'model_type', 'moe_intermediate_size', 'norm_topk_prob', 'num_attention_heads',
-               'num_experts', 'num_experts_per_tok', 'num_hidden_layers', 'num_key_value_heads', 'num_local_experts',
+ 'qwen3_moe': ['attention_bias', 'head_dim', 'hidden_size', 'intermediate_size', 'layer_types', 'max_window_layers',
+               'model_type', 'moe_intermediate_size', 'norm_topk_prob', 'num_attention_heads', 'num_experts',
+               'num_experts_per_tok', 'num_hidden_layers', 'num_key_value_heads', 'num_local_experts',
                'output_router_logits', 'rms_norm_eps', 'rope_parameters', 'rope_scaling', 'rope_theta',
                'router_aux_loss_coef', 'sliding_window', 'tie_word_embeddings', 'use_sliding_window', 'vocab_size'],
  'repro-llama': ['aux_loss_alpha', 'balancing', 'gate', 'head_dim', 'hidden_size', 'intermediate_size', 'model_type',
@@ -138,3 +138,9 @@ HARMLESS = {'activation': ('words', ['silu', 'swish', 'swiglu']),
  'use_bidirectional_attention': ('off', []),
  'use_sliding_window': ('off', []),
  'z_loss': ('off', [])}
+ANGLES = {'default': ['rope_theta', 'rope_type', 'type'],
+ 'linear': ['factor', 'rope_theta', 'rope_type', 'type'],
+ 'llama3': ['factor', 'high_freq_factor', 'low_freq_factor', 'original_max_position_embeddings', 'rope_theta',
+            'rope_type', 'type'],
+ 'yarn': ['attention_factor', 'beta_fast', 'beta_slow', 'factor', 'mscale', 'mscale_all_dim',
+          'original_max_position_embeddings', 'rope_theta', 'rope_type', 'truncate', 'type']}

@@ -19,7 +19,7 @@ In a loop of your own, whose optimizer may be a list of them:
         record.loss(loss)                    # its mean cross-entropy, without what routers or a z-loss add
 
 What is kept of each update, by hooks on parameters and optimizers: tokens and loss; the norm of each tensor's gradient
-before it is clipped; how far each tensor moves, and its norm; learning rate, weight decay, betas and momentum of each group
+before it is clipped; by which norm all of them were scaled down; how far each tensor moves, and its norm; learning rate, weight decay, betas and momentum of each group
 of an optimizer. Before the first update of a slice all weights and moments are saved as a checkpoint of the run. A
 stretch of 4 updates costs their tokens and two copies of the model. The config is completed by what the model says of
 itself. What a replay would lack or could not execute is said when the recorder is made, all at once (`check`).
@@ -40,6 +40,7 @@ from repro_check import Refused, check, name_of, stated_group, stated_precision,
 __all__ = ["Recorder", "callback", "check", "lightning_callback"]
 
 PLACES = 256  # of a row whose logits are looked at in one go
+SCALED_DOWN = 1 - 1e-8  # shares of a norm below this are no rounding of its numbers
 EXACT, ROUGH = 2e-5, 0.01  # how far gradients of logits may be from those of a loss: in float32, in bfloat16
 
 
@@ -163,7 +164,7 @@ class Stretch:
     def clear(self):
         """Begins the next update."""
         self.batches, self.gradients, self.routed, self.stated = [], {}, {}, {}
-        self.added, self.whole = {}, {}
+        self.added, self.whole, self.clipped_by = {}, {}, 0.0
 
     def shape(self):
         """Rows of a micro-batch, micro-batches of an update, length."""
@@ -426,9 +427,11 @@ class Recorder:
         found = math.sqrt(math.fsum(norm64(p.grad) ** 2 for p in self.named.values() if p.grad is not None))
         whole = math.sqrt(math.fsum(norm ** 2 for norm in self.open.gradients.values()))
         wanted = min(whole, self.grad_clip) if self.grad_clip else whole
-        if not abs(found - wanted) <= 1e-3 * wanted:
+        # The norm that was divided by is a sum in float32, which is off by some thousandths for many millions of numbers.
+        if not abs(found - wanted) <= 1e-2 * wanted:
             raise ValueError(f"gradients of the norm {found:.6g} in update {self.done + 1}, where "
                              f"grad_clip={self.grad_clip:g} makes {wanted:.6g} of {whole:.6g}")
+        self.open.clipped_by = self.grad_clip * whole / found if 0 < found < whole * SCALED_DOWN else wanted
 
     @_quiet
     def _after(self, at, *_):
@@ -458,7 +461,7 @@ class Recorder:
                              "call `batch` and `loss` once for each forward pass")
         norms = [o.gradients.get(name, 0.0) for name in after]
         stepped = {"loss": self._loss(), "grad_norm": math.sqrt(math.fsum(n * n for n in norms)),
-                   "tensor_grad_norm": norms,
+                   "clip_norm": o.clipped_by, "tensor_grad_norm": norms,
                    "tensor_update_norm": [norm64(after[n].double() - o.before[n].double()) for n in after],
                    "tensor_norm": [norm64(value) for value in after.values()]}
         if self.gradients:

@@ -73,7 +73,7 @@ def collator_of(chosen):
 
 def model_of(chosen):
     """A small model with first weights by the seed."""
-    shape = {"vocab_size": 256, "hidden_size": chosen.hidden, "intermediate_size": 2 * chosen.hidden,
+    shape = {"vocab_size": chosen.vocabulary, "hidden_size": chosen.hidden, "intermediate_size": 2 * chosen.hidden,
              "num_hidden_layers": chosen.layers, "num_attention_heads": chosen.heads,
              "num_key_value_heads": chosen.heads // 2, "max_position_embeddings": chosen.length}
     if chosen.model == "mixtral":

@@ -181,7 +181,7 @@ def main():
     parser.add_argument("--momentum-steps", type=int, default=300, help="steps over which the momentum of Muon grows")
     parser.add_argument("--optimizer", choices=("reference", "torch"), default="reference", help="whose Muon")
     chosen = shared.begin(parser)
-    model = GPT(GPTConfig(sequence_len=chosen.length, vocab_size=256, n_layer=chosen.layers, n_head=chosen.heads,
+    model = GPT(GPTConfig(sequence_len=chosen.length, vocab_size=chosen.vocabulary, n_layer=chosen.layers, n_head=chosen.heads,
                           n_kv_head=chosen.kv_heads or chosen.heads, n_embd=chosen.hidden))
     adam, muon = optimizers_of(model, chosen)
     run = receipts.init(name=chosen.name, dir=chosen.out, seeds={"init": chosen.seed, "data": chosen.seed},

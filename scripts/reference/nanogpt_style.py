@@ -133,7 +133,7 @@ def main():
     parser.add_argument("--no-bias", action="store_true", help="layers and norms without biases")
     parser.add_argument("--lr", type=float, default=3e-3)
     chosen = shared.begin(parser)
-    model = GPT(GPTConfig(block_size=chosen.length, vocab_size=256, n_layer=chosen.layers, n_head=chosen.heads,
+    model = GPT(GPTConfig(block_size=chosen.length, vocab_size=chosen.vocabulary, n_layer=chosen.layers, n_head=chosen.heads,
                           n_embd=chosen.hidden, bias=not chosen.no_bias))
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     others = [p for p in model.parameters() if p.dim() < 2]

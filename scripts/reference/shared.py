@@ -20,6 +20,7 @@ def parser_of(description, **defaults):
     parser.add_argument("--heads", type=int, default=4)
     parser.add_argument("--length", type=int, default=32, help="tokens of a row")
     parser.add_argument("--rows", type=int, default=4, help="rows of a micro-batch")
+    parser.add_argument("--vocabulary", type=int, default=256, help="at least 256, as tokens are bytes")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--slice", action="append", metavar="K:N", default=[], help="keep the N updates from update K")
     parser.add_argument("--micro", type=int, default=1, help="micro-batches of an update")

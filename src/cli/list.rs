@@ -134,6 +134,8 @@ A slice is a stretch of training that others can execute again. After `k` steps 
   positions                   U32 [steps, batch, length]       where tokens stand, if not at 0, 1, 2, ...
   logged.loss                 F32 [steps]                      cross-entropy of the batch before the update
   logged.grad_norm            F32 [steps]                      norm of all gradients before clipping
+  logged.clip_norm            F32 [steps]                      the norm by which they were scaled down, as that program
+                                                               took it: of float32, and a little off
   logged.tensor_grad_norm     F32 [steps, tensors]             of each tensor; 0 if a rule updates it
   logged.tensor_update_norm   F32 [steps, tensors]             how far each step moves each tensor
   logged.tensor_norm          F32 [steps, tensors]             the norm of each tensor after the step

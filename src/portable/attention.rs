@@ -10,6 +10,7 @@ use super::activation::{cap, cap_back};
 use super::isa::portable;
 use super::reduce::{largest, sum};
 use super::rope::Rope;
+use super::rounding::{Rounding, narrow};
 use super::{Isa, Matrix, Packed, Real, buffer};
 
 /// Rows of a tile: part of the formula, since sums over keys or queries begin and end with it.
@@ -31,6 +32,8 @@ pub struct AttentionShape<T> {
     cap: Option<T>,
     /// So many tokens are seen, the own one and those before it.
     window: Option<usize>,
+    /// How probabilities, the gradients of scores, and the outputs by which these are found are rounded inside, if they are.
+    rounding: Option<Rounding>,
 }
 
 /// Where the tokens of sequences stand, if not one after the other in one document.
@@ -80,7 +83,16 @@ impl<T: Real> AttentionShape<T> {
         let is_wide = |rope: &Rope<T>| rope.width() == head_dim;
         assert!(head_dim > 0 && rope.as_ref().is_none_or(is_wide), "the width of a head");
         let scale = T::ONE / T::from_f64(head_dim as f64).sqrt();
-        Self { heads, key_value_heads, head_dim, rope, scale, cap: None, window: None }
+        Self {
+            heads,
+            key_value_heads,
+            head_dim,
+            rope,
+            scale,
+            cap: None,
+            window: None,
+            rounding: None,
+        }
     }
 
     /// With this factor of scores in place of `1 / sqrt(head_dim)`.
@@ -134,7 +146,7 @@ impl<T: Real> AttentionShape<T> {
                     rope.rotate(isa, rows, self.rotated(), places.positions);
                 }
                 for group in 0..self.key_value_heads {
-                    self.forward_group(isa, (length, places), rows, output, group);
+                    self.forward_group(isa, (number, length, places), rows, output, group);
                 }
             },
         );
@@ -165,13 +177,50 @@ impl<T: Real> AttentionShape<T> {
             |(number, ((rows, gradient), into))| {
                 let places = places.of(number * length, length);
                 for group in 0..self.key_value_heads {
-                    self.backward_group(isa, (length, places), rows, gradient, into, group);
+                    let of = (number, length, places);
+                    self.backward_group(isa, of, rows, gradient, into, group);
                 }
                 if let Some(rope) = &self.rope {
                     rope.rotate_back(isa, into, self.rotated(), places.positions);
                 }
             },
         );
+    }
+
+    /// From now on rounds what programs with fewer bits keep inside of attention.
+    pub fn round_inside(&mut self, rounding: Option<Rounding>) {
+        self.rounding = rounding;
+    }
+
+    /// Rounds numbers inside of attention, each part of it by random bits of its own.
+    fn round(&self, isa: Isa, part: [usize; 3], numbers: &mut [T]) {
+        if let Some(Rounding { kept, seed }) = self.rounding {
+            let at = part.into_iter().fold(0_u64, |all, part| all << 16 | part as u64);
+            let seed = seed.map(|seed| seed.wrapping_add(at.wrapping_mul(0xd134_2543_de82_ef95)));
+            narrow(isa, numbers, Rounding { kept, seed });
+        }
+    }
+
+    /// What rounding adds to the sums by which the gradients of scores are found, where the outputs that they are made of
+    /// are rounded: one number for each row of probabilities. `gradients` begin with that of the first output.
+    fn outputs_rounded(
+        &self,
+        isa: Isa,
+        part: [usize; 3],
+        (values, p, rows): (&Packed<T>, Matrix<'_, T>, usize),
+        gradients: &[T],
+    ) -> Vec<T> {
+        let dim = self.head_dim;
+        let mut exact = buffer(rows * dim);
+        values.range(isa, (&mut exact, dim), p, (0, dim), None);
+        let mut rounded = exact.to_vec();
+        self.round(isa, part, &mut rounded);
+        let pairs = rounded.chunks_exact(dim).zip(exact.chunks_exact(dim));
+        let row = |((rounded, exact), gradients): ((&[T], &[T]), &[T])| {
+            let moved = std::iter::zip(rounded, exact).zip(gradients);
+            moved.fold(T::ZERO, |sum, ((rounded, exact), g)| sum + (*rounded - *exact) * *g)
+        };
+        pairs.zip(gradients.chunks(self.output_width())).map(row).collect()
     }
 
     /// The width of a row, and how many of its vectors are rotated.
@@ -218,12 +267,12 @@ impl<T: Real> AttentionShape<T> {
         isa: Isa,
         (p, s, stride): (&[T], &mut [T], usize),
         from: usize,
-        capped: &[T],
+        (capped, moved): (&[T], &[T]),
     ) {
         let Some(limit) = self.cap else {
-            return soften_back(isa, p, s, stride, from, self.scale);
+            return soften_back(isa, p, s, stride, from, self.scale, moved);
         };
-        soften_back(isa, p, s, stride, from, T::ONE);
+        soften_back(isa, p, s, stride, from, T::ONE, moved);
         cap_back(isa, capped, limit, s);
         for score in s.iter_mut() {
             *score *= self.scale;
@@ -245,7 +294,7 @@ impl<T: Real> AttentionShape<T> {
     fn forward_group(
         &self,
         isa: Isa,
-        (length, places): (usize, TokenPlaces<'_>),
+        (number, length, places): (usize, usize, TokenPlaces<'_>),
         rows: &[T],
         output: &mut [T],
         group: usize,
@@ -266,6 +315,7 @@ impl<T: Real> AttentionShape<T> {
                 keys.range(isa, (p, end), queries, (0, end), None);
                 let capped = capped.get_mut(..p.len()).unwrap_or_default();
                 self.soften(isa, (p, end), from, places, capped);
+                self.round(isa, [number, head, 4 * (from / TILE) + 1], p);
                 let p = Matrix::new(p, end - from, end);
                 let output = &mut output[from * self.output_width() + head * self.head_dim..];
                 values.range(isa, (output, self.output_width()), p, (0, self.head_dim), None);
@@ -276,7 +326,7 @@ impl<T: Real> AttentionShape<T> {
     fn backward_group(
         &self,
         isa: Isa,
-        (length, places): (usize, TokenPlaces<'_>),
+        (number, length, places): (usize, usize, TokenPlaces<'_>),
         rows: &[T],
         gradient: &[T],
         into: &mut [T],
@@ -290,6 +340,7 @@ impl<T: Real> AttentionShape<T> {
         let turned_keys = Packed::alone(isa, keys.transposed());
         let turned_values = Packed::alone(isa, values.transposed());
         let keys = Packed::alone(isa, keys);
+        let straight_values = self.rounding.map(|_| Packed::alone(isa, values));
         // Probabilities and the gradients of scores, all rows of them: columns are summed over rows below.
         // An odd number of lines from row to row keeps a column from crowding one place of the cache.
         let stride = (length.div_ceil(LINE) | 1) * LINE;
@@ -311,7 +362,15 @@ impl<T: Real> AttentionShape<T> {
                 turned_values.range(isa, (s, stride), gradients, (0, end), None);
                 let capped = capped.get_mut(..p.len()).unwrap_or_default();
                 self.soften(isa, (p, stride), from, places, capped);
-                self.soften_back(isa, (p, s, stride), from, capped);
+                let part = |part: usize| [number, head, 4 * (from / TILE) + part];
+                let moved = straight_values.as_ref().map_or_else(Vec::new, |values| {
+                    let of = Matrix::with_stride(p, end - from, end, stride);
+                    let gradients = &gradient[from * self.output_width() + head * dim..];
+                    self.outputs_rounded(isa, part(0), (values, of, end - from), gradients)
+                });
+                self.soften_back(isa, (p, s, stride), from, (capped, &moved));
+                self.round(isa, part(1), p);
+                self.round(isa, part(2), s);
                 let s = Matrix::with_stride(s, end - from, end, stride);
                 let into = &mut into[from * width + query..];
                 keys.range(isa, (into, width), s, (0, dim), None);
@@ -374,14 +433,20 @@ portable! {
         }
     }
 
-    /// The gradients of scores from those of probabilities: `p_j (g_j - sum p g) scale`.
-    fn soften_back<T: Real>(tile: &[T], into: &mut [T], stride: usize, from: usize, scale: T) {
+    /// The gradients of scores from those of probabilities: `p_j (g_j - sum p g) scale`. Where the sums of rows are moved,
+    /// there is a number for each row.
+    fn soften_back<T: Real>(
+        tile: &[T], into: &mut [T], stride: usize, from: usize, scale: T, moved: &[T],
+    ) {
         let end = from + tile.len() / stride;
         let rows = tile.chunks_exact(stride).zip(into.chunks_exact_mut(stride));
         for (at, (p, g)) in rows.enumerate() {
             let (p, g) = (&p[..end], &mut g[..end]);
             g[from + at + 1..].fill(T::ZERO);
-            let inner = sum([p, &*g], |[p, g]| p * g);
+            let mut inner = sum([p, &*g], |[p, g]| p * g);
+            if let Some(moved) = moved.get(at) {
+                inner += *moved;
+            }
             for (p, g) in p.iter().zip(g.iter_mut()) {
                 *g = *p * (*g - inner) * scale;
             }

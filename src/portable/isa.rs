@@ -7,7 +7,10 @@ use std::hint::black_box;
 
 /// A set of instructions that this machine has: a value of it exists only where it may be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Isa(Level);
+pub struct Isa {
+    level: Level,
+    chained: bool,
+}
 
 /// The sets that kernels are compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,20 +25,36 @@ pub(crate) enum Level {
 
 impl Isa {
     /// The set that every machine has.
-    pub const SCALAR: Self = Self(Level::Scalar);
+    pub const SCALAR: Self = Self::of(Level::Scalar);
+
+    const fn of(level: Level) -> Self {
+        Self { level, chained: false }
+    }
+
+    /// With matrix products whose sums are single chains, as those of many other programs are, and not in blocks as the
+    /// formula has them: their roundings add up to more.
+    pub fn chained(self) -> Self {
+        Self { chained: true, ..self }
+    }
+
+    /// Whether the sums of matrix products are single chains.
+    #[inline(always)]
+    pub(crate) fn is_chained(self) -> bool {
+        self.chained
+    }
 
     /// The fastest set of this machine.
     pub fn best() -> Self {
         [Level::Avx512, Level::Avx2]
             .into_iter()
             .find(|level| has(*level))
-            .map_or(Self::SCALAR, Self)
+            .map_or(Self::SCALAR, Self::of)
     }
 
     /// All sets of this machine, slowest first.
     pub fn available() -> Vec<Self> {
         let all = [Level::Scalar, Level::Avx2, Level::Avx512];
-        all.into_iter().filter(|level| has(*level)).map(Self).collect()
+        all.into_iter().filter(|level| has(*level)).map(Self::of).collect()
     }
 
     /// The set of this name, if there is one and this machine has it.
@@ -45,7 +64,7 @@ impl Isa {
 
     /// The name that [`Isa::parse`] reads.
     pub fn name(self) -> &'static str {
-        match self.0 {
+        match self.level {
             Level::Scalar => "scalar",
             Level::Avx2 => "avx2",
             Level::Avx512 => "avx512",
@@ -55,7 +74,7 @@ impl Isa {
     /// The level that a dispatch matches on.
     #[inline(always)]
     pub(crate) fn level(self) -> Level {
-        self.0
+        self.level
     }
 }
 

@@ -134,6 +134,11 @@ impl UpdateMethod {
         }
     }
 
+    /// Whether decay is apart from the gradient.
+    pub fn decays_apart(self) -> bool {
+        matches!(self, Self::AdamW { .. } | Self::Lion | Self::Muon(_))
+    }
+
     /// Whether a compiler decided which of its results are rounded to bfloat16.
     pub fn is_compiled(self) -> bool {
         matches!(self, Self::Muon(muon) if muon.is_bfloat16 && muon.variant == MuonVariant::Compiled)

@@ -123,6 +123,28 @@ fn the_fixtures_are_those_that_were_made() {
 const STATED: &str = "slices/slice-000006.stated.json";
 const STRETCH: &str = "slices/slice-000006.safetensors";
 
+/// What gradients were scaled down by is told apart from their norm by more than a float32 sum loses, and by less it is
+/// what the steps are made with.
+#[test]
+fn gradients_are_clipped_by_the_norm_that_was_logged() {
+    for (factor, verdict) in [(1.0 + 1e-7, Verdict::Verified), (1.001, Verdict::Refuted)] {
+        let (_folder, bundle) = changed("hf-qwen2-sgd", |data| {
+            edit_tensors(&data.join(STRETCH), |file| {
+                let norms = file.tensors["logged.clip_norm"].as_floats().unwrap();
+                let norms: Vec<_> =
+                    norms.iter().map(|norm| (f64::from(*norm) * factor) as f32).collect();
+                let norms = TensorData::floats(&[norms.len()], &norms);
+                file.tensors.insert("logged.clip_norm".to_owned(), norms);
+            });
+        });
+        let replay = replayed(&bundle, steps(6, 9), 2).unwrap();
+        assert_eq!(replay.verdict, verdict, "{factor}: {}", replay.reason);
+        let what = replay.divergence.map(|divergence| divergence.what);
+        let wanted = (factor > 1.0 + 1e-6).then_some("norm that gradients are clipped by");
+        assert_eq!(what, wanted);
+    }
+}
+
 #[test]
 fn a_sample_of_micro_batches_refutes_and_never_verifies() {
     let sampled =

@@ -47,6 +47,9 @@ pub fn settings() -> Vec<Json> {
         if let Some(role) = setting.role {
             table["role"] = role.into();
         }
+        if !setting.kinds.is_empty() {
+            table["angles"] = json!(setting.kinds);
+        }
         if let Some((kind, words)) = &setting.harmless {
             table["harmless"] = json!({"kind": kind, "words": words});
         }

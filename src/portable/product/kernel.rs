@@ -32,6 +32,8 @@ pub struct Job<'a, T> {
     pub(super) columns: usize,
     /// What is added last.
     pub(super) add: Option<Matrix<'a, T>>,
+    /// Whether a block of k goes on with the sums of the one before it.
+    pub(super) chained: bool,
 }
 
 /// Columns of a panel: two registers of numbers.
@@ -94,7 +96,7 @@ tiles!(multiply64, pack64, f64,
 /// The machine has the instructions of the register.
 #[inline(always)]
 unsafe fn multiply<T: Real, V: Register<T>, const M: usize>(job: Job<'_, T>) {
-    let Job { c, stride, a, panels, depth, from, columns, add } = job;
+    let Job { c, stride, a, panels, depth, from, columns, add, chained } = job;
     let width = 2 * V::SIZE;
     // Columns that lie apart are read where they are by few panels, and gathered for many.
     let gather = a.column_stride != 1 && (columns > 4 * width || a.row_stride != 1);
@@ -113,7 +115,12 @@ unsafe fn multiply<T: Real, V: Register<T>, const M: usize>(job: Job<'_, T>) {
                 let panel = (j0 / width * depth + from + k0) * width;
                 let panel = &panels[panel..][..part.columns * width];
                 let n = width.min(columns - j0);
-                let mut place = Corner { c, stride, add, first: k0 == 0, row: i0, column: j0, n };
+                let sums = match k0 {
+                    0 => Sums::First,
+                    _ if chained => Sums::GoOn,
+                    _ => Sums::Next,
+                };
+                let mut place = Corner { c, stride, add, sums, row: i0, column: j0, n };
                 left.at = 0;
                 while left.at < part.rows {
                     let rest = part.rows - left.at;
@@ -148,13 +155,23 @@ struct Left<'a, T> {
     at: usize,
 }
 
+/// What becomes of the sums of a block of k.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sums {
+    /// They are the first.
+    First,
+    /// They are added to those before.
+    Next,
+    /// They begin with those before.
+    GoOn,
+}
+
 /// Where sums go.
 struct Corner<'a, T> {
     c: &'a mut [T],
     stride: usize,
     add: Option<Matrix<'a, T>>,
-    /// Whether these are the first sums that go there.
-    first: bool,
+    sums: Sums,
     row: usize,
     column: usize,
     n: usize,
@@ -172,11 +189,20 @@ unsafe fn tile<T: Real, V: Register<T>, const R: usize, const M: usize, const P:
 ) -> usize {
     // SAFETY: the caller has the instructions.
     let mut sums = [[unsafe { V::all(T::ZERO) }; P]; R];
-    if !place.first {
-        for i in 0..R {
-            for p in 0..P {
+    match place.sums {
+        Sums::First => {}
+        Sums::Next => {
+            for i in 0..R {
+                for p in 0..P {
+                    // SAFETY: as above.
+                    unsafe { place.fetch::<V>(left.at + i, p) };
+                }
+            }
+        }
+        Sums::GoOn => {
+            for (i, sums) in sums.iter_mut().enumerate() {
                 // SAFETY: as above.
-                unsafe { place.fetch::<V>(left.at + i, p) };
+                *sums = unsafe { place.before(left.at + i) };
             }
         }
     }
@@ -245,6 +271,19 @@ impl<T: Real> Corner<'_, T> {
         unsafe { V::fetch(self.c.get(at..).unwrap_or(&[])) }
     }
 
+    /// The sums of one row so far.
+    ///
+    /// # Safety
+    /// The machine has the instructions of the register.
+    #[inline(always)]
+    unsafe fn before<V: Register<T>, const P: usize>(&self, row: usize) -> [V; P] {
+        let c = &self.c[(self.row + row) * self.stride + self.column..][..self.n];
+        let mut apart = [T::ZERO; 64];
+        apart[..self.n].copy_from_slice(c);
+        // SAFETY: the caller has the instructions.
+        std::array::from_fn(|p| unsafe { V::load(&apart[p * V::SIZE..]) })
+    }
+
     /// Takes the sums of one row.
     ///
     /// # Safety
@@ -260,13 +299,13 @@ impl<T: Real> Corner<'_, T> {
                 // SAFETY: the caller has the instructions.
                 unsafe { sum.store(&mut apart[p * V::SIZE..]) };
             }
-            return narrow(c, &apart, self.first, add);
+            return narrow(c, &apart, self.sums != Sums::Next, add);
         }
         for (p, mut sum) in sums.into_iter().enumerate() {
             let c = &mut c[p * V::SIZE..];
             // SAFETY: as above.
             unsafe {
-                if !self.first {
+                if self.sums == Sums::Next {
                     sum = V::load(c).plus(sum);
                 }
                 if let Some(add) = add {

@@ -192,7 +192,10 @@ impl<T: Real> Packed<T> {
         }
         let depth = self.rows;
         let panels = &self.panels;
-        T::multiply(isa, Job { c, stride, a, panels, depth, from, columns, add });
+        T::multiply(
+            isa,
+            Job { c, stride, a, panels, depth, from, columns, add, chained: isa.is_chained() },
+        );
     }
 }
 
@@ -222,6 +225,35 @@ mod tests {
             (state >> 8) as f32 / 8_388_608.0 - 1.0
         };
         (0..count).map(|_| next()).collect()
+    }
+
+    /// A single chain of all k.
+    fn chain<T: Real>(c: &mut [T], a: Matrix<'_, T>, b: Matrix<'_, T>) {
+        let at =
+            |m: &Matrix<'_, T>, i: usize, j: usize| m.data[i * m.row_stride + j * m.column_stride];
+        for i in 0..a.rows {
+            for j in 0..b.columns {
+                let fma = |sum: T, k: usize| at(&a, i, k).fma(at(&b, k, j), sum);
+                c[i * b.columns + j] = (0..a.columns).fold(T::ZERO, fma);
+            }
+        }
+    }
+
+    #[test]
+    fn chains_go_on_over_all_blocks() {
+        for (m, n, k) in [(7, 33, 700), (97, 16, 512), (2, 65, 1025), (5, 3, 100)] {
+            let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+            let (a, b) = (Matrix::new(&a, m, k), Matrix::new(&b, k, n));
+            let mut wanted = vec![0.0; m * n];
+            chain(&mut wanted, a, b);
+            for isa in Isa::available() {
+                let mut c = vec![f32::NAN; m * n];
+                product(isa.chained(), &mut c, a, b, None);
+                assert_eq!(c, wanted, "{isa:?} {m} {n} {k}");
+                product(isa, &mut c, a, b, None);
+                assert_eq!(c == wanted, k <= BLOCK, "{isa:?} {m} {n} {k}");
+            }
+        }
     }
 
     /// The formula, read aloud.

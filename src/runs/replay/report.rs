@@ -240,7 +240,12 @@ pub struct Tolerance {
     pub rounded: Option<&'static str>,
     /// The error of the learning rate that the tolerance is held against, in percent.
     pub held_against: u32,
-    /// Tensors whose tolerance is nowhere below half of what that error changes.
+    /// The larger one, in percent, that it is held against in each tensor.
+    pub in_each: u32,
+    /// Tensors whose tolerance is nowhere below half of what the smaller error changes, in groups where another's is, and
+    /// somewhere below half of what the larger one does.
+    pub roughly: Vec<String>,
+    /// Tensors that hide more than that.
     pub coarse: Vec<String>,
     /// Tensors of which nothing is compared from some step on: their gradients are rounding alone.
     pub blurred: Vec<String>,

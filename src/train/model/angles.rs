@@ -56,6 +56,11 @@ const SCALINGS: &[Scaling] = &[
 ];
 
 impl Angles {
+    /// The known ways to reach longer texts, each with its fields in `rope_parameters` beside the base.
+    pub fn scalings() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+        SCALINGS.iter().map(|(name, fields, _)| (*name, *fields))
+    }
+
     /// The tables for so many positions.
     pub fn rope<T: Real>(&self, positions: usize, head_dim: usize) -> Rope<T> {
         match self {

@@ -46,6 +46,7 @@ impl<'a, T: Kernels> Builder<'a, T> {
             terms: LossTerms::default(),
             held: (!config.is_ours()).then_some(HELD),
             rounding: None,
+            other_sums: config.rounding_seed,
             saved: Default::default(),
         };
         let balancing = config.mixture.as_ref().map(|mixture| mixture.balancing);

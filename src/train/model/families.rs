@@ -123,7 +123,6 @@ const fn of_llama(model_type: &'static str, traits: Traits) -> ModelFamily {
 const OF_LLAMA: &[&str] = &[
     "attention_bias",
     "head_dim",
-    "hidden_act",
     "hidden_size",
     "intermediate_size",
     "model_type",
@@ -137,7 +136,8 @@ const OF_LLAMA: &[&str] = &[
     "tie_word_embeddings",
     "vocab_size",
 ];
-/// And of those with experts, with windows, of Llama itself, of Gemma.
+/// And of those without experts, which have SiLU, with experts, with windows, of Llama itself, of Gemma.
+const OF_DENSE: &[&str] = &["hidden_act"];
 const OF_EXPERTS: &[&str] = &[
     "moe_intermediate_size",
     "norm_topk_prob",
@@ -205,6 +205,7 @@ impl ModelFamily {
             Dialect::Llama(traits) => {
                 let lists = [
                     (true, OF_LLAMA),
+                    (traits.mixture.is_none(), OF_DENSE),
                     (traits.mixture.is_some(), OF_EXPERTS),
                     (traits.window != Window::Never, OF_WINDOWS),
                     (self.model_type == "llama", OF_NETWORKS),
@@ -290,10 +291,11 @@ fn llama(traits: &Traits, fields: Fields<'_>) -> Result<Config, Error> {
     let is_biased = fields.flag_or("attention_bias", false)?;
     let function =
         if given(fields, "hidden_activation") { "hidden_activation" } else { "hidden_act" };
-    let activation = activation(fields, function)?;
-    if mixture.is_some() && activation != Activation::Silu {
-        return Err(fields.refuse(&UNSUPPORTED, function, "`silu` in experts"));
-    }
+    let activation = match mixture {
+        // Another function is a setting that no replay reads.
+        Some(_) => Activation::Silu,
+        None => activation(fields, function)?,
+    };
     let windows = windows(&traits.window, fields, num_hidden_layers)?;
     let (angles, window_angles) = angles(fields, head_dim)?;
     let scale = match traits.is_gemma {

@@ -145,6 +145,9 @@ impl<T: Kernels> Graph<T> {
                 continue;
             }
             let (rounded, at) = (roundings.of(step.kind.work()), Place { walk, step: number });
+            if let StepKind::Attention(attention) = &mut step.kind {
+                attention.heads.round_inside(roundings.of_scores(at.of(Part::Scores)));
+            }
             let (x, w) = (at.x(isa, roundings, rounded, x), at.w(isa, roundings, rounded, w));
             let pass = ForwardPass { x: &x, w: &w, residual: None, y };
             step.kind.operation_mut().forward(isa, batch, pass);
@@ -357,6 +360,7 @@ enum Part {
     OutputGradient,
     SumGradient,
     Sums,
+    Scores,
 }
 
 impl Place {

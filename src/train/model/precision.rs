@@ -76,6 +76,13 @@ impl Roundings {
         Rounding { kept, seed }
     }
 
+    /// How what attention keeps inside is rounded in walks that round at random. Programs keep it where they like, and most
+    /// in as many bits as the output.
+    pub fn of_scores(self, place: u64) -> Option<Rounding> {
+        let is_narrow = matches!(self.precision, Precision::Autocast | Precision::Bfloat16);
+        (is_narrow && self.seed.is_some()).then(|| self.at(place))
+    }
+
     /// How sums over tokens are rounded after each, where programs may do so: nobody says that they have wider sums. By odd
     /// seeds that is to the nearest, which loses what is small beside its sum.
     pub fn of_sums(self, place: u64) -> Option<Rounding> {

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::{ROWS, sized};
+use crate::narrow::{self, NarrowSum};
 use crate::recipe::LossTerms;
 use repro_portable::cross_entropy::Regularization;
 use repro_portable::rounding::Rounding;
@@ -24,6 +25,8 @@ pub struct Head<T> {
     pub held: Option<usize>,
     /// How logits and their gradients are rounded, if they are.
     pub rounding: Option<Rounding>,
+    /// Sums over the vocabulary are off as those of another program may be, by this seed.
+    pub other_sums: Option<u64>,
     pub saved: Saved<T>,
 }
 
@@ -162,6 +165,10 @@ impl<T: Kernels> Head<T> {
             let extra = Regularization { smoothing, z };
             T::regularized(isa, counted, extra, logits, &some, nats, squares);
         }
+        if let Some(seed) = self.other_sums {
+            self.disturb(seed, counted, rows);
+        }
+        let Rows { targets, nats, squares, logits, .. } = rows;
         let all = logits.chunks_exact_mut(columns).zip(nats.iter_mut().zip(squares.iter_mut()));
         let ignored = all.zip(targets.iter()).filter(|(_, target)| **target == IGNORED);
         for ((logits, (nats, square)), _) in ignored {
@@ -172,6 +179,32 @@ impl<T: Kernels> Head<T> {
             T::cap_back(isa, &capped, cap, logits);
         }
         self.round(isa, logits);
+    }
+
+    /// Moves losses and gradients as other sums over the vocabulary would. They are off by as much in every row, or nearly so,
+    /// and all numbers of a row are then off alike: what is added up over rows and columns shows it. A sum in float32 and four
+    /// lanes stands for those of other programs, with a rounding up or down. Of labels that are smoothed, PyTorch's gradient
+    /// also has a sum of as many equal terms.
+    fn disturb(&self, seed: u64, counted: usize, rows: &mut Rows<'_, T>) {
+        let columns = rows.logits.len() / rows.targets.len().max(1);
+        let (count, smoothing) = (counted.max(1) as f64, self.terms.label_smoothing);
+        let each = smoothing / columns as f64;
+        let rounded =
+            if seed.is_multiple_of(2) { narrow::spread(columns) } else { -narrow::spread(columns) };
+        let smoothed = NarrowSum::of(std::iter::repeat_n(each / count, columns)).off() * smoothing;
+        let all = rows.logits.chunks_exact_mut(columns).zip(rows.targets).zip(rows.nats.iter_mut());
+        for ((gradients, target), nats) in all {
+            let share = |(column, gradient): (usize, &T)| {
+                let is_target = column == *target as usize;
+                gradient.to_f64() * count + each + if is_target { 1.0 - smoothing } else { 0.0 }
+            };
+            let shares: Vec<f64> = gradients.iter().enumerate().map(share).collect();
+            let off = NarrowSum::of(shares.iter().copied()).off() + rounded;
+            *nats = T::from_f64(nats.to_f64() + off);
+            for (gradient, share) in gradients.iter_mut().zip(shares) {
+                *gradient = T::from_f64(gradient.to_f64() + share * (smoothed - off) / count);
+            }
+        }
     }
 
     fn round(&self, isa: Isa, numbers: &mut [T]) {

@@ -297,8 +297,15 @@ fn mixtures_are_candles() {
 /// Our head, and its rows, matrix and targets.
 fn head(columns: usize, held: Option<usize>) -> (Head<f32>, [Vec<f32>; 2], Vec<u32>) {
     let terms = LossTerms::default();
-    let head =
-        Head { width: WIDTH, cap: None, terms, held, rounding: None, saved: Default::default() };
+    let head = Head {
+        width: WIDTH,
+        cap: None,
+        terms,
+        held,
+        rounding: None,
+        other_sums: None,
+        saved: Default::default(),
+    };
     let mut rng = Rng::new(1, "targets");
     let targets = (0..TOKENS).map(|_| rng.below(columns as u64) as u32).collect();
     let matrix = numbers_of(columns * WIDTH, "m", 2.0);

@@ -12,16 +12,20 @@
 //! as many tokens change their expert here; from that step on what those changes spread is allowed too, and
 //! the criterion below still holds.
 //!
-//! Clipping divides by a norm that the other program took in float32. Its step is made with that norm, as far as it was
-//! logged, which is compared on its own: with what such a norm may be off ([`crate::narrow`]), as are the norms of
-//! gradients, updates and tensors. Where it was not logged, each disturbed walk has one that is off by as much. A
-//! gradient that is smaller than the rounding of all gradients together is the rounding of its own sum; AdamW makes a
+//! Clipping divides by a norm that the other program took in float32. Its step is made with that norm, where it was logged
+//! as such (`clip_norm`); it is compared on its own, with what such a norm may be off ([`crate::narrow`]), as are the norms of
+//! gradients, updates and tensors. Where it was not, a norm of the gradients may have been logged in more bits than were
+//! divided by, so that each disturbed walk has one that is off by as much. A gradient that is smaller than the rounding of all gradients together is the rounding of its own sum; AdamW makes a
 //! whole step of it, so that its tensor is compared no further.
 //!
 //! Some gradients are nothing but rounding in any program: those of the biases of keys, which a softmax does not see, alone
 //! or as a part of a longer bias. The rules of Adam make whole steps of them. So the gradients of the first step are compared
 //! number by number: where a walk changes one by half of itself, that is rounding, and such a share of a tensor may come out
 //! as anything.
+//!
+//! Sums of matrix products are chains of any length in other programs, whose roundings add up to more than those of blocks;
+//! every second walk has such chains. Sums over the vocabulary are long, and their error is one of a whole row, often of all rows: in float32 it is many times
+//! that of a single number. Each disturbed walk has them off as a sum in four lanes is (`Head::disturb`).
 //!
 //! Rotary frequencies are powers, which two programs may round differently: each disturbed walk has them off by as much,
 //! where the model is one of another program.
@@ -36,8 +40,11 @@
 //! unit of bfloat16, and norms by as much as those of float32 are off: jumps are met in every step, and are more than
 //! those of any run.
 //!
-//! A tolerance that hides a learning rate off by one percent is no use: for each tensor there has to be a
-//! step at which it stays below half of what that error changes. With fewer bits, in the model or in Muon, it is ten percent.
+//! A tolerance that hides a learning rate off by one percent is no use. Rates belong to groups of the optimizer: in each
+//! there has to be a tensor, and a step at which its tolerance stays below half of what that error changes, and for every
+//! other tensor one at which it stays below half of what ten times that changes. A small tensor whose weights are near 1 and
+//! move by a few units in the last place has no more to show. With fewer bits, in the model or in Muon, it is ten percent,
+//! and half of the rate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -71,11 +78,16 @@ const SMOOTH: Effort = Effort { walks: 8, times: 9.0 };
 const LOGGED: f64 = 1.0 / 16_777_216.0;
 /// What some programs add to the norm that they divide by.
 const ADDED: f64 = 1e-6;
+/// How much further than in walks several steps are off whose errors have one sign.
+const STEPS_ALIKE: f64 = 2.0;
 /// Gradients below this share of the norm of all of them are rounding: 16 units of float32.
 const EDGE: f64 = 16.0 * LOGGED;
 /// Shares of a tensor that are rounding alone: from here on that is allowed for, and here nothing of it is compared.
 const SOME: f64 = 0.02;
 const MOST: f64 = 0.5;
+/// How many times the decisive error of the learning rate has to show in each tensor, and the largest such error.
+const IN_EACH: f64 = 10.0;
+const LARGEST: f64 = 0.5;
 /// How far weights are moved at most, in units in the last place: powers of two.
 const FARTHEST: u32 = 12;
 
@@ -137,7 +149,7 @@ impl Calibration {
         let effort = Effort::of(course, layout);
         disturbed.extend((0..effort.walks).map(|seed| Disturbance::Moved { seed, units: 1 }));
         progress.expects(course.steps * disturbed.len() as u64);
-        let clipping = Clipping::of(course, &base);
+        let clipping = Clipping::of(course, &base, logged, effort);
         let disturbing = Disturbing { course, known, clipping, machine, progress };
         let mut walks = disturbing.walks(&disturbed)?;
         let other_rate = walks.remove(0);
@@ -241,34 +253,56 @@ impl Calibration {
             || self.blurred.get(&tensor).is_some_and(|first| *first <= at)
     }
 
-    /// Whether the tolerance of a quantity in a step is below half of what the decisive error of the learning rate changes.
-    fn fine(&self, at: usize, quantity: StepQuantity) -> bool {
+    /// Whether the tolerance of a quantity in a step is below half of what so many times the decisive error of the learning
+    /// rate change.
+    fn fine(&self, times: f64, at: usize, quantity: StepQuantity) -> bool {
         let pair = self.base.get(at).zip(self.other_rate.get(at));
         let effect = pair.and_then(|(base, other)| quantity.deviation(base, other));
-        effect.is_some_and(|effect| self.tolerance(at, quantity) < 0.5 * effect)
+        effect.is_some_and(|effect| self.tolerance(at, quantity) < 0.5 * times * effect)
     }
 
-    /// The tensors whose updates are nowhere seen finely enough, among those that `logged` has; everything
-    /// where it has no updates and no other quantity is seen finely either.
+    /// How many times the decisive error has to show in each tensor.
+    fn in_each(&self) -> f64 {
+        IN_EACH.min(LARGEST / self.decisive)
+    }
+
+    /// The tensors whose updates are not seen finely enough: all of a group in none of which the decisive error of the rate
+    /// shows, and each in which several times that does not.
     pub fn coarse(&self, layout: &Layout, logged: &[Step]) -> Vec<String> {
+        let roughly = self.hiding(1.0, layout, logged);
+        let group = |tensor: &usize| layout.groups.get(*tensor).copied().flatten();
+        let moved = (0..layout.names.len()).filter(|at| !roughly.contains(at));
+        let seen: BTreeSet<_> = moved.filter_map(|at| group(&at)).collect();
+        let mut hidden = self.hiding(self.in_each(), layout, logged);
+        hidden.extend(roughly.iter().filter(|at| !group(at).is_some_and(|at| seen.contains(&at))));
+        let named = |at: &usize| layout.names.get(*at).cloned();
+        layout.forward.iter().filter(|at| hidden.contains(at)).filter_map(named).collect()
+    }
+
+    /// The tensors in whose updates so many times the decisive error of the rate are nowhere seen, among those that `logged`
+    /// has; all where it has no updates and no other quantity shows it either.
+    fn hiding(&self, times: f64, layout: &Layout, logged: &[Step]) -> BTreeSet<usize> {
         let has = |at: usize, quantity: StepQuantity| {
             let pair = logged.get(at).zip(self.base.get(at));
             pair.is_some_and(|(logged, base)| quantity.deviation(logged, base).is_some())
         };
         let seen = |quantity: StepQuantity| {
-            (0..self.base.len()).any(|at| has(at, quantity) && self.fine(at, quantity))
+            (0..self.base.len()).any(|at| has(at, quantity) && self.fine(times, at, quantity))
         };
         let updates = |tensor: usize| [StepQuantity::Update(tensor), StepQuantity::Moved(tensor)];
         let logs = |quantity: &StepQuantity| (0..self.base.len()).any(|at| has(at, *quantity));
         if !(0..layout.names.len()).flat_map(updates).any(|quantity| logs(&quantity)) {
             let any = layout.quantities().into_iter().any(seen);
-            return if any { Vec::new() } else { layout.names.clone() };
+            return if any { BTreeSet::new() } else { (0..layout.names.len()).collect() };
         }
         let is_noise = |at: &usize| self.blurred.contains_key(at) || self.noise.contains_key(at);
-        let rests = |at: &usize| layout.resting.contains(at) || is_noise(at);
-        let coarse = |at: &usize| !rests(at) && !updates(*at).into_iter().any(seen);
-        let named = |at: usize| layout.names.get(at).cloned();
-        layout.forward.iter().copied().filter(|at| coarse(at)).filter_map(named).collect()
+        let is_still = |at: &usize| {
+            let moved = |step: &Step| step.updates.as_ref()?.get(*at).copied();
+            self.base.iter().all(|step| moved(step) == Some(0.0))
+        };
+        let tells = |at: &usize| !layout.rests(*at) && !is_noise(at) && !is_still(at);
+        let hides = |at: &usize| tells(at) && !updates(*at).into_iter().any(seen);
+        (0..layout.names.len()).filter(hides).collect()
     }
 
     /// The tensors that are compared no further from some step on.
@@ -297,13 +331,18 @@ impl Calibration {
         let named = |tensors: &mut dyn Iterator<Item = usize>| -> Vec<String> {
             tensors.filter_map(|at| layout.names.get(at).cloned()).collect()
         };
+        let coarse = self.coarse(layout, logged);
+        let roughly = self.hiding(1.0, layout, logged);
+        let roughly = named(&mut roughly.into_iter());
         Tolerance {
             replays: self.replays,
             times: self.effort.times,
             steps: (0..self.base.len()).map(row).collect(),
             rounded: self.precision.words(),
             held_against: (100.0 * self.decisive).round() as u32,
-            coarse: self.coarse(layout, logged),
+            in_each: (100.0 * self.in_each() * self.decisive).round() as u32,
+            roughly: roughly.into_iter().filter(|name| !coarse.contains(name)).collect(),
+            coarse,
             blurred: named(&mut self.blurred_tensors()),
             in_part: named(
                 &mut self.noise.iter().filter(|(_, share)| **share < MOST).map(|(at, _)| *at),
@@ -313,19 +352,18 @@ impl Calibration {
     }
 }
 
-/// By which norms the gradients of each step were scaled down, and how far that is not known.
+/// By which norms the gradients of each step were scaled down, and how far walks have that off.
 struct Clipping(Vec<(f64, f64)>);
 
 impl Clipping {
-    fn of(course: &Course, base: &[Step]) -> Self {
+    fn of(course: &Course, base: &[Step], logged: &[Step], effort: Effort) -> Self {
         let of_step = |(at, step): (usize, &Step)| {
-            let own = step.norm.unwrap_or_default();
-            let narrow = StepQuantity::Norm.narrow_error(step);
-            let (norm, error) = match course.clip_by.get(at).copied().flatten() {
-                Some(logged) => (logged, LOGGED),
-                None => (own, narrow),
-            };
-            (norm, error + ADDED / norm)
+            let taken = course.clip_by.get(at).copied().flatten();
+            let norm = taken.or(step.norm).unwrap_or_default();
+            let is_known = logged.get(at).is_some_and(|step| step.clipped_by.is_some());
+            // What a float32 norm may be off is a bound already, of which several times are allowed later.
+            let narrow = STEPS_ALIKE * StepQuantity::Norm.narrow_error(step) / effort.times;
+            (norm, if is_known { LOGGED } else { LOGGED.max(narrow) } + ADDED / norm)
         };
         Self(base.iter().enumerate().map(of_step).collect())
     }
@@ -393,6 +431,9 @@ impl Disturbing<'_> {
             }
             Disturbance::Moved { seed, units } => {
                 let mut moved = course.clone();
+                if seed % 2 == 1 {
+                    moved.isa = course.isa.chained();
+                }
                 moved.clip_by = self.clipping.disturbed(seed);
                 moved.other_roundings = Some(seed);
                 move_weights(Arc::make_mut(&mut moved.start.tensors), seed, units);

@@ -12,7 +12,7 @@ use super::step::{Layout, NarrowErrors, Step};
 use crate::data::{Corpus, Order};
 use crate::learner::{Learner, MicroBatch, Stepped, Values};
 use crate::model::{Config, Forward, NamedTensor, Sequences};
-use crate::narrow::NarrowNorm;
+use crate::narrow::{self, NarrowNorm};
 use crate::ops::IGNORED;
 use crate::optimizer::Moments;
 use crate::{Optimizer, Regime, TensorFile, UpdateMethod};
@@ -193,15 +193,13 @@ impl Course {
         forward.sort_by_key(|at| names.get(*at).and_then(|name| place(name)));
         let router = |at: &usize| names.get(*at).filter(|name| name.ends_with(".mlp.gate.weight"));
         let routers = forward.iter().filter_map(router).cloned().collect();
-        let rests = |at: &usize| {
-            let named = learner.tensors().iter().find(|named| names.get(*at) == Some(&named.name));
-            named.is_none_or(|named| {
-                self.regime.optimizer.group_of(&named.name, named.decays).is_none()
-            })
+        let group = |name: &String| {
+            let named = learner.tensors().iter().find(|named| named.name == *name)?;
+            self.regime.optimizer.group_of(&named.name, named.decays)
         };
-        let resting = (0..names.len()).filter(rests).collect();
+        let groups = names.iter().map(group).collect();
         let sampled = self.sampled.as_ref().map_or_else(Vec::new, |steps| steps.numbers.clone());
-        Ok(Layout { names, shapes, forward, routers, resting, sampled })
+        Ok(Layout { names, shapes, forward, routers, groups, sampled })
     }
 
     fn config(&self) -> Result<Document, Error> {
@@ -366,6 +364,7 @@ impl<T: Kernels> Walker<'_, T> {
         let mut step = Step {
             loss: is_whole.then(|| stepped.loss.into()),
             norm: Some(stepped.norm.into()),
+            clipped_by: Some(stepped.norm.into()),
             gradients: Some(gradients),
             narrow,
             routed: is_whole.then(|| stepped.routed.clone()),
@@ -422,8 +421,8 @@ impl<T: Kernels> Walker<'_, T> {
         let rounded =
             |numbers: Vec<f64>| numbers.into_iter().map(|n| f64::from(n as f32)).collect();
         if let Some(narrow) = &mut step.narrow {
-            narrow.updates = differences(&self.before, &values);
-            narrow.moved = differences(&self.begun, &values);
+            narrow.updates = self.differences(&self.before, &values, 1);
+            narrow.moved = self.differences(&self.begun, &values, self.done);
             let size = |one: &Values<T>| {
                 NarrowNorm::of(one.values.iter().map(|value| value.to_f64())).error()
             };
@@ -432,6 +431,24 @@ impl<T: Kernels> Walker<'_, T> {
         step.updates = Some(rounded(distances(&self.before, &values)));
         step.sizes = Some(rounded(values.iter().map(Values::size).collect()));
         self.before = values;
+    }
+
+    /// How far float32 norms of the differences may be off, of weights that were written as float32 in each of so many steps.
+    fn differences(&self, before: &[Values<T>], after: &[Values<T>], steps: u64) -> Vec<f64> {
+        let optimizer = &self.course.regime.optimizer;
+        let decays = |name: &String| {
+            let named = self.learner.tensors().iter().find(|named| named.name == *name)?;
+            let group = optimizer.groups.get(optimizer.group_of(name, named.decays)?)?;
+            Some(group.decay > 0.0 && group.method.decays_apart())
+        };
+        let pairs: Vec<_> = std::iter::zip(before, after).collect();
+        let error = |(before, after): &(&Values<T>, &Values<T>)| {
+            let pairs = std::iter::zip(&before.values, &after.values);
+            let pairs = pairs.map(|(before, after)| (before.to_f64(), after.to_f64()));
+            let norm = NarrowNorm::of(pairs.clone().map(|(before, after)| after - before));
+            norm.error() + narrow::written(pairs, steps, decays(&after.name).unwrap_or(false))
+        };
+        pairs.par_iter().map(error).collect()
     }
 
     /// The first pass, for walks of other courses.
@@ -453,16 +470,6 @@ impl<T: Kernels> Walker<'_, T> {
     pub fn begun(&self) -> &[Values<T>] {
         &self.begun
     }
-}
-
-/// How far float32 norms of the differences may be off.
-fn differences<T: Kernels>(before: &[Values<T>], after: &[Values<T>]) -> Vec<f64> {
-    let pairs: Vec<_> = std::iter::zip(before, after).collect();
-    let error = |(before, after): &(&Values<T>, &Values<T>)| {
-        let pairs = std::iter::zip(&before.values, &after.values);
-        NarrowNorm::of(pairs.map(|(before, after)| after.to_f64() - before.to_f64())).error()
-    };
-    pairs.par_iter().map(error).collect()
 }
 
 fn distances<T: Kernels>(before: &[Values<T>], after: &[Values<T>]) -> Vec<f64> {

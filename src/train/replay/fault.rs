@@ -175,7 +175,7 @@ impl Garden<'_> {
 
     fn swapped(&self) -> Plants {
         match &self.course.rows {
-            RowsRead::Kept(rows) if rows.len() < 2 => Err("there is one batch".to_owned()),
+            RowsRead::Kept(rows) if rows.len() < 2 => self.reversed(),
             RowsRead::Kept(rows) if rows.first() != rows.get(1) => {
                 self.one("the first two batches swapped", |course| {
                     if let RowsRead::Kept(rows) = &mut course.rows {
@@ -187,6 +187,23 @@ impl Garden<'_> {
                 })
             }
             _ => Err("the first two batches are equal".to_owned()),
+        }
+    }
+
+    /// Another batch where there is one alone: its rows from their ends, which have as many of each token.
+    fn reversed(&self) -> Plants {
+        let width = self.course.regime.shape.seq_len + 1;
+        let mut course = self.course.clone();
+        if let RowsRead::Kept(rows) = &mut course.rows {
+            let all = rows.iter_mut().flat_map(|rows| rows.chunks_mut(width));
+            all.for_each(<[u32]>::reverse);
+        }
+        match (&course.rows, &self.course.rows) {
+            (RowsRead::Kept(turned), RowsRead::Kept(rows)) if turned != rows => {
+                let what = "the rows of the batch from their ends".to_owned();
+                Ok(vec![Planted { what, size: None, course }])
+            }
+            _ => Err("there is one batch, the same from its end".to_owned()),
         }
     }
 
@@ -222,7 +239,7 @@ impl Garden<'_> {
             }
             _ => false,
         };
-        let moved = self.layout.forward.iter().filter(|at| !self.layout.resting.contains(at));
+        let moved = self.layout.forward.iter().filter(|at| !self.layout.rests(**at));
         let first = moved.copied().find(is_of).and_then(|at| self.layout.names.get(at));
         let none = || format!("the optimizer moves no {} of the model", kind.word());
         first.map(|name| super::names::ours(name)).ok_or_else(none)

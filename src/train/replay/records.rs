@@ -98,8 +98,8 @@ impl Column {
             {
                 decimals = decimals.max(decimals_of(node.printed()?));
                 rows.push((step, before, value));
+                before = step;
             }
-            before = step;
         }
         let half = if decimals < UNROUNDED { half_of_last(decimals) } else { 0.0 };
         Ok(Self { name, rows, half, narrow: 0.0 })
@@ -120,6 +120,14 @@ impl Column {
                 (steps.len() > 1).then(|| steps.iter().sum::<f64>() / steps.len() as f64)
             }
         }
+    }
+
+    /// The first record that may be a mean with steps before those that are known.
+    fn beyond(&self, value: &dyn Fn(u64) -> Option<f64>) -> Option<u64> {
+        let is_partly = |(step, before, _): &&(u64, u64, f64)| {
+            value(*step).is_some() && value(before + 1).is_none()
+        };
+        self.rows.iter().find(is_partly).map(|(step, ..)| *step)
     }
 
     /// How many records fit in a reading, and how many do not.
@@ -258,11 +266,17 @@ impl RecordsFound {
         let first = column.rows.iter().find_map(|(step, _, recorded)| {
             Some(format!("{recorded} in the record of step {step}, {} in the step", value(*step)?))
         });
-        if let Some(first) = first {
-            let name = column.name;
+        let is_mean =
+            all.iter().any(|(reading, tried)| *reading == Reading::Mean && *tried != (0, 0));
+        let name = column.name;
+        if let Some(step) = column.beyond(value).filter(|_| first.is_some() && !is_mean) {
+            self.report.open.push(format!(
+                "`{name}` of the record of step {step} may be a mean with steps before the slice"
+            ));
+        } else if let Some(first) = first {
             self.report.differing.push(format!("`{name}` agrees in no reading: {first}"));
         } else if !column.rows.is_empty() {
-            self.report.open.push(format!("no `{}` of these steps was recorded", column.name));
+            self.report.open.push(format!("no `{name}` of these steps was recorded"));
         }
     }
 
@@ -307,8 +321,15 @@ mod tests {
         let other = read(&column(0.0, &[(12, 11, 2.9)]));
         let told = "`loss` agrees in no reading: 2.9 in the record of step 12, 3 in the step";
         assert_eq!((other.agreeing.len(), other.differing), (0, vec![told.to_owned()]));
-        let none = read(&column(0.0, &[(20, 10, 2.9)]));
+        let none = read(&column(0.0, &[(30, 20, 2.9)]));
         assert_eq!(none.open, ["no `loss` of these steps was recorded"]);
+        // The mean of a step before the slice and its first one may be anything.
+        let partly = read(&column(0.0, &[(9, 7, 9.0), (11, 9, 4.5)]));
+        let told = "`loss` of the record of step 11 may be a mean with steps before the slice";
+        assert_eq!((partly.differing.len(), partly.open), (0, vec![told.to_owned()]));
+        // Not where another record shows that this column has no means.
+        let whole = read(&column(0.0, &[(11, 9, 4.5), (13, 11, 9.0)]));
+        assert_eq!((whole.differing.len(), whole.open.len()), (1, 0));
     }
 
     #[test]

@@ -108,13 +108,14 @@ impl<'a> Session<'a> {
         let of_sample = |step: &Step| order.step(step).of_micro_batches(numbers);
         let logged: Vec<_> = slice.steps.iter().map(of_sample).collect();
         if subject.comparison() == ReplayComparison::Calibrated {
-            course.clip_by = logged.iter().map(|step| step.norm).collect();
+            course.clip_by = logged.iter().map(|step| step.clipped_by.or(step.norm)).collect();
         }
         let ends = if whole { order.list(&slice.tensors) } else { Vec::new() };
         let layout = order.layout(&slice);
         let mut records = slice.records;
-        let resting = layout.resting.iter().filter_map(|at| layout.names.get(*at));
-        let frozen: Vec<_> = resting.filter(|name| !is_rule(&names::ours(name))).collect();
+        let resting = layout.names.iter().enumerate().filter(|(at, _)| layout.rests(*at));
+        let frozen: Vec<_> =
+            resting.map(|(_, name)| name).filter(|name| !is_rule(&names::ours(name))).collect();
         if let Some(first) = frozen.first() {
             let count = frozen.len();
             let told =
@@ -566,8 +567,7 @@ fn sampled(
     }
     let layout = course.layout()?;
     let gradients: Vec<_> = slice.gradients.iter().take(course.steps as usize).cloned().collect();
-    for (at, name) in layout.names.iter().enumerate().filter(|(at, _)| !layout.resting.contains(at))
-    {
+    for (at, name) in layout.names.iter().enumerate().filter(|(at, _)| !layout.rests(*at)) {
         let wanted: usize = layout.shapes.get(at).map_or(0, |shape| shape.iter().product());
         let fits = |step: &BTreeMap<String, Vec<f32>>| {
             step.get(name).is_some_and(|numbers| numbers.len() == wanted)

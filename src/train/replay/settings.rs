@@ -1,7 +1,10 @@
 //! The settings of a config that a replay knows: those that it reads, those that change no step, and those that change
 //! none as long as they are off. A run that has any other cannot be replayed: what nobody reads would be passed over.
 
-use crate::model::{ModelFamily, OWN_MODELS, family_of};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::model::{Angles, ModelFamily, OWN_MODELS, family_of};
 use repro_receipt::source::{Error, Kind, Node};
 use repro_runs::replay::UNKNOWN_SETTINGS;
 
@@ -274,16 +277,23 @@ impl Harmless {
     }
 }
 
+/// The setting that is a table of angles, and what is read of each such table.
+const ANGLES: &str = "rope_parameters";
+const OF_ANGLES: &[&str] =
+    &["rope_parameters.rope_theta", "rope_parameters.rope_type", "rope_parameters.type"];
+
 /// A setting of a config that a replay knows, and what it makes of it.
 #[derive(Debug)]
 pub struct Setting {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The models of which it is read whatever its value.
     pub models: Vec<&'static str>,
     /// What it is of all models: `read`, `without-effect`, or `of-updates` where slices state updates themselves.
     pub role: Option<&'static str>,
     /// At which value it changes nothing, in models that do not read it: a kind, and its words or another setting.
     pub harmless: Option<(&'static str, Vec<&'static str>)>,
+    /// The kinds of angles for which it is read, of what lies in a table of angles.
+    pub kinds: Vec<&'static str>,
     /// All of this in words.
     pub what: String,
 }
@@ -296,7 +306,34 @@ pub fn settings() -> Vec<Setting> {
     names.extend(ModelFamily::all().iter().flat_map(ModelFamily::fields));
     names.sort_unstable();
     names.dedup();
-    names.into_iter().map(setting).collect()
+    let mut all: Vec<_> = names.into_iter().map(setting).collect();
+    all.extend(angles());
+    all
+}
+
+/// What lies in a table of angles: fields of every kind of them, and of some.
+fn angles() -> Vec<Setting> {
+    let models: Vec<_> = ModelFamily::all()
+        .iter()
+        .filter(|family| family.reads(ANGLES))
+        .map(|family| family.model_type)
+        .collect();
+    let mut kinds: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
+    for (kind, fields) in Angles::scalings() {
+        let own = fields.iter().map(|field| format!("{ANGLES}.{field}"));
+        for field in OF_ANGLES.iter().map(|field| (*field).to_owned()).chain(own) {
+            kinds.entry(field).or_default().push(kind);
+        }
+    }
+    let one = |(name, kinds): (String, Vec<&'static str>)| Setting {
+        what: format!("read of angles that are {}", kinds.join(", ")),
+        name: Cow::Owned(name),
+        models: models.clone(),
+        role: None,
+        harmless: None,
+        kinds,
+    };
+    kinds.into_iter().map(one).collect()
 }
 
 fn setting(name: &'static str) -> Setting {
@@ -320,7 +357,8 @@ fn setting(name: &'static str) -> Setting {
     let words = role.map(|(_, _, words)| (*words).to_owned());
     let parts = read_of.into_iter().chain(words).chain(harmless.map(Harmless::text));
     Setting {
-        name,
+        name: Cow::Borrowed(name),
+        kinds: Vec::new(),
         what: parts.collect::<Vec<_>>().join("; otherwise "),
         models,
         role: role.map(|(_, role, _)| *role),

@@ -232,6 +232,7 @@ impl Reader<'_> {
         let single = |values: Vec<f64>| values.first().copied();
         self.floats("loss", 1, &mut steps, |step, values| step.loss = single(values))?;
         self.floats("grad_norm", 1, &mut steps, |step, values| step.norm = single(values))?;
+        self.floats("clip_norm", 1, &mut steps, |step, values| step.clipped_by = single(values))?;
         self.floats("tensor_grad_norm", tensors, &mut steps, |step, values| {
             step.gradients = Some(values)
         })?;

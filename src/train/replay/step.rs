@@ -17,6 +17,8 @@ pub struct Step {
     pub loss: Option<f64>,
     /// The norm of all gradients before clipping.
     pub norm: Option<f64>,
+    /// The norm by which all gradients were scaled down, as far as it is known to be that one.
+    pub clipped_by: Option<f64>,
     /// The norm of each tensor's gradient before clipping.
     pub gradients: Option<Vec<f64>>,
     /// How far each tensor moved in the step.
@@ -69,6 +71,8 @@ pub enum StepQuantity {
     Gradient(usize),
     /// The norm of all gradients.
     Norm,
+    /// The norm by which all gradients were scaled down.
+    ClippedBy,
     /// How far a tensor moves.
     Update(usize),
     /// The norm of a tensor.
@@ -90,8 +94,8 @@ pub struct Layout {
     pub forward: Vec<usize>,
     /// The router of each layer that routes.
     pub routers: Vec<String>,
-    /// The numbers of the tensors that no learning rate moves: what a rule moves, and what no group of the optimizer has.
-    pub resting: Vec<usize>,
+    /// The group of the optimizer that moves each tensor; none where a rule does, or nothing.
+    pub groups: Vec<Option<usize>>,
     /// The numbers of the micro-batches that are executed alone, where not all are.
     pub sampled: Vec<usize>,
 }
@@ -106,6 +110,7 @@ impl StepQuantity {
             Self::PartNorm(_) => "gradient norm of micro-batch",
             Self::Gradient(_) => "gradient",
             Self::Norm => "gradient norm",
+            Self::ClippedBy => "norm that gradients are clipped by",
             Self::Update(_) => "update",
             Self::Size(_) => "size",
             Self::Bits(_) => "bits",
@@ -120,7 +125,7 @@ impl StepQuantity {
             Self::PartLoss(at) | Self::PartNorm(at) => {
                 layout.sampled.get(at).map(|number| (number + 1).to_string())
             }
-            Self::Loss | Self::Norm => None,
+            Self::Loss | Self::Norm | Self::ClippedBy => None,
             Self::Gradient(at)
             | Self::Update(at)
             | Self::Size(at)
@@ -133,8 +138,8 @@ impl StepQuantity {
     pub fn tensor_number(self) -> Option<usize> {
         match self {
             Self::Gradient(at) | Self::Update(at) | Self::Size(at) | Self::Moved(at) => Some(at),
-            Self::Routing(_) | Self::Loss | Self::Norm | Self::Bits(_) => None,
-            Self::PartLoss(_) | Self::PartNorm(_) => None,
+            Self::Routing(_) | Self::Loss | Self::Norm | Self::ClippedBy => None,
+            Self::PartLoss(_) | Self::PartNorm(_) | Self::Bits(_) => None,
         }
     }
 
@@ -180,6 +185,7 @@ impl StepQuantity {
             Self::PartLoss(at) => of(losses, at),
             Self::PartNorm(at) => of(norms, at),
             Self::Norm => step.norm,
+            Self::ClippedBy => step.clipped_by,
             Self::Gradient(at) => of(&step.gradients, at),
             Self::Update(at) => of(&step.updates, at),
             Self::Size(at) => of(&step.sizes, at),
@@ -192,7 +198,7 @@ impl StepQuantity {
     pub fn narrow_error(self, step: &Step) -> f64 {
         let Some(narrow) = &step.narrow else { return 0.0 };
         let (list, at) = match self {
-            Self::Norm => return narrow.norm,
+            Self::Norm | Self::ClippedBy => return narrow.norm,
             Self::Gradient(at) => (&narrow.gradients, at),
             Self::Update(at) => (&narrow.updates, at),
             Self::Size(at) => (&narrow.sizes, at),
@@ -281,6 +287,11 @@ impl Step {
 }
 
 impl Layout {
+    /// Whether no learning rate moves a tensor.
+    pub fn rests(&self, tensor: usize) -> bool {
+        self.groups.get(tensor).copied().flatten().is_none()
+    }
+
     /// The quantities that a log may have of a step, in the order of execution.
     pub fn quantities(&self) -> Vec<StepQuantity> {
         let routing = (0..self.routers.len()).map(StepQuantity::Routing);
@@ -297,7 +308,8 @@ impl Layout {
         let loss = std::iter::once(StepQuantity::Loss)
             .chain(parts(StepQuantity::PartLoss))
             .chain(parts(StepQuantity::PartNorm));
-        routing.chain(loss).chain(gradients).chain([StepQuantity::Norm]).chain(updates).collect()
+        let norms = [StepQuantity::Norm, StepQuantity::ClippedBy];
+        routing.chain(loss).chain(gradients).chain(norms).chain(updates).collect()
     }
 
     /// Where the account of step `number` (as records count) that came out parts from the logged one: the
@@ -340,6 +352,7 @@ impl Layout {
             StepQuantity::PartNorm(_) => weights && logged.micro_batches[0].is_some(),
             StepQuantity::Gradient(_) => weights && forward,
             StepQuantity::Norm
+            | StepQuantity::ClippedBy
             | StepQuantity::Update(_)
             | StepQuantity::Size(_)
             | StepQuantity::Bits(_) => weights && forward && logged.gradients.is_some(),
@@ -373,6 +386,9 @@ fn hint(quantity: StepQuantity, first: bool) -> &'static str {
         StepQuantity::Norm => {
             "each tensor's gradient matches: the norm was taken over other tensors, or after clipping"
         }
+        StepQuantity::ClippedBy => {
+            "the gradients match, and so does their norm: another one was used to scale them down"
+        }
         StepQuantity::Update(_) | StepQuantity::Bits(_) | StepQuantity::Size(_) => {
             "the gradients match: look at the optimizer (learning rate, weight decay, betas, step count, moments)"
         }
@@ -393,7 +409,7 @@ mod tests {
             shapes: vec![vec![2, 2]; 3],
             forward: vec![1, 2, 0],
             routers: vec!["router".to_owned()],
-            resting: Vec::new(),
+            groups: vec![Some(0); 3],
             sampled: Vec::new(),
         }
     }

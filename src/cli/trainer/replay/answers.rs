@@ -164,6 +164,8 @@ fn tolerance(tolerance: &Tolerance) -> Json {
         "steps": tolerance.steps.iter().map(row).collect::<Vec<_>>(),
         "rounded_to": tolerance.rounded,
         "held_against_percent_of_rate": tolerance.held_against,
+        "in_each_tensor_percent_of_rate": tolerance.in_each,
+        "seen_roughly": tolerance.roughly,
         "too_coarse": tolerance.coarse,
         "rounding_alone": tolerance.blurred,
         "rounding_in_part": tolerance.in_part,

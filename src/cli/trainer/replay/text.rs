@@ -233,9 +233,14 @@ fn tolerance(found: &Tolerance) -> String {
         said.push_str(&format!(", rounded to {rounded}, at random"));
     }
     let effect = format!("half the effect of {}% of the learning rate", found.held_against);
-    match found.coarse.first() {
-        None => said.push_str(&format!("; for each tensor, below {effect}")),
-        Some(first) => said.push_str(&format!(
+    match (found.coarse.first(), found.roughly.first()) {
+        (None, None) => said.push_str(&format!("; for each tensor, below {effect}")),
+        (None, Some(first)) => said.push_str(&format!(
+            "; below {effect}, for {} below that of {}%, the first `{first}`",
+            many(found.roughly.len(), "tensor"),
+            found.in_each,
+        )),
+        (Some(first), _) => said.push_str(&format!(
             "; for {}, above {effect}, the first `{first}`",
             many(found.coarse.len(), "tensor")
         )),
