@@ -117,7 +117,8 @@ class Case(unittest.TestCase):
         return sorted(path.name for path in folder.glob("*.safetensors")) if folder.exists() else []
 
     def train(self, record, model, optimizers, steps=3, micro=1, loss_of=None, before=None):
-        """A plain loop."""
+        """A plain loop; `norms` are those by which gradients were scaled down."""
+        self.norms = []
         source = torch.Generator().manual_seed(2)
         for step in range(steps):
             for _ in range(micro):
@@ -128,7 +129,7 @@ class Case(unittest.TestCase):
                 record.loss(loss)
                 (loss / micro).backward()
             if record.grad_clip:
-                torch.nn.utils.clip_grad_norm_(model.parameters(), record.grad_clip)
+                self.norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), record.grad_clip).item())
             for optimizer in optimizers:
                 if before:
                     before(step, optimizer)
@@ -150,6 +151,8 @@ class Loops(Case):
         tensors, stated = self.slice()
         self.assertEqual(list(tensors["tokens"].shape), [2, 4, 6])
         self.assertNotIn("counted", tensors)
+        for kept, norm in zip(tensors["logged.clip_norm"], self.norms):
+            self.assertAlmostEqual(kept.item() / norm, 1.0, delta=2e-6)  # PyTorch divides by a millionth more
         self.assertEqual((stated["micro_batches"], stated["mean_over"], stated["grad_clip"]), (2, "micro_batches", 0.5))
         self.assertEqual(sorted(stated), ["grad_clip", "groups", "mean_over", "micro_batches"])
         self.assertEqual(stated["groups"][0]["tensors"], sorted(first))
@@ -369,13 +372,22 @@ class Checks(Case):
     def test_configs_of_transformers_are_known(self):
         import hf_loop
         for kind in hf_loop.CONFIGS:
-            if kind not in repro_check.READ:
-                continue
-            chosen = types.SimpleNamespace(model=kind, hidden=16, layers=1, balance=0.0, seed=1)
+            chosen = types.SimpleNamespace(model=kind, hidden=16, layers=1, heads=4, length=32, vocabulary=256, balance=0.0,
+                                           set=[], seed=1)
             _, model = hf_loop.model_of(chosen)
             with self.subTest(kind):
                 optimizer = torch.optim.AdamW(model.parameters())
                 self.assertEqual(repro_torch.check({}, model, optimizer), [])
+
+    def test_angles_that_nobody_reads_are_told(self):
+        plain = {"rope_theta": 10000.0, "rope_type": "default"}
+        for table, told in ((plain, None), ({**plain, "rope_type": "dynamic", "factor": 2.0}, "`rope_type` is dynamic"),
+                            ({**plain, "partial_rotary_factor": 0.5}, "`default` angles that no replay reads: `partial_"),
+                            ({"full_attention": plain, "sliding_attention": {**plain, "factor": 2.0}}, "`factor`"),
+                            ({**plain, "rope_type": "linear", "factor": 2.0}, None)):
+            reasons = repro_check.against_angles({"rope_parameters": table})
+            self.assertEqual(len(reasons), int(told is not None), reasons)
+            self.assertIn(told or "", "".join(reasons))
 
 
 def again(model, tensors, step, smoothing=0.0):
@@ -398,7 +410,7 @@ class Transformers(Case):
         text.write_bytes(bytes(range(32, 127)) * 40)
         usual = dict(text=text, model="llama", rows_as="full", smoothing=0.0, balance=0.0, bf16=False, compile=False,
                      checkpointing=False, evaluate=0, lr=3e-3, hidden=16, layers=1, heads=4, length=12, rows=2, micro=1,
-                     steps=4, seed=1)
+                     vocabulary=256, steps=4, seed=1)
         return types.SimpleNamespace(**{**usual, **more})
 
     def run_trainer(self, slices=((0, 1), (2, 2)), config=None, change=None, **more):
