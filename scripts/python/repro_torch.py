@@ -552,7 +552,7 @@ class Recorder:
             tensors.pop("counted")
         more = {"balance_whole": self.balance_whole, "label_smoothing": self.label_smoothing, "z_loss": self.z_loss, **stated_precision(o.precisions)}
         stated = {"grad_clip": self.grad_clip, "groups": o.merged_groups(), "micro_batches": parts,
-                  "mean_over": self.mean_over, **{name: value for name, value in more.items() if value}}
+                  "mean_over": self.mean_over, "norms": "float64", **{name: value for name, value in more.items() if value}}
         self.run.slice(o.start, tensors.pop("tokens"), {**logged, **tensors},
                        {name: (o.first[name], o.before[name]) for name in o.first}, checkpoint_step=o.start, stated=stated)
 

@@ -154,7 +154,7 @@ class Loops(Case):
         for kept, norm in zip(tensors["logged.clip_norm"], self.norms):
             self.assertAlmostEqual(kept.item() / norm, 1.0, delta=2e-6)  # PyTorch divides by a millionth more
         self.assertEqual((stated["micro_batches"], stated["mean_over"], stated["grad_clip"]), (2, "micro_batches", 0.5))
-        self.assertEqual(sorted(stated), ["grad_clip", "groups", "mean_over", "micro_batches"])
+        self.assertEqual(sorted(stated), ["grad_clip", "groups", "mean_over", "micro_batches", "norms"])
         self.assertEqual(stated["groups"][0]["tensors"], sorted(first))
         kept = tensors_of(self.folder / "run/data/checkpoints/step-000000.safetensors")
         self.assertTrue(all(torch.equal(kept[name], value) for name, value in first.items()))

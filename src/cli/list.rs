@@ -165,6 +165,8 @@ config then only describe it; a schedule that it names in our fields is held aga
   mean_over                   `micro_batches`: the loss is the mean of theirs (also if left out);
                               `targets`: of all targets that count
   balance_whole               true: each micro-batch adds its whole balance loss, not its share of it
+  norms                       `float64` where the norms of the slice were added up in it, which leaves less room for
+                              them; `float32` if left out. How `clip_norm` was taken is not asked
   label_smoothing             the share of each target that is spread over the vocabulary; 0 if left out
   z_loss                      weight of the mean of (ln sum e^logit)^2, which no logged loss has; 0 if left out
   autocast                    `bfloat16`: products and attention have so many bits, as by torch.autocast

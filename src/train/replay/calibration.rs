@@ -362,7 +362,7 @@ impl Clipping {
             let norm = taken.or(step.norm).unwrap_or_default();
             let is_known = logged.get(at).is_some_and(|step| step.clipped_by.is_some());
             // What a float32 norm may be off is a bound already, of which several times are allowed later.
-            let narrow = STEPS_ALIKE * StepQuantity::Norm.narrow_error(step) / effort.times;
+            let narrow = STEPS_ALIKE * StepQuantity::ClippedBy.narrow_error(step) / effort.times;
             (norm, if is_known { LOGGED } else { LOGGED.max(narrow) } + ADDED / norm)
         };
         Self(base.iter().enumerate().map(of_step).collect())

@@ -64,6 +64,8 @@ pub struct Course {
     pub frozen: Option<String>,
     /// Of each step, the norm by which another program scaled its gradients down; none where it is that of the gradients.
     pub clip_by: Vec<Option<f64>>,
+    /// Whether norms were logged as float64 has them, and not as sums in float32.
+    pub exact_norms: bool,
     /// Of each step, what is known of its tokens beside their order; empty where there is nothing.
     pub marks: Vec<Marks>,
     /// What another program may round otherwise is rounded as this seed has it, in the model and in the optimizer.
@@ -351,11 +353,15 @@ impl<T: Kernels> Walker<'_, T> {
             self.begun.iter().map(own).map(|own| own.map_or(0.0, |(_, number)| number)).collect()
         };
         let gradients = of_tensors(&mut stepped.norms.iter().map(|(_, norm)| f64::from(*norm)));
-        let narrow = stepped.narrow.as_ref().map(|(each, all)| NarrowErrors {
-            gradients: of_tensors(&mut each.iter().copied()),
-            norm: *all,
-            micro_batches: parts.iter().map(|part| part.narrow).collect(),
-            ..NarrowErrors::default()
+        let narrow = stepped.narrow.as_ref().map(|(each, all)| match course.exact_norms {
+            true => NarrowErrors { clipped_by: *all, ..NarrowErrors::default() },
+            false => NarrowErrors {
+                gradients: of_tensors(&mut each.iter().copied()),
+                norm: *all,
+                clipped_by: *all,
+                micro_batches: parts.iter().map(|part| part.narrow).collect(),
+                ..NarrowErrors::default()
+            },
         });
         let numbers = |of: fn(&MicroBatch) -> f32| {
             course.sampled.as_ref().map(|_| parts.iter().map(|part| of(part).into()).collect())
@@ -423,17 +429,20 @@ impl<T: Kernels> Walker<'_, T> {
         if let Some(narrow) = &mut step.narrow {
             narrow.updates = self.differences(&self.before, &values, 1);
             narrow.moved = self.differences(&self.begun, &values, self.done);
-            let size = |one: &Values<T>| {
-                NarrowNorm::of(one.values.iter().map(|value| value.to_f64())).error()
-            };
-            narrow.sizes = values.par_iter().map(size).collect();
+            if !self.course.exact_norms {
+                let size = |one: &Values<T>| {
+                    NarrowNorm::of(one.values.iter().map(|value| value.to_f64())).error()
+                };
+                narrow.sizes = values.par_iter().map(size).collect();
+            }
         }
         step.updates = Some(rounded(distances(&self.before, &values)));
         step.sizes = Some(rounded(values.iter().map(Values::size).collect()));
         self.before = values;
     }
 
-    /// How far float32 norms of the differences may be off, of weights that were written as float32 in each of so many steps.
+    /// How far norms of the differences may be off, of weights that were written as float32 in each of so many steps, and
+    /// where they are not exact because of their own sums.
     fn differences(&self, before: &[Values<T>], after: &[Values<T>], steps: u64) -> Vec<f64> {
         let optimizer = &self.course.regime.optimizer;
         let decays = |name: &String| {
@@ -445,8 +454,13 @@ impl<T: Kernels> Walker<'_, T> {
         let error = |(before, after): &(&Values<T>, &Values<T>)| {
             let pairs = std::iter::zip(&before.values, &after.values);
             let pairs = pairs.map(|(before, after)| (before.to_f64(), after.to_f64()));
-            let norm = NarrowNorm::of(pairs.clone().map(|(before, after)| after - before));
-            norm.error() + narrow::written(pairs, steps, decays(&after.name).unwrap_or(false))
+            let narrow_norm = match self.course.exact_norms {
+                true => 0.0,
+                false => {
+                    NarrowNorm::of(pairs.clone().map(|(before, after)| after - before)).error()
+                }
+            };
+            narrow_norm + narrow::written(pairs, steps, decays(&after.name).unwrap_or(false))
         };
         pairs.par_iter().map(error).collect()
     }

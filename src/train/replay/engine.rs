@@ -329,6 +329,7 @@ impl<'a> ReplayedRun<'a> {
             factor: 1.0,
             frozen: None,
             clip_by: Vec::new(),
+            exact_norms: false,
             marks: Vec::new(),
             other_roundings: None,
             averaged: None,

@@ -97,6 +97,7 @@ impl<'a> Session<'a> {
         let rows = RowsRead::Kept(std::mem::take(&mut slice.rows));
         let mut course = subject.course(slice.regime.clone(), start, steps, rows)?;
         course.marks = std::mem::take(&mut slice.marks);
+        course.exact_norms = slice.exact_norms;
         let sampled = sample.map(|sample| sampled(&mut course, &mut slice, sample)).transpose()?;
         let sampled = sampled.flatten();
         let layout = course.layout()?;

@@ -46,6 +46,8 @@ pub struct Slice {
     pub tensors: Vec<Logged>,
     /// Of each step, the gradients that were learned from, by our names; empty where they were not logged, or not asked for.
     pub gradients: Vec<BTreeMap<String, Vec<f32>>>,
+    /// Whether its norms were added up in float64.
+    pub exact_norms: bool,
     /// How the records of the run agree with it.
     pub records: RecordsFound,
 }
@@ -106,6 +108,7 @@ impl Slice {
         }
         reader.micro_batches(&mut steps, &regime, &marks)?;
         let gradients = if is_sampled { reader.gradients()? } else { Vec::new() };
+        let exact_norms = stated::has_exact_norms(bundle, &entry.file)?;
         let comparison = subject.comparison();
         let mut records = RecordsFound::of(bundle, &place, (from, &steps), &regime, comparison)?;
         if let Some(declared) = declared.ok().filter(|_| is_stated) {
@@ -122,6 +125,7 @@ impl Slice {
             steps,
             tensors,
             gradients,
+            exact_norms,
             records,
         })
     }

@@ -26,6 +26,7 @@ const MEMBERS: &[&str] = &[
     "label_smoothing",
     "mean_over",
     "micro_batches",
+    "norms",
     "tf32",
     "z_loss",
 ];
@@ -156,6 +157,20 @@ pub fn fits(
         }
     }
     Ok(())
+}
+
+/// Whether norms of a slice were added up in float64, which leaves less room for them.
+pub fn has_exact_norms(bundle: &Bundle, slice: &str) -> Result<bool, Error> {
+    let file = beside(slice);
+    if !bundle.files().contains_key(&file) {
+        return Ok(false);
+    }
+    let Some(node) = bundle.document(&file)?.root().get("norms") else { return Ok(false) };
+    match node.text()? {
+        "float64" => Ok(true),
+        "float32" => Ok(false),
+        _ => Err(BAD_SLICE.at(node.place(), "`float64` or `float32`", node.printed()?)),
+    }
 }
 
 /// Into how many parts of equal size a batch was cut.

@@ -46,6 +46,8 @@ pub struct NarrowErrors {
     pub gradients: Vec<f64>,
     /// Of all gradients together.
     pub norm: f64,
+    /// Of that by which they are scaled down.
+    pub clipped_by: f64,
     /// Of the updates.
     pub updates: Vec<f64>,
     /// Of the tensors.
@@ -198,7 +200,8 @@ impl StepQuantity {
     pub fn narrow_error(self, step: &Step) -> f64 {
         let Some(narrow) = &step.narrow else { return 0.0 };
         let (list, at) = match self {
-            Self::Norm | Self::ClippedBy => return narrow.norm,
+            Self::Norm => return narrow.norm,
+            Self::ClippedBy => return narrow.clipped_by,
             Self::Gradient(at) => (&narrow.gradients, at),
             Self::Update(at) => (&narrow.updates, at),
             Self::Size(at) => (&narrow.sizes, at),

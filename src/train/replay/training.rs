@@ -140,6 +140,7 @@ mod tests {
             factor,
             frozen: None,
             clip_by: Vec::new(),
+            exact_norms: false,
             marks: Vec::new(),
             other_roundings: None,
             averaged: None,
