@@ -181,6 +181,7 @@ impl RecordsFound {
         }
         let document = bundle.document(METRICS)?;
         let records: Vec<_> = document.root().items()?.collect();
+        found.ends(&records, regime.shape.steps)?;
         let of = |number: u64| steps.get(usize::try_from(number.checked_sub(from + 1)?).ok()?);
         let per_step = regime.shape.tokens_per_step();
         let within = |number: u64| of(number).map(|_| number);
@@ -207,6 +208,18 @@ impl RecordsFound {
             contradiction.total = agreeing == 0 && tested > 2;
         }
         Ok(found)
+    }
+
+    /// Says where records end before the last step of the config, or after it: what no record reaches may not have been made.
+    fn ends(&mut self, records: &[Node<'_>], steps: u64) -> Result<(), Error> {
+        let Some(last) = records.last() else { return Ok(()) };
+        let last = last.required("step")?.integer()?;
+        if last != steps {
+            self.report
+                .open
+                .push(format!("the records end at step {last}, and `steps` is {steps}"));
+        }
+        Ok(())
     }
 
     /// Holds a column of ours against the steps: the same float32 numbers.
