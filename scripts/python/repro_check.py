@@ -35,16 +35,19 @@ class Refused(Unwritable):
     """What no slice can say."""
 
 
-def check(run, model, optimizer):
-    """All that stands against replays of slices of this run; `run` is what `repro_receipts.init` answered, or its config."""
-    about_config, against = examine(run, model, all_of(optimizer))
+def check(run, model, optimizer, masters=None):
+    """All that stands against replays of slices of this run; `run` is what `repro_receipts.init` answered, or its config.
+    `masters` are those of `Recorder`."""
+    masters = {name_of(name): master for name, master in (masters or {}).items()}
+    about_config, against = examine(run, model, all_of(optimizer), masters)
     return about_config + against
 
 
-def examine(run, model, optimizers):
+def examine(run, model, optimizers, masters):
     """Reasons for which `repro replay` would refuse the config, and reasons for which a slice would not be the run's."""
     config = {**config_of(model), **(run if isinstance(run, dict) else run.config)}
-    return against_config(config) + against_model_type(config, model), against_run(model, optimizers)
+    dtype = "bfloat16" if masters else "float32"
+    return against_config(config, dtype) + against_model_type(config, model), against_run(model, optimizers, masters)
 
 
 def all_of(optimizer):
@@ -84,7 +87,7 @@ def config_of(model):
     return {**config, **({"dtype": kinds.pop()} if len(kinds) == 1 else {})}
 
 
-def against_config(config):
+def against_config(config, dtype="float32"):
     """Settings that a replay needs and are missing, and settings that it would have to pass over."""
     reasons = []
     kind = config.get("model_type")
@@ -95,8 +98,9 @@ def against_config(config):
         reasons.append(f"the config lacks {', '.join(f'`{name}`' for name in missing)}")
     if kind is not None and kind not in READ:
         reasons.append(f"`model_type` is {kind}; known are {', '.join(READ)}")
-    if config.get("dtype") not in (None, "float32"):
-        reasons.append(f"`dtype` is {config['dtype']}; replays are of float32")
+    if config.get("dtype") not in (None, dtype):
+        beside = "with `masters`" if dtype == "bfloat16" else "without"
+        reasons.append(f"`dtype` is {config['dtype']}; {beside} it has to be {dtype}")
     reasons += against_angles(config)
     unknown = [name for name, value in config.items() if not is_known(kind, name) and not is_harmless(config, name, value)]
     if unknown:
@@ -238,10 +242,16 @@ FORWARDS = {"nanogpt": forward_nanogpt, "nanochat": forward_nanochat}
 
 # --- The model and its optimizers ---
 
-def against_run(model, optimizers):
+def against_run(model, optimizers, masters):
     """What makes a run another one than its slices could say."""
-    named = {name_of(name): p for name, p in model.named_parameters()}
-    return against_devices(model, named) + against_modules(model) + against_groups(named, optimizers)
+    own = {name_of(name): p for name, p in model.named_parameters()}
+    named = {name: masters.get(name, p) for name, p in own.items()}
+    unknown = [f"`{name}` among the masters, which is no parameter of the model" for name in masters if name not in own]
+    narrow = {str(p.dtype) for name, p in own.items() if name in masters} - {"torch.bfloat16"}
+    unknown += [f"masters of weights in {kind}; those of bfloat16 are known" for kind in narrow]
+    unmoved = [name for name in own if masters and name not in masters]
+    unknown += [f"{len(unmoved)} weights without masters, where others have them: {unmoved[0]}"] if unmoved else []
+    return unknown + against_devices(model, named) + against_modules(model) + against_groups(named, optimizers)
 
 
 def against_devices(model, named):
@@ -256,7 +266,7 @@ def against_devices(model, named):
     if "FullyShardedDataParallel" in wrappers or any(hasattr(p, "placements") for p in named.values()):
         reasons.append("weights that are sharded (FSDP)")
     kinds = collections.Counter(str(p.dtype) for p in named.values() if p.dtype != torch.float32)
-    reasons += [f"{count} weights of {kind}; replays are of float32" for kind, count in kinds.items()]
+    reasons += [f"{count} weights of {kind}; replays are of float32, or of bfloat16 with `masters`" for kind, count in kinds.items()]
     device = next(iter(named.values())).device.type if named else "cpu"
     products = getattr(getattr(torch.backends.mkldnn, "matmul", None), "fp32_precision", "none")
     if device == "cpu" and products in ("bf16", "tf32"):
@@ -450,8 +460,12 @@ def precision_of(device):
     return autocast, has_tf32(device)
 
 
-def stated_precision(found):
+def stated_precision(found, has_masters):
     """The members of a slice whose forward passes were computed in these."""
+    if has_masters:
+        if {autocast for autocast, _ in found} - {None}:
+            raise Refused("autocast around a model in bfloat16")
+        return {"compute": "bfloat16"}
     if len(found) > 1:
         raise Refused("forward passes of several precisions in one slice")
     autocast, tf32 = next(iter(found), (None, False))

@@ -203,16 +203,19 @@ class Recorder:
     coefficient of the mean of logsumexp(logits)^2 beside it. With `watch` the batches and losses of a model of
     transformers are seen by themselves: no `batch` and no `loss` is called. `strict` raises where `check` has reasons. With
     `gradients` a slice also holds losses and gradient norms of micro-batches and the gradients of each update, as large as
-    the model, so that a replay can execute some of many micro-batches."""
+    the model, so that a replay can execute some of many micro-batches. Of a model in bfloat16, `masters` are the float32
+    weights by the names of its parameters, which the optimizer moves, and of which its own are the rounded copies."""
 
     def __init__(self, run, model, optimizer, slices, grad_clip=None, done=0, mean_over="micro_batches",
-                 label_smoothing=0.0, z_loss=0.0, watch=False, strict=False, refused=(), gradients=False):
+                 label_smoothing=0.0, z_loss=0.0, watch=False, strict=False, refused=(), gradients=False,
+                 masters=None):
         self.run, self.model, self.optimizers = run, model, repro_check.all_of(optimizer)
         self.grad_clip, self.done, self.mean_over = float(grad_clip or 0.0), done, mean_over
         self.label_smoothing, self.z_loss, self.watch, self.gradients = label_smoothing, z_loss, watch, gradients
         self.slices, self.open, self.handles, self.stepped = dict(slices), None, [], set()
         self.inside, self.heads, self.pending, self.balance_whole = False, [], None, False
-        about_config, against = repro_check.examine(run, model, self.optimizers)
+        self.masters = {name_of(name): master for name, master in (masters or {}).items()}
+        about_config, against = repro_check.examine(run, model, self.optimizers, self.masters)
         against = [*against, *refused]
         self.is_off = bool(against) or run.is_idle
         if strict and about_config + against:
@@ -230,14 +233,14 @@ class Recorder:
                 self.run._problem(what, Refused(reason))
 
     def _hook(self):
-        named = {name_of(name): p for name, p in self.model.named_parameters()}  # tied weights come once
-        self.named = dict(sorted(named.items()))
+        self.computed = {name_of(name): p for name, p in self.model.named_parameters()}  # tied weights come once
+        self.named = {name: self.masters.get(name, p) for name, p in sorted(self.computed.items())}
         self.parts = {id(p): list(parts_of(name, p)) for name, p in self.named.items()}
         self.handles = [p.register_post_accumulate_grad_hook(functools.partial(self._gradient, name))
-                        for name, p in self.named.items() if p.requires_grad]
+                        for name, p in self.computed.items() if p.requires_grad]
         if self.gradients:
             self.handles += [p.register_hook(functools.partial(self._added, name))
-                             for name, p in self.named.items() if p.requires_grad]
+                             for name, p in self.computed.items() if p.requires_grad]
         self.routers = [module for module in self.model.modules() if type(module).__name__.endswith("TopKRouter")]
         self.handles += [module.register_forward_hook(functools.partial(self._routed, at))
                          for at, module in enumerate(self.routers)]
@@ -360,7 +363,7 @@ class Recorder:
 
     @_quiet
     def _open(self, count):
-        against = repro_check.against_run(self.model, self.optimizers)
+        against = repro_check.against_run(self.model, self.optimizers, self.masters)
         against += repro_check.against_state(self.optimizers, self.named, self.done)
         if against:
             raise Refused("; ".join(against))
@@ -417,6 +420,9 @@ class Recorder:
         moved = [name for name, value in self.open.before.items() if not torch.equal(now[name], value)]
         if moved:
             raise ValueError(f"{len(moved)} tensors changed between two updates, such as {moved[0]}")
+        other = [name for name, p in self.computed.items() if not torch.equal(p.detach(), self.named[name].detach().to(p.dtype))]
+        if other:
+            raise ValueError(f"{len(other)} weights of the model are not their masters, rounded, such as {other[0]}")
 
     def _clipped(self):
         """Checks that the optimizers get what was accumulated, clipped as stated."""
@@ -550,7 +556,7 @@ class Recorder:
         tensors = {name: o.tensor(name, rows, length) for name in ("tokens", "counted", *sorted(kinds))}
         if tensors["counted"].all():
             tensors.pop("counted")
-        more = {"balance_whole": self.balance_whole, "label_smoothing": self.label_smoothing, "z_loss": self.z_loss, **stated_precision(o.precisions)}
+        more = {"balance_whole": self.balance_whole, "label_smoothing": self.label_smoothing, "z_loss": self.z_loss, **stated_precision(o.precisions, bool(self.masters))}
         stated = {"grad_clip": self.grad_clip, "groups": o.merged_groups(), "micro_batches": parts,
                   "mean_over": self.mean_over, "norms": "float64", **{name: value for name, value in more.items() if value}}
         self.run.slice(o.start, tensors.pop("tokens"), {**logged, **tensors},

@@ -160,6 +160,36 @@ class Loops(Case):
         self.assertTrue(all(torch.equal(kept[name], value) for name, value in first.items()))
         self.assertIn("optimizer.v.head.weight", tensors_of(self.folder / "run/data/checkpoints/step-000002.safetensors"))
 
+    def test_masters_of_a_model_in_bfloat16(self):
+        for is_kept in (True, False):
+            run, model = self.init(), Model()
+            masters = {name: p.detach().clone().requires_grad_() for name, p in model.named_parameters()}
+            model.bfloat16()
+            optimizer = torch.optim.SGD(masters.values(), lr=0.1)
+            self.assertIn("with `masters`", " ".join(repro_torch.check(run, model, optimizer)))
+            record = repro_torch.Recorder(run, model, optimizer, [(0, 2)], masters=masters)
+            for step in range(2):
+                rows = torch.randint(11, (2, 6), generator=torch.Generator().manual_seed(step))
+                record.batch(rows[:, :-1], rows[:, 1:])
+                loss = F.cross_entropy(model(rows[:, :-1]).flatten(0, 1).float(), rows[:, 1:].flatten())
+                record.loss(loss)
+                loss.backward()
+                for name, p in model.named_parameters():
+                    masters[name].grad = p.grad.float()
+                optimizer.step()
+                model.zero_grad()
+                with torch.no_grad():
+                    for name, p in model.named_parameters():
+                        p.copy_(masters[name] if is_kept else masters[name] * 1.1)
+            run.finish()
+            if is_kept:
+                self.assertEqual((self.slice()[1]["compute"], run.problems), ("bfloat16", []))
+                kept = tensors_of(self.folder / "run/data/checkpoints/step-000000.safetensors")
+                self.assertEqual({value.dtype for value in kept.values()}, {torch.float32})
+                shutil.rmtree(self.folder / "run")
+            else:
+                self.assertIn("are not their masters, rounded", run.problems[0])
+
     def test_several_optimizers_and_momentum_that_changes(self):
         run, model = self.init(), Model()
         muon = Muon([model.layer.weight])
@@ -198,7 +228,7 @@ class Loops(Case):
         kinds = [repro_check.stated_group(both, group, names)["optimizer"] for group in both.param_groups]
         self.assertEqual(kinds, ["muon", "adamw"])
         for optimizers in ([torch_muon, torch.optim.AdamW(rest)], [both]):
-            self.assertEqual(repro_check.against_run(model, optimizers), [])
+            self.assertEqual(repro_check.against_run(model, optimizers, {}), [])
 
     def test_an_optimizer_that_steps_more_often_ends_the_slice(self):
         run, model = self.init(), Model()

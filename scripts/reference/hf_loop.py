@@ -3,7 +3,7 @@
 
     scripts/reference/hf_loop.py --model FAMILY --text FILE --out DIR --name NAME [--set FIELD=JSON ...]
         [--optimizer adamw|adam|amsgrad|sgd|lion|muon] [--lr X] [--schedule cosine|sqrt|linear|constant] [--groups two|one|depth]
-        [--clip X] [--freeze TEXT] [--balance X] [--smoothing X] [--z-loss X] [--skip N] [--autocast] [--gradients]
+        [--clip X] [--freeze TEXT] [--balance X] [--smoothing X] [--z-loss X] [--skip N] [--autocast] [--masters] [--gradients]
         [--hidden N] [--layers N] [--heads N] [--length N] [--rows N] [--micro N] [--steps N] [--slice K:N ...]
         [--vocabulary N] [--seed S] [--threads N]
 
@@ -84,9 +84,9 @@ def model_of(chosen):
     return config, transformers.AutoModelForCausalLM.from_config(config).float().train()
 
 
-def groups_of(chosen, model):
+def groups_of(chosen, named):
     """Groups of what is trained: matrices decay, norms and biases do not; or all alike; or rates that fall with depth."""
-    trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    trained = [(name, p) for name, p in named.items() if p.requires_grad]
     matrices, others = ([p for _, p in trained if (p.dim() > 1) == is_matrix] for is_matrix in (True, False))
     if chosen.groups == "one":
         groups = [{"params": [p for _, p in trained], "weight_decay": 0.05}]
@@ -98,14 +98,21 @@ def groups_of(chosen, model):
     return [group for group in groups if group["params"]]
 
 
-def optimizers_of(chosen, model):
+def optimizers_of(chosen, named):
     """One optimizer, or Muon for the matrices of blocks beside AdamW for the rest."""
     if chosen.optimizer != "muon":
-        return [OPTIMIZERS[chosen.optimizer](groups_of(chosen, model), chosen.lr)]
-    inner = {id(p) for name, p in model.named_parameters() if p.dim() == 2 and "layers." in name}
-    matrices, others = ([p for p in model.parameters() if p.requires_grad and (id(p) in inner) == is_inner]
+        return [OPTIMIZERS[chosen.optimizer](groups_of(chosen, named), chosen.lr)]
+    inner = {id(p) for name, p in named.items() if p.dim() == 2 and "layers." in name}
+    matrices, others = ([p for p in named.values() if p.requires_grad and (id(p) in inner) == is_inner]
                         for is_inner in (True, False))
     return [torch.optim.Muon(matrices, lr=5 * chosen.lr, weight_decay=0.1), torch.optim.AdamW(others, lr=chosen.lr)]
+
+
+def masters_of(model):
+    """Makes a model one of bfloat16; answers its weights in float32, by name."""
+    masters = {name: p.detach().clone().requires_grad_(p.requires_grad) for name, p in model.named_parameters()}
+    model.bfloat16()
+    return masters
 
 
 def share_of(chosen, step):
@@ -135,23 +142,27 @@ def main():
     parser.add_argument("--z-loss", type=float, default=0.0, help="weight of the squares of logsumexp")
     parser.add_argument("--skip", type=int, default=0, help="targets at the beginning of each row that do not count")
     parser.add_argument("--autocast", action="store_true", help="forward passes under autocast to bfloat16")
+    parser.add_argument("--masters", action="store_true", help="a model in bfloat16, whose weights are kept in float32")
     chosen = shared.begin(parser)
     config, model = model_of(chosen)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(not (chosen.freeze and chosen.freeze in name))
-    optimizers = optimizers_of(chosen, model)
+    masters = masters_of(model) if chosen.masters else {}
+    moved = masters or dict(model.named_parameters())
+    optimizers = optimizers_of(chosen, moved)
     first = [[group["lr"] for group in optimizer.param_groups] for optimizer in optimizers]
 
     run = receipts.init(
         name=chosen.name, dir=chosen.out, seeds={"init": chosen.seed, "data": chosen.seed},
-        config={**json.loads(config.to_json_string(use_diff=False)), "dtype": "float32", "steps": chosen.steps,
+        config={**json.loads(config.to_json_string(use_diff=False)), "dtype": "bfloat16" if masters else "float32", "steps": chosen.steps,
                 "batch_size": chosen.rows * chosen.micro, "seq_len": chosen.length, "learning_rate": chosen.lr,
                 "optimizer": chosen.optimizer, "lr_scheduler_type": chosen.schedule, "warmup_steps": WARMUP,
                 "max_grad_norm": chosen.clip, "gradient_accumulation_steps": chosen.micro},
         trainer={"name": "hf_loop.py", "version": transformers.__version__, "arithmetic": "pytorch-f32"},
         environment={"device": "cpu", "threads": chosen.threads})
     record = repro_torch.Recorder(run, model, optimizers, slices=chosen.slices, grad_clip=chosen.clip or None,
-                                  gradients=chosen.gradients, label_smoothing=chosen.smoothing, z_loss=chosen.z_loss)
+                                  gradients=chosen.gradients, label_smoothing=chosen.smoothing, z_loss=chosen.z_loss,
+                                  masters=masters)
     cast = torch.autocast("cpu", dtype=torch.bfloat16) if chosen.autocast else contextlib.nullcontext()
     drawn = shared.batches(chosen)
     for step in range(chosen.steps):
@@ -175,11 +186,17 @@ def main():
                 added = added + chosen.z_loss * logits.logsumexp(-1)[counted].square().mean()
             ((loss + added) / chosen.micro).backward()
             total += loss.item() / chosen.micro
+        own = dict(model.named_parameters())
+        for name, master in masters.items():
+            master.grad = own[name].grad.float()
         if chosen.clip:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), chosen.clip)
+            torch.nn.utils.clip_grad_norm_(moved.values(), chosen.clip)
         for optimizer in optimizers:
             optimizer.step()
         model.zero_grad()
+        with torch.no_grad():
+            for name, master in masters.items():
+                own[name].copy_(master)
         run.log({"loss": total, "lr": optimizers[0].param_groups[0]["lr"]}, step=step + 1,
                 tokens=(step + 1) * chosen.rows * chosen.micro * chosen.length)
     print(run.finish())

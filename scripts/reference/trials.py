@@ -123,6 +123,9 @@ TABLE = {
     "Fewer bits": [
         hf("bfloat16 by autocast", "llama", "--autocast"), hf("bfloat16 by autocast, Qwen3", "qwen3", "--autocast"),
         hf("bfloat16 by autocast, GPT-2", "gpt2", "--autocast"),
+        hf("bfloat16 from float32 masters", "llama", "--masters"), hf("bfloat16 from masters, OLMo 2", "olmo2", "--masters"),
+        hf("bfloat16 from masters, Mixtral", "mixtral", "--masters"),
+        hf("bfloat16 from masters, Gemma 2", "gemma2", "--masters"),
         of_trainer("`Trainer`, `bf16=True`", "--bf16"),
         of_trainer("`Trainer`, `bf16=True`, Mixtral", "--model", "mixtral", "--bf16"),
     ],
@@ -184,7 +187,7 @@ def drawn_loop(source, few_bits):
     arguments = ["--model", model, "--optimizer", optimizer, "--lr", rate,
                  "--schedule", source.choice(["cosine", "sqrt", "linear", "constant"]),
                  "--groups", source.choice(["two", "two", "one", "depth"]), "--clip", source.choice([0, 0.1, 1.0, 1.0, 5.0])]
-    arguments += ["--autocast"] if few_bits else []
+    arguments += [source.choice(["--autocast", "--autocast", "--masters"])] if few_bits else []
     arguments += source.choice([[], [], [], ["--skip", 5], ["--smoothing", 0.1], ["--z-loss", 1e-4]])
     if model in ("mixtral", "olmoe", "qwen3_moe") and source.random() < 0.5:
         arguments += ["--balance", 0.01]
