@@ -128,7 +128,7 @@ pub fn written(pairs: impl Iterator<Item = (f64, f64)>, steps: u64, decays: bool
 
 /// How many events there are at most, but once in 10^8 cases, of which so many are expected.
 fn most_of(expected: f64) -> f64 {
-    let is_seldom = |most: &f64| most * (most / expected).ln() - most + expected >= SELDOM;
+    let is_seldom = |most: &f64| most * libm::log(most / expected) - most + expected >= SELDOM;
     let from = expected.ceil() as u64 + 1;
     (from..from.saturating_mul(64).saturating_add(64))
         .map(|most| most as f64)
