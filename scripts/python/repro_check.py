@@ -5,6 +5,7 @@ known to stand against it. Which settings `repro replay` reads is listed in `rep
 source.
 """
 import collections
+import contextlib
 import dataclasses
 import json
 import math
@@ -47,7 +48,7 @@ def examine(run, model, optimizers, masters):
     """Reasons for which `repro replay` would refuse the config, and reasons for which a slice would not be the run's."""
     config = {**config_of(model), **(run if isinstance(run, dict) else run.config)}
     dtype = "bfloat16" if masters else "float32"
-    return against_config(config, dtype) + against_model_type(config, model), against_run(model, optimizers, masters)
+    return against_config(config, dtype), against_model_type(config, model) + against_run(model, optimizers, masters)
 
 
 def all_of(optimizer):
@@ -152,41 +153,96 @@ def is_harmless(config, name, value):
 
 
 def against_model_type(config, model):
-    """Whether the model is what its `model_type` says, where that was not written by the user."""
+    """Whether the model computes what its `model_type` says, with drawn weights."""
     model, kind = unwrapped(model), dialect(config)
-    if kind in FORWARDS:
-        try:
-            apart = distance(model, config, FORWARDS[kind])
-        except Exception as error:
-            return [f"the model could not be compared with `{kind}`: {type(error).__name__}: {error}"]
-        limit = 1e-2 if has_tf32(next(model.parameters()).device.type) else 1e-4
-        return [f"logits {apart:.2g} of their size from those of `{kind}`"] * (not apart <= limit)
     own = getattr(model, "config", None)
-    if hasattr(own, "to_json_string") and not type(model).__module__.startswith("transformers."):
-        return [f"{type(model).__name__} is no model of transformers, so `{kind}` may not describe it"]
+    with torch.random.fork_rng():
+        if kind in FORWARDS:
+            return against_formula(model, config, FORWARDS[kind])
+        if hasattr(own, "to_json_string") and config.get("model_type") == own.model_type:
+            return against_twin(model, own, config)
     return []
 
 
+def against_formula(model, config, forward):
+    """Whether a model is nanoGPT's or nanochat's, by a formula of their logits."""
+    for dtype, limit in ((torch.float64, 5e-6), (torch.float32, 1e-4)):
+        # Angles of a model are of float32, whatever its weights are.
+        try:
+            weights, tokens = drawn(model, config, dtype)
+            # nanoGPT answers all logits only where it is given targets.
+            arguments = (tokens, tokens) if config["model_type"] == "nanogpt" else (tokens,)
+            found = called(model, weights, arguments, {})
+            apart = distance(found[0] if isinstance(found, tuple) else found, forward(weights, config, tokens))
+        except Exception as error:
+            problem = f"the model could not be compared with `{config['model_type']}`: {type(error).__name__}: {error}"
+            continue
+        return [f"logits {apart:.2g} of their size from those of `{config['model_type']}`"] * (not apart <= limit)
+    return [problem]
+
+
+def against_twin(model, own, config):
+    """Whether a model of transformers has the tensors of its config, and the logits of a model that is made of it anew."""
+    import transformers
+    try:
+        twin = transformers.AutoModelForCausalLM.from_config(own).to(next(model.parameters()))
+    except Exception:
+        return []  # a config of which nothing is made, which the replay refuses
+    shapes = [{name_of(name): tuple(p.shape) for name, p in one.named_parameters()} for one in (model, twin)]
+    other = sorted(name for name in shapes[0].keys() | shapes[1].keys() if shapes[0].get(name) != shapes[1].get(name))
+    if other:
+        return [f"{len(other)} tensors are not those of a `{own.model_type}` of its config, such as `{other[0]}`"]
+    try:
+        with uncast(model):
+            weights, tokens = drawn(model, config, None)
+            logits = [called(one, weights, (), {"input_ids": tokens}).logits for one in (model, twin)]
+            apart = distance(*logits)
+            # With dropout, which is told apart, no two are alike.
+            again = [] if against_modules(model) else [model(input_ids=tokens).logits.detach() for _ in range(2)]
+    except Exception:
+        return []  # nothing is known against it
+    if again and not torch.equal(*again):
+        return ["two forward passes of the same tokens in training mode have other logits: something draws random numbers"]
+    return [f"logits {apart:.2g} of their size from those of a `{own.model_type}` of its config: something in the model was "
+            "changed"] * (not apart <= 1e-6)
+
+
+@contextlib.contextmanager
+def uncast(model):
+    """A model without the autocast that accelerate put around its forward pass."""
+    cast, plain = vars(model).get("forward"), getattr(model, "_original_forward", None)
+    if cast is not None and plain is not None:
+        model.forward = plain
+    try:
+        yield
+    finally:
+        if cast is not None:
+            model.forward = cast
+
+
+def drawn(model, config, dtype):
+    """Weights for a model, and tokens."""
+    source, first = torch.Generator().manual_seed(1), next(model.parameters())
+    weights = {name: (torch.randn(p.shape, generator=source) * 0.2).to(first.device, dtype or p.dtype)
+               for name, p in model.named_parameters()}
+    length = min(16, config.get("block_size") or config.get("sequence_len") or config.get("n_positions") or 16)
+    return weights, torch.randint(config["vocab_size"], (2, length), generator=source).to(first.device)
+
+
 @torch.no_grad()
-def distance(model, config, forward):
-    """How far the logits of a model with drawn weights are from those of a formula, as a part of their size."""
-    source = torch.Generator().manual_seed(1)
-    named = dict(model.named_parameters())
-    weights = {name: torch.randn(p.shape, generator=source).to(p) * 0.2 for name, p in named.items()}
-    device = next(model.parameters()).device
-    length = min(16, config.get("block_size") or config.get("sequence_len"))
-    tokens = torch.randint(config["vocab_size"], (2, length), generator=source).to(device)
-    # nanoGPT answers all logits only where it is given targets.
-    arguments = (tokens, tokens) if config["model_type"] == "nanogpt" else (tokens,)
+def called(model, weights, arguments, named):
+    """What a model answers with these weights, without dropout."""
     training = [module for module in model.modules() if module.training]
     try:
-        found = torch.func.functional_call(model.eval(), weights, arguments)
+        return torch.func.functional_call(model.eval(), weights, arguments, named)
     finally:
         for module in training:
             module.training = True
-    found = (found[0] if isinstance(found, tuple) else found).float()
-    wanted = forward(weights, config, tokens)
-    return ((found - wanted).norm() / wanted.norm()).item()
+
+
+def distance(found, wanted):
+    """How far logits are apart, as a part of their size."""
+    return ((found.double() - wanted.double()).norm() / wanted.double().norm()).item()
 
 
 def attention(q, k, v, heads, kept):

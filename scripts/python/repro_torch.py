@@ -130,7 +130,8 @@ class Batch:
         given = {name: part.detach().cpu().long().expand_as(counted) for name, part in given.items() if part is not None}
         self.given = {name: part.clone() for name, part in given.items() if not torch.equal(part, usual[name])}
         # By what its loss and the balance loss of its routers were multiplied before they were backpropagated.
-        self.loss, self.scales, self.balances, self.error = None, [], [], EXACT
+        self.loss, self.scales, self.balances, self.has_balance, self.error = None, [], [], False, EXACT
+        self.weight, self.passes = None, 0
 
     @property
     def is_whole(self):
@@ -157,14 +158,14 @@ class Stretch:
 
     def __init__(self, start, count, values):
         self.start, self.count, self.first, self.before = start, count, values, values
-        self.updates, self.groups, self.logged = [], [], {}
+        self.updates, self.groups, self.logged, self.scales = [], [], {}, []
         self.precisions = set()
         self.clear()
 
     def clear(self):
         """Begins the next update."""
         self.batches, self.gradients, self.routed, self.stated = [], {}, {}, {}
-        self.added, self.whole, self.clipped_by = {}, {}, 0.0
+        self.added, self.whole, self.clipped_by, self.scale = {}, {}, 0.0, 1.0
 
     def shape(self):
         """Rows of a micro-batch, micro-batches of an update, length."""
@@ -214,6 +215,10 @@ class Recorder:
         self.label_smoothing, self.z_loss, self.watch, self.gradients = label_smoothing, z_loss, watch, gradients
         self.slices, self.open, self.handles, self.stepped = dict(slices), None, [], set()
         self.inside, self.heads, self.pending, self.balance_whole = False, [], None, False
+        starts = sorted(slices)
+        for (start, count), (later, _) in zip(starts, starts[1:]):
+            if start + count > later:
+                run._problem("slice", ValueError(f"the slice from update {later} begins within the one from {start}"))
         self.masters = {name_of(name): master for name, master in (masters or {}).items()}
         about_config, against = repro_check.examine(run, model, self.optimizers, self.masters)
         against = [*against, *refused]
@@ -241,6 +246,8 @@ class Recorder:
         if self.gradients:
             self.handles += [p.register_hook(functools.partial(self._added, name))
                              for name, p in self.computed.items() if p.requires_grad]
+        self.padding = {module.padding_idx for module in self.model.modules()
+                        if isinstance(module, torch.nn.Embedding) and module.padding_idx is not None}
         self.routers = [module for module in self.model.modules() if type(module).__name__.endswith("TopKRouter")]
         self.handles += [module.register_forward_hook(functools.partial(self._routed, at))
                          for at, module in enumerate(self.routers)]
@@ -267,7 +274,16 @@ class Recorder:
         where it does not count. Several batches before one update are its micro-batches. Tokens see those of their own
         number in `documents`, 0 being padding; `positions` are given where they are not 0, 1, 2, ..."""
         if self.open:
-            self.open.batches.append(Batch(inputs, targets, documents, positions))
+            self._take(Batch(inputs, targets, documents, positions))
+
+    def _take(self, batch):
+        """Takes in a batch whose tokens all have gradients in the embedding."""
+        seen = batch.counted.flip(-1).cumsum(-1).flip(-1) > 0  # tokens before a target that counts, or at one
+        seen = seen & (batch.given.get("documents", batch.counted * 0 + 1) > 0)
+        for padding in self.padding:
+            if ((batch.tokens[:, :-1] == padding) & seen).any():
+                raise Refused(f"token {padding}, whose row of the embedding gets no gradient (its `padding_idx`)")
+        self.open.batches.append(batch)
 
     @_quiet
     def loss(self, loss):
@@ -277,6 +293,13 @@ class Recorder:
             if len(waiting) != 1:
                 raise ValueError(f"a loss after {len(waiting)} batches without one; call `batch` and `loss` in turn")
             waiting[0].loss = float(loss.detach())
+            if loss.requires_grad:
+                loss.register_hook(functools.partial(self._weighed, waiting[0]))
+
+    @_quiet
+    def _weighed(self, batch, gradient):
+        """By what a loss was multiplied before it was backpropagated, where no logits tell it."""
+        batch.weight = float(gradient)
 
     @_quiet
     def _enter(self, module, _):
@@ -293,6 +316,8 @@ class Recorder:
                 self.pending = (given, output, self.heads)
             else:
                 self._seen(given, output, given["labels"], self.heads)
+        elif self.inside and self.open and self.open.batches:
+            self._told(output, self.open.batches[-1])
         self.inside = False
 
     @_quiet
@@ -307,13 +332,29 @@ class Recorder:
         targets, logits = F.pad(labels[:, 1:], (0, 1), value=-100), output.logits
         batch = Batch(given["input_ids"], targets, *repro_check.seen_by(given, targets, self.model))
         batch.loss = cross_entropy(logits, targets, self.label_smoothing)
-        self.open.batches.append(batch)
+        self._take(batch)
         kept = logits.detach()
         for tensor in [logits, *heads]:
             if tensor.requires_grad and tensor.shape == logits.shape:
                 tensor.register_hook(functools.partial(self._backward, batch, kept, targets))
+        self._balance_of(output, batch)
+
+    def _told(self, output, batch):
+        """Sees the logits of a batch that was told, if the model answers them by that name."""
+        batch.passes += 1
+        if batch.passes > 1:
+            raise ValueError(f"{batch.passes} forward passes after one batch; call `batch` before each")
+        self._balance_of(output, batch)
+        logits = getattr(output, "logits", None)
+        if torch.is_tensor(logits) and logits.requires_grad and logits.shape[:2] == batch.counted.shape:
+            targets = batch.tokens[:, 1:].masked_fill(batch.counted == 0, -100).to(logits.device)
+            logits.register_hook(functools.partial(self._backward, batch, logits.detach(), targets))
+
+    def _balance_of(self, output, batch):
+        """Sees by what the balance loss of routers is multiplied, if there is one."""
         balance = getattr(output, "aux_loss", None)
         if getattr(balance, "requires_grad", False):
+            batch.has_balance = True
             balance.register_hook(functools.partial(self._balanced, batch))
 
     @_quiet
@@ -342,6 +383,14 @@ class Recorder:
         if self.inside and self.open:
             counts = torch.bincount(output[2].detach().flatten().cpu(), minlength=module.num_experts)
             self.open.routed.setdefault(layer, []).append(counts)
+
+    # A copy of the model has hooks too, which keep nothing.
+
+    def __deepcopy__(self, _):
+        return _idle()
+
+    def __reduce__(self):
+        return _idle, ()
 
     def close(self):
         """Takes all hooks away."""
@@ -478,6 +527,7 @@ class Recorder:
             o.logged.setdefault(name, []).append(torch.as_tensor(value))
         o.groups.append([group for at in range(len(self.optimizers)) for group in o.stated[at] if group["tensors"]])
         o.updates.append(o.batches)
+        o.scales.append(o.scale)
         o.before = after
         o.clear()
         if len(o.updates) == o.count:
@@ -500,8 +550,8 @@ class Recorder:
         counts = [int(batch.counted.sum()) for batch in batches]
         weights = {"targets": [count / max(1, sum(counts)) for count in counts],
                    "micro_batches": [1 / len(batches)] * len(batches)}
-        found = [next((scale for scale in batch.scales if scale is not None), None) for batch in batches]
-        if any(batch.scales and scale is None for batch, scale in zip(batches, found)):
+        found = [next((scale for scale in batch.scales if scale is not None), batch.weight) for batch in batches]
+        if any(batch.scales and not any(batch.scales) for batch in batches):
             raise ValueError(f"the loss of update {self.done} is not the cross-entropy of its targets with "
                              f"label_smoothing={self.label_smoothing:g}, z_loss={self.z_loss:g}")
         if None not in found:
@@ -511,6 +561,8 @@ class Recorder:
 
     def _balances(self, weights):
         """Finds out whether each micro-batch adds its share of the balance loss of routers, or all of it."""
+        if any(batch.has_balance and not batch.balances for batch in self.open.batches):
+            raise ValueError("a balance loss of routers that was not backpropagated; leave `output_router_logits` off")
         pairs = [(batch, weight) for batch, weight in zip(self.open.batches, weights) if batch.balances]
         fits = {whole: all(abs(balance - wanted) <= batch.error * wanted
                            for batch, weight in pairs for wanted in [1.0 if whole else weight] for balance in batch.balances)
@@ -527,8 +579,14 @@ class Recorder:
     def _weigh(self, weights, found):
         """Finds out by what was backpropagated how micro-batches are weighed."""
         error = max(batch.error for batch in self.open.batches)
-        fitting = [name for name, wanted in weights.items()
-                   if all(abs(one - other) <= error * other for one, other in zip(found, wanted))]
+        fits = lambda wanted, scale: all(abs(one - scale * other) <= error * scale * other  # noqa: E731
+                                         for one, other in zip(found, wanted))
+        fitting, scale = [name for name, wanted in weights.items() if fits(wanted, 1.0)], 1.0
+        # Programs that divide by another count of targets multiply all losses of an update by one number.
+        if not fitting and not any(batch.has_balance for batch in self.open.batches):
+            scale = sum(found)
+            fitting = [name for name, wanted in weights.items() if scale > 0 and fits(wanted, scale)]
+        self.open.scale = scale
         if not fitting:
             shown = ", ".join(f"{scale:.4g}" for scale in found)
             raise ValueError(f"the losses of the micro-batches of update {self.done} were backpropagated times {shown}: "
@@ -549,6 +607,8 @@ class Recorder:
                                  "give the largest of the run to `init`")
         batches = [batch for update in o.updates for batch in update]
         is_padded = any(batch.counted.shape != (rows, length) or not batch.is_whole for batch in batches)
+        if is_padded and any(batch.has_balance for batch in batches):
+            raise Refused("padding, or rows of other lengths, beside a balance loss of routers")
         logged = {name: values if name == "routed" else values.float()
                   for name, values in ((name, torch.stack(values)) for name, values in o.logged.items())
                   if name != "routed" or not is_padded}
@@ -557,6 +617,8 @@ class Recorder:
         if tensors["counted"].all():
             tensors.pop("counted")
         more = {"balance_whole": self.balance_whole, "label_smoothing": self.label_smoothing, "z_loss": self.z_loss, **stated_precision(o.precisions, bool(self.masters))}
+        if any(scale != 1.0 for scale in o.scales):
+            more["loss_scale"] = o.scales
         stated = {"grad_clip": self.grad_clip, "groups": o.merged_groups(), "micro_batches": parts,
                   "mean_over": self.mean_over, "norms": "float64", **{name: value for name, value in more.items() if value}}
         self.run.slice(o.start, tensors.pop("tokens"), {**logged, **tensors},
@@ -567,7 +629,17 @@ class Recorder:
         """The steps of a run whose config does not say them: those that were made."""
         if self.open:
             self.run._problem("slice", ValueError(f"the run ended within the slice from update {self.open.start}"))
+        for start in self.slices:
+            self.run._problem("slice", ValueError(f"the run has no update {start + 1}, with which a slice was to begin"))
         self.run.complete({"steps": self.done})
+
+
+def _idle():
+    """A recorder without a run, for hooks of copies."""
+    recorder = object.__new__(Recorder)
+    recorder.open, recorder.inside, recorder.watch, recorder.heads, recorder.pending = None, False, False, [], None
+    recorder.slices, recorder.stepped, recorder.optimizers, recorder.done, recorder.run = {}, set(), [None], 0, None
+    return recorder
 
 
 def refused_of(args):

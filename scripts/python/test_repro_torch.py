@@ -3,6 +3,7 @@
 They need PyTorch, and for the callbacks transformers with accelerate, and lightning; what is missing is skipped.
 """
 import contextlib
+import copy
 import importlib.util
 import io
 import json
@@ -518,13 +519,46 @@ class Transformers(Case):
                 return factor * loss + more * outputs.logits.logsumexp(-1).square().mean()
             trainer.compute_loss = compute_loss
 
-        for factor, more, said in ((1.0, 1e-4, "is not the cross-entropy of its targets"),
-                                   (0.5, 0.0, "were backpropagated times 0.5: neither")):
+        for factor, more, said in ((1.0, 1e-4, "is not the cross-entropy of its targets"), (0.5, 0.0, None)):
             with self.subTest(said):
                 self.folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
                 run, _ = self.run_trainer(change=weighted)
-                self.assertIn(said, " ".join(run.problems))
-                self.assertEqual(self.slices(), [])
+                self.assertEqual(bool(self.slices()), said is None)
+                self.assertIn(said or "", " ".join(run.problems))
+                if said is None:
+                    scales = self.slice(0)[1]["loss_scale"]
+                    self.assertTrue(scales and all(abs(scale - 0.5) < 1e-4 for scale in scales), scales)
+
+    def test_a_model_that_was_changed_gives_no_slice(self):
+        import hf_loop
+
+        def told(change):
+            chosen = types.SimpleNamespace(model="llama", hidden=16, layers=1, heads=4, length=32, vocabulary=256, balance=0.0,
+                                           set=[], seed=1)
+            _, model = hf_loop.model_of(chosen)
+            change(model)
+            before = torch.random.get_rng_state()
+            reasons = repro_torch.check({}, model, torch.optim.AdamW(model.parameters()))
+            self.assertTrue(torch.equal(before, torch.random.get_rng_state()))
+            return " ".join(reasons)
+
+        def noisy(model):
+            model.model.norm.register_forward_hook(lambda m, _, y: y + 0.01 * torch.randn_like(y) if m.training else y)
+        self.assertEqual(told(lambda model: None), "")
+        self.assertIn("something in the model was changed",
+                      told(lambda model: setattr(model.model.norm, "variance_epsilon", 1e-3)))
+        self.assertIn("draws random numbers", told(noisy))
+        self.assertIn("1 tensors are not those", told(lambda model: setattr(model, "lm_head", torch.nn.Linear(16, 256))))
+
+    def test_copies_of_the_model_keep_nothing(self):
+        run, model = self.run_trainer(slices=[])
+        recorder = repro_torch.Recorder(run, model, torch.optim.SGD(model.parameters(), lr=0.1), [(0, 1)])
+        other = copy.deepcopy(model)
+        tokens = torch.arange(8)[None]
+        other(input_ids=tokens).logits.sum().backward()
+        torch.save(model, io.BytesIO())
+        self.assertEqual((recorder.open.gradients, recorder.open.batches), ({}, []))
+        recorder.close()
 
     def test_targets_after_padding_on_the_left_are_refused(self):
         mask, targets = torch.tensor([[0, 1, 1]]), torch.tensor([[5, 6, -100]])

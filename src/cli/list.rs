@@ -164,6 +164,8 @@ config then only describe it; a schedule that it names in our fields is held aga
   micro_batches               into how many equal parts a batch was cut, one after the other; 1 if left out
   mean_over                   `micro_batches`: the loss is the mean of theirs (also if left out);
                               `targets`: of all targets that count
+  loss_scale                  by what the loss of each step was multiplied before it was backpropagated, one number
+                              or one a step; 1 if left out
   balance_whole               true: each micro-batch adds its whole balance loss, not its share of it
   norms                       `float64` where the norms of the slice were added up in it, which leaves less room for
                               them; `float32` if left out. How `clip_norm` was taken is not asked

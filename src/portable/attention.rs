@@ -32,6 +32,8 @@ pub struct AttentionShape<T> {
     cap: Option<T>,
     /// So many tokens are seen, the own one and those before it.
     window: Option<usize>,
+    /// Scores, and the sums by which their gradients are found, are off as those of another program may be, by this seed.
+    other_sums: Option<u64>,
     /// How probabilities, the gradients of scores, and the outputs by which these are found are rounded inside, if they are.
     rounding: Option<Rounding>,
 }
@@ -91,6 +93,7 @@ impl<T: Real> AttentionShape<T> {
             scale,
             cap: None,
             window: None,
+            other_sums: None,
             rounding: None,
         }
     }
@@ -192,17 +195,67 @@ impl<T: Real> AttentionShape<T> {
         self.rounding = rounding;
     }
 
+    /// From now on has scores off by a unit in the last place, since other programs round them after they are scaled, and the
+    /// sums by which the gradients of scores are found, since other programs take them from outputs that are rounded. Both
+    /// are as large as the scores and the outputs are, however little is left where probabilities are 0 and 1.
+    pub fn disturb(&mut self, seed: Option<u64>) {
+        self.other_sums = seed;
+    }
+
+    /// Scores that are off.
+    fn disturb_scores(&self, part: [usize; 3], scores: &mut [T]) {
+        let Some(seed) = self.other_sums else { return };
+        let unit = T::from_f64(1.0 / 8_388_608.0);
+        let mut bits = part_seed(seed, part);
+        for score in scores {
+            bits = next(bits);
+            let off = *score * unit;
+            *score += if bits >> 63 == 0 { off } else { -off };
+        }
+    }
+
+    /// Makes scores probabilities, as [`Self::soften`] does, in a backward pass. Other programs have kept the logarithms of
+    /// the sums of exponentials; where scores are large these are rounded to as much as the scores are, and all
+    /// probabilities of a row are off by that.
+    fn soften_again(
+        &self,
+        isa: Isa,
+        part: [usize; 3],
+        (tile, stride): (&mut [T], usize),
+        (from, places): (usize, TokenPlaces<'_>),
+        capped: &mut [T],
+    ) {
+        let Some(seed) = self.other_sums else {
+            return self.soften(isa, (tile, stride), from, places, capped);
+        };
+        self.disturb_scores(part, tile);
+        let rows = tile.chunks_exact(stride).enumerate();
+        let size = |(row, scores): (usize, &[T])| {
+            largest(scores.get(..from + row + 1).unwrap_or(scores)).to_f64().abs()
+        };
+        let sizes: Vec<f64> = rows.map(size).collect();
+        self.soften(isa, (tile, stride), from, places, capped);
+        let mut bits = part_seed(!seed, part);
+        for (row, size) in tile.chunks_exact_mut(stride).zip(sizes) {
+            bits = next(bits);
+            let size = self.cap.map_or(size * self.scale.to_f64(), |cap| cap.to_f64().min(size));
+            let off = size / 16_777_216.0;
+            let factor = T::from_f64(if bits >> 63 == 0 { 1.0 + off } else { 1.0 - off });
+            row.iter_mut().for_each(|p| *p *= factor);
+        }
+    }
+
     /// Rounds numbers inside of attention, each part of it by random bits of its own.
     fn round(&self, isa: Isa, part: [usize; 3], numbers: &mut [T]) {
         if let Some(Rounding { kept, seed }) = self.rounding {
-            let at = part.into_iter().fold(0_u64, |all, part| all << 16 | part as u64);
-            let seed = seed.map(|seed| seed.wrapping_add(at.wrapping_mul(0xd134_2543_de82_ef95)));
+            let seed = seed.map(|seed| part_seed(seed, part));
             narrow(isa, numbers, Rounding { kept, seed });
         }
     }
 
     /// What rounding adds to the sums by which the gradients of scores are found, where the outputs that they are made of
-    /// are rounded: one number for each row of probabilities. `gradients` begin with that of the first output.
+    /// are rounded or their sums are others: one number for each row of probabilities. `gradients` begin with that of the
+    /// first output.
     fn outputs_rounded(
         &self,
         isa: Isa,
@@ -216,9 +269,19 @@ impl<T: Real> AttentionShape<T> {
         let mut rounded = exact.to_vec();
         self.round(isa, part, &mut rounded);
         let pairs = rounded.chunks_exact(dim).zip(exact.chunks_exact(dim));
+        let mut bits = part_seed(self.other_sums.unwrap_or(0), part);
         let row = |((rounded, exact), gradients): ((&[T], &[T]), &[T])| {
-            let moved = std::iter::zip(rounded, exact).zip(gradients);
-            moved.fold(T::ZERO, |sum, ((rounded, exact), g)| sum + (*rounded - *exact) * *g)
+            let all = || std::iter::zip(rounded, exact).zip(gradients);
+            let moved =
+                all().fold(T::ZERO, |sum, ((rounded, exact), g)| sum + (*rounded - *exact) * *g);
+            if self.other_sums.is_none() {
+                return moved;
+            }
+            bits = next(bits);
+            let size =
+                all().fold(0.0, |sum, ((_, exact), g)| sum + (exact.to_f64() * g.to_f64()).abs());
+            let off = T::from_f64(size / 8_388_608.0);
+            if bits >> 63 == 0 { moved + off } else { moved - off }
         };
         pairs.zip(gradients.chunks(self.output_width())).map(row).collect()
     }
@@ -314,6 +377,7 @@ impl<T: Real> AttentionShape<T> {
                 let queries = vectors(query).rows(from, end - from);
                 keys.range(isa, (p, end), queries, (0, end), None);
                 let capped = capped.get_mut(..p.len()).unwrap_or_default();
+                self.disturb_scores([number, head, 4 * (from / TILE) + 3], p);
                 self.soften(isa, (p, end), from, places, capped);
                 self.round(isa, [number, head, 4 * (from / TILE) + 1], p);
                 let p = Matrix::new(p, end - from, end);
@@ -340,7 +404,8 @@ impl<T: Real> AttentionShape<T> {
         let turned_keys = Packed::alone(isa, keys.transposed());
         let turned_values = Packed::alone(isa, values.transposed());
         let keys = Packed::alone(isa, keys);
-        let straight_values = self.rounding.map(|_| Packed::alone(isa, values));
+        let is_exact = self.rounding.is_none() && self.other_sums.is_none();
+        let straight_values = (!is_exact).then(|| Packed::alone(isa, values));
         // Probabilities and the gradients of scores, all rows of them: columns are summed over rows below.
         // An odd number of lines from row to row keeps a column from crowding one place of the cache.
         let stride = (length.div_ceil(LINE) | 1) * LINE;
@@ -361,7 +426,8 @@ impl<T: Real> AttentionShape<T> {
                 turned_keys.range(isa, (p, stride), queries, (0, end), None);
                 turned_values.range(isa, (s, stride), gradients, (0, end), None);
                 let capped = capped.get_mut(..p.len()).unwrap_or_default();
-                self.soften(isa, (p, stride), from, places, capped);
+                let scores = [number, head, 4 * (from / TILE) + 3];
+                self.soften_again(isa, scores, (p, stride), (from, places), capped);
                 let part = |part: usize| [number, head, 4 * (from / TILE) + part];
                 let moved = straight_values.as_ref().map_or_else(Vec::new, |values| {
                     let of = Matrix::with_stride(p, end - from, end, stride);
@@ -394,6 +460,20 @@ impl<T: Real> AttentionShape<T> {
             }
         }
     }
+}
+
+/// Random bits of a part.
+fn part_seed(seed: u64, part: [usize; 3]) -> u64 {
+    let at = part.into_iter().fold(0_u64, |all, part| all << 16 | part as u64);
+    seed.wrapping_add(at.wrapping_mul(0xd134_2543_de82_ef95))
+}
+
+/// The next of them (S. Vigna's splitmix64).
+fn next(bits: u64) -> u64 {
+    let mixed = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 portable! {

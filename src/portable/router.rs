@@ -231,6 +231,22 @@ impl<T: Real> Routing<T> {
         sum * self.router.experts as f64
     }
 
+    /// Tokens one of whose experts has no larger score than one that was not chosen: other programs may choose that one.
+    pub fn undecided(&self) -> u64 {
+        let Router { experts, per_token, .. } = self.router;
+        let tokens = self.scores.chunks_exact(experts).zip(self.chosen.chunks_exact(per_token));
+        let is_tie = |(scores, chosen): &(&[T], &[u32])| {
+            let least = chosen
+                .iter()
+                .map(|expert| scores[*expert as usize])
+                .reduce(|a, b| if b < a { b } else { a });
+            let others =
+                scores.iter().enumerate().filter(|(at, _)| !chosen.contains(&(*at as u32)));
+            least.is_some_and(|least| others.into_iter().any(|(_, score)| *score >= least))
+        };
+        tokens.filter(is_tie).count() as u64
+    }
+
     /// Takes the balance loss over several layers at once, as transformers does: `E sum F_e P_e`, where F is the number of
     /// choices of an expert in all layers by their tokens, and P its mean share of the scores there. `counts` are the
     /// choices of each expert in all of so many layers.

@@ -28,6 +28,7 @@ pub struct Learner<T: Kernels = f32> {
     frozen: Option<String>,
     /// The tensors that the optimizer has in no group, which have no gradients.
     resting: Vec<String>,
+    loss_scale: f64,
     /// The norm that decides how far the next gradients are scaled down, where it is not their own.
     decisive: Option<f64>,
     /// Whether it is looked at how far float32 norms of the gradients may be off.
@@ -100,6 +101,8 @@ pub struct Stepped {
     pub narrow: Option<(Vec<f64>, f64)>,
     /// Of each layer that routes, how many tokens each expert was chosen for.
     pub routed: Vec<Vec<u64>>,
+    /// Of each of these layers, the tokens whose choice is one between equal scores.
+    pub undecided: Vec<u64>,
     /// Losses and loads of the routers, as records have them.
     pub router: Option<Json>,
 }
@@ -150,7 +153,19 @@ impl<T: Kernels> Learner<T> {
             model.tensors().iter().filter(rests).map(|named| named.name.clone()).collect();
         let (frozen, decisive, narrow) = (None, None, false);
         let parts = parts_of(model.config(), regime);
-        Self { model, optimizer, length, batch, parts, frozen, resting, decisive, narrow }
+        let loss_scale = 1.0;
+        Self {
+            model,
+            optimizer,
+            length,
+            batch,
+            parts,
+            loss_scale,
+            frozen,
+            resting,
+            decisive,
+            narrow,
+        }
     }
 
     /// From now on takes the gradient of a trained tensor as zero: a fault that replays plant.
@@ -161,6 +176,11 @@ impl<T: Kernels> Learner<T> {
     /// Scales the gradients of the next steps down as if this were their norm: that of a program whose sums are others.
     pub fn clip_by(&mut self, norm: Option<f64>) {
         self.decisive = norm;
+    }
+
+    /// Multiplies the losses of the next steps by this before their backward passes.
+    pub fn scale_loss(&mut self, by: f64) {
+        self.loss_scale = by;
     }
 
     /// From now on looks at how far float32 norms of the gradients may be off.
@@ -191,14 +211,16 @@ impl<T: Kernels> Learner<T> {
 
     /// Runs sequences forward and backward. The gradients stay in the model until something is learned.
     pub fn pass(&mut self, sequences: Sequences<'_>) -> Result<Forward<T>, Error> {
-        match self.parts {
+        let forward = match self.parts {
             BatchParts { micro_batches: 1, pieces: 1, .. } => {
                 let forward = self.model.forward(sequences).map_err(failed)?;
                 self.model.backward().map_err(failed)?;
-                Ok(forward)
+                forward
             }
-            parts => self.model.in_parts(sequences, parts).map_err(failed),
-        }
+            parts => self.model.in_parts(sequences, parts).map_err(failed)?,
+        };
+        self.scale_gradients();
+        Ok(forward)
     }
 
     /// Runs one micro-batch of sequences alone. Answers its own loss, and the norm of what it adds to the gradients of all.
@@ -208,6 +230,7 @@ impl<T: Kernels> Learner<T> {
         number: usize,
     ) -> Result<(Forward<T>, MicroBatch), Error> {
         let forward = self.model.micro_batch(sequences, self.parts, number).map_err(failed)?;
+        self.scale_gradients();
         self.drop_gradients().map_err(failed)?;
         let isa = self.model.isa();
         let squares: Vec<_> = self.model.gradients().map(|g| T::squares(isa, g)).collect();
@@ -222,6 +245,12 @@ impl<T: Kernels> Learner<T> {
     /// Sets the gradient of a tensor.
     pub fn write_gradient(&mut self, tensor: &str, numbers: &[T]) -> Result<(), Error> {
         self.model.write_gradient(tensor, numbers).map_err(failed)
+    }
+
+    fn scale_gradients(&mut self) {
+        if self.loss_scale != 1.0 {
+            self.model.scale_gradients(self.loss_scale);
+        }
     }
 
     /// Takes the gradients as zero that are not learned from.
@@ -262,6 +291,7 @@ impl<T: Kernels> Learner<T> {
                 .collect(),
             narrow: self.narrow.then(|| narrow(model)),
             routed: forward.layers.iter().map(|load| load.counts.clone()).collect(),
+            undecided: forward.layers.iter().map(|load| load.undecided).collect(),
             router: router(&forward.layers),
         };
         if stepped.is_finite() {

@@ -77,6 +77,8 @@ pub struct Regime {
     pub by_targets: bool,
     /// Whether each of these adds its whole balance loss, and not its share of it.
     pub balance_whole: bool,
+    /// By what the loss of each step of a stretch was multiplied before it was backpropagated; empty where by nothing.
+    pub loss_scales: Vec<f64>,
     /// What is trained beside the plain surprise of targets.
     pub terms: LossTerms,
     /// With how many bits the model is computed.
@@ -169,6 +171,7 @@ impl Regime {
             micro_batches: 1,
             by_targets: false,
             balance_whole: false,
+            loss_scales: Vec::new(),
             terms: LossTerms::default(),
             precision: Precision::default(),
             rates: LearningRates::Schedule(schedule),

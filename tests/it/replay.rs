@@ -494,6 +494,7 @@ fn every_report_says_what_its_slice_would_show() {
         "other-group-rate",
         "no-weight-decay-group",
         "momentum",
+        "amsgrad",
         "newton-schulz",
     ];
     for (choice, unseen) in [
@@ -502,7 +503,7 @@ fn every_report_says_what_its_slice_would_show() {
     ] {
         let unseen = [&unseen[..], &never].concat();
         let replay = replayed(&bundle, choice, 1).unwrap();
-        assert_eq!(replay.faults.len(), 26);
+        assert_eq!(replay.faults.len(), 28);
         for seen in &replay.faults {
             let shows = !unseen.contains(&seen.fault);
             assert_eq!(seen.at.is_some(), shows, "{seen:?}");

@@ -251,6 +251,10 @@ pub struct Tolerance {
     pub blurred: Vec<String>,
     /// Tensors of which some numbers are rounding alone, which widens what is allowed of them.
     pub in_part: Vec<String>,
+    /// The most that is allowed of one of these.
+    pub widest: f64,
+    /// The first step in which rounding alone may change much of a gradient, and by which part of it.
+    pub wild: Option<(u64, f64)>,
     /// Tokens that calibration replays routed elsewhere, at most in one step.
     pub flips: u64,
 }
@@ -316,6 +320,10 @@ pub struct Replay {
     pub also: Vec<String>,
     /// How the records of the run agree with a slice.
     pub records: RecordsReport,
+    /// What the steps read, where that is less than it looks like.
+    pub reading: Vec<String>,
+    /// What was not compared, and what the config says otherwise than the slice states.
+    pub uncompared: Vec<String>,
     /// Planted faults.
     pub faults: Vec<PlantedFault>,
     /// Whether the steps train.

@@ -139,6 +139,9 @@ impl<T: Kernels> Graph<T> {
             let w = step.variable.map_or(&[][..], |variable| &weights[variable]);
             let y = sized(&mut after[0], batch.tokens.len() * self.widths[step.y.0]);
             let residual = of(step.residual);
+            if let StepKind::Attention(attention) = &mut step.kind {
+                attention.heads.disturb(roundings.seed);
+            }
             if roundings.is_nothing() {
                 let pass = ForwardPass { x, w, residual, y };
                 step.kind.operation_mut().forward(isa, batch, pass);

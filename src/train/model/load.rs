@@ -12,6 +12,8 @@ pub struct Load {
     pub tokens: u64,
     /// Choices of each expert.
     pub counts: Vec<u64>,
+    /// Tokens whose choice is one between equal scores.
+    pub undecided: u64,
     /// The sum over tokens of each expert's share of the scores.
     pub shares: Vec<f64>,
     /// The loss of uneven loads: 1 where all is even.
@@ -39,6 +41,7 @@ impl Load {
     pub(super) fn add(&mut self, other: &Self) {
         self.tokens += other.tokens;
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
+        self.undecided += other.undecided;
         self.shares.iter_mut().zip(&other.shares).for_each(|(sum, share)| *sum += share);
         self.balance += other.balance;
         self.z += other.z;
@@ -49,6 +52,7 @@ impl Load {
             layer,
             tokens: routing.tokens() as u64,
             counts: routing.counts.clone(),
+            undecided: routing.undecided(),
             shares: routing.shares.clone(),
             balance: routing.balance(),
             z: routing.z(),

@@ -331,6 +331,12 @@ impl<T: Kernels> Model<T> {
         }
     }
 
+    /// Multiplies the gradients of the last backward pass.
+    pub fn scale_gradients(&mut self, by: f64) {
+        let by = T::from_f64(by);
+        self.gradients.iter_mut().flatten().for_each(|gradient| *gradient *= by);
+    }
+
     /// Runs sequences in parts, one after the other, and takes the gradients of a mean of their objectives. Memory is that
     /// of one part.
     pub fn in_parts(

@@ -549,6 +549,7 @@ fn a_bias_moves_towards_the_mean() {
         layer: 1,
         tokens: 5,
         counts: vec![2, 0, 5, 1, 2],
+        undecided: 0,
         shares: vec![1.0; 5],
         balance: 1.0,
         z: 0.0,

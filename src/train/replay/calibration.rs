@@ -23,6 +23,9 @@
 //! number by number: where a walk changes one by half of itself, that is rounding, and such a share of a tensor may come out
 //! as anything.
 //!
+//! Scores of attention are rounded after they are scaled in other programs, and their gradients found by sums over outputs;
+//! where probabilities are nearly 0 and 1 that is all that is left of them (`AttentionShape::disturb`).
+//!
 //! Sums of matrix products are chains of any length in other programs, whose roundings add up to more than those of blocks;
 //! every second walk has such chains. Sums over the vocabulary are long, and their error is one of a whole row, often of all rows: in float32 it is many times
 //! that of a single number. Each disturbed walk has them off as a sum in four lanes is (`Head::disturb`).
@@ -50,7 +53,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::course::{Course, FirstPass, StepMeasure};
+use super::course::{ADDED, Course, FirstPass, StepMeasure};
 use super::fault::{decisive, with_other_rate};
 use super::machine::{Machine, Progress, on_threads};
 use super::step::{Layout, Step, StepQuantity};
@@ -72,22 +75,26 @@ const OF_CHOICES: Effort = Effort { walks: 16, times: 8.0 };
 /// Where Muon rounds to bfloat16: walks move a hundredth of its roundings to the other side, other programs less than a
 /// tenth as many, which spreads a third as far.
 const OF_MUON: Effort = Effort { walks: 16, times: 5.0 };
+/// Where few bits choose between experts: whole tokens go elsewhere in each walk, which spreads unevenly.
+const OF_ROUTES_BY_FEW_BITS: Effort = Effort { walks: 16, times: 16.0 };
 /// Where results depend smoothly on the weights.
 const SMOOTH: Effort = Effort { walks: 8, times: 9.0 };
 /// The rounding of a float32, relative to it.
 const LOGGED: f64 = 1.0 / 16_777_216.0;
-/// What some programs add to the norm that they divide by.
-const ADDED: f64 = 1e-6;
 /// How much further than in walks several steps are off whose errors have one sign.
 const STEPS_ALIKE: f64 = 2.0;
 /// Gradients below this share of the norm of all of them are rounding: 16 units of float32.
 const EDGE: f64 = 16.0 * LOGGED;
-/// Shares of a tensor that are rounding alone: from here on that is allowed for, and here nothing of it is compared.
+/// Shares of a tensor that are rounding alone: from here on that is allowed for; from here on its way may be any, but not
+/// none; and here nothing is compared of what it became.
 const SOME: f64 = 0.02;
 const MOST: f64 = 0.5;
+const NEARLY_ALL: f64 = 0.98;
 /// How many times the decisive error of the learning rate has to show in each tensor, and the largest such error.
 const IN_EACH: f64 = 10.0;
 const LARGEST: f64 = 0.5;
+/// From such a part of a gradient on that rounding alone may change, what follows is chaos.
+const WILD: f64 = 0.3;
 /// How far weights are moved at most, in units in the last place: powers of two.
 const FARTHEST: u32 = 12;
 
@@ -116,6 +123,9 @@ impl Effort {
     fn of(course: &Course, layout: &Layout) -> Self {
         let groups = &course.regime.optimizer.groups;
         let chooses = |group: &ParameterGroup| group.method == UpdateMethod::Lion;
+        if !layout.routers.is_empty() && course.regime.precision != Precision::Full {
+            return OF_ROUTES_BY_FEW_BITS;
+        }
         let is_plain = layout.routers.is_empty() && course.regime.precision == Precision::Full;
         match groups.iter().any(ParameterGroup::rounds) {
             true if is_plain => OF_MUON,
@@ -215,7 +225,7 @@ impl Calibration {
 
     /// What is allowed of a quantity in the step number `at`.
     pub fn tolerance(&self, at: usize, quantity: StepQuantity) -> f64 {
-        if quantity.tensor_number().is_some_and(|tensor| self.is_blurred(at, tensor)) {
+        if quantity.tensor_number().is_some_and(|tensor| self.is_blurred(at, tensor, quantity)) {
             return f64::INFINITY;
         }
         // Rounding adds up from step to step: what an earlier step spread, a later one may too.
@@ -228,13 +238,24 @@ impl Calibration {
             _ => LOGGED,
         };
         let narrow = self.base.get(at).map_or(0.0, |base| quantity.narrow_error(base));
+        let undecided = match quantity {
+            StepQuantity::Routing(layer) => {
+                self.base.get(at).and_then(|base| base.undecided.get(layer))
+            }
+            _ => None,
+        };
+        let narrow = narrow + undecided.copied().unwrap_or_default() as f64;
         let spread = self.effort.times * spread.unwrap_or(0.0).max(rounding) + narrow;
         spread.max(self.noise_of(at, quantity))
     }
 
     /// How far a number of a tensor may be off because part of it is rounding alone, up to the step number `at`.
     fn noise_of(&self, at: usize, quantity: StepQuantity) -> f64 {
-        let share = |tensor: usize| self.noise.get(&tensor).copied().unwrap_or(0.0);
+        let share = |tensor: usize| match self.noise.get(&tensor).copied().unwrap_or(0.0) {
+            // The others move as they should, and what is noise as far as it likes.
+            most if most >= MOST => 1.0 - 0.5 * (1.0 - most).sqrt(),
+            share => share,
+        };
         match quantity {
             StepQuantity::Update(tensor) | StepQuantity::Moved(tensor) => share(tensor),
             StepQuantity::Size(tensor) => {
@@ -247,10 +268,17 @@ impl Calibration {
         }
     }
 
-    /// Whether what became of a tensor up to the step number `at` is the rounding of its gradient.
-    fn is_blurred(&self, at: usize, tensor: usize) -> bool {
-        self.noise.get(&tensor).is_some_and(|share| *share >= MOST)
+    /// Whether a quantity of a tensor up to the step number `at` is the rounding of its gradient. The length of a gradient is
+    /// that of its large numbers, whatever the small ones are.
+    fn is_blurred(&self, at: usize, tensor: usize, quantity: StepQuantity) -> bool {
+        let is_length = matches!(quantity, StepQuantity::Gradient(_));
+        (!is_length && self.is_noise(tensor))
             || self.blurred.get(&tensor).is_some_and(|first| *first <= at)
+    }
+
+    /// Whether the gradient of a tensor is rounding in nearly all its numbers.
+    fn is_noise(&self, tensor: usize) -> bool {
+        self.noise.get(&tensor).is_some_and(|share| *share >= NEARLY_ALL)
     }
 
     /// Whether the tolerance of a quantity in a step is below half of what so many times the decisive error of the learning
@@ -296,18 +324,40 @@ impl Calibration {
             return if any { BTreeSet::new() } else { (0..layout.names.len()).collect() };
         }
         let is_noise = |at: &usize| self.blurred.contains_key(at) || self.noise.contains_key(at);
+        // What has no gradient is not trained, which is another verdict.
         let is_still = |at: &usize| {
-            let moved = |step: &Step| step.updates.as_ref()?.get(*at).copied();
-            self.base.iter().all(|step| moved(step) == Some(0.0))
+            let gradient = |step: &Step| step.gradients.as_ref()?.get(*at).copied();
+            self.base.iter().all(|step| gradient(step) == Some(0.0))
         };
         let tells = |at: &usize| !layout.rests(*at) && !is_noise(at) && !is_still(at);
         let hides = |at: &usize| tells(at) && !updates(*at).into_iter().any(seen);
         (0..layout.names.len()).filter(hides).collect()
     }
 
+    /// The most that is allowed of the update of a tensor of which a part is rounding alone.
+    fn widest(&self) -> f64 {
+        let last = self.base.len().saturating_sub(1);
+        let parts = self.noise.keys().filter(|at| !self.is_noise(**at));
+        parts.map(|at| self.tolerance(last, StepQuantity::Update(*at))).fold(0.0, f64::max)
+    }
+
+    /// The first step in which rounding alone may change such a part of a gradient of which no part is known to be rounding,
+    /// and how much. Where tokens are routed elsewhere gradients of experts are others without any chaos.
+    fn wild(&self, layout: &Layout) -> Option<(usize, f64)> {
+        let is_plain = |at: &usize| !self.noise.contains_key(at) && !self.blurred.contains_key(at);
+        let tensors: Vec<_> = (0..layout.names.len()).filter(is_plain).collect();
+        let largest = |step: usize| {
+            let allowed =
+                tensors.iter().map(|at| self.tolerance(step, StepQuantity::Gradient(*at)));
+            (step, allowed.filter(|allowed| allowed.is_finite()).fold(0.0, f64::max))
+        };
+        let is_smooth = layout.routers.is_empty() && self.precision == Precision::Full;
+        (0..self.base.len()).filter(|_| is_smooth).map(largest).find(|(_, most)| *most > WILD)
+    }
+
     /// The tensors that are compared no further from some step on.
     fn blurred_tensors(&self) -> impl Iterator<Item = usize> {
-        let noise = self.noise.iter().filter(|(_, share)| **share >= MOST).map(|(at, _)| *at);
+        let noise = self.noise.keys().copied().filter(|at| self.is_noise(*at));
         let all: BTreeSet<usize> = self.blurred.keys().copied().chain(noise).collect();
         all.into_iter()
     }
@@ -344,9 +394,9 @@ impl Calibration {
             roughly: roughly.into_iter().filter(|name| !coarse.contains(name)).collect(),
             coarse,
             blurred: named(&mut self.blurred_tensors()),
-            in_part: named(
-                &mut self.noise.iter().filter(|(_, share)| **share < MOST).map(|(at, _)| *at),
-            ),
+            in_part: named(&mut self.noise.keys().copied().filter(|at| !self.is_noise(*at))),
+            widest: self.widest(),
+            wild: self.wild(layout).map(|(at, most)| (from + at as u64 + 1, most)),
             flips: self.flips,
         }
     }

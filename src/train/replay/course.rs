@@ -20,6 +20,9 @@ use repro_portable::{Isa, Kernels, TokenPlaces};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Source};
 
+/// What some programs add to the norm that they divide by.
+pub const ADDED: f64 = 1e-6;
+
 /// What the steps read.
 #[derive(Debug, Clone)]
 pub enum RowsRead {
@@ -308,6 +311,8 @@ impl<T: Kernels> Walker<'_, T> {
         let all = targets.iter_mut().zip(&marks.counted);
         all.filter(|(_, counts)| !**counts).for_each(|(target, _)| *target = IGNORED);
         self.learner.clip_by(course.clip_by.get(self.done as usize).copied().flatten());
+        let scale = course.regime.loss_scales.get(self.done as usize).copied();
+        self.learner.scale_loss(scale.unwrap_or(1.0));
         let sequences = Sequences {
             inputs: &inputs,
             targets: &targets,
@@ -354,11 +359,14 @@ impl<T: Kernels> Walker<'_, T> {
         };
         let gradients = of_tensors(&mut stepped.norms.iter().map(|(_, norm)| f64::from(*norm)));
         let narrow = stepped.narrow.as_ref().map(|(each, all)| match course.exact_norms {
-            true => NarrowErrors { clipped_by: *all, ..NarrowErrors::default() },
+            true => NarrowErrors {
+                clipped_by: *all + ADDED / f64::from(stepped.norm),
+                ..NarrowErrors::default()
+            },
             false => NarrowErrors {
                 gradients: of_tensors(&mut each.iter().copied()),
                 norm: *all,
-                clipped_by: *all,
+                clipped_by: *all + ADDED / f64::from(stepped.norm),
                 micro_batches: parts.iter().map(|part| part.narrow).collect(),
                 ..NarrowErrors::default()
             },
@@ -374,6 +382,7 @@ impl<T: Kernels> Walker<'_, T> {
             gradients: Some(gradients),
             narrow,
             routed: is_whole.then(|| stepped.routed.clone()),
+            undecided: stepped.undecided.clone(),
             micro_batches: [numbers(|part| part.loss), numbers(|part| part.norm)],
             noise: noise.map(|noise| of_tensors(&mut noise.iter().map(|(_, share)| *share))),
             ..Step::default()

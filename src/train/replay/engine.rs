@@ -14,7 +14,7 @@ use crate::model::Config;
 use crate::{Regime, RunShape, TensorFile, golden};
 use repro_portable::Isa;
 use repro_receipt::Verdict;
-use repro_receipt::bundle::{ARITHMETIC, Bundle, CONFIG};
+use repro_receipt::bundle::{ARITHMETIC, Bundle, CONFIG, RECEIPT};
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
     BAD_EXTENT, Batches, Choice, ChosenBy, Extent, MicroBatchSample, NO_SLICE, OTHER_DTYPE,
@@ -156,6 +156,14 @@ pub fn calibrate(
     Ok((extent, calibration.report(&session.layout, &session.logged, from)))
 }
 
+/// Why a recorder kept no slices, by its own words in the receipt.
+fn without_slices(bundle: &Bundle) -> Option<String> {
+    let root = bundle.document(RECEIPT).ok()?.root();
+    let problems = root.get("predicate")?.get("extra")?.get("emitter_problems")?.items().ok()?;
+    let told: Vec<_> = problems.filter_map(|node| node.text().ok()).take(4).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
 /// Refuses runs that a stranger's config makes too large to execute: their weights, and a number of steps that takes long
 /// to count.
 fn fits(bundle: &Bundle, shape: RunShape) -> Result<(), Error> {
@@ -182,6 +190,12 @@ impl<'a> ReplayedRun<'a> {
         {
             let expected = format!("`{arithmetic}`, as the receipt says");
             return Err(TWO_ARITHMETICS.at(node.place(), expected, format!("`{}`", node.text()?)));
+        }
+        if bundle.receipt().slices.is_empty()
+            && let Some(why) = without_slices(bundle)
+        {
+            let place = Location::file(bundle.name());
+            return Err(NO_SLICE.at(place, "a bundle with a slice", format!("none: {why}")));
         }
         let is_stated = stated::is_stated(bundle);
         settings::check(config, is_stated)?;
@@ -296,6 +310,8 @@ impl<'a> ReplayedRun<'a> {
             states: Vec::new(),
             also: Vec::new(),
             records: RecordsReport::default(),
+            reading: Vec::new(),
+            uncompared: Vec::new(),
             faults: Vec::new(),
             trained: Trained::default(),
             tolerance: None,

@@ -124,7 +124,9 @@ impl Garden<'_> {
             fault("no-weight-decay", self.decay()),
             fault("no-weight-decay-group", self.decay_of_group()),
             fault("momentum", self.momentum()),
+            fault("beta1", self.beta1()),
             fault("beta2", self.beta2()),
+            fault("amsgrad", self.amsgrad()),
             fault("newton-schulz", self.iterations()),
             fault("averaged-weights", self.averaged()),
             fault("balance-coefficient", self.balance()),
@@ -438,6 +440,41 @@ impl Garden<'_> {
     fn averaged(&self) -> Plants {
         let what = format!("weights averaged with a decay of {AVERAGE} at the end of each step");
         self.one(what, |course| course.averaged = Some(AVERAGE))
+    }
+
+    /// The mean of gradients of rules that have a mean of squares too.
+    fn beta1(&self) -> Plants {
+        let has = |group: &ParameterGroup| group.method.keeps()[1];
+        if !self.course.regime.optimizer.groups.iter().any(has) {
+            return Err("no rule has two moments".to_owned());
+        }
+        self.sized(MILLIONTH, FIFTH, |size, course| {
+            for group in course.regime.optimizer.groups.iter_mut().filter(|group| has(group)) {
+                group.beta1 = 1.0 - (1.0 - group.beta1) * (1.0 - size);
+            }
+            format!("1 - β₁ times 1 - {size:.1e}")
+        })
+    }
+
+    /// Adam divides by the greatest mean of squares where it should not, or no longer does.
+    fn amsgrad(&self) -> Plants {
+        let groups = &self.course.regime.optimizer.groups;
+        let is_on = groups.iter().any(|group| group.method.keeps()[2]);
+        if !is_on {
+            return Err("no rule is AMSGrad".to_owned());
+        }
+        self.one("Adam in place of AMSGrad", |course| {
+            let tensors = &mut Arc::make_mut(&mut course.start.tensors).tensors;
+            tensors.retain(|name, _| !name.starts_with(MOMENTS[2]));
+            for group in &mut course.regime.optimizer.groups {
+                match &mut group.method {
+                    UpdateMethod::AdamW { amsgrad } | UpdateMethod::Adam { amsgrad } => {
+                        *amsgrad = false;
+                    }
+                    _ => {}
+                }
+            }
+        })
     }
 
     fn beta2(&self) -> Plants {

@@ -29,6 +29,7 @@ mod start;
 mod stated;
 mod step;
 mod training;
+mod uncompared;
 mod whole;
 
 pub use corpora::Corpora;

@@ -5,18 +5,27 @@
 //! agrees where one of them fits every record. A column that fits in none is told, and decides nothing: what a trainer
 //! averages is its own affair, and is written down nowhere.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::step::Step;
+use crate::schedule::LearningRateSchedule;
 use crate::{Regime, narrow};
 use repro_receipt::bundle::{Bundle, CONFIG, METRICS};
 use repro_receipt::source::{Error, Location, Node};
 use repro_runs::replay::{OTHER_RUN, RecordsReport, ReplayComparison};
 
+/// The columns that are compared, and what else every record has.
+const COLUMNS: [&str; 4] = ["loss", "grad_norm", "lr", "tokens"];
+const OF_RECORDS: [&str; 2] = ["chain", "step"];
+/// So many others are named.
+const NAMED: usize = 8;
 /// The folder of evaluations.
 const EVALUATIONS: &str = "data/evaluation/";
 /// Decimals from which on a column is taken as unrounded.
 const UNROUNDED: i32 = 7;
+/// The largest share of a number that its rounding may be.
+const LEAST_DIGITS: f64 = 0.02;
 /// So far apart are rates of one schedule that two programs compute.
 const SCHEDULED: f64 = 1e-6;
 /// The distance of float32 from 1 to the next number.
@@ -122,6 +131,19 @@ impl Column {
         }
     }
 
+    /// Whether a reading fits every record.
+    fn is_read(&self, value: &dyn Fn(u64) -> Option<f64>) -> bool {
+        READINGS
+            .iter()
+            .map(|reading| self.fits(*reading, value))
+            .any(|(fits, other)| fits > 0 && other == 0)
+    }
+
+    /// Whether a number has enough digits to be compared.
+    fn tells(&self, (.., recorded): &(u64, u64, f64)) -> bool {
+        self.half <= LEAST_DIGITS * recorded.abs() || self.half == 0.0
+    }
+
     /// The first record that may be a mean with steps before those that are known.
     fn beyond(&self, value: &dyn Fn(u64) -> Option<f64>) -> Option<u64> {
         let is_partly = |(step, before, _): &&(u64, u64, f64)| {
@@ -136,7 +158,8 @@ impl Column {
             let said = Self::said(reading, (*step, *before), value)?;
             Some((recorded - said).abs() <= self.half + (2.0 * UNIT + self.narrow) * said.abs())
         };
-        let all: Vec<bool> = self.rows.iter().filter_map(fits).collect();
+        let all: Vec<bool> =
+            self.rows.iter().filter(|row| self.tells(row)).filter_map(fits).collect();
         let fitting = all.iter().filter(|fits| **fits).count();
         (fitting, all.len() - fitting)
     }
@@ -182,11 +205,12 @@ impl RecordsFound {
         let document = bundle.document(METRICS)?;
         let records: Vec<_> = document.root().items()?.collect();
         found.ends(&records, regime.shape.steps)?;
+        found.passed_over(&records)?;
         let of = |number: u64| steps.get(usize::try_from(number.checked_sub(from + 1)?).ok()?);
         let per_step = regime.shape.tokens_per_step();
         let within = |number: u64| of(number).map(|_| number);
         type Value<'v> = Box<dyn Fn(u64) -> Option<f64> + 'v>;
-        let columns: [(&'static str, Value<'_>); 4] = [
+        let columns: [(&'static str, Value<'_>); COLUMNS.len()] = [
             ("loss", Box::new(|number| of(number)?.loss)),
             ("grad_norm", Box::new(|number| of(number)?.norm)),
             ("lr", Box::new(|number| Some(f64::from(regime.rates.first(within(number)? - 1))))),
@@ -200,6 +224,13 @@ impl RecordsFound {
             if comparison == ReplayComparison::Bitwise {
                 let (fitting, differing) = found.exact(&column, place, value);
                 (agreeing, tested) = (agreeing + fitting, tested + fitting + differing);
+            } else if *name == "loss" && !regime.loss_scales.is_empty() && !column.is_read(value) {
+                // What was backpropagated.
+                let scaled = |number: u64| {
+                    let at = usize::try_from(number.checked_sub(from + 1)?).ok()?;
+                    Some(value(number)? * regime.loss_scales.get(at)?)
+                };
+                found.read(&column, &scaled);
             } else {
                 found.read(&column, value);
             }
@@ -218,6 +249,40 @@ impl RecordsFound {
             self.report
                 .open
                 .push(format!("the records end at step {last}, and `steps` is {steps}"));
+        }
+        Ok(())
+    }
+
+    /// Names columns of which nothing is known, and what is no number in those that are; and steps that are recorded again.
+    fn passed_over(&mut self, records: &[Node<'_>]) -> Result<(), Error> {
+        let (mut unknown, mut odd, mut before, mut again) =
+            (BTreeSet::new(), BTreeSet::new(), None, None);
+        for record in records {
+            for (name, node) in record.members()? {
+                match (COLUMNS.contains(&name), node.float()) {
+                    (true, Err(_)) => drop(odd.insert(name)),
+                    (false, _) if !OF_RECORDS.contains(&name) => drop(unknown.insert(name)),
+                    _ => {}
+                }
+            }
+            let step = record.required("step")?.integer()?;
+            if before.is_some_and(|before| step <= before) {
+                again.get_or_insert(step);
+            }
+            before = Some(step);
+        }
+        let listed = |names: &BTreeSet<&str>| {
+            let shown: Vec<_> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+            shown.join(", ")
+        };
+        if !unknown.is_empty() {
+            self.report.open.push(format!("columns that were not compared: {}", listed(&unknown)));
+        }
+        if !odd.is_empty() {
+            self.report.open.push(format!("{} are not numbers in every record", listed(&odd)));
+        }
+        if let Some(step) = again {
+            self.report.open.push(format!("step {step} is recorded again after a later one"));
         }
         Ok(())
     }
@@ -251,10 +316,25 @@ impl RecordsFound {
     }
 
     /// Holds the rates that a slice states against the schedule of the config.
-    pub fn scheduled(&mut self, steps: Range<u64>, declared: &Regime, stated: &Regime) {
+    pub fn scheduled(
+        &mut self,
+        steps: Range<u64>,
+        declared: Result<LearningRateSchedule, Error>,
+        stated: &Regime,
+    ) {
+        let declared = match declared {
+            Ok(declared) => declared,
+            Err(why) => {
+                let told = format!(
+                    "the schedule of the config cannot be computed: expected {}, found {}",
+                    why.expected, why.found
+                );
+                return self.report.open.push(told);
+            }
+        };
         let count = steps.end - steps.start;
         let other = steps.into_iter().find_map(|step| {
-            let (said, made) = (declared.rates.first(step), stated.rates.first(step));
+            let (said, made) = (declared.rate(step), stated.rates.first(step));
             let apart = f64::from((said - made).abs());
             (apart > SCHEDULED * f64::from(said.max(made))).then_some((step, said, made))
         });
@@ -271,17 +351,24 @@ impl RecordsFound {
     fn read(&mut self, column: &Column, value: &dyn Fn(u64) -> Option<f64>) {
         let of = |reading: &Reading| (*reading, column.fits(*reading, value));
         let all: Vec<_> = READINGS.iter().map(of).collect();
-        let fitting =
-            all.iter().filter(|(_, (fitting, differing))| *fitting > 0 && *differing == 0);
-        if let Some((reading, (count, _))) = fitting.max_by_key(|(_, (fitting, _))| *fitting) {
+        // The plainest reading is the likeliest.
+        let fitting = all.iter().find(|(_, (fitting, differing))| *fitting > 0 && *differing == 0);
+        if let Some((reading, (count, _))) = fitting {
             return self.agrees(column.name, *count, *reading);
         }
-        let first = column.rows.iter().find_map(|(step, _, recorded)| {
+        let name = column.name;
+        if column.rows.iter().any(|row| value(row.0).is_some() && !column.tells(row)) {
+            return self.report.open.push(format!("`{name}` is rounded too far to be compared"));
+        }
+        let other = |row: &&(u64, u64, f64)| {
+            let one = Column { rows: vec![**row], ..*column };
+            one.fits(Reading::Step, value).1 > 0
+        };
+        let first = column.rows.iter().find(other).and_then(|(step, _, recorded)| {
             Some(format!("{recorded} in the record of step {step}, {} in the step", value(*step)?))
         });
         let is_mean =
             all.iter().any(|(reading, tried)| *reading == Reading::Mean && *tried != (0, 0));
-        let name = column.name;
         if let Some(step) = column.beyond(value).filter(|_| first.is_some() && !is_mean) {
             self.report.open.push(format!(
                 "`{name}` of the record of step {step} may be a mean with steps before the slice"

@@ -18,6 +18,7 @@ use super::start::is_rule;
 use super::stated;
 use super::step::{Layout, Step, StepQuantity};
 use super::training::Watch;
+use super::uncompared::{self, LeftOpen};
 use crate::data::Order;
 use crate::learner::Values;
 use crate::model::Config;
@@ -45,6 +46,7 @@ pub struct Session<'a> {
     batches: Batches,
     sampled: Option<SampledMicroBatches>,
     records: RecordsFound,
+    left_open: LeftOpen,
     /// Rows of the validation text, as many as the steps read; or why there are none.
     held_out: Result<Vec<Vec<u32>>, String>,
 }
@@ -113,7 +115,7 @@ impl<'a> Session<'a> {
         }
         let ends = if whole { order.list(&slice.tensors) } else { Vec::new() };
         let layout = order.layout(&slice);
-        let mut records = slice.records;
+        let mut records = std::mem::take(&mut slice.records);
         let resting = layout.names.iter().enumerate().filter(|(at, _)| layout.rests(*at));
         let frozen: Vec<_> =
             resting.map(|(_, name)| name).filter(|name| !is_rule(&names::ours(name))).collect();
@@ -123,12 +125,29 @@ impl<'a> Session<'a> {
                 format!("{count} tensors are in no group of the optimizer, the first `{first}`");
             records.report.open.push(told);
         }
-        if sampled.is_none() && slice.steps.iter().any(|step| step.micro_batches != [None, None]) {
-            let told = "numbers of micro-batches add up to those of their steps; each alone was not compared";
-            records.report.open.push(told.to_owned());
+        let width = subject.shape.seq_len + 1;
+        let mut left_open = LeftOpen::default();
+        if let RowsRead::Kept(rows) = &course.rows {
+            left_open.reading = uncompared::read_of(rows, &course.marks, width);
+        }
+        if subject.comparison() == ReplayComparison::Calibrated {
+            let regime = &course.regime;
+            left_open.uncompared = uncompared::of_other_program(&slice, &logged, &layout, regime);
+            left_open.uncompared.extend(uncompared::described(subject.config, regime));
         }
         let held_out = held_out(subject, corpora, (&model, steps));
-        Ok(Self { subject, course, layout, logged, ends, batches, sampled, records, held_out })
+        Ok(Self {
+            subject,
+            course,
+            layout,
+            logged,
+            ends,
+            batches,
+            sampled,
+            records,
+            left_open,
+            held_out,
+        })
     }
 
     /// Executes the slice, and judges it.
@@ -138,6 +157,8 @@ impl<'a> Session<'a> {
             batches: self.batches.clone(),
             sampled: self.sampled.clone(),
             records: self.records.report.clone(),
+            reading: self.left_open.reading.clone(),
+            uncompared: self.left_open.uncompared.clone(),
             ..self.subject.blank(extent)
         };
         // Whether to go on is asked after each step.
@@ -509,8 +530,23 @@ impl<'a> Session<'a> {
         let untrained = replay.trained.untrained().next().cloned();
         if let Some(divergence) = &replay.divergence {
             let reason = format!("step {}: the {} differs", divergence.step, divergence.shown());
+            let blurred = replay.tolerance.as_ref().map_or(0, |tolerance| tolerance.blurred.len());
+            let all = self.layout.names.len();
+            let wild = replay.tolerance.as_ref().and_then(|tolerance| tolerance.wild);
+            let wild = wild.filter(|(step, _)| *step < divergence.step);
             // Signs of numbers near zero are decided by rounding.
-            if self.follows(divergence, |method| method == UpdateMethod::Lion) {
+            if let Some((step, most)) = wild {
+                let percent = 100.0 * most;
+                let reason = format!(
+                    "rounding alone changes a gradient of step {step} by {percent:.0}%; {reason}"
+                );
+                verdict(replay, Verdict::Inconclusive, &TOO_COARSE, reason);
+            } else if 2 * blurred > all {
+                let reason = format!(
+                    "the gradients of {blurred} of {all} tensors are rounding alone; {reason}"
+                );
+                verdict(replay, Verdict::Inconclusive, &TOO_COARSE, reason);
+            } else if self.follows(divergence, |method| method == UpdateMethod::Lion) {
                 verdict(replay, Verdict::Inconclusive, &SIGNS, reason);
             } else if self.follows(divergence, UpdateMethod::is_compiled) {
                 verdict(replay, Verdict::Inconclusive, &COMPILED, reason);

@@ -12,6 +12,7 @@ use super::records::RecordsFound;
 use super::stated;
 use super::step::Step;
 use crate::model::Config;
+use crate::schedule::LearningRateSchedule;
 use crate::{Precision, Regime, RunShape, TensorData, TensorFile};
 use repro_receipt::bundle::{self, Bundle};
 use repro_receipt::digest::Digest;
@@ -46,6 +47,8 @@ pub struct Slice {
     pub tensors: Vec<Logged>,
     /// Of each step, the gradients that were learned from, by our names; empty where they were not logged, or not asked for.
     pub gradients: Vec<BTreeMap<String, Vec<f32>>>,
+    /// Whether it holds gradients.
+    pub has_gradients: bool,
     /// Whether its norms were added up in float64.
     pub exact_norms: bool,
     /// How the records of the run agree with it.
@@ -111,8 +114,9 @@ impl Slice {
         let exact_norms = stated::has_exact_norms(bundle, &entry.file)?;
         let comparison = subject.comparison();
         let mut records = RecordsFound::of(bundle, &place, (from, &steps), &regime, comparison)?;
-        if let Some(declared) = declared.ok().filter(|_| is_stated) {
-            records.scheduled(from..from + entry.steps, &declared, &regime);
+        if is_stated && subject.config.get("schedule").is_some() {
+            let declared = LearningRateSchedule::read(subject.config, shape.tokens_per_step());
+            records.scheduled(from..from + entry.steps, declared, &regime);
         }
         let checkpoint = entry.checkpoint_step;
         Ok(Self {
@@ -125,6 +129,7 @@ impl Slice {
             steps,
             tensors,
             gradients,
+            has_gradients: file.tensors.keys().any(|name| name.starts_with(GRADIENT)),
             exact_norms,
             records,
         })

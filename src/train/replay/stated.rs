@@ -24,6 +24,7 @@ const MEMBERS: &[&str] = &[
     "grad_clip",
     "groups",
     "label_smoothing",
+    "loss_scale",
     "mean_over",
     "micro_batches",
     "norms",
@@ -108,6 +109,7 @@ pub fn regime(
     root.only(MEMBERS)?;
     let micro_batches = micro_batches(root, shape)?;
     let by_targets = is_over_targets(root)?;
+    let loss_scales = loss_scales(root, count)?;
     let balance_whole = root.get("balance_whole").map_or(Ok(false), Node::truth)?;
     let (terms, precision) = (terms(root)?, precision(root)?);
     let mut groups: Vec<ParameterGroup> = Vec::new();
@@ -130,6 +132,7 @@ pub fn regime(
         micro_batches,
         by_targets,
         balance_whole,
+        loss_scales,
         terms,
         precision,
         rates,
@@ -157,6 +160,21 @@ pub fn fits(
         }
     }
     Ok(())
+}
+
+/// By what the loss of each step was multiplied: one number, or one for each.
+fn loss_scales(root: Node<'_>, count: u64) -> Result<Vec<f64>, Error> {
+    let Some(node) = root.get("loss_scale") else { return Ok(Vec::new()) };
+    let one = |node| number(node, |value| value > 0.0, "a number above 0");
+    if !matches!(node.value().kind, Kind::Array(_)) {
+        return Ok(vec![one(node)?; usize::try_from(count).unwrap_or_default()]);
+    }
+    let all: Vec<_> = node.items()?.map(one).collect::<Result<_, Error>>()?;
+    if all.len() as u64 == count {
+        return Ok(all);
+    }
+    let expected = format!("{count} numbers, one for each step of the slice");
+    Err(BAD_SLICE.at(node.place(), expected, all.len().to_string()))
 }
 
 /// Whether norms of a slice were added up in float64, which leaves less room for them.

@@ -31,6 +31,8 @@ pub struct Step {
     pub moved: Option<Vec<f64>>,
     /// Of each layer that routes, the tokens that each expert was chosen for.
     pub routed: Option<Vec<Vec<u64>>>,
+    /// Of each layer that routes, the tokens whose choice is one between equal scores, where that was looked at.
+    pub undecided: Vec<u64>,
     /// The losses of its micro-batches, each before the update, and the norms of what they add to the gradients.
     pub micro_batches: [Option<Vec<f64>>; 2],
     /// How far norms of it may be off in float32, where that was looked at.
@@ -383,8 +385,8 @@ fn hint(quantity: StepQuantity, first: bool) -> &'static str {
              backward pass"
         }
         StepQuantity::Gradient(_) => {
-            "the loss matches, and so do the gradients nearer to it: look at what adds to the loss (coefficients of \
-             routers) and at the backward pass into this tensor"
+            "the loss matches, and so do the gradients nearer to it, if there are any: look at what is added to the loss, at \
+             how micro-batches are weighed, and at the backward pass into this tensor"
         }
         StepQuantity::Norm => {
             "each tensor's gradient matches: the norm was taken over other tensors, or after clipping"

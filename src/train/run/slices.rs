@@ -181,6 +181,7 @@ mod tests {
                 norms: vec![("b".into(), 0.125)],
                 narrow: None,
                 routed: vec![vec![1, 2, 3]; 2],
+                undecided: Vec::new(),
                 router: None,
             };
             slices.add(&rows, &stepped, &weights(step as f32), Duration::from_millis(500));

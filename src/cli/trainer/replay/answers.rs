@@ -70,6 +70,8 @@ pub fn replay(replay: &Replay) -> Json {
             "differing": replay.records.differing,
             "open": replay.records.open,
         },
+        "reading": replay.reading,
+        "not_compared": replay.uncompared,
         "smallest_fault_caught": faults(&replay.faults),
         "trained": {
             "tensors": trained.tensors,
@@ -169,6 +171,7 @@ fn tolerance(tolerance: &Tolerance) -> Json {
         "too_coarse": tolerance.coarse,
         "rounding_alone": tolerance.blurred,
         "rounding_in_part": tolerance.in_part,
+        "allowed_of_these_at_most": computed(tolerance.widest),
         "routed_elsewhere": tolerance.flips,
     })
 }

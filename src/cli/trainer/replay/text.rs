@@ -72,8 +72,11 @@ fn what(replay: &Replay) -> String {
     };
     match replay.comparison {
         ReplayComparison::Bitwise => format!("{steps}, bit for bit in {}", replay.arithmetic),
+        ReplayComparison::Calibrated if replay.arithmetic == "not stated" => {
+            format!("{steps}, in our arithmetic")
+        }
         ReplayComparison::Calibrated => {
-            format!("{steps}, in our arithmetic against `{}`", replay.arithmetic)
+            format!("{steps}, in our arithmetic against `{}`", replay.arithmetic.replace('`', "'"))
         }
     }
 }
@@ -101,8 +104,10 @@ fn matching(replay: &Replay) -> String {
     };
     match replay.extent {
         Extent::Whole => format!("the whole run, {}", replay.also.join(", ")),
-        Extent::States { .. } => format!("{} steps, {}", replay.executed, replay.also.join(", ")),
-        Extent::Steps { .. } => format!("{} steps{tensors}", replay.executed),
+        Extent::States { .. } => {
+            format!("{}, {}", many(replay.executed as usize, "step"), replay.also.join(", "))
+        }
+        Extent::Steps { .. } => format!("{}{tensors}", many(replay.executed as usize, "step")),
     }
 }
 
@@ -141,13 +146,12 @@ fn facts(replay: &Replay, width: usize) -> String {
         text.push_str(&labelled(0, label, &value, width));
     };
     line("start", replay.start.clone());
-    line(
-        "data",
-        match &replay.batches {
-            Batches::Drawn => "batches drawn again from data, seed and step: equal".to_owned(),
-            Batches::OnTrust(why) => format!("batches taken on trust ({why})"),
-        },
-    );
+    let mut data = match &replay.batches {
+        Batches::Drawn => "batches drawn again from data, seed and step: equal".to_owned(),
+        Batches::OnTrust(why) => format!("batches taken on trust ({})", why.replace('`', "'")),
+    };
+    replay.reading.iter().for_each(|said| data.push_str(&format!("; {said}")));
+    line("data", data);
     line("share", replay.share());
     if let Some(SampledMicroBatches { numbers, of, seed }) = &replay.sampled {
         let shown: Vec<_> = numbers.iter().map(|number| (number + 1).to_string()).collect();
@@ -166,6 +170,7 @@ fn facts(replay: &Replay, width: usize) -> String {
         let excused = trained.idle.len() + trained.constant.len();
         let mut said = many(trained.tensors - excused, "tensor");
         said.push_str(match trained.untrained().count() {
+            0 if trained.at_rest.len() as u64 == replay.executed => " had a gradient",
             0 => " had a gradient, and moved by more than weight decay",
             _ => ", not all of them",
         });
@@ -212,6 +217,9 @@ fn facts(replay: &Replay, width: usize) -> String {
     if !said.is_empty() {
         line("records", said.join("; "));
     }
+    if !replay.uncompared.is_empty() {
+        line("open", replay.uncompared.join("; "));
+    }
     if replay.extent != Extent::Whole && !replay.also.is_empty() {
         line("also", replay.also.join(", "));
     }
@@ -230,11 +238,15 @@ fn tolerance(found: &Tolerance) -> String {
         ));
     }
     if let Some(rounded) = found.rounded {
-        said.push_str(&format!(", rounded to {rounded}, at random"));
+        said.push_str(&format!(", rounded to {rounded}, at random, as the slice states"));
     }
     let effect = format!("half the effect of {}% of the learning rate", found.held_against);
+    let each = match found.blurred.is_empty() && found.in_part.is_empty() {
+        true => "for each tensor",
+        false => "for each other tensor",
+    };
     match (found.coarse.first(), found.roughly.first()) {
-        (None, None) => said.push_str(&format!("; for each tensor, below {effect}")),
+        (None, None) => said.push_str(&format!("; {each}, below {effect}")),
         (None, Some(first)) => said.push_str(&format!(
             "; below {effect}, for {} below that of {}%, the first `{first}`",
             many(found.roughly.len(), "tensor"),
@@ -253,7 +265,8 @@ fn tolerance(found: &Tolerance) -> String {
     }
     if let Some(first) = found.in_part.first() {
         said.push_str(&format!(
-            "; compared roughly, as some of their numbers are rounding alone: {}, the first `{first}`",
+            "; compared roughly, to {}% at worst, as some of their numbers are rounding alone: {}, the first `{first}`",
+            format_float(100.0 * found.widest, FEW),
             many(found.in_part.len(), "tensor")
         ));
     }
