@@ -9,7 +9,7 @@ use crate::{Part, Sums, TensorList};
 
 /// The family.
 pub static FAMILY: Family = Family {
-    id: "gemma3",
+    id: "gemma3_text",
     model_types: &["gemma3_text"],
     architectures: &["Gemma3ForCausalLM"],
     inert: &[
