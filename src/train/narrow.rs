@@ -61,6 +61,12 @@ pub fn spread(count: usize) -> f64 {
     UNIT * (count as f64 / LANES as f64).sqrt()
 }
 
+/// How far a sum of so many equal terms may be off, relative to it: they are rounded in one direction as long as the sum has one
+/// exponent, by half a unit on average of what may be.
+pub fn drift(count: usize) -> f64 {
+    0.25 * UNIT * count as f64 / LANES as f64
+}
+
 /// The squares of some numbers, added up in float32.
 #[derive(Debug, Clone, Default)]
 pub struct NarrowNorm(NarrowSum);

@@ -191,7 +191,8 @@ impl<T: Kernels> Head<T> {
         let each = smoothing / columns as f64;
         let rounded =
             if seed.is_multiple_of(2) { narrow::spread(columns) } else { -narrow::spread(columns) };
-        let smoothed = NarrowSum::of(std::iter::repeat_n(each / count, columns)).off() * smoothing;
+        let drift = smoothing * narrow::drift(columns);
+        let smoothed = if seed % 4 < 2 { drift } else { -drift };
         let all = rows.logits.chunks_exact_mut(columns).zip(rows.targets).zip(rows.nats.iter_mut());
         for ((gradients, target), nats) in all {
             let share = |(column, gradient): (usize, &T)| {
