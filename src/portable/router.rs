@@ -240,9 +240,9 @@ impl<T: Real> Routing<T> {
                 .iter()
                 .map(|expert| scores[*expert as usize])
                 .reduce(|a, b| if b < a { b } else { a });
-            let others =
+            let mut others =
                 scores.iter().enumerate().filter(|(at, _)| !chosen.contains(&(*at as u32)));
-            least.is_some_and(|least| others.into_iter().any(|(_, score)| *score >= least))
+            least.is_some_and(|least| others.any(|(_, score)| *score >= least))
         };
         tokens.filter(is_tie).count() as u64
     }

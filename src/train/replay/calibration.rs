@@ -295,16 +295,19 @@ impl Calibration {
     }
 
     /// The tensors whose updates are not seen finely enough: all of a group in none of which the decisive error of the rate
-    /// shows, and each in which several times that does not.
-    pub fn coarse(&self, layout: &Layout, logged: &[Step]) -> Vec<String> {
-        let roughly = self.hiding(1.0, layout, logged);
+    /// shows (it does not in those that are seen roughly), and each in which several times that does not.
+    fn coarse(
+        &self,
+        roughly: &BTreeSet<usize>,
+        layout: &Layout,
+        logged: &[Step],
+    ) -> BTreeSet<usize> {
         let group = |tensor: &usize| layout.groups.get(*tensor).copied().flatten();
         let moved = (0..layout.names.len()).filter(|at| !roughly.contains(at));
         let seen: BTreeSet<_> = moved.filter_map(|at| group(&at)).collect();
         let mut hidden = self.hiding(self.in_each(), layout, logged);
         hidden.extend(roughly.iter().filter(|at| !group(at).is_some_and(|at| seen.contains(&at))));
-        let named = |at: &usize| layout.names.get(*at).cloned();
-        layout.forward.iter().filter(|at| hidden.contains(at)).filter_map(named).collect()
+        hidden
     }
 
     /// The tensors in whose updates so many times the decisive error of the rate are nowhere seen, among those that `logged`
@@ -352,7 +355,7 @@ impl Calibration {
             (step, allowed.filter(|allowed| allowed.is_finite()).fold(0.0, f64::max))
         };
         let is_smooth = layout.routers.is_empty() && self.precision == Precision::Full;
-        (0..self.base.len()).filter(|_| is_smooth).map(largest).find(|(_, most)| *most > WILD)
+        is_smooth.then(|| (0..self.base.len()).map(largest).find(|(_, most)| *most > WILD))?
     }
 
     /// The tensors that are compared no further from some step on.
@@ -381,9 +384,8 @@ impl Calibration {
         let named = |tensors: &mut dyn Iterator<Item = usize>| -> Vec<String> {
             tensors.filter_map(|at| layout.names.get(at).cloned()).collect()
         };
-        let coarse = self.coarse(layout, logged);
         let roughly = self.hiding(1.0, layout, logged);
-        let roughly = named(&mut roughly.into_iter());
+        let coarse = self.coarse(&roughly, layout, logged);
         Tolerance {
             replays: self.replays,
             times: self.effort.times,
@@ -391,8 +393,8 @@ impl Calibration {
             rounded: self.precision.words(),
             held_against: (100.0 * self.decisive).round() as u32,
             in_each: (100.0 * self.in_each() * self.decisive).round() as u32,
-            roughly: roughly.into_iter().filter(|name| !coarse.contains(name)).collect(),
-            coarse,
+            roughly: named(&mut roughly.difference(&coarse).copied()),
+            coarse: named(&mut layout.forward.iter().copied().filter(|at| coarse.contains(at))),
             blurred: named(&mut self.blurred_tensors()),
             in_part: named(&mut self.noise.keys().copied().filter(|at| !self.is_noise(*at))),
             widest: self.widest(),

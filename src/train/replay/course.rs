@@ -358,18 +358,18 @@ impl<T: Kernels> Walker<'_, T> {
             self.begun.iter().map(own).map(|own| own.map_or(0.0, |(_, number)| number)).collect()
         };
         let gradients = of_tensors(&mut stepped.norms.iter().map(|(_, norm)| f64::from(*norm)));
-        let narrow = stepped.narrow.as_ref().map(|(each, all)| match course.exact_norms {
-            true => NarrowErrors {
-                clipped_by: *all + ADDED / f64::from(stepped.norm),
-                ..NarrowErrors::default()
-            },
-            false => NarrowErrors {
-                gradients: of_tensors(&mut each.iter().copied()),
-                norm: *all,
-                clipped_by: *all + ADDED / f64::from(stepped.norm),
-                micro_batches: parts.iter().map(|part| part.narrow).collect(),
-                ..NarrowErrors::default()
-            },
+        let narrow = stepped.narrow.as_ref().map(|(each, all)| {
+            let clipped_by = *all + ADDED / f64::from(stepped.norm);
+            let own = NarrowErrors { clipped_by, ..NarrowErrors::default() };
+            match course.exact_norms {
+                true => own,
+                false => NarrowErrors {
+                    gradients: of_tensors(&mut each.iter().copied()),
+                    norm: *all,
+                    micro_batches: parts.iter().map(|part| part.narrow).collect(),
+                    ..own
+                },
+            }
         });
         let numbers = |of: fn(&MicroBatch) -> f32| {
             course.sampled.as_ref().map(|_| parts.iter().map(|part| of(part).into()).collect())

@@ -169,11 +169,20 @@ fn loss_scales(root: Node<'_>, count: u64) -> Result<Vec<f64>, Error> {
     if !matches!(node.value().kind, Kind::Array(_)) {
         return Ok(vec![one(node)?; usize::try_from(count).unwrap_or_default()]);
     }
+    one_a_step(node, (count, "numbers"), one)
+}
+
+/// A list of so many numbers, one for each step of the slice.
+fn one_a_step<'a, T>(
+    node: Node<'a>,
+    (count, what): (u64, &str),
+    one: impl FnMut(Node<'a>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
     let all: Vec<_> = node.items()?.map(one).collect::<Result<_, Error>>()?;
     if all.len() as u64 == count {
         return Ok(all);
     }
-    let expected = format!("{count} numbers, one for each step of the slice");
+    let expected = format!("{count} {what}, one for each step of the slice");
     Err(BAD_SLICE.at(node.place(), expected, all.len().to_string()))
 }
 
@@ -279,14 +288,9 @@ fn drift(node: Node<'_>, fields: &[&str], count: u64) -> Result<Vec<f64>, Error>
     }
     let fits = |value: f64| (0.0..1.0).contains(&value);
     let one = |node| number(node, fits, "a number from 0 to below 1");
-    let all: Vec<_> = node.items()?.map(one).collect::<Result<_, Error>>()?;
-    match all.first().filter(|_| all.len() as u64 == count) {
-        Some(first) => Ok(all.iter().map(|value| value - first).collect()),
-        None => {
-            let expected = format!("{count} numbers, one for each step of the slice");
-            Err(BAD_SLICE.at(node.place(), expected, all.len().to_string()))
-        }
-    }
+    let all = one_a_step(node, (count, "numbers"), one)?;
+    let first = all.first().copied().unwrap_or_default();
+    Ok(all.iter().map(|value| value - first).collect())
 }
 
 /// A number, or the first of a list of them, one for each step.
@@ -308,14 +312,7 @@ fn rates_of(node: Node<'_>, count: u64) -> Result<Vec<f32>, Error> {
     if !matches!(node.value().kind, Kind::Array(_)) {
         return Ok(vec![rate(node)?]);
     }
-    let rates: Vec<_> = node.items()?.map(rate).collect::<Result<_, Error>>()?;
-    match rates.len() as u64 == count {
-        true => Ok(rates),
-        false => {
-            let expected = format!("{count} rates, one for each step of the slice");
-            Err(BAD_SLICE.at(node.place(), expected, rates.len().to_string()))
-        }
-    }
+    one_a_step(node, (count, "rates"), rate)
 }
 
 fn adamw(node: Node<'_>, group: ParameterGroup) -> Result<ParameterGroup, Error> {
