@@ -113,6 +113,21 @@ impl<T: Real> AttentionShape<T> {
         Self { window, ..self }
     }
 
+    /// The heads of queries, those of keys and of values, and the numbers of each.
+    pub fn heads(&self) -> [usize; 3] {
+        [self.heads, self.key_value_heads, self.head_dim]
+    }
+
+    /// The angles, where there are any.
+    pub fn rope(&self) -> Option<&Rope<T>> {
+        self.rope.as_ref()
+    }
+
+    /// The factor of scores.
+    pub fn scale(&self) -> T {
+        self.scale
+    }
+
     /// Numbers of a row of queries, keys and values.
     pub fn width(&self) -> usize {
         (self.heads + 2 * self.key_value_heads) * self.head_dim

@@ -45,6 +45,11 @@ impl<T: Real> Rope<T> {
         2 * self.half
     }
 
+    /// Cosines and sines: rows of positions, a column for each pair.
+    pub fn tables(&self) -> [&[T]; 2] {
+        [&self.cosines, &self.sines]
+    }
+
     /// Positions that the tables reach.
     pub fn positions(&self) -> usize {
         self.cosines.len().checked_div(self.half).unwrap_or(usize::MAX)

@@ -1,0 +1,34 @@
+//! The formulas of `portable-f32/1` on devices of their own: graphics processors, and whatever else speaks OpenCL.
+//!
+//! One text of kernels (`text/`) is OpenCL C and CUDA C at once. A [`Device`] holds it compiled, lends [`DeviceTable`]s that lie
+//! in its memory, and runs kernels on them one after the other; what it answers has the bits of `repro-portable`, or
+//! `golden` says so. Which operation follows which is left to `train`.
+//!
+//! Work is handed over and not waited for. What goes wrong is kept, and later work is dropped: [`Device::fault`] tells it.
+
+#![deny(clippy::undocumented_unsafe_blocks)]
+
+mod arrange;
+mod attention;
+mod device;
+mod list;
+mod opencl;
+mod product;
+mod queue;
+mod rows;
+mod runtime;
+mod table;
+mod text;
+mod update;
+
+pub use arrange::{Arranged, Chosen, ChosenSums, PlacesOfTokens};
+pub use attention::{AttentionHeads, AttentionTables};
+pub use device::Device;
+pub use list::{Runtime, list, open};
+pub use product::{Added, KRange, Product, ProductBatches, ProductPlace, TableMatrix};
+pub use rows::{GatedRows, NormRows};
+pub use runtime::{DeviceError, Listed};
+pub use table::{DeviceTable, Element, TablePart};
+
+#[cfg(test)]
+mod tests;
