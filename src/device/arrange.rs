@@ -17,12 +17,16 @@ pub struct Chosen {
     scores: DeviceTable<f32>,
     sizes: DeviceTable<f32>,
     totals: DeviceTable<f32>,
+    /// Of each token, whether its choice is one between equal scores.
+    ties: DeviceTable<i32>,
     /// The experts of each token, rising.
     pub experts: DeviceTable<u32>,
     /// The weight of each of them.
     pub gates: DeviceTable<f32>,
-    /// Sums over parts of the tokens: of each expert's share, and then of squares.
+    /// Sums over parts of the tokens: of each expert's share, and then of squares and of ties.
     parts: DeviceTable<f64>,
+    /// What the loss of uneven loads adds to the gradient of each score, where that is not of these choices alone.
+    uneven: Option<DeviceTable<f32>>,
 }
 
 /// What the choices of some tokens come to, as [`repro_portable::router::Routing`] has it.
@@ -34,6 +38,8 @@ pub struct ChosenSums {
     pub shares: Vec<f64>,
     /// The sum over tokens of the squared logarithm of the exponentials' sum.
     pub squares: f64,
+    /// Tokens whose choice is one between equal scores.
+    pub undecided: u64,
 }
 
 /// The rows of a table of all choices: those of expert 0 in the order of tokens, then those of expert 1, and so on.
@@ -88,9 +94,11 @@ impl Device {
             scores: self.table(logits.len()),
             sizes: self.table(tokens),
             totals: self.table(tokens),
+            ties: self.table(tokens),
             experts: self.table(tokens * per_token),
             gates: self.table(tokens * per_token),
-            parts: self.table(parts * (experts + 1)),
+            parts: self.table(parts * (experts + 2)),
+            uneven: None,
             logits,
         };
         self.launch_each(
@@ -103,6 +111,7 @@ impl Device {
                 (&mut chosen.scores).into(),
                 (&mut chosen.sizes).into(),
                 (&mut chosen.totals).into(),
+                (&mut chosen.ties).into(),
                 (&mut chosen.experts).into(),
                 (&mut chosen.gates).into(),
                 (&mut left).into(),
@@ -116,11 +125,12 @@ impl Device {
         );
         self.launch(
             "router_sums",
-            [parts, (experts + 1).div_ceil(ITEMS), 1],
+            [parts, (experts + 2).div_ceil(ITEMS), 1],
             &[
                 (&chosen.scores).into(),
                 (&chosen.sizes).into(),
                 (&chosen.totals).into(),
+                (&chosen.ties).into(),
                 (&mut chosen.parts).into(),
                 int(tokens).into(),
                 int(experts).into(),
@@ -133,14 +143,15 @@ impl Device {
     pub fn chosen_sums(&self, chosen: &Chosen, arranged: &Arranged) -> ChosenSums {
         let experts = chosen.router.experts;
         let (parts, offsets) = (chosen.parts.read_all(), arranged.offsets.read_all());
-        let (mut shares, mut squares) = (vec![0.0; experts], 0.0);
-        for part in parts.chunks_exact(experts + 1) {
-            let (of_experts, of_sizes) = part.split_at(experts);
+        let (mut shares, mut squares, mut undecided) = (vec![0.0; experts], 0.0, 0);
+        for part in parts.chunks_exact(experts + 2) {
+            let (of_experts, rest) = part.split_at(experts);
             shares.iter_mut().zip(of_experts).for_each(|(sum, share)| *sum += share);
-            squares += of_sizes[0];
+            squares += rest[0];
+            undecided += rest[1] as u64;
         }
         let counts = offsets.windows(2).map(|pair| u64::try_from(pair[1] - pair[0]).unwrap_or(0));
-        ChosenSums { counts: counts.collect(), shares, squares }
+        ChosenSums { counts: counts.collect(), shares, squares, undecided }
     }
 
     /// The gradient of the logits, from those of the gates in the order of the rows
@@ -153,6 +164,14 @@ impl Device {
         into: &mut DeviceTable<f32>,
     ) {
         let Router { gate, experts, per_token, normalized } = chosen.router;
+        let mut own = self.table(experts);
+        let uneven = match &chosen.uneven {
+            Some(uneven) => uneven,
+            None => {
+                self.uneven(chosen, arranged, losses.balance, &mut own);
+                &own
+            }
+        };
         self.launch_each(
             "choose_back",
             chosen.tokens,
@@ -165,17 +184,53 @@ impl Device {
                 (&chosen.gates).into(),
                 g_rows.into(),
                 (&arranged.slot_rows).into(),
-                (&arranged.offsets).into(),
+                uneven.into(),
                 into.into(),
                 int(chosen.tokens).into(),
                 int(experts).into(),
                 int(per_token).into(),
                 gate_number(gate).into(),
                 i32::from(normalized).into(),
-                losses.balance.into(),
                 ((2.0 * losses.z / chosen.tokens as f64) as f32).into(),
             ],
         );
+    }
+
+    fn uneven(
+        &self,
+        chosen: &Chosen,
+        arranged: &Arranged,
+        balance: f64,
+        into: &mut DeviceTable<f32>,
+    ) {
+        let Router { experts, per_token, .. } = chosen.router;
+        self.launch_each(
+            "uneven",
+            experts,
+            &[
+                (&arranged.offsets).into(),
+                into.into(),
+                int(chosen.tokens).into(),
+                int(experts).into(),
+                int(per_token).into(),
+                balance.into(),
+            ],
+        );
+    }
+
+    /// Takes the balance loss over several layers at once, with this factor
+    /// ([`repro_portable::router::Routing::balance_jointly`]).
+    pub fn balance_jointly(
+        &self,
+        chosen: &mut Chosen,
+        counts: &[u64],
+        layers: usize,
+        balance: f64,
+    ) {
+        let (experts, tokens) = (chosen.router.experts as f64, chosen.tokens as f64);
+        let part = |count: &u64| *count as f64 / (layers as f64 * tokens) / layers as f64;
+        let uneven = |count: &u64| (balance * experts * part(count) / tokens) as f32;
+        chosen.uneven = Some(self.upload(&counts.iter().map(uneven).collect::<Vec<_>>()));
     }
 
     /// Arranges tokens by their experts ([`repro_portable::mixture::Arrangement`]).

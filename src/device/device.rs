@@ -6,35 +6,54 @@ use super::queue::Queue;
 use super::runtime::{DeviceError, KernelArgument};
 use super::table::{DeviceTable, Element};
 use super::text::{ITEMS, ProductShape, ROWS};
+use repro_portable::product::BLOCK;
 
 /// A device with the kernels compiled; copies of it are the same one. Work on it is done in the order of the calls.
 #[derive(Debug, Clone)]
-pub struct Device(pub(super) Arc<Queue>);
+pub struct Device {
+    queue: Arc<Queue>,
+    /// Consecutive k of products that are one chain.
+    block: usize,
+}
 
 impl Device {
+    pub(super) fn new(queue: Queue) -> Self {
+        Self { queue: Arc::new(queue), block: BLOCK }
+    }
+
+    /// The same device, on which sums of products are single chains: another arithmetic, for comparison
+    /// ([`repro_portable::Isa::chained`]).
+    pub fn chained(&self) -> Self {
+        Self { block: usize::MAX, ..self.clone() }
+    }
+
+    pub(super) fn block(&self) -> usize {
+        self.block
+    }
+
     /// What `--device` calls it.
     pub fn id(&self) -> &str {
-        &self.0.id
+        &self.queue.id
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.0.name
+        &self.queue.name
     }
 
     /// How products are cut here.
     pub(super) fn products(&self) -> ProductShape {
-        self.0.products
+        self.queue.products
     }
 
     /// What went wrong first, if anything did. All work after it was dropped, and numbers that were read are none.
     pub fn fault(&self) -> Option<DeviceError> {
-        self.0.fault()
+        self.queue.fault()
     }
 
     /// A table of so many elements, which are left over.
     pub fn table<E: Element>(&self, length: usize) -> DeviceTable<E> {
-        DeviceTable::new(&self.0, length)
+        DeviceTable::new(&self.queue, length)
     }
 
     /// A table of these elements.
@@ -51,7 +70,7 @@ impl Device {
         groups: [usize; 3],
         arguments: &[KernelArgument],
     ) {
-        self.0.launch(kernel, groups, arguments);
+        self.queue.launch(kernel, groups, arguments);
     }
 
     /// The same over so many numbers, an item for each.

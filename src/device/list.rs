@@ -1,7 +1,5 @@
 //! What devices there are.
 
-use std::sync::Arc;
-
 use super::device::Device;
 use super::opencl::{self, OpenCl};
 use super::queue::Queue;
@@ -53,7 +51,7 @@ pub fn open(id: &str) -> Result<Device, DeviceError> {
             let products = if opencl::is_processor(own) { ONE_ITEM } else { MANY_ITEMS };
             let driver = Box::new(OpenCl::open(own)?);
             let name = opencl::described(own).name;
-            Ok(Device(Arc::new(Queue::new(id.to_owned(), name, products, driver))))
+            Ok(Device::new(Queue::new(id.to_owned(), name, products, driver)))
         }
     }
 }

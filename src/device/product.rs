@@ -4,9 +4,6 @@ use super::arrange::Arranged;
 use super::device::{Device, int, long};
 use super::table::DeviceTable;
 
-/// Consecutive k that are one chain.
-const BLOCK: usize = repro_portable::product::BLOCK;
-
 /// A matrix in a table, and those of a batch behind it.
 #[derive(Debug, Clone, Copy)]
 pub struct TableMatrix<'a> {
@@ -101,15 +98,13 @@ pub struct Product<'a> {
     pub range: KRange,
     /// What is added.
     pub added: Added<'a>,
-    /// Consecutive k that are one chain: part of the formula.
-    pub block: usize,
 }
 
 impl<'a> Product<'a> {
     /// One product, to which nothing is added.
     pub fn new(a: TableMatrix<'a>, b: TableMatrix<'a>) -> Self {
         let (batches, range, added) = (ProductBatches::ONE, KRange::All, Added::Nothing);
-        Self { a, b, batches, range, added, block: BLOCK }
+        Self { a, b, batches, range, added }
     }
 }
 
@@ -170,7 +165,7 @@ impl Device {
     }
 
     fn multiply(&self, c: ProductPlace<'_>, product: Product<'_>, work: &Work<'_>) {
-        let Product { a, b, batches, range, added, block } = product;
+        let Product { a, b, batches, range, added } = product;
         let (shape, nothing) = (self.products(), self.table::<i32>(0));
         let [outer, inner] = batches.counts;
         let row_groups = a.rows.div_ceil(shape.tall);
@@ -220,7 +215,7 @@ impl Device {
                 range.into(),
                 by.into(),
                 adding.into(),
-                int(block).into(),
+                int(self.block()).into(),
                 list.into(),
             ],
         );

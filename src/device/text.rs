@@ -104,7 +104,7 @@ mod tests {
         use Parameter::{Double, Float, Int, Long, Table};
         assert_eq!(kernels["scale"], [Table("float"), Float, Long]);
         assert_eq!(kernels["arrange"].len(), 7);
-        assert!(kernels["choose_back"].contains(&Double));
+        assert!(kernels["uneven"].contains(&Double));
         assert_eq!(kernels["score"][1..4], [Table("unsigned int"), Table("float"), Table("int")]);
         assert!(kernels.values().flatten().any(|parameter| *parameter == Int));
     }

@@ -118,6 +118,15 @@ impl<T: Real> AttentionShape<T> {
         [self.heads, self.key_value_heads, self.head_dim]
     }
 
+    /// Whether it is that of the formula alone: rotated, every token before is seen, nothing is limited, rounded or off.
+    pub fn is_plain(&self) -> bool {
+        self.rope.is_some()
+            && self.cap.is_none()
+            && self.window.is_none()
+            && self.rounding.is_none()
+            && self.other_sums.is_none()
+    }
+
     /// The angles, where there are any.
     pub fn rope(&self) -> Option<&Rope<T>> {
         self.rope.as_ref()

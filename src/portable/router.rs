@@ -214,21 +214,24 @@ fn of_one<T: Real>(gate: Gate, s: &[T]) -> T {
     }
 }
 
+/// The loss of uneven loads (W. Fedus et al., 2021): `E sum f_e P_e`, where f is an expert's part of all choices and P its
+/// mean share of the scores of so many tokens, in rising e, in float64. One where all is even.
+pub fn balance(counts: &[u64], shares: &[f64], tokens: usize) -> f64 {
+    let slots = counts.iter().sum::<u64>() as f64;
+    let sum = std::iter::zip(counts, shares)
+        .fold(0.0, |sum, (count, shares)| sum + *count as f64 / slots * (shares / tokens as f64));
+    sum * counts.len() as f64
+}
+
 impl<T: Real> Routing<T> {
     /// Tokens that were routed.
     pub fn tokens(&self) -> usize {
         self.lse.len()
     }
 
-    /// The loss of uneven loads (W. Fedus et al., 2021): `E sum f_e P_e`, where f is an expert's part of
-    /// all choices and P its mean share of the scores, in rising e, in float64. One where all is even.
+    /// The loss of uneven loads ([`balance`]).
     pub fn balance(&self) -> f64 {
-        let slots = self.chosen.len() as f64;
-        let parts = self.counts.iter().zip(&self.shares);
-        let sum = parts.fold(0.0, |sum, (count, shares)| {
-            sum + *count as f64 / slots * (shares / self.tokens() as f64)
-        });
-        sum * self.router.experts as f64
+        balance(&self.counts, &self.shares, self.tokens())
     }
 
     /// Tokens one of whose experts has no larger score than one that was not chosen: other programs may choose that one.

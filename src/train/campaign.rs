@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::backend::Place;
 use super::data::{Corpus, DataFolder};
 use super::progress::{News, Watcher};
 use super::run::{self, Context, Finished, finished_bundle, held_out, suite};
 use super::{NO_THREADS, Suite, UNKNOWN_RUN};
-use repro_portable::Isa;
 use repro_portable::isa::keeps_denormals;
 use repro_receipt::bundle::{Environment, Trainer};
 use repro_receipt::disk::LocalDisk;
@@ -30,8 +30,8 @@ pub struct Campaign<'a> {
     pub jobs: usize,
     /// Threads of each run.
     pub threads: usize,
-    /// The instructions that kernels use.
-    pub isa: Isa,
+    /// Where models live.
+    pub place: Place,
     /// The commit of the study file.
     pub plan_commit: Option<String>,
     /// This program.
@@ -68,7 +68,7 @@ impl Campaign<'_> {
         let suite = self.suite(&corpus)?;
         let context = Context {
             disk: &LocalDisk,
-            isa: self.isa,
+            place: self.place.clone(),
             corpus: &corpus,
             suite: suite.as_ref(),
             plan_commit: self.plan_commit.clone(),

@@ -6,11 +6,12 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::backend::Backend;
 use super::data::Order;
 use super::learner::{Learner, Values};
 use super::optimizer::Moments;
 use super::{BAD_TENSORS, TensorData, TensorFile};
-use repro_portable::Kernels;
+use repro_portable::Real;
 use repro_receipt::bundle::ARITHMETIC;
 use repro_receipt::source::{Error, Location};
 
@@ -33,7 +34,7 @@ pub fn committed_state(tensors: &TensorFile, step: u64, tokens: u64) -> Map<Stri
     fields.into_iter().map(|(field, value)| (field.to_owned(), value)).collect()
 }
 
-impl Learner {
+impl<B: Backend<Number = f32>> Learner<B> {
     /// The tensors after `step` steps of a run whose data are ordered by `seed`.
     pub fn checkpoint(&self, step: u64, seed: u64) -> Result<TensorFile, Error> {
         let mut file = TensorFile::default();
@@ -53,23 +54,24 @@ impl Learner {
         {
             file.metadata.insert(key.to_owned(), value);
         }
+        self.sound()?;
         Ok(file)
     }
 }
 
-impl<T: Kernels> Learner<T> {
+impl<B: Backend> Learner<B> {
     /// Sets weights and optimizer to those of a checkpoint after `step` steps, which has exactly the
     /// tensors that this model has; `name` is what messages call it.
     pub fn restore(&mut self, step: u64, file: &TensorFile, name: &str) -> Result<(), Error> {
         let place = || Location::file(name);
         let mut left: std::collections::BTreeSet<&str> =
             file.tensors.keys().map(String::as_str).collect();
-        let mut take = |tensor: &str, shape: &[usize]| -> Result<Vec<T>, Error> {
+        let mut take = |tensor: &str, shape: &[usize]| -> Result<Vec<B::Number>, Error> {
             left.remove(tensor);
             let data = file.tensors.get(tensor);
             match data.filter(|data| data.shape() == shape).and_then(TensorData::as_floats) {
                 Some(values) => {
-                    Ok(values.into_iter().map(|value| T::from_f64(value.into())).collect())
+                    Ok(values.into_iter().map(|value| B::Number::from_f64(value.into())).collect())
                 }
                 None => {
                     let expected = format!("`{tensor}`, F32 of the shape {shape:?}");

@@ -1,8 +1,11 @@
 //! A model that learns: one step of training, its state as tensors, and the same model as a predictor
 //! of text.
 
+use std::borrow::Cow;
+
 use serde_json::{Value as Json, json};
 
+use super::backend::{Backend, Host};
 use super::load::RouterLoad;
 use super::model::{
     BatchParts, Config, Failure, Forward, Load, MixtureConfig, Model, NamedTensor, Sequences,
@@ -11,14 +14,14 @@ use super::narrow::NarrowNorm;
 use super::optimizer::{self, Moments, OptimizerState};
 use super::scorer::{RowScores, Scorer};
 use super::{MODEL_FAILED, Regime};
-use repro_portable::{Isa, Kernels};
+use repro_portable::{Kernels, Real};
 use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::{Error, Location, Node};
 
 /// A model and its optimizer. Runs are trained in float32; float64 shows what rounding does.
-pub struct Learner<T: Kernels = f32> {
-    model: Model<T>,
-    optimizer: OptimizerState<T>,
+pub struct Learner<B: Backend = Host<f32>> {
+    model: Model<B>,
+    optimizer: OptimizerState<B>,
     /// Tokens of a sequence, and of a batch.
     length: usize,
     batch: usize,
@@ -119,24 +122,25 @@ impl Stepped {
     }
 }
 
-impl<T: Kernels> Learner<T> {
+impl<B: Backend> Learner<B> {
     /// The model that a run's config describes, with the weights of a seed.
-    pub fn new(config: Node<'_>, regime: &Regime, seed: u64, isa: Isa) -> Result<Self, Error> {
-        Ok(Self::of(Model::new(&Config::read(config)?, isa, seed), regime))
+    pub fn new(config: Node<'_>, regime: &Regime, seed: u64, backend: B) -> Result<Self, Error> {
+        let config = Config::read(config)?;
+        Ok(Self::of(Model::new(&config, backend.clone(), seed), backend, regime))
     }
 
     /// A model of this shape, whose weights are still to be restored.
-    pub fn shaped(model: &Config, regime: &Regime, isa: Isa) -> Self {
+    pub fn shaped(model: &Config, regime: &Regime, backend: B) -> Self {
         let model = Config { precision: regime.precision, ..model.clone() };
-        Self::of(Model::zeros(&model, isa), regime)
+        Self::of(Model::zeros(&model, backend.clone()), backend, regime)
     }
 
     /// The model that a run's config describes, whose weights are still to be restored.
-    pub fn zeros(config: Node<'_>, regime: &Regime, isa: Isa) -> Result<Self, Error> {
-        Ok(Self::shaped(&Config::read(config)?, regime, isa))
+    pub fn zeros(config: Node<'_>, regime: &Regime, backend: B) -> Result<Self, Error> {
+        Ok(Self::shaped(&Config::read(config)?, regime, backend))
     }
 
-    fn of(mut model: Model<T>, regime: &Regime) -> Self {
+    fn of(mut model: Model<B>, backend: B, regime: &Regime) -> Self {
         model.train_with(regime.terms);
         let group = |named: &NamedTensor| regime.optimizer.group_of(&named.name, named.decays);
         let shape = |named: &NamedTensor| match *named.shape {
@@ -145,7 +149,7 @@ impl<T: Kernels> Learner<T> {
         };
         let groups: Vec<_> =
             model.tensors().iter().map(|named| (group(named), shape(named))).collect();
-        let optimizer = OptimizerState::new(&regime.optimizer, &groups);
+        let optimizer = OptimizerState::new(backend, &regime.optimizer, &groups);
         let batch = regime.shape.tokens_per_step() as usize;
         let length = regime.shape.seq_len;
         let rests = |named: &&NamedTensor| group(named).is_none();
@@ -210,7 +214,7 @@ impl<T: Kernels> Learner<T> {
     }
 
     /// Runs sequences forward and backward. The gradients stay in the model until something is learned.
-    pub fn pass(&mut self, sequences: Sequences<'_>) -> Result<Forward<T>, Error> {
+    pub fn pass(&mut self, sequences: Sequences<'_>) -> Result<Forward<B::Number>, Error> {
         let forward = match self.parts {
             BatchParts { micro_batches: 1, pieces: 1, .. } => {
                 let forward = self.model.forward(sequences).map_err(failed)?;
@@ -228,12 +232,11 @@ impl<T: Kernels> Learner<T> {
         &mut self,
         sequences: Sequences<'_>,
         number: usize,
-    ) -> Result<(Forward<T>, MicroBatch), Error> {
+    ) -> Result<(Forward<B::Number>, MicroBatch), Error> {
         let forward = self.model.micro_batch(sequences, self.parts, number).map_err(failed)?;
         self.scale_gradients();
         self.drop_gradients().map_err(failed)?;
-        let isa = self.model.isa();
-        let squares: Vec<_> = self.model.gradients().map(|g| T::squares(isa, g)).collect();
+        let squares = self.model.gradient_squares().map_err(failed)?;
         let batch = MicroBatch {
             loss: forward.cross_entropy.to_f64() as f32,
             norm: optimizer::norm(&squares) as f32,
@@ -243,7 +246,7 @@ impl<T: Kernels> Learner<T> {
     }
 
     /// Sets the gradient of a tensor.
-    pub fn write_gradient(&mut self, tensor: &str, numbers: &[T]) -> Result<(), Error> {
+    pub fn write_gradient(&mut self, tensor: &str, numbers: &[B::Number]) -> Result<(), Error> {
         self.model.write_gradient(tensor, numbers).map_err(failed)
     }
 
@@ -258,18 +261,23 @@ impl<T: Kernels> Learner<T> {
         self.frozen.iter().chain(&self.resting).try_for_each(|name| self.model.drop_gradient(name))
     }
 
-    /// The gradients of the last pass, of each variable.
-    pub fn gradients(&self) -> &[Vec<T>] {
+    /// The gradients of the last pass on the host, of each variable.
+    pub fn gradients(&self) -> Vec<Vec<B::Number>> {
         self.model.variable_gradients()
     }
 
-    /// Sets them, as those of a pass that was made before.
-    pub fn set_gradients(&mut self, gradients: &[Vec<T>]) {
+    /// The gradient of one of these tensors in the last pass.
+    pub fn gradient_of(&self, named: &NamedTensor) -> Cow<'_, [B::Number]> {
+        self.model.gradient_of(named)
+    }
+
+    /// Sets the gradients of all variables, as those of a pass that was made before.
+    pub fn set_gradients(&mut self, gradients: &[Vec<B::Number>]) {
         self.model.set_variable_gradients(gradients);
     }
 
     /// Makes the step of a pass, at the rate of each group of tensors. Where loss or norm is not finite nothing is changed.
-    pub fn learn(&mut self, forward: &Forward<T>, rates: &[f32]) -> Result<Stepped, Error> {
+    pub fn learn(&mut self, forward: &Forward<B::Number>, rates: &[f32]) -> Result<Stepped, Error> {
         let stepped = self.update(forward, rates).map_err(failed)?;
         if stepped.is_finite() {
             self.model.move_router_biases(&forward.layers);
@@ -277,11 +285,10 @@ impl<T: Kernels> Learner<T> {
         Ok(stepped)
     }
 
-    fn update(&mut self, forward: &Forward<T>, rates: &[f32]) -> Result<Stepped, Failure> {
+    fn update(&mut self, forward: &Forward<B::Number>, rates: &[f32]) -> Result<Stepped, Failure> {
         self.drop_gradients()?;
         let (model, optimizer) = (&mut self.model, &mut self.optimizer);
-        let isa = model.isa();
-        let squares: Vec<_> = model.gradients().map(|g| T::squares(isa, g)).collect();
+        let squares = model.gradient_squares()?;
         let norm = optimizer::norm(&squares);
         let stepped = Stepped {
             loss: forward.cross_entropy.to_f64() as f32,
@@ -297,13 +304,18 @@ impl<T: Kernels> Learner<T> {
         if stepped.is_finite() {
             let step = optimizer.begin(rates, self.decisive.unwrap_or(norm));
             let mut numbers = 0..;
-            model.update(|_, weights, gradient| {
+            model.update(|tensor| {
                 if let Some(at) = numbers.next() {
-                    optimizer.update(isa, &step, at, weights, gradient);
+                    optimizer.update(&step, at, tensor);
                 }
             });
         }
         Ok(stepped)
+    }
+
+    /// Whether nothing went wrong where the model lives.
+    pub fn sound(&self) -> Result<(), Error> {
+        self.model.sound().map_err(failed)
     }
 
     /// The tensors that are trained, in the order of their names.
@@ -329,18 +341,18 @@ impl<T: Kernels> Learner<T> {
         self.model.config().tie_word_embeddings.then_some(("lm_head.weight", &table.name))
     }
 
-    /// The moments of these tensors.
-    pub fn moments(&self) -> &[Moments<T>] {
-        self.optimizer.moments()
+    /// The moments of these tensors, each fetched when it is asked for.
+    pub fn moments(&self) -> impl Iterator<Item = Moments<B::Number>> {
+        (0..self.tensors().len()).filter_map(|at| self.optimizer.moments_of(at))
     }
 
     /// The moments of one of these tensors.
-    pub fn moments_of(&self, tensor: &str) -> Option<&Moments<T>> {
-        self.moments().get(self.number_of(tensor)?)
+    pub fn moments_of(&self, tensor: &str) -> Option<Moments<B::Number>> {
+        self.optimizer.moments_of(self.number_of(tensor)?)
     }
 
     /// Sets them.
-    pub fn set_moments(&mut self, tensor: &str, moments: Moments<T>) {
+    pub fn set_moments(&mut self, tensor: &str, moments: Moments<B::Number>) {
         if let Some(at) = self.number_of(tensor) {
             self.optimizer.set_moments(at, moments);
         }
@@ -352,9 +364,9 @@ impl<T: Kernels> Learner<T> {
 
     /// The values of all tensors in the order of their names: those that are trained, and the biases of
     /// routers, which belong to the state as well.
-    pub fn values(&self) -> Result<Vec<Values<T>>, Error> {
+    pub fn values(&self) -> Result<Vec<Values<B::Number>>, Error> {
         let of = |named: &NamedTensor| {
-            let values = self.model.read(&named.name).map_err(failed)?.to_vec();
+            let values = self.model.read(&named.name).map_err(failed)?.into_owned();
             Ok(Values { name: named.name.clone(), shape: named.shape.clone(), values })
         };
         let mut all: Vec<_> = self.tensors().iter().map(of).collect::<Result<_, Error>>()?;
@@ -375,7 +387,7 @@ impl<T: Kernels> Learner<T> {
     }
 
     /// Sets the values of one of these tensors.
-    pub fn write(&mut self, tensor: &str, values: &[T]) -> Result<(), Error> {
+    pub fn write(&mut self, tensor: &str, values: &[B::Number]) -> Result<(), Error> {
         let trained = self.tensors().iter().any(|named| named.name == tensor);
         let written = match trained {
             true => self.model.write(tensor, values),
@@ -390,7 +402,7 @@ impl<T: Kernels> Learner<T> {
     }
 
     /// Sets the optimizer to where it was after `steps` steps.
-    pub fn restore_optimizer(&mut self, steps: u64, moments: Vec<Moments<T>>) {
+    pub fn restore_optimizer(&mut self, steps: u64, moments: Vec<Moments<B::Number>>) {
         self.optimizer.restore(steps, moments);
     }
 }
@@ -421,7 +433,7 @@ fn parts_of(model: &Config, regime: &Regime) -> BatchParts {
 }
 
 /// How far float32 norms of the gradients may be off: of each, and of all in one sum.
-fn narrow<T: Kernels>(model: &Model<T>) -> (Vec<f64>, f64) {
+fn narrow(model: &Model<impl Backend>) -> (Vec<f64>, f64) {
     let (mut each, mut all) = (Vec::new(), NarrowNorm::default());
     for gradient in model.gradients() {
         each.push(NarrowNorm::of(gradient.iter().map(|value| value.to_f64())).error());
@@ -449,7 +461,7 @@ fn router(layers: &[Load]) -> Option<Json> {
     })
 }
 
-impl Scorer for Learner {
+impl<B: Backend<Number = f32>> Scorer for Learner<B> {
     type Failure = Error;
 
     fn length(&self) -> usize {

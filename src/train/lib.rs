@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 #![forbid(unsafe_code)]
 
+pub mod backend;
 pub mod campaign;
 pub mod checkpoint;
 pub mod cloze;

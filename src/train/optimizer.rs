@@ -5,20 +5,22 @@
 //! running products. Tensors are taken in the order of their names, which is also the order in which their squares are
 //! added for the norm.
 
+use super::backend::{Backend, MovedTensor, TensorUpdate};
 use super::narrow;
 use super::rules::{Muon, MuonVariant, Optimizer, ParameterGroup, UpdateMethod};
+use repro_portable::Kernels;
 use repro_portable::adamw::Update;
 use repro_portable::muon::{MuonRounding, MuonUpdate, Operations};
 use repro_portable::rules::Momentum;
-use repro_portable::{Isa, Kernels};
 
 /// How far numbers are moved before they are rounded to bfloat16, where roundings are disturbed: so far that one in a
 /// hundred is rounded to the other side. The order of a sum in float32 moves it by less than a hundredth of that.
 const DISTURBANCE: f64 = 1.0 / 16_384.0;
 
 /// The state of the optimizer.
-#[derive(Debug, Clone)]
-pub struct OptimizerState<T> {
+#[derive(Debug)]
+pub struct OptimizerState<B: Backend> {
+    backend: B,
     settings: Optimizer,
     /// The group of each tensor; none where it stays as it is.
     groups: Vec<Option<usize>>,
@@ -28,7 +30,8 @@ pub struct OptimizerState<T> {
     restored: u64,
     /// Of each group, the powers of both betas after these steps.
     powers: Vec<[f64; 2]>,
-    moments: Vec<Moments<T>>,
+    /// Of each tensor, in the order of [`Moments::parts`].
+    moments: Vec<[B::Numbers; 3]>,
     /// The rows and columns of each tensor.
     shapes: Vec<[usize; 2]>,
     /// What the draws of roundings depend on that are disturbed; none where they are not.
@@ -52,11 +55,8 @@ pub struct StepNumbers<T>(Vec<GroupNumbers<T>>);
 
 #[derive(Debug, Clone, Copy)]
 enum GroupNumbers<T> {
-    AdamW(Update<T>),
-    /// And what of the weight is added to its gradient.
-    Adam(Update<T>, T),
-    Momentum(Momentum<T>),
-    Lion(Momentum<T>),
+    /// The same for all tensors.
+    Plain(TensorUpdate<T>),
     /// With the rate before it is adjusted to a matrix.
     Muon(MuonUpdate<T>, Muon, f64),
 }
@@ -77,12 +77,17 @@ impl<T: Kernels> Moments<T> {
     pub fn of([mean, square, greatest]: [Vec<T>; 3]) -> Self {
         Self { mean, square, greatest }
     }
+
+    fn into_parts(self) -> [Vec<T>; 3] {
+        [self.mean, self.square, self.greatest]
+    }
 }
 
-impl<T: Kernels> OptimizerState<T> {
+impl<B: Backend> OptimizerState<B> {
     /// An optimizer of tensors of these groups, rows and columns, before its first step.
-    pub fn new(settings: &Optimizer, tensors: &[(Option<usize>, [usize; 2])]) -> Self {
+    pub fn new(backend: B, settings: &Optimizer, tensors: &[(Option<usize>, [usize; 2])]) -> Self {
         let mut state = Self {
+            backend,
             settings: settings.clone(),
             groups: tensors.iter().map(|(group, _)| *group).collect(),
             steps: 0,
@@ -93,9 +98,9 @@ impl<T: Kernels> OptimizerState<T> {
             disturbed: None,
         };
         let zero = |(at, (_, [rows, columns])): (usize, &(Option<usize>, [usize; 2]))| {
-            let zeros = |is_kept| vec![T::ZERO; if is_kept { rows * columns } else { 0 }];
+            let zeros = |is_kept| state.backend.zeros(if is_kept { rows * columns } else { 0 });
             let kept = state.group(at).map_or([false; 3], |group| group.method.keeps());
-            Moments::of(kept.map(zeros))
+            kept.map(zeros)
         };
         state.moments = tensors.iter().enumerate().map(zero).collect();
         state
@@ -111,14 +116,12 @@ impl<T: Kernels> OptimizerState<T> {
     }
 
     /// Sets the optimizer to where it was after `steps` steps with these moments; those that no checkpoint has stay zero.
-    pub fn restore(&mut self, steps: u64, moments: Vec<Moments<T>>) {
+    pub fn restore(&mut self, steps: u64, moments: Vec<Moments<B::Number>>) {
         self.steps = 0;
         for (own, given) in std::iter::zip(&mut self.moments, moments) {
-            let Moments { mean, square, greatest } = given;
-            let parts =
-                [(&mut own.mean, mean), (&mut own.square, square), (&mut own.greatest, greatest)];
-            for (own, given) in parts.into_iter().filter(|(_, given)| !given.is_empty()) {
-                *own = given;
+            let parts = std::iter::zip(own, given.into_parts());
+            for (own, given) in parts.filter(|(_, given)| !given.is_empty()) {
+                *own = self.backend.put(given);
             }
         }
         self.powers.fill([1.0; 2]);
@@ -126,15 +129,16 @@ impl<T: Kernels> OptimizerState<T> {
         self.restored = steps;
     }
 
-    /// The moments of all tensors, in their order.
-    pub fn moments(&self) -> &[Moments<T>] {
-        &self.moments
+    /// The moments of tensor number `at`, on the host.
+    pub fn moments_of(&self, at: usize) -> Option<Moments<B::Number>> {
+        let get = |of| self.backend.get(of, 0..self.backend.length(of)).into_owned();
+        Some(Moments::of(self.moments.get(at)?.each_ref().map(get)))
     }
 
     /// Sets those of tensor number `at`.
-    pub fn set_moments(&mut self, at: usize, moments: Moments<T>) {
+    pub fn set_moments(&mut self, at: usize, moments: Moments<B::Number>) {
         if let Some(own) = self.moments.get_mut(at) {
-            *own = moments;
+            *own = moments.into_parts().map(|part| self.backend.put(part));
         }
     }
 
@@ -154,7 +158,7 @@ impl<T: Kernels> OptimizerState<T> {
 
     /// Begins a step with the rate of each group, the last of which is that of all groups behind it, and with gradients of
     /// this norm.
-    pub fn begin(&mut self, rates: &[f32], norm: f64) -> StepNumbers<T> {
+    pub fn begin(&mut self, rates: &[f32], norm: f64) -> StepNumbers<B::Number> {
         let stretch = (self.steps - self.restored) as usize;
         self.count();
         let clip = self.settings.clip;
@@ -168,34 +172,27 @@ impl<T: Kernels> OptimizerState<T> {
         StepNumbers(numbers.collect())
     }
 
-    /// Makes the step for tensor number `at`, whose weights and gradient these are.
+    /// Makes the step for tensor number `at`.
     pub fn update(
         &mut self,
-        isa: Isa,
-        step: &StepNumbers<T>,
+        step: &StepNumbers<B::Number>,
         at: usize,
-        weights: &mut [T],
-        gradient: &[T],
+        tensor: MovedTensor<'_, B::Numbers>,
     ) {
         let group = self.groups.get(at).copied().flatten();
-        let numbers = group.and_then(|group| step.0.get(group));
-        let Some((numbers, moments)) = numbers.zip(self.moments.get_mut(at)) else { return };
-        let Moments { mean, square, greatest } = moments;
-        match *numbers {
-            GroupNumbers::AdamW(update) => T::adamw(isa, weights, gradient, mean, square, update),
-            GroupNumbers::Adam(update, coupled) => {
-                T::adam(isa, weights, gradient, mean, square, greatest, update, coupled);
-            }
-            GroupNumbers::Momentum(update) => T::momentum(isa, weights, gradient, mean, update),
-            GroupNumbers::Lion(update) => T::lion(isa, weights, gradient, mean, update),
+        let Some(numbers) = group.and_then(|group| step.0.get(group)) else { return };
+        let rule = match *numbers {
+            GroupNumbers::Plain(rule) => rule,
             GroupNumbers::Muon(update, rule, rate) => {
                 let Some(shape) = self.shapes.get(at).copied() else { return };
                 let update = of_matrix(update, rule, rate, shape);
                 let seed = self.disturbed.map(|seed| draws(seed, self.steps, at));
-                let rounding = disturbed(update.rounding, seed, weights.len());
-                let update = MuonUpdate { rounding, ..update };
-                T::muon(isa, weights, gradient, mean, shape, &update);
+                let rounding = disturbed(update.rounding, seed, tensor.range.len());
+                TensorUpdate::Muon(MuonUpdate { rounding, ..update }, shape)
             }
+        };
+        if let Some(moments) = self.moments.get_mut(at) {
+            self.backend.update(tensor, moments.each_mut(), &rule);
         }
     }
 
@@ -238,10 +235,10 @@ fn numbers<T: Kernels>(
         mean: mean.map(round),
         step: step.map(round),
     };
-    match method {
-        UpdateMethod::AdamW { amsgrad: false } => GroupNumbers::AdamW(decaying),
-        UpdateMethod::AdamW { amsgrad: true } => GroupNumbers::Adam(decaying, T::ZERO),
-        UpdateMethod::Adam { .. } => GroupNumbers::Adam(plain, round(decay)),
+    let rule = match method {
+        UpdateMethod::AdamW { amsgrad: false } => TensorUpdate::AdamW(decaying),
+        UpdateMethod::AdamW { amsgrad: true } => TensorUpdate::Adam(decaying, T::ZERO),
+        UpdateMethod::Adam { .. } => TensorUpdate::Adam(plain, round(decay)),
         UpdateMethod::Sgd { dampening, nesterov } => {
             // The mean begins with the first gradient as it is.
             let added = if steps == 1 { 1.0 } else { 1.0 - dampening };
@@ -251,14 +248,15 @@ fn numbers<T: Kernels>(
                 (true, true) => [beta1, 1.0],
             };
             let update = momentum([beta1, added], step);
-            GroupNumbers::Momentum(Momentum { coupled: round(decay), ..update })
+            TensorUpdate::Momentum(Momentum { coupled: round(decay), ..update })
         }
-        UpdateMethod::Muon(rule) => GroupNumbers::Muon(muon(rule, decaying), rule, rate),
+        UpdateMethod::Muon(rule) => return GroupNumbers::Muon(muon(rule, decaying), rule, rate),
         UpdateMethod::Lion => {
             let update = momentum([beta2, 1.0 - beta2], [beta1, 1.0 - beta1]);
-            GroupNumbers::Lion(Momentum { decay: decaying.decay, ..update })
+            TensorUpdate::Lion(Momentum { decay: decaying.decay, ..update })
         }
-    }
+    };
+    GroupNumbers::Plain(rule)
 }
 
 /// The numbers of Muon, before they are adjusted to a matrix, with what it has in common with AdamW.
@@ -319,10 +317,12 @@ fn draws(seed: u64, step: u64, tensor: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::{Host, HostNumbers};
     use crate::rules::MuonScale;
+    use repro_portable::Isa;
 
     /// An optimizer with clipping at 1, of one tensor of one number.
-    fn of_one(decay: f64) -> OptimizerState<f64> {
+    fn of_one(decay: f64) -> OptimizerState<Host<f64>> {
         let group = ParameterGroup {
             decay,
             beta1: 0.9,
@@ -330,7 +330,21 @@ mod tests {
             epsilon: 1e-8,
             ..ParameterGroup::ADAMW
         };
-        OptimizerState::new(&Optimizer { clip: 1.0, groups: vec![group] }, &[(Some(0), [1, 1])])
+        let settings = Optimizer { clip: 1.0, groups: vec![group] };
+        OptimizerState::new(Host::new(Isa::SCALAR), &settings, &[(Some(0), [1, 1])])
+    }
+
+    /// Makes a step for the only tensor.
+    fn update<T: Kernels>(
+        optimizer: &mut OptimizerState<Host<T>>,
+        step: &StepNumbers<T>,
+        weights: &mut Vec<T>,
+        gradient: Vec<T>,
+    ) {
+        let (range, mut own) = (0..weights.len(), HostNumbers::Own(std::mem::take(weights)));
+        let gradient = &HostNumbers::Own(gradient);
+        optimizer.update(step, 0, MovedTensor { weights: &mut own, gradient, range });
+        *weights = own.to_vec();
     }
 
     /// The definition, in float64 and one element at a time.
@@ -355,13 +369,13 @@ mod tests {
             for (done, gradient) in gradients.iter().enumerate() {
                 if done == 3 {
                     let mut again = of_one(decay);
-                    again.restore(3, whole.moments().to_vec());
+                    again.restore(3, whole.moments_of(0).into_iter().collect());
                     resumed = Some((again, weight.clone()));
                 }
-                let make = |optimizer: &mut OptimizerState<f64>, weight: &mut [f64]| {
+                let make = |optimizer: &mut OptimizerState<Host<f64>>, weight: &mut Vec<f64>| {
                     let norm = norm(&[Kernels::squares(Isa::SCALAR, &[*gradient])]);
                     let step = optimizer.begin(&[0.01], norm);
-                    optimizer.update(Isa::SCALAR, &step, 0, weight, &[*gradient]);
+                    update(optimizer, &step, weight, vec![*gradient]);
                 };
                 make(&mut whole, &mut weight);
                 if let Some((again, weight)) = &mut resumed {
@@ -371,7 +385,7 @@ mod tests {
             let wanted = reference(0.75, &gradients, decay, f64::from(0.01_f32));
             assert!((weight[0] - wanted).abs() < 1e-14, "{} {wanted}", weight[0]);
             let (again, other) = resumed.unwrap();
-            assert_eq!((other, again.moments()), (weight, whole.moments()));
+            assert_eq!((other, again.moments_of(0)), (weight, whole.moments_of(0)));
         }
     }
 
@@ -401,14 +415,15 @@ mod tests {
                 ..ParameterGroup::ADAMW
             };
             let settings = Optimizer { clip: 0.0, groups: vec![group] };
-            let mut optimizer = OptimizerState::<f32>::new(&settings, &[(Some(0), [6, 4])]);
+            let mut optimizer =
+                OptimizerState::new(Host::new(Isa::best()), &settings, &[(Some(0), [6, 4])]);
             let number =
                 |at: usize, [a, b, c]: [usize; 3]| ((at * a + b) % c) as f32 - (c / 2) as f32;
             let mut w: Vec<_> = (0..24).map(|at| number(at, [37, 0, 19]) / 16.0).collect();
             for step in 0..3 {
-                let g: Vec<_> = (0..24).map(|at| number(at, [29, step * 11, 23]) / 8.0).collect();
+                let g = (0..24).map(|at| number(at, [29, step * 11, 23]) / 8.0).collect();
                 let numbers = optimizer.begin(&[0.1], 1.0);
-                optimizer.update(Isa::best(), &numbers, 0, &mut w, &g);
+                update(&mut optimizer, &numbers, &mut w, g);
             }
             let found = [f64::from(w[0]), w.iter().map(|w| f64::from(w.abs())).sum()];
             for (found, expected) in found.into_iter().zip(expected) {

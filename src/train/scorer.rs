@@ -204,6 +204,7 @@ fn sums(
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::backend::Host;
     use crate::model::{Balancing, Config, MixtureConfig, Model};
     use proptest::prelude::*;
     use repro_portable::Isa;
@@ -347,7 +348,7 @@ pub(super) mod tests {
 
     /// A model with fresh weights, which takes so many tokens at a time.
     struct Fresh {
-        model: Model<f32>,
+        model: Model<Host>,
         batch: usize,
     }
 
@@ -370,7 +371,7 @@ pub(super) mod tests {
                 seq_len: 50,
                 mixture,
             };
-            Self { model: Model::new(&config, Isa::best(), 1), batch }
+            Self { model: Model::new(&config, Host::new(Isa::best()), 1), batch }
         }
     }
 

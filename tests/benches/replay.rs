@@ -12,6 +12,7 @@ use std::time::Instant;
 use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_runs::replay::{Choice, Extent};
+use repro_train::backend::Host;
 use repro_train::learner::Learner;
 use repro_train::model::Sequences;
 use repro_train::replay::{Corpora, Machine, Progress, ReplayPhase, replay};
@@ -62,7 +63,7 @@ fn trained(
     let config = bundle.document("data/config.json")?.root();
     let regime = Regime::read(config)?;
     let start = Instant::now();
-    let mut learner = Learner::<f32>::new(config, &regime, 1, Isa::best())?;
+    let mut learner = Learner::new(config, &regime, 1, Host::<f32>::new(Isa::best()))?;
     learner.restore(from, weights, "the checkpoint")?;
     let load = start.elapsed().as_secs_f64();
     let width = regime.shape.seq_len + 1;

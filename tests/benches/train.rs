@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use repro_portable::Isa;
 use repro_receipt::source::{Document, Source};
+use repro_train::backend::Host;
 use repro_train::language::Language;
 use repro_train::learner::Learner;
 use repro_train::model::Sequences;
@@ -91,7 +92,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let document =
         Document::parse_json(Source::new("config.json", config.to_string().into_bytes())?)?;
     let recipe = Recipe::read(document.root())?;
-    let mut learner = Learner::new(document.root(), &recipe.regime, recipe.seed_init, Isa::best())?;
+    let mut learner =
+        Learner::new(document.root(), &recipe.regime, recipe.seed_init, Host::new(Isa::best()))?;
     let batches = batches(&recipe);
     write(Path::new(folder), &config, &learner, &batches)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.parse()?).build()?;

@@ -134,13 +134,14 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "train",
-        on: &["exact", "params", "portable", "receipt", "runs", "stats"],
+        on: &["device", "exact", "params", "portable", "receipt", "runs", "stats"],
         rows: &[
             &["language", "narrow", "schedule"],
             &["data", "rules"],
-            &["optimizer", "recipe"],
+            &["recipe"],
             &["load", "ops"],
-            &["model"],
+            &["backend"],
+            &["model", "optimizer"],
             &["scorer", "tensor_file"],
             &["tasks"],
             &["cloze", "evaluate", "learner"],
@@ -169,6 +170,7 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "",
         on: &[
+            "device",
             "exact",
             "import",
             "judge",

@@ -10,6 +10,7 @@
 use std::path::PathBuf;
 
 use repro_portable::Isa;
+use repro_train::backend::Host;
 use repro_train::golden::{BALANCED, DENSE, MIXTURE, Rehearsal};
 use repro_train::load::RouterLoad;
 use repro_train::{TensorData, TensorFile};
@@ -18,7 +19,7 @@ use serde_json::{Value as Json, json};
 /// Checks the losses of a run against those that the twin printed, up to the first step that routes a token
 /// elsewhere, which must not come before `steps`: from there on two routings are compared, not two roundings.
 fn agrees(model: &str, twin: &str, tolerance: f64, steps: usize) {
-    let mut run = Rehearsal::new(Isa::best(), model).expect("a run");
+    let mut run = Rehearsal::new(Host::new(Isa::best()), model).expect("a run");
     let lines: Vec<Json> =
         twin.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.len() as u64, run.recipe.regime.shape.steps);
@@ -61,7 +62,7 @@ fn sparse_losses_are_those_of_pytorch() {
 fn write_what_the_twin_reads() {
     let folder = PathBuf::from(std::env::var_os("TWIN_INPUT").expect("a folder in TWIN_INPUT"));
     for (name, model) in [("dense", DENSE), ("mixture", MIXTURE), ("balanced", BALANCED)] {
-        let mut run = Rehearsal::new(Isa::best(), model).expect("a run");
+        let mut run = Rehearsal::new(Host::new(Isa::best()), model).expect("a run");
         let mut weights = TensorFile::default();
         for tensor in run.learner.values().expect("weights") {
             let data = TensorData::floats(&tensor.shape, &tensor.values);

@@ -20,7 +20,7 @@ pub enum TrainerCommand {
     Dispute(DisputeArgs),
     /// Show what can compute here, and whether its bits are those of `portable-f32/1`
     #[command(after_help = help::DEVICES)]
-    Devices,
+    Devices(DevicesArgs),
     /// Measure how far rounding moves those steps: the tolerance of `replay`
     #[command(after_help = help::CALIBRATE)]
     Calibrate(CalibrateArgs),
@@ -45,15 +45,25 @@ pub struct TrainArgs {
     /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
     #[arg(long, value_name = "SET")]
     pub instructions: Option<String>,
+    /// Device that models live on: `cpu`, `opencl:N`
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// List the runs without training
     #[arg(long)]
     pub list: bool,
 }
 
+#[derive(Debug, Args)]
+pub struct DevicesArgs {
+    /// This one alone: `cpu`, `opencl:N` [default: all that are there]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+}
+
 /// What steps are executed on.
 #[derive(Debug, Args)]
 pub struct MachineArgs {
-    /// Device: `cpu` or `cuda:N`
+    /// Device: `cpu`, `opencl:N`
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// Threads [default: all cores]

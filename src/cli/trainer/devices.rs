@@ -4,9 +4,12 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::place;
 use super::train::provenance;
 use crate::cli::Answer;
 use crate::cli::output::Output;
+use crate::cli::trainer::args::DevicesArgs;
+use repro_device::{DeviceError, Listed, Runtime};
 use repro_portable::Isa;
 use repro_receipt::bundle::ARITHMETIC;
 use repro_report::outcome::ExitStatus;
@@ -18,50 +21,141 @@ use repro_train::golden;
 struct Document {
     schema: &'static str,
     arithmetic: &'static str,
-    devices: Vec<Device>,
+    devices: Vec<DescribedDevice>,
+    /// Runtimes that are not on this machine, and why.
+    missing: Vec<MissingRuntime>,
 }
 
 #[derive(Serialize)]
-struct Device {
+struct DescribedDevice {
     /// What `--device` takes.
-    id: &'static str,
+    id: String,
     name: Option<String>,
-    /// Threads that the check ran on.
-    threads: usize,
+    /// Threads that the check ran on, where it is the processor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<usize>,
+    /// The version of its driver, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<String>,
+    /// Bytes of its own memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_bytes: Option<u64>,
+    /// Why it cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
     instructions: Vec<Instructions>,
 }
 
 /// One way to compute on a device.
 #[derive(Serialize)]
 struct Instructions {
-    /// What `--instructions` takes.
-    name: &'static str,
+    /// What `--instructions` takes; of a device with kernels, the language they are written in.
+    name: String,
     /// Golden cases whose bits are computed otherwise here.
     differing: Vec<String>,
 }
 
-/// Runs the command: computes the golden bits with every instruction set of the processor.
-pub fn run(output: &Output) -> Answer {
+#[derive(Serialize)]
+struct MissingRuntime {
+    runtime: &'static str,
+    why: String,
+}
+
+/// Runs the command: computes the golden bits with every instruction set of the processor, and on every device.
+pub fn run(own: &DevicesArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
-    let instructions = Isa::available()
-        .into_iter()
-        .map(|isa| Instructions { name: isa.name(), differing: golden::differing(isa) });
-    let cpu = Device {
-        id: "cpu",
-        name: provenance::environment(Isa::best()).cpu,
-        threads: crate::cli::threads::cores(),
-        instructions: instructions.collect(),
+    let mut document = Document {
+        schema: "repro.devices/1",
+        arithmetic: ARITHMETIC,
+        devices: Vec::new(),
+        missing: Vec::new(),
     };
-    let document =
-        Document { schema: "repro.devices/1", arithmetic: ARITHMETIC, devices: vec![cpu] };
+    match own.device.as_deref() {
+        None => all(&mut document),
+        Some("cpu") => document.devices.push(processor()),
+        Some(id) => {
+            // Ids that no device can have, and devices that are not there, end here.
+            match place::place(Some(id), Isa::best(), output).map_err(|error| vec![error])? {
+                Ok(_) => {}
+                Err(status) => return Ok(status),
+            }
+            document.devices.extend(listed(id));
+        }
+    }
     if json {
         output.print_json(&document);
     } else {
         output.print(&render(&document));
     }
-    let mut all = document.devices.iter().flat_map(|device| &device.instructions);
-    let right = all.all(|instructions| instructions.differing.is_empty());
-    Ok(if right { ExitStatus::Verified } else { ExitStatus::NotRun })
+    // That another device on the machine is of no use is no fault of the machine, unless it was asked for.
+    let asked = document.devices.iter().filter(|of| own.device.is_some() || of.id == "cpu");
+    let right = |of: &DescribedDevice| {
+        of.problem.is_none() && of.instructions.iter().all(|way| way.differing.is_empty())
+    };
+    Ok(if asked.clone().all(right) { ExitStatus::Verified } else { ExitStatus::NotRun })
+}
+
+/// The processor, and the devices of all runtimes.
+fn all(document: &mut Document) {
+    document.devices.push(processor());
+    for runtime in Runtime::ALL {
+        match repro_device::list(runtime) {
+            Ok(devices) => {
+                let id = |number: usize| format!("{}:{number}", runtime.prefix());
+                let described = devices.into_iter().enumerate();
+                let described = described.map(|(number, device)| describe(id(number), device));
+                document.devices.extend(described);
+            }
+            Err(error) => {
+                let why = error.to_string();
+                document.missing.push(MissingRuntime { runtime: runtime.prefix(), why });
+            }
+        }
+    }
+}
+
+/// The device with this id.
+fn listed(id: &str) -> Option<DescribedDevice> {
+    let (prefix, number) = id.split_once(':')?;
+    let runtime = Runtime::ALL.into_iter().find(|runtime| runtime.prefix() == prefix)?;
+    let devices = repro_device::list(runtime).ok()?;
+    let device = devices.into_iter().nth(number.parse().ok()?)?;
+    Some(describe(id.to_owned(), device))
+}
+
+fn processor() -> DescribedDevice {
+    let ways = Isa::available().into_iter();
+    let ways = ways.map(|isa| Instructions {
+        name: isa.name().to_owned(),
+        differing: golden::differing(&isa),
+    });
+    DescribedDevice {
+        id: "cpu".to_owned(),
+        name: provenance::processor(),
+        threads: Some(crate::cli::threads::cores()),
+        driver: None,
+        memory_bytes: None,
+        problem: None,
+        instructions: ways.collect(),
+    }
+}
+
+fn describe(id: String, device: Listed) -> DescribedDevice {
+    let checked = || -> Result<Vec<String>, DeviceError> {
+        let opened = repro_device::open(&id)?;
+        let differing = golden::differing(&opened);
+        opened.fault().map_or(Ok(differing), Err)
+    };
+    let (problem, instructions) = match checked() {
+        Ok(differing) => {
+            let name = id.split(':').next().unwrap_or_default().to_owned();
+            (None, vec![Instructions { name, differing }])
+        }
+        Err(error) => (Some(error.to_string()), Vec::new()),
+    };
+    let (driver, memory_bytes) = (Some(device.driver), Some(device.memory));
+    let name = Some(device.name);
+    DescribedDevice { id, name, threads: None, driver, memory_bytes, problem, instructions }
 }
 
 fn render(document: &Document) -> String {
@@ -69,8 +163,21 @@ fn render(document: &Document) -> String {
     let mut text = String::new();
     for device in &document.devices {
         let name = device.name.as_deref().unwrap_or("unknown processor");
+        let mut about = visible(name);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}  {}, {} threads", device.id, visible(name), device.threads);
+        if let Some(threads) = device.threads {
+            let _ = write!(about, ", {threads} threads");
+        }
+        if let Some(bytes) = device.memory_bytes {
+            let _ = write!(about, ", {:.1} GiB", bytes as f64 / f64::from(1 << 30));
+        }
+        if let Some(driver) = &device.driver {
+            let _ = write!(about, ", driver {}", visible(driver));
+        }
+        let _ = writeln!(text, "{}  {about}", device.id);
+        if let Some(problem) = &device.problem {
+            let _ = writeln!(text, "  cannot be used: {}", visible(problem));
+        }
         for Instructions { name, differing } in &device.instructions {
             let arithmetic = document.arithmetic;
             let _ = if differing.is_empty() {
@@ -83,6 +190,9 @@ fn render(document: &Document) -> String {
                 )
             };
         }
+    }
+    for MissingRuntime { why, .. } in &document.missing {
+        let _ = writeln!(text, "{why}");
     }
     text
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 
 use super::args;
-use super::replay::{Bar, device, machine};
+use super::place::machine;
+use super::replay::Bar;
 use crate::cli::output::Output;
 use crate::cli::{Answer, BAD_USAGE};
 use repro_receipt::bundle::{Bundle, CONFIG};
@@ -97,10 +98,10 @@ impl Judged {
 pub fn run(own: &args::DisputeArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
     let one = |error| vec![error];
-    if let Some(status) = device(own.machine.device.as_deref(), output).map_err(one)? {
-        return Ok(status);
-    }
-    let machine = machine(&own.machine).map_err(one)?;
+    let machine = match machine(&own.machine, output).map_err(one)? {
+        Ok(machine) => machine,
+        Err(status) => return Ok(status),
+    };
     let sides = [("a", &own.a), ("b", &own.b)];
     let sides = sides.map(|(name, path)| Side::load(name, path, machine.threads).map_err(one));
     let [a, b] = sides;

@@ -5,6 +5,7 @@ mod args;
 mod devices;
 mod dispute;
 mod help;
+mod place;
 mod replay;
 mod train;
 
@@ -15,7 +16,7 @@ use serde_json::{Value as Json, json};
 
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
-use replay::{PlannedReplays, device};
+use replay::PlannedReplays;
 use repro_judge::checkpoints::Beginnings;
 use repro_judge::verify::Replayer;
 use repro_portable::Isa;
@@ -64,7 +65,7 @@ pub fn run(command: &TrainerCommand, output: &Output) -> Answer {
         TrainerCommand::Train(own) => train::run(own, output),
         TrainerCommand::Replay(own) => replay::run(own, output),
         TrainerCommand::Dispute(own) => dispute::run(own, output),
-        TrainerCommand::Devices => devices::run(output),
+        TrainerCommand::Devices(own) => devices::run(own, output),
         TrainerCommand::Calibrate(own) => replay::calibrate(own, output),
     }
 }
@@ -78,11 +79,12 @@ pub fn replaying(
     output: &Output,
     judge: impl FnOnce(&mut dyn Replayer) -> Report,
 ) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
-    if let Some(status) = device(name, output).map_err(|error| vec![error])? {
-        return Ok(Err(status));
-    }
+    let place = match place::place(name, Isa::best(), output).map_err(|error| vec![error])? {
+        Ok(place) => place,
+        Err(status) => return Ok(Err(status)),
+    };
     let budget = budget.map(duration).transpose().map_err(|error| vec![error])?;
-    let machine = Machine { isa: Isa::best(), threads };
+    let machine = Machine { place, threads };
     let mut planned = PlannedReplays::new(output, machine, Corpora::new(data), budget);
     Ok(Ok(judge(&mut planned)))
 }

@@ -5,13 +5,14 @@
 
 /* One item has a token: scores, what they add up to, the experts and their gates. `left` and `taken` are room. */
 KERNEL(choose)(READ(float, logits), READ(float, bias), INT(has_bias), WRITE(float, scores), WRITE(float, sizes),
-               WRITE(float, totals), WRITE(unsigned int, chosen), WRITE(float, gates), WRITE(float, left),
-               WRITE(int, taken), INT(tokens), INT(experts), INT(per_token), INT(gate), INT(normalized)) {
+               WRITE(float, totals), WRITE(int, ties), WRITE(unsigned int, chosen), WRITE(float, gates),
+               WRITE(float, left), WRITE(int, taken), INT(tokens), INT(experts), INT(per_token), INT(gate), INT(normalized)) {
     OPEN_READ(float, logits);
     OPEN_READ(float, bias);
     OPEN_WRITE(float, scores);
     OPEN_WRITE(float, sizes);
     OPEN_WRITE(float, totals);
+    OPEN_WRITE(int, ties);
     OPEN_WRITE(unsigned int, chosen);
     OPEN_WRITE(float, gates);
     OPEN_WRITE(float, left);
@@ -54,13 +55,19 @@ KERNEL(choose)(READ(float, logits), READ(float, bias), INT(has_bias), WRITE(floa
         left[best] = NO_NUMBER;
     }
     int slot = 0;
+    float least = 0.0f;
     for (int e = 0; e < experts; e++) {
         if (taken[e]) {
+            least = slot == 0 || scores[e] < least ? scores[e] : least;
             chosen[slot] = (unsigned int)e;
             gates[slot] = scores[e];
             slot++;
         }
     }
+    /* Whether an expert that was not chosen has no smaller score than one that was. */
+    int tie = 0;
+    for (int e = 0; e < experts; e++) tie = tie || (!taken[e] && scores[e] >= least);
+    ties[token] = tie;
     if (normalized) {
         float sum = gates[0];
         for (int s = 1; s < per_token; s++) sum = sum + gates[s];
@@ -79,32 +86,45 @@ KERNEL(choose)(READ(float, logits), READ(float, bias), INT(has_bias), WRITE(floa
 /* Tokens whose shares and squares are one sum. */
 #define ROUTER_TOKENS 64
 
-/* Of each part of the tokens: the shares of the experts, and behind them the squares of the sizes. */
-KERNEL(router_sums)(READ(float, scores), READ(float, sizes), READ(float, totals), WRITE(double, parts), INT(tokens),
-                    INT(experts)) {
+/* Of each part of the tokens: the shares of the experts, and behind them the squares of the sizes and the ties. */
+KERNEL(router_sums)(READ(float, scores), READ(float, sizes), READ(float, totals), READ(int, ties),
+                    WRITE(double, parts), INT(tokens), INT(experts)) {
     OPEN_READ(float, scores);
     OPEN_READ(float, sizes);
     OPEN_READ(float, totals);
+    OPEN_READ(int, ties);
     OPEN_WRITE(double, parts);
     const int e = GROUP(1) * ITEMS + ITEM, part = GROUP(0);
     const int from = part * ROUTER_TOKENS, end = from + ROUTER_TOKENS < tokens ? from + ROUTER_TOKENS : tokens;
-    if (e > experts) return;
+    if (e > experts + 1) return;
     double sum = 0.0;
     for (int token = from; token < end; token++) {
         if (e < experts) {
             sum = sum + (double)(scores[(LONG)token * experts + e] / totals[token]);
-        } else {
+        } else if (e == experts) {
             sum = sum + (double)sizes[token] * (double)sizes[token];
+        } else {
+            sum = sum + (double)ties[token];
         }
     }
-    parts[(LONG)part * (experts + 1) + e] = sum;
+    parts[(LONG)part * (experts + 2) + e] = sum;
+}
+
+/* What the loss of uneven loads adds to the gradient of each score. */
+KERNEL(uneven)(READ(int, offsets), WRITE(float, into), INT(tokens), INT(experts), INT(per_token), DOUBLE(balance)) {
+    OPEN_READ(int, offsets);
+    OPEN_WRITE(float, into);
+    const int e = GROUP(0) * ITEMS + ITEM;
+    if (e >= experts) return;
+    const double part = (double)(offsets[e + 1] - offsets[e]) / ((double)tokens * (double)per_token);
+    into[e] = (float)(balance * (double)experts * part / (double)tokens);
 }
 
 /* The gradient of a token's logits. `slot_rows` say in which row of the experts' table the gradient of a gate lies. */
 KERNEL(choose_back)(READ(float, logits), READ(float, scores), READ(float, sizes), READ(float, totals),
                     READ(unsigned int, chosen), READ(float, gates), READ(float, g_rows), READ(int, slot_rows),
-                    READ(int, offsets), WRITE(float, into), INT(tokens), INT(experts), INT(per_token), INT(gate),
-                    INT(normalized), DOUBLE(balance), FLOAT(z)) {
+                    READ(float, uneven), WRITE(float, into), INT(tokens), INT(experts), INT(per_token), INT(gate),
+                    INT(normalized), FLOAT(z)) {
     OPEN_READ(float, logits);
     OPEN_READ(float, scores);
     OPEN_READ(float, sizes);
@@ -113,7 +133,7 @@ KERNEL(choose_back)(READ(float, logits), READ(float, scores), READ(float, sizes)
     OPEN_READ(float, gates);
     OPEN_READ(float, g_rows);
     OPEN_READ(int, slot_rows);
-    OPEN_READ(int, offsets);
+    OPEN_READ(float, uneven);
     OPEN_WRITE(float, into);
     const int token = GROUP(0) * ITEMS + ITEM;
     if (token >= tokens) return;
@@ -134,15 +154,12 @@ KERNEL(choose_back)(READ(float, logits), READ(float, scores), READ(float, sizes)
     }
     for (int e = 0; e < experts; e++) into[e] = 0.0f;
     for (int s = 0; s < per_token; s++) into[chosen[s]] = (g_rows[slot_rows[s]] - mean) / divisor;
-    const double slots = (double)tokens * (double)per_token;
     const float own_z = z * sizes[token], total = totals[token];
     float lanes[LANES];
     for (int l = 0; l < LANES; l++) lanes[l] = 0.0f;
     for (int e = 0; e < experts; e++) {
-        const double part = (double)(offsets[e + 1] - offsets[e]) / slots;
-        const float uneven = (float)(balance * (double)experts * part / (double)tokens);
-        if (gate == SOFTMAX) into[e] = into[e] + uneven;
-        lanes[e % LANES] = lanes[e % LANES] + scores[e] * (gate == SOFTMAX ? into[e] : uneven);
+        if (gate == SOFTMAX) into[e] = into[e] + uneven[e];
+        lanes[e % LANES] = lanes[e % LANES] + scores[e] * (gate == SOFTMAX ? into[e] : uneven[e]);
     }
     for (int fold = LANES / 2; fold > 0; fold /= 2) {
         for (int l = 0; l < fold; l++) lanes[l] = lanes[l] + lanes[l + fold];
@@ -152,9 +169,7 @@ KERNEL(choose_back)(READ(float, logits), READ(float, scores), READ(float, sizes)
         if (gate == SOFTMAX) {
             into[e] = scores[e] * (into[e] - inner) + own_z * scores[e];
         } else {
-            const double part = (double)(offsets[e + 1] - offsets[e]) / slots;
-            const float uneven = (float)(balance * (double)experts * part / (double)tokens);
-            const float slope = scores[e] * (1.0f - scores[e]), share = (uneven - inner) / total;
+            const float slope = scores[e] * (1.0f - scores[e]), share = (uneven[e] - inner) / total;
             into[e] = (into[e] + share) * slope + own_z * exponential(logits[e] - sizes[token]);
         }
     }

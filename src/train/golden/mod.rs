@@ -4,16 +4,19 @@
 //! A line that differs from `digests.txt` is another arithmetic, which needs another name in receipts,
 //! never a new line there.
 
+mod device;
+mod formulas;
 mod operations;
 mod products;
 mod training;
 
 use std::fmt::Write;
 
-use repro_portable::Isa;
+use crate::backend::Place;
 use repro_receipt::digest::Hasher;
 use repro_stats::rng::Rng;
 
+pub use formulas::{Formulas, NormCase, ProductCase, RouterAnswer, RouterCase};
 pub use training::{BALANCED, DENSE, MIXTURE, Rehearsal};
 
 /// The digests, a line for each case.
@@ -23,11 +26,11 @@ pub const DIGESTS: &str = include_str!("digests.txt");
 struct Case {
     name: &'static str,
     /// Everything that the case computes.
-    run: fn(Isa, &mut Bits),
+    run: fn(&dyn Formulas, &mut Bits),
 }
 
 /// Collects numbers by their bits. A NaN has no payload that the formulas speak of.
-struct Bits(Hasher);
+pub struct Bits(Hasher);
 
 impl Bits {
     fn add(&mut self, values: &[f32]) {
@@ -49,21 +52,29 @@ fn numbers(name: &str, count: usize) -> Vec<f32> {
     (0..count).map(|_| rng.below(1 << 21) as f32 / (1 << 20) as f32 - 1.0).collect()
 }
 
-/// The lines as computed here, with these instructions and the threads of the current pool.
-pub fn lines(isa: Isa) -> String {
+/// The lines as computed by these formulas, on a processor with the threads of the current pool.
+pub fn lines(formulas: &dyn Formulas) -> String {
     let mut lines = String::new();
     for case in products::CASES.iter().chain(operations::CASES).chain(training::CASES) {
         let mut bits = Bits(Hasher::default());
-        (case.run)(isa, &mut bits);
+        (case.run)(formulas, &mut bits);
         // A string takes every line.
         let _ = writeln!(lines, "{} {}", case.name, bits.0.finish());
     }
     lines
 }
 
-/// The names of the cases whose bits come out differently here.
-pub fn differing(isa: Isa) -> Vec<String> {
-    let found = lines(isa);
+/// The formulas as a place computes them.
+pub fn of(place: &Place) -> &dyn Formulas {
+    match &place.device {
+        None => &place.isa,
+        Some(device) => device,
+    }
+}
+
+/// The names of the cases whose bits come out differently there.
+pub fn differing(formulas: &dyn Formulas) -> Vec<String> {
+    let found = lines(formulas);
     let other =
         std::iter::zip(found.lines(), DIGESTS.lines()).filter(|(found, known)| found != known);
     other.map(|(found, _)| found.split(' ').next().unwrap_or_default().to_owned()).collect()

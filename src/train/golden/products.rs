@@ -1,7 +1,6 @@
 //! Products: every remainder of tiles, several blocks of k, and numbers that underflow.
 
-use repro_portable::{Isa, Matrix, product};
-
+use super::formulas::{Formulas, ProductCase};
 use super::{Bits, Case, numbers};
 
 pub const CASES: &[Case] = &[
@@ -16,39 +15,32 @@ pub const CASES: &[Case] = &[
 const SHAPES: &[(usize, usize, usize)] =
     &[(1, 1, 1), (7, 33, 5), (8, 32, 256), (13, 17, 300), (25, 70, 31), (50, 9, 600)];
 
-fn plain(isa: Isa, bits: &mut Bits) {
-    for (m, n, k) in SHAPES.iter().copied() {
-        let (a, b) = (numbers("left", m * k), numbers("right", k * n));
-        let mut c = vec![0.0; m * n];
-        product(isa, &mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n), None);
-        bits.add(&c);
-    }
-}
-
-fn transposed(isa: Isa, bits: &mut Bits) {
-    for (m, n, k) in SHAPES.iter().copied() {
-        let (a, b) = (numbers("left", m * k), numbers("right", k * n));
-        let mut c = vec![0.0; m * n];
-        let (left, right) =
-            (Matrix::new(&a, k, m).transposed(), Matrix::new(&b, n, k).transposed());
-        product(isa, &mut c, left, right, None);
-        bits.add(&c);
-    }
-}
-
-fn added(isa: Isa, bits: &mut Bits) {
+/// All shapes, with matrices as they are or as their transposes, and with something added or nothing.
+fn shapes(formulas: &dyn Formulas, bits: &mut Bits, turned: bool, is_added: bool) {
     for (m, n, k) in SHAPES.iter().copied() {
         let (a, b, add) =
             (numbers("left", m * k), numbers("right", k * n), numbers("added", m * n));
-        let mut c = vec![0.0; m * n];
-        product(isa, &mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n), Some(&add));
-        bits.add(&c);
+        let add = is_added.then_some(&add[..]);
+        let case = ProductCase { shape: [m, n, k], a: &a, b: &b, turned, add };
+        bits.add(&formulas.product(case));
     }
+}
+
+fn plain(formulas: &dyn Formulas, bits: &mut Bits) {
+    shapes(formulas, bits, false, false);
+}
+
+fn transposed(formulas: &dyn Formulas, bits: &mut Bits) {
+    shapes(formulas, bits, true, false);
+}
+
+fn added(formulas: &dyn Formulas, bits: &mut Bits) {
+    shapes(formulas, bits, false, true);
 }
 
 /// Products below the smallest number round to nought with the sign of the product, sums in between stay
 /// below the smallest normal number.
-fn underflow(isa: Isa, bits: &mut Bits) {
+fn underflow(formulas: &dyn Formulas, bits: &mut Bits) {
     for (k, left, right) in [
         (1, 1e-30, -1e-30),
         (256, 1e-30, -1e-30),
@@ -57,21 +49,19 @@ fn underflow(isa: Isa, bits: &mut Bits) {
         (40, 1e-20, 3e-20),
     ] {
         let (a, b) = (vec![left; 37 * k], vec![right; k * 35]);
-        let mut c = vec![0.0; 37 * 35];
-        product(isa, &mut c, Matrix::new(&a, 37, k), Matrix::new(&b, k, 35), None);
-        bits.add(&c);
+        let case = ProductCase { shape: [37, 35, k], a: &a, b: &b, turned: false, add: None };
+        bits.add(&formulas.product(case));
     }
 }
 
 /// What is infinite or no number stays so, and nowhere else.
-fn special(isa: Isa, bits: &mut Bits) {
+fn special(formulas: &dyn Formulas, bits: &mut Bits) {
     let (m, n, k) = (9, 35, 300);
     let (mut a, b) = (numbers("left", m * k), numbers("right", k * n));
     a[k + 3] = f32::INFINITY;
     a[2 * k + 299] = f32::NAN;
     a[4 * k] = f32::MAX;
     a[4 * k + 1] = f32::MAX;
-    let mut c = vec![0.0; m * n];
-    product(isa, &mut c, Matrix::new(&a, m, k), Matrix::new(&b, k, n), None);
-    bits.add(&c);
+    let case = ProductCase { shape: [m, n, k], a: &a, b: &b, turned: false, add: None };
+    bits.add(&formulas.product(case));
 }

@@ -1,24 +1,25 @@
 //! What models are written with: each call adds an operation to the graph, and its named tensors to the weights.
 
 use super::config::{Balancing, Config, MixtureConfig};
-use super::graph::{Graph, RowsAt, StepKind};
+use super::graph::{Graph, RowsAt};
 use super::precision::Roundings;
 use super::tensors::{FlatTensors, Initializer};
+use crate::backend::Backend;
 use crate::ops::{
     Activate, Attention, Embedding, FeedForward, Gated, Head, Linear, Mixture, MixtureWidths, Norm,
-    NormKind, Positions, VectorNorms,
+    NormKind, Positions, StepKind, VectorNorms,
 };
 use crate::recipe::LossTerms;
 use repro_portable::router::{Coefficients, Router};
-use repro_portable::{AttentionShape, Isa, Kernels};
+use repro_portable::{AttentionShape, Real};
 
 /// Logits that are held at a time for models of others: 256 MB of them.
 const HELD: usize = 1 << 26;
 
 /// A graph that is being built, in the order of the forward pass.
-pub(super) struct Builder<'a, T: Kernels> {
+pub(super) struct Builder<'a, B: Backend> {
     pub config: &'a Config,
-    graph: Graph<T>,
+    graph: Graph<B>,
     tensors: FlatTensors,
     variables: usize,
 }
@@ -37,9 +38,9 @@ pub(super) struct MatrixKind {
     pub is_output: bool,
 }
 
-impl<'a, T: Kernels> Builder<'a, T> {
+impl<'a, B: Backend> Builder<'a, B> {
     /// A builder of a config's model.
-    pub fn new(config: &'a Config, isa: Isa) -> Self {
+    pub fn new(config: &'a Config, backend: B) -> Self {
         let head = Head {
             width: config.hidden_size,
             cap: config.variations.logits_cap,
@@ -51,13 +52,13 @@ impl<'a, T: Kernels> Builder<'a, T> {
         };
         let balancing = config.mixture.as_ref().map(|mixture| mixture.balancing);
         let is_joint = matches!(balancing, Some(Balancing::Joint(_)));
-        let (mut graph, tensors) = (Graph::new(isa, head, is_joint), FlatTensors::default());
+        let (mut graph, tensors) = (Graph::new(backend, head, is_joint), FlatTensors::default());
         graph.roundings = Roundings { precision: config.precision, seed: config.rounding_seed };
         Self { config, graph, tensors, variables: 0 }
     }
 
     /// The graph, and its tensors.
-    pub fn finish(self) -> (Graph<T>, FlatTensors) {
+    pub fn finish(self) -> (Graph<B>, FlatTensors) {
         (self.graph, self.tensors)
     }
 
@@ -221,7 +222,7 @@ impl<'a, T: Kernels> Builder<'a, T> {
         };
         let (balance, bias) = match mixture.balancing {
             Balancing::Loss(coefficient) | Balancing::Joint(coefficient) => (coefficient, None),
-            Balancing::Bias(_) => (0.0, Some(vec![T::ZERO; experts])),
+            Balancing::Bias(_) => (0.0, Some(vec![B::Number::ZERO; experts])),
             Balancing::None => (0.0, None),
         };
         let losses = Coefficients { balance, z: mixture.z_coefficient };

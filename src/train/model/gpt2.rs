@@ -5,10 +5,10 @@
 //! References: `modeling_gpt2.py` of Hugging Face's `transformers` 5, `model.py` of nanoGPT. Dropout is refused.
 
 use super::builder::{Builder, MatrixKind, MatrixRows};
-use repro_portable::Kernels;
+use crate::backend::Backend;
 
 /// Builds the decoder, whose matrices are kept as their transposes or not.
-pub(super) fn decoder<T: Kernels>(b: &mut Builder<'_, T>, turned: bool, positions: usize) {
+pub(super) fn decoder<B: Backend>(b: &mut Builder<'_, B>, turned: bool, positions: usize) {
     let (d, inner) = (b.config.hidden_size, b.config.intermediate_size);
     let biased = b.config.variations.biased.vectors;
     let kind = MatrixKind { biased, turned, is_output: false };

@@ -1,26 +1,24 @@
 //! A model as the operations that follow each other, and the walk over them: forward from the tokens to the loss, and in
-//! reverse for the gradients. Rows, weights and gradients are handed on; only operations look at their numbers.
+//! reverse for the gradients. Rows, weights and gradients are handed on; only the backend looks at their numbers.
 
-use std::borrow::Cow;
+use std::ops::Deref;
 
 use super::config::MixtureConfig;
-use super::load::Load;
-use super::precision::{OperationWork, Rounded, Roundings};
-use crate::ops::{
-    Activate, Attention, BackwardPass, Batch, Embedding, FeedForward, ForwardPass, Head, HeadLoss,
-    HeadScores, Linear, Mixture, Norm, Operation, Positions, VectorNorms, sized,
-};
-use repro_portable::{Buffer, Isa, Kernels};
+use super::precision::{Rounded, Roundings};
+use crate::backend::{Backend, BackwardNumbers, ForwardNumbers};
+use crate::ops::{Batch, Head, HeadLoss, HeadScores, Load, Mixture, StepKind};
+use repro_portable::rounding::Rounding;
 
 /// All operations, and the memory between them. Their weights, and their gradients, are flat variables by number.
 #[derive(Debug)]
-pub(super) struct Graph<T: Kernels> {
-    pub isa: Isa,
-    steps: Vec<Step<T>>,
+pub(super) struct Graph<B: Backend> {
+    backend: B,
+    steps: Vec<Step<B>>,
     /// The numbers of a row of each value: the tokens' rows, and what each operation makes.
     widths: Vec<usize>,
-    values: Vec<Vec<T>>,
-    pub head: Head<T>,
+    values: Vec<B::Numbers>,
+    pub head: Head<B::Number>,
+    kept_of_head: B::Kept,
     /// The value that the head reads, and its variable.
     pub end: (RowsAt, usize),
     /// Whether loads are balanced over all sparse blocks at once.
@@ -36,8 +34,9 @@ pub(super) struct RowsAt(usize);
 
 /// An operation, what it reads and what it makes.
 #[derive(Debug)]
-struct Step<T> {
-    kind: StepKind<T>,
+struct Step<B: Backend> {
+    kind: StepKind<B::Number>,
+    kept: B::Kept,
     x: Option<RowsAt>,
     /// Rows that are added to what it makes.
     residual: Option<RowsAt>,
@@ -45,81 +44,35 @@ struct Step<T> {
     y: RowsAt,
 }
 
-/// An operation.
-#[derive(Debug)]
-pub(super) enum StepKind<T> {
-    Activate(Activate),
-    Attention(Box<Attention<T>>),
-    Embedding(Embedding),
-    FeedForward(FeedForward<T>),
-    Linear(Linear),
-    /// Of the block with this number.
-    Mixture(usize, Box<Mixture<T>>),
-    Norm(Norm<T>),
-    Positions(Positions),
-    VectorNorms(VectorNorms),
-}
-
-impl<T: Kernels> StepKind<T> {
-    fn work(&self) -> OperationWork {
-        match self {
-            Self::FeedForward(_) | Self::Linear(_) | Self::Mixture(..) => OperationWork::Products,
-            Self::Activate(_) | Self::Attention(_) => OperationWork::Functions,
-            Self::Embedding(_) | Self::Norm(_) | Self::Positions(_) | Self::VectorNorms(_) => {
-                OperationWork::Rest
-            }
-        }
-    }
-
-    fn operation(&self) -> &dyn Operation<T> {
-        match self {
-            Self::Activate(of) => of,
-            Self::Attention(of) => &**of,
-            Self::Embedding(of) => of,
-            Self::FeedForward(of) => of,
-            Self::Linear(of) => of,
-            Self::Mixture(_, of) => &**of,
-            Self::Norm(of) => of,
-            Self::Positions(of) => of,
-            Self::VectorNorms(of) => of,
-        }
-    }
-
-    fn operation_mut(&mut self) -> &mut dyn Operation<T> {
-        match self {
-            Self::Activate(of) => of,
-            Self::Attention(of) => &mut **of,
-            Self::Embedding(of) => of,
-            Self::FeedForward(of) => of,
-            Self::Linear(of) => of,
-            Self::Mixture(_, of) => &mut **of,
-            Self::Norm(of) => of,
-            Self::Positions(of) => of,
-            Self::VectorNorms(of) => of,
-        }
-    }
-}
-
-impl<T: Kernels> Graph<T> {
+impl<B: Backend> Graph<B> {
     /// A graph without operations yet.
-    pub fn new(isa: Isa, head: Head<T>, is_joint: bool) -> Self {
-        let (steps, widths, values, end) = (Vec::new(), Vec::new(), Vec::new(), (RowsAt(0), 0));
-        let roundings = Roundings::default();
-        Self { isa, steps, widths, values, head, end, is_joint, roundings, walks: 0 }
+    pub fn new(backend: B, head: Head<B::Number>, is_joint: bool) -> Self {
+        Self {
+            backend,
+            steps: Vec::new(),
+            widths: Vec::new(),
+            values: Vec::new(),
+            head,
+            kept_of_head: B::Kept::default(),
+            end: (RowsAt(0), 0),
+            is_joint,
+            roundings: Roundings::default(),
+            walks: 0,
+        }
     }
 
     /// Adds an operation that reads `x`, whose output has `width` numbers in a row and is added to `residual`.
     pub fn add(
         &mut self,
-        kind: StepKind<T>,
+        kind: StepKind<B::Number>,
         (x, residual): (Option<RowsAt>, Option<RowsAt>),
         variable: Option<usize>,
         width: usize,
     ) -> RowsAt {
         let y = RowsAt(self.widths.len());
         self.widths.push(width);
-        self.values.push(Vec::new());
-        self.steps.push(Step { kind, x, residual, variable, y });
+        self.values.push(self.backend.zeros(0));
+        self.steps.push(Step { kind, kept: B::Kept::default(), x, residual, variable, y });
         y
     }
 
@@ -129,39 +82,26 @@ impl<T: Kernels> Graph<T> {
     }
 
     /// Walks to the head.
-    pub fn forward(&mut self, batch: Batch<'_>, weights: &[Vec<T>]) {
+    pub fn forward(&mut self, batch: Batch<'_>, weights: &[B::Numbers]) {
         self.walks += 1;
-        let (isa, roundings, walk) = (self.isa, self.roundings, self.walks);
-        for (number, step) in self.steps.iter_mut().enumerate() {
-            let (before, after) = self.values.split_at_mut(step.y.0);
-            let of = |value: Option<RowsAt>| value.map(|value| &before[value.0][..]);
-            let x = of(step.x).unwrap_or_default();
-            let w = step.variable.map_or(&[][..], |variable| &weights[variable]);
-            let y = sized(&mut after[0], batch.tokens.len() * self.widths[step.y.0]);
-            let residual = of(step.residual);
+        let Self { backend, steps, widths, values, roundings, walks, .. } = self;
+        let (backend, roundings, walk) = (&*backend, *roundings, *walks);
+        for (number, step) in steps.iter_mut().enumerate() {
+            let (before, after) = values.split_at_mut(step.y.0);
+            let of = |value: Option<RowsAt>| value.map(|value| &before[value.0]);
+            let (x, residual, y) = (of(step.x), of(step.residual), &mut after[0]);
+            let w = step.variable.map(|variable| &weights[variable]);
+            backend.resize(y, batch.tokens.len() * widths[step.y.0]);
             if let StepKind::Attention(attention) = &mut step.kind {
                 attention.heads.disturb(roundings.seed);
             }
+            let pass = ForwardNumbers { x, w, residual, y };
             if roundings.is_nothing() {
-                let pass = ForwardPass { x, w, residual, y };
-                step.kind.operation_mut().forward(isa, batch, pass);
-                continue;
-            }
-            let (rounded, at) = (roundings.of(step.kind.work()), Place { walk, step: number });
-            if let StepKind::Attention(attention) = &mut step.kind {
-                attention.heads.round_inside(roundings.of_scores(at.of(Part::Scores)));
-            }
-            let (x, w) = (at.x(isa, roundings, rounded, x), at.w(isa, roundings, rounded, w));
-            let pass = ForwardPass { x: &x, w: &w, residual: None, y };
-            step.kind.operation_mut().forward(isa, batch, pass);
-            if rounded.y {
-                roundings.round(isa, at.of(Part::Output), y);
-            }
-            if let Some(residual) = residual {
-                y.iter_mut().zip(residual).for_each(|(sum, number)| *sum += *number);
-                if rounded.sum {
-                    roundings.round(isa, at.of(Part::Sum), y);
-                }
+                backend.forward(&mut step.kind, &mut step.kept, batch, pass);
+            } else {
+                let (rounded, at) = (roundings.of(&step.kind), Place { walk, step: number });
+                let rounder = Rounder { backend, roundings, rounded, at };
+                rounder.forward((&mut step.kind, &mut step.kept), batch, pass);
             }
         }
         if self.is_joint {
@@ -172,143 +112,104 @@ impl<T: Kernels> Graph<T> {
     /// Has each router see the choices of all.
     fn balance_jointly(&mut self) {
         let (mut counts, mut layers) = (Vec::<u64>::new(), 0);
-        for routing in self.mixtures().filter_map(|(_, mixture)| mixture.routing()) {
-            counts.resize(routing.counts.len(), 0);
-            counts.iter_mut().zip(&routing.counts).for_each(|(sum, count)| *sum += count);
+        for load in self.loads() {
+            counts.resize(load.counts.len(), 0);
+            counts.iter_mut().zip(&load.counts).for_each(|(sum, count)| *sum += count);
             layers += 1;
         }
-        for (_, mixture) in self.mixtures_mut() {
-            mixture.balance_jointly(&counts, layers);
+        for Step { kind, kept, .. } in &mut self.steps {
+            if let StepKind::Mixture(_, mixture) = kind {
+                self.backend.balance_jointly(mixture, kept, &counts, layers);
+            }
         }
     }
 
-    /// The rows that the head reads and its matrix, rounded where the recipe rounds them.
-    fn of_head<'a>(&'a self, weights: &'a [Vec<T>]) -> [Cow<'a, [T]>; 2] {
-        let ((h, variable), at) = (self.end, self.at_head());
-        let rounded = self.roundings.of_head();
-        let h = at.x(self.isa, self.roundings, rounded, &self.values[h.0]);
-        [h, at.w(self.isa, self.roundings, rounded, &weights[variable])]
-    }
-
+    /// The place of the head in a walk: behind all operations.
     fn at_head(&self) -> Place {
         Place { walk: self.walks, step: self.steps.len() }
     }
 
     /// The loss of the targets, after a walk forward.
-    pub fn loss(&mut self, targets: &[u32], weights: &[Vec<T>]) -> HeadLoss<T> {
-        let of_logits = self.roundings.of_head().y;
-        self.head.rounding = of_logits.then(|| self.roundings.at(self.at_head().of(Part::Output)));
-        let [h, matrix] = self.of_head(weights).map(Cow::into_owned);
-        self.head.forward(self.isa, targets, [&h, &matrix])
+    pub fn loss(&mut self, targets: &[u32], weights: &[B::Numbers]) -> HeadLoss<B::Number> {
+        let rounder = Rounder::of_head(&self.backend, self.roundings, self.at_head());
+        self.head.rounding = rounder.rounded.y.then(|| rounder.rounding(Part::Output));
+        let (h, variable) = self.end;
+        let (h, matrix) = (rounder.x(&self.values[h.0]), rounder.w(&weights[variable]));
+        let of = [&*h, &*matrix];
+        self.backend.loss(&mut self.head, &mut self.kept_of_head, targets, of)
     }
 
     /// The nats of each target, after a walk forward.
-    pub fn scores(&self, targets: &[u32], weights: &[Vec<T>]) -> HeadScores<T> {
-        let [h, matrix] = self.of_head(weights);
-        self.head.score(self.isa, targets, [&h, &matrix])
+    pub fn scores(&self, targets: &[u32], weights: &[B::Numbers]) -> HeadScores<B::Number> {
+        let rounder = Rounder::of_head(&self.backend, self.roundings, self.at_head());
+        let (h, variable) = self.end;
+        let (h, matrix) = (rounder.x(&self.values[h.0]), rounder.w(&weights[variable]));
+        self.backend.scores(&self.head, targets, [&*h, &*matrix])
     }
 
     /// Walks back from the loss, and writes all gradients.
-    pub fn backward(&self, batch: Batch<'_>, weights: &[Vec<T>], gradients: &mut [Vec<T>]) {
-        let mut of_values: Vec<Option<Buffer<T>>> = self.widths.iter().map(|_| None).collect();
+    pub fn backward(&self, batch: Batch<'_>, weights: &[B::Numbers], gradients: &mut [B::Numbers]) {
+        let mut of_values: Vec<Option<B::Numbers>> = self.widths.iter().map(|_| None).collect();
         of_values[self.end.0.0] = Some(self.backward_of_head(weights, gradients));
         for (number, step) in self.steps.iter().enumerate().rev() {
             let Some(mut g) = of_values[step.y.0].take() else { continue };
             let before = step.x.and_then(|x| of_values[x.0].take());
-            let gx = match self.roundings.is_nothing() {
-                true => self.backward_of(step, batch, (&g, before.as_deref()), weights, gradients),
-                false => self.backward_rounded(number, batch, (&mut g, before), weights, gradients),
-            };
+            let gx = self.backward_of(number, batch, (&mut g, before), weights, gradients);
             if let Some(x) = step.x {
-                of_values[x.0] = Some(gx);
+                of_values[x.0] = gx;
             }
             if let Some(residual) = step.residual {
                 let known = &mut of_values[residual.0];
                 match known {
                     None => *known = Some(g),
-                    Some(known) => known.iter_mut().zip(&*g).for_each(|(sum, g)| *sum += *g),
+                    Some(known) => self.backend.add(known, &g),
                 }
             }
         }
     }
 
     /// The gradient of the rows that the head reads; that of its matrix is written.
-    fn backward_of_head(&self, weights: &[Vec<T>], gradients: &mut [Vec<T>]) -> Buffer<T> {
-        let ((h, variable), rounded) = (self.end, self.roundings.of_head());
-        let mut gh = T::buffer(self.values[h.0].len());
-        let [rows, matrix] = self.of_head(weights);
-        let g_matrix = &mut gradients[variable];
-        self.head.backward(self.isa, [&rows, &matrix], [&mut gh, g_matrix]);
-        let at = self.at_head();
-        for (is_rounded, part, numbers) in [
-            (rounded.x, Part::InputGradient, &mut gh[..]),
-            (rounded.w, Part::WeightGradient, g_matrix),
-        ] {
-            if is_rounded && rounded.y {
-                self.roundings.round(self.isa, at.of(part), numbers);
-            }
+    fn backward_of_head(&self, weights: &[B::Numbers], gradients: &mut [B::Numbers]) -> B::Numbers {
+        let (h, variable) = self.end;
+        let rounder = Rounder::of_head(&self.backend, self.roundings, self.at_head());
+        let mut gh = self.backend.buffer(self.backend.length(&self.values[h.0]));
+        let (h, matrix) = (rounder.x(&self.values[h.0]), rounder.w(&weights[variable]));
+        let (of, g_matrix) = ([&*h, &*matrix], &mut gradients[variable]);
+        self.backend.head_backward(&self.head, &self.kept_of_head, of, [&mut gh, g_matrix]);
+        let Rounded { x, w, y, .. } = rounder.rounded;
+        if x && y {
+            rounder.round(Part::InputGradient, &mut gh);
+        }
+        if w && y {
+            rounder.round(Part::WeightGradient, g_matrix);
         }
         gh
     }
 
-    /// The gradient of what a step reads, plus that of its other uses; that of its weights is written.
+    /// The gradient of what step `number` reads, plus that of its other uses; that of its weights is written. Its own is
+    /// rounded where the recipe keeps it so.
     fn backward_of(
-        &self,
-        step: &Step<T>,
-        batch: Batch<'_>,
-        (g, before): (&[T], Option<&[T]>),
-        weights: &[Vec<T>],
-        gradients: &mut [Vec<T>],
-    ) -> Buffer<T> {
-        let x = step.x.map(|x| &self.values[x.0][..]).unwrap_or_default();
-        let w = step.variable.map_or(&[][..], |variable| &weights[variable]);
-        let mut gx = T::buffer(x.len());
-        let mut nothing = Vec::new();
-        let gw = step.variable.map_or(&mut nothing, |variable| &mut gradients[variable]);
-        let pass = BackwardPass { x, w, g, before, gx: &mut gx, gw, sums: None };
-        step.kind.operation().backward(self.isa, batch, pass);
-        gx
-    }
-
-    /// The same of step `number`, rounded where the recipe rounds.
-    fn backward_rounded(
         &self,
         number: usize,
         batch: Batch<'_>,
-        (g, before): (&mut Buffer<T>, Option<Buffer<T>>),
-        weights: &[Vec<T>],
-        gradients: &mut [Vec<T>],
-    ) -> Buffer<T> {
-        let (isa, roundings, step) = (self.isa, self.roundings, &self.steps[number]);
-        let (rounded, at) =
-            (roundings.of(step.kind.work()), Place { walk: self.walks, step: number });
-        let x = step.x.map(|x| &self.values[x.0][..]).unwrap_or_default();
-        let w = step.variable.map_or(&[][..], |variable| &weights[variable]);
-        let (x, w) = (at.x(isa, roundings, rounded, x), at.w(isa, roundings, rounded, w));
-        let mut own = g.to_vec();
-        if rounded.y || rounded.w {
-            roundings.round(isa, at.of(Part::OutputGradient), &mut own);
-        }
-        if rounded.sum {
-            g.copy_from_slice(&own);
-        }
-        let mut gx = T::buffer(x.len());
-        let mut nothing = Vec::new();
-        let gw = step.variable.map_or(&mut nothing, |variable| &mut gradients[variable]);
-        let sums = roundings.of_sums(at.of(Part::Sums));
-        let pass = BackwardPass { x: &x, w: &w, g: &own, before: None, gx: &mut gx, gw, sums };
-        step.kind.operation().backward(isa, batch, pass);
-        if rounded.x && rounded.y {
-            roundings.round(isa, at.of(Part::InputGradient), &mut gx);
-        }
-        if rounded.w && rounded.y {
-            roundings.round(isa, at.of(Part::WeightGradient), gw);
-        }
-        for (sum, number) in gx.iter_mut().zip(before.as_deref().unwrap_or_default()) {
-            *sum += *number;
-        }
-        if rounded.sum && before.is_some() {
-            roundings.round(isa, at.of(Part::SumGradient), &mut gx);
+        (g, before): (&mut B::Numbers, Option<B::Numbers>),
+        weights: &[B::Numbers],
+        gradients: &mut [B::Numbers],
+    ) -> Option<B::Numbers> {
+        let (backend, roundings, step) = (&self.backend, self.roundings, &self.steps[number]);
+        let x = step.x.map(|x| &self.values[x.0]);
+        let w = step.variable.map(|variable| &weights[variable]);
+        let gw = step.variable.map(|variable| &mut gradients[variable]);
+        let mut gx = x.map(|x| backend.buffer(backend.length(x)));
+        if roundings.is_nothing() {
+            let (before, gx) = (before.as_ref(), gx.as_mut());
+            let pass = BackwardNumbers { x, w, g, before, gx, gw, sums: None };
+            backend.backward(&step.kind, &step.kept, batch, pass);
+        } else {
+            let at = Place { walk: self.walks, step: number };
+            let rounder = Rounder { backend, roundings, rounded: roundings.of(&step.kind), at };
+            let into = [gx.as_mut(), gw];
+            rounder.backward((&step.kind, &step.kept), batch, [x, w], (g, before), into);
         }
         gx
     }
@@ -321,14 +222,15 @@ impl<T: Kernels> Graph<T> {
 
     /// The loads of sparse blocks in the last walk.
     pub fn loads(&self) -> Vec<Load> {
-        let load = |(layer, mixture): (usize, &Mixture<T>)| {
-            mixture.routing().map(|routing| Load::new(layer, routing))
+        let load = |step: &Step<B>| match &step.kind {
+            StepKind::Mixture(layer, mixture) => self.backend.load(*layer, mixture, &step.kept),
+            _ => None,
         };
-        self.mixtures().filter_map(load).collect()
+        self.steps.iter().filter_map(load).collect()
     }
 
     /// The mixtures of sparse blocks, by number.
-    pub fn mixtures(&self) -> impl Iterator<Item = (usize, &Mixture<T>)> {
+    pub fn mixtures(&self) -> impl Iterator<Item = (usize, &Mixture<B::Number>)> {
         self.steps.iter().filter_map(|step| match &step.kind {
             StepKind::Mixture(layer, mixture) => Some((*layer, &**mixture)),
             _ => None,
@@ -336,7 +238,7 @@ impl<T: Kernels> Graph<T> {
     }
 
     /// The same, to be changed.
-    pub fn mixtures_mut(&mut self) -> impl Iterator<Item = (usize, &mut Mixture<T>)> {
+    pub fn mixtures_mut(&mut self) -> impl Iterator<Item = (usize, &mut Mixture<B::Number>)> {
         self.steps.iter_mut().filter_map(|step| match &mut step.kind {
             StepKind::Mixture(layer, mixture) => Some((*layer, &mut **mixture)),
             _ => None,
@@ -371,41 +273,136 @@ impl Place {
         // Weights are rounded once for all walks between two updates; that they are again here costs nothing of the noise.
         ((self.walk << 20) + self.step as u64) << 4 | part as u64
     }
+}
+
+/// Numbers as an operation sees them: as they are, or a copy that is rounded.
+enum Seen<'a, N> {
+    Whole(&'a N),
+    Rounded(N),
+}
+
+impl<N> Deref for Seen<'_, N> {
+    type Target = N;
+
+    fn deref(&self) -> &N {
+        match self {
+            Self::Whole(numbers) => numbers,
+            Self::Rounded(numbers) => numbers,
+        }
+    }
+}
+
+/// Does one operation of a walk with the roundings of a recipe.
+struct Rounder<'a, B> {
+    backend: &'a B,
+    roundings: Roundings,
+    /// What of the operation is rounded.
+    rounded: Rounded,
+    at: Place,
+}
+
+impl<'a, B: Backend> Rounder<'a, B> {
+    fn of_head(backend: &'a B, roundings: Roundings, at: Place) -> Self {
+        Self { backend, roundings, rounded: roundings.of_head(), at }
+    }
+
+    fn rounding(&self, part: Part) -> Rounding {
+        self.roundings.at(self.at.of(part))
+    }
+
+    fn round(&self, part: Part, numbers: &mut B::Numbers) {
+        self.backend.round(numbers, self.rounding(part));
+    }
 
     /// The input as it is rounded.
-    fn x<'a, T: Kernels>(
-        self,
-        isa: Isa,
-        roundings: Roundings,
-        rounded: Rounded,
-        x: &'a [T],
-    ) -> Cow<'a, [T]> {
-        self.copy(isa, roundings, (rounded.x, Part::Input), x)
+    fn x<'n>(&self, x: &'n B::Numbers) -> Seen<'n, B::Numbers> {
+        self.seen((self.rounded.x, Part::Input), x)
     }
 
     /// The weights as they are rounded.
-    fn w<'a, T: Kernels>(
-        self,
-        isa: Isa,
-        roundings: Roundings,
-        rounded: Rounded,
-        w: &'a [T],
-    ) -> Cow<'a, [T]> {
-        self.copy(isa, roundings, (rounded.w, Part::Weights), w)
+    fn w<'n>(&self, w: &'n B::Numbers) -> Seen<'n, B::Numbers> {
+        self.seen((self.rounded.w, Part::Weights), w)
     }
 
-    fn copy<'a, T: Kernels>(
-        self,
-        isa: Isa,
-        roundings: Roundings,
+    fn seen<'n>(
+        &self,
         (is_rounded, part): (bool, Part),
-        numbers: &'a [T],
-    ) -> Cow<'a, [T]> {
+        numbers: &'n B::Numbers,
+    ) -> Seen<'n, B::Numbers> {
         if !is_rounded {
-            return Cow::Borrowed(numbers);
+            return Seen::Whole(numbers);
         }
-        let mut copy = numbers.to_vec();
-        roundings.round(isa, self.of(part), &mut copy);
-        Cow::Owned(copy)
+        let mut copy = self.backend.copy(numbers);
+        self.round(part, &mut copy);
+        Seen::Rounded(copy)
+    }
+
+    /// Does the operation; what is added to its output is added when that is rounded.
+    fn forward(
+        &self,
+        (kind, kept): (&mut StepKind<B::Number>, &mut B::Kept),
+        batch: Batch<'_>,
+        pass: ForwardNumbers<'_, B::Numbers>,
+    ) {
+        let ForwardNumbers { x, w, residual, y } = pass;
+        if let StepKind::Attention(attention) = kind {
+            let of_scores = self.roundings.of_scores(self.at.of(Part::Scores));
+            attention.heads.round_inside(of_scores);
+        }
+        let (x, w) = (x.map(|x| self.x(x)), w.map(|w| self.w(w)));
+        let (x, w) = (x.as_deref(), w.as_deref());
+        let pass = ForwardNumbers { x, w, residual: None, y: &mut *y };
+        self.backend.forward(kind, kept, batch, pass);
+        if self.rounded.y {
+            self.round(Part::Output, y);
+        }
+        if let Some(residual) = residual {
+            self.backend.add(y, residual);
+            if self.rounded.sum {
+                self.round(Part::Sum, y);
+            }
+        }
+    }
+
+    /// Writes the gradients of input and weights, given that of the output and what is known of that of the input.
+    fn backward(
+        &self,
+        (kind, kept): (&StepKind<B::Number>, &B::Kept),
+        batch: Batch<'_>,
+        [x, w]: [Option<&B::Numbers>; 2],
+        (g, before): (&mut B::Numbers, Option<B::Numbers>),
+        [mut gx, mut gw]: [Option<&mut B::Numbers>; 2],
+    ) {
+        let Rounded { x: of_x, w: of_w, y: of_y, sum } = self.rounded;
+        let (x, w) = (x.map(|x| self.x(x)), w.map(|w| self.w(w)));
+        let is_rounded = of_y || of_w;
+        if is_rounded && sum {
+            self.round(Part::OutputGradient, g);
+        }
+        let own = self.seen((is_rounded && !sum, Part::OutputGradient), g);
+        let sums = self.roundings.of_sums(self.at.of(Part::Sums));
+        let pass = BackwardNumbers {
+            x: x.as_deref(),
+            w: w.as_deref(),
+            g: &own,
+            before: None,
+            gx: gx.as_deref_mut(),
+            gw: gw.as_deref_mut(),
+            sums,
+        };
+        self.backend.backward(kind, kept, batch, pass);
+        if let Some(gw) = gw.filter(|_| of_w && of_y) {
+            self.round(Part::WeightGradient, gw);
+        }
+        let Some(gx) = gx else { return };
+        if of_x && of_y {
+            self.round(Part::InputGradient, gx);
+        }
+        if let Some(before) = before {
+            self.backend.add(gx, &before);
+            if sum {
+                self.round(Part::SumGradient, gx);
+            }
+        }
     }
 }

@@ -13,11 +13,12 @@
 use super::builder::{Builder, MatrixKind, MatrixRows};
 use super::graph::RowsAt;
 use super::variations::{Biases, NormPlace};
+use crate::backend::Backend;
 use crate::recipe::Precision;
-use repro_portable::{Activation, Kernels};
+use repro_portable::Activation;
 
 /// Builds the decoder.
-pub(super) fn decoder<T: Kernels>(b: &mut Builder<'_, T>) {
+pub(super) fn decoder<B: Backend>(b: &mut Builder<'_, B>) {
     let mut x = b.embedding("model.embed_tokens.weight"); // (B T, D)
     for layer in 0..b.config.num_hidden_layers {
         let name = format!("model.layers.{layer}");
@@ -43,12 +44,12 @@ pub(super) fn decoder<T: Kernels>(b: &mut Builder<'_, T>) {
 }
 
 /// MatrixRows plus what a part of a block makes of them, with its norms before and behind it, where they have these places.
-fn sublayer<T: Kernels>(
-    b: &mut Builder<'_, T>,
+fn sublayer<B: Backend>(
+    b: &mut Builder<'_, B>,
     x: RowsAt,
     block: &str,
     [before, behind]: [&str; 2],
-    part: impl FnOnce(&mut Builder<'_, T>, RowsAt, Option<RowsAt>) -> RowsAt,
+    part: impl FnOnce(&mut Builder<'_, B>, RowsAt, Option<RowsAt>) -> RowsAt,
 ) -> RowsAt {
     let placed = b.config.variations.placed;
     let h = match placed {
@@ -65,8 +66,8 @@ fn sublayer<T: Kernels>(
 }
 
 /// o attend(q h, k h, v h)
-fn attention<T: Kernels>(
-    b: &mut Builder<'_, T>,
+fn attention<B: Backend>(
+    b: &mut Builder<'_, B>,
     layer: usize,
     name: &str,
     h: RowsAt,
@@ -87,8 +88,8 @@ fn attention<T: Kernels>(
 }
 
 /// down(f(gate h) * up h)
-fn network<T: Kernels>(
-    b: &mut Builder<'_, T>,
+fn network<B: Backend>(
+    b: &mut Builder<'_, B>,
     name: &str,
     h: RowsAt,
     residual: Option<RowsAt>,

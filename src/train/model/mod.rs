@@ -12,14 +12,16 @@ mod fields;
 mod gpt2;
 mod graph;
 mod llama;
-mod load;
 mod nanochat;
 mod precision;
 mod tensors;
 mod variations;
 
-use crate::ops::{self, Batch, IGNORED};
-pub use crate::ops::{NormKind, Normed};
+use std::borrow::Cow;
+
+use crate::backend::{Backend, MovedTensor};
+use crate::ops::{self, Batch, IGNORED, joint_balance};
+pub use crate::ops::{Load, NormKind, Normed};
 use crate::recipe::LossTerms;
 pub use angles::Angles;
 use builder::Builder;
@@ -27,9 +29,7 @@ pub use config::{Balancing, Config, MixtureConfig, OWN_MODELS};
 pub use families::{ModelFamily, of as family_of};
 pub use fields::{CODES, IMPOSSIBLE, UNSUPPORTED};
 use graph::Graph;
-pub use load::Load;
-use load::joint_balance;
-use repro_portable::{Isa, Kernels, TokenPlaces};
+use repro_portable::{Kernels, Real, TokenPlaces};
 use repro_stats::rng::Rng;
 pub use tensors::NamedTensor;
 pub use variations::{Biases, NormPlace, Structure, Variations};
@@ -113,9 +113,12 @@ pub struct Forward<T> {
     is_joint: bool,
 }
 
+/// A pass, behind its weight among several.
+type WeightedPass<T> = (f64, Forward<T>);
+
 impl<T: Kernels> Forward<T> {
     /// The mean of several passes by their weights; loads add up.
-    fn mean(mut all: Vec<(f64, Self)>) -> Self {
+    fn mean(mut all: Vec<WeightedPass<T>>) -> Self {
         let count = all.len().max(1) as f64;
         let add = |sum: f64, (weight, one): &(f64, Self)| sum + weight * one.cross_entropy.to_f64();
         let sum = all.iter().fold(0.0, add);
@@ -203,6 +206,12 @@ pub enum Failure {
         /// Positions of the model.
         most: usize,
     },
+    /// What it lives on did not do what was asked.
+    #[error("the backend failed: {what}")]
+    Backend {
+        /// Its own words.
+        what: String,
+    },
 }
 
 /// The inputs of a pass.
@@ -223,51 +232,45 @@ impl Last {
 
 /// A decoder with its weights and their gradients.
 #[derive(Debug)]
-pub struct Model<T: Kernels> {
+pub struct Model<B: Backend> {
     config: Config,
-    isa: Isa,
+    backend: B,
     named: Vec<NamedTensor>,
     /// One flat variable for each sublayer.
-    weights: Vec<Vec<T>>,
+    weights: Vec<B::Numbers>,
     /// The same of the last backward pass.
-    gradients: Vec<Vec<T>>,
-    graph: Graph<T>,
+    gradients: Vec<B::Numbers>,
+    graph: Graph<B>,
     /// The sequences of the last pass, where its gradients can be taken.
     last: Option<Last>,
 }
 
-impl<T: Kernels> Model<T> {
+impl<B: Backend> Model<B> {
     /// A model with the weights that a seed gives: the stream `initial weights` fills the tensors in the
     /// order of their names.
-    pub fn new(config: &Config, isa: Isa, seed: u64) -> Self {
-        let mut model = Self::zeros(config, isa);
+    pub fn new(config: &Config, backend: B, seed: u64) -> Self {
+        let mut model = Self::zeros(config, backend);
         let mut rng = Rng::new(seed, "initial weights");
         for tensor in &model.named {
-            let into = &mut model.weights[tensor.variable][tensor.range()];
-            for (into, number) in into.iter_mut().zip(tensor.start(&mut rng)) {
-                *into = T::from_f64(number);
-            }
+            let start = tensor.start(&mut rng).into_iter().map(B::Number::from_f64);
+            let (into, start) = (&mut model.weights[tensor.variable], start.collect::<Vec<_>>());
+            model.backend.set(into, tensor.offset, &start);
         }
         model
     }
 
     /// A model without weights yet: all are zero.
-    pub fn zeros(config: &Config, isa: Isa) -> Self {
-        let (graph, tensors) = graph_of(config, isa).finish();
+    pub fn zeros(config: &Config, backend: B) -> Self {
+        let (graph, tensors) = graph_of(config, backend.clone()).finish();
         let (named, lengths) = tensors.finish();
-        let zeros = || lengths.iter().map(|length| vec![T::ZERO; *length]).collect();
+        let zeros = || lengths.iter().map(|length| backend.zeros(*length)).collect();
         let (weights, gradients) = (zeros(), zeros());
-        Self { config: config.clone(), isa, named, weights, gradients, graph, last: None }
+        Self { config: config.clone(), backend, named, weights, gradients, graph, last: None }
     }
 
     /// The shape.
     pub fn config(&self) -> &Config {
         &self.config
-    }
-
-    /// The instructions that it computes with.
-    pub fn isa(&self) -> Isa {
-        self.isa
     }
 
     /// The trained tensors, sorted by name.
@@ -281,13 +284,15 @@ impl<T: Kernels> Model<T> {
     }
 
     /// Runs sequences.
-    pub fn forward(&mut self, sequences: Sequences<'_>) -> Result<Forward<T>, Failure> {
+    pub fn forward(&mut self, sequences: Sequences<'_>) -> Result<Forward<B::Number>, Failure> {
         let last = self.walk(sequences)?;
         let loss = self.graph.loss(sequences.targets, &self.weights);
+        let layers = self.graph.loads();
+        self.sound()?;
         self.last = Some(last);
         Ok(Forward {
             cross_entropy: loss.nats,
-            layers: self.graph.loads(),
+            layers,
             z_loss: self.graph.head.terms.z_loss * loss.square,
             coefficients: self
                 .config
@@ -316,25 +321,31 @@ impl<T: Kernels> Model<T> {
     pub fn backward(&mut self) -> Result<(), Failure> {
         let last = self.last.as_ref().ok_or(Failure::NoForward)?;
         self.graph.backward(last.batch(), &self.weights, &mut self.gradients);
-        Ok(())
+        self.sound()
     }
 
-    /// The gradients of the last backward pass, variable by variable.
-    pub fn variable_gradients(&self) -> &[Vec<T>] {
-        &self.gradients
+    /// Whether nothing went wrong where it lives.
+    pub fn sound(&self) -> Result<(), Failure> {
+        self.backend.fault().map_or(Ok(()), |what| Err(Failure::Backend { what }))
+    }
+
+    /// The gradients of the last backward pass on the host, variable by variable.
+    pub fn variable_gradients(&self) -> Vec<Vec<B::Number>> {
+        let all = |of| self.backend.get(of, 0..self.backend.length(of)).into_owned();
+        self.gradients.iter().map(all).collect()
     }
 
     /// Sets these gradients, as those of a backward pass that was made before.
-    pub fn set_variable_gradients(&mut self, gradients: &[Vec<T>]) {
+    pub fn set_variable_gradients(&mut self, gradients: &[Vec<B::Number>]) {
         for (own, given) in self.gradients.iter_mut().zip(gradients) {
-            own.clone_from(given);
+            self.backend.set(own, 0, given);
         }
     }
 
     /// Multiplies the gradients of the last backward pass.
     pub fn scale_gradients(&mut self, by: f64) {
-        let by = T::from_f64(by);
-        self.gradients.iter_mut().flatten().for_each(|gradient| *gradient *= by);
+        let by = B::Number::from_f64(by);
+        self.gradients.iter_mut().for_each(|gradients| self.backend.scale(gradients, by));
     }
 
     /// Runs sequences in parts, one after the other, and takes the gradients of a mean of their objectives. Memory is that
@@ -343,7 +354,7 @@ impl<T: Kernels> Model<T> {
         &mut self,
         sequences: Sequences<'_>,
         parts: BatchParts,
-    ) -> Result<Forward<T>, Failure> {
+    ) -> Result<Forward<B::Number>, Failure> {
         let (mut sums, mut all) = (Vec::new(), Vec::new());
         for number in 0..parts.micro_batches {
             all.extend(self.add_micro_batch(sequences, parts, number, &mut sums)?);
@@ -359,7 +370,7 @@ impl<T: Kernels> Model<T> {
         sequences: Sequences<'_>,
         parts: BatchParts,
         number: usize,
-    ) -> Result<Forward<T>, Failure> {
+    ) -> Result<Forward<B::Number>, Failure> {
         let mut sums = Vec::new();
         let mut all = self.add_micro_batch(sequences, parts, number, &mut sums)?;
         let whole: f64 = all.iter().map(|(weight, _)| weight).sum();
@@ -377,8 +388,8 @@ impl<T: Kernels> Model<T> {
         sequences: Sequences<'_>,
         parts: BatchParts,
         number: usize,
-        sums: &mut Vec<Vec<T>>,
-    ) -> Result<Vec<(f64, Forward<T>)>, Failure> {
+        sums: &mut Vec<B::Numbers>,
+    ) -> Result<Vec<WeightedPass<B::Number>>, Failure> {
         let Some(own) = sequences.parts(parts.micro_batches).nth(number) else {
             return Ok(Vec::new());
         };
@@ -397,12 +408,13 @@ impl<T: Kernels> Model<T> {
             };
             all.push((weight, self.forward(piece)?));
             self.backward()?;
-            let factor = T::from_f64(weight);
-            sums.resize_with(self.gradients.len(), Vec::new);
+            let (backend, factor) = (&self.backend, B::Number::from_f64(weight));
+            if sums.is_empty() {
+                let zeros = |of: &B::Numbers| backend.zeros(backend.length(of));
+                sums.extend(self.gradients.iter().map(zeros));
+            }
             for (sums, gradients) in sums.iter_mut().zip(&self.gradients) {
-                sums.resize(gradients.len(), T::ZERO);
-                let pairs = sums.iter_mut().zip(gradients);
-                pairs.for_each(|(sum, gradient)| *sum += *gradient * factor);
+                backend.add_scaled(sums, gradients, factor);
             }
         }
         self.graph.balance(self.config.mixture.as_ref(), 1.0);
@@ -410,11 +422,12 @@ impl<T: Kernels> Model<T> {
     }
 
     /// Scores each target by itself.
-    pub fn nats(&mut self, sequences: Sequences<'_>) -> Result<TargetCosts<T>, Failure> {
+    pub fn nats(&mut self, sequences: Sequences<'_>) -> Result<TargetCosts<B::Number>, Failure> {
         self.last = None;
         self.walk(sequences)?;
         let scores = self.graph.scores(sequences.targets, &self.weights);
         let layers = self.graph.loads();
+        self.sound()?;
         Ok(TargetCosts { nats: scores.nats, greedy: scores.greedy, layers })
     }
 
@@ -451,79 +464,90 @@ impl<T: Kernels> Model<T> {
     }
 
     /// The numbers of a tensor.
-    pub fn read(&self, name: &str) -> Result<&[T], Failure> {
+    pub fn read(&self, name: &str) -> Result<Cow<'_, [B::Number]>, Failure> {
         let named = self.find(name)?;
-        Ok(&self.weights[named.variable][named.range()])
+        let numbers = self.backend.get(&self.weights[named.variable], named.range());
+        self.sound()?;
+        Ok(numbers)
     }
 
     /// Sets the numbers of a tensor. The gradients of an earlier pass can no longer be taken.
-    pub fn write(&mut self, name: &str, numbers: &[T]) -> Result<(), Failure> {
+    pub fn write(&mut self, name: &str, numbers: &[B::Number]) -> Result<(), Failure> {
         let named = self.find(name)?;
         if numbers.len() != named.len {
             let (name, expected, found) = (named.name.clone(), named.len, numbers.len());
             return Err(Failure::Shape { name, expected, found });
         }
-        let (variable, range) = (named.variable, named.range());
-        self.weights[variable][range].copy_from_slice(numbers);
+        let (variable, at) = (named.variable, named.offset);
+        self.backend.set(&mut self.weights[variable], at, numbers);
         self.last = None;
         Ok(())
     }
 
     /// The gradient of a tensor, as the last backward pass left it.
-    pub fn gradient(&self, name: &str) -> Result<&[T], Failure> {
+    pub fn gradient(&self, name: &str) -> Result<Cow<'_, [B::Number]>, Failure> {
         self.find(name).map(|named| self.gradient_of(named))
     }
 
     /// The gradients of all tensors, in the order of names.
-    pub fn gradients(&self) -> impl Iterator<Item = &[T]> {
+    pub fn gradients(&self) -> impl Iterator<Item = Cow<'_, [B::Number]>> {
         self.named.iter().map(|named| self.gradient_of(named))
     }
 
-    fn gradient_of(&self, named: &NamedTensor) -> &[T] {
-        &self.gradients[named.variable][named.range()]
+    /// The gradient of one of these tensors.
+    pub fn gradient_of(&self, named: &NamedTensor) -> Cow<'_, [B::Number]> {
+        self.backend.get(&self.gradients[named.variable], named.range())
+    }
+
+    /// The sums of squares of the gradients of all tensors, in the order of names.
+    pub fn gradient_squares(&self) -> Result<Vec<f64>, Failure> {
+        let part = |named: &NamedTensor| (&self.gradients[named.variable], named.range());
+        let squares = self.backend.squares(&self.named.iter().map(part).collect::<Vec<_>>());
+        self.sound()?;
+        Ok(squares)
     }
 
     /// Takes the gradient of a tensor as zero.
     pub fn drop_gradient(&mut self, name: &str) -> Result<(), Failure> {
         let named = self.find(name)?;
         let (variable, range) = (named.variable, named.range());
-        self.gradients[variable][range].fill(T::ZERO);
+        self.backend.clear(&mut self.gradients[variable], range);
         Ok(())
     }
 
     /// Sets the gradient of a tensor.
-    pub fn write_gradient(&mut self, name: &str, numbers: &[T]) -> Result<(), Failure> {
+    pub fn write_gradient(&mut self, name: &str, numbers: &[B::Number]) -> Result<(), Failure> {
         let named = self.find(name)?;
         if numbers.len() != named.len {
             let (name, expected, found) = (named.name.clone(), named.len, numbers.len());
             return Err(Failure::Shape { name, expected, found });
         }
-        let (variable, range) = (named.variable, named.range());
-        self.gradients[variable][range].copy_from_slice(numbers);
+        let (variable, at) = (named.variable, named.offset);
+        self.backend.set(&mut self.gradients[variable], at, numbers);
         Ok(())
     }
 
     /// Lends the numbers of each tensor to be changed, and its gradient, in the order of names.
-    pub fn update(&mut self, mut update: impl FnMut(&NamedTensor, &mut [T], &[T])) {
+    pub fn update(&mut self, mut update: impl FnMut(MovedTensor<'_, B::Numbers>)) {
         self.last = None;
         for named in &self.named {
-            let (variable, range) = (named.variable, named.range());
-            let gradient = &self.gradients[variable][range.clone()];
-            update(named, &mut self.weights[variable][range], gradient);
+            let (weights, gradient) =
+                (&mut self.weights[named.variable], &self.gradients[named.variable]);
+            update(MovedTensor { weights, gradient, range: named.range() });
         }
     }
 
     /// The biases that choose experts where they are what evens the load: state, not trained tensors. Name
     /// and numbers, in the order of blocks.
-    pub fn router_biases(&self) -> Vec<(String, Vec<T>)> {
-        let named = |(layer, mixture): (usize, &ops::Mixture<T>)| {
+    pub fn router_biases(&self) -> Vec<(String, Vec<B::Number>)> {
+        let named = |(layer, mixture): (usize, &ops::Mixture<B::Number>)| {
             Some((bias_name(layer), mixture.bias.clone()?))
         };
         self.graph.mixtures().filter_map(named).collect()
     }
 
     /// Sets such a bias.
-    pub fn write_router_bias(&mut self, name: &str, numbers: &[T]) -> Result<(), Failure> {
+    pub fn write_router_bias(&mut self, name: &str, numbers: &[B::Number]) -> Result<(), Failure> {
         let name = name.to_owned();
         let found = self.graph.mixtures_mut().find(|(layer, _)| bias_name(*layer) == name);
         match found.and_then(|(_, mixture)| mixture.bias.as_mut()) {
@@ -545,7 +569,7 @@ impl<T: Kernels> Model<T> {
         let Some(Balancing::Bias(rate)) = mixture.map(|mixture| mixture.balancing) else { return };
         for (layer, mixture) in self.graph.mixtures_mut() {
             if let Some(load) = loads.iter().find(|load| load.layer == layer) {
-                mixture.even_out(&load.counts, T::from_f64(rate));
+                mixture.even_out(&load.counts, B::Number::from_f64(rate));
             }
         }
     }
@@ -563,7 +587,7 @@ impl<T: Kernels> Model<T> {
         let idle: Vec<_> = forward.layers.iter().flat_map(idle).collect();
         let mut unseen = Vec::new();
         for named in self.tensors() {
-            if self.gradient_of(named).iter().any(|gradient| *gradient != T::ZERO) {
+            if self.gradient_of(named).iter().any(|gradient| *gradient != B::Number::ZERO) {
                 continue;
             }
             let name = named.name.clone();
@@ -577,8 +601,8 @@ impl<T: Kernels> Model<T> {
 }
 
 /// The operations of a config's model, and its tensors.
-fn graph_of<T: Kernels>(config: &Config, isa: Isa) -> Builder<'_, T> {
-    let mut builder = Builder::new(config, isa);
+fn graph_of<B: Backend>(config: &Config, backend: B) -> Builder<'_, B> {
+    let mut builder = Builder::new(config, backend);
     match config.variations.structure {
         Structure::Llama => llama::decoder(&mut builder),
         Structure::Gpt2 { turned, positions } => gpt2::decoder(&mut builder, turned, positions),

@@ -6,7 +6,7 @@
 //! are normalised before they are rotated, which changes nothing, for a rotation keeps lengths.
 
 use super::builder::{Builder, MatrixKind, MatrixRows};
-use repro_portable::Kernels;
+use crate::backend::Backend;
 
 /// The names of a model.
 struct Names {
@@ -35,7 +35,7 @@ const OF_TRANSFORMERS: Names = Names {
 };
 
 /// Builds the decoder, with its own names or those of `transformers`.
-pub(super) fn decoder<T: Kernels>(b: &mut Builder<'_, T>, is_original: bool) {
+pub(super) fn decoder<B: Backend>(b: &mut Builder<'_, B>, is_original: bool) {
     let names = if is_original { ORIGINAL } else { OF_TRANSFORMERS };
     let config = b.config;
     let (d, inner) = (config.hidden_size, config.intermediate_size);

@@ -1,9 +1,9 @@
 //! Recipes that compute with fewer bits: where their programs round numbers, and to what. They are executed here in float32
 //! with these roundings at their operations; how much that differs from the program itself, rounding at random shows.
 
+use crate::ops::StepKind;
 use crate::recipe::Precision;
 use repro_portable::rounding::{BF16, Rounding, TF32};
-use repro_portable::{Isa, Kernels};
 
 /// The roundings of a walk.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,13 +28,28 @@ pub(super) struct Rounded {
 
 /// What an operation mainly does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OperationWork {
+enum OperationWork {
     /// Products with its weights.
     Products,
     /// Functions of what products made: attention, and what comes between two matrices.
     Functions,
     /// Norms, rows of tables.
     Rest,
+}
+
+impl OperationWork {
+    fn of<T>(kind: &StepKind<T>) -> Self {
+        match kind {
+            StepKind::FeedForward(_) | StepKind::Linear(_) | StepKind::Mixture(..) => {
+                Self::Products
+            }
+            StepKind::Activate(_) | StepKind::Attention(_) => Self::Functions,
+            StepKind::Embedding(_)
+            | StepKind::Norm(_)
+            | StepKind::Positions(_)
+            | StepKind::VectorNorms(_) => Self::Rest,
+        }
+    }
 }
 
 const FACTORS: Rounded = Rounded { x: true, w: true, y: false, sum: false };
@@ -47,8 +62,8 @@ impl Roundings {
     }
 
     /// What of an operation is rounded.
-    pub fn of(self, work: OperationWork) -> Rounded {
-        match (self.precision, work) {
+    pub fn of<T>(self, kind: &StepKind<T>) -> Rounded {
+        match (self.precision, OperationWork::of(kind)) {
             (Precision::Full, _) => Rounded::default(),
             (Precision::Bfloat16, _) => Rounded { sum: true, ..PRODUCT },
             (Precision::Tf32, OperationWork::Products) => FACTORS,
@@ -89,10 +104,5 @@ impl Roundings {
         let seed = self.seed.filter(|_| self.precision == Precision::Bfloat16)?;
         let rounding = self.at(place);
         Some(if seed % 2 == 1 { Rounding { seed: None, ..rounding } } else { rounding })
-    }
-
-    /// Rounds numbers of this place.
-    pub fn round<T: Kernels>(self, isa: Isa, place: u64, numbers: &mut [T]) {
-        T::narrow(isa, numbers, self.at(place));
     }
 }

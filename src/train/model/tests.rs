@@ -1,8 +1,9 @@
 use super::*;
+use crate::backend::Host;
 use crate::load::RouterLoad;
 use crate::recipe::Precision;
-use repro_portable::Activation;
 use repro_portable::router::Gate;
+use repro_portable::{Activation, Isa};
 
 mod oracle;
 
@@ -42,17 +43,24 @@ fn sparse() -> MixtureConfig {
 }
 
 /// A model with larger weights than a fresh one has, so that every term counts.
-fn model<T: Kernels>(config: &Config, isa: Isa) -> Model<T> {
-    let mut model = Model::<T>::new(config, isa, 3);
+fn model<T: Kernels>(config: &Config) -> Model<Host<T>> {
+    let mut model = Model::new(config, Host::<T>::new(Isa::best()), 3);
     let mut rng = Rng::new(5, "test");
-    model.update(|named, numbers, _| {
+    for named in model.tensors().to_vec() {
+        let mut numbers = model.read(&named.name).unwrap().into_owned();
         let scale = if named.decays { 0.8 } else { 0.3 };
-        for number in numbers {
+        for number in &mut numbers {
             let noise = T::from_f64(scale * (rng.unit() - 0.5));
             *number = if named.decays { noise } else { *number + noise };
         }
-    });
+        model.write(&named.name, &numbers).unwrap();
+    }
     model
+}
+
+/// A model as training begins with it.
+fn fresh(config: &Config) -> Model<Host> {
+    Model::new(config, Host::new(Isa::best()), 1)
 }
 
 fn tokens(config: &Config, count: usize, name: &str) -> Vec<u32> {
@@ -62,7 +70,7 @@ fn tokens(config: &Config, count: usize, name: &str) -> Vec<u32> {
 
 /// Compares some gradients of every tensor with central differences of the objective.
 fn agrees_with_differences(config: &Config) {
-    let mut model = model::<f64>(config, Isa::best());
+    let mut model = model::<f64>(config);
     let (rows, length) = (3, config.seq_len);
     let inputs = tokens(config, rows * length, "inputs");
     let targets = tokens(config, rows * length, "targets");
@@ -174,7 +182,7 @@ fn gradients_of_models_of_others_are_those_of_finite_differences() {
 #[test]
 fn terms_of_the_loss_and_places_of_tokens_have_their_gradients() {
     let config = Config { angles: None, ..others().remove(0).1 };
-    let mut model = model::<f64>(&config, Isa::best());
+    let mut model = model::<f64>(&config);
     model.train_with(LossTerms { label_smoothing: 0.2, z_loss: 0.05 });
     let (inputs, targets) = (tokens(&config, 14, "a"), tokens(&config, 14, "b"));
     let documents = [1, 1, 1, 2, 2, 2, 2, 0, 0, 3, 3, 3, 3, 3];
@@ -217,9 +225,11 @@ fn terms_of_the_loss_and_places_of_tokens_have_their_gradients() {
 fn parts_of_a_batch_have_the_gradients_of_their_mean() {
     let joint = MixtureConfig { balancing: Balancing::Joint(0.3), ..sparse() };
     let config = Config { mixture: Some(joint), ..dense() };
-    let mut model = model::<f64>(&config, Isa::best());
+    let mut model = model::<f64>(&config);
     let (inputs, targets) = (tokens(&config, 28, "a"), tokens(&config, 28, "b"));
-    let gradients = |model: &Model<f64>| model.gradients().flatten().copied().collect::<Vec<f64>>();
+    let gradients = |model: &Model<Host<f64>>| {
+        model.gradients().flat_map(Cow::into_owned).collect::<Vec<f64>>()
+    };
     let mut halves = Vec::new();
     for half in [0..14, 14..28] {
         let forward =
@@ -240,7 +250,7 @@ fn parts_of_a_batch_have_the_gradients_of_their_mean() {
     }
     // With whole balance losses, as if the coefficient were twice as large.
     let twice = MixtureConfig { balancing: Balancing::Joint(0.6), ..sparse() };
-    let mut other = self::model::<f64>(&Config { mixture: Some(twice), ..dense() }, Isa::best());
+    let mut other = self::model::<f64>(&Config { mixture: Some(twice), ..dense() });
     let parts = BatchParts { micro_batches: 2, by_targets: false, balance_whole: false, pieces: 1 };
     other.in_parts(Sequences::new(&inputs, &targets, 4), parts).unwrap();
     let parts = BatchParts { balance_whole: true, ..parts };
@@ -252,7 +262,7 @@ fn parts_of_a_batch_have_the_gradients_of_their_mean() {
 #[test]
 fn targets_that_do_not_count_cost_nothing_and_have_no_gradient() {
     let config = dense();
-    let mut model = model::<f64>(&config, Isa::best());
+    let mut model = model::<f64>(&config);
     let (inputs, mut targets) = (tokens(&config, 14, "a"), tokens(&config, 14, "b"));
     let nats = model.nats(Sequences::new(&inputs, &targets, 2)).unwrap().nats;
     // The first sequence counts as a whole, of the second two targets.
@@ -271,7 +281,7 @@ fn targets_that_do_not_count_cost_nothing_and_have_no_gradient() {
         assert!((forward.cross_entropy - mean).abs() < 1e-14);
         let again = model.gradient("lm_head.weight").unwrap();
         let apart =
-            std::iter::zip(&gradient, again).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            std::iter::zip(&gradient, &*again).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert_eq!(apart < 1e-14, by_targets, "{apart}");
     }
     let pieces =
@@ -279,7 +289,7 @@ fn targets_that_do_not_count_cost_nothing_and_have_no_gradient() {
     let again = model.in_parts(Sequences::new(&inputs, &targets, 2), pieces).unwrap();
     assert!((again.cross_entropy - forward.cross_entropy).abs() < 1e-14);
     let again = model.gradient("lm_head.weight").unwrap();
-    assert!(std::iter::zip(&gradient, again).all(|(a, b)| (a - b).abs() < 1e-14));
+    assert!(std::iter::zip(&gradient, &*again).all(|(a, b)| (a - b).abs() < 1e-14));
 }
 
 #[test]
@@ -306,7 +316,7 @@ fn gradients_of_mixtures_are_those_of_finite_differences() {
 fn a_tensor_that_no_gradient_reaches_is_named() {
     let mixture = MixtureConfig { num_experts: 40, balancing: Balancing::Loss(0.01), ..sparse() };
     let config = Config { mixture: Some(mixture), ..dense() };
-    let mut model = Model::<f32>::new(&config, Isa::best(), 1);
+    let mut model = fresh(&config);
     let unseen = model.check_gradients().unwrap();
     assert!(
         !unseen.is_empty() && unseen.iter().all(|name| name.contains(".mlp.experts.")),
@@ -316,14 +326,14 @@ fn a_tensor_that_no_gradient_reaches_is_named() {
     // One expert with a normalised gate has the weight 1, whatever the router says.
     let one = MixtureConfig { num_experts_per_tok: 1, ..sparse() };
     let config = Config { mixture: Some(one), ..dense() };
-    let mut model = Model::<f32>::new(&config, Isa::best(), 1);
+    let mut model = fresh(&config);
     let failure = model.check_gradients().unwrap_err().to_string();
     assert!(
         failure.starts_with("no gradient reaches `model.layers.0.mlp.gate.weight`"),
         "{failure}"
     );
 
-    let mut model = Model::<f32>::new(&dense(), Isa::best(), 1);
+    let mut model = fresh(&dense());
     assert!(model.check_gradients().unwrap().is_empty());
     let zeros = vec![0.0; 12 * 10];
     model.write("model.layers.1.mlp.up_proj.weight", &zeros).unwrap();
@@ -357,7 +367,7 @@ fn five_steps(config: &Config, isa: Isa) -> String {
     use repro_portable::adamw::{Update, squares, step};
     use sha2::Digest;
 
-    let mut model = Model::<f32>::new(config, isa, 1);
+    let mut model = Model::new(config, Host::<f32>::new(isa), 1);
     let zeros = |named: &NamedTensor| (vec![0.0; named.len], vec![0.0; named.len]);
     let mut moments: Vec<_> = model.tensors().iter().map(zeros).collect();
     let mut hash = sha2::Sha256::new();
@@ -367,7 +377,7 @@ fn five_steps(config: &Config, isa: Isa) -> String {
         let targets = tokens(config, rows * 7, &format!("targets {number}"));
         let forward = model.forward(Sequences::new(&inputs, &targets, rows)).unwrap();
         model.backward().unwrap();
-        let sum = model.gradients().fold(0.0, |sum, gradient| sum + squares(isa, gradient));
+        let sum = model.gradients().fold(0.0, |sum, gradient| sum + squares(isa, &gradient));
         let rest = |power: f64| (1.0 / (1.0 - power)) as f32;
         let update = |decays: bool| Update {
             clip: (1.0 / f64::sqrt(sum)) as f32,
@@ -379,9 +389,11 @@ fn five_steps(config: &Config, isa: Isa) -> String {
             c2: rest((0..number).fold(1.0, |power, _| power * 0.95)),
             epsilon: 1e-8,
         };
-        let mut at = moments.iter_mut();
-        model.update(|named, weights, gradient| {
-            let (m, v) = at.next().unwrap();
+        let named = model.tensors().to_vec();
+        let mut at = named.iter().zip(&mut moments);
+        model.update(|MovedTensor { weights, gradient, range }| {
+            let (named, (m, v)) = at.next().unwrap();
+            let (weights, gradient) = (&mut weights[range.clone()], &gradient[range]);
             step(isa, weights, gradient, m, v, update(named.decays));
         });
         model.move_router_biases(&forward.layers);
@@ -424,9 +436,9 @@ fn five_steps_have_the_same_bits_everywhere() {
 #[test]
 fn gradients_are_those_of_the_last_pass() {
     let config = dense();
-    let mut model = Model::<f32>::new(&config, Isa::best(), 1);
+    let mut model = fresh(&config);
     let (inputs, targets) = (tokens(&config, 14, "inputs"), tokens(&config, 14, "targets"));
-    let all = |model: &Model<f32>| model.gradients().flatten().copied().collect::<Vec<_>>();
+    let all = |model: &Model<Host>| model.gradients().flat_map(Cow::into_owned).collect::<Vec<_>>();
     model.forward(Sequences::new(&inputs, &targets, 2)).unwrap();
     model.backward().unwrap();
     let first = all(&model);
@@ -443,9 +455,9 @@ fn gradients_are_those_of_the_last_pass() {
     assert_eq!(all(&model), first);
 
     model.drop_gradient("model.norm.weight").unwrap();
-    assert_eq!(model.gradient("model.norm.weight").unwrap(), [0.0; 12]);
+    assert_eq!(*model.gradient("model.norm.weight").unwrap(), [0.0; 12]);
     assert!(model.drop_gradient("x").is_err());
-    let refused = |model: &mut Model<f32>| {
+    let refused = |model: &mut Model<Host>| {
         let failure = model.backward().unwrap_err().to_string();
         assert!(failure.starts_with("gradients are those of a forward pass"), "{failure}");
     };
@@ -459,7 +471,7 @@ fn gradients_are_those_of_the_last_pass() {
 #[test]
 fn each_target_is_scored_as_in_training() {
     for (name, config) in kinds() {
-        let mut model = model::<f64>(&config, Isa::best());
+        let mut model = model::<f64>(&config);
         let (inputs, targets) = (tokens(&config, 35, "inputs"), tokens(&config, 35, "targets"));
         let scored = model.nats(Sequences::new(&inputs, &targets, 5)).unwrap();
         let forward = model.forward(Sequences::new(&inputs, &targets, 5)).unwrap();
@@ -485,7 +497,7 @@ fn each_target_is_scored_as_in_training() {
 #[test]
 fn misuse_is_named() {
     let config = dense();
-    let mut model = Model::<f32>::new(&config, Isa::best(), 1);
+    let mut model = fresh(&config);
     let failure = |result: Result<Forward<f32>, Failure>| result.unwrap_err().to_string();
     assert_eq!(
         failure(model.forward(Sequences::new(&[11, 0], &[0, 0], 1))),
@@ -512,7 +524,7 @@ fn misuse_is_named() {
 #[test]
 fn first_weights_are_drawn_by_name() {
     let config = kinds().remove(2).1;
-    let model = Model::<f32>::new(&config, Isa::best(), 1);
+    let model = fresh(&config);
     assert!(model.tensors().is_sorted_by(|a, b| a.name < b.name));
     let mut rng = Rng::new(1, "initial weights");
     let head = model.read("lm_head.weight").unwrap();
@@ -521,12 +533,12 @@ fn first_weights_are_drawn_by_name() {
         let parts = words.iter().flat_map(|word| [0, 16, 32, 48].map(|by| word >> by & 0xffff));
         (parts.sum::<u64>() as f64 - 393_210.0) / 65_536.0
     };
-    for weight in head {
+    for weight in &*head {
         assert_eq!(*weight, (deviate() * 0.02) as f32);
     }
     let embedding = model.read("model.embed_tokens.weight").unwrap();
     assert_eq!(embedding[0], (deviate() * 0.02) as f32, "the next name");
-    assert_eq!(model.read("model.norm.weight").unwrap(), [1.0; 12]);
+    assert_eq!(*model.read("model.norm.weight").unwrap(), [1.0; 12]);
     let spread = |name: &str| {
         let numbers = model.read(name).unwrap();
         (numbers.iter().map(|x| x * x).sum::<f32>() / numbers.len() as f32).sqrt()
@@ -542,7 +554,7 @@ fn first_weights_are_drawn_by_name() {
 #[test]
 fn a_bias_moves_towards_the_mean() {
     let config = kinds().remove(3).1;
-    let mut model = Model::<f32>::new(&config, Isa::best(), 1);
+    let mut model = fresh(&config);
     let name = "model.layers.1.mlp.gate.e_score_correction_bias".to_owned();
     assert_eq!(model.router_biases(), [(name.clone(), vec![0.0; 5])]);
     let load = Load {
@@ -602,7 +614,7 @@ fn tensors_are_those_that_parameters_are_counted_by() {
     for shape in [CONFIG.to_owned(), dense, tied, plain] {
         let text = format!("{}{REST}", shape.trim_end_matches('}').trim_end());
         let config = Config::read(document(&text).root()).unwrap();
-        let model = Model::<f32>::new(&config, Isa::best(), 1);
+        let model = fresh(&config);
         let ours = model.tensors().iter().map(|named| {
             (named.name.clone(), named.shape.iter().map(|size| *size as u64).collect::<Vec<_>>())
         });

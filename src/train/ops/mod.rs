@@ -2,8 +2,8 @@
 //!
 //! Each makes rows of rows, with flat weights of its own. An operation keeps what its backward pass needs of its last
 //! forward pass and cannot read again from its input, in memory that every pass uses again, so that memory is asked for
-//! once. Which operation follows which, where weights and gradients lie, and the rows between operations are left to
-//! `model`, which hands them on without a look at their numbers.
+//! once. Which operation follows which and the rows between operations are left to `model`, and where weights, gradients
+//! and rows lie to `backend`, whose `Host` calls what is here.
 
 mod activate;
 mod attention;
@@ -12,7 +12,9 @@ mod experts;
 mod feed_forward;
 mod gated;
 mod head;
+mod kind;
 mod linear;
+mod load;
 mod mixture;
 mod norm;
 mod positions;
@@ -25,7 +27,10 @@ pub(super) use feed_forward::FeedForward;
 pub(super) use gated::Gated;
 pub use head::IGNORED;
 pub(super) use head::{Head, HeadLoss, HeadScores};
+pub(super) use kind::StepKind;
 pub(super) use linear::Linear;
+pub use load::Load;
+pub(super) use load::joint_balance;
 pub(super) use mixture::{Mixture, MixtureWidths};
 pub(super) use norm::Norm;
 pub use norm::NormKind;

@@ -57,6 +57,7 @@ use super::course::{ADDED, Course, FirstPass, StepMeasure};
 use super::fault::{decisive, with_other_rate};
 use super::machine::{Machine, Progress, on_threads};
 use super::step::{Layout, Step, StepQuantity};
+use crate::backend::{Host, on_place};
 use crate::{ParameterGroup, Precision, TensorData, TensorFile, UpdateMethod};
 use repro_receipt::parallel;
 use repro_receipt::source::Error;
@@ -476,21 +477,29 @@ impl Disturbing<'_> {
             ControlFlow::Continue(())
         };
         match disturbance {
-            Disturbance::Wide => drop(course.walk::<f64>(measure, |_, step, _| keep(step))?),
+            Disturbance::Wide => {
+                let wide = Host::<f64>::new(self.machine.place.isa);
+                drop(course.walk(wide, measure, |_, step, _| keep(step))?);
+            }
             Disturbance::OtherRate => {
                 let other = with_other_rate(course);
-                drop(other.walk_after(self.known, measure, |_, step, _| keep(step))?);
+                on_place!(&self.machine.place, backend => {
+                    drop(other.walk_after(backend, self.known, measure, |_, step, _| keep(step))?);
+                });
             }
             Disturbance::Moved { seed, units } => {
                 let mut moved = course.clone();
-                if seed % 2 == 1 {
-                    moved.isa = course.isa.chained();
-                }
                 moved.clip_by = self.clipping.disturbed(seed);
                 moved.other_roundings = Some(seed);
                 move_weights(Arc::make_mut(&mut moved.start.tensors), seed, units);
                 let measure = StepMeasure::NoisyMoves;
-                drop(moved.walk_after(self.known, measure, |_, step, _| keep(step))?);
+                let place = match seed % 2 {
+                    1 => &self.machine.place.chained(),
+                    _ => &self.machine.place,
+                };
+                on_place!(place, backend => {
+                    drop(moved.walk_after(backend, self.known, measure, |_, step, _| keep(step))?);
+                });
             }
         }
         Ok(steps)

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::start::Start;
 use super::step::{Layout, NarrowErrors, Step};
+use crate::backend::{Backend, Host};
 use crate::data::{Corpus, Order};
 use crate::learner::{Learner, MicroBatch, Stepped, Values};
 use crate::model::{Config, Forward, NamedTensor, Sequences};
@@ -16,7 +17,7 @@ use crate::narrow::{self, NarrowNorm};
 use crate::ops::IGNORED;
 use crate::optimizer::Moments;
 use crate::{Optimizer, Regime, TensorFile, UpdateMethod};
-use repro_portable::{Isa, Kernels, TokenPlaces};
+use repro_portable::{Isa, Kernels, Real, TokenPlaces};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Source};
 
@@ -49,8 +50,6 @@ pub struct Course {
     pub config: Map<String, Json>,
     /// How its steps are made.
     pub regime: Regime,
-    /// The instructions that kernels use.
-    pub isa: Isa,
     /// What it starts from.
     pub start: Start,
     /// How many steps are made.
@@ -116,7 +115,8 @@ pub enum StepMeasure {
     NoisyMoves,
 }
 
-/// The first pass of a walk, forward and backward. Courses that begin alike and differ in what they learn share it.
+/// The first pass of a walk, forward and backward. Courses that begin alike and differ in what they learn share it, wherever
+/// they are walked: it is on the host.
 #[derive(Debug)]
 pub struct FirstPass<T = f32> {
     config: Map<String, Json>,
@@ -130,7 +130,12 @@ pub struct FirstPass<T = f32> {
 
 impl<T: Kernels> FirstPass<T> {
     /// Whether it begins like a walker whose first step reads these rows. How tensors are moved does not matter.
-    fn begins_like(&self, walker: &Walker<'_, T>, rows: &[u32], marks: &Marks) -> bool {
+    fn begins_like<B: Backend<Number = T>>(
+        &self,
+        walker: &Walker<'_, B>,
+        rows: &[u32],
+        marks: &Marks,
+    ) -> bool {
         let (course, Regime { rates, optimizer, .. }) = (walker.course, self.regime.clone());
         walker.done == 0
             && course.other_roundings.is_none()
@@ -143,15 +148,17 @@ impl<T: Kernels> FirstPass<T> {
 
     /// Of each tensor the share whose gradients are others by half of themselves in another pass: so much of an update is
     /// rounding. Rules that divide by a gradient's size move all numbers alike.
-    fn noise(&self, learner: &Learner<T>, optimizer: &Optimizer) -> Vec<(String, f64)> {
+    fn noise<B: Backend<Number = T>>(
+        &self,
+        learner: &Learner<B>,
+        optimizer: &Optimizer,
+    ) -> Vec<(String, f64)> {
         let of = |named: &NamedTensor| {
             let rule = optimizer.group_of(&named.name, named.decays);
             let method = rule.and_then(|at| optimizer.groups.get(at)).map(|group| group.method);
-            let part = |all: &'_ [Vec<T>]| -> Vec<f64> {
-                let all = all.get(named.variable).and_then(|all| all.get(named.range()));
-                all.unwrap_or_default().iter().map(|number| number.to_f64()).collect()
-            };
-            let (own, other) = (part(&self.gradients), part(learner.gradients()));
+            let own = self.gradients.get(named.variable).and_then(|all| all.get(named.range()));
+            let wide = |all: &[T]| all.iter().map(|number| number.to_f64()).collect::<Vec<_>>();
+            let (own, other) = (wide(own.unwrap_or_default()), wide(&learner.gradient_of(named)));
             let is_even = method.is_some_and(UpdateMethod::moves_all_alike);
             let weight = |number: f64| if is_even { 1.0 } else { number * number };
             let whole: f64 = own.iter().map(|number| weight(*number)).sum();
@@ -164,26 +171,31 @@ impl<T: Kernels> FirstPass<T> {
     }
 }
 
+/// Where models are that make no step: only their tensors are asked for.
+fn host() -> Host<f32> {
+    Host::new(Isa::SCALAR)
+}
+
 /// A course under way.
-pub struct Walker<'a, T: Kernels = f32> {
+pub struct Walker<'a, B: Backend = Host<f32>> {
     course: &'a Course,
     rows: RowsRead,
     /// The model.
-    pub learner: Learner<T>,
+    pub learner: Learner<B>,
     /// The steps that are done.
     pub done: u64,
-    begun: Vec<Values<T>>,
-    before: Vec<Values<T>>,
+    begun: Vec<Values<B::Number>>,
+    before: Vec<Values<B::Number>>,
     /// The moments before the first step of a tensor that has them again in the second.
-    stale: Option<Moments<T>>,
+    stale: Option<Moments<B::Number>>,
     /// The first pass, where narrow norms are looked at.
-    kept: Option<FirstPass<T>>,
+    kept: Option<FirstPass<B::Number>>,
 }
 
 impl Course {
     /// The tensors of the model by our names, and their numbers in the order of the forward pass.
     pub fn layout(&self) -> Result<Layout, Error> {
-        let learner = Learner::<f32>::zeros(self.config()?.root(), &self.regime, self.isa)?;
+        let learner = Learner::zeros(self.config()?.root(), &self.regime, host())?;
         let (names, shapes): (Vec<_>, Vec<_>) = learner.shapes().into_iter().unzip();
         let place = |name: &str| {
             // A bias that evens loads acts where its router does.
@@ -214,16 +226,16 @@ impl Course {
 
     /// The weights that a seed gives this model.
     pub fn weights_of(&self, seed: u64) -> Result<Vec<Values>, Error> {
-        Learner::new(self.config()?.root(), &self.regime, seed, self.isa)?.values()
+        Learner::new(self.config()?.root(), &self.regime, seed, host())?.values()
     }
 
-    /// Begins the course.
-    pub fn begin<T: Kernels>(&self) -> Result<Walker<'_, T>, Error> {
+    /// Begins the course where its model shall live.
+    pub fn begin<B: Backend>(&self, backend: B) -> Result<Walker<'_, B>, Error> {
         let mut model = Config::read(self.config()?.root())?;
         if let Some(seed) = self.other_roundings {
             model.disturb(seed);
         }
-        let mut learner = Learner::shaped(&model, &self.regime, self.isa);
+        let mut learner = Learner::shaped(&model, &self.regime, backend);
         learner.restore(self.counted, &self.start.tensors, &self.start.name)?;
         if let Some(tensor) = &self.frozen {
             learner.freeze(tensor);
@@ -233,7 +245,7 @@ impl Course {
         }
         let begun = learner.values()?;
         let before = begun.clone();
-        let stale = self.stale.as_ref().and_then(|tensor| learner.moments_of(tensor).cloned());
+        let stale = self.stale.as_ref().and_then(|tensor| learner.moments_of(tensor));
         let rows = self.rows.clone();
         Ok(Walker { course: self, rows, learner, done: 0, begun, before, stale, kept: None })
     }
@@ -245,22 +257,24 @@ impl Course {
     }
 
     /// Makes all steps, as long as `each` says to go on.
-    pub fn walk<T: Kernels>(
+    pub fn walk<B: Backend>(
         &self,
+        backend: B,
         measure: StepMeasure,
         each: impl FnMut(usize, &Step, &Stepped) -> ControlFlow<()>,
-    ) -> Result<Walker<'_, T>, Error> {
-        self.walk_after(None, measure, each)
+    ) -> Result<Walker<'_, B>, Error> {
+        self.walk_after(backend, None, measure, each)
     }
 
     /// The same, where a first pass is known, which is perhaps that of this course too.
-    pub fn walk_after<T: Kernels>(
+    pub fn walk_after<B: Backend>(
         &self,
-        known: Option<&FirstPass<T>>,
+        backend: B,
+        known: Option<&FirstPass<B::Number>>,
         measure: StepMeasure,
         mut each: impl FnMut(usize, &Step, &Stepped) -> ControlFlow<()>,
-    ) -> Result<Walker<'_, T>, Error> {
-        let mut walker = self.begin::<T>()?;
+    ) -> Result<Walker<'_, B>, Error> {
+        let mut walker = self.begin(backend)?;
         if measure == StepMeasure::NarrowMoves {
             walker.learner.watch_narrow_norms();
         }
@@ -274,7 +288,7 @@ impl Course {
     }
 }
 
-impl Walker<'_> {
+impl<B: Backend<Number = f32>> Walker<'_, B> {
     /// Weights and moments as they are after `step` steps of the run.
     pub fn checkpoint(&self, step: u64) -> Result<TensorFile, Error> {
         let seed = self.course.config.get("seed_data").and_then(Json::as_u64);
@@ -287,7 +301,7 @@ impl Walker<'_> {
     }
 }
 
-impl<T: Kernels> Walker<'_, T> {
+impl<B: Backend> Walker<'_, B> {
     /// Makes the next step, and measures it.
     pub fn step(&mut self, measure: StepMeasure) -> Result<(Step, Stepped), Error> {
         self.step_after(None, measure)
@@ -295,7 +309,7 @@ impl<T: Kernels> Walker<'_, T> {
 
     fn step_after(
         &mut self,
-        known: Option<&FirstPass<T>>,
+        known: Option<&FirstPass<B::Number>>,
         measure: StepMeasure,
     ) -> Result<(Step, Stepped), Error> {
         let (course, number) = (self.course, self.course.start.step + self.done);
@@ -340,7 +354,7 @@ impl<T: Kernels> Walker<'_, T> {
                 marks: marks.clone(),
                 begun: self.begun.clone(),
                 forward: forward.clone(),
-                gradients: self.learner.gradients().to_vec(),
+                gradients: self.learner.gradients(),
             });
         }
         let is_compared = self.done == 0 && measure == StepMeasure::NoisyMoves;
@@ -354,7 +368,7 @@ impl<T: Kernels> Walker<'_, T> {
         // Both are in the order of names; what a rule moves has no gradient.
         let of_tensors = |numbers: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
             let mut named = stepped.norms.iter().map(|(name, _)| name).zip(numbers).peekable();
-            let own = |values: &Values<T>| named.next_if(|(name, _)| **name == values.name);
+            let own = |values: &Values<B::Number>| named.next_if(|(name, _)| **name == values.name);
             self.begun.iter().map(own).map(|own| own.map_or(0.0, |(_, number)| number)).collect()
         };
         let gradients = of_tensors(&mut stepped.norms.iter().map(|(_, norm)| f64::from(*norm)));
@@ -399,31 +413,31 @@ impl<T: Kernels> Walker<'_, T> {
         &mut self,
         sampled: &SampledSteps,
         sequences: Sequences<'_>,
-    ) -> Result<(Forward<T>, Vec<MicroBatch>), Error> {
+    ) -> Result<(Forward<B::Number>, Vec<MicroBatch>), Error> {
         let one = |number: &usize| self.learner.micro_batch(sequences, *number);
         let (mut forwards, parts): (Vec<_>, Vec<_>) =
             sampled.numbers.iter().map(one).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
         for (tensor, numbers) in sampled.gradients.get(self.done as usize).into_iter().flatten() {
             let numbers: Vec<_> =
-                numbers.iter().map(|number| T::from_f64((*number).into())).collect();
+                numbers.iter().map(|number| B::Number::from_f64((*number).into())).collect();
             self.learner.write_gradient(tensor, &numbers)?;
         }
         Ok((forwards.swap_remove(0), parts))
     }
 
     /// Writes an average of weights in their place: this share of those before the step.
-    fn average(&mut self, share: f64, before: Vec<Values<T>>) -> Result<(), Error> {
+    fn average(&mut self, share: f64, before: Vec<Values<B::Number>>) -> Result<(), Error> {
         for (before, after) in before.into_iter().zip(self.learner.values()?) {
             let pairs = before.values.iter().zip(&after.values);
             let mean = pairs.map(|(before, after)| {
-                T::from_f64(before.to_f64() * share + after.to_f64() * (1.0 - share))
+                B::Number::from_f64(before.to_f64() * share + after.to_f64() * (1.0 - share))
             });
             self.learner.write(&before.name, &mean.collect::<Vec<_>>())?;
         }
         Ok(())
     }
 
-    fn measure(&mut self, measure: StepMeasure, values: Vec<Values<T>>, step: &mut Step) {
+    fn measure(&mut self, measure: StepMeasure, values: Vec<Values<B::Number>>, step: &mut Step) {
         let last = self.done == self.course.steps;
         if last {
             step.moved = Some(distances(&self.begun, &values));
@@ -439,7 +453,7 @@ impl<T: Kernels> Walker<'_, T> {
             narrow.updates = self.differences(&self.before, &values, 1);
             narrow.moved = self.differences(&self.begun, &values, self.done);
             if !self.course.exact_norms {
-                let size = |one: &Values<T>| {
+                let size = |one: &Values<B::Number>| {
                     NarrowNorm::of(one.values.iter().map(|value| value.to_f64())).error()
                 };
                 narrow.sizes = values.par_iter().map(size).collect();
@@ -452,7 +466,12 @@ impl<T: Kernels> Walker<'_, T> {
 
     /// How far norms of the differences may be off, of weights that were written as float32 in each of so many steps, and
     /// where they are not exact because of their own sums.
-    fn differences(&self, before: &[Values<T>], after: &[Values<T>], steps: u64) -> Vec<f64> {
+    fn differences(
+        &self,
+        before: &[Values<B::Number>],
+        after: &[Values<B::Number>],
+        steps: u64,
+    ) -> Vec<f64> {
         let optimizer = &self.course.regime.optimizer;
         let decays = |name: &String| {
             let named = self.learner.tensors().iter().find(|named| named.name == *name)?;
@@ -460,7 +479,7 @@ impl<T: Kernels> Walker<'_, T> {
             Some(group.decay > 0.0 && group.method.decays_apart())
         };
         let pairs: Vec<_> = std::iter::zip(before, after).collect();
-        let error = |(before, after): &(&Values<T>, &Values<T>)| {
+        let error = |(before, after): &(&Values<B::Number>, &Values<B::Number>)| {
             let pairs = std::iter::zip(&before.values, &after.values);
             let pairs = pairs.map(|(before, after)| (before.to_f64(), after.to_f64()));
             let narrow_norm = match self.course.exact_norms {
@@ -475,7 +494,7 @@ impl<T: Kernels> Walker<'_, T> {
     }
 
     /// The first pass, for walks of other courses.
-    pub fn first_pass(&mut self) -> Option<FirstPass<T>> {
+    pub fn first_pass(&mut self) -> Option<FirstPass<B::Number>> {
         self.kept.take()
     }
 
@@ -490,7 +509,7 @@ impl<T: Kernels> Walker<'_, T> {
     }
 
     /// The tensors as the course began with them.
-    pub fn begun(&self) -> &[Values<T>] {
+    pub fn begun(&self) -> &[Values<B::Number>] {
         &self.begun
     }
 }

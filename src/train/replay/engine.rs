@@ -9,6 +9,7 @@ use super::slice::{GRADIENT, listed};
 use super::start::{Start, from_checkpoint};
 use super::stated;
 use super::whole;
+use crate::backend::{Host, Place};
 use crate::learner::{Learner, tokens_at_once};
 use crate::model::Config;
 use crate::{Regime, RunShape, TensorFile, golden};
@@ -118,7 +119,7 @@ pub fn replay(
 /// Weights and moments before the first step of a bundle's run, in our arithmetic, as a file of tensors; or why they are
 /// not known. It takes no step, and so is looked at whenever a bundle is.
 pub fn beginning(bundle: &Bundle) -> Result<Vec<u8>, String> {
-    let machine = Machine { isa: Isa::best(), threads: 1 };
+    let machine = Machine { place: Place::host(Isa::best()), threads: 1 };
     let subject = ReplayedRun::of(bundle, &machine).map_err(|error| error.to_string())?;
     if subject.comparison() != ReplayComparison::Bitwise {
         return Err(format!("weights in `{}` are not known here", subject.arithmetic));
@@ -267,11 +268,14 @@ impl<'a> ReplayedRun<'a> {
             return Ok(None);
         }
         let _ = progress.begins(ReplayPhase::Golden);
-        let Machine { isa, threads } = *self.machine;
-        let other = on_threads(threads, || golden::differing(isa))?;
+        let Machine { place, threads } = self.machine;
+        let other = on_threads(*threads, || golden::differing(golden::of(place)))?;
         Ok(other.first().map(|first| {
-            let reason =
-                format!("this machine does not compute {ARITHMETIC}: `{first}` gives other bits");
+            let who = match &place.device {
+                None => "this machine",
+                Some(device) => device.id(),
+            };
+            let reason = format!("{who} does not compute {ARITHMETIC}: `{first}` gives other bits");
             self.undecided(extent, &OTHER_MACHINE, reason)
         }))
     }
@@ -332,11 +336,14 @@ impl<'a> ReplayedRun<'a> {
         rows: RowsRead,
     ) -> Result<Course, Error> {
         self.fits_at_once(&regime)?;
-        start.complete(&Learner::zeros(self.config, &regime, self.machine.isa)?)?;
+        start.complete(&Learner::zeros(
+            self.config,
+            &regime,
+            Host::new(self.machine.place.isa),
+        )?)?;
         Ok(Course {
             config: table(self.config)?,
             regime,
-            isa: self.machine.isa,
             counted: start.step,
             start,
             steps,
@@ -376,7 +383,7 @@ impl<'a> ReplayedRun<'a> {
         }
         let seed = self.config.required("seed_init")?.integer()?;
         let regime = self.declared()?;
-        let learner = Learner::<f32>::new(self.config, &regime, seed, self.machine.isa)?;
+        let learner = Learner::new(self.config, &regime, seed, Host::new(self.machine.place.isa))?;
         let (name, shown) = (format!("seed {seed}"), format!("seed {seed}"));
         Ok(Start { step, tensors: learner.checkpoint(0, seed)?.into(), name, shown })
     }

@@ -2,16 +2,16 @@
 
 use std::ops::ControlFlow;
 
+use crate::backend::Place;
 use crate::{NO_THREADS, RunShape};
-use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location, Node};
 
 /// What a replay runs on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Machine {
-    /// The instructions that kernels use.
-    pub isa: Isa,
+    /// Where models live that are walked in float32.
+    pub place: Place,
     /// Threads.
     pub threads: usize,
 }

@@ -6,6 +6,7 @@ use super::course::{RowsRead, Walker};
 use super::machine::ReplayedRun;
 use super::slice::Slice;
 use super::step::{Layout, Step};
+use crate::backend::Backend;
 use crate::learner::Values;
 use crate::model::Config;
 use repro_receipt::source::Error;
@@ -35,7 +36,11 @@ impl PassedSlices {
     }
 
     /// Holds the batch of update `update` against the slices that have it, and keeps the tensors with which a slice begins.
-    pub fn begin(&mut self, walker: &Walker<'_>, update: u64) -> Result<Option<Divergence>, Error> {
+    pub fn begin<B: Backend<Number = f32>>(
+        &mut self,
+        walker: &Walker<'_, B>,
+        update: u64,
+    ) -> Result<Option<Divergence>, Error> {
         let mut found = None;
         for slice in &self.slices {
             if slice.from == update {
@@ -64,7 +69,11 @@ impl PassedSlices {
     }
 
     /// Holds the tensors after `step` steps against what the slice that ends there says of them.
-    pub fn end(&mut self, walker: &Walker<'_>, step: u64) -> Result<Option<Divergence>, Error> {
+    pub fn end<B: Backend<Number = f32>>(
+        &mut self,
+        walker: &Walker<'_, B>,
+        step: u64,
+    ) -> Result<Option<Divergence>, Error> {
         let ends = |slice: &&Slice| slice.from + slice.rows.len() as u64 == step;
         let Some(slice) = self.slices.iter().find(ends) else { return Ok(None) };
         let Some(begun) = self.begun.remove(&slice.from) else { return Ok(None) };

@@ -19,8 +19,9 @@ use super::stated;
 use super::step::{Layout, Step, StepQuantity};
 use super::training::Watch;
 use super::uncompared::{self, LeftOpen};
+use crate::backend::{Backend, Host, Place, on_place};
 use crate::data::Order;
-use crate::learner::Values;
+use crate::learner::{Stepped, Values};
 use crate::model::Config;
 use crate::{Precision, UpdateMethod};
 use repro_receipt::Verdict;
@@ -107,8 +108,8 @@ impl<'a> Session<'a> {
         let sampled = sampled.flatten();
         let layout = course.layout()?;
         stated::fits(subject.bundle, from, &course.regime.optimizer.groups, &layout)?;
-        // Names and shapes of the start are held against the model before any step.
-        course.begin::<f32>()?;
+        // Names and shapes of the start are held against the model before any step, wherever that will be made.
+        course.begin(Host::<f32>::new(subject.machine.place.isa))?;
         let order = Arrangement::of(layout, &slice)?;
         let numbers = sampled.as_ref().map(|sampled| sampled.numbers.as_slice());
         let of_sample = |step: &Step| order.step(step).of_micro_batches(numbers);
@@ -223,14 +224,28 @@ impl<'a> Session<'a> {
         measure: StepMeasure,
         progress: &dyn Progress,
     ) -> Result<Executed, Error> {
-        on_threads(self.subject.machine.threads, || self.walk(measure, progress))?
+        let threads = self.subject.machine.threads;
+        on_threads(
+            threads,
+            || on_place!(self.place(), backend => self.walk(backend, measure, progress)),
+        )?
     }
 
-    fn walk(&self, measure: StepMeasure, progress: &dyn Progress) -> Result<Executed, Error> {
+    /// Where the model of the steps lives, and that of planted faults.
+    fn place(&self) -> &Place {
+        &self.subject.machine.place
+    }
+
+    fn walk<B: Backend<Number = f32>>(
+        &self,
+        backend: B,
+        measure: StepMeasure,
+        progress: &dyn Progress,
+    ) -> Result<Executed, Error> {
         let from = self.course.start.step;
         let (mut watch, mut steps, mut flow) =
             (Watch::default(), Vec::new(), ControlFlow::Continue(()));
-        let mut walker = self.course.walk::<f32>(measure, |at, step, _| {
+        let mut walker = self.course.walk(backend, measure, |at, step, _| {
             watch.step(step, self.course.rates(from + at as u64));
             steps.push(step.clone());
             flow = progress.step(at as u64 + 1, self.course.steps);
@@ -429,14 +444,17 @@ impl<'a> Session<'a> {
     ) -> Result<PlantedFault, Error> {
         let mut at = None;
         let from = self.course.start.step;
-        planted.course.walk::<f32>(StepMeasure::Bits, |number, step, _| {
+        let each = |number: usize, step: &Step, _: &Stepped| {
             walked.step();
             let Some(logged) = self.logged.get(number) else { return ControlFlow::Break(()) };
             let step_number = from + number as u64 + 1;
             let found = self.layout.divergence((step_number, number == 0), logged, step, |_| 0.0);
             at = found.map(|found| (step_number, found.shown()));
             if at.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
+        };
+        on_place!(self.place(), backend => {
+            drop(planted.course.walk(backend, StepMeasure::Bits, each)?);
+        });
         let smallest = planted.size.filter(|_| at.is_some());
         Ok(PlantedFault { fault, planted: planted.what.clone(), at, smallest, unseen: None })
     }
@@ -453,7 +471,7 @@ impl<'a> Session<'a> {
         let from = self.course.start.step;
         let (mut at, mut strongest) = (None, 0.0_f64);
         let first = executed.first.as_ref();
-        planted.course.walk_after(first, StepMeasure::Moves, |number, step, _| {
+        let each = |number: usize, step: &Step, _: &Stepped| {
             walked.step();
             let base = executed.steps.get(number);
             let (Some(logged), Some(base)) = (self.logged.get(number), base) else {
@@ -478,7 +496,10 @@ impl<'a> Session<'a> {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
-        })?;
+        };
+        on_place!(self.place(), backend => {
+            drop(planted.course.walk_after(backend, first, StepMeasure::Moves, each)?);
+        });
         // Small faults work in proportion to their size.
         let smallest = planted.size.filter(|_| at.is_some() && strongest > 0.0);
         let smallest = smallest.map(|size| size / strongest);

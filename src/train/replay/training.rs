@@ -2,6 +2,7 @@
 
 use super::course::Walker;
 use super::step::{Layout, Step};
+use crate::backend::Backend;
 use crate::learner::Values;
 use repro_receipt::source::Error;
 use repro_runs::replay::Trained;
@@ -41,7 +42,12 @@ impl Watch {
     }
 
     /// What they show of a walk that is over; names are those of `layout`.
-    pub fn end(&self, walker: &Walker<'_>, layout: &Layout, from: u64) -> Result<Trained, Error> {
+    pub fn end<B: Backend<Number = f32>>(
+        &self,
+        walker: &Walker<'_, B>,
+        layout: &Layout,
+        from: u64,
+    ) -> Result<Trained, Error> {
         let idle = self.idle(layout);
         let is_rest = |rates: &Vec<f32>| rates.iter().all(|rate| *rate == 0.0);
         let at_rest = (from + 1..).zip(&self.rates).filter(|(_, rates)| is_rest(rates));
@@ -115,6 +121,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     use super::*;
+    use crate::backend::Host;
     use crate::golden::{MIXTURE, Rehearsal};
     use crate::replay::course::{Course, RowsRead, StepMeasure};
     use crate::replay::start::Start;
@@ -122,7 +129,7 @@ mod tests {
 
     /// Three steps of a small run whose learning rate is multiplied by `factor`.
     fn course(factor: f64) -> Course {
-        let mut run = Rehearsal::new(Isa::best(), MIXTURE).unwrap();
+        let mut run = Rehearsal::new(Host::new(Isa::best()), MIXTURE).unwrap();
         let config = serde_json::from_slice(&run.config).unwrap();
         let tensors = run.learner.checkpoint(0, 1).unwrap();
         let (name, shown) = (String::new(), String::new());
@@ -131,7 +138,6 @@ mod tests {
         Course {
             config,
             regime: run.recipe.regime,
-            isa: Isa::best(),
             start,
             steps: 3,
             rows: RowsRead::Kept(rows),
@@ -151,14 +157,15 @@ mod tests {
 
     fn trained(course: &Course, unseen: Option<usize>) -> Trained {
         let (layout, mut watch) = (course.layout().unwrap(), Watch::default());
-        let walker = course.walk::<f32>(StepMeasure::Plain, |at, step, _| {
-            let mut step = step.clone();
-            if let (Some(expert), Some(layers)) = (unseen, &mut step.routed) {
-                layers[1][expert] = 0;
-            }
-            watch.step(&step, course.rates(at as u64));
-            ControlFlow::Continue(())
-        });
+        let walker =
+            course.walk(Host::<f32>::new(Isa::best()), StepMeasure::Plain, |at, step, _| {
+                let mut step = step.clone();
+                if let (Some(expert), Some(layers)) = (unseen, &mut step.routed) {
+                    layers[1][expert] = 0;
+                }
+                watch.step(&step, course.rates(at as u64));
+                ControlFlow::Continue(())
+            });
         watch.end(&walker.unwrap(), &layout, 0).unwrap()
     }
 

@@ -12,10 +12,12 @@ use super::passed::PassedSlices;
 use super::start::from_checkpoint;
 use super::step::{Layout, Step};
 use super::training::Watch;
-use crate::Recipe;
+use crate::backend::{Backend, on_place};
 use crate::checkpoint::{MOMENTS, committed_state};
+use crate::data::Corpus;
 use crate::learner::Stepped;
 use crate::run::{ExaminedPoint, examine, suite};
+use crate::{Recipe, Suite};
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{Bundle, METRICS};
 use repro_receipt::digest::{canonical, exact};
@@ -91,28 +93,11 @@ pub fn replay(
         let wrong = described(subject, &corpus)?;
         account.replay.divergence = account.replay.divergence.or(wrong);
     }
-    let evaluate = |walker: &mut Walker<'_>, step: u64| -> Result<Evaluated, Error> {
-        if let Extent::Steps { .. } = extent {
-            return Ok(None);
-        }
-        let entry = subject.bundle.receipt().checkpoints.iter().find(|entry| entry.step == step);
-        let file = entry.and_then(|entry| entry.evaluation.as_deref());
-        let logged = file.map(|file| subject.bundle.document(file)).transpose()?;
-        // Records of earlier trainers do not repeat it.
-        let repeats = logged.is_some_and(|record| record.root().get("tensors_sha256").is_some());
-        let point = ExaminedPoint {
-            step,
-            tokens_seen: step * subject.shape.tokens_per_step(),
-            tensors_sha256: repeats.then(|| walker.tensors_digest()).transpose()?,
-            is_last: step == subject.shape.steps,
-        };
-        let learner = &mut walker.learner;
-        let examined = examine(learner, subject.config, &corpus, suite.as_ref(), point)?;
-        Ok(Some((examined.files, examined.loss)))
-    };
+    let examining = Examining { subject, extent, corpus: &corpus, suite: suite.as_ref() };
     let _ = progress.begins(ReplayPhase::Executing);
     let walk = || -> Result<Replay, Error> {
-        account.walk(&course, progress, evaluate)?;
+        let place = &subject.machine.place;
+        on_place!(place, backend => account.walk(&course, backend, progress, &examining)?);
         Ok(account.judged())
     };
     on_threads(subject.machine.threads, walk)?
@@ -147,6 +132,42 @@ fn by_step<'b>(bundle: &'b Bundle, file: &str) -> Result<BTreeMap<u64, Node<'b>>
 /// Files of an evaluation, and the loss on held-out text.
 type Evaluated = Option<(Vec<(String, String)>, f64)>;
 
+/// What the checkpoints of a walk are asked.
+struct Examining<'a> {
+    subject: &'a ReplayedRun<'a>,
+    extent: Extent,
+    corpus: &'a Corpus,
+    suite: Option<&'a Suite>,
+}
+
+impl Examining<'_> {
+    /// Examines a walk after `step` steps, where an evaluation belongs to what is replayed.
+    fn examine<B: Backend<Number = f32>>(
+        &self,
+        walker: &mut Walker<'_, B>,
+        step: u64,
+    ) -> Result<Evaluated, Error> {
+        if let Extent::Steps { .. } = self.extent {
+            return Ok(None);
+        }
+        let subject = self.subject;
+        let entry = subject.bundle.receipt().checkpoints.iter().find(|entry| entry.step == step);
+        let file = entry.and_then(|entry| entry.evaluation.as_deref());
+        let logged = file.map(|file| subject.bundle.document(file)).transpose()?;
+        // Records of earlier trainers do not repeat it.
+        let repeats = logged.is_some_and(|record| record.root().get("tensors_sha256").is_some());
+        let point = ExaminedPoint {
+            step,
+            tokens_seen: step * subject.shape.tokens_per_step(),
+            tensors_sha256: repeats.then(|| walker.tensors_digest()).transpose()?,
+            is_last: step == subject.shape.steps,
+        };
+        let learner = &mut walker.learner;
+        let examined = examine(learner, subject.config, self.corpus, self.suite, point)?;
+        Ok(Some((examined.files, examined.loss)))
+    }
+}
+
 /// A walk held against everything that the bundle says of its steps.
 struct Account<'a> {
     subject: &'a ReplayedRun<'a>,
@@ -163,18 +184,19 @@ struct Account<'a> {
 }
 
 impl Account<'_> {
-    fn walk(
+    fn walk<B: Backend<Number = f32>>(
         &mut self,
         course: &Course,
+        backend: B,
         progress: &dyn Progress,
-        evaluate: impl Fn(&mut Walker<'_>, u64) -> Result<Evaluated, Error>,
+        examining: &Examining<'_>,
     ) -> Result<(), Error> {
         let from = course.start.step;
         let mut watch = Watch::default();
-        let mut walker = course.begin::<f32>()?;
+        let mut walker = course.begin(backend)?;
         if from == 0 {
             self.state(&walker, 0)?;
-            self.checkpoint(&mut walker, 0, &evaluate)?;
+            self.checkpoint(&mut walker, 0, examining)?;
         }
         while walker.done < course.steps && self.replay.divergence.is_none() {
             let update = from + walker.done;
@@ -196,7 +218,7 @@ impl Account<'_> {
             self.replay.divergence = self.replay.divergence.take().or(other_step).or(other_end);
             self.record(number, course.regime.rates.first(update), &step, &stepped)?;
             self.state(&walker, number)?;
-            self.checkpoint(&mut walker, number, &evaluate)?;
+            self.checkpoint(&mut walker, number, examining)?;
             if progress.step(walker.done, course.steps).is_break() && walker.done < course.steps {
                 self.replay.code = Some(&STOPPED);
                 self.replay.reason =
@@ -281,7 +303,11 @@ impl Account<'_> {
     }
 
     /// Holds the state after `step` steps against what the run has committed itself to.
-    fn state(&mut self, walker: &Walker<'_>, step: u64) -> Result<(), Error> {
+    fn state<B: Backend<Number = f32>>(
+        &mut self,
+        walker: &Walker<'_, B>,
+        step: u64,
+    ) -> Result<(), Error> {
         let Some(line) = self.states.get(&step).copied() else { return Ok(()) };
         let tokens = step * self.subject.shape.tokens_per_step();
         let made = committed_state(&walker.checkpoint(step)?, step, tokens);
@@ -307,7 +333,11 @@ impl Account<'_> {
 
     /// The first tensor, in the order of execution, that the checkpoint of the bundle after `step` steps has otherwise,
     /// where it is kept.
-    fn other_tensor(&self, walker: &Walker<'_>, step: u64) -> Result<Option<String>, Error> {
+    fn other_tensor<B: Backend<Number = f32>>(
+        &self,
+        walker: &Walker<'_, B>,
+        step: u64,
+    ) -> Result<Option<String>, Error> {
         let kept = from_checkpoint(self.subject.bundle, step, &self.subject.arithmetic);
         let Ok(kept) = kept else { return Ok(None) };
         let made = walker.checkpoint(step)?;
@@ -368,11 +398,11 @@ impl Account<'_> {
     }
 
     /// Holds a checkpoint against its digest and its evaluation.
-    fn checkpoint(
+    fn checkpoint<B: Backend<Number = f32>>(
         &mut self,
-        walker: &mut Walker<'_>,
+        walker: &mut Walker<'_, B>,
         step: u64,
-        evaluate: impl Fn(&mut Walker<'_>, u64) -> Result<Evaluated, Error>,
+        examining: &Examining<'_>,
     ) -> Result<(), Error> {
         let bundle = self.subject.bundle;
         let Some(entry) = bundle.receipt().checkpoints.iter().find(|entry| entry.step == step)
@@ -387,7 +417,7 @@ impl Account<'_> {
                 self.differs(step, "checkpoint", (stated.to_string(), found.to_string()), hint);
             }
         }
-        let Some((files, loss)) = evaluate(walker, step)? else { return Ok(()) };
+        let Some((files, loss)) = examining.examine(walker, step)? else { return Ok(()) };
         self.replay.final_loss = Some(loss).filter(|_| step == self.subject.shape.steps);
         for (name, text) in files {
             if !bundle.files().contains_key(&name) {

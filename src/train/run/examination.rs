@@ -4,6 +4,7 @@
 //! `baselines` and the `seed` of its few-shot draws; `cloze = { items, seed }`, made of the validation
 //! text; `language = { items }`, questions about the embedded language of the data.
 
+use crate::backend::Backend;
 use crate::data::{Corpus, DataFolder};
 use crate::evaluate::{BLOCK_BYTES, Evaluation, HeldOut, evaluate};
 use crate::language::Language;
@@ -86,8 +87,8 @@ pub struct ExaminedPoint {
 }
 
 /// Examines a learner at a checkpoint.
-pub fn examine(
-    learner: &mut Learner,
+pub fn examine<B: Backend<Number = f32>>(
+    learner: &mut Learner<B>,
     config: Node<'_>,
     corpus: &Corpus,
     suite: Option<&Suite>,
@@ -103,7 +104,11 @@ pub fn examine(
     Ok(Examined { files, record: Record::name(step), loss, bits_per_byte })
 }
 
-fn held_out(learner: &mut Learner, config: Node<'_>, corpus: &Corpus) -> Result<Evaluation, Error> {
+fn held_out<B: Backend<Number = f32>>(
+    learner: &mut Learner<B>,
+    config: Node<'_>,
+    corpus: &Corpus,
+) -> Result<Evaluation, Error> {
     let asked = config.required("evaluation")?;
     asked.only(&["split", "block_bytes"])?;
     if let Some(block) = asked.get("block_bytes")

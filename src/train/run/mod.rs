@@ -17,10 +17,10 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
+use super::backend::{Place, on_place};
 use super::data::Corpus;
 use super::progress::{News, Watcher};
 use super::{DIVERGED, OTHER_RUN, Suite};
-use repro_portable::Isa;
 use repro_receipt::bundle::{Bundle, BundleWriter, CONFIG, Environment, METRICS, Trainer};
 use repro_receipt::digest::{Digest, canonical};
 use repro_receipt::disk::Disk;
@@ -36,8 +36,8 @@ pub use receipt::held_out;
 pub struct Context<'a> {
     /// Where its bundle is written.
     pub disk: &'a dyn Disk,
-    /// The instructions that kernels use.
-    pub isa: Isa,
+    /// Where its model lives.
+    pub place: Place,
     /// The data.
     pub corpus: &'a Corpus,
     /// The tasks that checkpoints are examined by.
@@ -82,11 +82,11 @@ pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finis
         None => {
             let digest = match completed(plan, &folder, context)? {
                 Some(digest) => digest,
-                None => {
-                    let mut training = Training::begin(plan, &folder, context)?;
+                None => on_place!(&context.place, backend => {
+                    let mut training = Training::begin(plan, &folder, context, backend)?;
                     training.steps()?;
                     training.finish()?
-                }
+                }),
             };
             // Read as a stranger reads it: what would be refused later is refused now.
             let shown = folder.display().to_string();

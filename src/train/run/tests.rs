@@ -123,7 +123,7 @@ impl RunInputs {
         let context = Context {
             starts: None,
             disk,
-            isa: Isa::best(),
+            place: Place::host(Isa::best()),
             corpus: &self.corpus,
             suite: self.suite.as_ref(),
             plan_commit: Some("c0ffee".repeat(6) + "c0ff"),

@@ -9,6 +9,7 @@ use super::records::{Records, put_number};
 use super::slices::Slices;
 use super::state::State;
 use super::{Context, ExaminedPoint, examination, receipt};
+use crate::backend::Backend;
 use crate::checkpoint::committed_state;
 use crate::data::Order;
 use crate::learner::{Learner, Stepped};
@@ -24,13 +25,13 @@ use repro_runs::starts::{RunStart, new_attempt};
 use repro_runs::study::PlannedRun;
 
 /// A run that is under way.
-pub struct Training<'a> {
+pub struct Training<'a, B: Backend> {
     plan: &'a PlannedRun,
     context: &'a Context<'a>,
     folder: PathBuf,
     config: Document,
     recipe: Recipe,
-    learner: Learner,
+    learner: Learner<B>,
     order: Order,
     writer: BundleWriter<'a>,
     records: Records,
@@ -44,19 +45,19 @@ pub struct Training<'a> {
     saved: Instant,
 }
 
-impl<'a> Training<'a> {
+impl<'a, B: Backend<Number = f32>> Training<'a, B> {
     /// Begins a run in `folder`, or goes on with it. Nothing is written for a run that cannot begin.
     pub fn begin(
         plan: &'a PlannedRun,
         folder: &Path,
         context: &'a Context<'a>,
+        backend: B,
     ) -> Result<Self, Error> {
         let config = plan.document()?;
         let recipe = Recipe::read(config.root())?;
         context.corpus.tokenizer.fits(config.root())?;
         let order = Order::read(config.root(), context.corpus)?;
-        let mut learner =
-            Learner::new(config.root(), &recipe.regime, recipe.seed_init, context.isa)?;
+        let mut learner = Learner::new(config.root(), &recipe.regime, recipe.seed_init, backend)?;
         let mut writer = super::open(plan, folder, context.disk)?;
         let note = |text: &str| context.watcher.tell(&plan.id, News::Noted(text));
         let (state, tensors) = State::load(&writer, context.corpus.sha256)?;

@@ -8,16 +8,16 @@ mod text;
 use std::path::Path;
 
 use super::args;
+use super::place::machine;
 use crate::cli::output::Output;
 use crate::cli::{Answer, BAD_USAGE};
 use repro_judge::consistency::SelfConsistency;
-use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{ExitStatus, Verdict};
 use repro_runs::replay::BAD_EXTENT;
 use repro_runs::replay::{Choice, Extent, MicroBatchSample, Replay};
-use repro_train::replay::{self, Corpora, Machine};
+use repro_train::replay::{self, Corpora};
 
 pub use planned::PlannedReplays;
 pub use shown::Bar;
@@ -25,10 +25,10 @@ pub use shown::Bar;
 /// Runs `repro replay`.
 pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
-    if let Some(status) = device(own.machine.device.as_deref(), output).map_err(one)? {
-        return Ok(status);
-    }
-    let machine = machine(&own.machine).map_err(one)?;
+    let machine = match machine(&own.machine, output).map_err(one)? {
+        Ok(machine) => machine,
+        Err(status) => return Ok(status),
+    };
     let choice = match (own.full, own.slice.as_deref()) {
         (true, _) => Choice::This(Extent::Whole),
         (false, slice) => choice(slice).map_err(one)?,
@@ -68,10 +68,10 @@ fn contradicted(bundle: &Bundle, replay: &mut Replay) {
 /// Runs `repro calibrate`.
 pub fn calibrate(own: &args::CalibrateArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
-    let machine = machine(&own.machine).map_err(one)?;
-    if let Some(status) = device(own.machine.device.as_deref(), output).map_err(one)? {
-        return Ok(status);
-    }
+    let machine = match machine(&own.machine, output).map_err(one)? {
+        Ok(machine) => machine,
+        Err(status) => return Ok(status),
+    };
     let choice = choice(own.slice.as_deref()).map_err(one)?;
     let bundle = load(&own.bundle, machine.threads).map_err(one)?;
     let corpora = Corpora::new(own.machine.data.clone());
@@ -107,37 +107,5 @@ fn sample(text: &str) -> Result<MicroBatchSample, Error> {
     MicroBatchSample::parse(text).ok_or_else(|| {
         let expected = "`COUNT:SEED`, as 8:1: so many micro-batches, drawn with this seed";
         BAD_USAGE.at(Location::file("--micro-batches"), expected, format!("`{text}`"))
-    })
-}
-
-/// Whether the device that was asked for is there: another status where it is not.
-pub fn device(name: Option<&str>, output: &Output) -> Result<Option<ExitStatus>, Error> {
-    match name {
-        None | Some("cpu") => Ok(None),
-        Some(name) if name.strip_prefix("cuda:").is_some_and(|n| n.parse::<u8>().is_ok()) => {
-            output.say(&format!("this program has no kernels for `{name}`: replay on the `cpu`"));
-            Ok(Some(ExitStatus::NotRun))
-        }
-        Some(name) => {
-            let place = Location::file("--device");
-            Err(BAD_USAGE.at(place, "`cpu` or `cuda:N`", format!("`{name}`")))
-        }
-    }
-}
-
-/// The instructions and threads asked for, or all of this machine.
-pub fn machine(own: &args::MachineArgs) -> Result<Machine, Error> {
-    let threads = own.threads.unwrap_or_else(crate::cli::threads::cores);
-    Ok(Machine { isa: instructions(own.instructions.as_deref())?, threads })
-}
-
-/// The instructions asked for, or the best of this machine.
-pub fn instructions(asked: Option<&str>) -> Result<Isa, Error> {
-    let Some(name) = asked else { return Ok(Isa::best()) };
-    Isa::parse(name).ok_or_else(|| {
-        let known: Vec<_> =
-            Isa::available().iter().map(|isa| format!("`{}`", isa.name())).collect();
-        let expected = format!("instructions of this machine: {}", known.join(", "));
-        BAD_USAGE.at(Location::file("--instructions"), expected, format!("`{name}`"))
     })
 }

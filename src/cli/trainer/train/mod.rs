@@ -9,15 +9,18 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::args;
-use super::replay::instructions;
+use super::place::{instructions, place};
 use crate::cli::Answer;
 use crate::cli::output::Output;
 use repro_exact::decimal::grouped;
+use repro_receipt::bundle::ARITHMETIC;
 use repro_receipt::source::{Document, Error, Source};
 use repro_report::Columns;
 use repro_report::outcome::ExitStatus;
 use repro_runs::study::{PlannedRun, Study};
+use repro_train::backend::Place;
 use repro_train::campaign::{Campaign, RunOutcome};
+use repro_train::golden;
 use watching::Watching;
 
 /// The schema of the lines on standard output.
@@ -39,6 +42,13 @@ pub fn run(own: &args::TrainArgs, output: &Output) -> Answer {
         return Ok(ExitStatus::Verified);
     };
     let isa = instructions(own.instructions.as_deref()).map_err(one)?;
+    let place = match place(own.device.as_deref(), isa, output).map_err(one)? {
+        Ok(place) => place,
+        Err(status) => return Ok(status),
+    };
+    if let Some(status) = other_bits(&place, output) {
+        return Ok(status);
+    }
     let (jobs, threads) = sharing(own, study.runs().len());
     let watching = Watching::new(output, wants_json);
     let plan_commit = provenance::plan_commit(&own.study);
@@ -54,10 +64,10 @@ pub fn run(own: &args::TrainArgs, output: &Output) -> Answer {
         only: &own.only,
         jobs,
         threads,
-        isa,
+        environment: provenance::environment(&place),
+        place,
         plan_commit,
         trainer: provenance::trainer(),
-        environment: provenance::environment(isa),
         watcher: &watching,
         save_every: SAVE_EVERY,
     };
@@ -71,6 +81,19 @@ pub fn run(own: &args::TrainArgs, output: &Output) -> Answer {
     let errors: Vec<_> = stopped.chain(&left).collect();
     errors.iter().for_each(|error| output.complain(error));
     Ok(if errors.is_empty() { ExitStatus::Verified } else { ExitStatus::NotRun })
+}
+
+/// Another status where a device computes other bits than receipts would name. The processor is checked by the tests of the
+/// program.
+fn other_bits(place: &Place, output: &Output) -> Option<ExitStatus> {
+    place.device.as_ref()?;
+    let differing = golden::differing(golden::of(place));
+    let first = differing.first()?;
+    output.say(&format!(
+        "nothing was trained: `{}` does not compute {ARITHMETIC}: `{first}` gives other bits",
+        place.id()
+    ));
+    Some(ExitStatus::NotRun)
 }
 
 /// Runs side by side, and threads of each: single threads use cores best.

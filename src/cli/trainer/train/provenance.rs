@@ -6,9 +6,9 @@ use std::process::Stdio;
 
 use crate::cli::git::git;
 use crate::cli::output::folder_of;
-use repro_portable::Isa;
 use repro_receipt::bundle::{ARITHMETIC, Environment, Trainer};
 use repro_receipt::digest::Digest;
+use repro_train::backend::Place;
 use repro_train::data::Tokenizer;
 
 /// The lock file that this program was built with.
@@ -28,13 +28,14 @@ pub fn trainer() -> Trainer {
     }
 }
 
-/// This machine, with the instructions in use; the threads are for each run to say.
-pub fn environment(isa: Isa) -> Environment {
+/// This machine, with the device and the instructions in use; the threads are for each run to say.
+pub fn environment(place: &Place) -> Environment {
+    let device = place.device.as_ref();
     Environment {
-        cpu: line_of("/proc/cpuinfo", "model name"),
-        features: vec![isa.name().to_owned()],
+        cpu: processor(),
+        features: vec![place.isa.name().to_owned()],
         threads: None,
-        device: Some("cpu".to_owned()),
+        device: Some(device.map_or("cpu".to_owned(), |own| format!("{} {}", own.id(), own.name()))),
         os: Some(format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
         libraries: libraries(LOCK),
         memory_bytes: line_of("/proc/meminfo", "MemTotal").and_then(|text| {
@@ -42,6 +43,11 @@ pub fn environment(isa: Isa) -> Environment {
             kilobytes.checked_mul(1024)
         }),
     }
+}
+
+/// The name of the processor.
+pub fn processor() -> Option<String> {
+    line_of("/proc/cpuinfo", "model name")
 }
 
 /// The commit that last changed the study file, where the file is as it was committed.

@@ -155,7 +155,7 @@ impl Theirs<'_> {
 fn whole_models_are_candles() {
     for (kind, config) in kinds() {
         let config = Config { norm_eps: f64::from(EPSILON), ..config };
-        let mut ours = model::<f64>(&config, Isa::best());
+        let mut ours = model::<f64>(&config);
         // More rows than a thread takes at a time.
         let (rows, length) = (20, config.seq_len);
         let inputs = tokens(&config, rows * length, "inputs");
@@ -165,7 +165,7 @@ fn whole_models_are_candles() {
 
         let weight = |named: &NamedTensor| {
             let numbers = ours.read(&named.name).unwrap();
-            let numbers = Tensor::from_slice(numbers, &named.shape[..], &Device::Cpu).unwrap();
+            let numbers = Tensor::from_slice(&numbers, &named.shape[..], &Device::Cpu).unwrap();
             (named.name.clone(), Var::from_tensor(&numbers).unwrap())
         };
         let weights = ours.tensors().iter().map(weight).collect();

@@ -38,7 +38,7 @@ pub fn joint_balance(loads: &[Load]) -> f64 {
 
 impl Load {
     /// Adds what another pass saw of the same block; losses become sums.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.tokens += other.tokens;
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
         self.undecided += other.undecided;
@@ -47,7 +47,8 @@ impl Load {
         self.z += other.z;
     }
 
-    pub(super) fn new<T: Kernels>(layer: usize, routing: &Routing<T>) -> Self {
+    /// What a router did in the block with this number.
+    pub fn new<T: Kernels>(layer: usize, routing: &Routing<T>) -> Self {
         Self {
             layer,
             tokens: routing.tokens() as u64,

@@ -1,0 +1,66 @@
+//! `--device`, `--threads` and `--instructions`: what models are executed on.
+
+use super::args;
+use crate::cli::BAD_USAGE;
+use crate::cli::output::Output;
+use repro_device::{DeviceError, Runtime};
+use repro_portable::Isa;
+use repro_receipt::source::{Error, Location};
+use repro_report::outcome::ExitStatus;
+use repro_train::backend::Place;
+use repro_train::replay::Machine;
+
+/// The device, instructions and threads asked for, or all of the processor; another status where the device is not there.
+pub fn machine(
+    own: &args::MachineArgs,
+    output: &Output,
+) -> Result<Result<Machine, ExitStatus>, Error> {
+    let threads = own.threads.unwrap_or_else(crate::cli::threads::cores);
+    let isa = instructions(own.instructions.as_deref())?;
+    Ok(place(own.device.as_deref(), isa, output)?.map(|place| Machine { place, threads }))
+}
+
+/// The device asked for, or the processor; another status, which was explained, where the device is not there.
+pub fn place(
+    name: Option<&str>,
+    isa: Isa,
+    output: &Output,
+) -> Result<Result<Place, ExitStatus>, Error> {
+    let Some(id) = name.filter(|name| *name != "cpu") else { return Ok(Ok(Place::host(isa))) };
+    if !is_id(id) {
+        let known = Runtime::ALL.map(|runtime| format!("`{}:N`", runtime.prefix())).join(" or ");
+        let expected = format!("`cpu`, {known}; `repro devices` lists them");
+        return Err(BAD_USAGE.at(Location::file("--device"), expected, format!("`{id}`")));
+    }
+    Ok(match repro_device::open(id) {
+        Ok(device) => Ok(Place { isa, device: Some(device) }),
+        Err(error) => {
+            output.say(&explained(id, &error));
+            Err(ExitStatus::NotRun)
+        }
+    })
+}
+
+/// Why a device cannot be used, and the way out.
+fn explained(id: &str, error: &DeviceError) -> String {
+    format!("nothing was run on `{id}`: {error}. `--device cpu` runs it on the processor")
+}
+
+/// Whether a name could be that of a device.
+fn is_id(name: &str) -> bool {
+    name.split_once(':').is_some_and(|(prefix, number)| {
+        Runtime::ALL.iter().any(|runtime| runtime.prefix() == prefix)
+            && number.parse::<u16>().is_ok()
+    })
+}
+
+/// The instructions asked for, or the best of this machine.
+pub fn instructions(asked: Option<&str>) -> Result<Isa, Error> {
+    let Some(name) = asked else { return Ok(Isa::best()) };
+    Isa::parse(name).ok_or_else(|| {
+        let known: Vec<_> =
+            Isa::available().iter().map(|isa| format!("`{}`", isa.name())).collect();
+        let expected = format!("instructions of this machine: {}", known.join(", "));
+        BAD_USAGE.at(Location::file("--instructions"), expected, format!("`{name}`"))
+    })
+}
