@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value as Json, json};
 
+use super::backend::device_failed;
 use super::backend::{Backend, Host};
 use super::load::RouterLoad;
 use super::model::{
@@ -479,7 +480,10 @@ impl<B: Backend<Number = f32>> Scorer for Learner<B> {
     }
 }
 
-/// A failure of the model, which is no fault of an input: its own words.
+/// A failure of the model, or of what it lives on, which is no fault of an input: its own words.
 fn failed(failure: Failure) -> Error {
+    if let Failure::Backend { what } = failure {
+        return device_failed(what);
+    }
     MODEL_FAILED.at(Location::file("the model"), "a model that trains", failure.to_string())
 }

@@ -38,6 +38,7 @@ codes! {
     BAD_RECIPE = "train::bad-recipe", "a run has a setting that cannot be used for training", "correct the study";
     BAD_TENSORS = "train::bad-tensors", "a tensor file is not the one that this run needs", "use the file that the run wrote";
     MODEL_FAILED = "train::model-failed", "the model cannot be trained", "read the message; report it if the study is correct";
+    DEVICE_FAILED = "train::device-failed", "a device did not do what was asked", "free its memory, or run it on the processor with `--device cpu`";
     DIVERGED = "train::diverged", "the run diverged and is sealed as it was", "it counts as it is; a lower learning rate is another plan";
     OTHER_RUN = "train::other-run", "the folder has a run of this name with another configuration", "train into another folder, or remove that run";
     UNKNOWN_RUN = "train::unknown-run", "no run has this name", "`--list` names the runs of a study";

@@ -23,6 +23,7 @@ use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{ExitStatus, Report};
+use repro_train::DEVICE_FAILED;
 use repro_train::replay::{Corpora, Machine, Setting};
 
 pub use args::TrainerCommand;
@@ -59,14 +60,21 @@ pub fn settings() -> Vec<Json> {
     repro_train::replay::settings().iter().map(told).collect()
 }
 
-/// Runs one of these commands.
+/// Runs one of these commands. A device that fails under way is no input that was refused.
 pub fn run(command: &TrainerCommand, output: &Output) -> Answer {
-    match command {
+    let answer = match command {
         TrainerCommand::Train(own) => train::run(own, output),
         TrainerCommand::Replay(own) => replay::run(own, output),
         TrainerCommand::Dispute(own) => dispute::run(own, output),
         TrainerCommand::Devices(own) => devices::run(own, output),
         TrainerCommand::Calibrate(own) => replay::calibrate(own, output),
+    };
+    match answer {
+        Err(errors) if errors.iter().all(|error| error.code == &DEVICE_FAILED) => {
+            errors.iter().for_each(|error| output.complain(error));
+            Ok(ExitStatus::NotRun)
+        }
+        answer => answer,
     }
 }
 

@@ -1,7 +1,9 @@
 //! Where somebody wants models to live: the choice between backends, as a value.
 
+use crate::DEVICE_FAILED;
 use repro_device::Device;
 use repro_portable::Isa;
+use repro_receipt::source::{Error, Location};
 
 /// A processor, and the device that is used in its place, if one is.
 #[derive(Debug, Clone)]
@@ -23,10 +25,21 @@ impl Place {
         Self { isa: self.isa.chained(), device: self.device.as_ref().map(Device::chained) }
     }
 
+    /// Whether nothing went wrong on its device. What was computed after a fault is not looked at.
+    pub fn sound(&self) -> Result<(), Error> {
+        let fault = self.device.as_ref().and_then(Device::fault);
+        fault.map_or(Ok(()), |fault| Err(device_failed(format!("{}: {fault}", self.id()))))
+    }
+
     /// What `--device` calls it.
     pub fn id(&self) -> &str {
         self.device.as_ref().map_or("cpu", Device::id)
     }
+}
+
+/// What a device did not do.
+pub fn device_failed(what: String) -> Error {
+    DEVICE_FAILED.at(Location::file("--device"), "a device that does what is asked", what)
 }
 
 /// Does work with the backend of a place, in float32: the same work is compiled for each backend.

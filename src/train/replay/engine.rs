@@ -113,6 +113,8 @@ pub fn replay(
     let subject = ReplayedRun::of(bundle, machine)?;
     let (extent, chosen_by) = resolve(choice, bundle, corpora)?;
     let replay = subject.replay((extent, sample), corpora, progress)?;
+    // Nothing that a device failed to compute is held against a bundle.
+    machine.place.sound()?;
     Ok(Replay { chosen_by: chosen_by.unwrap_or(replay.chosen_by), ..replay })
 }
 
@@ -154,6 +156,7 @@ pub fn calibrate(
     let executed = session.execute(StepMeasure::NarrowMoves, progress)?;
     let _ = progress.begins(ReplayPhase::Calibrating);
     let calibration = session.calibrate(&executed, progress)?;
+    machine.place.sound()?;
     Ok((extent, calibration.report(&session.layout, &session.logged, from)))
 }
 
@@ -270,6 +273,7 @@ impl<'a> ReplayedRun<'a> {
         let _ = progress.begins(ReplayPhase::Golden);
         let Machine { place, threads } = self.machine;
         let other = on_threads(*threads, || golden::differing(golden::of(place)))?;
+        place.sound()?;
         Ok(other.first().map(|first| {
             let who = match &place.device {
                 None => "this machine",

@@ -10,6 +10,7 @@ use repro_device::{Product, TableMatrix};
 use repro_judge::verify::{Replayer, SliceRequest};
 use repro_portable::{Matrix, product};
 use repro_runs::replay::{Choice, MicroBatchSample, NO_DATA, ReplayOutcome, Replays, STOPPED};
+use repro_train::DEVICE_FAILED;
 use repro_train::replay::{self, Corpora, Machine};
 
 /// The width of the products that this machine's speed is measured with, and how many there are.
@@ -77,6 +78,15 @@ impl<'a> PlannedReplays<'a> {
                 "the training data is not available: {}",
                 error.found
             )),
+            Err(error) if error.code == &DEVICE_FAILED => {
+                // What failed stays so; the next replay begins anew, where the device still opens.
+                if let Some(device) = &mut self.machine.place.device
+                    && let Ok(anew) = repro_device::open(device.id())
+                {
+                    *device = anew;
+                }
+                ReplayOutcome::NotRun(error.found.clone())
+            }
             Err(error) => ReplayOutcome::Refused(error),
             Ok(replay) if replay.code == Some(&STOPPED) => {
                 ReplayOutcome::NotRun("it did not finish within the budget".to_owned())
