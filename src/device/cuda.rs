@@ -288,8 +288,11 @@ impl Cuda {
         let code = unsafe {
             self.api.load_module(&raw mut self.module, image, 2, options, values.as_mut_ptr())
         };
-        let what = format!("compile the kernels ({})", text_until_zero(&log));
-        self.api.answered(code, &what)?;
+        if code != 0 {
+            let (named, log) = (self.api.named(code), text_until_zero(&log));
+            let what = format!("CUDA could not compile the kernels: {named}; {log}");
+            return Err(DeviceError::Failed { what });
+        }
         for name in text::kernels().keys().copied() {
             let own = CString::new(format!("{PREFIX}{name}")).unwrap_or_default();
             let mut kernel = ptr::null_mut();
