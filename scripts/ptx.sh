@@ -6,7 +6,7 @@
 #                             six generations of devices; a kernel that spills registers is an error
 #
 # Needs Python 3 with pip on Linux, and no device. NVIDIA's compiler NVRTC and assembler come from PyPI into target/ptx,
-# once. NVRTC is of the first release of CUDA 12, so that every driver since then takes what it makes; the assembler is a
+# once. NVRTC is that of CUDA 12.0, so that every driver since then takes what it makes; the assembler is a
 # newer one, which knows newer devices. `cargo test -p repro-device` reads the PTX without either.
 set -euo pipefail
 cd "$(dirname "$0")/.."
