@@ -163,7 +163,7 @@ pub struct VerifyArgs {
     /// How long `--replay auto` may take: `60s`, `5m`
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub budget: String,
-    /// Device to run on: `cpu`, `opencl:N`
+    /// Device to run on: `cpu`, `cuda:N` or `opencl:N`
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// Folder with the data of runs: without it, no file that a bundle names is read

@@ -10,10 +10,12 @@
 
 mod arrange;
 mod attention;
+mod cuda;
 mod device;
 mod list;
 mod opencl;
 mod product;
+mod ptx;
 mod queue;
 mod rows;
 mod runtime;

@@ -1,9 +1,10 @@
 //! What devices there are.
 
+use super::cuda::{self, Cuda};
 use super::device::Device;
 use super::opencl::{self, OpenCl};
 use super::queue::Queue;
-use super::runtime::{DeviceError, Listed};
+use super::runtime::{DeviceError, Driver, Listed};
 use super::text::{MANY_ITEMS, ONE_ITEM};
 
 /// What runs devices.
@@ -11,16 +12,19 @@ use super::text::{MANY_ITEMS, ONE_ITEM};
 pub enum Runtime {
     /// Any device with a driver of OpenCL 1.2 or later.
     OpenCl,
+    /// A device of NVIDIA.
+    Cuda,
 }
 
 impl Runtime {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::OpenCl];
+    pub const ALL: [Self; 2] = [Self::OpenCl, Self::Cuda];
 
     /// What ids of its devices begin with.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::OpenCl => "opencl",
+            Self::Cuda => "cuda",
         }
     }
 }
@@ -29,6 +33,7 @@ impl Runtime {
 pub fn list(runtime: Runtime) -> Result<Vec<Listed>, DeviceError> {
     match runtime {
         Runtime::OpenCl => Ok(opencl::devices()?.into_iter().map(opencl::described).collect()),
+        Runtime::Cuda => cuda::devices()?.into_iter().map(cuda::described).collect(),
     }
 }
 
@@ -43,15 +48,19 @@ pub fn open(id: &str) -> Result<Device, DeviceError> {
         let prefixes = Runtime::ALL.map(|runtime| format!("`{}:0`", runtime.prefix()));
         return Err(unknown(format!("are the ids `cpu` and {}", prefixes.join(", "))));
     };
-    match runtime {
+    let numbered = |devices: usize, of: &str| unknown(format!("are {devices} of {of}"));
+    let (name, products, driver): (_, _, Box<dyn Driver>) = match runtime {
         Runtime::OpenCl => {
             let all = opencl::devices()?;
-            let own = all.get(number).copied();
-            let own = own.ok_or_else(|| unknown(format!("are {} of OpenCL", all.len())))?;
+            let own = *all.get(number).ok_or_else(|| numbered(all.len(), "OpenCL"))?;
             let products = if opencl::is_processor(own) { ONE_ITEM } else { MANY_ITEMS };
-            let driver = Box::new(OpenCl::open(own)?);
-            let name = opencl::described(own).name;
-            Ok(Device::new(Queue::new(id.to_owned(), name, products, driver)))
+            (opencl::described(own).name, products, Box::new(OpenCl::open(own)?))
         }
-    }
+        Runtime::Cuda => {
+            let all = cuda::devices()?;
+            let own = *all.get(number).ok_or_else(|| numbered(all.len(), "CUDA"))?;
+            (cuda::described(own)?.name, MANY_ITEMS, Box::new(Cuda::open(own)?))
+        }
+    };
+    Ok(Device::new(Queue::new(id.to_owned(), name, products, driver)))
 }

@@ -7,14 +7,12 @@ use repro_portable::mixture::Arrangement;
 use repro_portable::router::{Coefficients, Gate, Router};
 use repro_portable::{AttentionShape, Isa, Real, cross_entropy, norm, swiglu};
 
-/// A device to try things on.
+/// A device to try things on: the one that `REPRO_TEST_DEVICE` names, or the first of OpenCL.
 fn device() -> Option<Device> {
-    match open("opencl:0") {
-        Err(DeviceError::NoRuntime { .. })
-            if std::env::var_os("REPRO_REQUIRE_DEVICE").is_none() =>
-        {
-            None
-        }
+    let named = std::env::var("REPRO_TEST_DEVICE").ok();
+    let is_required = named.is_some() || std::env::var_os("REPRO_REQUIRE_DEVICE").is_some();
+    match open(named.as_deref().unwrap_or("opencl:0")) {
+        Err(DeviceError::NoRuntime { .. }) if !is_required => None,
         opened => Some(opened.unwrap()),
     }
 }
@@ -432,8 +430,13 @@ fn devices_that_are_not_there_are_named() {
         unknown.starts_with("there is no device `opencl`; there are the ids `cpu` and"),
         "{unknown}"
     );
-    if device().is_some() {
-        let unknown = open("opencl:99").unwrap_err().to_string();
-        assert!(unknown.starts_with("there is no device `opencl:99`; there are "), "{unknown}");
+    for runtime in Runtime::ALL {
+        let id = format!("{}:99", runtime.prefix());
+        let error = open(&id).unwrap_err();
+        let expected = match list(runtime) {
+            Ok(_) => format!("there is no device `{id}`; there are "),
+            Err(missing) => missing.to_string(),
+        };
+        assert!(error.to_string().starts_with(&expected), "{error}");
     }
 }

@@ -79,8 +79,8 @@ const CRATES: &[Crate] = &[
         on: &["portable"],
         rows: &[
             &["runtime", "text"],
-            &["opencl", "queue"],
-            &["table"],
+            &["opencl", "ptx", "queue"],
+            &["cuda", "table"],
             &["device"],
             &["arrange", "list", "rows", "update"],
             &["product"],

@@ -45,7 +45,7 @@ pub struct TrainArgs {
     /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
     #[arg(long, value_name = "SET")]
     pub instructions: Option<String>,
-    /// Device that models live on: `cpu`, `opencl:N`
+    /// Device that models live on: `cpu`, `cuda:N` or `opencl:N`
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// List the runs without training
@@ -55,7 +55,7 @@ pub struct TrainArgs {
 
 #[derive(Debug, Args)]
 pub struct DevicesArgs {
-    /// This one alone: `cpu`, `opencl:N` [default: all that are there]
+    /// This one alone: `cpu`, `cuda:N` or `opencl:N` [default: all that are there]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
 }
@@ -63,7 +63,7 @@ pub struct DevicesArgs {
 /// What steps are executed on.
 #[derive(Debug, Args)]
 pub struct MachineArgs {
-    /// Device: `cpu`, `opencl:N`
+    /// Device: `cpu`, `cuda:N` or `opencl:N`
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// Threads [default: all cores]

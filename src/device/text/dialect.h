@@ -17,7 +17,7 @@
 #define IN_TABLE(type) __global const type *
 #define SHARED(type, name, count) __local type name[count]
 #define IN_SHARED(type) __local type *
-#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
+#define SYNC() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define SYNC_TABLES() barrier(CLK_GLOBAL_MEM_FENCE)
 #define ITEM ((int)get_local_id(0))
 #define GROUP(d) ((int)get_group_id(d))
@@ -35,7 +35,7 @@
 #define OPEN_READ(type, name) const type *name = name##_table + name##_from
 #define OPEN_WRITE(type, name) type *name = name##_table + name##_from
 #define IN_TABLE(type) const type *
-#define SHARED(type, name, count) __shared__ type name[count]
+#define SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define IN_SHARED(type) type *
 #define SYNC() __syncthreads()
 #define SYNC_TABLES() __syncthreads()

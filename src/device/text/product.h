@@ -13,6 +13,7 @@
 #define PER_ROW 8
 #define PER_COLUMN 2
 #define COLUMN_ITEMS 1
+#define COLUMN(q) ((q) * VECTOR)
 #define TALL_APART TALL
 #else
 #define VECTOR 1
@@ -25,6 +26,8 @@
 #define PER_ROW 8
 #define PER_COLUMN 8
 #define COLUMN_ITEMS 8
+/* Four columns of an item lie side by side, so that one load of sixteen bytes has them. */
+#define COLUMN(q) ((q) / 4 * 4 * COLUMN_ITEMS + (q) % 4)
 /* Rows apart by a number that keeps the items of one store from meeting in one bank. */
 #define TALL_APART (TALL + 4)
 #endif
@@ -89,6 +92,7 @@ KERNEL(product)(INT(m), INT(n), INT(k),
         b += own_outer * b_outer + own_inner / share * b_inner;
         c += own_outer * c_outer + own_inner * c_inner;
     }
+    const int own_column = column0 + item_column * 4;
     const int own = row0 + item_row * PER_ROW, tile = own / TILE * TILE;
     const int group_tile = row0 / TILE * TILE, last_tile = (row0 + TALL - 1) / TILE * TILE;
     if (range == COLUMNS_TO_TILE && column0 >= last_tile + TILE) return;
@@ -109,7 +113,7 @@ KERNEL(product)(INT(m), INT(n), INT(k),
         first = 0;
         for (int p = 0; p < PER_ROW; p++) {
             for (int q = 0; q < PER_COLUMN; q++) {
-                const int row = own + p, column = column0 + (item_column + q * COLUMN_ITEMS) * VECTOR;
+                const int row = own + p, column = own_column + COLUMN(q);
                 float numbers[VECTOR];
                 UNROLL for (int v = 0; v < VECTOR; v++) {
                     const int is_inside = row < m && column + v < n;
@@ -137,13 +141,16 @@ KERNEL(product)(INT(m), INT(n), INT(k),
          * for those behind its end. */
         const int low = own_from > at ? own_from - at : 0, high = own_end - at < deep ? own_end - at : deep;
         for (int t = low; t < high; t++) {
+            IN_SHARED(float) own_left = left + t * TALL_APART + item_row * PER_ROW;
+            IN_SHARED(float) own_right = right + t * WIDE + item_column * 4;
+            float x[PER_ROW];
             VEC y[PER_COLUMN];
+            UNROLL for (int p = 0; p < PER_ROW; p++) x[p] = own_left[p];
             UNROLL for (int q = 0; q < PER_COLUMN; q++) {
-                y[q] = LOAD_VEC(right + t * WIDE + (item_column + q * COLUMN_ITEMS) * VECTOR);
+                y[q] = LOAD_VEC(own_right + COLUMN(q));
             }
             UNROLL for (int p = 0; p < PER_ROW; p++) {
-                const VEC x = SPLAT(left[t * TALL_APART + item_row * PER_ROW + p]);
-                UNROLL for (int q = 0; q < PER_COLUMN; q++) sum[p][q] = FMA(x, y[q], sum[p][q]);
+                UNROLL for (int q = 0; q < PER_COLUMN; q++) sum[p][q] = FMA(SPLAT(x[p]), y[q], sum[p][q]);
             }
         }
         left_over -= high > low ? high - low : 0;
@@ -162,7 +169,7 @@ KERNEL(product)(INT(m), INT(n), INT(k),
     for (int p = 0; p < PER_ROW; p++) {
         const int row = own + p;
         for (int q = 0; q < PER_COLUMN; q++) {
-            const int column = column0 + (item_column + q * COLUMN_ITEMS) * VECTOR;
+            const int column = own_column + COLUMN(q);
             float numbers[VECTOR];
             STORE_VEC(all[p][q], numbers);
             UNROLL for (int v = 0; v < VECTOR; v++) {
