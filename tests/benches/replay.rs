@@ -12,7 +12,7 @@ use std::time::Instant;
 use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_runs::replay::{Choice, Extent};
-use repro_train::backend::Host;
+use repro_train::backend::{Host, Place};
 use repro_train::learner::Learner;
 use repro_train::model::Sequences;
 use repro_train::replay::{Corpora, Machine, Progress, ReplayPhase, replay};
@@ -89,7 +89,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let slice = TensorFile::parse("slice", &bundle.tensors(&stem("slices", "slice"))?)?;
     let tokens = slice.tensors.get("tokens").and_then(TensorData::as_numbers).ok_or("no tokens")?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    let (machine, corpora) = (Machine { isa: Isa::best(), threads }, Corpora::new(None));
+    let (machine, corpora) =
+        (Machine { place: Place::host(Isa::best()), threads }, Corpora::new(None));
     for _ in 0..pairs.parse::<u32>()? {
         let train =
             || trained(&bundle, &weights, &tokens, (from, to)).map_err(|error| error.to_string());

@@ -14,7 +14,7 @@ fn golden_bits() {
         for threads in 1..=4 {
             let pool =
                 rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-            let found = pool.install(|| lines(isa));
+            let found = pool.install(|| lines(&isa));
             let differing: Vec<_> =
                 found.lines().filter(|line| !DIGESTS.lines().any(|known| known == *line)).collect();
             assert!(
@@ -41,7 +41,11 @@ fn devices_are_listed_with_their_golden_bits() {
         );
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
-    assert_eq!(text.lines().count(), 1 + sets.len());
+    let lines = text.lines().count();
+    assert!(lines > 1 + sets.len(), "the runtimes of other devices, or why there are none\n{text}");
+
+    let output = repro(Path::new("."), &["devices", "--device", "cpu"]);
+    assert_eq!(String::from_utf8(output.stdout).expect("UTF-8").lines().count(), 1 + sets.len());
 
     let output = repro(Path::new("."), &["devices", "--format", "json"]);
     let document: Json = serde_json::from_slice(&output.stdout).expect("JSON");

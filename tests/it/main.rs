@@ -4,6 +4,8 @@ mod attacks;
 mod bundle;
 mod cli;
 mod core;
+#[cfg(feature = "train")]
+mod device;
 mod diff;
 #[cfg(feature = "train")]
 mod emitter;
