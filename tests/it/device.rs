@@ -58,6 +58,10 @@ fn a_study_trained_on_a_device_has_the_bytes_of_the_processor() {
         let receipt: Json = serde_json::from_str(&receipt).unwrap();
         let device = receipt["predicate"]["environment"]["device"].as_str().unwrap();
         assert!(device.starts_with("opencl:0 "), "{device}");
+        // What a bundle says of itself holds wherever it was trained.
+        let [_, verified] =
+            [&here, &there].map(|run| repro(root, &["verify", run.to_str().unwrap()]));
+        assert_eq!(code(&verified), 0, "{}", text(&verified.stdout));
     }
     // What one began the other ends, and what one trained the other replays, as a whole.
     for (out, device) in [("here", DEVICE), ("there", "cpu")] {

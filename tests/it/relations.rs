@@ -201,7 +201,6 @@ fn contradictions_of_documents_are_found() {
         ("receipt.json", "/predicate/data/epochs", "2", "epochs"),
         ("receipt.json", "/predicate/data/unique_tokens", "5000000", "unique-tokens"),
         ("receipt.json", "/predicate/data/unique_tokens", "2000000", "byte-tokens"),
-        ("receipt.json", "/predicate/environment/device", "\"cuda\"", "device"),
         ("receipt.json", "/predicate/checkpoints/1/step", "485", "checkpoint-label"),
         ("receipt.json", "/predicate/checkpoints/1/step", "1000", "checkpoint-order"),
         ("receipt.json", "/predicate/checkpoints/1/tokens_seen", "5", "checkpoint-tokens"),

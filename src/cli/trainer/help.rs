@@ -20,10 +20,11 @@ and in float64. `repro replay` allows eight or nine times the largest spread. Th
 /// Under the options of `repro devices`.
 pub const DEVICES: &str = "\
 Every operation of training, forward and backward, and three short training runs are computed for fixed inputs with
-each instruction set. Their bits are compared with digests that are part of the program. Bitwise replay is possible
-only where all of them are equal.
+each instruction set of the processor, and by the kernels of each device of CUDA and OpenCL. Their bits are compared with
+digests that are part of the program. Bitwise replay is possible only where all of them are equal.
 
-Exit status: 0 where all bits are equal, 4 where some differ, 2 for bad usage.";
+Exit status: 0 where all bits of the processor are equal, or with --device those of that device; 4 where some differ or the
+device cannot be used; 2 for bad usage.";
 
 /// Under the options of `repro train`.
 pub const TRAIN: &str = "\

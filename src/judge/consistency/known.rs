@@ -62,8 +62,6 @@ relations! {
         Run of ours => "receipt.trainer.arithmetic = config.arithmetic", from "one fact, written twice";
     DTYPE = "relation::dtype", "the portable arithmetic computes in float32, and the config says otherwise";
         Run of ours => "config.dtype = 'float32'", from "definition of `portable-f32/1`";
-    PORTABLE_DEVICE = "relation::device", "the portable arithmetic runs on processors, and the receipt says otherwise";
-        Run of ours => "receipt.environment.device = 'cpu'", from "definition of `portable-f32/1`";
     COMMITTED_ARITHMETIC = "relation::committed-arithmetic", "states are committed in `portable-f32/1`, and the receipt names no such arithmetic";
         Run if "given(receipt.states.root) = 1" => "given(receipt.trainer.arithmetic) = 1", from "`repro train`";
     WHOLE_CONFIG = "relation::whole-config", "the config lacks a setting of every run, or has it as another type";

@@ -6,6 +6,7 @@
 
 mod device;
 mod formulas;
+mod host;
 mod operations;
 mod products;
 mod training;
