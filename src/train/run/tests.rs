@@ -9,6 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::TensorFile;
 use crate::data::DataFolder;
+use repro_portable::Isa;
 use repro_receipt::bundle::{Contract, DeclaredModel, Unfinished};
 use repro_receipt::disk::LocalDisk;
 use repro_receipt::disk::trial::{DiskFault, Trial, tree};
