@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::model::tests::{dense, noisy, others, sparse, tokens};
-use crate::model::{Balancing, Config, MixtureConfig, Sequences, Structure, Variations};
+use crate::model::{Balancing, Config, MixtureConfig, Sequences, Variations};
 use crate::ops::{IGNORED, Normed};
 use crate::optimizer::{self, OptimizerState};
 use crate::recipe::{LossTerms, Precision};
@@ -153,8 +153,7 @@ fn models_of_all_families_have_the_bits_of_the_processor_and_stay_on_the_device(
         muon(MuonVariant::Compiled, true),
     ];
     for (at, (name, config)) in families().into_iter().enumerate() {
-        let is_packed =
-            at % 2 == 0 && !matches!(config.variations.structure, Structure::Nanochat { .. });
+        let is_packed = at % 2 == 0;
         let method = methods[at % methods.len()];
         let terms = match at % 3 {
             0 => LossTerms { label_smoothing: 0.1, z_loss: 0.01 },
