@@ -29,7 +29,7 @@ pub use attention::{AttentionHeads, AttentionTables};
 pub use device::Device;
 pub use list::{Runtime, list, open};
 pub use product::{Added, KRange, Product, ProductBatches, ProductPlace, TableMatrix};
-pub use rows::{ActivatedRows, Function, GatedRows, NormRows, NormSpread};
+pub use rows::{ActivatedRows, GatedRows, NormRows, NormSpread, NumberFunction};
 pub use runtime::{DeviceError, Listed};
 pub use table::{DeviceTable, Element, TablePart};
 

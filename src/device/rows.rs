@@ -67,7 +67,7 @@ impl ActivatedRows<'_> {
 
 /// The functions that kernels have of single numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Function {
+pub enum NumberFunction {
     Exponential,
     Logarithm,
     HyperbolicTangent,
@@ -86,7 +86,12 @@ pub struct GatedRows<'a> {
 
 impl Device {
     /// A function of each number.
-    pub fn functions(&self, x: &DeviceTable<f32>, y: &mut DeviceTable<f32>, function: Function) {
+    pub fn functions(
+        &self,
+        x: &DeviceTable<f32>,
+        y: &mut DeviceTable<f32>,
+        function: NumberFunction,
+    ) {
         let count = x.len();
         self.launch_each(
             "functions",

@@ -64,16 +64,16 @@ fn functions_are_those_of_all_machines() {
     let x = device.upload(&xs);
     let mut y = device.table(xs.len());
     for function in [
-        Function::Exponential,
-        Function::Logarithm,
-        Function::HyperbolicTangent,
-        Function::ErrorFunction,
+        NumberFunction::Exponential,
+        NumberFunction::Logarithm,
+        NumberFunction::HyperbolicTangent,
+        NumberFunction::ErrorFunction,
     ] {
         let host = |x: &f32| match function {
-            Function::Exponential => x.exponential(),
-            Function::Logarithm => x.logarithm(),
-            Function::HyperbolicTangent => x.hyperbolic_tangent(),
-            Function::ErrorFunction => x.error_function(),
+            NumberFunction::Exponential => x.exponential(),
+            NumberFunction::Logarithm => x.logarithm(),
+            NumberFunction::HyperbolicTangent => x.hyperbolic_tangent(),
+            NumberFunction::ErrorFunction => x.error_function(),
         };
         device.functions(&x, &mut y, function);
         let expected: Vec<_> = xs.iter().map(host).collect();

@@ -5,7 +5,7 @@ use super::formulas::{Formulas, NormCase, ProductCase, RouterAnswer, RouterCase}
 use super::training::Rehearsal;
 use crate::backend::Gpu;
 use repro_device::{
-    Added, AttentionHeads, AttentionTables, Device, Function, GatedRows, NormRows, Product,
+    Added, AttentionHeads, AttentionTables, Device, GatedRows, NormRows, NumberFunction, Product,
     TableMatrix,
 };
 use repro_portable::adamw::Update;
@@ -15,7 +15,8 @@ use repro_receipt::source::Error;
 impl Formulas for Device {
     fn function(&self, x: &[f32], is_logarithm: bool) -> Vec<f32> {
         let mut y = self.table(x.len());
-        let function = if is_logarithm { Function::Logarithm } else { Function::Exponential };
+        let function =
+            if is_logarithm { NumberFunction::Logarithm } else { NumberFunction::Exponential };
         self.functions(&self.upload(x), &mut y, function);
         y.read_all()
     }

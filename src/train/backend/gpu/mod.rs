@@ -322,6 +322,3 @@ impl Backend for Gpu {
         self.device.fault().map(|fault| format!("{}: {fault}", self.device.id()))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! Norms of rows, and of queries and keys, by kernels.
 
-use super::operations::{Backward, Forward};
+use super::operations::{BackwardTables, ForwardTables};
 use super::{Gpu, GpuKept};
 use crate::ops::{Norm, NormKind, VectorNorms};
 use repro_device::{DeviceTable, NormRows, NormSpread, TablePart};
@@ -44,7 +44,7 @@ impl Gpu {
         }
     }
 
-    pub(super) fn norm(&self, norm: &Norm<f32>, pass: Forward<'_>) -> GpuKept {
+    pub(super) fn norm(&self, norm: &Norm<f32>, pass: ForwardTables<'_>) -> GpuKept {
         let (Some(x), width) = (pass.x, norm.width) else { return GpuKept::Nothing };
         let weight = self.norm_weight(norm.kind, width, pass.w.map(|w| (w, 0)));
         let centred = norm.kind.is_centred().then(|| {
@@ -60,8 +60,8 @@ impl Gpu {
         centred.map_or(GpuKept::Nothing, GpuKept::Centred)
     }
 
-    pub(super) fn norm_back(&self, norm: &Norm<f32>, kept: &GpuKept, pass: Backward<'_>) {
-        let Backward { x: Some(x), w, g, before, gx: Some(gx), mut gw, sums } = pass else {
+    pub(super) fn norm_back(&self, norm: &Norm<f32>, kept: &GpuKept, pass: BackwardTables<'_>) {
+        let BackwardTables { x: Some(x), w, g, before, gx: Some(gx), mut gw, sums } = pass else {
             return;
         };
         let weight = self.norm_weight(norm.kind, norm.width, w.map(|w| (w, 0)));
@@ -85,7 +85,7 @@ impl Gpu {
         }
     }
 
-    pub(super) fn vector_norms(&self, norms: VectorNorms, pass: Forward<'_>) {
+    pub(super) fn vector_norms(&self, norms: VectorNorms, pass: ForwardTables<'_>) {
         let Some(x) = pass.x else { return };
         self.device.copy(x, pass.y);
         let weights = self.vector_weights(norms, pass.w);
@@ -95,8 +95,10 @@ impl Gpu {
         self.add_some(pass.y, pass.residual);
     }
 
-    pub(super) fn vector_norms_back(&self, norms: VectorNorms, pass: Backward<'_>) {
-        let Backward { x: Some(x), w, g, before, gx: Some(gx), mut gw, .. } = pass else { return };
+    pub(super) fn vector_norms_back(&self, norms: VectorNorms, pass: BackwardTables<'_>) {
+        let BackwardTables { x: Some(x), w, g, before, gx: Some(gx), mut gw, .. } = pass else {
+            return;
+        };
         self.device.copy(g, gx);
         let (weights, mut place) = (self.vector_weights(norms, w), 0);
         for (at, weight) in weights.iter().enumerate() {

@@ -8,8 +8,8 @@ use repro_device::{
     ProductPlace, TableMatrix,
 };
 
-pub(super) type Forward<'a> = ForwardNumbers<'a, DeviceTable<f32>>;
-pub(super) type Backward<'a> = BackwardNumbers<'a, DeviceTable<f32>>;
+pub(super) type ForwardTables<'a> = ForwardNumbers<'a, DeviceTable<f32>>;
+pub(super) type BackwardTables<'a> = BackwardNumbers<'a, DeviceTable<f32>>;
 
 /// What the backward pass of attention needs.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Gpu {
         &self,
         step: &StepKind<f32>,
         batch: Batch<'_>,
-        pass: Forward<'_>,
+        pass: ForwardTables<'_>,
     ) -> GpuKept {
         match step {
             StepKind::Activate(activate) => self.activate(*activate, pass),
@@ -77,7 +77,7 @@ impl Gpu {
         step: &StepKind<f32>,
         kept: &GpuKept,
         batch: Batch<'_>,
-        pass: Backward<'_>,
+        pass: BackwardTables<'_>,
     ) {
         match (step, kept) {
             (StepKind::Activate(activate), _) => self.activate_back(*activate, pass),
@@ -111,25 +111,31 @@ impl Gpu {
         }
     }
 
-    fn activate(&self, activate: Activate, pass: Forward<'_>) {
+    fn activate(&self, activate: Activate, pass: ForwardTables<'_>) {
         let Some(x) = pass.x else { return };
         self.device.activate(activated(activate, x), pass.y);
         self.add_some(pass.y, pass.residual);
     }
 
-    fn activate_back(&self, activate: Activate, pass: Backward<'_>) {
+    fn activate_back(&self, activate: Activate, pass: BackwardTables<'_>) {
         let (Some(x), Some(gx)) = (pass.x, pass.gx) else { return };
         self.device.activate_back(activated(activate, x), pass.g, gx);
         self.add_some(gx, pass.before);
     }
 
-    fn embed(&self, embedding: Embedding, batch: Batch<'_>, pass: Forward<'_>) {
+    fn embed(&self, embedding: Embedding, batch: Batch<'_>, pass: ForwardTables<'_>) {
         let names: Vec<i32> = batch.tokens.iter().map(|token| token.cast_signed()).collect();
         self.rows_of_table(&names, embedding.width, embedding.scale, pass);
     }
 
     /// The rows of a table that are named, times a factor where there is one.
-    fn rows_of_table(&self, names: &[i32], width: usize, scale: Option<f64>, pass: Forward<'_>) {
+    fn rows_of_table(
+        &self,
+        names: &[i32],
+        width: usize,
+        scale: Option<f64>,
+        pass: ForwardTables<'_>,
+    ) {
         let Some(w) = pass.w else { return };
         self.device.gather(w.from(0), &self.device.upload(names), pass.y, width);
         if let Some(scale) = scale {
@@ -143,7 +149,7 @@ impl Gpu {
         &self,
         names: &[u32],
         (width, tied, by): (usize, bool, f32),
-        pass: Backward<'_>,
+        pass: BackwardTables<'_>,
     ) {
         let Some(gw) = pass.gw else { return };
         if !tied {
@@ -153,7 +159,12 @@ impl Gpu {
         self.device.embed_back(&places, (pass.g, by), gw, width, pass.sums);
     }
 
-    fn attend(&self, attention: &Attention<f32>, batch: Batch<'_>, pass: Forward<'_>) -> GpuKept {
+    fn attend(
+        &self,
+        attention: &Attention<f32>,
+        batch: Batch<'_>,
+        pass: ForwardTables<'_>,
+    ) -> GpuKept {
         let Some(x) = pass.x else { return GpuKept::Nothing };
         let some = |all: &[u32]| (!all.is_empty()).then(|| self.device.upload(all));
         let (positions, documents) = (batch.places.positions, some(batch.places.documents));
@@ -180,7 +191,7 @@ impl Gpu {
         attention: &Attention<f32>,
         kept: &AttentionKept,
         batch: Batch<'_>,
-        pass: Backward<'_>,
+        pass: BackwardTables<'_>,
     ) {
         let Some(gx) = pass.gx else { return };
         let heads = heads(attention, batch, kept.documents.as_ref());
@@ -191,7 +202,7 @@ impl Gpu {
         self.add_some(gx, pass.before);
     }
 
-    fn linear(&self, linear: Linear, pass: Forward<'_>) {
+    fn linear(&self, linear: Linear, pass: ForwardTables<'_>) {
         let Some([x, w]) = read(pass.x, pass.w) else { return };
         let x = TableMatrix::new(x, 0, x.len() / linear.input, linear.input);
         let added = pass.residual.map_or(Added::Nothing, Added::Table);
@@ -202,7 +213,7 @@ impl Gpu {
         }
     }
 
-    fn linear_back(&self, linear: Linear, pass: Backward<'_>) {
+    fn linear_back(&self, linear: Linear, pass: BackwardTables<'_>) {
         let BackwardNumbers { x, w, g, before, gx, gw, .. } = pass;
         let (Some([x, w]), Some(gx), Some(gw)) = (read(x, w), gx, gw) else { return };
         let rows = x.len() / linear.input;

@@ -1,18 +1,19 @@
 //! Models on a device against the same models on the processor: equal bits, and nothing done on the host. Where a machine has
 //! no device nothing is held against anything, unless `REPRO_REQUIRE_DEVICE` asks for one.
 
-use super::*;
-use crate::model::tests::{dense, noisy, others, sparse, tokens};
-use crate::model::{Balancing, Config, MixtureConfig, Sequences, Variations};
-use crate::ops::{IGNORED, Normed};
-use crate::optimizer::{self, OptimizerState};
-use crate::recipe::{LossTerms, Precision};
-use crate::rules::{
+use super::backend::{Backend, Gpu, Host};
+use super::model::tests::{dense, noisy, others, sparse, tokens};
+use super::model::{Balancing, Config, MixtureConfig, Sequences, Variations};
+use super::ops::{Head, IGNORED, Normed};
+use super::optimizer::{self, OptimizerState};
+use super::recipe::{LossTerms, Precision};
+use super::rules::{
     Members, Muon, MuonScale, MuonVariant, Optimizer, ParameterGroup, UpdateMethod,
 };
-use repro_device::DeviceError;
-use repro_portable::TokenPlaces;
+use repro_device::{Device, DeviceError};
+use repro_portable::rounding::Rounding;
 use repro_portable::router::Gate;
+use repro_portable::{Isa, TokenPlaces};
 
 /// The device that `REPRO_TEST_DEVICE` names, or the first of OpenCL.
 fn device() -> Option<Device> {
