@@ -3,6 +3,8 @@
 use super::device::{Device, int, long};
 use super::table::{DeviceTable, TablePart};
 use super::text::ITEMS;
+use super::update::Narrowing;
+use repro_portable::rounding::Rounding;
 use repro_portable::router::{Coefficients, Gate, Router, TOKENS};
 
 /// Slots that one item puts in their places.
@@ -362,14 +364,18 @@ impl Device {
         PlacesOfTokens { names: self.upload(&names), places: self.upload(&places), count }
     }
 
-    /// Adds the gradients of tokens' rows to those of their table, in the order of their places.
+    /// Adds the gradients of tokens' rows, times a factor, to those of their table, in the order of their places. Sums may be
+    /// rounded after each token, by random bits of its place.
     pub fn embed_back(
         &self,
         places: &PlacesOfTokens,
-        g: &DeviceTable<f32>,
+        (g, by): (&DeviceTable<f32>, f32),
         into: &mut DeviceTable<f32>,
         width: usize,
+        sums: Option<Rounding>,
     ) {
+        let narrowing = sums.map(Narrowing::of).unwrap_or_default();
+        let Narrowing { dropped, at_random, seed } = narrowing;
         self.launch(
             "embed_back",
             [places.count, width.div_ceil(ITEMS), 1],
@@ -379,6 +385,11 @@ impl Device {
                 (&places.places).into(),
                 into.into(),
                 int(width).into(),
+                by.into(),
+                i32::from(sums.is_some()).into(),
+                dropped.into(),
+                at_random.into(),
+                seed.into(),
             ],
         );
     }

@@ -13,6 +13,7 @@ mod attention;
 mod cuda;
 mod device;
 mod list;
+mod muon;
 mod opencl;
 mod product;
 mod ptx;
@@ -28,7 +29,7 @@ pub use attention::{AttentionHeads, AttentionTables};
 pub use device::Device;
 pub use list::{Runtime, list, open};
 pub use product::{Added, KRange, Product, ProductBatches, ProductPlace, TableMatrix};
-pub use rows::{GatedRows, NormRows};
+pub use rows::{ActivatedRows, GatedRows, NormRows, NormSpread, NumberFunction};
 pub use runtime::{DeviceError, Listed};
 pub use table::{DeviceTable, Element, TablePart};
 

@@ -3,9 +3,17 @@
 
 use super::*;
 use repro_portable::adamw::{self, Update};
+use repro_portable::cross_entropy::Regularization;
 use repro_portable::mixture::Arrangement;
+use repro_portable::muon::{self, MuonRounding, MuonUpdate, Operations};
+use repro_portable::rope::Rope;
+use repro_portable::rounding::{BF16, Rounding, TF32, narrow};
 use repro_portable::router::{Coefficients, Gate, Router};
-use repro_portable::{AttentionShape, Isa, Real, cross_entropy, norm, swiglu};
+use repro_portable::rules::{self, Momentum};
+use repro_portable::{
+    Activation, AttentionShape, Isa, Real, TokenPlaces, activation, cross_entropy, layer_norm,
+    norm, swiglu,
+};
 
 /// A device to try things on: the one that `REPRO_TEST_DEVICE` names, or the first of OpenCL.
 fn device() -> Option<Device> {
@@ -28,6 +36,14 @@ fn numbers(count: usize, seed: u64) -> Vec<f32> {
     (0..count).map(|_| next()).collect()
 }
 
+/// Rounds a sum over tokens after the one with this number.
+fn round_sum(rounding: Option<Rounding>, at: usize, sum: &mut [f32]) {
+    if let Some(Rounding { kept, seed }) = rounding {
+        let seed = seed.map(|seed| seed.wrapping_add((at as u64) << 24));
+        narrow(Isa::best(), sum, Rounding { kept, seed });
+    }
+}
+
 #[track_caller]
 fn same(what: &str, found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len(), "{what}");
@@ -47,10 +63,22 @@ fn functions_are_those_of_all_machines() {
         (0..1 << 20).map(|i| f32::from_bits((i as u32).wrapping_mul(4093))).collect();
     let x = device.upload(&xs);
     let mut y = device.table(xs.len());
-    device.functions(&x, &mut y, false);
-    same("exponential", &y.read_all(), &xs.iter().map(|x| x.exponential()).collect::<Vec<_>>());
-    device.functions(&x, &mut y, true);
-    same("logarithm", &y.read_all(), &xs.iter().map(|x| x.logarithm()).collect::<Vec<_>>());
+    for function in [
+        NumberFunction::Exponential,
+        NumberFunction::Logarithm,
+        NumberFunction::HyperbolicTangent,
+        NumberFunction::ErrorFunction,
+    ] {
+        let host = |x: &f32| match function {
+            NumberFunction::Exponential => x.exponential(),
+            NumberFunction::Logarithm => x.logarithm(),
+            NumberFunction::HyperbolicTangent => x.hyperbolic_tangent(),
+            NumberFunction::ErrorFunction => x.error_function(),
+        };
+        device.functions(&x, &mut y, function);
+        let expected: Vec<_> = xs.iter().map(host).collect();
+        same(&format!("{function:?}"), &y.read_all(), &expected);
+    }
     assert_eq!(device.fault(), None);
 }
 
@@ -147,7 +175,7 @@ fn norms_of_rows() {
             device.upload(&g),
             device.upload(&residual),
         );
-        let of = NormRows { x: &tx, weight: tw.from(0), width: d, epsilon: 1e-5 };
+        let of = NormRows { x: &tx, weight: tw.from(0), width: d, epsilon: 1e-5, spread: None };
         let mut y = device.table(rows * d);
         device.norm(of, &mut y);
         let mut expected = vec![0.0; rows * d];
@@ -155,7 +183,8 @@ fn norms_of_rows() {
         same("norm", &y.read_all(), &expected);
         for residual in [Some((&residual, &tr)), None] {
             let (mut gx, mut gw) = (device.table(rows * d), device.table(d));
-            device.norm_back(of, &tg, residual.map(|(_, table)| table), [&mut gx, &mut gw]);
+            let table = residual.map(|(_, table)| table);
+            device.norm_back(of, &tg, table, &mut gx, Some((&mut gw, 0)));
             let mut parts = vec![0.0; rows.div_ceil(norm::ROWS) * d];
             let nothing = vec![0.0; rows * d];
             let residual = residual.map_or(&nothing, |(residual, _)| residual);
@@ -187,15 +216,9 @@ fn attention_of_heads_and_groups() {
         let places = repro_portable::TokenPlaces::default();
         shape.forward(Isa::best(), length, places, &mut rows, &mut output);
         shape.backward(Isa::best(), length, places, &rows, &g, &mut into);
-        let own = AttentionHeads {
-            heads,
-            key_value_heads: shared,
-            head_dim: dim,
-            scale: shape.scale(),
-            length,
-        };
+        let own = AttentionHeads::of(&shape, length);
         let [cosines, sines] = shape.rope().unwrap().tables().map(|table| device.upload(table));
-        let angles = AttentionTables { cosines, sines };
+        let angles = AttentionTables { cosines, sines, positions: None };
         device.rotate(own, &angles, &mut trows, 1.0);
         let mut toutput = device.table(g.len());
         device.attention(own, &trows, &mut toutput);
@@ -406,11 +429,362 @@ fn rows_of_tokens() {
     let (width, tokens) = (300, [3_u32, 1, 3, 0, 3, 1]);
     let (g, mut into) = (numbers(tokens.len() * width, 1), numbers(5 * width, 2));
     let mut tinto = device.upload(&into);
-    device.embed_back(&device.token_places(&tokens), &device.upload(&g), &mut tinto, width);
-    for (g, token) in g.chunks(width).zip(tokens) {
-        into[token as usize * width..][..width].iter_mut().zip(g).for_each(|(sum, g)| *sum += g);
+    let random = Rounding { kept: BF16, seed: Some(u64::MAX - 5) };
+    for sums in [None, Some(random), Some(Rounding { seed: None, ..random })] {
+        let (places, tg) = (device.token_places(&tokens), device.upload(&g));
+        device.embed_back(&places, (&tg, 0.3), &mut tinto, width, sums);
+        for (at, (g, token)) in g.chunks(width).zip(tokens).enumerate() {
+            let row = &mut into[token as usize * width..][..width];
+            row.iter_mut().zip(g).for_each(|(sum, g)| *sum += g * 0.3);
+            round_sum(sums, at, row);
+        }
+        same("rows of tokens", &tinto.read_all(), &into);
     }
-    same("rows of tokens", &tinto.read_all(), &into);
+}
+
+/// What no sum has often: not a number, infinities, numbers below the smallest normal one, the largest, zeros.
+const RARE: [f32; 8] =
+    [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-40, -1e-42, f32::MAX, -0.0, 0.0];
+
+#[test]
+fn norms_around_means_and_of_parts_of_rows() {
+    let Some(device) = device() else { return };
+    let isa = Isa::best();
+    for (rows, d) in [(70, 16), (131, 37), (1, 1), (3, 300)] {
+        let (mut x, weight, bias) = (numbers(rows * d, 1), numbers(d, 2), numbers(d, 5));
+        let (g, residual) = (numbers(rows * d, 3), numbers(rows * d, 4));
+        // A row of equal numbers, whose differences from their mean are zeros.
+        x[..d].fill(0.5);
+        let (mut centred, mut y) = (vec![0.0; rows * d], vec![0.0; rows * d]);
+        layer_norm::forward(isa, &x, [&weight, &bias], 1e-5, &mut centred, &mut y);
+        let (mut tx, tw, tb) = (device.upload(&x), device.upload(&weight), device.upload(&bias));
+        device.centre(&mut tx, d);
+        same("differences from means", &tx.read_all(), &centred);
+        let of = NormRows { x: &tx, weight: tw.from(0), width: d, epsilon: 1e-5, spread: None };
+        let mut ty = device.table(rows * d);
+        device.norm(of, &mut ty);
+        device.add_row(&mut ty, tb.from(0), d);
+        same("norm around means", &ty.read_all(), &y);
+        let (tg, tr, nothing) = (device.upload(&g), device.upload(&residual), vec![0.0; rows * d]);
+        for (residual, table) in [(&residual, Some(&tr)), (&nothing, None)] {
+            let (mut gx, mut parts) = (y.clone(), vec![0.0; rows.div_ceil(norm::ROWS) * d]);
+            layer_norm::backward(isa, &centred, &weight, 1e-5, &g, residual, &mut gx, &mut parts);
+            let (mut tgx, mut tgw) = (device.table(rows * d), device.table(2 * d));
+            device.norm_back(of, &tg, None, &mut tgx, Some((&mut tgw, d)));
+            device.centre_back(&mut tgx, table, d);
+            device.sum_rows(&tg, (&mut tgw, 0), d);
+            same("gradient of a norm around means", &tgx.read_all(), &gx);
+            let (mut own, mut of_bias) = (vec![0.0; d], vec![0.0; d]);
+            norm::combine(&parts, &mut own);
+            layer_norm::add_back(isa, &g, &mut of_bias);
+            same("gradients of bias and weight", &tgw.read_all(), &[of_bias, own].concat());
+        }
+        for seed in [None, Some(77)] {
+            let rounding = Rounding { kept: BF16, seed };
+            let (mut own, mut gx) = (vec![0.0; d], vec![0.0; d]);
+            let mut sums = vec![0.0; 2 * d];
+            for (at, (x, g)) in centred.chunks(d).zip(g.chunks(d)).enumerate() {
+                layer_norm::backward(isa, x, &weight, 1e-5, g, &nothing[..d], &mut gx, &mut own);
+                let (of_weight, of_bias) = sums.split_at_mut(d);
+                of_weight.iter_mut().zip(&own).for_each(|(sum, own)| *sum += own);
+                of_bias.iter_mut().zip(g).for_each(|(sum, own)| *sum += own);
+                round_sum(Some(rounding), 2 * at, of_weight);
+                round_sum(Some(rounding), 2 * at + 1, of_bias);
+            }
+            let mut tgw = device.table(2 * d);
+            device.norm_sums(of, &tg, &mut tgw, rounding);
+            same("rounded sums", &tgw.read_all(), &sums);
+        }
+    }
+    norms_of_parts(&device);
+    assert_eq!(device.fault(), None);
+}
+
+/// Norms of two parts of the middle of each row.
+fn norms_of_parts(device: &Device) {
+    let (tokens, width, d, from) = (101, 50, 11, 7);
+    let (x, weight, g) = (numbers(tokens * width, 1), numbers(d, 2), numbers(tokens * width, 3));
+    let of = |rows: &[f32]| -> Vec<f32> {
+        rows.chunks(width).flat_map(|row| &row[from..from + 2 * d]).copied().collect()
+    };
+    let into = |rows: &[f32], parts: &[f32]| -> Vec<f32> {
+        let mut rows = rows.to_vec();
+        for (row, part) in rows.chunks_mut(width).zip(parts.chunks(2 * d)) {
+            row[from..from + 2 * d].copy_from_slice(part);
+        }
+        rows
+    };
+    let (own_x, own_g) = (of(&x), of(&g));
+    let (mut y, mut gx) = (own_x.clone(), own_x.clone());
+    let mut parts = vec![0.0; (2 * tokens).div_ceil(norm::ROWS) * d];
+    norm::forward(Isa::best(), &own_x, &weight, 1e-5, &mut y);
+    let nothing = vec![0.0; own_x.len()];
+    norm::backward(Isa::best(), &own_x, &weight, 1e-5, &own_g, &nothing, &mut gx, &mut parts);
+    let (tx, tw, tg) = (device.upload(&x), device.upload(&weight), device.upload(&g));
+    let spread = Some(NormSpread { from, parts: 2, apart: width });
+    let rows = NormRows { x: &tx, weight: tw.from(0), width: d, epsilon: 1e-5, spread };
+    let (mut ty, mut tgx, mut tgw) = (device.copied(&tx), device.copied(&tg), device.table(d));
+    device.norm(rows, &mut ty);
+    device.norm_back(rows, &tg, None, &mut tgx, Some((&mut tgw, 0)));
+    same("norms of parts", &ty.read_all(), &into(&x, &y));
+    same("gradients of norms of parts", &tgx.read_all(), &into(&g, &gx));
+    let mut own = vec![0.0; d];
+    norm::combine(&parts, &mut own);
+    same("gradient of their weight", &tgw.read_all(), &own);
+}
+
+#[test]
+fn functions_between_matrices() {
+    let Some(device) = device() else { return };
+    let (isa, rows, width) = (Isa::best(), 71, 23);
+    let mut x: Vec<f32> = numbers(rows * 2 * width, 1).into_iter().map(|x| x * 9.0).collect();
+    for (at, rare) in RARE.iter().enumerate() {
+        x[at * 29] = *rare;
+    }
+    let (g, tx) = (numbers(rows * 2 * width, 2), device.upload(&x));
+    let tg = device.upload(&g);
+    let half = device.upload(&g[..rows * width]);
+    for function in [
+        Activation::Silu,
+        Activation::Gelu,
+        Activation::GeluTanh,
+        Activation::Relu,
+        Activation::ReluSquared,
+    ] {
+        let (mut y, mut gx) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+        let (mut ty, mut tgx) = (device.table(x.len()), device.table(x.len()));
+        activation::forward(isa, function, &x, &mut y);
+        activation::backward(isa, function, &x, &g, &mut gx);
+        let of = ActivatedRows { x: &tx, width: 2 * width, gated: false, function };
+        device.activate(of, &mut ty);
+        device.activate_back(of, &tg, &mut tgx);
+        same(&format!("{function:?}"), &ty.read_all(), &y);
+        same(&format!("slope of {function:?}"), &tgx.read_all(), &gx);
+        let mut ty = device.table(rows * width);
+        activation::gated(isa, function, width, &x, &mut y[..rows * width]);
+        activation::gated_back(isa, function, width, &x, &g[..rows * width], &mut gx);
+        let of = ActivatedRows { width, gated: true, ..of };
+        device.activate(of, &mut ty);
+        device.activate_back(of, &half, &mut tgx);
+        same(&format!("gates of {function:?}"), &ty.read_all(), &y[..rows * width]);
+        same(&format!("slopes of gates of {function:?}"), &tgx.read_all(), &gx);
+    }
+    for limit in [15.0, 0.7] {
+        let (mut y, mut gx, mut ty) = (x.clone(), g.clone(), device.copied(&tx));
+        activation::cap(isa, &mut y, limit);
+        device.cap(&mut ty, limit);
+        same("limited", &ty.read_all(), &y);
+        activation::cap_back(isa, &y, limit, &mut gx);
+        let mut tgx = device.copied(&tg);
+        device.cap_back(&ty, limit, &mut tgx);
+        same("slope of a limit", &tgx.read_all(), &gx);
+    }
+    assert_eq!(device.fault(), None);
+}
+
+#[test]
+fn attention_with_limits_windows_documents_and_places() {
+    let Some(device) = device() else { return };
+    let (heads, shared, dim, length, sequences) = (4, 2, 10, 75, 2);
+    let count = length * sequences;
+    let documents: Vec<u32> = (0..count).map(|at| (at * at / 97 % 5) as u32).collect();
+    let positions: Vec<u32> = (0..count).map(|at| (at * 7 % 90) as u32).collect();
+    let none: &[u32] = &[];
+    for (rope, cap, window, documents, positions) in [
+        (true, Some(0.4), None, none, none),
+        (true, None, Some(5), none, &positions[..]),
+        (true, Some(0.4), Some(40), &documents[..], &positions[..]),
+        (false, None, None, &documents[..], none),
+        (false, None, Some(1), none, none),
+        (false, Some(0.9), None, none, none),
+    ] {
+        let frequencies = [1.0, 0.31, 0.1, 0.03, 0.01];
+        let rope = rope.then(|| Rope::of_frequencies(90, &frequencies, 1.1));
+        let shape = AttentionShape::<f32>::of(heads, shared, dim, rope).scaled(0.37);
+        let shape = shape.capped(cap).windowed(window);
+        let places = TokenPlaces { documents, positions };
+        let mut rows = numbers(count * shape.width(), 1);
+        rows[shape.width() * 20 + 3] = f32::INFINITY;
+        rows[shape.width() * 40 + 5] = f32::NAN;
+        let g = numbers(count * heads * dim, 2);
+        let (mut output, mut into) = (vec![0.0; g.len()], vec![0.0; rows.len()]);
+        let mut trows = device.upload(&rows);
+        shape.forward(Isa::best(), length, places, &mut rows, &mut output);
+        shape.backward(Isa::best(), length, places, &rows, &g, &mut into);
+        let some = |all: &[u32]| (!all.is_empty()).then(|| device.upload(all));
+        let tdocuments = some(documents);
+        let own =
+            AttentionHeads { documents: tdocuments.as_ref(), ..AttentionHeads::of(&shape, length) };
+        let angles = shape.rope().map(|rope| {
+            let [cosines, sines] = rope.tables().map(|table| device.upload(table));
+            AttentionTables { cosines, sines, positions: some(positions) }
+        });
+        if let Some(angles) = &angles {
+            device.rotate(own, angles, &mut trows, 1.0);
+        }
+        let mut toutput = device.table(g.len());
+        device.attention(own, &trows, &mut toutput);
+        same("rotated", &trows.read_all(), &rows);
+        same("outputs", &toutput.read_all(), &output);
+        let mut tinto = device.table(rows.len());
+        device.attention_back(own, &trows, &device.upload(&g), &mut tinto);
+        if let Some(angles) = &angles {
+            device.rotate(own, angles, &mut tinto, -1.0);
+        }
+        same("gradients", &tinto.read_all(), &into);
+    }
+    assert_eq!(device.fault(), None);
+}
+
+#[test]
+fn surprises_of_smoothed_targets_and_of_some() {
+    let Some(device) = device() else { return };
+    let ignored = u32::MAX;
+    for columns in [1, 41, 300] {
+        let rows = 70;
+        let mut logits: Vec<f32> =
+            numbers(rows * columns, 1).into_iter().map(|x| x * 9.0).collect();
+        logits[columns / 2] = f32::NAN;
+        logits[5 * columns] = f32::INFINITY;
+        let mut targets: Vec<u32> = (0..rows).map(|row| (row * 7 % columns) as u32).collect();
+        let known = targets.clone();
+        targets[3..9].fill(ignored);
+        let tt = device.upload(&targets);
+        let empty = |of: &mut [f32]| {
+            let width = of.len() / rows;
+            of[3 * width..9 * width].fill(0.0);
+        };
+        let extra = Regularization { smoothing: 0.1, z: 0.01 };
+        let (mut own, mut nats, mut squares) = (logits.clone(), vec![0.0; rows], vec![0.0; rows]);
+        cross_entropy::regularized(
+            Isa::best(),
+            64,
+            extra,
+            &mut own,
+            &known,
+            &mut nats,
+            &mut squares,
+        );
+        [&mut own, &mut nats, &mut squares].into_iter().for_each(|of| empty(of));
+        let (mut tl, mut tn, mut ts) =
+            (device.upload(&logits), device.table(rows), device.table(rows));
+        device.regularized(extra, &mut tl, tt.from(0), [&mut tn, &mut ts], 64);
+        same("nats", &tn.read_all(), &nats);
+        same("squares", &ts.read_all(), &squares);
+        same("gradients", &tl.read_all(), &own);
+        let mut own = logits.clone();
+        cross_entropy::forward(Isa::best(), 64, &mut own, &known, &mut nats);
+        [&mut own, &mut nats].into_iter().for_each(|of| empty(of));
+        let mut tl = device.upload(&logits);
+        device.cross_entropy(&mut tl, tt.from(0), &mut tn, 64);
+        same("nats", &tn.read_all(), &nats);
+        same("gradients", &tl.read_all(), &own);
+        let (mut greedy, mut tg) = (vec![false; rows], device.table(rows));
+        cross_entropy::score(Isa::best(), &logits, &known, &mut nats, &mut greedy);
+        empty(&mut nats);
+        greedy[3..9].fill(false);
+        device.score(&device.upload(&logits), tt.from(0), &mut tn, &mut tg);
+        same("nats", &tn.read_all(), &nats);
+        let guessed: Vec<bool> = tg.read_all().into_iter().map(|guess| guess != 0).collect();
+        assert_eq!(guessed, greedy);
+    }
+    assert_eq!(device.fault(), None);
+}
+
+#[test]
+fn numbers_with_fewer_bits() {
+    let Some(device) = device() else { return };
+    let mut all: Vec<f32> =
+        (0..70_001_u32).map(|i| f32::from_bits(i.wrapping_mul(61_357))).collect();
+    all.extend(RARE);
+    for kept in [BF16, TF32, 22, 1] {
+        for seed in [None, Some(3), Some(u64::MAX - 1)] {
+            let (rounding, period) = (Rounding { kept, seed }, 999);
+            let (mut own, mut there) = (all.clone(), device.upload(&all));
+            own.chunks_mut(period).for_each(|some| narrow(Isa::best(), some, rounding));
+            device.narrow(&mut there, rounding, period);
+            same(&format!("{rounding:?}"), &there.read_all(), &own);
+        }
+    }
+}
+
+#[test]
+fn updates_by_other_rules() {
+    let Some(device) = device() else { return };
+    let (isa, n) = (Isa::best(), 5_003);
+    let mut g = numbers(n, 2);
+    g[9] = f32::NAN;
+    g[10..90].fill(0.0);
+    let (mut w, tg) = (numbers(n, 1), device.upload(&g));
+    let mut tw = device.upload(&w);
+    for is_amsgrad in [false, true] {
+        let greatest = if is_amsgrad { n - 3 } else { 0 };
+        let (mut m, mut v, mut x) = (vec![0.0; n - 3], vec![0.0; n - 3], vec![0.0; greatest]);
+        let (mut tm, mut tv, mut tx) =
+            (device.zeros(n - 3), device.zeros(n - 3), device.zeros(greatest));
+        for decay in [1.0, 0.9999] {
+            let (beta1, beta2, c1, c2) = ([0.9, 0.1], [0.95, 0.05], 10.0, 25.0);
+            let update =
+                Update { clip: 0.7, rate: 1e-3, decay, beta1, beta2, c1, c2, epsilon: 1e-8 };
+            rules::adam(isa, &mut w[3..], &g[3..], &mut m, &mut v, &mut x, update, 0.2);
+            let moments = [&mut tm, &mut tv, &mut tx];
+            device.adam((&mut tw, &tg), 3..n, moments, update, 0.2);
+        }
+        same("weights by Adam", &tw.read_all(), &w);
+        same("means", &tm.read_all(), &m);
+        same("greatest squares", &tx.read_all(), &x);
+    }
+    for is_sign in [false, true] {
+        let (mut m, mut tm) = (vec![0.0; n], device.zeros(n));
+        for coupled in [0.0, 0.1] {
+            let (mean, step) = ([0.9, 0.1], [0.8, 0.2]);
+            let update = Momentum { clip: 0.7, rate: 0.01, decay: 0.99, coupled, mean, step };
+            let rule = if is_sign { rules::lion } else { rules::momentum };
+            rule(isa, &mut w, &g, &mut m, update);
+            device.momentum((&mut tw, &tg), 0..n, &mut tm, update, is_sign);
+        }
+        same("weights by momentum", &tw.read_all(), &w);
+        same("means", &tm.read_all(), &m);
+    }
+    assert_eq!(device.fault(), None);
+}
+
+#[test]
+fn updates_by_muon() {
+    let Some(device) = device() else { return };
+    for ([rows, columns], scale) in
+        [([150, 90], 1.3), ([40, 70], 1.0), ([33, 33], 0.2), ([3, 1], 1.0)]
+    {
+        for operations in [Operations::Separate, Operations::Fused, Operations::Compiled] {
+            for rounding in [MuonRounding::None, MuonRounding::Bfloat16] {
+                let n = rows * columns;
+                let (mut w, g, mut m) = (numbers(n + 5, 1), numbers(n + 5, 2), numbers(n, 3));
+                let (mut tw, tg, mut tm) =
+                    (device.upload(&w), device.upload(&g), device.upload(&m));
+                for nesterov in [true, false] {
+                    let update = MuonUpdate {
+                        clip: 0.9,
+                        rate: 0.1,
+                        decay: 0.98,
+                        momentum: if nesterov { [0.9, 0.1] } else { [0.3, 0.7] },
+                        nesterov,
+                        steps: 5,
+                        coefficients: [3.4445, -4.7750, 2.0315],
+                        epsilon: 1e-7,
+                        scale,
+                        operations,
+                        rounding,
+                    };
+                    let shape = [rows, columns];
+                    muon::step(Isa::best(), &mut w[5..], &g[5..], &mut m, shape, &update);
+                    device.muon((&mut tw, &tg), 5..n + 5, &mut tm, shape, &update);
+                }
+                same("means", &tm.read_all(), &m);
+                same(&format!("{operations:?} {rounding:?}"), &tw.read_all(), &w);
+            }
+        }
+    }
+    assert_eq!(device.fault(), None);
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub const TEXT: &str = concat!(
     include_str!("text/attention.h"),
     include_str!("text/mixture.h"),
     include_str!("text/tables.h"),
+    include_str!("text/muon.h"),
 );
 
 /// What names of kernels begin with for a runtime, so that none is a function of its language.

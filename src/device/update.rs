@@ -3,8 +3,29 @@
 use std::ops::Range;
 
 use super::device::{Device, long};
+use super::runtime::KernelArgument;
 use super::table::DeviceTable;
 use repro_portable::adamw::{CHUNK, Update};
+use repro_portable::rounding::Rounding;
+use repro_portable::rules::Momentum;
+
+/// A rounding as kernels take it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Narrowing {
+    pub dropped: i32,
+    pub at_random: i32,
+    pub seed: i64,
+}
+
+impl Narrowing {
+    pub fn of(Rounding { kept, seed }: Rounding) -> Self {
+        Self {
+            dropped: 23 - kept.min(22).cast_signed(),
+            at_random: i32::from(seed.is_some()),
+            seed: seed.unwrap_or(0).cast_signed(),
+        }
+    }
+}
 
 impl Device {
     /// A table of zeros.
@@ -53,6 +74,35 @@ impl Device {
         );
     }
 
+    /// Rounds all numbers ([`repro_portable::rounding::narrow`]), those of each `period` by themselves.
+    pub fn narrow(&self, into: &mut DeviceTable<f32>, rounding: Rounding, period: usize) {
+        let (count, Narrowing { dropped, at_random, seed }) = (into.len(), Narrowing::of(rounding));
+        self.launch_each(
+            "narrow",
+            count,
+            &[
+                into.into(),
+                long(count).into(),
+                dropped.into(),
+                at_random.into(),
+                seed.into(),
+                long(period.max(1)).into(),
+            ],
+        );
+    }
+
+    /// Limits all numbers softly ([`repro_portable::activation::cap`]).
+    pub fn cap(&self, into: &mut DeviceTable<f32>, cap: f32) {
+        let count = long(into.len());
+        self.launch_each("cap", into.len(), &[into.into(), cap.into(), count.into()]);
+    }
+
+    /// Multiplies gradients of limited numbers by the slope there ([`repro_portable::activation::cap_back`]).
+    pub fn cap_back(&self, capped: &DeviceTable<f32>, cap: f32, g: &mut DeviceTable<f32>) {
+        let count = long(g.len());
+        self.launch_each("cap_back", g.len(), &[capped.into(), g.into(), cap.into(), count.into()]);
+    }
+
     /// One step of AdamW for the weights of a range, whose gradients lie in the same range
     /// ([`repro_portable::adamw::step`]).
     pub fn adamw(
@@ -62,27 +112,51 @@ impl Device {
         [m, v]: [&mut DeviceTable<f32>; 2],
         update: Update<f32>,
     ) {
-        let Update { clip, rate, decay, beta1, beta2, c1, c2, epsilon } = update;
+        let tables = [w.from(range.start).into(), g.from(range.start).into(), m.into(), v.into()];
+        let numbers = numbers(update).map(KernelArgument::from);
+        let count = [long(range.len()).into()];
+        self.launch_each("adamw", range.len(), &[&tables[..], &count[..], &numbers[..]].concat());
+    }
+
+    /// One step of Adam with so much of a weight in its gradient; with a third moment, of AMSGrad
+    /// ([`repro_portable::rules::adam`]).
+    pub fn adam(
+        &self,
+        (w, g): (&mut DeviceTable<f32>, &DeviceTable<f32>),
+        range: Range<usize>,
+        [m, v, greatest]: [&mut DeviceTable<f32>; 3],
+        update: Update<f32>,
+        coupled: f32,
+    ) {
+        let has_greatest = i32::from(!greatest.is_empty()).into();
+        let (w, g) = (w.from(range.start).into(), g.from(range.start).into());
+        let tables = [w, g, m.into(), v.into(), greatest.into(), has_greatest];
+        let numbers = numbers(update).map(KernelArgument::from);
         self.launch_each(
-            "adamw",
+            "adam",
             range.len(),
-            &[
-                w.from(range.start).into(),
-                g.from(range.start).into(),
-                m.into(),
-                v.into(),
-                long(range.len()).into(),
-                clip.into(),
-                rate.into(),
-                decay.into(),
-                beta1[0].into(),
-                beta1[1].into(),
-                beta2[0].into(),
-                beta2[1].into(),
-                c1.into(),
-                c2.into(),
-                epsilon.into(),
-            ],
+            &[&tables[..], &[long(range.len()).into()], &numbers[..], &[coupled.into()]].concat(),
+        );
+    }
+
+    /// One step by momentum ([`repro_portable::rules::momentum`]), or by its sign ([`repro_portable::rules::lion`]).
+    pub fn momentum(
+        &self,
+        (w, g): (&mut DeviceTable<f32>, &DeviceTable<f32>),
+        range: Range<usize>,
+        m: &mut DeviceTable<f32>,
+        update: Momentum<f32>,
+        is_sign: bool,
+    ) {
+        let Momentum { clip, rate, decay, coupled, mean, step } = update;
+        let tables = [w.from(range.start).into(), g.from(range.start).into(), m.into()];
+        let counts = [long(range.len()).into(), i32::from(is_sign).into()];
+        let numbers = [clip, rate, decay, coupled, mean[0], mean[1], step[0], step[1]];
+        let numbers = numbers.map(KernelArgument::from);
+        self.launch_each(
+            "momentum",
+            range.len(),
+            &[&tables[..], &counts[..], &numbers[..]].concat(),
         );
     }
 
@@ -107,4 +181,10 @@ impl Device {
         };
         counts.iter().map(of).collect()
     }
+}
+
+/// The numbers of a step in the order of the kernels.
+fn numbers(update: Update<f32>) -> [f32; 10] {
+    let Update { clip, rate, decay, beta1, beta2, c1, c2, epsilon } = update;
+    [clip, rate, decay, beta1[0], beta1[1], beta2[0], beta2[1], c1, c2, epsilon]
 }

@@ -118,13 +118,19 @@ impl<T: Real> AttentionShape<T> {
         [self.heads, self.key_value_heads, self.head_dim]
     }
 
-    /// Whether it is that of the formula alone: rotated, every token before is seen, nothing is limited, rounded or off.
-    pub fn is_plain(&self) -> bool {
-        self.rope.is_some()
-            && self.cap.is_none()
-            && self.window.is_none()
-            && self.rounding.is_none()
-            && self.other_sums.is_none()
+    /// Whether nothing inside of it is rounded, and nothing off on purpose.
+    pub fn is_exact(&self) -> bool {
+        self.rounding.is_none() && self.other_sums.is_none()
+    }
+
+    /// The soft limit of scores, if there is one.
+    pub fn cap(&self) -> Option<T> {
+        self.cap
+    }
+
+    /// How many tokens are seen, if not all.
+    pub fn window(&self) -> Option<usize> {
+        self.window
     }
 
     /// The angles, where there are any.
@@ -428,8 +434,7 @@ impl<T: Real> AttentionShape<T> {
         let turned_keys = Packed::alone(isa, keys.transposed());
         let turned_values = Packed::alone(isa, values.transposed());
         let keys = Packed::alone(isa, keys);
-        let is_exact = self.rounding.is_none() && self.other_sums.is_none();
-        let straight_values = (!is_exact).then(|| Packed::alone(isa, values));
+        let straight_values = (!self.is_exact()).then(|| Packed::alone(isa, values));
         // Probabilities and the gradients of scores, all rows of them: columns are summed over rows below.
         // An odd number of lines from row to row keeps a column from crowding one place of the cache.
         let stride = (length.div_ceil(LINE) | 1) * LINE;

@@ -51,3 +51,6 @@ codes! {
 
 /// The codes of this module and of those in it.
 pub static CODE_FAMILIES: &[&[&Code]] = &[CODES, data::CODES, model::CODES, tasks::CODES];
+
+#[cfg(test)]
+mod tests;

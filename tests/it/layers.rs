@@ -82,9 +82,10 @@ const CRATES: &[Crate] = &[
             &["opencl", "ptx", "queue"],
             &["cuda", "table"],
             &["device"],
-            &["arrange", "list", "rows", "update"],
+            &["list", "update"],
+            &["arrange", "rows"],
             &["product"],
-            &["attention"],
+            &["attention", "muon"],
         ],
     },
     Crate {

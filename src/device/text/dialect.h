@@ -22,8 +22,10 @@
 #define ITEM ((int)get_local_id(0))
 #define GROUP(d) ((int)get_group_id(d))
 #define LONG long
+#define ULONG ulong
 #define FMA(a, b, c) fma(a, b, c)
 #define SQRT(a) sqrt(a)
+#define WIDE_SQRT(a) sqrt(a)
 #define FLOAT_OF(bits) as_float((int)(bits))
 #define BITS_OF(x) as_int(x)
 #define UNROLL _Pragma("unroll")
@@ -42,8 +44,10 @@
 #define ITEM ((int)threadIdx.x)
 #define GROUP(d) ((int)((d) == 0 ? blockIdx.x : (d) == 1 ? blockIdx.y : blockIdx.z))
 #define LONG long long
+#define ULONG unsigned long long
 #define FMA(a, b, c) __fmaf_rn(a, b, c)
 #define SQRT(a) __fsqrt_rn(a)
+#define WIDE_SQRT(a) __dsqrt_rn(a)
 #define FLOAT_OF(bits) __int_as_float((int)(bits))
 #define BITS_OF(x) __float_as_int(x)
 #define UNROLL _Pragma("unroll")

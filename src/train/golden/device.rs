@@ -5,7 +5,8 @@ use super::formulas::{Formulas, NormCase, ProductCase, RouterAnswer, RouterCase}
 use super::training::Rehearsal;
 use crate::backend::Gpu;
 use repro_device::{
-    Added, AttentionHeads, AttentionTables, Device, GatedRows, NormRows, Product, TableMatrix,
+    Added, AttentionHeads, AttentionTables, Device, GatedRows, NormRows, NumberFunction, Product,
+    TableMatrix,
 };
 use repro_portable::adamw::Update;
 use repro_portable::{AttentionShape, Isa, router};
@@ -14,7 +15,9 @@ use repro_receipt::source::Error;
 impl Formulas for Device {
     fn function(&self, x: &[f32], is_logarithm: bool) -> Vec<f32> {
         let mut y = self.table(x.len());
-        self.functions(&self.upload(x), &mut y, is_logarithm);
+        let function =
+            if is_logarithm { NumberFunction::Logarithm } else { NumberFunction::Exponential };
+        self.functions(&self.upload(x), &mut y, function);
         y.read_all()
     }
 
@@ -35,10 +38,10 @@ impl Formulas for Device {
         let NormCase { x, weight, epsilon, g, residual } = rows;
         let [x, own_weight, g, residual] = [x, weight, g, residual].map(|of| self.upload(of));
         let (width, weight) = (weight.len(), own_weight.from(0));
-        let of = NormRows { x: &x, weight, width, epsilon };
+        let of = NormRows { x: &x, weight, width, epsilon, spread: None };
         let [mut y, mut gx, mut gw] = [x.len(), x.len(), width].map(|length| self.table(length));
         Device::norm(self, of, &mut y);
-        self.norm_back(of, &g, Some(&residual), [&mut gx, &mut gw]);
+        self.norm_back(of, &g, Some(&residual), &mut gx, Some((&mut gw, 0)));
         [y, gx, gw].map(|table| table.read_all())
     }
 
@@ -49,12 +52,10 @@ impl Formulas for Device {
         rows: &[f32],
         gradient: &[f32],
     ) -> [Vec<f32>; 3] {
-        let [heads, key_value_heads, head_dim] = shape.heads();
-        let heads =
-            AttentionHeads { heads, key_value_heads, head_dim, scale: shape.scale(), length };
+        let heads = AttentionHeads::of(shape, length);
         let tables = shape.rope().map_or([&[][..]; 2], |rope| rope.tables());
         let [cosines, sines] = tables.map(|table| self.upload(table));
-        let angles = AttentionTables { cosines, sines };
+        let angles = AttentionTables { cosines, sines, positions: None };
         let (mut rows, gradient) = (self.upload(rows), self.upload(gradient));
         let (mut output, mut into) = (self.table(gradient.len()), self.table(rows.len()));
         self.rotate(heads, &angles, &mut rows, 1.0);

@@ -624,4 +624,4 @@ fn idle(load: &Load) -> impl Iterator<Item = String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,7 +8,7 @@ use repro_portable::{Activation, Isa};
 mod oracle;
 
 /// A dense model of small odd sizes.
-fn dense() -> Config {
+pub(crate) fn dense() -> Config {
     Config {
         vocab_size: 11,
         hidden_size: 12,
@@ -28,7 +28,8 @@ fn dense() -> Config {
     }
 }
 
-fn sparse() -> MixtureConfig {
+/// The experts of a small model.
+pub(crate) fn sparse() -> MixtureConfig {
     MixtureConfig {
         num_experts: 5,
         num_experts_per_tok: 2,
@@ -42,15 +43,20 @@ fn sparse() -> MixtureConfig {
     }
 }
 
-/// A model with larger weights than a fresh one has, so that every term counts.
+/// A model on the processor with larger weights than a fresh one has.
 fn model<T: Kernels>(config: &Config) -> Model<Host<T>> {
-    let mut model = Model::new(config, Host::<T>::new(Isa::best()), 3);
+    noisy(config, Host::new(Isa::best()))
+}
+
+/// A model with larger weights than a fresh one has, so that every term counts.
+pub(crate) fn noisy<B: Backend>(config: &Config, backend: B) -> Model<B> {
+    let mut model = Model::new(config, backend, 3);
     let mut rng = Rng::new(5, "test");
     for named in model.tensors().to_vec() {
         let mut numbers = model.read(&named.name).unwrap().into_owned();
         let scale = if named.decays { 0.8 } else { 0.3 };
         for number in &mut numbers {
-            let noise = T::from_f64(scale * (rng.unit() - 0.5));
+            let noise = B::Number::from_f64(scale * (rng.unit() - 0.5));
             *number = if named.decays { noise } else { *number + noise };
         }
         model.write(&named.name, &numbers).unwrap();
@@ -63,7 +69,8 @@ fn fresh(config: &Config) -> Model<Host> {
     Model::new(config, Host::new(Isa::best()), 1)
 }
 
-fn tokens(config: &Config, count: usize, name: &str) -> Vec<u32> {
+/// Tokens of a model.
+pub(crate) fn tokens(config: &Config, count: usize, name: &str) -> Vec<u32> {
     let mut rng = Rng::new(7, name);
     (0..count).map(|_| rng.below(config.vocab_size as u64) as u32).collect()
 }
@@ -125,7 +132,7 @@ fn gradients_of_dense_models_are_those_of_finite_differences() {
 }
 
 /// Models of others, small.
-fn others() -> Vec<(&'static str, Config)> {
+pub(crate) fn others() -> Vec<(&'static str, Config)> {
     let of = |variations: Variations| Config { variations, ..dense() };
     let plain = Variations::default;
     let all_biased = Biases { vectors: true, output: true, network: true };
@@ -163,6 +170,7 @@ fn others() -> Vec<(&'static str, Config)> {
     let biased = Biases { output: true, network: true, ..Biases::default() };
     vec![
         ("gpt2", gpt2(true, all_biased, NormKind::LayerBiased)),
+        ("llama", Config { angles: Some(turned.clone()), ..dense() }),
         ("nanogpt", gpt2(false, Biases::default(), NormKind::Layer)),
         ("nanochat", nanochat(true, turned)),
         ("nanochat of transformers", nanochat(false, Angles::narrow(100.0, 6))),

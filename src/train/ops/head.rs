@@ -66,7 +66,7 @@ struct Rows<'a, T> {
 }
 
 impl<T: Kernels> Head<T> {
-    /// Scores the target of each row by itself.
+    /// Scores the target of each row by itself. Those that do not count cost nothing, and nobody guesses them.
     pub fn score(&self, isa: Isa, targets: &[u32], [h, matrix]: [&[T]; 2]) -> HeadScores<T> {
         let (d, columns) = (self.width, matrix.len() / self.width);
         let rows = targets.len();
@@ -81,7 +81,11 @@ impl<T: Kernels> Head<T> {
                 if let Some(cap) = self.cap {
                     T::cap(isa, &mut logits, T::from_f64(cap));
                 }
-                T::score(isa, &logits, targets, nats, greedy);
+                T::score(isa, &logits, &columns_of(targets), nats, greedy);
+                let into = nats.iter_mut().zip(greedy).zip(targets);
+                for ((nats, greedy), _) in into.filter(|(_, target)| **target == IGNORED) {
+                    (*nats, *greedy) = (T::ZERO, false);
+                }
             },
         );
         scores
@@ -124,7 +128,7 @@ impl<T: Kernels> Head<T> {
     }
 
     /// Rows whose logits are held at a time: a whole number of blocks.
-    fn at_once(&self, rows: usize, columns: usize) -> usize {
+    pub fn at_once(&self, rows: usize, columns: usize) -> usize {
         let held = self.held.map_or(rows, |held| held / columns.max(1));
         held.next_multiple_of(ROWS).max(ROWS)
     }
@@ -154,9 +158,7 @@ impl<T: Kernels> Head<T> {
             T::cap(isa, logits, cap);
             logits.to_vec()
         });
-        // Any column stands for a target that does not count: what comes of it is put away.
-        let known = |target: &u32| if *target == IGNORED { 0 } else { *target };
-        let some: Vec<u32> = targets.iter().map(known).collect();
+        let some = columns_of(targets);
         let LossTerms { label_smoothing, z_loss } = self.terms;
         if self.terms == LossTerms::default() {
             T::cross_entropy(isa, counted, logits, &some, nats);
@@ -226,6 +228,11 @@ impl<T: Kernels> Head<T> {
             }
         }
     }
+}
+
+/// The columns of targets. Any stands for a target that does not count: what comes of it is put away.
+fn columns_of(targets: &[u32]) -> Vec<u32> {
+    targets.iter().map(|target| if *target == IGNORED { 0 } else { *target }).collect()
 }
 
 /// The gradients of rows, and of the matrix, to which what is known of it is added.

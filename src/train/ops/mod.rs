@@ -42,7 +42,7 @@ use repro_portable::rounding::Rounding;
 use repro_portable::{Isa, Kernels, TokenPlaces};
 
 /// Rows that a thread takes at a time: whole sums of a norm's weight, and few enough to stay at hand.
-const ROWS: usize = 2 * repro_portable::norm::ROWS;
+pub(super) const ROWS: usize = 2 * repro_portable::norm::ROWS;
 
 /// Sequences of equal length, as operations see them.
 #[derive(Debug, Clone, Copy)]

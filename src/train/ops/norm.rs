@@ -28,6 +28,11 @@ impl NormKind {
         self != Self::RmsAlone
     }
 
+    /// Whether it is around the mean.
+    pub fn is_centred(self) -> bool {
+        matches!(self, Self::Layer | Self::LayerBiased)
+    }
+
     /// The weight that the formula has, made from that of the model.
     pub(super) fn weight<T: Kernels>(self, width: usize, weight: &[T]) -> Vec<T> {
         match self {
@@ -49,10 +54,6 @@ pub struct Norm<T> {
 }
 
 impl<T: Kernels> Norm<T> {
-    fn is_centred(&self) -> bool {
-        matches!(self.kind, NormKind::Layer | NormKind::LayerBiased)
-    }
-
     /// The gradients of weight and bias, as sums over tokens that are rounded after each.
     fn sums(
         &self,
@@ -85,7 +86,7 @@ impl<T: Kernels> Operation<T> for Norm<T> {
         let ForwardPass { x, w, residual, y } = pass;
         let (d, epsilon) = (self.width, T::from_f64(self.epsilon));
         let (weight, bias) = self.split(w);
-        if self.is_centred() {
+        if self.kind.is_centred() {
             let centred = sized(&mut self.centred, x.len()).par_chunks_mut(ROWS * d);
             x.par_chunks(ROWS * d).zip(y.par_chunks_mut(ROWS * d)).zip(centred).for_each(
                 |((x, y), centred)| T::layer_norm(isa, x, [&weight, bias], epsilon, centred, y),
@@ -102,7 +103,7 @@ impl<T: Kernels> Operation<T> for Norm<T> {
         let BackwardPass { x, w, g, before, gx, gw, sums } = pass;
         let (d, epsilon) = (self.width, T::from_f64(self.epsilon));
         let (weight, bias) = self.split(w);
-        let x = if self.is_centred() { &self.centred[..x.len()] } else { x };
+        let x = if self.kind.is_centred() { &self.centred[..x.len()] } else { x };
         let mut parts = T::buffer((x.len() / d).div_ceil(norm::ROWS) * d);
         let nothing = vec![T::ZERO; (ROWS * d).min(x.len())];
         let other = |at: usize, length: usize| match before {
@@ -116,7 +117,7 @@ impl<T: Kernels> Operation<T> for Norm<T> {
             .enumerate()
             .for_each(|(at, (((x, g), gx), part))| {
                 let before = other(at, x.len());
-                match self.is_centred() {
+                match self.kind.is_centred() {
                     true => T::layer_norm_back(isa, x, &weight, epsilon, g, before, gx, part),
                     false => T::norm_back(isa, x, &weight, epsilon, g, before, gx, part),
                 }
@@ -128,7 +129,7 @@ impl<T: Kernels> Operation<T> for Norm<T> {
         if !g_bias.is_empty() {
             T::add_bias_back(isa, g, g_bias);
         }
-        if sums.is_some() && self.is_centred() {
+        if sums.is_some() && self.kind.is_centred() {
             self.sums(isa, [x, g, &weight], sums, [g_weight, g_bias]);
         }
     }

@@ -11,7 +11,7 @@ pub struct Positions {
 
 impl Positions {
     /// The position of each token.
-    fn of(batch: Batch<'_>) -> impl Iterator<Item = usize> {
+    pub fn of(batch: Batch<'_>) -> impl Iterator<Item = usize> {
         let (given, length) = (batch.places.positions, batch.length);
         (0..batch.tokens.len()).map(move |at| match given.get(at) {
             Some(position) => *position as usize,

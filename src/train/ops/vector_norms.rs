@@ -28,17 +28,17 @@ pub struct VectorNorms {
     /// Numbers of a row.
     pub width: usize,
     pub epsilon: f64,
-    kind: NormKind,
+    pub kind: NormKind,
     /// Queries and keys.
-    parts: [NormedPart; 2],
+    pub parts: [NormedPart; 2],
 }
 
 /// A part of a row: where it begins, how many numbers it has, how many of these are one norm.
 #[derive(Debug, Clone, Copy)]
-struct NormedPart {
-    from: usize,
-    width: usize,
-    of_norm: usize,
+pub struct NormedPart {
+    pub from: usize,
+    pub width: usize,
+    pub of_norm: usize,
 }
 
 impl VectorNorms {

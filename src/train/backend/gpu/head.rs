@@ -1,9 +1,10 @@
 //! The head by kernels: logits lie there for some rows at a time.
 
 use super::Gpu;
-use crate::ops::{Head, HeadLoss, HeadScores, IGNORED};
+use crate::ops::{Head, HeadLoss, HeadScores, IGNORED, ROWS};
 use crate::recipe::LossTerms;
-use repro_device::{Added, DeviceTable, Product, ProductPlace, TableMatrix};
+use repro_device::{Added, DeviceTable, Product, ProductPlace, TableMatrix, TablePart};
+use repro_portable::cross_entropy::Regularization;
 use repro_portable::product::BLOCK;
 
 /// Logits that are held at a time, at most; those of one block of rows are in any case.
@@ -16,17 +17,24 @@ pub enum HeadKept {
     Gradients(Box<[DeviceTable<f32>; 2]>),
 }
 
-/// Whether there are kernels for the loss of such targets.
-pub fn is_native(head: &Head<f32>, targets: &[u32]) -> bool {
-    head.cap.is_none()
-        && head.terms == LossTerms::default()
-        && head.rounding.is_none()
-        && head.other_sums.is_none()
-        && !targets.contains(&IGNORED)
+/// The losses of targets, and the squares of what a loss of large logits is of; these are empty where none is trained.
+#[derive(Debug, Default)]
+struct Losses {
+    nats: Vec<f32>,
+    squares: Vec<f32>,
 }
 
-/// Rows whose logits are held at a time: whole blocks, so that sums over rows go on from one to the next.
-fn at_once(rows: usize, columns: usize) -> usize {
+/// Whether there are kernels for a loss: as long as its sums are not off on purpose.
+pub fn is_native(head: &Head<f32>) -> bool {
+    head.other_sums.is_none()
+}
+
+/// Rows whose logits are held at a time: whole blocks, so that sums over rows go on from one to the next; or as many as on the
+/// host, where sums over these are added.
+fn at_once(head: &Head<f32>, rows: usize, columns: usize) -> usize {
+    if head.held.is_some() {
+        return head.at_once(rows, columns);
+    }
     let fits = HELD / columns.max(1) / BLOCK * BLOCK;
     fits.max(BLOCK).min(rows.max(1))
 }
@@ -39,33 +47,75 @@ impl Gpu {
         [h, matrix]: [&DeviceTable<f32>; 2],
     ) -> (HeadLoss<f32>, HeadKept) {
         let (count, columns) = (targets.len(), matrix.len() / head.width);
-        let (at_once, own_targets) = (at_once(count, columns), self.device.upload(targets));
-        let mut kept = None;
-        let mut nats: Vec<f32> = Vec::with_capacity(count);
+        let counted = targets.iter().filter(|target| **target != IGNORED).count();
+        let (at_once, own_targets) = (at_once(head, count, columns), self.device.upload(targets));
+        let (mut kept, mut losses) = (None, Losses::default());
         for from in (0..count).step_by(at_once) {
             let rows = at_once.min(count - from);
-            let (mut logits, mut own_nats) =
-                (self.logits(head, [h, matrix], [from, rows]), self.device.table(rows));
-            self.device.cross_entropy(&mut logits, own_targets.from(from), &mut own_nats, count);
+            let mut logits = self.logits(head, [h, matrix], [from, rows]);
+            let of = (own_targets.from(from), rows, counted);
+            self.losses(head, &mut logits, of, &mut losses);
             kept = Some(match kept {
                 None if rows == count => HeadKept::Logits(logits),
                 kept => {
                     let own = match kept {
                         Some(HeadKept::Gradients(own)) => *own,
-                        _ => [h, matrix].map(|of| self.device.table(of.len())),
+                        _ => [h, matrix].map(|of| self.device.zeros(of.len())),
                     };
                     let own = self.gradients(head, (&logits, [h, matrix]), own, from);
                     HeadKept::Gradients(Box::new(own))
                 }
             });
-            nats.extend(own_nats.read_all());
         }
-        let mean = match count {
+        let mean = |all: &[f32]| match counted {
             0 => 0.0,
-            _ => nats.iter().fold(0.0, |sum, one| sum + f64::from(*one)) / count as f64,
+            _ => all.iter().fold(0.0, |sum, one| sum + f64::from(*one)) / counted as f64,
         };
         let kept = kept.unwrap_or_else(|| HeadKept::Logits(self.device.table(0)));
-        (HeadLoss { nats: mean as f32, square: 0.0 }, kept)
+        (HeadLoss { nats: mean(&losses.nats) as f32, square: mean(&losses.squares) }, kept)
+    }
+
+    /// Makes logits of some rows the gradient of the mean of their losses.
+    fn losses(
+        &self,
+        head: &Head<f32>,
+        logits: &mut DeviceTable<f32>,
+        (targets, rows, counted): (TablePart<'_, u32>, usize, usize),
+        into: &mut Losses,
+    ) {
+        self.round_logits(head, logits, rows);
+        let capped = self.cap_logits(head, logits).map(|cap| (cap, self.device.copied(logits)));
+        let mut nats = self.device.table(rows);
+        let LossTerms { label_smoothing, z_loss } = head.terms;
+        if head.terms == LossTerms::default() {
+            self.device.cross_entropy(logits, targets, &mut nats, counted);
+        } else {
+            let extra = Regularization { smoothing: label_smoothing as f32, z: z_loss as f32 };
+            let mut squares = self.device.table(rows);
+            let of_rows = [&mut nats, &mut squares];
+            self.device.regularized(extra, logits, targets, of_rows, counted);
+            into.squares.extend(squares.read_all());
+        }
+        if let Some((cap, capped)) = capped {
+            self.device.cap_back(&capped, cap, logits);
+        }
+        self.round_logits(head, logits, rows);
+        into.nats.extend(nats.read_all());
+    }
+
+    /// Rounds logits or their gradients where a recipe has them so, by the same random bits as the host.
+    fn round_logits(&self, head: &Head<f32>, logits: &mut DeviceTable<f32>, rows: usize) {
+        if let Some(rounding) = head.rounding {
+            let columns = logits.len() / rows.max(1);
+            self.device.narrow(logits, rounding, ROWS * columns);
+        }
+    }
+
+    /// Limits logits softly, where there is a limit, which it answers.
+    fn cap_logits(&self, head: &Head<f32>, logits: &mut DeviceTable<f32>) -> Option<f32> {
+        let cap = head.cap.map(|cap| cap as f32)?;
+        self.device.cap(logits, cap);
+        Some(cap)
     }
 
     /// The logits of some rows.
@@ -99,7 +149,11 @@ impl Gpu {
         let into = ProductPlace { table: &mut gh, from: place, apart: width, batch: [0; 2] };
         self.device.product_into(into, Product::new(g_logits, matrix));
         let own = TableMatrix::new(h, place, rows, width);
-        let added = if from == 0 { Added::Nothing } else { Added::Blocks };
+        let added = match (head.held.is_some(), from) {
+            (true, _) => Added::Own,
+            (false, 0) => Added::Nothing,
+            (false, _) => Added::Blocks,
+        };
         let product = Product { added, ..Product::new(g_logits.transposed(), own) };
         self.device.product(&mut g_matrix, product);
         [gh, g_matrix]
@@ -136,12 +190,13 @@ impl Gpu {
         of: [&DeviceTable<f32>; 2],
     ) -> HeadScores<f32> {
         let (count, columns) = (targets.len(), of[1].len() / head.width);
-        let (at_once, own_targets) = (at_once(count, columns), self.device.upload(targets));
+        let (at_once, own_targets) = (at_once(head, count, columns), self.device.upload(targets));
         let mut scores =
             HeadScores { nats: Vec::with_capacity(count), greedy: Vec::with_capacity(count) };
         for from in (0..count).step_by(at_once) {
             let rows = at_once.min(count - from);
-            let logits = self.logits(head, of, [from, rows]);
+            let mut logits = self.logits(head, of, [from, rows]);
+            self.cap_logits(head, &mut logits);
             let (mut nats, mut greedy) = (self.device.table(rows), self.device.table(rows));
             self.device.score(&logits, own_targets.from(from), &mut nats, &mut greedy);
             scores.nats.extend(nats.read_all());

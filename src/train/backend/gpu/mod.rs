@@ -1,14 +1,19 @@
-//! A device of its own: numbers lie in its memory, and kernels do the operations of the models that we train.
+//! A device of its own: numbers lie in its memory, and kernels do the operations of models, ours and those of others.
 //!
-//! What a model of others has besides is done on the host, by the same operation over numbers that are copied there and
-//! back: right, and slow. So every model runs on every device, with the bits of the processor.
+//! What is off on purpose, as calibration has it, is done on the host, by the same operation over numbers that are copied
+//! there and back: right, and slow. So every walk is done on every device, with the bits of the processor;
+//! [`Gpu::done_on_host`] tells what was done so.
 
 mod head;
 mod mixture;
+mod norms;
 mod operations;
+mod updates;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
     Backend, BackwardNumbers, ForwardNumbers, Host, HostNumbers, MovedTensor, TensorUpdate,
@@ -16,7 +21,8 @@ use super::{
 use crate::ops::{Batch, Head, HeadLoss, HeadScores, Load, Mixture, StepKind};
 use head::HeadKept;
 use mixture::MixtureKept;
-use repro_device::{AttentionTables, Device, DeviceTable};
+use operations::AttentionKept;
+use repro_device::{Device, DeviceTable};
 use repro_portable::Isa;
 use repro_portable::rounding::Rounding;
 
@@ -25,6 +31,8 @@ use repro_portable::rounding::Rounding;
 pub struct Gpu {
     device: Device,
     host: Host,
+    /// How often what was done on the host; copies count together.
+    on_host: Arc<Mutex<BTreeMap<&'static str, u64>>>,
 }
 
 /// What is kept of an operation for its backward pass.
@@ -33,8 +41,9 @@ pub enum GpuKept {
     /// Nothing; or what the operation itself keeps, where it was done on the host.
     #[default]
     Nothing,
-    /// The rotated rows, and the angles by which they were.
-    Attention(Box<(DeviceTable<f32>, AttentionTables)>),
+    Attention(Box<AttentionKept>),
+    /// Rows less their mean.
+    Centred(DeviceTable<f32>),
     /// The products of a gated network.
     Gated(DeviceTable<f32>),
     Mixture(Box<MixtureKept>),
@@ -44,7 +53,17 @@ pub enum GpuKept {
 impl Gpu {
     /// A model on this device; what it has no kernels for is done with these instructions.
     pub fn new(device: Device, isa: Isa) -> Self {
-        Self { device, host: Host::new(isa) }
+        Self { device, host: Host::new(isa), on_host: Arc::default() }
+    }
+
+    /// How often this and its copies had the host do what there are no kernels for, by what it was.
+    pub fn done_on_host(&self) -> BTreeMap<&'static str, u64> {
+        self.on_host.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn count_on_host(&self, what: &'static str) {
+        let mut all = self.on_host.lock().unwrap_or_else(PoisonError::into_inner);
+        *all.entry(what).or_default() += 1;
     }
 
     /// The numbers on the host.
@@ -66,6 +85,7 @@ impl Gpu {
         batch: Batch<'_>,
         pass: ForwardNumbers<'_, DeviceTable<f32>>,
     ) {
+        self.count_on_host("an operation forward");
         let [x, w, residual] = [pass.x, pass.w, pass.residual].map(|of| self.fetched(of));
         let mut y = self.host.buffer(pass.y.len());
         let (x, w, residual) = (x.as_ref(), w.as_ref(), residual.as_ref());
@@ -79,6 +99,7 @@ impl Gpu {
         batch: Batch<'_>,
         pass: BackwardNumbers<'_, DeviceTable<f32>>,
     ) {
+        self.count_on_host("an operation backward");
         let [x, w, before] = [pass.x, pass.w, pass.before].map(|of| self.fetched(of));
         let g = HostNumbers::Own(pass.g.read_all());
         let mut gx = pass.gx.as_ref().map(|gx| self.host.buffer(gx.len()));
@@ -112,6 +133,7 @@ impl Gpu {
         moments: [&mut DeviceTable<f32>; 3],
         rule: &TensorUpdate<f32>,
     ) {
+        self.count_on_host("an update");
         let MovedTensor { weights, gradient, range } = tensor;
         let mut own = HostNumbers::Own(weights.read(range.clone()));
         let own_gradient = HostNumbers::Own(gradient.read(range.clone()));
@@ -183,9 +205,7 @@ impl Backend for Gpu {
     }
 
     fn round(&self, numbers: &mut DeviceTable<f32>, rounding: Rounding) {
-        let mut own = HostNumbers::Own(numbers.read_all());
-        self.host.round(&mut own, rounding);
-        numbers.write(0, &own);
+        self.device.narrow(numbers, rounding, numbers.len());
     }
 
     fn forward(
@@ -195,7 +215,7 @@ impl Backend for Gpu {
         batch: Batch<'_>,
         pass: ForwardNumbers<'_, DeviceTable<f32>>,
     ) {
-        *kept = match operations::is_native(step, batch) {
+        *kept = match operations::is_native(step) {
             true => self.forward_here(step, batch, pass),
             false => {
                 self.forward_on_host(step, batch, pass);
@@ -211,9 +231,7 @@ impl Backend for Gpu {
         batch: Batch<'_>,
         pass: BackwardNumbers<'_, DeviceTable<f32>>,
     ) {
-        // How sums over tokens are rounded matters to tables of tokens, of those that there are kernels for.
-        let is_rounded = matches!(step, StepKind::Embedding(_)) && pass.sums.is_some();
-        match operations::is_native(step, batch) && !is_rounded {
+        match operations::is_native(step) {
             true => self.backward_here(step, kept, batch, pass),
             false => self.backward_on_host(step, batch, pass),
         }
@@ -244,11 +262,12 @@ impl Backend for Gpu {
         targets: &[u32],
         of: [&DeviceTable<f32>; 2],
     ) -> HeadLoss<f32> {
-        if head::is_native(head, targets) {
+        if head::is_native(head) {
             let (loss, own) = self.loss_here(head, targets, of);
             *kept = GpuKept::Head(own);
             return loss;
         }
+        self.count_on_host("a loss");
         *kept = GpuKept::Nothing;
         let [h, matrix] = of.map(|of| HostNumbers::Own(of.read_all()));
         self.host.loss(head, &mut (), targets, [&h, &matrix])
@@ -260,11 +279,7 @@ impl Backend for Gpu {
         targets: &[u32],
         of: [&DeviceTable<f32>; 2],
     ) -> HeadScores<f32> {
-        if head::is_native(head, targets) {
-            return self.scores_here(head, targets, of);
-        }
-        let [h, matrix] = of.map(|of| HostNumbers::Own(of.read_all()));
-        self.host.scores(head, targets, [&h, &matrix])
+        self.scores_here(head, targets, of)
     }
 
     fn head_backward(
@@ -277,6 +292,7 @@ impl Backend for Gpu {
         if let GpuKept::Head(kept) = kept {
             return self.head_back_here(head, kept, of, into);
         }
+        self.count_on_host("the gradients of a loss");
         let [h, matrix] = of.map(|of| HostNumbers::Own(of.read_all()));
         let mut own = into.each_ref().map(|into| self.host.buffer(into.len()));
         let [gh, g_matrix] = &mut own;
@@ -296,12 +312,10 @@ impl Backend for Gpu {
         moments: [&mut DeviceTable<f32>; 3],
         rule: &TensorUpdate<f32>,
     ) {
-        let TensorUpdate::AdamW(update) = *rule else {
-            return self.update_on_host(tensor, moments, rule);
-        };
-        let MovedTensor { weights, gradient, range } = tensor;
-        let [mean, square, _] = moments;
-        self.device.adamw((weights, gradient), range, [mean, square], update);
+        match updates::is_native(rule) {
+            true => self.update_here(tensor, moments, rule),
+            false => self.update_on_host(tensor, moments, rule),
+        }
     }
 
     fn fault(&self) -> Option<String> {

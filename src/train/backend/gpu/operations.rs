@@ -2,27 +2,37 @@
 
 use super::super::{BackwardNumbers, ForwardNumbers};
 use super::{Gpu, GpuKept};
-use crate::ops::{Attention, Batch, Embedding, Gated, Linear, Norm, NormKind, StepKind};
+use crate::ops::{Activate, Attention, Batch, Embedding, Gated, Linear, Positions, StepKind};
 use repro_device::{
-    Added, AttentionHeads, AttentionTables, DeviceTable, GatedRows, NormRows, Product,
+    ActivatedRows, Added, AttentionHeads, AttentionTables, DeviceTable, GatedRows, Product,
     ProductPlace, TableMatrix,
 };
 
-type Forward<'a> = ForwardNumbers<'a, DeviceTable<f32>>;
-type Backward<'a> = BackwardNumbers<'a, DeviceTable<f32>>;
+pub(super) type ForwardTables<'a> = ForwardNumbers<'a, DeviceTable<f32>>;
+pub(super) type BackwardTables<'a> = BackwardNumbers<'a, DeviceTable<f32>>;
 
-/// Whether there are kernels for an operation on such a batch.
-pub fn is_native(step: &StepKind<f32>, batch: Batch<'_>) -> bool {
+/// What the backward pass of attention needs.
+#[derive(Debug)]
+pub struct AttentionKept {
+    rotated: DeviceTable<f32>,
+    /// By which queries and keys were rotated, if they were.
+    angles: Option<AttentionTables>,
+    documents: Option<DeviceTable<u32>>,
+}
+
+/// Whether there are kernels for an operation: for all of them, as long as attention rounds nothing inside and nothing of it
+/// is off on purpose.
+pub fn is_native(step: &StepKind<f32>) -> bool {
     match step {
-        StepKind::Attention(attention) => {
-            let places = batch.places;
-            attention.heads.is_plain() && places.documents.is_empty() && places.positions.is_empty()
-        }
-        StepKind::Embedding(embedding) => embedding.scale.is_none(),
-        StepKind::FeedForward(_) | StepKind::Mixture(..) => true,
-        StepKind::Linear(linear) => !linear.biased,
-        StepKind::Norm(norm) => norm.kind == NormKind::Rms,
-        StepKind::Activate(_) | StepKind::Positions(_) | StepKind::VectorNorms(_) => false,
+        StepKind::Attention(attention) => attention.heads.is_exact(),
+        StepKind::Activate(_)
+        | StepKind::Embedding(_)
+        | StepKind::FeedForward(_)
+        | StepKind::Linear(_)
+        | StepKind::Mixture(..)
+        | StepKind::Norm(_)
+        | StepKind::Positions(_)
+        | StepKind::VectorNorms(_) => true,
     }
 }
 
@@ -39,9 +49,10 @@ impl Gpu {
         &self,
         step: &StepKind<f32>,
         batch: Batch<'_>,
-        pass: Forward<'_>,
+        pass: ForwardTables<'_>,
     ) -> GpuKept {
         match step {
+            StepKind::Activate(activate) => self.activate(*activate, pass),
             StepKind::Attention(attention) => return self.attend(attention, batch, pass),
             StepKind::Embedding(embedding) => self.embed(*embedding, batch, pass),
             StepKind::FeedForward(network) => {
@@ -51,12 +62,12 @@ impl Gpu {
             }
             StepKind::Linear(linear) => self.linear(*linear, pass),
             StepKind::Mixture(_, mixture) => return self.mix(mixture, pass),
-            StepKind::Norm(norm) => {
-                let Some([x, w]) = read(pass.x, pass.w) else { return GpuKept::Nothing };
-                self.device.norm(norm_rows(norm, x, w), pass.y);
-                self.add_some(pass.y, pass.residual);
+            StepKind::Norm(norm) => return self.norm(norm, pass),
+            StepKind::Positions(positions) => {
+                let names: Vec<i32> = places(batch).iter().map(|at| at.cast_signed()).collect();
+                self.rows_of_table(&names, positions.width, None, pass);
             }
-            StepKind::Activate(_) | StepKind::Positions(_) | StepKind::VectorNorms(_) => {}
+            StepKind::VectorNorms(norms) => self.vector_norms(*norms, pass),
         }
         GpuKept::Nothing
     }
@@ -66,19 +77,18 @@ impl Gpu {
         step: &StepKind<f32>,
         kept: &GpuKept,
         batch: Batch<'_>,
-        pass: Backward<'_>,
+        pass: BackwardTables<'_>,
     ) {
         match (step, kept) {
+            (StepKind::Activate(activate), _) => self.activate_back(*activate, pass),
             (StepKind::Attention(attention), GpuKept::Attention(own)) => {
-                let heads = heads(attention, batch);
-                let (rotated, angles) = &**own;
-                if let Some(gx) = pass.gx {
-                    self.device.attention_back(heads, rotated, pass.g, gx);
-                    self.device.rotate(heads, angles, gx, -1.0);
-                    self.add_some(gx, pass.before);
-                }
+                self.attend_back(attention, own, batch, pass);
             }
-            (StepKind::Embedding(embedding), _) => self.embed_back(*embedding, batch, pass),
+            (StepKind::Embedding(embedding), _) => {
+                let Embedding { width, tied, scale } = *embedding;
+                let by = scale.map_or(1.0, |scale| scale as f32);
+                self.rows_of_table_back(batch.tokens, (width, tied, by), pass);
+            }
             (StepKind::FeedForward(network), GpuKept::Gated(products)) => {
                 let BackwardNumbers { x, w, g, before, gx, gw, .. } = pass;
                 if let (Some([x, w]), Some(gx), Some(gw)) = (read(x, w), gx, gw) {
@@ -91,70 +101,134 @@ impl Gpu {
             (StepKind::Mixture(_, mixture), GpuKept::Mixture(own)) => {
                 self.mix_back(mixture, own, pass);
             }
-            (StepKind::Norm(norm), _) => {
-                let BackwardNumbers { x, w, g, before, gx, gw, .. } = pass;
-                if let (Some([x, w]), Some(gx), Some(gw)) = (read(x, w), gx, gw) {
-                    self.device.norm_back(norm_rows(norm, x, w), g, before, [gx, gw]);
-                }
+            (StepKind::Norm(norm), _) => self.norm_back(norm, kept, pass),
+            (StepKind::Positions(positions), _) => {
+                self.rows_of_table_back(&places(batch), (positions.width, false, 1.0), pass);
             }
-            _ => {}
+            (StepKind::VectorNorms(norms), _) => self.vector_norms_back(*norms, pass),
+            // What these need of a forward pass is kept by each of theirs.
+            (StepKind::Attention(_) | StepKind::FeedForward(_) | StepKind::Mixture(..), _) => {}
         }
     }
 
-    fn embed(&self, embedding: Embedding, batch: Batch<'_>, pass: Forward<'_>) {
-        let Some(w) = pass.w else { return };
-        let names: Vec<i32> = batch.tokens.iter().map(|token| token.cast_signed()).collect();
-        let names = self.device.upload(&names);
-        self.device.gather(w.from(0), &names, pass.y, embedding.width);
+    fn activate(&self, activate: Activate, pass: ForwardTables<'_>) {
+        let Some(x) = pass.x else { return };
+        self.device.activate(activated(activate, x), pass.y);
         self.add_some(pass.y, pass.residual);
     }
 
-    fn embed_back(&self, embedding: Embedding, batch: Batch<'_>, pass: Backward<'_>) {
+    fn activate_back(&self, activate: Activate, pass: BackwardTables<'_>) {
+        let (Some(x), Some(gx)) = (pass.x, pass.gx) else { return };
+        self.device.activate_back(activated(activate, x), pass.g, gx);
+        self.add_some(gx, pass.before);
+    }
+
+    fn embed(&self, embedding: Embedding, batch: Batch<'_>, pass: ForwardTables<'_>) {
+        let names: Vec<i32> = batch.tokens.iter().map(|token| token.cast_signed()).collect();
+        self.rows_of_table(&names, embedding.width, embedding.scale, pass);
+    }
+
+    /// The rows of a table that are named, times a factor where there is one.
+    fn rows_of_table(
+        &self,
+        names: &[i32],
+        width: usize,
+        scale: Option<f64>,
+        pass: ForwardTables<'_>,
+    ) {
+        let Some(w) = pass.w else { return };
+        self.device.gather(w.from(0), &self.device.upload(names), pass.y, width);
+        if let Some(scale) = scale {
+            self.device.scale(pass.y, scale as f32);
+        }
+        self.add_some(pass.y, pass.residual);
+    }
+
+    /// Writes the gradient of a table whose rows were named, times a factor; where it is tied, adds it to what lies there.
+    fn rows_of_table_back(
+        &self,
+        names: &[u32],
+        (width, tied, by): (usize, bool, f32),
+        pass: BackwardTables<'_>,
+    ) {
         let Some(gw) = pass.gw else { return };
-        if !embedding.tied {
+        if !tied {
             self.device.fill(gw, 0..gw.len(), 0.0);
         }
-        let places = self.device.token_places(batch.tokens);
-        self.device.embed_back(&places, pass.g, gw, embedding.width);
+        let places = self.device.token_places(names);
+        self.device.embed_back(&places, (pass.g, by), gw, width, pass.sums);
     }
 
-    fn attend(&self, attention: &Attention<f32>, batch: Batch<'_>, pass: Forward<'_>) -> GpuKept {
-        let (Some(x), Some(rope)) = (pass.x, attention.heads.rope()) else {
-            return GpuKept::Nothing;
-        };
-        let heads = heads(attention, batch);
-        let [cosines, sines] = rope.tables().map(|table| {
-            let used = table.get(..heads.length * heads.head_dim / 2).unwrap_or(table);
-            self.device.upload(used)
+    fn attend(
+        &self,
+        attention: &Attention<f32>,
+        batch: Batch<'_>,
+        pass: ForwardTables<'_>,
+    ) -> GpuKept {
+        let Some(x) = pass.x else { return GpuKept::Nothing };
+        let some = |all: &[u32]| (!all.is_empty()).then(|| self.device.upload(all));
+        let (positions, documents) = (batch.places.positions, some(batch.places.documents));
+        let heads = heads(attention, batch, documents.as_ref());
+        let angles = attention.heads.rope().map(|rope| {
+            let used = positions.iter().max().map_or(heads.length, |last| *last as usize + 1);
+            let [cosines, sines] = rope.tables().map(|table| {
+                let used = table.get(..used * heads.head_dim / 2).unwrap_or(table);
+                self.device.upload(used)
+            });
+            AttentionTables { cosines, sines, positions: some(positions) }
         });
-        let (mut rotated, angles) = (self.device.copied(x), AttentionTables { cosines, sines });
-        self.device.rotate(heads, &angles, &mut rotated, 1.0);
+        let mut rotated = self.device.copied(x);
+        if let Some(angles) = &angles {
+            self.device.rotate(heads, angles, &mut rotated, 1.0);
+        }
         self.device.attention(heads, &rotated, pass.y);
         self.add_some(pass.y, pass.residual);
-        GpuKept::Attention(Box::new((rotated, angles)))
+        GpuKept::Attention(Box::new(AttentionKept { rotated, angles, documents }))
     }
 
-    fn linear(&self, linear: Linear, pass: Forward<'_>) {
+    fn attend_back(
+        &self,
+        attention: &Attention<f32>,
+        kept: &AttentionKept,
+        batch: Batch<'_>,
+        pass: BackwardTables<'_>,
+    ) {
+        let Some(gx) = pass.gx else { return };
+        let heads = heads(attention, batch, kept.documents.as_ref());
+        self.device.attention_back(heads, &kept.rotated, pass.g, gx);
+        if let Some(angles) = &kept.angles {
+            self.device.rotate(heads, angles, gx, -1.0);
+        }
+        self.add_some(gx, pass.before);
+    }
+
+    fn linear(&self, linear: Linear, pass: ForwardTables<'_>) {
         let Some([x, w]) = read(pass.x, pass.w) else { return };
         let x = TableMatrix::new(x, 0, x.len() / linear.input, linear.input);
         let added = pass.residual.map_or(Added::Nothing, Added::Table);
         let product = Product::new(x, matrix(linear, w).transposed());
         self.device.product(pass.y, Product { added, ..product });
+        if linear.biased {
+            self.device.add_row(pass.y, w.from(linear.input * linear.output), linear.output);
+        }
     }
 
-    fn linear_back(&self, linear: Linear, pass: Backward<'_>) {
+    fn linear_back(&self, linear: Linear, pass: BackwardTables<'_>) {
         let BackwardNumbers { x, w, g, before, gx, gw, .. } = pass;
         let (Some([x, w]), Some(gx), Some(gw)) = (read(x, w), gx, gw) else { return };
         let rows = x.len() / linear.input;
         let x = TableMatrix::new(x, 0, rows, linear.input);
-        let g = TableMatrix::new(g, 0, rows, linear.output);
+        let own = TableMatrix::new(g, 0, rows, linear.output);
         let added = before.map_or(Added::Nothing, Added::Table);
-        self.device.product(gx, Product { added, ..Product::new(g, matrix(linear, w)) });
+        self.device.product(gx, Product { added, ..Product::new(own, matrix(linear, w)) });
         let of_matrix = match linear.turned {
-            false => Product::new(g.transposed(), x),
-            true => Product::new(x.transposed(), g),
+            false => Product::new(own.transposed(), x),
+            true => Product::new(x.transposed(), own),
         };
         self.device.product(gw, of_matrix);
+        if linear.biased {
+            self.device.sum_rows(g, (gw, linear.input * linear.output), linear.output);
+        }
     }
 
     /// Writes what a gated network makes of rows, whose weights begin at a place of a variable; answers its first products.
@@ -220,18 +294,22 @@ pub(super) struct GatedPass<'a> {
     pub g: &'a DeviceTable<f32>,
 }
 
-fn heads(attention: &Attention<f32>, batch: Batch<'_>) -> AttentionHeads {
-    let [heads, key_value_heads, head_dim] = attention.heads.heads();
-    let scale = attention.heads.scale();
-    AttentionHeads { heads, key_value_heads, head_dim, scale, length: batch.length }
+fn heads<'a>(
+    attention: &Attention<f32>,
+    batch: Batch<'_>,
+    documents: Option<&'a DeviceTable<u32>>,
+) -> AttentionHeads<'a> {
+    AttentionHeads { documents, ..AttentionHeads::of(&attention.heads, batch.length) }
 }
 
-fn norm_rows<'a>(
-    norm: &Norm<f32>,
-    x: &'a DeviceTable<f32>,
-    w: &'a DeviceTable<f32>,
-) -> NormRows<'a> {
-    NormRows { x, weight: w.from(0), width: norm.width, epsilon: norm.epsilon as f32 }
+fn activated(activate: Activate, x: &DeviceTable<f32>) -> ActivatedRows<'_> {
+    let Activate { function, width, gated } = activate;
+    ActivatedRows { x, width, gated, function }
+}
+
+/// The position of each token, of which there is a row.
+fn places(batch: Batch<'_>) -> Vec<u32> {
+    Positions::of(batch).map(|at| u32::try_from(at).unwrap_or(u32::MAX)).collect()
 }
 
 /// The matrix as it lies there, output by input.
