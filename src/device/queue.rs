@@ -154,3 +154,88 @@ fn check(kernel: &str, arguments: &[KernelArgument]) -> Result<(), DeviceError> 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::text::ONE_ITEM;
+
+    /// A device with so much memory, on which nothing is computed. It notes what it is asked.
+    struct Small {
+        left: usize,
+        asked: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Driver for Small {
+        fn allocate(&mut self, bytes: usize) -> Result<Memory, DeviceError> {
+            if bytes > self.left {
+                return Err(DeviceError::Failed { what: format!("no {bytes} bytes") });
+            }
+            self.left -= bytes;
+            Ok(Memory { handle: 1, bytes })
+        }
+
+        fn free(&mut self, memory: Memory) {
+            self.left += memory.bytes;
+        }
+
+        fn write(&mut self, _: Memory, _: usize, _: &[u8]) -> Result<(), DeviceError> {
+            Ok(())
+        }
+
+        fn read(&mut self, _: Memory, _: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
+            bytes.fill(7);
+            Ok(())
+        }
+
+        fn launch(
+            &mut self,
+            kernel: &'static str,
+            _: [usize; 3],
+            _: usize,
+            _: &[KernelArgument],
+        ) -> Result<(), DeviceError> {
+            self.asked.lock().unwrap().push(kernel.to_owned());
+            Ok(())
+        }
+    }
+
+    fn small(left: usize) -> (Queue, Arc<Mutex<Vec<String>>>) {
+        let asked = Arc::default();
+        let driver = Small { left, asked: Arc::clone(&asked) };
+        (Queue::new("small:0".to_owned(), "Small".to_owned(), ONE_ITEM, Box::new(driver)), asked)
+    }
+
+    #[test]
+    fn memory_is_used_again_and_given_back_where_another_size_is_asked_for() {
+        let (queue, _) = small(4 * GRAIN);
+        let first = queue.allocate(3 * GRAIN - 5);
+        queue.keep(first);
+        assert_eq!(queue.allocate(3 * GRAIN), first);
+        queue.keep(first);
+        // What is kept would not leave enough for this.
+        assert_eq!(queue.allocate(4 * GRAIN).bytes, 4 * GRAIN);
+        assert_eq!(queue.fault(), None);
+    }
+
+    #[test]
+    fn after_the_first_failure_nothing_is_done_any_more() {
+        let (queue, asked) = small(2 * GRAIN);
+        let memory = queue.allocate(GRAIN);
+        let arguments = [KernelArgument::Table(memory, "float", 0), 2.0_f32.into(), 1_i64.into()];
+        queue.launch("scale", [1; 3], &arguments);
+        assert_eq!(queue.allocate(9 * GRAIN), Memory { handle: 0, bytes: 0 });
+        queue.launch("scale", [1; 3], &arguments);
+        let mut bytes = [0; 4];
+        queue.read(memory, 0, &mut bytes);
+        assert_eq!((asked.lock().unwrap().len(), bytes), (1, [0; 4]));
+        let fault = queue.fault().unwrap().to_string();
+        assert_eq!(fault, format!("no {} bytes", 9 * GRAIN));
+        assert_eq!(queue.fault().unwrap().to_string(), fault, "it stays");
+        // Memory without bytes is nobody's.
+        queue.keep(Memory { handle: 0, bytes: 0 });
+        assert_eq!(queue.allocate(GRAIN).bytes, 0);
+    }
+}
