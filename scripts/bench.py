@@ -7,8 +7,9 @@
                               regular expression, in turn; the writing of their bundles on its own
   scripts/bench.py bootstrap  BCa of 22 values with 10 000 resamples against `scipy.stats.bootstrap`, in
                               process, one thread each, call by call in turn
-  scripts/bench.py train [N]  training steps, dense and sparse, on one and two threads, against PyTorch, in N
-                              pairs; `scripts/bench_train.sh` finds a Python that has it
+  scripts/bench.py train [N]  training steps, dense and sparse, on one and two threads, against PyTorch, eager and
+                              by torch.compile, in N rounds of the three; `scripts/bench_train.sh` finds a Python
+                              that has it
   scripts/bench.py hashing    hashing against the processor's floor and other programs, 10 000 small files, a bundle of
                               2 GiB with and without `--cache`; `--write` puts it into tests/docs/hashing.md, and
                               REPRO_MODEL_SIGNING names a Python that has `model_signing`
@@ -234,13 +235,21 @@ def bootstrap():
 
 
 class Side:
-    """One of two trainers that stand ready and train when they are told to."""
+    """One of the trainers that stand ready and train when they are told to."""
 
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        if self.process.stdout.readline().strip() != "ready":
-            sys.exit(f"`{command[0]}` did not start")
-        self.at_rest = self.memory("VmRSS")
+    def __init__(self, name, command):
+        began = time.perf_counter()
+        self.name, self.process = name, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.said = self.process.stdout.readline().strip()
+        self.ready = self.said == "ready"
+        self.started = time.perf_counter() - began
+        self.at_rest = self.memory("VmRSS") if self.ready else 0
+
+    def warm(self):
+        """What the trainer says of its first steps, which nobody times; its peak of memory starts after them."""
+        answer = self.train(WARM)
+        pathlib.Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        return answer
 
     def memory(self, field):
         """MiB of resident memory, now (`VmRSS`) or at the peak (`VmHWM`)."""
@@ -258,8 +267,10 @@ class Side:
         self.process.stdin.write(f"{steps}\n")
         self.process.stdin.flush()
         answer = json.loads(self.process.stdout.readline())
-        available = (time.perf_counter() - began) * os.sysconf("SC_CLK_TCK") * os.cpu_count()
-        answer["others"] = max(0, (busy_ticks() - others) - (self.own_ticks() - own)) / available
+        ticks, own = os.sysconf("SC_CLK_TCK"), self.own_ticks() - own
+        available = (time.perf_counter() - began) * ticks * os.cpu_count()
+        answer["others"] = max(0, (busy_ticks() - others) - own) / available
+        answer["processor"] = own / ticks
         return answer
 
     def end(self):
@@ -292,45 +303,83 @@ def agreement(ours, theirs):
         if not same_routing(our_loads, their_loads):
             flip = number
             break
-        apart.append(abs(a - b))
+        apart.append(abs(a / b - 1))
+    if not apart or max(apart) > SAME:
+        sys.exit(f"not the same model: losses {ours['losses']} and {theirs['losses']}")
     until = "no token was routed elsewhere" if flip is None else f"routing differs from step {flip} on"
-    return f"losses {max(apart, default=0):.1e} apart over {len(apart)} steps ({until})"
+    return f"losses {max(apart):.1e} apart, relative, over {len(apart)} steps ({until})"
 
 
+WARM = 20
 STEPS = 5
 CONTENDED = 0.05
+SAME = 1e-4
 
 
-def training(program, kind, threads, pairs):
-    """Trains in turn; the pairs in which others took a part of the machine are thrown away."""
+def trainers(program, kind, threads):
+    """Ours, PyTorch's eager and, where it can be had, PyTorch's compiled one."""
     folder = ROOT / "target" / "twin" / f"bench-{kind}"
-    ours = Side([program, str(folder), kind, str(threads)])
-    theirs = Side([sys.executable, str(ROOT / "scripts/reference/torch_twin.py"), str(folder), "--serve",
-                   "--threads", str(threads)])
-    first = ours.train(20), theirs.train(20)
-    kept, thrown = [], 0
-    while len(kept) < pairs and thrown < 3 * pairs:
-        pair = ours.train(STEPS), theirs.train(STEPS)
-        if max(side["others"] for side in pair) > CONTENDED:
-            thrown += 1
-        else:
-            kept.append(tuple(16 * 128 * STEPS / sum(side["seconds"]) for side in pair))
-    print(f"{kind}, {threads} thread{'s' * (threads > 1)}: {agreement(*first)}")
-    if kept:
-        ratios = sorted(a / b for a, b in kept)
-        a, b = (statistics.median(side) for side in zip(*kept))
-        print(f"  repro {a:.0f} tokens/s, PyTorch {b:.0f}: ratio of pairs {statistics.median(ratios):.3f} "
-              f"({ratios[0]:.3f} to {ratios[-1]:.3f}; goal: at least 1.15, aim 1.4)")
-    print(f"  {len(kept)} pairs of {STEPS} steps kept, {thrown} thrown away as contended")
-    a, b = ours.memory("VmHWM"), theirs.memory("VmHWM")
-    print(f"  peak memory {a:.0f} MiB against {b:.0f}: ratio {a / b:.2f} (goal: at most 1.3); "
-          f"above what each held before the first step {a - ours.at_rest:.0f} against {b - theirs.at_rest:.0f} MiB",
-          flush=True)
-    ours.end(), theirs.end()
+    twin = [sys.executable, str(ROOT / "scripts/reference/torch_twin.py"), str(folder), "--serve", "--threads", str(threads)]
+    sides = [Side("repro", [program, str(folder), kind, str(threads)]), Side("eager", twin),
+             Side("compiled", [*twin, "--compile"])]
+    for side in sides[:2]:
+        if not side.ready:
+            sys.exit(f"{side.name} did not start: {side.said}")
+    if not sides[2].ready:
+        print(f"  NOT MEASURED: {sides[2].said or 'the compiled trainer did not start'}; eager PyTorch alone is")
+    return [side for side in sides if side.ready]
+
+
+def in_turn(sides, rounds):
+    """The answers of the sides, round by round: of those that others disturbed, and of those that they did not."""
+    quiet, contended = [], []
+    while len(quiet) < rounds and len(contended) < 3 * rounds:
+        answers = [side.train(STEPS) for side in sides]
+        (contended if most_taken(answers) > CONTENDED else quiet).append(answers)
+    return quiet, contended
+
+
+def most_taken(answers):
+    return max(answer["others"] for answer in answers)
+
+
+def speeds(answers, by_processor):
+    """Tokens per second of each side."""
+    return [16 * 128 * STEPS / (answer["processor"] if by_processor else sum(answer["seconds"])) for answer in answers]
+
+
+def training(program, kind, threads, rounds):
+    """Trains in turn; of the rounds in which others took a part of the machine, none counts unless all are such."""
+    print(f"{kind}, {threads} thread{'s' * (threads > 1)}:", flush=True)
+    sides = trainers(program, kind, threads)
+    first = [side.warm() for side in sides]
+    quiet, contended = in_turn(sides, rounds)
+    print(f"  {len(quiet)} rounds of {STEPS} steps kept, {len(contended)} thrown away as contended, {load()}")
+    # Another program takes a thread's time, but hardly lets it need more; threads that wait for each other do need more.
+    by_processor = not quiet and threads == 1
+    if not quiet:
+        taken = sorted(map(most_taken, contended))
+        print(f"  ALL CONTENDED: others took {taken[0]:.0%} to {taken[-1]:.0%} of the machine; "
+              + ("so these are tokens in a second of the processor" if by_processor else "these figures mean little"))
+    rounds = [speeds(answers, by_processor) for answers in quiet or contended]
+    medians = [statistics.median(side) for side in zip(*rounds)]
+    print(f"  repro {medians[0]:.0f} tokens/s")
+    for at, side in enumerate(sides[1:], 1):
+        ratios = sorted(tokens[0] / tokens[at] for tokens in rounds)
+        better = ", the better one (goal: at least 1.15, aim 1.4)" if medians[at] == max(medians[1:]) else ""
+        print(f"  PyTorch {side.name} {medians[at]:.0f} tokens/s: ratio of pairs {statistics.median(ratios):.3f} "
+              f"({ratios[0]:.3f} to {ratios[-1]:.3f}){better}")
+        a, b = sides[0].memory("VmHWM"), side.memory("VmHWM")
+        print(f"    {agreement(first[0], first[at])}\n"
+              f"    peak memory {a:.0f} MiB against {b:.0f}: ratio {a / b:.2f} (goal: at most 1.3); above what each "
+              f"held before the first step {a - sides[0].at_rest:.0f} against {b - side.at_rest:.0f} MiB\n"
+              f"    not counted: {side.started:.0f} s until it was ready, {WARM} steps", flush=True)
+    for side in sides:
+        side.end()
 
 
 def against_torch():
-    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else RUNS
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else RUNS
     import torch
     names = [line.partition(":")[2].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
              if line.startswith("model name")]
@@ -339,7 +388,7 @@ def against_torch():
           f"({torch.backends.cpu.get_cpu_capability()})", flush=True)
     for kind in ("dense", "mixture"):
         for threads in (1, 2):
-            training(program, kind, threads, pairs)
+            training(program, kind, threads, rounds)
     print(load())
 
 

@@ -1,8 +1,9 @@
-#!/bin/sh
-# Times training, dense and with experts, against the same model in PyTorch on the same weights and batches.
-# Usage: scripts/bench_train.sh [PAIRS]
+#!/usr/bin/env bash
+# Times training, dense and with experts, against the same model in PyTorch on the same weights and batches: eager,
+# and compiled by `torch.compile` where there is a C++ compiler, in turn in one run.
+# Usage: scripts/bench_train.sh [ROUNDS]
 # TWIN_PYTHON names a Python that has torch, numpy and safetensors; without it one is made below target/.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=${TWIN_PYTHON:-target/twin/venv/bin/python}

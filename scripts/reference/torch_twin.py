@@ -2,13 +2,15 @@
 """The trainer's model and recipe once more in plain PyTorch: what our losses and our speed are held against.
 
     scripts/reference/torch_twin.py RUN [--slice STEP] [--threads N] [--float64]
-    scripts/reference/torch_twin.py RUN --serve [--threads N]
+    scripts/reference/torch_twin.py RUN --serve [--compile] [--threads N]
 
 RUN is the folder of a run, finished or not, with a slice and the checkpoint that the slice starts from, below
 its `data`: weights, moments and batches are read there, so both programs start from the same bits.
 Printed is one JSON line for each step: loss before the update, gradient norm, learning rate, the loads of every
 router. `--serve` makes as many steps as each line of standard input says, starting the slice again at its end,
-and answers with their seconds, losses and loads: what `scripts/bench_train.sh` times.
+and answers with their seconds, losses and loads: what `scripts/bench_train.sh` times. `--compile` lets
+`torch.compile` make one program of the loss and one of its gradients, which needs a C++ compiler; the optimizer
+is PyTorch's fused one in both cases.
 
 Needs `pip install torch==2.15.0 numpy safetensors`; nothing here is used by the product.
 """
@@ -156,6 +158,7 @@ class Twin:
         weights = {name: tensor.requires_grad_() for name, tensor in stored.items()
                    if not name.startswith("optimizer.")}
         self.model = Model(self.config, weights)
+        self.loss = self.model.loss
         self.model.bias = {int(name.split(".")[2]): bias for name, bias in biases.items()}
         if self.config.get("balancing") == "bias" and not biases:
             sparse = range(self.config["num_dense_layers"], self.config["num_hidden_layers"])
@@ -167,10 +170,18 @@ class Twin:
                                             "exp_avg": stored[f"optimizer.m.{name}"],
                                             "exp_avg_sq": stored[f"optimizer.v.{name}"]}
 
+    def compile(self):
+        """Compiles the loss and its gradients, as one graph, and calls both once; no weight is updated."""
+        # The number of tokens that an expert gets is a size that depends on values.
+        torch._dynamo.config.capture_dynamic_output_shape_ops = True
+        self.loss = torch.compile(self.loss, fullgraph=True)
+        batch = self.batches[0]
+        sum(self.loss(batch[:, :-1], batch[:, 1:])).backward()
+
     def train_step(self):
         """One update on the next batch of the slice, which starts again at its end; loss, gradient norm, rate."""
         batch = self.batches[(self.step - self.start) % len(self.batches)]
-        loss, added = self.model.loss(batch[:, :-1], batch[:, 1:])
+        loss, added = self.loss(batch[:, :-1], batch[:, 1:])
         self.optimizer.zero_grad()
         (loss + added).backward()
         norm = clip(self.config, [w.grad for w in self.model.w.values()])
@@ -217,10 +228,16 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--float64", action="store_true", help="compute in float64")
     parser.add_argument("--serve", action="store_true", help="train so many steps for each line of standard input")
+    parser.add_argument("--compile", action="store_true", help="by `torch.compile`")
     parser.add_argument("--unfused", action="store_true", help="the optimizer as a list of elementwise operations")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     twin = Twin(chosen.run, chosen.slice, torch.float64 if chosen.float64 else torch.float32, not chosen.unfused)
+    if chosen.compile:
+        try:
+            twin.compile()
+        except Exception as error:  # no compiler, no headers, an operation that it does not know
+            return print("torch.compile cannot run here: " + " ".join(str(error).split())[:300]) or 1
     serve(twin) if chosen.serve else show(twin)
 
 
