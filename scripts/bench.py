@@ -7,9 +7,11 @@
                               regular expression, in turn; the writing of their bundles on its own
   scripts/bench.py bootstrap  BCa of 22 values with 10 000 resamples against `scipy.stats.bootstrap`, in
                               process, one thread each, call by call in turn
-  scripts/bench.py train [N]  training steps, dense and sparse, on one and two threads, against PyTorch, eager and
+  scripts/bench.py train [N] [DEVICE [KIND]]
+                              training steps, dense and sparse, on one and two threads, against PyTorch, eager and
                               by torch.compile, in N rounds of the three; `scripts/bench_train.sh` finds a Python
-                              that has it
+                              that has it. With a DEVICE, such as `cuda:0`, of models with 25 million parameters that a
+                              token uses (or of KIND), against PyTorch on the same GPU in float32
   scripts/bench.py hashing    hashing against the processor's floor and other programs, 10 000 small files, a bundle of
                               2 GiB with and without `--cache`; `--write` puts it into tests/docs/hashing.md, and
                               REPRO_MODEL_SIGNING names a Python that has `model_signing`
@@ -316,11 +318,13 @@ CONTENDED = 0.05
 SAME = 1e-4
 
 
-def trainers(program, kind, threads):
+def trainers(program, kind, threads, device):
     """Ours, PyTorch's eager and, where it can be had, PyTorch's compiled one."""
     folder = ROOT / "target" / "twin" / f"bench-{kind}"
     twin = [sys.executable, str(ROOT / "scripts/reference/torch_twin.py"), str(folder), "--serve", "--threads", str(threads)]
-    sides = [Side("repro", [program, str(folder), kind, str(threads)]), Side("eager", twin),
+    if device and device.startswith("cuda"):
+        twin += ["--device", device]
+    sides = [Side("repro", [program, str(folder), kind, device or str(threads)]), Side("eager", twin),
              Side("compiled", [*twin, "--compile"])]
     for side in sides[:2]:
         if not side.ready:
@@ -343,15 +347,21 @@ def most_taken(answers):
     return max(answer["others"] for answer in answers)
 
 
-def speeds(answers, by_processor):
+def tokens_of(kind):
+    """Tokens of a step."""
+    config = json.loads((ROOT / "target" / "twin" / f"bench-{kind}" / "data" / "config.json").read_text())
+    return config["batch_size"] * config["seq_len"]
+
+
+def speeds(tokens, answers, by_processor):
     """Tokens per second of each side."""
-    return [16 * 128 * STEPS / (answer["processor"] if by_processor else sum(answer["seconds"])) for answer in answers]
+    return [tokens * STEPS / (answer["processor"] if by_processor else sum(answer["seconds"])) for answer in answers]
 
 
-def training(program, kind, threads, rounds):
+def training(program, kind, threads, rounds, device=None):
     """Trains in turn; of the rounds in which others took a part of the machine, none counts unless all are such."""
-    print(f"{kind}, {threads} thread{'s' * (threads > 1)}:", flush=True)
-    sides = trainers(program, kind, threads)
+    print(f"{kind}, {device or f'{threads} thread' + 's' * (threads > 1)}:", flush=True)
+    sides = trainers(program, kind, threads, device)
     first = [side.warm() for side in sides]
     quiet, contended = in_turn(sides, rounds)
     print(f"  {len(quiet)} rounds of {STEPS} steps kept, {len(contended)} thrown away as contended, {load()}")
@@ -361,7 +371,7 @@ def training(program, kind, threads, rounds):
         taken = sorted(map(most_taken, contended))
         print(f"  ALL CONTENDED: others took {taken[0]:.0%} to {taken[-1]:.0%} of the machine; "
               + ("so these are tokens in a second of the processor" if by_processor else "these figures mean little"))
-    rounds = [speeds(answers, by_processor) for answers in quiet or contended]
+    rounds = [speeds(tokens_of(kind), answers, by_processor) for answers in quiet or contended]
     medians = [statistics.median(side) for side in zip(*rounds)]
     print(f"  repro {medians[0]:.0f} tokens/s")
     for at, side in enumerate(sides[1:], 1):
@@ -386,9 +396,13 @@ def against_torch():
     program = timing_program("train")
     print(f"{names[0] if names else 'unknown processor'}, {load()}, PyTorch {torch.__version__} "
           f"({torch.backends.cpu.get_cpu_capability()})", flush=True)
-    for kind in ("dense", "mixture"):
-        for threads in (1, 2):
-            training(program, kind, threads, rounds)
+    if len(sys.argv) > 3:
+        for kind in sys.argv[4:] or ("dense-25m", "mixture-25m"):
+            training(program, kind, os.cpu_count(), rounds, sys.argv[3])
+    else:
+        for kind in ("dense", "mixture"):
+            for threads in (1, 2):
+                training(program, kind, threads, rounds)
     print(load())
 
 

@@ -2,7 +2,7 @@
 """The trainer's model and recipe once more in plain PyTorch: what our losses and our speed are held against.
 
     scripts/reference/torch_twin.py RUN [--slice STEP] [--threads N] [--float64]
-    scripts/reference/torch_twin.py RUN --serve [--compile] [--threads N]
+    scripts/reference/torch_twin.py RUN --serve [--compile] [--threads N] [--device cuda]
 
 RUN is the folder of a run, finished or not, with a slice and the checkpoint that the slice starts from, below
 its `data`: weights, moments and batches are read there, so both programs start from the same bits.
@@ -35,7 +35,8 @@ class Model:
         half, positions = config["head_dim"] // 2, torch.arange(config["seq_len"], dtype=torch.float64)
         angles = positions[:, None] * config["rope_theta"] ** (-torch.arange(half, dtype=torch.float64) / half)
         dtype = next(iter(weights.values())).dtype
-        self.cos, self.sin = (torch.cat([x, x], -1).to(dtype) for x in (angles.cos(), angles.sin()))
+        device = next(iter(weights.values())).device
+        self.cos, self.sin = (torch.cat([x, x], -1).to(device, dtype) for x in (angles.cos(), angles.sin()))
         self.bias = {}  # of layers balanced by a bias
         self.loads = []  # slots per expert and layer, of the last forward pass
 
@@ -148,11 +149,11 @@ def clip(c, gradients):
 class Twin:
     """One run, continued from its checkpoint at `start`."""
 
-    def __init__(self, run, start, dtype, fused):
+    def __init__(self, run, start, dtype, fused, device):
         data = pathlib.Path(run) / "data"
         self.config = json.loads((data / "config.json").read_text())
-        self.batches = load_file(data / "slices" / f"slice-{start:06}.safetensors")["tokens"].to(torch.int64)
-        stored = {name: tensor.to(dtype) for name, tensor in
+        self.batches = load_file(data / "slices" / f"slice-{start:06}.safetensors")["tokens"].to(device, torch.int64)
+        stored = {name: tensor.to(device, dtype) for name, tensor in
                   load_file(data / "checkpoints" / f"step-{start:06}.safetensors").items()}
         biases = {name: stored.pop(name) for name in list(stored) if name.endswith("e_score_correction_bias")}
         weights = {name: tensor.requires_grad_() for name, tensor in stored.items()
@@ -162,7 +163,8 @@ class Twin:
         self.model.bias = {int(name.split(".")[2]): bias for name, bias in biases.items()}
         if self.config.get("balancing") == "bias" and not biases:
             sparse = range(self.config["num_dense_layers"], self.config["num_hidden_layers"])
-            self.model.bias = {layer: torch.zeros(self.config["num_experts"], dtype=dtype) for layer in sparse}
+            zeros = torch.zeros(self.config["num_experts"], dtype=dtype, device=device)
+            self.model.bias = {layer: zeros.clone() for layer in sparse}
         self.start = self.step = start
         self.optimizer = adamw(self.config, weights.values(), fused)
         for name, weight in weights.items() if start else ():
@@ -229,10 +231,13 @@ def main():
     parser.add_argument("--float64", action="store_true", help="compute in float64")
     parser.add_argument("--serve", action="store_true", help="train so many steps for each line of standard input")
     parser.add_argument("--compile", action="store_true", help="by `torch.compile`")
+    parser.add_argument("--device", default="cpu", help="where tensors live; TensorFloat-32 is off")
     parser.add_argument("--unfused", action="store_true", help="the optimizer as a list of elementwise operations")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
-    twin = Twin(chosen.run, chosen.slice, torch.float64 if chosen.float64 else torch.float32, not chosen.unfused)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    dtype = torch.float64 if chosen.float64 else torch.float32
+    twin = Twin(chosen.run, chosen.slice, dtype, not chosen.unfused, chosen.device)
     if chosen.compile:
         try:
             twin.compile()
