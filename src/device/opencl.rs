@@ -34,7 +34,7 @@ use super::runtime::{DeviceError, Driver, KernelArgument, Listed, Memory};
 use super::text::{self, ITEMS, PREFIX, TEXT};
 
 /// Where no device of OpenCL is found, this is the way to one.
-const WAY_OUT: &str = "its library `libOpenCL.so.1` or a driver is missing; `apt-get install pocl-opencl-icd` has one that runs on the \
+const WAY_OUT: &str = "its library `libOpenCL.so.1` or a driver is missing; `apt-get install pocl-opencl-icd ocl-icd-libopencl1` has one that runs on the \
      processor";
 
 /// Some drivers do not bear two threads at once, not even on contexts of their own: calls of this process take turns.
