@@ -36,7 +36,7 @@ pub fn replaying(
     _: Option<PathBuf>,
     output: &Output,
     _: impl FnOnce(&mut dyn Replayer) -> Report,
-) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
+) -> Result<Result<(Report, bool), ExitStatus>, Vec<Error>> {
     output.say("this program was built without the trainer, and cannot replay");
     Ok(Err(ExitStatus::NotRun))
 }

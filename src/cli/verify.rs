@@ -45,15 +45,15 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     let cache = own.cache.as_deref().map(open).transpose()?;
     let reading = ReadOptions { cache: cache.as_ref(), ..ReadOptions::from(threads) };
     let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
-    let mut report = match own.replay {
-        ReplaysArg::None if own.challenge.is_none() => asked.judged(root, None),
+    let (mut report, has_failed) = match own.replay {
+        ReplaysArg::None if own.challenge.is_none() => (asked.judged(root, None), false),
         ReplaysArg::None | ReplaysArg::Auto | ReplaysArg::All => {
             let device = own.device.as_deref();
             let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
             let data = own.data.clone();
             let judge = |replayer: &mut dyn Replayer| asked.judged(root, Some(replayer));
             match trainer::replaying((device, threads), budget, data, output, judge)? {
-                Ok(report) => report,
+                Ok(judged) => judged,
                 Err(status) => return Ok(status),
             }
         }
@@ -74,7 +74,12 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     output.report(&report)?;
     // The verdicts that were just recorded are what was asked for.
     let recorded = own.write_lock && report.failures.is_empty();
-    Ok(if recorded { ExitStatus::Verified } else { report.exit_status() })
+    Ok(match report.exit_status() {
+        _ if recorded => ExitStatus::Verified,
+        // A replay that was asked for did not run, whatever else is undecided.
+        ExitStatus::Verified | ExitStatus::Undecided if has_failed => ExitStatus::NotRun,
+        status => status,
+    })
 }
 
 /// The way from the top of the repository to the root of the project, with a slash at its end.

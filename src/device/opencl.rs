@@ -17,7 +17,7 @@ use cl3::device::{
     CL_DEVICE_TYPE_CPU, CL_DRIVER_VERSION, CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT, CL_FP_DENORM,
     CL_FP_FMA, CL_FP_INF_NAN, CL_FP_ROUND_TO_NEAREST, get_device_ids, get_device_info,
 };
-use cl3::error_codes::ClError;
+use cl3::error_codes::{ClError, DLOPEN_RUNTIME_LOAD_FAILED};
 use cl3::event::release_event;
 use cl3::kernel::{create_kernel, release_kernel, set_kernel_arg};
 use cl3::memory::{CL_MEM_READ_WRITE, create_buffer, release_mem_object};
@@ -33,9 +33,12 @@ use cl3::types::{
 use super::runtime::{DeviceError, Driver, KernelArgument, Listed, Memory};
 use super::text::{self, ITEMS, PREFIX, TEXT};
 
-/// Where no device of OpenCL is found, this is the way to one.
-const WAY_OUT: &str = "its library `libOpenCL.so.1` or a driver is missing; `apt-get install pocl-opencl-icd ocl-icd-libopencl1` has one that runs on the \
-     processor";
+/// The way to a device of OpenCL where none is found.
+const WAY_OUT: &str =
+    "`apt-get install pocl-opencl-icd ocl-icd-libopencl1` has one that runs on the processor";
+
+/// Letters of a device's name that are kept.
+const NAME: usize = 200;
 
 /// Some drivers do not bear two threads at once, not even on contexts of their own: calls of this process take turns.
 static TURN: Mutex<()> = Mutex::new(());
@@ -62,17 +65,28 @@ fn failed(what: &str, code: cl_int) -> DeviceError {
 /// All devices, platform by platform.
 pub fn devices() -> Result<Vec<cl_device_id>, DeviceError> {
     let _turn = turn();
-    let missing = |_| DeviceError::NoRuntime { runtime: "OpenCL", why: WAY_OUT.to_owned() };
+    let missing = |what: String| {
+        let why = format!("{what}; {WAY_OUT}");
+        DeviceError::NoRuntime { runtime: "OpenCL", why }
+    };
+    let none = |code: cl_int| match code {
+        DLOPEN_RUNTIME_LOAD_FAILED => {
+            missing("its library `libOpenCL.so.1` cannot be loaded".to_owned())
+        }
+        code => missing(format!("its library found no driver ({})", ClError(code))),
+    };
     let mut all = Vec::new();
-    for platform in get_platform_ids().map_err(missing)? {
+    for platform in get_platform_ids().map_err(none)? {
         // A platform without devices answers with an error.
         all.extend(get_device_ids(platform, CL_DEVICE_TYPE_ALL).unwrap_or_default());
     }
-    if all.is_empty() { Err(missing(0)) } else { Ok(all) }
+    if all.is_empty() { Err(missing("its drivers have no device".to_owned())) } else { Ok(all) }
 }
 
+/// A text that a device has for itself, no longer than a line.
 fn text_of(device: cl_device_id, what: u32) -> String {
-    get_device_info(device, what).map(String::from).unwrap_or_default().trim().to_owned()
+    let text = get_device_info(device, what).map(String::from).unwrap_or_default();
+    text.trim().chars().take(NAME).collect()
 }
 
 fn number_of(device: cl_device_id, what: u32) -> u64 {

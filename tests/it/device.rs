@@ -92,6 +92,39 @@ fn what_was_changed_is_refuted_on_a_device_in_the_same_words() {
 }
 
 #[test]
+fn a_device_that_computes_otherwise_decides_nothing() {
+    // PoCL takes options for its compiler; other devices have no such switch.
+    let output = repro(Path::new("."), &["devices", "--device", DEVICE]);
+    if !text(&output.stdout).contains("pthread") {
+        return;
+    }
+    let corpus = sealed(&["replay/smoke-moe-short-s1", "replay/torch-dense", "replay/posts"]);
+    let temporary = root(|text| text);
+    let out = temporary.path().join("out");
+    let out = out.to_str().unwrap();
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join(STUDY);
+    for (arguments, expected, said) in [
+        (&["replay", "replay/smoke-moe-short-s1"][..], 3, "replay::other-machine"),
+        (&["replay", "replay/torch-dense"], 3, "replay::other-machine"),
+        (&["replay", "replay/posts/receipts/changed"], 3, "replay::other-machine"),
+        (&["verify", "replay/torch-dense", "--replay", "all"], 3, "gives other bits"),
+        (&["calibrate", "replay/torch-dense"], 4, "gives other bits"),
+        (&["train", study.to_str().unwrap(), "--out", out], 4, "nothing was trained"),
+        (&["devices"], 4, "golden cases differ"),
+    ] {
+        let arguments = [arguments, &["--device", DEVICE]].concat();
+        let mut command = command(corpus.path(), &arguments);
+        command.env("POCL_KERNEL_CACHE", "0");
+        command.env("POCL_EXTRA_BUILD_FLAGS", "-cl-denorms-are-zero");
+        let output = command.output().unwrap();
+        let all = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(code(&output), expected, "{arguments:?} {all}");
+        assert!(all.contains(said), "{arguments:?} {all}");
+    }
+    assert!(!Path::new(out).exists());
+}
+
+#[test]
 fn a_device_that_is_not_there_ends_with_4_before_anything_starts() {
     let corpus = sealed(&["replay/smoke-moe-short-s1"]);
     let bundle = corpus.path().join("replay/smoke-moe-short-s1");

@@ -79,14 +79,14 @@ pub fn run(command: &TrainerCommand, output: &Output) -> Answer {
 }
 
 /// What `judge` makes of posts and bundles with a replayer on a device, with so many threads; another status where
-/// the device is not there. The budget is a time as the user wrote it, and the folder that of the data.
+/// the device is not there; and whether it failed under way. The budget is a time as the user wrote it, and the folder that of the data.
 pub fn replaying(
     (name, threads): (Option<&str>, usize),
     budget: Option<&str>,
     data: Option<PathBuf>,
     output: &Output,
     judge: impl FnOnce(&mut dyn Replayer) -> Report,
-) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
+) -> Result<Result<(Report, bool), ExitStatus>, Vec<Error>> {
     let place = match place::place(name, Isa::best(), output).map_err(|error| vec![error])? {
         Ok(place) => place,
         Err(status) => return Ok(Err(status)),
@@ -94,7 +94,8 @@ pub fn replaying(
     let budget = budget.map(duration).transpose().map_err(|error| vec![error])?;
     let machine = Machine { place, threads };
     let mut planned = PlannedReplays::new(output, machine, Corpora::new(data), budget);
-    Ok(Ok(judge(&mut planned)))
+    let report = judge(&mut planned);
+    Ok(Ok((report, planned.has_failed)))
 }
 
 /// A duration such as `60s`.

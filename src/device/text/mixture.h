@@ -51,9 +51,12 @@ KERNEL(choose)(READ(float, logits), READ(float, bias), INT(has_bias), WRITE(floa
         if (best < 0) {
             for (int e = experts - 1; e >= 0; e--) best = taken[e] ? best : e;
         }
+        /* A device that takes what is no number for one may find none: what it computes is refused, and stays in its tables. */
+        best = best < 0 ? 0 : best;
         taken[best] = 1;
         left[best] = NO_NUMBER;
     }
+    for (int s = 0; s < per_token; s++) chosen[s] = 0;
     int slot = 0;
     float least = 0.0f;
     for (int e = 0; e < experts; e++) {

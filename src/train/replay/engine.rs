@@ -9,7 +9,7 @@ use super::slice::{GRADIENT, listed};
 use super::start::{Start, from_checkpoint};
 use super::stated;
 use super::whole;
-use crate::backend::{Host, Place};
+use crate::backend::{Host, Place, device_failed};
 use crate::learner::{Learner, tokens_at_once};
 use crate::model::Config;
 use crate::{Regime, RunShape, TensorFile, golden};
@@ -112,9 +112,23 @@ pub fn replay(
 ) -> Result<Replay, Error> {
     let subject = ReplayedRun::of(bundle, machine)?;
     let (extent, chosen_by) = resolve(choice, bundle, corpora)?;
-    let replay = subject.replay((extent, sample), corpora, progress)?;
+    let mut replay = subject.replay((extent, sample), corpora, progress)?;
     // Nothing that a device failed to compute is held against a bundle.
     machine.place.sound()?;
+    if let (Verdict::Refuted, Some(device)) = (replay.verdict, &machine.place.device) {
+        // What a device alone says against a bundle may be a fault of the device: the processor decides.
+        let host = Machine { place: Place::host(machine.place.isa), ..machine.clone() };
+        let on_host = ReplayedRun::of(bundle, &host)?;
+        let again = on_host.replay((extent, sample), corpora, progress)?;
+        replay = match again.verdict {
+            Verdict::Refuted => again,
+            _ => {
+                let (id, reason) = (device.id(), replay.reason);
+                let reason = format!("on `{id}` alone {reason}: the processor finds nothing of it");
+                on_host.undecided(extent, &OTHER_MACHINE, reason)
+            }
+        };
+    }
     Ok(Replay { chosen_by: chosen_by.unwrap_or(replay.chosen_by), ..replay })
 }
 
@@ -150,7 +164,15 @@ pub fn calibrate(
         let expected = "a slice: a whole run is compared bit for bit or not at all";
         return Err(BAD_EXTENT.at(Location::file("--slice"), expected, extent.to_string()));
     };
+    if machine.place.device.is_some()
+        && let Some(undecided) = subject.other_bits(extent, progress)?
+    {
+        return Err(device_failed(undecided.reason));
+    }
     let session = Session::open(&subject, (from, to), None, corpora)?;
+    if let Some(what) = session.other_first_step()? {
+        return Err(device_failed(what));
+    }
     // What is asked for alone is not stopped.
     let _ = progress.begins(ReplayPhase::Executing);
     let executed = session.execute(StepMeasure::NarrowMoves, progress)?;
@@ -267,7 +289,9 @@ impl<'a> ReplayedRun<'a> {
                 format!("the run computes in `{}`", dtype.chars().take(40).collect::<String>());
             return Ok(Some(self.undecided(extent, &OTHER_DTYPE, reason)));
         }
-        if self.comparison() == ReplayComparison::Calibrated {
+        // What the processor computes is within rounding in any case.
+        if self.comparison() == ReplayComparison::Calibrated && self.machine.place.device.is_none()
+        {
             return Ok(None);
         }
         let _ = progress.begins(ReplayPhase::Golden);
@@ -327,7 +351,7 @@ impl<'a> ReplayedRun<'a> {
         }
     }
 
-    fn undecided(&self, extent: Extent, code: &'static Code, reason: String) -> Replay {
+    pub fn undecided(&self, extent: Extent, code: &'static Code, reason: String) -> Replay {
         Replay { verdict: Verdict::Inconclusive, code: Some(code), reason, ..self.blank(extent) }
     }
 

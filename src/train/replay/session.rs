@@ -10,7 +10,7 @@ use super::calibration::Calibration;
 use super::corpora::Corpora;
 use super::course::{Course, FirstPass, RowsRead, SampledSteps, StepMeasure};
 use super::fault::{self, Garden, Planted};
-use super::machine::{Progress, ReplayPhase, ReplayedRun, on_threads};
+use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::names;
 use super::records::{Contradiction, RecordsFound};
 use super::slice::{Logged, Slice};
@@ -29,9 +29,9 @@ use repro_receipt::parallel;
 use repro_receipt::source::Error;
 use repro_runs::replay::{
     AGAINST_RECORDS, BAD_SLICE, Batches, COMPILED, DIVERGED, Divergence, Extent, MicroBatchSample,
-    NO_GRADIENTS, NO_ROUTES, NO_START, OTHER_BATCHES, PlantedFault, RECORDS_UNCLEAR, Replay,
-    ReplayComparison, SAMPLED, SIGNS, STOPPED, SampledMicroBatches, TOO_COARSE, TensorReport,
-    Trained, UNTRAINED,
+    NO_GRADIENTS, NO_ROUTES, NO_START, OTHER_BATCHES, OTHER_MACHINE, PlantedFault, RECORDS_UNCLEAR,
+    Replay, ReplayComparison, SAMPLED, SIGNS, STOPPED, SampledMicroBatches, TOO_COARSE,
+    TensorReport, Trained, UNTRAINED,
 };
 use repro_stats::rng::Rng;
 
@@ -165,6 +165,12 @@ impl<'a> Session<'a> {
             uncompared: self.left_open.uncompared.clone(),
             ..self.subject.blank(extent)
         };
+        // A tolerance would grow with the errors of a device. Bits that are compared with a log need no such look.
+        if !self.is_bitwise()
+            && let Some(reason) = self.other_first_step()?
+        {
+            return Ok(self.subject.undecided(extent, &OTHER_MACHINE, reason));
+        }
         // Whether to go on is asked after each step.
         let _ = progress.begins(ReplayPhase::Executing);
         let measure = if self.is_bitwise() { StepMeasure::Bits } else { StepMeasure::NarrowMoves };
@@ -201,6 +207,34 @@ impl<'a> Session<'a> {
         }
         self.judge(&mut replay);
         Ok(replay)
+    }
+
+    /// Where a device makes the first step otherwise than the processor does, if a device is used: golden cases do not have
+    /// the operations of every model.
+    pub fn other_first_step(&self) -> Result<Option<String>, Error> {
+        let Machine { place, threads } = self.subject.machine;
+        if place.device.is_none() {
+            return Ok(None);
+        }
+        let course = Course { steps: 1, ..self.course.clone() };
+        let step = |place: &Place| -> Result<Step, Error> {
+            let mut made = Step::default();
+            let each = |_: usize, step: &Step, _: &Stepped| {
+                made = step.clone();
+                ControlFlow::Continue(())
+            };
+            on_place!(place, backend => drop(course.walk(backend, StepMeasure::Bits, each)?));
+            Ok(made)
+        };
+        let host = Place::host(place.isa);
+        let (here, there) = on_threads(*threads, || Ok((step(&host)?, step(place)?))).flatten()?;
+        place.sound()?;
+        let number = self.course.start.step + 1;
+        let found = self.layout.divergence((number, true), &here, &there, |_| 0.0);
+        Ok(found.map(|found| {
+            let (id, shown) = (place.id(), found.shown());
+            format!("`{id}` makes step {number} otherwise than the processor: the first is {shown}")
+        }))
     }
 
     fn is_bitwise(&self) -> bool {

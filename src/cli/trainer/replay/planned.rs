@@ -30,6 +30,8 @@ pub struct PlannedReplays<'a> {
     deadline: Option<Instant>,
     /// Operations a second that replays have reached here.
     speed: Option<f64>,
+    /// Whether a device failed under way.
+    pub has_failed: bool,
 }
 
 impl<'a> PlannedReplays<'a> {
@@ -41,7 +43,7 @@ impl<'a> PlannedReplays<'a> {
         budget: Option<Duration>,
     ) -> Self {
         let deadline = budget.and_then(|budget| Instant::now().checked_add(budget));
-        Self { output, machine, corpora, deadline, speed: None }
+        Self { output, machine, corpora, deadline, speed: None, has_failed: false }
     }
 
     /// How long work of so many operations takes here, estimated.
@@ -85,6 +87,8 @@ impl<'a> PlannedReplays<'a> {
                 {
                     *device = anew;
                 }
+                self.output.complain(&error);
+                self.has_failed = true;
                 ReplayOutcome::NotRun(error.found.clone())
             }
             Err(error) => ReplayOutcome::Refused(error),
