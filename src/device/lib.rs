@@ -27,7 +27,7 @@ mod update;
 pub use arrange::{Arranged, Chosen, ChosenSums, PlacesOfTokens};
 pub use attention::{AttentionHeads, AttentionTables};
 pub use device::Device;
-pub use list::{Runtime, list, open};
+pub use list::{Runtime, list, open, parse};
 pub use product::{Added, KRange, Product, ProductBatches, ProductPlace, TableMatrix};
 pub use rows::{ActivatedRows, GatedRows, NormRows, NormSpread, NumberFunction};
 pub use runtime::{DeviceError, Listed};

@@ -37,14 +37,18 @@ pub fn list(runtime: Runtime) -> Result<Vec<Listed>, DeviceError> {
     }
 }
 
+/// The runtime and the number that an id names, whether or not there is such a device. A device has one spelling.
+pub fn parse(id: &str) -> Option<(Runtime, usize)> {
+    let (prefix, number) = id.split_once(':')?;
+    let runtime = Runtime::ALL.into_iter().find(|runtime| runtime.prefix() == prefix)?;
+    let parsed = number.parse().ok().filter(|parsed: &u16| parsed.to_string() == number)?;
+    Some((runtime, parsed.into()))
+}
+
 /// Opens the device with this id: the prefix of its runtime and its number, as in `opencl:0`.
 pub fn open(id: &str) -> Result<Device, DeviceError> {
-    let parts = id.split_once(':');
-    let runtime =
-        parts.and_then(|(prefix, _)| Runtime::ALL.into_iter().find(|it| it.prefix() == prefix));
-    let number = parts.and_then(|(_, number)| number.parse::<usize>().ok());
     let unknown = |known: String| DeviceError::Unknown { id: id.to_owned(), known };
-    let (Some(runtime), Some(number)) = (runtime, number) else {
+    let Some((runtime, number)) = parse(id) else {
         let prefixes = Runtime::ALL.map(|runtime| format!("`{}:0`", runtime.prefix()));
         return Err(unknown(format!("are the ids `cpu` and {}", prefixes.join(", "))));
     };

@@ -151,7 +151,17 @@ fn a_device_that_is_not_there_ends_with_4_before_anything_starts() {
         }
         assert!(!Path::new(out).exists());
     }
-    for name in ["opencl", "opencl:", "opencl:x", "opencl:-1", "gpu:0", "", "opencl:0 "] {
+    for name in [
+        "opencl",
+        "opencl:",
+        "opencl:x",
+        "opencl:-1",
+        "opencl:+0",
+        "opencl:00",
+        "gpu:0",
+        "",
+        "opencl:0 ",
+    ] {
         let output = repro(Path::new("."), &["replay", bundle, "--device", name]);
         assert_eq!(code(&output), 2, "{name} {}", text(&output.stderr));
         assert!(text(&output.stderr).contains("cli::bad-usage"), "{name}");

@@ -116,10 +116,8 @@ fn all(document: &mut Document) {
 
 /// The device with this id.
 fn listed(id: &str) -> Option<DescribedDevice> {
-    let (prefix, number) = id.split_once(':')?;
-    let runtime = Runtime::ALL.into_iter().find(|runtime| runtime.prefix() == prefix)?;
-    let devices = repro_device::list(runtime).ok()?;
-    let device = devices.into_iter().nth(number.parse().ok()?)?;
+    let (runtime, number) = repro_device::parse(id)?;
+    let device = repro_device::list(runtime).ok()?.into_iter().nth(number)?;
     Some(describe(id.to_owned(), device))
 }
 

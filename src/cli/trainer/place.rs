@@ -27,7 +27,7 @@ pub fn place(
     output: &Output,
 ) -> Result<Result<Place, ExitStatus>, Error> {
     let Some(id) = name.filter(|name| *name != "cpu") else { return Ok(Ok(Place::host(isa))) };
-    if !is_id(id) {
+    if repro_device::parse(id).is_none() {
         let known = Runtime::ALL.map(|runtime| format!("`{}:N`", runtime.prefix())).join(" or ");
         let expected = format!("`cpu`, {known}; `repro devices` lists them");
         return Err(BAD_USAGE.at(Location::file("--device"), expected, format!("`{id}`")));
@@ -44,14 +44,6 @@ pub fn place(
 /// Why a device cannot be used, and the way out.
 fn explained(id: &str, error: &DeviceError) -> String {
     format!("nothing was run on `{id}`: {error}. `--device cpu` runs it on the processor")
-}
-
-/// Whether a name could be that of a device.
-fn is_id(name: &str) -> bool {
-    name.split_once(':').is_some_and(|(prefix, number)| {
-        Runtime::ALL.iter().any(|runtime| runtime.prefix() == prefix)
-            && number.parse::<u16>().is_ok()
-    })
 }
 
 /// The instructions asked for, or the best of this machine.
