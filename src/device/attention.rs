@@ -77,10 +77,15 @@ impl AttentionHeads<'_> {
         most.min(BATCHES / self.heads).max(1)
     }
 
+    /// Where the queries (0), keys (1) or values (2) of a sequence's first head begin.
+    fn place(self, sequence: usize, part: usize) -> usize {
+        let first = [0, self.heads, self.heads + self.key_value_heads][part] * self.head_dim;
+        sequence * self.length * self.width() + first
+    }
+
     /// Rows of a sequence: those of queries (0), keys (1) or values (2) of the first head.
     fn part(self, rows: &DeviceTable<f32>, sequence: usize, part: usize) -> TableMatrix<'_> {
-        let first = [0, self.heads, self.heads + self.key_value_heads][part] * self.head_dim;
-        let from = sequence * self.length * self.width() + first;
+        let from = self.place(sequence, part);
         let batch = [self.length * self.width(), self.head_dim];
         TableMatrix::new(rows, from, self.length, self.head_dim).apart(self.width()).batched(batch)
     }
@@ -189,7 +194,6 @@ impl Device {
                 (&mut shares).into(),
                 long(lines).into(),
                 int(heads.length).into(),
-                int(heads.length).into(),
                 heads.softmax_scale().into(),
             ],
         );
@@ -269,7 +273,6 @@ impl Device {
                 (&mut moved).into(),
                 long(lines).into(),
                 int(heads.length).into(),
-                int(heads.length).into(),
                 heads.softmax_scale().into(),
             ],
         );
@@ -288,10 +291,7 @@ impl Device {
             );
         }
         let (width, dim) = (heads.width(), heads.head_dim);
-        let place = |part: usize| {
-            from * heads.length * width
-                + [0, heads.heads, heads.heads + heads.key_value_heads][part] * dim
-        };
+        let place = |part: usize| heads.place(from, part);
         let batch = [heads.length * width, dim];
         let product =
             Product { batches, range: KRange::ToTile, ..Product::new(heads.square(&moved), keys) };
@@ -299,7 +299,7 @@ impl Device {
             ProductPlace { table: into, from: place(0), apart: width, batch },
             product,
         );
-        // AttentionHeads of a group follow each other: each adds to what those before it came to.
+        // Heads of a group follow each other: each adds to what those before it came to.
         for head in 0..heads.share() {
             let added = if head == 0 { Added::Nothing } else { Added::Own };
             let batches = ProductBatches { counts: [count, heads.key_value_heads], share: 1 };

@@ -128,12 +128,8 @@ impl Device {
         let (count, chunks) = (x.len(), x.len().div_ceil(CHUNK));
         let is_one = i32::from(rounded.where_one(rounded.operations != Operations::Compiled));
         self.round_some(x, is_one != 0);
-        let (mut sums, mut divisor) = (self.table::<f64>(chunks), self.table::<f32>(1));
-        self.launch_rows(
-            "squares",
-            chunks,
-            &[(&*x).into(), (&mut sums).into(), long(count).into()],
-        );
+        let (sums, mut divisor) = (self.table::<f64>(chunks), self.table::<f32>(1));
+        self.chunks_of_squares(x.from(0), count, sums.from(0));
         self.launch(
             "muon_divisor",
             [1; 3],

@@ -120,7 +120,7 @@ impl Device {
     }
 
     /// The gradients of rows, plus a residual, and of the weight, from a place of its table on ([`norm::backward`],
-    /// [`norm::combine`]).
+    /// [`norm::combine`]). Answers what each row is multiplied by.
     pub fn norm_back(
         &self,
         of: NormRows<'_>,
@@ -128,7 +128,7 @@ impl Device {
         residual: Option<&DeviceTable<f32>>,
         gx: &mut DeviceTable<f32>,
         gw: Option<(&mut DeviceTable<f32>, usize)>,
-    ) {
+    ) -> DeviceTable<f32> {
         let ((rows, spread), width) = (of.layout(), of.width);
         let (nothing, mut factors) = (self.table(0), self.table::<f32>(rows));
         let (from, layout) = (spread.from, [int(width), int(spread.parts)]);
@@ -150,7 +150,7 @@ impl Device {
                 of.epsilon.into(),
             ],
         );
-        let Some((gw, place)) = gw else { return };
+        let Some((gw, place)) = gw else { return factors };
         let count = rows.div_ceil(norm::ROWS);
         let mut sums = self.table::<f32>(count * width);
         self.launch(
@@ -168,6 +168,7 @@ impl Device {
             ],
         );
         self.sum_rows(&sums, (gw, place), width);
+        factors
     }
 
     /// Sums of columns in the order of rows, from +0 ([`repro_portable::layer_norm::add_back`]), from a place of a table on.
@@ -186,34 +187,16 @@ impl Device {
     }
 
     /// The gradients of the weight and of the bias of a norm around the mean, whose rows less it these are, as sums that are
-    /// rounded after each row. The bias' is behind the weight's, where there is one.
+    /// rounded after each row, from the factors that [`Self::norm_back`] answers. The bias' is behind the weight's, where
+    /// there is one.
     pub fn norm_sums(
         &self,
         of: NormRows<'_>,
-        g: &DeviceTable<f32>,
+        [g, factors]: [&DeviceTable<f32>; 2],
         gw: &mut DeviceTable<f32>,
         rounding: Rounding,
     ) {
-        let (rows, width, nothing) = (of.x.len() / of.width, of.width, self.table::<f32>(0));
-        let (mut factors, mut unused) = (self.table::<f32>(rows), self.table::<f32>(of.x.len()));
-        self.launch_rows(
-            "norm_backward",
-            rows,
-            &[
-                of.x.into(),
-                of.weight.into(),
-                g.into(),
-                (&nothing).into(),
-                0_i32.into(),
-                (&mut unused).into(),
-                (&mut factors).into(),
-                long(rows).into(),
-                int(width).into(),
-                1_i32.into(),
-                long(width).into(),
-                of.epsilon.into(),
-            ],
-        );
+        let (rows, width) = (of.x.len() / of.width, of.width);
         let Narrowing { dropped, at_random, seed } = Narrowing::of(rounding);
         for place in (0..gw.len()).step_by(width.max(1)) {
             self.launch_each(
@@ -222,7 +205,7 @@ impl Device {
                 &[
                     of.x.into(),
                     g.into(),
-                    (&factors).into(),
+                    factors.into(),
                     i32::from(place == 0).into(),
                     gw.from(place).into(),
                     int(rows).into(),

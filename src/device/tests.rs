@@ -492,7 +492,8 @@ fn norms_around_means_and_of_parts_of_rows() {
                 round_sum(Some(rounding), 2 * at + 1, of_bias);
             }
             let mut tgw = device.table(2 * d);
-            device.norm_sums(of, &tg, &mut tgw, rounding);
+            let factors = device.norm_back(of, &tg, None, &mut device.table(rows * d), None);
+            device.norm_sums(of, [&tg, &factors], &mut tgw, rounding);
             same("rounded sums", &tgw.read_all(), &sums);
         }
     }

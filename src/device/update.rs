@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::device::{Device, long};
 use super::runtime::KernelArgument;
-use super::table::DeviceTable;
+use super::table::{DeviceTable, TablePart};
 use repro_portable::adamw::{CHUNK, Update};
 use repro_portable::rounding::Rounding;
 use repro_portable::rules::Momentum;
@@ -167,9 +167,7 @@ impl Device {
         let sums = self.table::<f64>(counts.iter().sum());
         let mut at = 0;
         for ((table, range), count) in std::iter::zip(parts, &counts) {
-            let of = table.from(range.start).into();
-            let into = sums.from(at).into();
-            self.launch_rows("squares", *count, &[of, into, long(range.len()).into()]);
+            self.chunks_of_squares(table.from(range.start), range.len(), sums.from(at));
             at += count;
         }
         let sums = sums.read_all();
@@ -180,6 +178,17 @@ impl Device {
             own.iter().fold(0.0, |sum, chunk| sum + chunk)
         };
         counts.iter().map(of).collect()
+    }
+
+    /// Writes the sums of squares of so many numbers, chunk by chunk.
+    pub(super) fn chunks_of_squares(
+        &self,
+        of: TablePart<'_, f32>,
+        count: usize,
+        into: TablePart<'_, f64>,
+    ) {
+        let arguments = [of.into(), into.into(), long(count).into()];
+        self.launch_rows("squares", count.div_ceil(CHUNK), &arguments);
     }
 }
 

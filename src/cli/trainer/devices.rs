@@ -9,7 +9,7 @@ use super::train::provenance;
 use crate::cli::Answer;
 use crate::cli::output::Output;
 use crate::cli::trainer::args::DevicesArgs;
-use repro_device::{DeviceError, Listed, Runtime};
+use repro_device::{Device, DeviceError, Listed, Runtime};
 use repro_portable::Isa;
 use repro_receipt::bundle::ARITHMETIC;
 use repro_report::outcome::ExitStatus;
@@ -76,10 +76,13 @@ pub fn run(own: &DevicesArgs, output: &Output) -> Answer {
         Some(id) => {
             // Ids that no device can have, and devices that are not there, end here.
             match place::place(Some(id), Isa::best(), output).map_err(|error| vec![error])? {
-                Ok(_) => {}
+                Ok(place) => {
+                    let described = listed(id).zip(place.device);
+                    let described = described.map(|(listed, opened)| describe(listed, Ok(opened)));
+                    document.devices.extend(described);
+                }
                 Err(status) => return Ok(status),
             }
-            document.devices.extend(listed(id));
         }
     }
     if json {
@@ -103,7 +106,10 @@ fn all(document: &mut Document) {
             Ok(devices) => {
                 let id = |number: usize| format!("{}:{number}", runtime.prefix());
                 let described = devices.into_iter().enumerate();
-                let described = described.map(|(number, device)| describe(id(number), device));
+                let described = described.map(|(number, device)| {
+                    let opened = repro_device::open(&id(number));
+                    describe((id(number), device), opened)
+                });
                 document.devices.extend(described);
             }
             Err(error) => {
@@ -114,11 +120,11 @@ fn all(document: &mut Document) {
     }
 }
 
-/// The device with this id.
-fn listed(id: &str) -> Option<DescribedDevice> {
+/// What the device with this id says of itself.
+fn listed(id: &str) -> Option<(String, Listed)> {
     let (runtime, number) = repro_device::parse(id)?;
     let device = repro_device::list(runtime).ok()?.into_iter().nth(number)?;
-    Some(describe(id.to_owned(), device))
+    Some((id.to_owned(), device))
 }
 
 fn processor() -> DescribedDevice {
@@ -138,13 +144,15 @@ fn processor() -> DescribedDevice {
     }
 }
 
-fn describe(id: String, device: Listed) -> DescribedDevice {
-    let checked = || -> Result<Vec<String>, DeviceError> {
-        let opened = repro_device::open(&id)?;
+fn describe(
+    (id, device): (String, Listed),
+    opened: Result<Device, DeviceError>,
+) -> DescribedDevice {
+    let checked = opened.and_then(|opened| {
         let differing = golden::differing(&opened);
         opened.fault().map_or(Ok(differing), Err)
-    };
-    let (problem, instructions) = match checked() {
+    });
+    let (problem, instructions) = match checked {
         Ok(differing) => {
             let name = id.split(':').next().unwrap_or_default().to_owned();
             (None, vec![Instructions { name, differing }])

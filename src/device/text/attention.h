@@ -57,13 +57,12 @@ KERNEL(limit_scores_back)(READ(float, limited), WRITE(float, g), LONG rows, INT(
     g[place] = g[place] * (1.0f - share * share) * scale;
 }
 
-KERNEL(soften)(WRITE(float, scores), LONG rows, INT(length), INT(apart), FLOAT(scale)) {
+KERNEL(soften)(WRITE(float, scores), LONG rows, INT(length), FLOAT(scale)) {
     OPEN_WRITE(float, scores);
     SHARED(float, lanes, ITEMS);
     const LONG row = OWN_ROW;
-    const int lane = ITEM % LANES, own = (int)(row % length), tile_end = own / TILE * TILE + TILE;
-    const int end = row < rows ? (tile_end < length ? tile_end : length) : 0;
-    scores += row * apart;
+    const int lane = ITEM % LANES, own = (int)(row % length), end = row < rows ? TILE_END(own) : 0;
+    scores += row * length;
     float part = LOWEST;
     for (int j = lane; j < end && j <= own; j += LANES) part = more(part, scores[j]);
     const float most = largest_of_lanes(lanes, part);
@@ -77,15 +76,14 @@ KERNEL(soften)(WRITE(float, scores), LONG rows, INT(length), INT(apart), FLOAT(s
     for (int j = lane; j < end; j += LANES) scores[j] = scores[j] * factor;
 }
 
-KERNEL(soften_back)(READ(float, shares), WRITE(float, g), LONG rows, INT(length), INT(apart), FLOAT(scale)) {
+KERNEL(soften_back)(READ(float, shares), WRITE(float, g), LONG rows, INT(length), FLOAT(scale)) {
     OPEN_READ(float, shares);
     OPEN_WRITE(float, g);
     SHARED(float, lanes, ITEMS);
     const LONG row = OWN_ROW;
-    const int lane = ITEM % LANES, own = (int)(row % length), tile_end = own / TILE * TILE + TILE;
-    const int end = row < rows ? (tile_end < length ? tile_end : length) : 0;
-    shares += row * apart;
-    g += row * apart;
+    const int lane = ITEM % LANES, own = (int)(row % length), end = row < rows ? TILE_END(own) : 0;
+    shares += row * length;
+    g += row * length;
     float part = 0.0f;
     for (int j = lane; j < end; j += LANES) {
         const float gradient = j <= own ? g[j] : 0.0f;

@@ -176,52 +176,31 @@ DEVICE float more(float a, float b) {
 }
 
 /* Joins the lanes of each row of a group: the second half to the first, until one is left. */
-DEVICE float sum_of_lanes(IN_SHARED(float) lanes, float own) {
-    const int lane = ITEM % LANES;
-    SYNC();
-    lanes[ITEM] = own;
-    for (int fold = LANES / 2; fold > 0; fold /= 2) {
-        SYNC();
-        if (lane < fold) lanes[ITEM] = lanes[ITEM] + lanes[ITEM + fold];
+#define JOINED_LANES(name, type, join)                                          \
+    DEVICE type name(IN_SHARED(type) lanes, type own) {                         \
+        const int lane = ITEM % LANES;                                          \
+        SYNC();                                                                 \
+        lanes[ITEM] = own;                                                      \
+        for (int fold = LANES / 2; fold > 0; fold /= 2) {                       \
+            SYNC();                                                             \
+            if (lane < fold) lanes[ITEM] = join(lanes[ITEM], lanes[ITEM + fold]); \
+        }                                                                       \
+        SYNC();                                                                 \
+        return lanes[ITEM - lane];                                              \
     }
-    SYNC();
-    return lanes[ITEM - lane];
-}
+#define SUM_OF(a, b) ((a) + (b))
+#define LESS_OF(a, b) ((b) < (a) ? (b) : (a))
+JOINED_LANES(sum_of_lanes, float, SUM_OF)
+JOINED_LANES(wide_sum_of_lanes, double, SUM_OF)
+JOINED_LANES(largest_of_lanes, float, more)
+JOINED_LANES(least_of_lanes, int, LESS_OF)
 
-DEVICE double wide_sum_of_lanes(IN_SHARED(double) lanes, double own) {
-    const int lane = ITEM % LANES;
-    SYNC();
-    lanes[ITEM] = own;
+/* The same of the lanes that one item has. */
+DEVICE float sum_of_own_lanes(float *lanes) {
     for (int fold = LANES / 2; fold > 0; fold /= 2) {
-        SYNC();
-        if (lane < fold) lanes[ITEM] = lanes[ITEM] + lanes[ITEM + fold];
+        for (int l = 0; l < fold; l++) lanes[l] = lanes[l] + lanes[l + fold];
     }
-    SYNC();
-    return lanes[ITEM - lane];
-}
-
-DEVICE float largest_of_lanes(IN_SHARED(float) lanes, float own) {
-    const int lane = ITEM % LANES;
-    SYNC();
-    lanes[ITEM] = own;
-    for (int fold = LANES / 2; fold > 0; fold /= 2) {
-        SYNC();
-        if (lane < fold) lanes[ITEM] = more(lanes[ITEM], lanes[ITEM + fold]);
-    }
-    SYNC();
-    return lanes[ITEM - lane];
-}
-
-DEVICE int least_of_lanes(IN_SHARED(int) lanes, int own) {
-    const int lane = ITEM % LANES;
-    SYNC();
-    lanes[ITEM] = own;
-    for (int fold = LANES / 2; fold > 0; fold /= 2) {
-        SYNC();
-        if (lane < fold && lanes[ITEM + fold] < lanes[ITEM]) lanes[ITEM] = lanes[ITEM + fold];
-    }
-    SYNC();
-    return lanes[ITEM - lane];
+    return lanes[0];
 }
 
 /* One function of each number: for the golden bits. */

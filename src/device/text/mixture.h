@@ -33,10 +33,7 @@ KERNEL(choose)(READ(float, logits), READ(float, bias), INT(has_bias), WRITE(floa
         scores[e] = exponential(logits[e] - most);
         lanes[e % LANES] = lanes[e % LANES] + scores[e];
     }
-    for (int fold = LANES / 2; fold > 0; fold /= 2) {
-        for (int l = 0; l < fold; l++) lanes[l] = lanes[l] + lanes[l + fold];
-    }
-    const float total = lanes[0];
+    const float total = sum_of_own_lanes(lanes);
     sizes[token] = logarithm(total) + most;
     for (int e = 0; e < experts; e++) scores[e] = gate == SOFTMAX ? scores[e] / total : sigmoid(logits[e]);
     for (int e = 0; e < experts; e++) {
@@ -76,14 +73,13 @@ KERNEL(choose)(READ(float, logits), READ(float, bias), INT(has_bias), WRITE(floa
         for (int s = 1; s < per_token; s++) sum = sum + gates[s];
         for (int s = 0; s < per_token; s++) gates[s] = gates[s] / sum;
     }
+    float of_scores = 1.0f;
     if (gate == SIGMOID) {
         for (int l = 0; l < LANES; l++) lanes[l] = 0.0f;
         for (int e = 0; e < experts; e++) lanes[e % LANES] = lanes[e % LANES] + scores[e];
-        for (int fold = LANES / 2; fold > 0; fold /= 2) {
-            for (int l = 0; l < fold; l++) lanes[l] = lanes[l] + lanes[l + fold];
-        }
+        of_scores = sum_of_own_lanes(lanes);
     }
-    totals[token] = gate == SIGMOID ? lanes[0] : 1.0f;
+    totals[token] = of_scores;
 }
 
 /* Tokens whose shares and squares are one sum. */
@@ -164,10 +160,7 @@ KERNEL(choose_back)(READ(float, logits), READ(float, scores), READ(float, sizes)
         if (gate == SOFTMAX) into[e] = into[e] + uneven[e];
         lanes[e % LANES] = lanes[e % LANES] + scores[e] * (gate == SOFTMAX ? into[e] : uneven[e]);
     }
-    for (int fold = LANES / 2; fold > 0; fold /= 2) {
-        for (int l = 0; l < fold; l++) lanes[l] = lanes[l] + lanes[l + fold];
-    }
-    const float inner = gate == SOFTMAX ? lanes[0] : lanes[0] / total;
+    const float dot = sum_of_own_lanes(lanes), inner = gate == SOFTMAX ? dot : dot / total;
     for (int e = 0; e < experts; e++) {
         if (gate == SOFTMAX) {
             into[e] = scores[e] * (into[e] - inner) + own_z * scores[e];

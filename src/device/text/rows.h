@@ -5,6 +5,13 @@
 /* Where a row begins, of which `parts` follow each other at each of places that are so far apart. */
 #define PLACE_OF(row) ((row) / parts * apart + (row) % parts * width)
 
+/* What a row is multiplied by, of which so many numbers are live: all, or none where there is no row. */
+DEVICE float norm_factor(IN_SHARED(float) lanes, IN_TABLE(float) x, int live, int width, float epsilon) {
+    float own = 0.0f;
+    for (int i = ITEM % LANES; i < live; i += LANES) own = own + x[i] * x[i];
+    return 1.0f / SQRT(sum_of_lanes(lanes, own) / (float)width + epsilon);
+}
+
 KERNEL(norm_forward)(READ(float, x), READ(float, weight), WRITE(float, y), LONG rows, INT(width), INT(parts),
                      LONG apart, FLOAT(epsilon)) {
     OPEN_READ(float, x);
@@ -15,10 +22,7 @@ KERNEL(norm_forward)(READ(float, x), READ(float, weight), WRITE(float, y), LONG 
     const int lane = ITEM % LANES, live = row < rows ? width : 0;
     x += PLACE_OF(row);
     y += PLACE_OF(row);
-    float own = 0.0f;
-    for (int i = lane; i < live; i += LANES) own = own + x[i] * x[i];
-    const float squares = sum_of_lanes(lanes, own);
-    const float r = 1.0f / SQRT(squares / (float)width + epsilon);
+    const float r = norm_factor(lanes, x, live, width, epsilon);
     for (int i = lane; i < live; i += LANES) y[i] = x[i] * r * weight[i];
 }
 
@@ -39,11 +43,8 @@ KERNEL(norm_backward)(READ(float, x), READ(float, weight), READ(float, g), READ(
     g += PLACE_OF(row);
     gx += PLACE_OF(row);
     residual += PLACE_OF(row);
+    const float r = norm_factor(lanes, x, live, width, epsilon);
     float own = 0.0f;
-    for (int i = lane; i < live; i += LANES) own = own + x[i] * x[i];
-    const float squares = sum_of_lanes(lanes, own);
-    const float r = 1.0f / SQRT(squares / (float)width + epsilon);
-    own = 0.0f;
     for (int i = lane; i < live; i += LANES) own = own + g[i] * weight[i] * x[i];
     const float dot = sum_of_lanes(lanes, own);
     const float c = dot * r * r * r / (float)width;

@@ -71,7 +71,7 @@ impl<'a> Sequences<'a> {
 
     /// Targets that count.
     fn counted(&self) -> usize {
-        self.targets.iter().filter(|target| **target != IGNORED).count()
+        ops::counted(self.targets)
     }
 }
 

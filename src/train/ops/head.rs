@@ -12,6 +12,11 @@ use repro_portable::{Isa, Kernels, Matrix, Packed};
 /// A target that does not count: what is predicted in its place costs nothing.
 pub const IGNORED: u32 = u32::MAX;
 
+/// Targets that count.
+pub fn counted(targets: &[u32]) -> usize {
+    targets.iter().filter(|target| **target != IGNORED).count()
+}
+
 /// The mean nats of the targets that count under the softmax of `matrix h`: summed in float64 in the order of
 /// the rows from +0, divided, and rounded once.
 #[derive(Debug)]
@@ -97,7 +102,7 @@ impl<T: Kernels> Head<T> {
         let mut saved = std::mem::take(&mut self.saved);
         let (mut nats, mut squares) = (T::buffer(targets.len()), T::buffer(targets.len()));
         squares.fill(T::ZERO);
-        let counted = targets.iter().filter(|target| **target != IGNORED).count();
+        let counted = counted(targets);
         let logits_of = T::packed(isa, Matrix::new(matrix, columns, d).transposed());
         let at_once = self.at_once(targets.len(), columns);
         let is_held = at_once >= targets.len();

@@ -26,7 +26,7 @@ pub(super) use embedding::Embedding;
 pub(super) use feed_forward::FeedForward;
 pub(super) use gated::Gated;
 pub use head::IGNORED;
-pub(super) use head::{Head, HeadLoss, HeadScores};
+pub(super) use head::{Head, HeadLoss, HeadScores, counted};
 pub(super) use kind::StepKind;
 pub(super) use linear::Linear;
 pub use load::Load;

@@ -1,7 +1,7 @@
 //! The head by kernels: logits lie there for some rows at a time.
 
 use super::Gpu;
-use crate::ops::{Head, HeadLoss, HeadScores, IGNORED, ROWS};
+use crate::ops::{Head, HeadLoss, HeadScores, ROWS, counted};
 use crate::recipe::LossTerms;
 use repro_device::{Added, DeviceTable, Product, ProductPlace, TableMatrix, TablePart};
 use repro_portable::cross_entropy::Regularization;
@@ -47,30 +47,32 @@ impl Gpu {
         [h, matrix]: [&DeviceTable<f32>; 2],
     ) -> (HeadLoss<f32>, HeadKept) {
         let (count, columns) = (targets.len(), matrix.len() / head.width);
-        let counted = targets.iter().filter(|target| **target != IGNORED).count();
+        let counted = counted(targets);
         let (at_once, own_targets) = (at_once(head, count, columns), self.device.upload(targets));
-        let (mut kept, mut losses) = (None, Losses::default());
+        let (mut kept, mut own, mut losses) = (None, None::<Box<[_; 2]>>, Losses::default());
         for from in (0..count).step_by(at_once) {
             let rows = at_once.min(count - from);
             let mut logits = self.logits(head, [h, matrix], [from, rows]);
             let of = (own_targets.from(from), rows, counted);
             self.losses(head, &mut logits, of, &mut losses);
-            kept = Some(match kept {
-                None if rows == count => HeadKept::Logits(logits),
-                kept => {
-                    let own = match kept {
-                        Some(HeadKept::Gradients(own)) => *own,
-                        _ => [h, matrix].map(|of| self.device.zeros(of.len())),
-                    };
-                    let own = self.gradients(head, (&logits, [h, matrix]), own, from);
-                    HeadKept::Gradients(Box::new(own))
-                }
-            });
+            if rows == count {
+                kept = Some(HeadKept::Logits(logits));
+                break;
+            }
+            let [gh, g_matrix] = &mut **own
+                .get_or_insert_with(|| Box::new([h, matrix].map(|of| self.device.zeros(of.len()))));
+            let added = match (head.held.is_some(), from) {
+                (true, _) => Added::Own,
+                (false, 0) => Added::Nothing,
+                (false, _) => Added::Blocks,
+            };
+            self.gradients(head, (&logits, [h, matrix]), [gh, g_matrix], (from, added));
         }
         let mean = |all: &[f32]| match counted {
             0 => 0.0,
             _ => all.iter().fold(0.0, |sum, one| sum + f64::from(*one)) / counted as f64,
         };
+        let kept = kept.or(own.map(HeadKept::Gradients));
         let kept = kept.unwrap_or_else(|| HeadKept::Logits(self.device.table(0)));
         (HeadLoss { nats: mean(&losses.nats) as f32, square: mean(&losses.squares) }, kept)
     }
@@ -133,37 +135,31 @@ impl Gpu {
         logits
     }
 
-    /// Adds to the gradients of the head those of rows whose logits have these, from number `from` on.
+    /// Writes the gradients of rows from number `from` on, whose logits have these, and adds that of the matrix as is said.
     fn gradients(
         &self,
         head: &Head<f32>,
         (g_logits, [h, matrix]): (&DeviceTable<f32>, [&DeviceTable<f32>; 2]),
-        [mut gh, mut g_matrix]: [DeviceTable<f32>; 2],
-        from: usize,
-    ) -> [DeviceTable<f32>; 2] {
+        [gh, g_matrix]: [&mut DeviceTable<f32>; 2],
+        (from, added): (usize, Added<'_>),
+    ) {
         let (width, columns) = (head.width, matrix.len() / head.width);
         let rows = g_logits.len() / columns;
         let g_logits = TableMatrix::new(g_logits, 0, rows, columns);
         let matrix = TableMatrix::new(matrix, 0, columns, width);
         let place = from * width;
-        let into = ProductPlace { table: &mut gh, from: place, apart: width, batch: [0; 2] };
+        let into = ProductPlace { table: gh, from: place, apart: width, batch: [0; 2] };
         self.device.product_into(into, Product::new(g_logits, matrix));
         let own = TableMatrix::new(h, place, rows, width);
-        let added = match (head.held.is_some(), from) {
-            (true, _) => Added::Own,
-            (false, 0) => Added::Nothing,
-            (false, _) => Added::Blocks,
-        };
         let product = Product { added, ..Product::new(g_logits.transposed(), own) };
-        self.device.product(&mut g_matrix, product);
-        [gh, g_matrix]
+        self.device.product(g_matrix, product);
     }
 
     pub(super) fn head_back_here(
         &self,
         head: &Head<f32>,
         kept: &HeadKept,
-        [h, matrix]: [&DeviceTable<f32>; 2],
+        of: [&DeviceTable<f32>; 2],
         [gh, g_matrix]: [&mut DeviceTable<f32>; 2],
     ) {
         match kept {
@@ -172,13 +168,8 @@ impl Gpu {
                 self.device.copy(&own[1], g_matrix);
             }
             HeadKept::Logits(g_logits) => {
-                let (width, columns) = (head.width, matrix.len() / head.width);
-                let rows = h.len() / width;
-                let g_logits = TableMatrix::new(g_logits, 0, rows, columns);
-                let matrix = TableMatrix::new(matrix, 0, columns, width);
-                self.device.product(gh, Product::new(g_logits, matrix));
-                let h = TableMatrix::new(h, 0, rows, width);
-                self.device.product(g_matrix, Product::new(g_logits.transposed(), h));
+                let all = (0, Added::Nothing);
+                self.gradients(head, (g_logits, of), [gh, g_matrix], all);
             }
         }
     }

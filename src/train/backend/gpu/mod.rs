@@ -216,7 +216,7 @@ impl Backend for Gpu {
         pass: ForwardNumbers<'_, DeviceTable<f32>>,
     ) {
         *kept = match operations::is_native(step) {
-            true => self.forward_here(step, batch, pass),
+            true => self.forward_here(step, std::mem::take(kept), batch, pass),
             false => {
                 self.forward_on_host(step, batch, pass);
                 GpuKept::Nothing

@@ -72,7 +72,7 @@ impl Gpu {
         let rows = norm_rows(norm, centred.unwrap_or(x), &weight);
         let known = if centred.is_none() { before } else { None };
         let own = gw.as_deref_mut().filter(|_| norm.kind.is_weighted()).map(|gw| (gw, 0));
-        self.device.norm_back(rows, g, known, gx, own);
+        let factors = self.device.norm_back(rows, g, known, gx, own);
         if centred.is_some() {
             self.device.centre_back(gx, before, norm.width);
         }
@@ -81,7 +81,7 @@ impl Gpu {
             self.device.sum_rows(g, (gw, norm.width), norm.width);
         }
         if let (Some(rounding), true) = (sums, centred.is_some()) {
-            self.device.norm_sums(rows, g, gw, rounding);
+            self.device.norm_sums(rows, [g, &factors], gw, rounding);
         }
     }
 

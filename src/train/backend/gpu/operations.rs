@@ -48,12 +48,13 @@ impl Gpu {
     pub(super) fn forward_here(
         &self,
         step: &StepKind<f32>,
+        before: GpuKept,
         batch: Batch<'_>,
         pass: ForwardTables<'_>,
     ) -> GpuKept {
         match step {
             StepKind::Activate(activate) => self.activate(*activate, pass),
-            StepKind::Attention(attention) => return self.attend(attention, batch, pass),
+            StepKind::Attention(attention) => return self.attend(attention, before, batch, pass),
             StepKind::Embedding(embedding) => self.embed(*embedding, batch, pass),
             StepKind::FeedForward(network) => {
                 let Some([x, w]) = read(pass.x, pass.w) else { return GpuKept::Nothing };
@@ -162,6 +163,7 @@ impl Gpu {
     fn attend(
         &self,
         attention: &Attention<f32>,
+        before: GpuKept,
         batch: Batch<'_>,
         pass: ForwardTables<'_>,
     ) -> GpuKept {
@@ -169,12 +171,16 @@ impl Gpu {
         let some = |all: &[u32]| (!all.is_empty()).then(|| self.device.upload(all));
         let (positions, documents) = (batch.places.positions, some(batch.places.documents));
         let heads = heads(attention, batch, documents.as_ref());
+        let known = match before {
+            GpuKept::Attention(before) => before.angles,
+            _ => None,
+        };
         let angles = attention.heads.rope().map(|rope| {
-            let used = positions.iter().max().map_or(heads.length, |last| *last as usize + 1);
-            let [cosines, sines] = rope.tables().map(|table| {
-                let used = table.get(..used * heads.head_dim / 2).unwrap_or(table);
-                self.device.upload(used)
-            });
+            // They are those of all positions, and go up once.
+            let [cosines, sines] = match known {
+                Some(known) => [known.cosines, known.sines],
+                None => rope.tables().map(|table| self.device.upload(table)),
+            };
             AttentionTables { cosines, sines, positions: some(positions) }
         });
         let mut rotated = self.device.copied(x);
