@@ -100,6 +100,11 @@ const CRATES: &[Crate] = &[
         ],
     },
     Crate {
+        name: "relation",
+        on: &["claim", "exact", "receipt"],
+        rows: &[&["quantity"], &["formula", "range"]],
+    },
+    Crate {
         name: "params",
         on: &["receipt"],
         rows: &[
@@ -153,7 +158,17 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "judge",
-        on: &["claim", "exact", "params", "receipt", "report", "runs", "signature", "stats"],
+        on: &[
+            "claim",
+            "exact",
+            "params",
+            "receipt",
+            "relation",
+            "report",
+            "runs",
+            "signature",
+            "stats",
+        ],
         rows: &[
             &["checkpoints", "consistency", "run_design", "started", "work"],
             &["post"],

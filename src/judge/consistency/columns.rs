@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::formula::Term;
+use super::LoggedTerm;
 use super::rows::{Over, Row, Rows, pointer, term_at};
 use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
 
@@ -54,15 +54,15 @@ impl Name {
 pub enum Column<'a> {
     /// Only numbers; no number where there is none.
     Numbers(Vec<f64>),
-    Terms(Vec<Option<Term<'a>>>),
+    Terms(Vec<Option<LoggedTerm<'a>>>),
 }
 
 impl<'a> Column<'a> {
-    fn of(rows: impl Iterator<Item = Option<Term<'a>>>) -> Self {
+    fn of(rows: impl Iterator<Item = Option<LoggedTerm<'a>>>) -> Self {
         let mut numbers = Vec::new();
         let mut rows = rows;
         let other = rows.by_ref().find_map(|term| match term {
-            Some(Term::Number(number)) => {
+            Some(LoggedTerm::Number(number)) => {
                 numbers.push(number);
                 None
             }
@@ -73,16 +73,16 @@ impl<'a> Column<'a> {
             Some(other) => Some(other),
         });
         let Some(other) = other else { return Self::Numbers(numbers) };
-        let number = |number: f64| (!number.is_nan()).then_some(Term::Number(number));
+        let number = |number: f64| (!number.is_nan()).then_some(LoggedTerm::Number(number));
         Self::Terms(numbers.into_iter().map(number).chain([Some(other)]).chain(rows).collect())
     }
 
-    fn at(&self, row: usize) -> Option<Term<'_>> {
+    fn at(&self, row: usize) -> Option<LoggedTerm<'_>> {
         match self {
             Self::Numbers(numbers) => {
-                numbers.get(row).copied().filter(|number| !number.is_nan()).map(Term::Number)
+                numbers.get(row).copied().filter(|number| !number.is_nan()).map(LoggedTerm::Number)
             }
-            Self::Terms(terms) => terms.get(row)?.as_ref().map(Term::borrowed),
+            Self::Terms(terms) => terms.get(row)?.as_ref().map(LoggedTerm::borrowed),
         }
     }
 
@@ -94,12 +94,12 @@ impl<'a> Column<'a> {
     }
 
     /// All of it as one list; none where a row has no number.
-    fn list(&self) -> Option<Term<'_>> {
+    fn list(&self) -> Option<LoggedTerm<'_>> {
         match self {
             Self::Numbers(numbers) if !numbers.iter().any(|number| number.is_nan()) => {
-                Some(Term::List(Cow::Borrowed(numbers)))
+                Some(LoggedTerm::List(Cow::Borrowed(numbers)))
             }
-            Self::Terms(terms) if terms.is_empty() => Some(Term::List(Cow::Borrowed(&[]))),
+            Self::Terms(terms) if terms.is_empty() => Some(LoggedTerm::List(Cow::Borrowed(&[]))),
             _ => None,
         }
     }
@@ -110,13 +110,13 @@ impl<'a> Column<'a> {
 pub struct RelationColumns<'a> {
     rows: Rows<'a>,
     known: HashMap<(Over, &'static str), Column<'a>>,
-    constants: HashMap<&'static str, Option<Term<'a>>>,
+    constants: HashMap<&'static str, Option<LoggedTerm<'a>>>,
 }
 
 /// What a name stands for in the rows of a relation.
 #[derive(Debug)]
 pub enum View<'c, 'a> {
-    Constant(Option<Term<'c>>),
+    Constant(Option<LoggedTerm<'c>>),
     Own(&'c Column<'a>),
     Previous(&'c Column<'a>),
     First(&'c Column<'a>),
@@ -152,7 +152,7 @@ impl<'c> View<'c, '_> {
             Column::Terms(_) => None,
         };
         Some(match self {
-            Self::Constant(Some(Term::Number(number))) => NumberView::Constant(*number),
+            Self::Constant(Some(LoggedTerm::Number(number))) => NumberView::Constant(*number),
             Self::Constant(_) => return None,
             Self::Own(column) => NumberView::Own(numbers(column)?),
             Self::Previous(column) => NumberView::Previous(numbers(column)?),
@@ -163,9 +163,9 @@ impl<'c> View<'c, '_> {
 
 impl View<'_, '_> {
     /// In one row.
-    pub fn at(&self, row: usize) -> Option<Term<'_>> {
+    pub fn at(&self, row: usize) -> Option<LoggedTerm<'_>> {
         match self {
-            Self::Constant(term) => term.as_ref().map(Term::borrowed),
+            Self::Constant(term) => term.as_ref().map(LoggedTerm::borrowed),
             Self::Own(column) => column.at(row),
             Self::Previous(column) => column.at(row.checked_sub(1)?),
             Self::First(column) => column.at(0),
@@ -211,7 +211,7 @@ impl<'a> RelationColumns<'a> {
         match name.scope {
             Scope::Config | Scope::Receipt => {
                 let term = self.constants.get(name.text.as_str()).and_then(Option::as_ref);
-                View::Constant(term.map(Term::borrowed))
+                View::Constant(term.map(LoggedTerm::borrowed))
             }
             Scope::All(listed) => View::Constant(column(listed).and_then(Column::list)),
             Scope::Own => own(View::Own),

@@ -2,8 +2,9 @@
 
 use repro_receipt::source::codes;
 
-use super::Relation;
+use super::BundleRelation;
 use super::rows::Over;
+use repro_relation::{Relation, Weight};
 
 /// Formulas that relations call with one argument, `it`.
 pub const FORMULAS: &[(&str, &str)] = &[
@@ -26,8 +27,9 @@ macro_rules! relations {
         codes! { $($name = $id, $meaning, "correct the one that is wrong where it was written";)+ }
 
         /// Every relation.
-        pub const RELATIONS: &[Relation] = &[$(Relation {
+        pub const RELATIONS: &[BundleRelation] = &[$(Relation {
             code: &$name, over: Over::$over, when: &[$($whose!(),)? $($($when),+)?], says: $says, source: $source,
+            perhaps: &[], weight: Weight::Contradiction,
         }),+];
     };
 }

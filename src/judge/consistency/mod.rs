@@ -4,7 +4,6 @@
 //! not asked, so that trainers of others are held to what they say and to nothing else.
 
 mod columns;
-mod formula;
 pub mod known;
 mod rows;
 
@@ -12,26 +11,18 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use columns::{Name, RelationColumns, View};
-use formula::Formula;
 use known::{FORMULAS, RELATIONS};
 use repro_receipt::bundle::{Bundle, Origin};
 use repro_receipt::source::Code;
+use repro_relation::{Formula, Relation, Term};
 use repro_report::outcome::EvidenceRef;
 use rows::Over;
 
 /// What holds of every bundle that has its numbers.
-#[derive(Debug)]
-pub struct Relation {
-    /// The finding where it does not hold.
-    pub code: &'static Code,
-    over: Over,
-    /// What must hold for it to be asked.
-    when: &'static [&'static str],
-    /// What it says.
-    pub says: &'static str,
-    /// Where it comes from.
-    pub source: &'static str,
-}
+type BundleRelation = Relation<Over>;
+
+/// What stands in a bundle: floats, as trainers log them.
+type LoggedTerm<'a> = Term<'a, f64>;
 
 /// A relation that does not hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +46,7 @@ pub struct SelfConsistency {
 
 /// A relation whose sentences are read.
 struct ReadRelation {
-    relation: &'static Relation,
+    relation: &'static BundleRelation,
     names: Vec<Name>,
     /// The conditions that are the same in every row,
     first: Vec<Formula>,
@@ -77,7 +68,7 @@ pub fn read_ahead() {
 
 /// A relation, read.
 fn read(
-    relation: &'static Relation,
+    relation: &'static BundleRelation,
     place: &'static OnceLock<Option<ReadRelation>>,
 ) -> Option<&'static ReadRelation> {
     place.get_or_init(|| ReadRelation::of(relation)).as_ref()
@@ -112,7 +103,7 @@ impl SelfConsistency {
 }
 
 impl ReadRelation {
-    fn of(relation: &'static Relation) -> Option<Self> {
+    fn of(relation: &'static BundleRelation) -> Option<Self> {
         let mut names = Vec::new();
         let mut read = |text: &&str| Formula::read(text, FORMULAS, &mut names);
         let when: Vec<_> = relation.when.iter().map(&mut read).collect::<Option<_>>()?;

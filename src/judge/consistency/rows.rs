@@ -9,7 +9,7 @@ use repro_receipt::bundle::{
 };
 use repro_receipt::source::{Kind, Node};
 
-use super::formula::Term;
+use super::LoggedTerm;
 
 /// Times of records.
 const TIMING: &str = "data/timing.jsonl";
@@ -106,32 +106,36 @@ enum Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn term(self, path: &str) -> Option<Term<'a>> {
+    fn term(self, path: &str) -> Option<LoggedTerm<'a>> {
         match self {
             Self::None => None,
             Self::Json(node) => term_at(node, path),
             Self::Cells(node) => match term_at(node, path)? {
-                Term::Text(text) => Some(text.parse().map_or(Term::Text(text), Term::Number)),
+                LoggedTerm::Text(text) => {
+                    Some(text.parse().map_or(LoggedTerm::Text(text), LoggedTerm::Number))
+                }
                 other => Some(other),
             },
-            Self::Record(record, _) => record.number(path).map(Term::Number),
-            Self::Router(router) => router.number(path).map(Term::Number),
-            Self::Step { step, .. } if path == "step" => Some(Term::Number(step)),
+            Self::Record(record, _) => record.number(path).map(LoggedTerm::Number),
+            Self::Router(router) => router.number(path).map(LoggedTerm::Number),
+            Self::Step { step, .. } if path == "step" => Some(LoggedTerm::Number(step)),
             Self::Step { slice, at, .. } => {
                 let logged = slice.logged.get(path)?;
                 let numbers = logged.of_step(at)?;
                 Some(match (logged.shape.len(), numbers) {
-                    (1, [number]) => Term::Number(*number),
-                    _ => Term::List(Cow::Borrowed(numbers)),
+                    (1, [number]) => LoggedTerm::Number(*number),
+                    _ => LoggedTerm::List(Cow::Borrowed(numbers)),
                 })
             }
-            Self::Counts(counts) => (path == "counts").then_some(Term::List(Cow::Borrowed(counts))),
+            Self::Counts(counts) => {
+                (path == "counts").then_some(LoggedTerm::List(Cow::Borrowed(counts)))
+            }
             Self::Weights(passed) => match path {
-                "tensors" => Some(Term::Number(passed.holdings.tensors as f64)),
-                "elements" => Some(Term::Number(passed.holdings.elements as f64)),
+                "tensors" => Some(LoggedTerm::Number(passed.holdings.tensors as f64)),
+                "elements" => Some(LoggedTerm::Number(passed.holdings.elements as f64)),
                 _ => {
                     let text = passed.metadata.get(path.strip_prefix("metadata.")?)?;
-                    Some(Term::Text(Cow::Borrowed(text)))
+                    Some(LoggedTerm::Text(Cow::Borrowed(text)))
                 }
             },
         }
@@ -223,11 +227,11 @@ impl<'a> Row<'a> {
     }
 
     /// What a path of names stands for in it.
-    pub fn field(&self, path: &str) -> Option<Term<'a>> {
+    pub fn field(&self, path: &str) -> Option<LoggedTerm<'a>> {
         match self.beside(path) {
-            _ if path == "label" => self.label.map(Term::Number),
+            _ if path == "label" => self.label.map(LoggedTerm::Number),
             // The name of the file itself.
-            Some((beside, "")) => Some(Term::Text(Cow::Borrowed(beside.file))),
+            Some((beside, "")) => Some(LoggedTerm::Text(Cow::Borrowed(beside.file))),
             Some((beside, rest)) => beside.fields.term(rest),
             None => self.fields.term(path),
         }
@@ -267,7 +271,7 @@ fn number(node: Node<'_>) -> Option<f64> {
 }
 
 /// What stands behind a path of fields; of a list, that of each of its items.
-pub fn term_at<'a>(node: Node<'a>, path: &str) -> Option<Term<'a>> {
+pub fn term_at<'a>(node: Node<'a>, path: &str) -> Option<LoggedTerm<'a>> {
     let (field, rest) = path.split_once('.').map_or((path, None), |(a, b)| (a, Some(b)));
     if matches!(node.value().kind, Kind::Array(_)) {
         let items = node.items().ok()?.map(|item| term_at(item, path)).collect::<Option<_>>()?;
@@ -281,29 +285,31 @@ pub fn term_at<'a>(node: Node<'a>, path: &str) -> Option<Term<'a>> {
 }
 
 /// Terms as a list, if all of them are numbers; texts are told one after the other.
-fn list_of(terms: Vec<Term<'_>>) -> Option<Term<'_>> {
-    let number = |term: &Term<'_>| match term {
-        Term::Number(number) => Some(*number),
-        Term::Text(text) => text.parse().ok(),
+fn list_of(terms: Vec<LoggedTerm<'_>>) -> Option<LoggedTerm<'_>> {
+    let number = |term: &LoggedTerm<'_>| match term {
+        LoggedTerm::Number(number) => Some(*number),
+        LoggedTerm::Text(text) => text.parse().ok(),
         _ => None,
     };
     if let Some(numbers) = terms.iter().map(number).collect() {
-        return Some(Term::List(numbers));
+        return Some(LoggedTerm::List(numbers));
     }
-    let text = |term: Term<'_>| match term {
-        Term::Text(text) => Some(text.into_owned()),
+    let text = |term: LoggedTerm<'_>| match term {
+        LoggedTerm::Text(text) => Some(text.into_owned()),
         _ => None,
     };
     let texts: Vec<_> = terms.into_iter().map(text).collect::<Option<_>>()?;
-    Some(Term::Text(Cow::Owned(texts.join(", "))))
+    Some(LoggedTerm::Text(Cow::Owned(texts.join(", "))))
 }
 
-fn term_of(node: Node<'_>) -> Option<Term<'_>> {
+fn term_of(node: Node<'_>) -> Option<LoggedTerm<'_>> {
     match &node.value().kind {
-        Kind::Number(_) => node.float().ok().map(Term::Number),
-        Kind::Text(text) => Some(Term::Text(Cow::Borrowed(text))),
-        Kind::Bool(truth) => Some(Term::Truth(*truth)),
-        Kind::Array(_) => node.items().ok()?.map(number).collect::<Option<_>>().map(Term::List),
+        Kind::Number(_) => node.float().ok().map(LoggedTerm::Number),
+        Kind::Text(text) => Some(LoggedTerm::Text(Cow::Borrowed(text))),
+        Kind::Bool(truth) => Some(LoggedTerm::Truth(*truth)),
+        Kind::Array(_) => {
+            node.items().ok()?.map(number).collect::<Option<_>>().map(LoggedTerm::List)
+        }
         _ => None,
     }
 }
@@ -377,7 +383,7 @@ impl<'a> Rows<'a> {
             }
             RowSet::Routers(evaluated, records) => {
                 let evaluated = evaluated.iter().map(|row| match row.field(path) {
-                    Some(Term::Number(number)) => number,
+                    Some(LoggedTerm::Number(number)) => number,
                     _ => f64::NAN,
                 });
                 let logged = records.iter().flat_map(|records| records.layers());
@@ -433,7 +439,7 @@ impl<'a> Rows<'a> {
         let points = self.listed("checkpoints");
         let read = |file: &'a str| {
             let root = self.bundle.document(file).ok()?.root();
-            let is_own = |point: &&Row<'a>| matches!(point.field("evaluation"), Some(Term::Text(name)) if name == file);
+            let is_own = |point: &&Row<'a>| matches!(point.field("evaluation"), Some(LoggedTerm::Text(name)) if name == file);
             let point = points.iter().find(is_own).map(|point| point.beside_as("checkpoint"));
             let stem = file.strip_suffix(".json")?;
             let with = |name, ending: &str, fields: fn(Node<'a>) -> Fields<'a>| {
@@ -499,7 +505,7 @@ impl<'a> Rows<'a> {
     /// The slices of the receipt: their files, what is kept of them, and the steps before them.
     fn slice_files(&self) -> Vec<(Row<'a>, &'a str, &'a PassedTensors, f64)> {
         let file = |row: Row<'a>| {
-            let (Some(Term::Text(name)), Some(Term::Number(from))) =
+            let (Some(LoggedTerm::Text(name)), Some(LoggedTerm::Number(from))) =
                 (row.field("file"), row.field("from_step"))
             else {
                 return None;
@@ -562,7 +568,7 @@ impl<'a> Rows<'a> {
     /// The checkpoints that are in the bundle.
     fn weights(&self) -> Vec<Row<'a>> {
         let row = |point: Row<'a>| {
-            let Some(Term::Text(name)) = point.field("weights") else { return None };
+            let Some(LoggedTerm::Text(name)) = point.field("weights") else { return None };
             let (file, _) = self.bundle.files().get_key_value(&*name)?;
             let fields = Fields::Weights(self.bundle.passed_tensors(file)?);
             Some(Row::new(file, At::Whole, fields).with([Some(point.beside_as("checkpoint"))]))

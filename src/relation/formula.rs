@@ -1,7 +1,6 @@
-//! Formulas of relations: expressions of the language of claims over the numbers of one bundle, in floats.
+//! Formulas of relations: expressions of the language of claims whose names are numbered.
 //!
-//! A log may have a million lines, so that names are found once and a row is then some arithmetic. Agreement is wide enough for
-//! numbers that a trainer rounded to float32; whole numbers agree only with themselves.
+//! A log may have a million lines, so that names are found once and a row is then some arithmetic.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,23 +8,20 @@ use std::collections::HashSet;
 use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 
-/// By so much of the larger one two numbers may differ: some roundings to float32.
-pub const NEARLY: f64 = 1e-6;
-/// Below this no number is told from zero.
-const NOTHING: f64 = 1e-12;
+use crate::quantity::{OfOne, Quantity};
 
 /// What a part of a formula is in one row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Term<'a> {
-    Number(f64),
+pub enum Term<'a, Q: Quantity> {
+    Number(Q),
     Text(Cow<'a, str>),
     Truth(bool),
-    List(Cow<'a, [f64]>),
+    List(Cow<'a, [Q]>),
 }
 
-impl Term<'_> {
+impl<Q: Quantity> Term<'_, Q> {
     /// The same, without a copy.
-    pub fn borrowed(&self) -> Term<'_> {
+    pub fn borrowed(&self) -> Term<'_, Q> {
         match self {
             Self::Number(number) => Term::Number(*number),
             Self::Text(text) => Term::Text(Cow::Borrowed(text)),
@@ -54,13 +50,12 @@ enum Part {
 enum Builtin {
     Sum,
     Count,
-    Ceil,
-    Floor,
     Min,
     Max,
-    Abs,
-    Ln,
-    Cos,
+    One(OfOne),
+    Mean,
+    /// The standard deviation of the numbers of a list as a sample.
+    Sd,
     /// What of the first list the second lacks.
     Missing,
     /// The bits of a hexadecimal text that are one, among all or among the first so many.
@@ -86,13 +81,16 @@ enum Builtin {
 const BUILTINS: &[(&str, Builtin)] = &[
     ("sum", Builtin::Sum),
     ("count", Builtin::Count),
-    ("ceil", Builtin::Ceil),
-    ("floor", Builtin::Floor),
+    ("ceil", Builtin::One(OfOne::Ceil)),
+    ("floor", Builtin::One(OfOne::Floor)),
     ("min", Builtin::Min),
     ("max", Builtin::Max),
-    ("abs", Builtin::Abs),
-    ("ln", Builtin::Ln),
-    ("cos", Builtin::Cos),
+    ("abs", Builtin::One(OfOne::Abs)),
+    ("ln", Builtin::One(OfOne::Ln)),
+    ("exp", Builtin::One(OfOne::Exp)),
+    ("cos", Builtin::One(OfOne::Cos)),
+    ("mean", Builtin::Mean),
+    ("sd", Builtin::Sd),
     ("missing", Builtin::Missing),
     ("ones", Builtin::Ones),
     ("cv", Builtin::Cv),
@@ -115,9 +113,9 @@ pub struct Formula {
 }
 
 /// What a name with a number stands for; nothing where it is missing.
-pub trait Named<'t>: Fn(usize) -> Option<Term<'t>> {}
+pub trait Named<'t, Q: Quantity>: Fn(usize) -> Option<Term<'t, Q>> {}
 
-impl<'t, F: Fn(usize) -> Option<Term<'t>>> Named<'t> for F {}
+impl<'t, Q: Quantity, F: Fn(usize) -> Option<Term<'t, Q>>> Named<'t, Q> for F {}
 
 impl Formula {
     /// Reads a relation; `known` are formulas with one argument that it may call, and its names get their numbers in
@@ -151,7 +149,7 @@ impl Formula {
     }
 
     /// Whether it holds where the names are `terms`; none where something of it is missing or has no value.
-    pub fn holds<'t>(&'t self, terms: &impl Named<'t>) -> Option<bool> {
+    pub fn holds<'t, Q: Quantity>(&'t self, terms: &impl Named<'t, Q>) -> Option<bool> {
         let mut left = value(&self.first, terms)?;
         for (operator, part) in &self.rest {
             let right = value(part, terms)?;
@@ -170,14 +168,14 @@ impl Formula {
 
     /// The same as [`Formula::holds`] of a scalar relation whose names stand for `numbers`, no number where they stand
     /// for nothing. A log has many lines, and most of what is asked of it is of this kind.
-    pub fn holds_of(&self, numbers: &impl Fn(usize) -> f64) -> Option<bool> {
+    pub fn holds_of<Q: Quantity>(&self, numbers: &impl Fn(usize) -> Q) -> Option<bool> {
         let mut left = self.first.scalar(numbers);
         for (operator, part) in &self.rest {
             let right = part.scalar(numbers);
-            if left.is_nan() || right.is_nan() {
+            if !left.is_defined() || !right.is_defined() {
                 return None;
             }
-            if !are_related(left, *operator, right) {
+            if !left.related(*operator, right)? {
                 return Some(false);
             }
             left = right;
@@ -186,13 +184,13 @@ impl Formula {
     }
 
     /// Both sides where they are numbers or texts, as they are told.
-    pub fn sides<'t>(&'t self, terms: &impl Named<'t>) -> Vec<String> {
+    pub fn sides<'t, Q: Quantity>(&'t self, terms: &impl Named<'t, Q>) -> Vec<String> {
         let all = std::iter::once(&self.first).chain(self.rest.iter().map(|(_, part)| part));
         all.filter_map(|part| value(part, terms)).map(|term| term.to_string()).collect()
     }
 }
 
-impl std::fmt::Display for Term<'_> {
+impl<Q: Quantity> std::fmt::Display for Term<'_, Q> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         /// So many numbers of a list are told.
         const TOLD: usize = 4;
@@ -202,7 +200,7 @@ impl std::fmt::Display for Term<'_> {
             Self::Truth(truth) => write!(f, "{truth}"),
             Self::List(numbers) if numbers.is_empty() => f.write_str("none"),
             Self::List(numbers) => {
-                let told: Vec<_> = numbers.iter().take(TOLD).map(f64::to_string).collect();
+                let told: Vec<_> = numbers.iter().take(TOLD).map(Q::to_string).collect();
                 f.write_str(&told.join(", "))?;
                 match numbers.len().checked_sub(TOLD) {
                     None | Some(0) => Ok(()),
@@ -283,14 +281,14 @@ fn path(tree: &Expression) -> Option<String> {
     }
 }
 
-fn value<'t>(part: &'t Part, terms: &impl Named<'t>) -> Option<Term<'t>> {
+fn value<'t, Q: Quantity>(part: &'t Part, terms: &impl Named<'t, Q>) -> Option<Term<'t, Q>> {
     Some(match part {
-        Part::Number(number) => Term::Number(*number),
+        Part::Number(number) => Term::Number(Q::of(*number)),
         Part::Text(text) => Term::Text(Cow::Borrowed(text)),
         Part::Truth(truth) => Term::Truth(*truth),
         Part::Named(at) => terms(*at)?,
         Part::Empty => Term::List(Cow::Borrowed(&[])),
-        Part::Negative(of) => each(value(of, terms)?, |number| -number)?,
+        Part::Negative(of) => each(value(of, terms)?, negative)?,
         Part::Arithmetic(operator, a, b) => joined(value(a, terms)?, *operator, value(b, terms)?)?,
         Part::Call(builtin, arguments) => called(*builtin, arguments, terms)?,
     })
@@ -303,107 +301,69 @@ impl Part {
             Self::Negative(of) => of.is_scalar(),
             Self::Arithmetic(_, a, b) => a.is_scalar() && b.is_scalar(),
             Self::Call(builtin, arguments) => {
-                builtin.of_scalars().is_some() && arguments.iter().all(Self::is_scalar)
+                builtin.is_of_scalars() && arguments.iter().all(Self::is_scalar)
             }
             Self::Text(_) | Self::Truth(_) | Self::Empty => false,
         }
     }
 
-    /// The number that a scalar part is; no number where it has no value.
-    fn scalar(&self, numbers: &impl Fn(usize) -> f64) -> f64 {
+    /// The number that a scalar part is; none that is defined where it has no value.
+    fn scalar<Q: Quantity>(&self, numbers: &impl Fn(usize) -> Q) -> Q {
+        let undefined = || Q::of(f64::NAN);
         match self {
-            Self::Number(number) => *number,
+            Self::Number(number) => Q::of(*number),
             Self::Named(at) => numbers(*at),
-            Self::Negative(of) => -of.scalar(numbers),
+            Self::Negative(of) => negative(of.scalar(numbers)),
             Self::Arithmetic(operator, a, b) => {
-                operate(a.scalar(numbers), *operator, b.scalar(numbers))
+                a.scalar(numbers).operate(*operator, b.scalar(numbers))
             }
             Self::Call(builtin, arguments) => {
-                let Some(of) = builtin.of_scalars() else { return f64::NAN };
                 let mut scalars = arguments.iter().map(|part| part.scalar(numbers));
-                let first = scalars.next().unwrap_or(f64::NAN);
-                match of {
-                    OfScalars::One(of) => of(first),
-                    OfScalars::Several(of) => scalars.fold(first, of),
+                let Some(first) = scalars.next() else { return undefined() };
+                match builtin {
+                    Builtin::One(function) => first.apply(*function),
+                    Builtin::Min => scalars.fold(first, Q::least),
+                    Builtin::Max => scalars.fold(first, Q::greatest),
+                    _ => undefined(),
                 }
             }
-            Self::Text(_) | Self::Truth(_) | Self::Empty => f64::NAN,
+            Self::Text(_) | Self::Truth(_) | Self::Empty => undefined(),
         }
     }
-}
-
-/// A function of single numbers.
-enum OfScalars {
-    One(fn(f64) -> f64),
-    Several(fn(f64, f64) -> f64),
 }
 
 impl Builtin {
-    fn of_scalars(self) -> Option<OfScalars> {
-        /// The one that `wins` against the other; what is no number stays so.
-        fn chosen(a: f64, b: f64, wins: bool) -> f64 {
-            if a.is_nan() || b.is_nan() {
-                f64::NAN
-            } else if wins {
-                a
-            } else {
-                b
-            }
-        }
-        Some(match self {
-            // What is a hair below a whole number was one.
-            Self::Ceil => OfScalars::One(|x| (x - NEARLY).ceil()),
-            Self::Floor => OfScalars::One(|x| (x + NEARLY).floor()),
-            Self::Abs => OfScalars::One(f64::abs),
-            Self::Ln => OfScalars::One(libm::log),
-            Self::Cos => OfScalars::One(libm::cos),
-            Self::Min => OfScalars::Several(|a, b| chosen(a, b, a < b)),
-            Self::Max => OfScalars::Several(|a, b| chosen(a, b, a > b)),
-            _ => return None,
-        })
+    /// Whether it makes one number of single numbers.
+    fn is_of_scalars(self) -> bool {
+        matches!(self, Self::One(_) | Self::Min | Self::Max)
     }
 }
 
-fn operate(a: f64, operator: ArithmeticOperator, b: f64) -> f64 {
-    match operator {
-        ArithmeticOperator::Add => a + b,
-        ArithmeticOperator::Subtract => a - b,
-        ArithmeticOperator::Multiply => a * b,
-        ArithmeticOperator::Divide => a / b,
-        ArithmeticOperator::Power if b == 2.0 => a * a,
-        ArithmeticOperator::Power if b == 0.5 => libm::sqrt(a),
-        ArithmeticOperator::Power => libm::pow(a, b),
-    }
-}
-
-fn are_related(a: f64, operator: RelationOperator, b: f64) -> bool {
-    match operator {
-        RelationOperator::Equal => same(a, b),
-        RelationOperator::NotEqual => !same(a, b),
-        RelationOperator::Less => a < b,
-        RelationOperator::Greater => a > b,
-        RelationOperator::LessOrEqual => a <= b || same(a, b),
-        RelationOperator::GreaterOrEqual => a >= b || same(a, b),
-    }
+fn negative<Q: Quantity>(number: Q) -> Q {
+    Q::of(0.0).operate(ArithmeticOperator::Subtract, number)
 }
 
 /// A function of a number, for each number of a list; no value where it has none.
-fn each<'t>(term: Term<'t>, of: impl Fn(f64) -> f64) -> Option<Term<'t>> {
+fn each<'t, Q: Quantity>(term: Term<'t, Q>, of: impl Fn(Q) -> Q) -> Option<Term<'t, Q>> {
     match term {
         Term::Number(number) => {
-            Some(of(number)).filter(|number| !number.is_nan()).map(Term::Number)
+            Some(of(number)).filter(|number| number.is_defined()).map(Term::Number)
         }
         Term::List(numbers) => {
-            let numbers: Vec<f64> = numbers.iter().copied().map(of).collect();
-            let is_defined = !numbers.iter().any(|number| number.is_nan());
+            let numbers: Vec<Q> = numbers.iter().copied().map(of).collect();
+            let is_defined = numbers.iter().all(|number| number.is_defined());
             is_defined.then_some(Term::List(Cow::Owned(numbers)))
         }
         Term::Text(_) | Term::Truth(_) => None,
     }
 }
 
-fn joined<'t>(a: Term<'t>, operator: ArithmeticOperator, b: Term<'t>) -> Option<Term<'t>> {
-    let join = |a: f64, b: f64| operate(a, operator, b);
+fn joined<'t, Q: Quantity>(
+    a: Term<'t, Q>,
+    operator: ArithmeticOperator,
+    b: Term<'t, Q>,
+) -> Option<Term<'t, Q>> {
+    let join = |a: Q, b: Q| a.operate(operator, b);
     match (a, b) {
         (Term::List(a), Term::List(b)) => {
             let numbers = || std::iter::zip(&*a, &*b).map(|(a, b)| join(*a, *b)).collect();
@@ -415,34 +375,38 @@ fn joined<'t>(a: Term<'t>, operator: ArithmeticOperator, b: Term<'t>) -> Option<
     }
 }
 
-fn listed<'l>(term: &'l Term<'_>) -> Option<&'l [f64]> {
+fn listed<'l, Q: Quantity>(term: &'l Term<'_, Q>) -> Option<&'l [Q]> {
     match term {
         Term::List(numbers) => Some(numbers),
         _ => None,
     }
 }
 
-fn number_of(term: &Term<'_>) -> Option<f64> {
+fn number_of<Q: Quantity>(term: &Term<'_, Q>) -> Option<f64> {
     match term {
-        Term::Number(number) => Some(*number),
+        Term::Number(number) => Some(number.middle()),
         _ => None,
     }
 }
 
-fn text_of<'l>(term: &'l Term<'_>) -> Option<&'l str> {
+fn text_of<'l, Q: Quantity>(term: &'l Term<'_, Q>) -> Option<&'l str> {
     match term {
         Term::Text(text) => Some(text),
         _ => None,
     }
 }
 
-fn called<'t>(builtin: Builtin, arguments: &'t [Part], terms: &impl Named<'t>) -> Option<Term<'t>> {
+fn called<'t, Q: Quantity>(
+    builtin: Builtin,
+    arguments: &'t [Part],
+    terms: &impl Named<'t, Q>,
+) -> Option<Term<'t, Q>> {
     let nth = |at: usize| value(arguments.get(at)?, terms);
-    let counted = |fits: fn(&Term<'_>) -> bool| {
+    let counted = |fits: fn(&Term<'_, Q>) -> bool| {
         let terms = arguments.iter().filter_map(|part| value(part, terms));
-        Some(Term::Number(terms.filter(fits).count() as f64))
+        number(Q::of(terms.filter(fits).count() as f64))
     };
-    let all = || -> Option<Vec<f64>> {
+    let all = || -> Option<Vec<Q>> {
         let mut numbers = Vec::new();
         for part in arguments {
             match value(part, terms)? {
@@ -454,28 +418,29 @@ fn called<'t>(builtin: Builtin, arguments: &'t [Part], terms: &impl Named<'t>) -
         Some(numbers)
     };
     match builtin {
-        Builtin::Absent => Some(Term::Number(f64::from(u8::from(nth(0).is_none())))),
+        Builtin::Absent => number(Q::of(f64::from(u8::from(nth(0).is_none())))),
         Builtin::Given => counted(|_| true),
         Builtin::Numbers => counted(|term| matches!(term, Term::Number(_))),
-        Builtin::Length => Some(Term::Number(text_of(&nth(0)?)?.chars().count() as f64)),
-        Builtin::Sum => Some(Term::Number(all()?.iter().sum())),
-        Builtin::Count => Some(Term::Number(all()?.len() as f64)),
-        Builtin::Min => all()?.into_iter().reduce(f64::min).map(Term::Number),
-        Builtin::Max => all()?.into_iter().reduce(f64::max).map(Term::Number),
-        Builtin::Ceil | Builtin::Floor | Builtin::Abs | Builtin::Ln | Builtin::Cos => {
-            match builtin.of_scalars()? {
-                OfScalars::One(of) => each(nth(0)?, of),
-                OfScalars::Several(_) => None,
-            }
-        }
+        Builtin::Length => number(Q::of(text_of(&nth(0)?)?.chars().count() as f64)),
+        Builtin::Sum => number(sum(&all()?)),
+        Builtin::Mean => number(mean(&all()?)),
+        Builtin::Sd => number(deviation(&all()?, 1.0)),
+        Builtin::Count => number(Q::of(all()?.len() as f64)),
+        Builtin::Min => all()?.into_iter().reduce(Q::least).map(Term::Number),
+        Builtin::Max => all()?.into_iter().reduce(Q::greatest).map(Term::Number),
+        Builtin::One(function) => each(nth(0)?, |number| number.apply(function)),
         Builtin::Missing => missing(listed(&nth(0)?)?, listed(&nth(1)?)?),
         Builtin::Ones if arguments.len() > 1 => ones(text_of(&nth(0)?)?, number_of(&nth(1)?)?),
         Builtin::Ones => ones(text_of(&nth(0)?)?, f64::INFINITY),
-        Builtin::Cv => number(spread(listed(&nth(0)?)?)),
+        Builtin::Cv => {
+            let list = nth(0)?;
+            let list = listed(&list)?;
+            number(deviation(list, 0.0).operate(ArithmeticOperator::Divide, mean(list)))
+        }
         Builtin::Entropy => number(entropy(listed(&nth(0)?)?)),
         Builtin::Zeros => {
-            let zeros = |numbers: &[f64]| numbers.iter().filter(|number| **number == 0.0).count();
-            number(zeros(listed(&nth(0)?)?) as f64)
+            let zeros = listed(&nth(0)?)?.iter().filter(|number| number.middle() == 0.0).count();
+            number(Q::of(zeros as f64))
         }
         Builtin::Join => {
             let mut joined = String::new();
@@ -492,92 +457,120 @@ fn called<'t>(builtin: Builtin, arguments: &'t [Part], terms: &impl Named<'t>) -
 }
 
 /// A number as a term; none where it is no number.
-fn number<'t>(number: f64) -> Option<Term<'t>> {
-    (!number.is_nan()).then_some(Term::Number(number))
+fn number<'t, Q: Quantity>(number: Q) -> Option<Term<'t, Q>> {
+    number.is_defined().then_some(Term::Number(number))
 }
 
 /// What of one list another lacks.
-fn missing<'t>(wanted: &[f64], held: &[f64]) -> Option<Term<'t>> {
-    let held: HashSet<u64> = held.iter().map(|number| number.to_bits()).collect();
-    let lacks = |one: &f64| !held.contains(&one.to_bits());
+fn missing<'t, Q: Quantity>(wanted: &[Q], held: &[Q]) -> Option<Term<'t, Q>> {
+    let held: HashSet<u64> = held.iter().map(|number| number.middle().to_bits()).collect();
+    let lacks = |one: &Q| !held.contains(&one.middle().to_bits());
     Some(Term::List(wanted.iter().copied().filter(lacks).collect()))
 }
 
 /// The bits of a hexadecimal text that are one, among the first so many.
-fn ones<'t>(digits: &str, among: f64) -> Option<Term<'t>> {
+fn ones<'t, Q: Quantity>(digits: &str, among: f64) -> Option<Term<'t, Q>> {
     let of_digit = |(at, digit): (usize, char)| {
         let digit = digit.to_digit(16)?;
         let is_one =
             |bit: &u32| digit & (8 >> bit) != 0 && ((4 * at) as f64 + f64::from(*bit)) < among;
         Some((0..4_u32).filter(is_one).count() as f64)
     };
-    digits.chars().enumerate().map(of_digit).sum::<Option<f64>>().map(Term::Number)
+    let sum: Option<f64> = digits.chars().enumerate().map(of_digit).sum();
+    number(Q::of(sum?))
 }
 
-/// The coefficient of variation of all numbers of a list.
-fn spread(numbers: &[f64]) -> f64 {
-    let count = numbers.len() as f64;
-    let mean = numbers.iter().sum::<f64>() / count;
-    let squares: f64 = numbers.iter().map(|x| (x - mean) * (x - mean)).sum();
-    libm::sqrt(squares / count) / mean
+fn sum<Q: Quantity>(numbers: &[Q]) -> Q {
+    numbers.iter().fold(Q::of(0.0), |sum, x| sum.operate(ArithmeticOperator::Add, *x))
+}
+
+/// No number of an empty list.
+fn mean<Q: Quantity>(numbers: &[Q]) -> Q {
+    sum(numbers).operate(ArithmeticOperator::Divide, Q::of(numbers.len() as f64))
+}
+
+/// The standard deviation with a divisor of so many less than there are numbers.
+fn deviation<Q: Quantity>(numbers: &[Q], less: f64) -> Q {
+    let mean = mean(numbers);
+    let square = |x: &Q| {
+        x.operate(ArithmeticOperator::Subtract, mean).operate(ArithmeticOperator::Power, Q::of(2.0))
+    };
+    let squares: Vec<Q> = numbers.iter().map(square).collect();
+    let count = Q::of(numbers.len() as f64 - less);
+    let variance = sum(&squares).operate(ArithmeticOperator::Divide, count);
+    variance.operate(ArithmeticOperator::Power, Q::of(0.5))
 }
 
 /// The entropy of the shares of counts, in nats.
-fn entropy(counts: &[f64]) -> f64 {
-    let sum: f64 = counts.iter().sum();
-    let of = |x: &f64| if *x > 0.0 { x / sum * libm::log(x / sum) } else { 0.0 };
-    -counts.iter().map(of).sum::<f64>()
+fn entropy<Q: Quantity>(counts: &[Q]) -> Q {
+    let sum_of_all = sum(counts);
+    let of = |x: &Q| {
+        let share = x.operate(ArithmeticOperator::Divide, sum_of_all);
+        share.operate(ArithmeticOperator::Multiply, share.apply(OfOne::Ln))
+    };
+    let used: Vec<Q> = counts.iter().filter(|x| x.middle() > 0.0).map(of).collect();
+    negative(sum(&used))
 }
 
 /// Whether two terms stand in a relation; none of what cannot be compared.
-fn related(a: &Term<'_>, operator: RelationOperator, b: &Term<'_>) -> Option<bool> {
-    let holds = |a: f64, b: f64| are_related(a, operator, b);
+fn related<Q: Quantity>(
+    a: &Term<'_, Q>,
+    operator: RelationOperator,
+    b: &Term<'_, Q>,
+) -> Option<bool> {
+    let holds = |(a, b): (Q, Q)| a.related(operator, b);
     match operator {
         RelationOperator::Equal => return equal(a, b),
         RelationOperator::NotEqual => return equal(a, b).map(|equal| !equal),
         _ => {}
     }
     match (a, b) {
-        (Term::Number(a), Term::Number(b)) => Some(holds(*a, *b)),
-        (Term::List(a), Term::Number(b)) => Some(a.iter().all(|a| holds(*a, *b))),
-        (Term::Number(a), Term::List(b)) => Some(b.iter().all(|b| holds(*a, *b))),
+        (Term::Number(a), Term::Number(b)) => holds((*a, *b)),
+        (Term::List(a), Term::Number(b)) => of_all(a.iter().map(|a| (*a, *b)), holds),
+        (Term::Number(a), Term::List(b)) => of_all(b.iter().map(|b| (*a, *b)), holds),
         (Term::List(a), Term::List(b)) if a.len() == b.len() => {
-            Some(std::iter::zip(&**a, &**b).all(|(a, b)| holds(*a, *b)))
+            of_all(std::iter::zip(a.iter().copied(), b.iter().copied()), holds)
         }
         _ => None,
     }
 }
 
-fn equal(a: &Term<'_>, b: &Term<'_>) -> Option<bool> {
-    Some(match (a, b) {
-        (Term::Number(a), Term::Number(b)) => same(*a, *b),
-        (Term::Text(a), Term::Text(b)) => a == b,
-        (Term::Truth(a), Term::Truth(b)) => a == b,
-        // Seeds are texts in a receipt and numbers in a config.
-        (Term::Text(text), Term::Number(number)) | (Term::Number(number), Term::Text(text)) => {
-            text.parse().is_ok_and(|text: f64| text == *number)
+/// Whether all of them hold; one that does not decides, whatever is unknown of the others.
+fn of_all<T>(items: impl Iterator<Item = T>, holds: impl Fn(T) -> Option<bool>) -> Option<bool> {
+    let mut all = Some(true);
+    for item in items {
+        match holds(item) {
+            Some(true) => {}
+            Some(false) => return Some(false),
+            None => all = None,
         }
-        (Term::List(a), Term::List(b)) => {
-            a.len() == b.len() && std::iter::zip(&**a, &**b).all(|(a, b)| same(*a, *b))
-        }
-        _ => return None,
-    })
+    }
+    all
 }
 
-/// Whether two numbers are one up to rounding. Whole numbers are counts, and round to themselves.
-fn same(a: f64, b: f64) -> bool {
-    // Beyond, every float is whole.
-    const COUNTED: f64 = 9_007_199_254_740_992.0;
-    let is_count = |x: f64| x.fract() == 0.0 && x.abs() < COUNTED;
-    let are_whole = is_count(a) && is_count(b);
-    a == b || !are_whole && (a - b).abs() <= (NEARLY * a.abs().max(b.abs())).max(NOTHING)
+fn equal<Q: Quantity>(a: &Term<'_, Q>, b: &Term<'_, Q>) -> Option<bool> {
+    let same = |(a, b): (Q, Q)| a.related(RelationOperator::Equal, b);
+    match (a, b) {
+        (Term::Number(a), Term::Number(b)) => same((*a, *b)),
+        (Term::Text(a), Term::Text(b)) => Some(a == b),
+        (Term::Truth(a), Term::Truth(b)) => Some(a == b),
+        // Seeds are texts in a receipt and numbers in a config.
+        (Term::Text(text), Term::Number(number)) | (Term::Number(number), Term::Text(text)) => {
+            Some(text.parse().is_ok_and(|text: f64| Q::of(text) == *number))
+        }
+        (Term::List(a), Term::List(b)) if a.len() == b.len() => {
+            of_all(std::iter::zip(a.iter().copied(), b.iter().copied()), same)
+        }
+        (Term::List(_), Term::List(_)) => Some(false),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn holds(text: &str, named: &[(&str, Term<'static>)]) -> Option<bool> {
+    fn holds(text: &str, named: &[(&str, Term<'static, f64>)]) -> Option<bool> {
         let mut names = Vec::new();
         let formula = Formula::read(text, &[("twice", "it + it")], &mut names).unwrap();
         let find = |at: usize| {
