@@ -22,6 +22,9 @@ pub enum Command {
     /// Check posts, or bundles on their own (the main job)
     #[command(after_help = exit::TABLE)]
     Verify(VerifyArgs),
+    /// Recompute what follows from what in published results: model folders, leaderboards, reports, logs, bundles
+    #[command(after_help = help::CHECK)]
+    Check(CheckArgs),
     /// Recompute CORE from a per-task table and find the baselines it uses
     Core(CoreArgs),
     /// List every number in a post's text with the claims that check it
@@ -107,6 +110,16 @@ pub struct AttestArgs {
     /// How the builder calls itself, an address of its own
     #[arg(long, value_name = "URI")]
     pub builder: String,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Files and folders, in which everything that is known is checked
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    pub threads: Option<usize>,
 }
 
 #[derive(Debug, Args)]

@@ -22,6 +22,15 @@ where that changes the result.
 
 Exit status: 0 if every log was read, 2 if one was refused or the usage was bad.";
 
+/// Under the options of `repro check`.
+pub const CHECK: &str = "\
+No post and no project is needed. Each file or folder of a known kind (`repro explain check` lists them) is read, and each number in
+it that follows from others is computed again. A finding names the place, what is printed, what it should be, and what would
+explain the difference where a reading that was tried gives exactly the printed digits.
+
+Exit status: 1 if two numbers cannot both be right, 2 if a file could not be read (the others are checked all the same), 3 if
+something is odd or nothing could be checked, else 0.";
+
 /// Under the options of `repro challenge`.
 pub const CHALLENGE: &str = "\
 A run of `repro train` commits itself to its states: at its ends, at each checkpoint and every 50 steps (`state_every`)

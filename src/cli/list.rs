@@ -263,6 +263,8 @@ pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
         format!("{:#}\n", page_keys::schema())
     } else if name == "slices" {
         SLICES.to_owned()
+    } else if name == "check" {
+        repro_check::listed()
     } else if name == "relations" {
         consistency::listed()
     } else if ["sentence", "table"].contains(&name) {
@@ -281,7 +283,7 @@ pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
         let near: Vec<_> =
             codes().iter().map(|code| code.id).filter(|id| id.contains(name)).take(5).collect();
         let expected = if near.is_empty() {
-            "a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `relations` or `scope`".to_owned()
+            "a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `check`, `relations` or `scope`".to_owned()
         } else {
             format!("perhaps {}", near.join(", "))
         };
@@ -332,7 +334,9 @@ pub fn codes() -> Vec<&'static Code> {
         verify::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;
-    let own = families.iter().chain(trained).chain(repro_judge::CODES).copied().flatten().copied();
+    let checked = repro_check::codes();
+    let families = families.iter().chain(trained).chain(repro_judge::CODES).chain(&checked);
+    let own = families.copied().flatten().copied();
     let mut codes: Vec<_> = own.collect();
     codes.sort_by_key(|code| code.id);
     codes

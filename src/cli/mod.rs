@@ -4,6 +4,7 @@
 
 mod args;
 mod challenge;
+mod check;
 mod common;
 mod core;
 mod core_bootstrap;
@@ -86,6 +87,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
             let root = if alone { root.or_else(|_| Ok(PathBuf::from("."))) } else { root };
             verify::run(&root?, own, output)
         }
+        Command::Check(own) => check::run(own, output),
         Command::Core(own) => core::run(own, output),
         Command::Coverage(own) => coverage::run(&root(common)?, own, output),
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),

@@ -121,9 +121,19 @@ impl Output {
 
     /// Prints a report to standard output and to the files asked for.
     pub fn report(&self, report: &repro_report::outcome::Report) -> Result<(), Vec<Error>> {
+        let draw = |format, options: &_| report::render(report, format, options);
+        self.drawn(&draw, &|| report::github_summary(report))
+    }
+
+    /// The same of a report that `draw` writes in each format.
+    pub fn drawn(
+        &self,
+        draw: &dyn Fn(Format, &ReportOptions) -> String,
+        summary: &dyn Fn() -> String,
+    ) -> Result<(), Vec<Error>> {
         for (format, path) in &self.files {
             let options = ReportOptions { width: PAGE_WIDTH, colour: false, ..self.stdout };
-            let text = report::render(report, *format, &options);
+            let text = draw(*format, &options);
             outside_bundles(path).map_err(|error| vec![error])?;
             let written = unlinked(OpenOptions::new().write(true).create(true).truncate(true))
                 .open(path)
@@ -131,9 +141,9 @@ impl Output {
             written.map_err(|error| vec![cannot_write(path, &error)])?;
         }
         if self.format == Format::Github {
-            self.summary(&report::github_summary(report))?;
+            self.summary(&summary())?;
         }
-        self.print(&report::render(report, self.format, &self.stdout));
+        self.print(&draw(self.format, &self.stdout));
         Ok(())
     }
 

@@ -8,18 +8,18 @@ use std::collections::HashSet;
 use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 
-use crate::quantity::{OfOne, Quantity};
+use crate::number::{OfOne, RelationNumber};
 
 /// What a part of a formula is in one row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Term<'a, Q: Quantity> {
+pub enum Term<'a, Q: RelationNumber> {
     Number(Q),
     Text(Cow<'a, str>),
     Truth(bool),
     List(Cow<'a, [Q]>),
 }
 
-impl<Q: Quantity> Term<'_, Q> {
+impl<Q: RelationNumber> Term<'_, Q> {
     /// The same, without a copy.
     pub fn borrowed(&self) -> Term<'_, Q> {
         match self {
@@ -113,9 +113,9 @@ pub struct Formula {
 }
 
 /// What a name with a number stands for; nothing where it is missing.
-pub trait Named<'t, Q: Quantity>: Fn(usize) -> Option<Term<'t, Q>> {}
+pub trait Named<'t, Q: RelationNumber>: Fn(usize) -> Option<Term<'t, Q>> {}
 
-impl<'t, Q: Quantity, F: Fn(usize) -> Option<Term<'t, Q>>> Named<'t, Q> for F {}
+impl<'t, Q: RelationNumber, F: Fn(usize) -> Option<Term<'t, Q>>> Named<'t, Q> for F {}
 
 impl Formula {
     /// Reads a relation; `known` are formulas with one argument that it may call, and its names get their numbers in
@@ -149,7 +149,7 @@ impl Formula {
     }
 
     /// Whether it holds where the names are `terms`; none where something of it is missing or has no value.
-    pub fn holds<'t, Q: Quantity>(&'t self, terms: &impl Named<'t, Q>) -> Option<bool> {
+    pub fn holds<'t, Q: RelationNumber>(&'t self, terms: &impl Named<'t, Q>) -> Option<bool> {
         let mut left = value(&self.first, terms)?;
         for (operator, part) in &self.rest {
             let right = value(part, terms)?;
@@ -168,7 +168,7 @@ impl Formula {
 
     /// The same as [`Formula::holds`] of a scalar relation whose names stand for `numbers`, no number where they stand
     /// for nothing. A log has many lines, and most of what is asked of it is of this kind.
-    pub fn holds_of<Q: Quantity>(&self, numbers: &impl Fn(usize) -> Q) -> Option<bool> {
+    pub fn holds_of<Q: RelationNumber>(&self, numbers: &impl Fn(usize) -> Q) -> Option<bool> {
         let mut left = self.first.scalar(numbers);
         for (operator, part) in &self.rest {
             let right = part.scalar(numbers);
@@ -183,14 +183,27 @@ impl Formula {
         Some(true)
     }
 
+    /// The number of the name that its first side is, where it is no more than that.
+    pub fn first_name(&self) -> Option<usize> {
+        match self.first {
+            Part::Named(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// The sign between its first two sides.
+    pub fn operator(&self) -> &'static str {
+        self.rest.first().map_or("", |(operator, _)| operator.sign())
+    }
+
     /// Both sides where they are numbers or texts, as they are told.
-    pub fn sides<'t, Q: Quantity>(&'t self, terms: &impl Named<'t, Q>) -> Vec<String> {
+    pub fn sides<'t, Q: RelationNumber>(&'t self, terms: &impl Named<'t, Q>) -> Vec<String> {
         let all = std::iter::once(&self.first).chain(self.rest.iter().map(|(_, part)| part));
         all.filter_map(|part| value(part, terms)).map(|term| term.to_string()).collect()
     }
 }
 
-impl<Q: Quantity> std::fmt::Display for Term<'_, Q> {
+impl<Q: RelationNumber> std::fmt::Display for Term<'_, Q> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         /// So many numbers of a list are told.
         const TOLD: usize = 4;
@@ -281,7 +294,7 @@ fn path(tree: &Expression) -> Option<String> {
     }
 }
 
-fn value<'t, Q: Quantity>(part: &'t Part, terms: &impl Named<'t, Q>) -> Option<Term<'t, Q>> {
+fn value<'t, Q: RelationNumber>(part: &'t Part, terms: &impl Named<'t, Q>) -> Option<Term<'t, Q>> {
     Some(match part {
         Part::Number(number) => Term::Number(Q::of(*number)),
         Part::Text(text) => Term::Text(Cow::Borrowed(text)),
@@ -308,7 +321,7 @@ impl Part {
     }
 
     /// The number that a scalar part is; none that is defined where it has no value.
-    fn scalar<Q: Quantity>(&self, numbers: &impl Fn(usize) -> Q) -> Q {
+    fn scalar<Q: RelationNumber>(&self, numbers: &impl Fn(usize) -> Q) -> Q {
         let undefined = || Q::of(f64::NAN);
         match self {
             Self::Number(number) => Q::of(*number),
@@ -339,12 +352,12 @@ impl Builtin {
     }
 }
 
-fn negative<Q: Quantity>(number: Q) -> Q {
+fn negative<Q: RelationNumber>(number: Q) -> Q {
     Q::of(0.0).operate(ArithmeticOperator::Subtract, number)
 }
 
 /// A function of a number, for each number of a list; no value where it has none.
-fn each<'t, Q: Quantity>(term: Term<'t, Q>, of: impl Fn(Q) -> Q) -> Option<Term<'t, Q>> {
+fn each<'t, Q: RelationNumber>(term: Term<'t, Q>, of: impl Fn(Q) -> Q) -> Option<Term<'t, Q>> {
     match term {
         Term::Number(number) => {
             Some(of(number)).filter(|number| number.is_defined()).map(Term::Number)
@@ -358,7 +371,7 @@ fn each<'t, Q: Quantity>(term: Term<'t, Q>, of: impl Fn(Q) -> Q) -> Option<Term<
     }
 }
 
-fn joined<'t, Q: Quantity>(
+fn joined<'t, Q: RelationNumber>(
     a: Term<'t, Q>,
     operator: ArithmeticOperator,
     b: Term<'t, Q>,
@@ -375,28 +388,28 @@ fn joined<'t, Q: Quantity>(
     }
 }
 
-fn listed<'l, Q: Quantity>(term: &'l Term<'_, Q>) -> Option<&'l [Q]> {
+fn listed<'l, Q: RelationNumber>(term: &'l Term<'_, Q>) -> Option<&'l [Q]> {
     match term {
         Term::List(numbers) => Some(numbers),
         _ => None,
     }
 }
 
-fn number_of<Q: Quantity>(term: &Term<'_, Q>) -> Option<f64> {
+fn number_of<Q: RelationNumber>(term: &Term<'_, Q>) -> Option<f64> {
     match term {
         Term::Number(number) => Some(number.middle()),
         _ => None,
     }
 }
 
-fn text_of<'l, Q: Quantity>(term: &'l Term<'_, Q>) -> Option<&'l str> {
+fn text_of<'l, Q: RelationNumber>(term: &'l Term<'_, Q>) -> Option<&'l str> {
     match term {
         Term::Text(text) => Some(text),
         _ => None,
     }
 }
 
-fn called<'t, Q: Quantity>(
+fn called<'t, Q: RelationNumber>(
     builtin: Builtin,
     arguments: &'t [Part],
     terms: &impl Named<'t, Q>,
@@ -457,19 +470,19 @@ fn called<'t, Q: Quantity>(
 }
 
 /// A number as a term; none where it is no number.
-fn number<'t, Q: Quantity>(number: Q) -> Option<Term<'t, Q>> {
+fn number<'t, Q: RelationNumber>(number: Q) -> Option<Term<'t, Q>> {
     number.is_defined().then_some(Term::Number(number))
 }
 
 /// What of one list another lacks.
-fn missing<'t, Q: Quantity>(wanted: &[Q], held: &[Q]) -> Option<Term<'t, Q>> {
+fn missing<'t, Q: RelationNumber>(wanted: &[Q], held: &[Q]) -> Option<Term<'t, Q>> {
     let held: HashSet<u64> = held.iter().map(|number| number.middle().to_bits()).collect();
     let lacks = |one: &Q| !held.contains(&one.middle().to_bits());
     Some(Term::List(wanted.iter().copied().filter(lacks).collect()))
 }
 
 /// The bits of a hexadecimal text that are one, among the first so many.
-fn ones<'t, Q: Quantity>(digits: &str, among: f64) -> Option<Term<'t, Q>> {
+fn ones<'t, Q: RelationNumber>(digits: &str, among: f64) -> Option<Term<'t, Q>> {
     let of_digit = |(at, digit): (usize, char)| {
         let digit = digit.to_digit(16)?;
         let is_one =
@@ -480,17 +493,17 @@ fn ones<'t, Q: Quantity>(digits: &str, among: f64) -> Option<Term<'t, Q>> {
     number(Q::of(sum?))
 }
 
-fn sum<Q: Quantity>(numbers: &[Q]) -> Q {
+fn sum<Q: RelationNumber>(numbers: &[Q]) -> Q {
     numbers.iter().fold(Q::of(0.0), |sum, x| sum.operate(ArithmeticOperator::Add, *x))
 }
 
 /// No number of an empty list.
-fn mean<Q: Quantity>(numbers: &[Q]) -> Q {
+fn mean<Q: RelationNumber>(numbers: &[Q]) -> Q {
     sum(numbers).operate(ArithmeticOperator::Divide, Q::of(numbers.len() as f64))
 }
 
 /// The standard deviation with a divisor of so many less than there are numbers.
-fn deviation<Q: Quantity>(numbers: &[Q], less: f64) -> Q {
+fn deviation<Q: RelationNumber>(numbers: &[Q], less: f64) -> Q {
     let mean = mean(numbers);
     let square = |x: &Q| {
         x.operate(ArithmeticOperator::Subtract, mean).operate(ArithmeticOperator::Power, Q::of(2.0))
@@ -502,7 +515,7 @@ fn deviation<Q: Quantity>(numbers: &[Q], less: f64) -> Q {
 }
 
 /// The entropy of the shares of counts, in nats.
-fn entropy<Q: Quantity>(counts: &[Q]) -> Q {
+fn entropy<Q: RelationNumber>(counts: &[Q]) -> Q {
     let sum_of_all = sum(counts);
     let of = |x: &Q| {
         let share = x.operate(ArithmeticOperator::Divide, sum_of_all);
@@ -513,7 +526,7 @@ fn entropy<Q: Quantity>(counts: &[Q]) -> Q {
 }
 
 /// Whether two terms stand in a relation; none of what cannot be compared.
-fn related<Q: Quantity>(
+fn related<Q: RelationNumber>(
     a: &Term<'_, Q>,
     operator: RelationOperator,
     b: &Term<'_, Q>,
@@ -548,7 +561,7 @@ fn of_all<T>(items: impl Iterator<Item = T>, holds: impl Fn(T) -> Option<bool>) 
     all
 }
 
-fn equal<Q: Quantity>(a: &Term<'_, Q>, b: &Term<'_, Q>) -> Option<bool> {
+fn equal<Q: RelationNumber>(a: &Term<'_, Q>, b: &Term<'_, Q>) -> Option<bool> {
     let same = |(a, b): (Q, Q)| a.related(RelationOperator::Equal, b);
     match (a, b) {
         (Term::Number(a), Term::Number(b)) => same((*a, *b)),

@@ -6,12 +6,12 @@
 #![forbid(unsafe_code)]
 
 mod formula;
-mod quantity;
-mod range;
+mod number;
+mod printed_range;
 
 pub use formula::{Formula, Named, Term};
-pub use quantity::{OfOne, Quantity};
-pub use range::Range;
+pub use number::{OfOne, RelationNumber};
+pub use printed_range::PrintedRange;
 
 use repro_receipt::source::Code;
 

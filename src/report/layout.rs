@@ -19,7 +19,7 @@ pub(super) fn readable(width: usize) -> usize {
 
 /// A piece of a line.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub struct Piece {
     text: String,
     style: Style,
     stop: usize,
@@ -27,14 +27,14 @@ pub(super) struct Piece {
 
 impl Piece {
     /// A piece that would like to stand at column `stop`.
-    pub(super) fn at(stop: usize, style: Style, text: impl Into<String>) -> Self {
+    pub fn at(stop: usize, style: Style, text: impl Into<String>) -> Self {
         Self { text: text.into().trim().to_owned(), style, stop }
     }
 }
 
 /// The text so far.
 #[derive(Debug)]
-pub(super) struct Page {
+pub struct Page {
     width: usize,
     colour: bool,
     text: String,
@@ -42,29 +42,29 @@ pub(super) struct Page {
 
 impl Page {
     /// An empty page.
-    pub(super) fn new(width: usize, colour: bool) -> Self {
+    pub fn new(width: usize, colour: bool) -> Self {
         Self { width: readable(width), colour, text: String::new() }
     }
 
     /// The columns there are.
-    pub(super) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.width
     }
 
     /// Whether `text` fits on a line from column `stop`.
-    pub(super) fn fits(&self, stop: usize, text: &str) -> bool {
+    pub fn fits(&self, stop: usize, text: &str) -> bool {
         stop + columns(text) <= self.width
     }
 
     /// One empty line, unless the page is empty or has one already.
-    pub(super) fn blank(&mut self) {
+    pub fn blank(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
         }
     }
 
     /// Lines that were drawn elsewhere, moved to the right by `indent`.
-    pub(super) fn block(&mut self, indent: usize, lines: &str) {
+    pub fn block(&mut self, indent: usize, lines: &str) {
         for line in lines.lines() {
             let line = line.trim_end();
             if !line.is_empty() {
@@ -77,7 +77,7 @@ impl Page {
 
     /// A row: each cell at its stop, or two columns on where that is taken, or on the next line at
     /// column `indent` where the line is full.
-    pub(super) fn row(&mut self, indent: usize, pieces: &[Piece]) {
+    pub fn row(&mut self, indent: usize, pieces: &[Piece]) {
         let mut line = Line::new(self.colour);
         for piece in pieces.iter().filter(|piece| !piece.text.is_empty()) {
             let next = if line.is_empty() { piece.stop.min(indent) } else { line.used + 2 };
@@ -98,7 +98,7 @@ impl Page {
     }
 
     /// `left` at the start and `right` at the end of one line, or of two.
-    pub(super) fn ends(&mut self, left: Piece, right: Piece) {
+    pub fn ends(&mut self, left: Piece, right: Piece) {
         let stop = self.width.saturating_sub(columns(&right.text));
         if left.stop + columns(&left.text) + 2 <= stop {
             self.row(0, &[left, Piece { stop, ..right }]);
@@ -109,7 +109,7 @@ impl Page {
     }
 
     /// Running text: the first line from column `first`, the others from column `rest`.
-    pub(super) fn paragraph(&mut self, first: usize, rest: usize, style: Style, text: &str) {
+    pub fn paragraph(&mut self, first: usize, rest: usize, style: Style, text: &str) {
         let mut line = Line::new(self.colour);
         let (wide, narrow) = (self.width.saturating_sub(first), self.width.saturating_sub(rest));
         for (number, part) in wrap(text, wide, narrow).iter().enumerate() {
@@ -119,7 +119,7 @@ impl Page {
     }
 
     /// The finished text.
-    pub(super) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         self.text
     }
 

@@ -49,15 +49,20 @@ pub(super) fn render(report: &Report, options: &ReportOptions) -> String {
     if report.replayed > 0 {
         text.page.paragraph(0, 0, PLAIN, REPLAY_SCOPE);
     }
-    // A command is never broken over two lines.
-    let command = "repro explain scope";
-    let glued = command.replace(' ', &GLUE.to_string());
-    text.page.paragraph(0, 0, PLAIN, &SCOPE.replace(command, &glued));
+    scope(&mut text.page);
     text.page.finish()
 }
 
+/// The line that every report for people ends with.
+pub fn scope(page: &mut Page) {
+    // A command is never broken over two lines.
+    let command = "repro explain scope";
+    let glued = command.replace(' ', &GLUE.to_string());
+    page.paragraph(0, 0, PLAIN, &SCOPE.replace(command, &glued));
+}
+
 /// The mark of a verdict and its style.
-fn mark(verdict: Verdict) -> (&'static str, Style) {
+pub fn mark(verdict: Verdict) -> (&'static str, Style) {
     match verdict {
         Verdict::Refuted => ("✗", AnsiColor::Red.on_default().effects(Effects::BOLD)),
         Verdict::Inconclusive => ("?", AnsiColor::Yellow.on_default().effects(Effects::BOLD)),

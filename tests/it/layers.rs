@@ -102,7 +102,7 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "relation",
         on: &["claim", "exact", "receipt"],
-        rows: &[&["quantity"], &["formula", "range"]],
+        rows: &[&["number"], &["formula", "printed_range"]],
     },
     Crate {
         name: "params",
@@ -184,8 +184,21 @@ const CRATES: &[Crate] = &[
         ],
     },
     Crate {
+        name: "check",
+        on: &["claim", "exact", "judge", "params", "receipt", "relation", "report"],
+        rows: &[
+            &["stated", "words"],
+            &["asked"],
+            &["kind"],
+            &["kinds"],
+            &["find", "outcome"],
+            &["drawn", "read"],
+        ],
+    },
+    Crate {
         name: "",
         on: &[
+            "check",
             "device",
             "exact",
             "import",

@@ -28,6 +28,43 @@ pub fn parse(source: &Source, range: Range<usize>) -> Result<Value, Error> {
     Reader::new(source).document(range)
 }
 
+/// The same with integers of any size: they keep their digits.
+pub fn parse_loose(source: &Source) -> Result<Value, Error> {
+    let mut reader = Reader::new(source);
+    reader.takes_large_integers = true;
+    reader.document(0..source.text().len())
+}
+
+/// The text of a document of Python's, which writes what is no finite number as a word: each such word becomes a string of the same
+/// length, so that nothing moves.
+pub fn without_bare_words(text: String) -> String {
+    const WORDS: &[(&str, &str)] =
+        &[("-Infinity", "\"-Infini\""), ("Infinity", "\"Infini\""), ("NaN", "\"N\"")];
+    if !WORDS.iter().any(|(word, _)| text.contains(word)) {
+        return text;
+    }
+    let mut written = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    let (mut is_string, mut is_escaped) = (false, false);
+    while let Some(next) = rest.chars().next() {
+        let word = WORDS.iter().find(|(word, _)| !is_string && rest.starts_with(word));
+        if let Some((word, instead)) = word {
+            written.push_str(instead);
+            rest = rest.get(word.len()..).unwrap_or_default();
+            continue;
+        }
+        match next {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = is_string,
+            '"' => is_string = !is_string,
+            _ => {}
+        }
+        written.push(next);
+        rest = rest.get(next.len_utf8()..).unwrap_or_default();
+    }
+    written
+}
+
 /// Parses one document a line.
 pub fn parse_lines(source: &Source) -> Result<Value, Error> {
     let text = source.text();
@@ -76,13 +113,24 @@ struct Reader<'a> {
     members: Vec<Member>,
     /// Why reading stopped, where it was not for the grammar.
     stopped: Option<Error>,
+    /// Whether integers may be beyond what a float holds.
+    takes_large_integers: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(source: &'a Source) -> Self {
         let room = (source.text().len() / BYTES).clamp(FEW, VALUE_CAP);
         let (items, members) = (Vec::with_capacity(room), Vec::with_capacity(FEW));
-        Self { source, at: 0, depth: 0, values: 0, items, members, stopped: None }
+        Self {
+            source,
+            at: 0,
+            depth: 0,
+            values: 0,
+            items,
+            members,
+            stopped: None,
+            takes_large_integers: false,
+        }
     }
 
     fn document(&mut self, range: Range<usize>) -> Result<Value, Error> {
@@ -182,7 +230,7 @@ impl<'a> DeserializeSeed<'a> for &mut Reader<'a> {
                     Some(b'f') => Kind::Bool(false),
                     Some(b'n') => Kind::Null,
                     _ => {
-                        let number = number(self.source, start..self.at, text);
+                        let number = number(self, start..self.at, text);
                         Kind::Number(self.or_stop(number)?.into())
                     }
                 }
@@ -193,7 +241,8 @@ impl<'a> DeserializeSeed<'a> for &mut Reader<'a> {
 }
 
 /// The number `text`, which stands in `span`.
-fn number<'t>(source: &Source, span: Range<usize>, text: &'t str) -> Result<&'t str, Error> {
+fn number<'t>(reader: &Reader<'_>, span: Range<usize>, text: &'t str) -> Result<&'t str, Error> {
+    let source = reader.source;
     let digits = text.strip_prefix('-').unwrap_or(text);
     let integer = digits.bytes().all(|byte| byte.is_ascii_digit());
     if integer && digits.parse::<u64>().is_ok_and(|value| value <= EXACT_INTEGERS) {
@@ -202,7 +251,7 @@ fn number<'t>(source: &Source, span: Range<usize>, text: &'t str) -> Result<&'t 
     if !text.parse::<f64>().is_ok_and(f64::is_finite) {
         return Err(NOT_FINITE.at(source.place(span), "a finite number", format!("`{text}`")));
     }
-    if integer {
+    if integer && !reader.takes_large_integers {
         let found = format!("`{text}`");
         return Err(INEXACT_INTEGER.at(source.place(span), "an integer within 2^53", found));
     }
@@ -364,6 +413,23 @@ mod tests {
         assert_eq!(refuse(&nested).code.id, "source::too-deep");
         assert!(Source::new("t", b"\xef\xbb\xbf{}".to_vec()).is_err());
         assert!(Source::new("t", b"\xff\xfe{\0}\0".to_vec()).is_err());
+    }
+
+    #[test]
+    fn documents_of_python_are_read_where_nobody_hashes_them() {
+        let text =
+            r#"{"NaN": NaN, "a": [-Infinity, Infinity, 9223372036854775807], "b": "NaN \"NaN"}"#;
+        let source = Source::new("t.json", text.into()).unwrap();
+        let document = Document::parse_loose_json(source).unwrap();
+        let root = document.root();
+        assert_eq!(root.at("/NaN").unwrap().text().unwrap(), "N");
+        assert_eq!(root.at("/a/0").unwrap().text().unwrap(), "-Infini");
+        assert_eq!(
+            root.at("/a/2").unwrap().value().kind,
+            Kind::Number("9223372036854775807".into())
+        );
+        assert_eq!(root.at("/b").unwrap().text().unwrap(), "NaN \"NaN");
+        assert_eq!(root.at("/b").unwrap().place().column, text.find("\"NaN \\").unwrap() + 1);
     }
 
     #[test]

@@ -296,6 +296,15 @@ impl Document {
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
+    /// Parses JSON as programs of others write it: integers of any size, and the words that Python has for what is no finite
+    /// number, as strings. For documents that are looked at, never for what is hashed or signed.
+    pub fn parse_loose_json(source: Source) -> Result<Self, Error> {
+        let Source { name, text, .. } = source;
+        let source = Source::new(name, json::without_bare_words(text).into_bytes())?;
+        let root = json::parse_loose(&source)?;
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
+    }
+
     /// Parses JSON lines into a list with one element a line; a last line without a line feed is refused.
     pub fn parse_json_lines(source: Source) -> Result<Self, Error> {
         let root = json::parse_lines(&source)?;

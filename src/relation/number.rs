@@ -20,8 +20,8 @@ pub enum OfOne {
     Cos,
 }
 
-/// A number of a formula. Not every operation has a value: what has none is not [defined](Quantity::is_defined).
-pub trait Quantity: Copy + PartialEq + Debug + Display + 'static {
+/// A number of a formula. Not every operation has a value: what has none is not [defined](RelationNumber::is_defined).
+pub trait RelationNumber: Copy + PartialEq + Debug + Display + 'static {
     /// A number that is written in a formula.
     fn of(number: f64) -> Self;
 
@@ -47,7 +47,7 @@ pub trait Quantity: Copy + PartialEq + Debug + Display + 'static {
     fn related(self, operator: RelationOperator, other: Self) -> Option<bool>;
 }
 
-impl Quantity for f64 {
+impl RelationNumber for f64 {
     fn of(number: f64) -> Self {
         number
     }

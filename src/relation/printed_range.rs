@@ -5,7 +5,7 @@ use std::fmt;
 use repro_claim::syntax::{ArithmeticOperator, RelationOperator};
 use repro_exact::decimal::{format_float, grouped};
 
-use crate::quantity::{OfOne, Quantity};
+use crate::number::{OfOne, RelationNumber};
 
 /// So many units in the last place of a float two trainers' sums of the same numbers may differ.
 const FLOAT_SLACK: f64 = 4.0;
@@ -17,12 +17,12 @@ const FULL_FLOAT: usize = 15;
 /// All values from a low to a high end, both included. Floats: every end is moved outwards by each operation, so that a value is never
 /// lost, and two ranges that only touch agree.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Range {
+pub struct PrintedRange {
     low: f64,
     high: f64,
 }
 
-impl Range {
+impl PrintedRange {
     /// Nothing.
     const UNDEFINED: Self = Self { low: f64::NAN, high: f64::NAN };
 
@@ -125,7 +125,7 @@ fn finite(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
-impl Quantity for Range {
+impl RelationNumber for PrintedRange {
     fn of(number: f64) -> Self {
         Self { low: number, high: number }
     }
@@ -214,13 +214,18 @@ fn nearly(value: f64) -> f64 {
     if (value - whole).abs() <= 1e-9 * value.abs().max(1.0) { whole } else { value }
 }
 
-impl fmt::Display for Range {
+impl fmt::Display for PrintedRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// So many digits of a number are told,
         const TOLD: usize = 10;
         /// and so many of each end of a range.
         const OF_ENDS: usize = 6;
-        let told = |value: f64, digits: usize| grouped(&format_float(value, digits));
+        /// From here on a number is told by its digits and a power of ten.
+        const LARGE: f64 = 1e15;
+        let told = |value: f64, digits: usize| match value.abs() < LARGE {
+            true => grouped(&format_float(value, digits)),
+            false => format!("{value:e}"),
+        };
         let [low, high] = self.ends();
         let middle = self.middle();
         if self.width() <= 1e-9 * middle.abs() {
@@ -236,15 +241,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn printed(text: &str) -> Range {
-        Range::printed(text).unwrap()
+    fn printed(text: &str) -> PrintedRange {
+        PrintedRange::printed(text).unwrap()
     }
 
-    fn equal(a: Range, b: Range) -> Option<bool> {
+    fn equal(a: PrintedRange, b: PrintedRange) -> Option<bool> {
         a.related(RelationOperator::Equal, b)
     }
 
-    fn over(a: Range, b: Range) -> Range {
+    fn over(a: PrintedRange, b: PrintedRange) -> PrintedRange {
         a.operate(ArithmeticOperator::Divide, b)
     }
 
@@ -264,15 +269,15 @@ mod tests {
     fn counts_and_full_floats_are_not_rounded() {
         assert_eq!(equal(printed("905104128"), printed("905104129")), Some(false));
         assert_eq!(
-            equal(printed("4.36257008123904e+18"), Range::of(4.362_570_081_239_04e18)),
+            equal(printed("4.36257008123904e+18"), PrintedRange::of(4.362_570_081_239_04e18)),
             Some(true)
         );
         assert_eq!(
-            equal(printed("4.36257008123904e+18"), Range::of(4.362_570_081_239_1e18)),
+            equal(printed("4.36257008123904e+18"), PrintedRange::of(4.362_570_081_239_1e18)),
             Some(false)
         );
-        assert_eq!(Range::printed("nan"), None);
-        assert_eq!(Range::printed("twelve"), None);
+        assert_eq!(PrintedRange::printed("nan"), None);
+        assert_eq!(PrintedRange::printed("twelve"), None);
     }
 
     #[test]
@@ -303,7 +308,7 @@ mod tests {
         #[test]
         fn arithmetic_loses_no_value(a in -1e6..1e6_f64, b in 1e-3..1e6_f64, share in 0.0..1.0_f64) {
             let text = |x: f64| format!("{x:.3}");
-            let inside = |range: Range| range.low + share * (range.high - range.low);
+            let inside = |range: PrintedRange| range.low + share * (range.high - range.low);
             let (ra, rb) = (printed(&text(a)), printed(&text(b)));
             let (xa, xb) = (inside(ra), inside(rb));
             for (operator, value) in [

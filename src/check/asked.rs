@@ -1,0 +1,268 @@
+//! Asks the relations of a kind of every row that has the numbers.
+
+use std::borrow::Cow;
+
+use repro_receipt::source::{Code, Location};
+use repro_relation::{Formula, PrintedRange, Relation, Term, Weight};
+
+use crate::stated::{StatedCell, StatedPlace, StatedRow, StatedTerm};
+
+/// What holds of the rows of a table, which is named.
+pub type CheckRelation = Relation<&'static str>;
+
+/// The row of a whole document.
+pub const DOCUMENT: &str = "document";
+
+/// So many numbers behind a finding are told.
+const TOLD: usize = 12;
+
+/// A relation, read.
+#[derive(Debug)]
+pub struct AskableRelation {
+    pub relation: &'static CheckRelation,
+    names: Vec<String>,
+    when: Vec<Formula>,
+    says: Formula,
+    perhaps: Vec<Formula>,
+}
+
+/// A value behind a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UsedValue {
+    /// Its name in the relation.
+    pub name: String,
+    /// As printed, or as computed.
+    pub value: String,
+    /// Where it stands; nowhere where it was computed.
+    pub place: Option<Location>,
+    /// How it was computed; empty where it is printed.
+    pub how: String,
+}
+
+/// A relation that does not hold in one row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Broken {
+    /// Which row of several.
+    pub label: String,
+    /// What is printed, where one side of the relation is a value of the document.
+    pub printed: Option<UsedValue>,
+    /// How the printed value should stand to what is recomputed: `=`, `<=`.
+    pub relation: &'static str,
+    /// What the other side gives.
+    pub recomputed: String,
+    /// All values of the relation.
+    pub values: Vec<UsedValue>,
+    /// What would explain the printed number: each of these was tried and fits.
+    pub causes: Vec<&'static str>,
+    /// In words, where it is no relation between numbers.
+    pub reason: String,
+}
+
+impl Broken {
+    /// What is wrong, in one line.
+    pub fn in_words(&self, asked: &AskedRelation) -> String {
+        if !self.reason.is_empty() {
+            return self.reason.clone();
+        }
+        let told = |value: &UsedValue| format!("{} is {}", value.name, value.value);
+        let values: Vec<_> = self.values.iter().map(told).collect();
+        let causes = self.causes.iter().map(|cause| format!("; likely cause: {cause}"));
+        format!(
+            "{}: `{}`, {}{}",
+            asked.code.meaning,
+            asked.says,
+            values.join(", "),
+            causes.collect::<String>()
+        )
+    }
+}
+
+/// What became of a relation in a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedRelation {
+    pub code: &'static Code,
+    pub weight: Weight,
+    pub says: Cow<'static, str>,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// In so many rows it could be asked.
+    pub times: usize,
+    /// How many other explanations were tried where it does not hold.
+    pub tried: usize,
+    /// Where it does not hold.
+    pub broken: Vec<Broken>,
+}
+
+/// A row with those around it: names are looked up in it, then in the rows that it belongs to.
+#[derive(Debug, Clone, Copy)]
+struct RowScope<'r> {
+    row: &'r StatedRow,
+    siblings: &'r [&'r StatedRow],
+    at: usize,
+    above: Option<&'r RowScope<'r>>,
+}
+
+/// What a name stands for.
+enum Lookup<'r> {
+    Cell(&'r StatedCell),
+    /// The values of a name in all rows of a table.
+    Column(Vec<&'r StatedCell>),
+}
+
+impl AskableRelation {
+    /// Reads a relation; none where it has a syntax error, which a test rules out.
+    pub fn of(relation: &'static CheckRelation) -> Option<Self> {
+        let mut names = Vec::new();
+        let mut read = |text: &str| Formula::read(text, &[], &mut names);
+        let when = relation.when.iter().map(|text| read(text)).collect::<Option<_>>()?;
+        let says = read(relation.says)?;
+        let perhaps = relation.perhaps.iter().map(|(text, _)| read(text)).collect::<Option<_>>()?;
+        Some(Self { relation, names, when, says, perhaps })
+    }
+
+    /// Asks it in a document.
+    pub fn ask(&self, document: &StatedRow) -> AskedRelation {
+        let mut asked = self.unasked();
+        let scope = RowScope { row: document, siblings: &[], at: 0, above: None };
+        if self.relation.over == DOCUMENT {
+            self.ask_row(scope, &mut asked);
+        } else {
+            self.ask_below(scope, &mut asked);
+        }
+        asked
+    }
+
+    /// Asks it of rows of several documents that should be the same: each beside the one before.
+    pub fn ask_together(&self, rows: &[&StatedRow]) -> AskedRelation {
+        let mut asked = self.unasked();
+        for (at, row) in rows.iter().enumerate().skip(1) {
+            self.ask_row(RowScope { row, siblings: rows, at, above: None }, &mut asked);
+        }
+        asked
+    }
+
+    fn unasked(&self) -> AskedRelation {
+        let Relation { code, weight, says, source, .. } = *self.relation;
+        let tried = self.perhaps.len();
+        AskedRelation {
+            code,
+            weight,
+            says: says.into(),
+            source,
+            times: 0,
+            tried,
+            broken: Vec::new(),
+        }
+    }
+
+    fn ask_below(&self, above: RowScope<'_>, asked: &mut AskedRelation) {
+        for (name, rows) in above.row.tables() {
+            let siblings: Vec<_> = rows.iter().collect();
+            for (at, row) in rows.iter().enumerate() {
+                let scope = RowScope { row, siblings: &siblings, at, above: Some(&above) };
+                if name == self.relation.over {
+                    self.ask_row(scope, asked);
+                }
+                self.ask_below(scope, asked);
+            }
+        }
+    }
+
+    fn ask_row(&self, scope: RowScope<'_>, asked: &mut AskedRelation) {
+        let term = |at: usize| scope.term(self.names.get(at)?);
+        if !self.when.iter().all(|formula| formula.holds(&term) == Some(true)) {
+            return;
+        }
+        let Some(holds) = self.says.holds(&term) else { return };
+        asked.times += 1;
+        if !holds {
+            asked.broken.push(self.broken(scope));
+        }
+    }
+
+    fn broken(&self, scope: RowScope<'_>) -> Broken {
+        let term = |at: usize| scope.term(self.names.get(at)?);
+        let sides = self.says.sides(&term);
+        let of_name = |name: &String| scope.used(name);
+        let is_printed = |value: &UsedValue| value.place.is_some();
+        let alone = self.says.first_name().and_then(|at| self.names.get(at)).and_then(of_name);
+        let is_alone = alone.is_some();
+        let own = self.says.names.iter().filter_map(|at| of_name(self.names.get(*at)?));
+        let printed = alone.filter(is_printed).or_else(|| own.into_iter().find(is_printed));
+        let causes = std::iter::zip(self.relation.perhaps, &self.perhaps);
+        let causes = causes.filter(|(_, formula)| formula.holds(&term) == Some(true));
+        let names = self.says.names.iter().filter_map(|at| self.names.get(*at));
+        Broken {
+            label: scope.label(),
+            printed,
+            relation: if is_alone { self.says.operator() } else { "" },
+            recomputed: match is_alone {
+                true => sides.get(1..).unwrap_or_default().join(" and "),
+                false => String::new(),
+            },
+            values: names.filter_map(of_name).take(TOLD).collect(),
+            causes: causes.map(|((_, text), _)| *text).collect(),
+            reason: String::new(),
+        }
+    }
+}
+
+impl<'r> RowScope<'r> {
+    fn term(&self, name: &str) -> Option<StatedTerm> {
+        match self.find(name)? {
+            Lookup::Cell(cell) => Some(cell.term.clone()),
+            Lookup::Column(cells) => {
+                let number = |cell: &&StatedCell| match cell.term {
+                    Term::Number(number) => Some(number),
+                    _ => None,
+                };
+                let numbers: Option<Vec<PrintedRange>> = cells.iter().map(number).collect();
+                Some(Term::List(numbers?.into()))
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<Lookup<'r>> {
+        if let Some(rest) = name.strip_prefix("previous.") {
+            let before = self.siblings.get(self.at.checked_sub(1)?)?;
+            return before.cell(rest).map(Lookup::Cell);
+        }
+        if let Some(rest) = name.strip_prefix("first.") {
+            return self.siblings.first()?.cell(rest).map(Lookup::Cell);
+        }
+        if let Some(cell) = self.row.cell(name) {
+            return Some(Lookup::Cell(cell));
+        }
+        let column = name.split_once('.').and_then(|(table, rest)| {
+            let rows = self.row.rows(table);
+            (!rows.is_empty())
+                .then(|| rows.iter().map(|row| row.cell(rest)).collect::<Option<Vec<_>>>())
+        });
+        match column {
+            Some(cells) => cells.map(Lookup::Column),
+            None => self.above?.find(name),
+        }
+    }
+
+    fn used(&self, name: &str) -> Option<UsedValue> {
+        let (value, cell) = match self.find(name)? {
+            Lookup::Cell(cell) => (cell.printed.clone(), cell),
+            Lookup::Column(cells) => (self.term(name)?.to_string(), *cells.first()?),
+        };
+        let how = match &cell.place {
+            StatedPlace::Computed(how) => how.clone(),
+            StatedPlace::Span { .. } => String::new(),
+        };
+        Some(UsedValue { name: name.to_owned(), value, place: cell.place.location(), how })
+    }
+
+    /// The labels of the rows that it stands in, and its own.
+    fn label(&self) -> String {
+        let above = self.above.map(Self::label).unwrap_or_default();
+        match (above.is_empty(), self.row.label.is_empty()) {
+            (true, _) => self.row.label.clone(),
+            (_, true) => above,
+            _ => format!("{above}, {}", self.row.label),
+        }
+    }
+}

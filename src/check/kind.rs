@@ -1,0 +1,118 @@
+//! What a kind of document is: how it is recognised, read, and what must hold in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use repro_receipt::source::{Document, Error, Node, Source};
+
+use crate::asked::{AskedRelation, CheckRelation};
+use crate::stated::StatedRow;
+
+/// A kind of document.
+#[derive(Debug)]
+pub struct DocumentKind {
+    /// Its name in reports and options.
+    pub id: &'static str,
+    /// What one of them is, in words.
+    pub what: &'static str,
+    /// How it is recognised and read.
+    pub reads: Reads,
+    /// What must hold in it.
+    pub relations: &'static [CheckRelation],
+    /// The table whose rows may be told again in another document, the name of what makes two rows one, and what must hold
+    /// between them.
+    pub twins: Option<Twins>,
+}
+
+/// Rows of several documents that tell of one thing.
+#[derive(Debug)]
+pub struct Twins {
+    pub table: &'static str,
+    pub identity: &'static str,
+    pub relations: &'static [CheckRelation],
+}
+
+/// How a kind of document is recognised and read.
+#[derive(Debug)]
+pub enum Reads {
+    /// A JSON document.
+    Json { is: fn(Node<'_>) -> bool, read: fn(&Document) -> StatedRow },
+    /// A text, recognised by its name and by what it says.
+    Text { is: fn(&str, &str) -> bool, read: fn(&Arc<Source>) -> StatedRow },
+    /// A folder, recognised by the names of its files; it takes those that the second function picks.
+    Folder {
+        is: fn(&FolderListing) -> bool,
+        takes: fn(&str) -> bool,
+        read: fn(&FolderListing) -> Result<FolderAnswer, Error>,
+    },
+}
+
+/// What was read from a folder.
+#[derive(Debug, Default)]
+pub struct FolderAnswer {
+    pub row: StatedRow,
+    /// What was asked of it by other means than relations of its kind.
+    pub asked: Vec<AskedRelation>,
+}
+
+/// A folder and the names of its plain files, in order.
+#[derive(Debug)]
+pub struct FolderListing {
+    pub path: PathBuf,
+    /// As it is told.
+    pub shown: String,
+    pub names: Vec<String>,
+}
+
+impl FolderListing {
+    /// Whether it has a file of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
+    /// The path of one of its files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// How one of its files is told.
+    pub fn told(&self, name: &str) -> String {
+        Path::new(&self.shown).join(name).display().to_string()
+    }
+}
+
+/// Declares the relations of a kind: their codes as statics, `CODES`, and `RELATIONS`.
+///
+/// `NAME = "kind::what-is-wrong", "its meaning", doubt; "table" if "condition" => "left = right", from "source",
+/// perhaps "other = right": "what that would mean";`
+macro_rules! relations {
+    ($($name:ident = $id:literal, $meaning:literal $(, $weight:ident)?;
+       $over:literal $(if $($when:literal)&&+)? => $says:literal, from $source:literal
+       $(, perhaps $other:literal: $why:literal)*;)+) => {
+        repro_receipt::source::codes! {
+            $($name = $id, $meaning, "correct the number that is wrong, or say how it was counted";)+
+        }
+
+        /// What must hold.
+        pub const RELATIONS: &[$crate::asked::CheckRelation] = &[$(repro_relation::Relation {
+            code: &$name,
+            over: $over,
+            when: &[$($($when),+)?],
+            says: $says,
+            source: $source,
+            perhaps: &[$(($other, $why)),*],
+            weight: $crate::kind::weight!($($weight)?),
+        }),+];
+    };
+}
+pub(crate) use relations;
+
+macro_rules! weight {
+    () => {
+        repro_relation::Weight::Contradiction
+    };
+    (doubt) => {
+        repro_relation::Weight::Doubt
+    };
+}
+pub(crate) use weight;

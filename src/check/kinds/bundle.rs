@@ -1,0 +1,68 @@
+//! Receipt bundles: what `repro verify BUNDLE` finds.
+
+use std::borrow::Cow;
+
+use repro_judge::verify::{Demands, inspect};
+use repro_receipt::source::Error;
+use repro_relation::Weight;
+use repro_report::outcome::{ClaimReport, Report, Verdict};
+
+use crate::asked::{AskedRelation, Broken, UsedValue};
+use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads};
+use crate::stated::StatedRow;
+
+/// The kind.
+pub static KIND: DocumentKind = DocumentKind {
+    id: "bundle",
+    what: "receipt bundle",
+    reads: Reads::Folder { is: |folder| folder.has("bagit.txt"), takes: |_| true, read },
+    relations: &[],
+    twins: None,
+};
+
+fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
+    let mut report = Report::default();
+    inspect(&folder.path, &Demands::default(), 1, &mut report, None);
+    if let Some(error) = report.failures.into_iter().next() {
+        return Err(error);
+    }
+    let claims = report.posts.iter().flat_map(|post| &post.claims);
+    Ok(FolderAnswer { row: StatedRow::default(), asked: claims.filter_map(asked).collect() })
+}
+
+/// What a claim that a bundle makes of itself came to; what could not be looked at is not asked.
+fn asked(claim: &ClaimReport) -> Option<AskedRelation> {
+    let outcome = &claim.outcome;
+    let code = outcome.code.unwrap_or(&crate::INTACT);
+    let weight = match outcome.verdict {
+        Verdict::Unchecked => return None,
+        Verdict::Inconclusive => Weight::Doubt,
+        Verdict::Verified | Verdict::Refuted => Weight::Contradiction,
+    };
+    let says = if claim.said.is_empty() { claim.quote.clone() } else { claim.said.clone() };
+    let broken = (outcome.verdict != Verdict::Verified).then(|| Broken {
+        label: claim.id.clone(),
+        recomputed: outcome.recomputed.clone(),
+        reason: outcome.reason.clone(),
+        values: claim
+            .evidence
+            .iter()
+            .map(|evidence| UsedValue {
+                name: evidence.file.clone(),
+                value: evidence.pointer.clone(),
+                place: None,
+                how: String::new(),
+            })
+            .collect(),
+        ..Broken::default()
+    });
+    Some(AskedRelation {
+        code,
+        weight,
+        says: Cow::Owned(says),
+        source: "`repro verify` of the bundle on its own",
+        times: 1,
+        tried: 0,
+        broken: broken.into_iter().collect(),
+    })
+}

@@ -1,0 +1,74 @@
+//! Recognises results as people publish them, and recomputes everything in them that follows from anything else.
+//!
+//! Owns the kinds of documents (a file each in `kinds`: how it is recognised and what must hold in it), finding them below paths, and
+//! the report of what does not hold. Formulas are left to `relation`, parameter counts to `params`, bundles to `judge`.
+
+#![forbid(unsafe_code)]
+
+mod asked;
+mod drawn;
+mod find;
+mod kind;
+mod kinds;
+mod outcome;
+mod read;
+mod stated;
+mod words;
+
+use std::path::PathBuf;
+
+use repro_receipt::source::{Code, codes};
+
+pub use asked::{AskedRelation, Broken, UsedValue};
+pub use drawn::{json, text};
+pub use kind::DocumentKind;
+pub use kinds::KINDS;
+pub use outcome::{CheckReport, CheckedDocument};
+
+codes! {
+    NOTHING_KNOWN = "check::nothing-known", "no file of a kind that is known", "see `repro explain check` for what is recognised";
+    NOTHING_ASKED = "check::nothing-asked", "nothing in the document follows from anything else in it", "add the configuration beside the results";
+    INTACT = "check::bundle", "a bundle is as its manifests and receipt say", "nothing to do";
+    TOO_MANY = "check::too-many-files", "too many files below a folder", "name the folders one by one";
+    TOO_DEEP = "check::too-deep", "a folder nests too deep", "name the inner folder";
+}
+
+/// What is to be checked, and how.
+#[derive(Debug, Default)]
+pub struct CheckOptions {
+    /// Files and folders.
+    pub paths: Vec<PathBuf>,
+    /// How many files are read at a time; the answer does not depend on it.
+    pub threads: usize,
+}
+
+/// Recognises what lies at the paths and holds it against itself.
+pub fn check(options: &CheckOptions) -> CheckReport {
+    let found = find::find(&options.paths);
+    read::read(found, options.threads)
+}
+
+/// All kinds and their relations, for people.
+pub fn listed() -> String {
+    let mut text = String::new();
+    for kind in KINDS {
+        text.push_str(&format!("{}: {}\n", kind.id, kind.what));
+        let twins = kind.twins.as_ref().map_or(&[][..], |twins| twins.relations);
+        for relation in kind.relations.iter().chain(twins) {
+            text.push_str(&format!("  {}\n    {}\n", relation.code.id, relation.says));
+            if !relation.when.is_empty() {
+                text.push_str(&format!("    where {}\n", relation.when.join(" and ")));
+            }
+            text.push_str(&format!("    from {}\n", relation.source));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The codes of all kinds.
+pub fn codes() -> Vec<&'static [&'static Code]> {
+    let mut all = vec![CODES];
+    all.extend(kinds::CODES.iter().copied());
+    all
+}

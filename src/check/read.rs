@@ -1,0 +1,184 @@
+//! Reads what was found, recognises it, and asks its relations.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use repro_receipt::parallel;
+use repro_receipt::source::{Document, Error, Location, Source};
+
+use crate::NOTHING_KNOWN;
+use crate::asked::{AskableRelation, AskedRelation};
+use crate::find::{FoundDocuments, FoundFile};
+use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads, Twins};
+use crate::kinds::KINDS;
+use crate::outcome::{CheckReport, CheckedDocument};
+use crate::stated::StatedRow;
+
+/// The relations of each kind, and those of its twins, read once.
+static RELATIONS: LazyLock<Vec<[Vec<AskableRelation>; 2]>> = LazyLock::new(|| {
+    let read = |kind: &&DocumentKind| {
+        let of = |all: &'static [_]| all.iter().filter_map(AskableRelation::of).collect();
+        [of(kind.relations), of(kind.twins.as_ref().map_or(&[], |twins| twins.relations))]
+    };
+    KINDS.iter().map(read).collect()
+});
+
+/// What became of one thing that was found.
+enum ReadDocument {
+    Known {
+        document: CheckedDocument,
+        row: StatedRow,
+        kind: &'static DocumentKind,
+    },
+    /// A file of no kind that is known.
+    Unknown {
+        shown: String,
+        is_named: bool,
+    },
+    Failed(Error),
+}
+
+/// Reads everything, several at a time.
+pub fn read(found: FoundDocuments, threads: usize) -> CheckReport {
+    let FoundDocuments { folders, files, failures } = found;
+    let mut read = parallel::map(&folders, threads, |(kind, listing)| folder(kind, listing));
+    read.extend(parallel::map(&files, threads, file));
+    let mut report = CheckReport { failures, ..CheckReport::default() };
+    let mut rows: Vec<(&'static DocumentKind, StatedRow)> = Vec::new();
+    for one in read {
+        match one {
+            ReadDocument::Known { document, row, kind } => {
+                report.documents.push(document);
+                if kind.twins.is_some() {
+                    rows.push((kind, row));
+                }
+            }
+            ReadDocument::Unknown { shown, is_named: true } => {
+                let expected = "a file of a kind that is known";
+                report.failures.push(NOTHING_KNOWN.at(Location::file(shown), expected, "another"));
+            }
+            ReadDocument::Unknown { shown, .. } => report.unknown.push(shown),
+            ReadDocument::Failed(error) => report.failures.push(error),
+        }
+    }
+    report.documents.sort_by(|a, b| a.path.cmp(&b.path));
+    report.unknown.sort_unstable();
+    rows.sort_by(|a, b| a.1.label.cmp(&b.1.label));
+    report.together = together(&rows);
+    report
+}
+
+fn folder(kind: &'static DocumentKind, listing: &FolderListing) -> ReadDocument {
+    let Reads::Folder { read, .. } = kind.reads else {
+        return ReadDocument::Unknown { shown: listing.shown.clone(), is_named: false };
+    };
+    match read(listing) {
+        Err(error) => ReadDocument::Failed(error),
+        Ok(FolderAnswer { row, asked }) => known(kind, &listing.shown, row, asked),
+    }
+}
+
+fn file(found: &FoundFile) -> ReadDocument {
+    let FoundFile { path, shown, is_named } = found;
+    let unknown = || ReadDocument::Unknown { shown: shown.clone(), is_named: *is_named };
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    let read = match ending.as_deref() {
+        Some("json") => json(path, shown),
+        Some("md" | "txt" | "log" | "out") => text(path, shown),
+        _ => return unknown(),
+    };
+    read.unwrap_or_else(|error| Some(ReadDocument::Failed(error))).unwrap_or_else(unknown)
+}
+
+fn json(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
+    let source = Source::load_plain(path, shown)?;
+    let document = Document::parse_loose_json(source)?;
+    let of_kind = |kind: &&'static DocumentKind| match kind.reads {
+        Reads::Json { is, read } if is(document.root()) => {
+            Some(known(kind, shown, read(&document), Vec::new()))
+        }
+        _ => None,
+    };
+    Ok(KINDS.iter().find_map(of_kind))
+}
+
+fn text(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
+    let Ok(source) = Source::load_plain(path, shown) else { return Ok(None) };
+    let source = Arc::new(source);
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let of_kind = |kind: &&'static DocumentKind| match kind.reads {
+        Reads::Text { is, read } if is(&name, source.text()) => {
+            Some(known(kind, shown, read(&source), Vec::new()))
+        }
+        _ => None,
+    };
+    Ok(KINDS.iter().find_map(of_kind))
+}
+
+fn known(
+    kind: &'static DocumentKind,
+    shown: &str,
+    mut row: StatedRow,
+    mut asked: Vec<AskedRelation>,
+) -> ReadDocument {
+    let [relations, _] = relations(kind);
+    asked.extend(relations.iter().map(|relation| relation.ask(&row)).filter(was_asked));
+    let counts = row.rows("count").to_vec();
+    row.label = shown.to_owned();
+    let document =
+        CheckedDocument { path: shown.to_owned(), kind: kind.id, what: kind.what, counts, asked };
+    ReadDocument::Known { document, row, kind }
+}
+
+fn was_asked(asked: &AskedRelation) -> bool {
+    asked.times > 0
+}
+
+fn relations(kind: &DocumentKind) -> &'static [Vec<AskableRelation>; 2] {
+    static NONE: [Vec<AskableRelation>; 2] = [Vec::new(), Vec::new()];
+    let at = KINDS.iter().position(|known| known.id == kind.id);
+    at.and_then(|at| RELATIONS.get(at)).unwrap_or(&NONE)
+}
+
+/// What must hold between rows of several documents that tell of one thing.
+fn together(rows: &[(&'static DocumentKind, StatedRow)]) -> Vec<AskedRelation> {
+    let mut same: BTreeMap<(&str, String), Vec<&StatedRow>> = BTreeMap::new();
+    for (kind, document) in rows {
+        let Some(Twins { table, identity, .. }) = &kind.twins else { continue };
+        for row in document.rows(table) {
+            if let Some(of) = row.cell(identity) {
+                same.entry((kind.id, of.printed.clone())).or_default().push(row);
+            }
+        }
+    }
+    let mut asked: Vec<AskedRelation> = Vec::new();
+    for ((id, _), rows) in &same {
+        let Some(kind) = KINDS.iter().find(|kind| kind.id == *id) else { continue };
+        let [_, relations] = relations(kind);
+        for one in relations.iter().map(|relation| relation.ask_together(rows)).filter(was_asked) {
+            match asked.iter_mut().find(|known| known.code == one.code) {
+                Some(known) => {
+                    known.times += one.times;
+                    known.broken.extend(one.broken);
+                }
+                None => asked.push(one),
+            }
+        }
+    }
+    asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_relation_is_read() {
+        for (kind, read) in KINDS.iter().zip(&*RELATIONS) {
+            let twins = kind.twins.as_ref().map_or(0, |twins| twins.relations.len());
+            assert_eq!(read[0].len(), kind.relations.len(), "{}", kind.id);
+            assert_eq!(read[1].len(), twins, "{}", kind.id);
+        }
+    }
+}
