@@ -27,6 +27,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Recompute CORE from a per-task table and find the baselines it uses
     Core(CoreArgs),
+    /// Propose what each number of a text is, from the bundles at hand, as a post to be confirmed
+    Draft(DraftArgs),
     /// List every number in a post's text with the claims that check it
     Coverage(CoverageArgs),
     /// Change each number in turn and list the changes that no claim notices
@@ -110,6 +112,24 @@ pub struct AttestArgs {
     /// How the builder calls itself, an address of its own
     #[arg(long, value_name = "URI")]
     pub builder: String,
+}
+
+#[derive(Debug, Args)]
+pub struct DraftArgs {
+    /// The text: Markdown, HTML or TeX
+    pub text: PathBuf,
+    /// Bundles, or folders of bundles, in `receipts/` [default: all]; may be repeated
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub evidence: Vec<PathBuf>,
+    /// The name of the post [default: that of the text]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Draft an existing post anew; what was confirmed stays
+    #[arg(long)]
+    pub update: bool,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    pub threads: Option<usize>,
 }
 
 #[derive(Debug, Args)]

@@ -332,6 +332,7 @@ pub fn codes() -> Vec<&'static Code> {
         starts::CODES,
         tasks::CODES,
         verify::CODES,
+        repro_draft::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;
     let checked = repro_check::codes();

@@ -10,6 +10,7 @@ mod core;
 mod core_bootstrap;
 mod coverage;
 mod diff;
+mod draft;
 mod exit;
 mod git;
 mod help;
@@ -90,6 +91,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Check(own) => check::run(own, output),
         Command::Core(own) => core::run(own, output),
         Command::Coverage(own) => coverage::run(&root(common)?, own, output),
+        Command::Draft(own) => draft::run(&root(common)?, own, output),
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),
         Command::Params(own) => params::run(own, output),
         Command::Diff(own) => diff::run(own, output),

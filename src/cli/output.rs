@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::common::{Colour, CommonArgs, FormatArg};
 use super::{BAD_USAGE, CANNOT_WRITE};
-use repro_receipt::disk::unlinked;
+use repro_receipt::disk::{Disk, LocalDisk, partial_of, unlinked};
 use repro_receipt::source::{Error, Location};
 use repro_report::{self as report, Format, ReportOptions};
 
@@ -212,6 +212,16 @@ pub fn outside_bundles(path: &Path) -> Result<(), Error> {
             Err(BAD_USAGE.at(place, "a file outside of bundles", found))
         }
     }
+}
+
+/// Writes a file of a project whole, or leaves it as it was; its folder is made where it is absent.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let folder = folder_of(path);
+    LocalDisk
+        .make_folders(folder)
+        .and_then(|()| LocalDisk.replace(path, &partial_of(path), bytes))
+        .and_then(|()| LocalDisk.sync(folder))
+        .map_err(|error| cannot_write(path, &error))
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Error {

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use repro_claim::locator::Locator;
 use repro_claim::nearest::WordIndex;
 use repro_claim::seen::HIDDEN;
-use repro_receipt::bundle::Bundle;
+use repro_receipt::bundle::{Bundle, TrainingRecords};
 use repro_receipt::similar;
 use repro_receipt::source::{Error, Location, codes};
 
@@ -133,8 +133,11 @@ fn marks(bundle: &Bundle) -> Vec<String> {
     if !seeds.is_empty() {
         marks.push(format!("the seeds {}", seeds.join(", ")));
     }
-    // The losses of two runs with different seeds are never the same to the last digit.
-    if let Some(file) = bundle.files().get(COURSE) {
+    // The losses of two runs with different seeds are never the same to the last digit; their learning rates are.
+    let has_losses = |records: &TrainingRecords| records.kept.iter().any(|one| one.loss.is_some());
+    if let Some(file) =
+        bundle.files().get(COURSE).filter(|_| bundle.records().is_some_and(has_losses))
+    {
         marks.push(format!("the course of losses {}", file.digest.prefixed()));
     }
     marks

@@ -8,6 +8,7 @@ pub mod consistency;
 mod context;
 pub mod covered;
 pub mod evaluate;
+pub mod given;
 mod json_text;
 pub mod library;
 pub mod lock;

@@ -1,0 +1,390 @@
+//! The expressions that may stand behind a number: fields, statistics of runs, differences and ratios of arms.
+
+use repro_judge::given::{GivenNumber, given};
+use repro_judge::page::PostPage;
+use repro_receipt::source::Error;
+
+use crate::evidence::{DraftEvidence, NamedArm, words_of};
+
+/// The most expressions that are tried.
+const MOST: usize = 200_000;
+/// Of so many arms at most, pairs are compared.
+const COMPARED: usize = 24;
+/// Fields that count how far a run has come; their means and spreads say nothing.
+const COURSE: &[&str] =
+    &["step", "tokens_seen", "predicted_tokens", "epochs_seen", "bytes", "block_bytes"];
+
+/// An expression with what it gives, and the words by which a text may mean it.
+#[derive(Debug, Clone)]
+pub struct DraftCandidate {
+    pub expression: String,
+    pub number: GivenNumber,
+    /// The arms that it is about, by their place in the list.
+    pub arms: Vec<usize>,
+    /// Words of its fields, and of what is done to them.
+    pub words: Vec<String>,
+    /// The step at which it is read, where that is not the last.
+    pub step: Option<u64>,
+    /// How much is done: the simplest comes first.
+    pub cost: f64,
+    /// Whether it stands behind a ±.
+    pub is_spread: bool,
+}
+
+/// What is done to fields, how a text says so, and what it costs.
+struct Shape {
+    /// With `A` and `B` for the fields.
+    pattern: &'static str,
+    words: &'static [&'static str],
+    cost: f64,
+    is_spread: bool,
+}
+
+const fn shape(pattern: &'static str, words: &'static [&'static str], cost: f64) -> Shape {
+    Shape { pattern, words, cost, is_spread: false }
+}
+
+const fn spread(pattern: &'static str, words: &'static [&'static str], cost: f64) -> Shape {
+    Shape { pattern, words, cost, is_spread: true }
+}
+
+/// Of a field of a group.
+const OF_GROUP: &[Shape] = &[
+    shape("mean(A)", &["mean", "average", "averaged"], 1.0),
+    shape("median(A)", &["median"], 2.0),
+    shape("min(A)", &["best", "lowest", "min", "minimum", "smallest"], 2.0),
+    shape("max(A)", &["worst", "highest", "max", "maximum", "largest", "best"], 2.0),
+    spread("sd(A)", &["sd", "std", "deviation"], 1.0),
+    spread("se(A)", &["se", "sem", "error"], 1.5),
+    spread("ci95(A)", &["ci", "interval", "95"], 1.5),
+    spread("population_sd(A)", &["population"], 2.5),
+    shape("max(A) - min(A)", &["range", "spread", "apart", "between"], 3.0),
+];
+
+/// Of a field in two groups.
+const OF_GROUPS: &[Shape] = &[
+    shape(
+        "mean(A) - mean(B)",
+        &[
+            "gap",
+            "difference",
+            "higher",
+            "lower",
+            "more",
+            "less",
+            "points",
+            "ahead",
+            "worse",
+            "better",
+            "above",
+            "below",
+            "lead",
+            "improvement",
+        ],
+        2.0,
+    ),
+    shape(
+        "percent_below(mean(A), mean(B))",
+        &[
+            "%",
+            "percent",
+            "below",
+            "lower",
+            "less",
+            "fewer",
+            "reduction",
+            "better",
+            "smaller",
+            "drop",
+        ],
+        2.2,
+    ),
+    shape(
+        "percent_above(mean(A), mean(B))",
+        &[
+            "%", "percent", "above", "higher", "more", "increase", "better", "larger", "gain",
+            "worse",
+        ],
+        2.2,
+    ),
+    shape("mean(A) / mean(B)", &["times", "ratio", "factor", "fold"], 2.5),
+    shape("p(A, B)", &["p", "test", "significant", "welch"], 2.0),
+    spread("abs(gap_ci95(A, B))", &["ci", "interval"], 4.0),
+];
+
+/// Of a number of one run and that of another.
+const OF_RUNS: &[Shape] = &[
+    shape("A / B", &["times", "ratio", "factor", "fold"], 2.5),
+    shape(
+        "A - B",
+        &["gap", "difference", "more", "less", "higher", "lower", "better", "worse"],
+        2.5,
+    ),
+    shape(
+        "percent_below(A, B)",
+        &["%", "percent", "below", "lower", "less", "fewer", "reduction", "smaller"],
+        2.5,
+    ),
+    shape("percent_above(A, B)", &["%", "percent", "above", "higher", "more", "larger"], 2.5),
+];
+
+/// Words that a text has for a part of a path.
+const SAME: &[(&str, &[&str])] = &[
+    ("loss", &["losses", "nats"]),
+    ("val", &["validation", "held"]),
+    ("bpb", &["bits", "byte"]),
+    ("acc", &["accuracy"]),
+    ("accuracy", &["acc", "right", "correct"]),
+    ("ppl", &["perplexity"]),
+    ("wer", &["error", "word"]),
+    ("step", &["steps", "iterations", "updates"]),
+    ("steps", &["step", "iterations", "updates"]),
+    ("tokens", &["token"]),
+    ("lr", &["learning", "rate"]),
+    ("hidden", &["width", "dimension", "dim"]),
+    ("layers", &["layer", "depth", "deep", "blocks"]),
+    ("heads", &["head", "attention"]),
+    ("experts", &["expert"]),
+    ("batch", &["sequences"]),
+    ("seq", &["sequence", "context", "length"]),
+    ("vocab", &["vocabulary", "tokens"]),
+    ("weight_decay", &["decay"]),
+    ("epoch", &["epochs"]),
+];
+
+impl DraftCandidate {
+    fn unvalued(expression: String, arms: Vec<usize>, words: Vec<String>, cost: f64) -> Self {
+        let number = GivenNumber { low: f64::NAN, high: f64::NAN };
+        Self { expression, number, arms, words, step: None, cost, is_spread: false }
+    }
+
+    /// Whether another is the same field, or the same of the same arms in another order.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let path = |one: &Self| {
+            let field = one.expression.trim_start_matches("each(").split([',', ')']).next();
+            field.and_then(|field| field.rsplit_once(['.', '('])).map(|(_, field)| field.to_owned())
+        };
+        let arms = |one: &Self| {
+            let mut arms = one.arms.clone();
+            arms.sort_unstable();
+            arms
+        };
+        let is_symmetric = self.expression.starts_with("p(") && other.expression.starts_with("p(");
+        let is_field = |one: &Self| !one.expression.contains(['*', '/', '-', '+']);
+        self.number == other.number
+            && (is_symmetric && arms(self) == arms(other)
+                || is_field(self) && is_field(other) && self.words == other.words && path(self) == path(other))
+    }
+}
+
+/// Every candidate that has one value, or two that are the ends of an interval around zero.
+pub fn candidates(
+    evidence: &DraftEvidence,
+    page: &PostPage,
+    threads: usize,
+) -> Result<Vec<DraftCandidate>, Error> {
+    let mut all = Vec::new();
+    for (at, arm) in evidence.arms.iter().enumerate() {
+        of_arm(at, arm, &mut all);
+    }
+    of_all(&evidence.arms, &mut all);
+    for (a, first) in evidence.arms.iter().enumerate().take(COMPARED) {
+        for (b, second) in evidence.arms.iter().enumerate().take(COMPARED) {
+            if a != b {
+                of_pair((a, first), (b, second), &mut all);
+            }
+        }
+    }
+    all.truncate(MOST);
+    let expressions: Vec<_> = all.iter().map(|one| one.expression.clone()).collect();
+    let values = given(page, evidence.library(), &expressions, threads)?;
+    let valued = std::iter::zip(all, values).filter_map(|(candidate, numbers)| {
+        let number = match numbers.as_slice() {
+            [one] => *one,
+            // What is the same everywhere.
+            [one, others @ ..] if others.iter().all(|other| other == one) => *one,
+            // A spread that is an interval around the mean is known by its half-width.
+            [low, high] if candidate.is_spread => {
+                let half = 0.5 * (high.low - low.low);
+                GivenNumber { low: half, high: half }
+            }
+            _ => return None,
+        };
+        (number.low.is_finite() && number.high.is_finite())
+            .then_some(DraftCandidate { number, ..candidate })
+    });
+    Ok(valued.collect())
+}
+
+fn words(path: &str) -> Vec<String> {
+    let mut words = words_of(path);
+    words.retain(|word| !["config", "receipt"].contains(&word.as_str()));
+    let known: Vec<String> = words.clone();
+    for word in &known {
+        for (part, same) in SAME {
+            if word == part {
+                words.extend(same.iter().map(|word| (*word).to_owned()));
+            }
+        }
+    }
+    words
+}
+
+fn joined(fields: &[String], more: &[&str]) -> Vec<String> {
+    fields.iter().cloned().chain(more.iter().map(|word| (*word).to_owned())).collect()
+}
+
+/// What one arm gives.
+fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
+    let (name, first) = (&arm.name, arm.first());
+    let mut plain = |expression: String, words: Vec<String>, cost: f64| {
+        all.push(DraftCandidate::unvalued(expression, vec![at], words, cost));
+    };
+    if arm.is_group() {
+        plain(
+            format!("count({name})"),
+            joined(&[], &["seeds", "runs", "seed", "run", "n", "replicates"]),
+            1.0,
+        );
+    }
+    let parameters = ["parameters", "params", "parameter", "size", "model"];
+    plain(
+        format!("total({first})"),
+        joined(&words("total"), &[&parameters[..], &["stored", "total", "all"]].concat()),
+        1.0,
+    );
+    plain(
+        format!("active({first})"),
+        joined(
+            &words("active"),
+            &[&parameters[..], &["activated", "activates", "touched"]].concat(),
+        ),
+        1.2,
+    );
+    plain(
+        format!("active({first}) / total({first})"),
+        joined(&words("active"), &["share", "fraction", "%", "percent", "of"]),
+        2.0,
+    );
+    if arm.recorded.iter().any(|field| field == "tokens_seen") {
+        let words = joined(&words("tokens"), &["parameter", "per", "active"]);
+        plain(format!("{first}.tokens_seen / active({first})"), words, 2.5);
+    }
+    for path in &arm.settings {
+        plain(format!("{first}.{path}"), words(path), 1.2);
+    }
+    for field in &arm.recorded {
+        let is_course = COURSE.contains(&field.as_str());
+        if !arm.is_group() || is_course {
+            plain(format!("{first}.{field}"), words(field), 1.0);
+        }
+    }
+    for step in &arm.steps {
+        let one = DraftCandidate::unvalued(format!("{first}.step @ {step}"), vec![at], words("step"), 2.0);
+        all.push(DraftCandidate { step: Some(*step), ..one });
+    }
+    let measured = arm.recorded.iter().filter(|field| !COURSE.contains(&field.as_str()));
+    for field in measured {
+        let steps = arm.steps.split_last().map_or(&[][..], |(_, before)| before);
+        let at_steps = steps.iter().map(|step| (Some(*step), format!("{name}.{field} @ {step}")));
+        for (step, path) in std::iter::once((None, format!("{name}.{field}"))).chain(at_steps) {
+            let later = if step.is_some() { 1.5 } else { 0.0 };
+            let shapes: &[Shape] = if arm.is_group() { OF_GROUP } else { &[] };
+            let made = shapes
+                .iter()
+                .map(|shape| made(shape, &path, "", &[at], &words(field), later, step));
+            all.extend(made);
+            if !arm.is_group() && step.is_some() {
+                let one = DraftCandidate::unvalued(path, vec![at], words(field), 1.0 + later);
+                all.push(DraftCandidate { step, ..one });
+            }
+        }
+    }
+}
+
+fn made(
+    shape: &Shape,
+    a: &str,
+    b: &str,
+    arms: &[usize],
+    fields: &[String],
+    more: f64,
+    step: Option<u64>,
+) -> DraftCandidate {
+    // `A` and `B` stand for fields, which are written in small letters.
+    let expression = shape.pattern.replace('A', "\u{1}").replace('B', b).replace('\u{1}', a);
+    let words = joined(fields, shape.words);
+    let one = DraftCandidate::unvalued(expression, arms.to_vec(), words, shape.cost + more);
+    DraftCandidate { step, is_spread: shape.is_spread, ..one }
+}
+
+/// What two arms give together.
+fn of_pair(
+    (a, first): (usize, &NamedArm),
+    (b, second): (usize, &NamedArm),
+    all: &mut Vec<DraftCandidate>,
+) {
+    let arms = [a, b];
+    let is_grouped = first.is_group() && second.is_group();
+    let shapes = if is_grouped { OF_GROUPS } else { OF_RUNS };
+    let both = first.recorded.iter().filter(|field| second.recorded.contains(field));
+    for field in both.filter(|field| !COURSE.contains(&field.as_str())) {
+        let path = |arm: &NamedArm| match is_grouped {
+            true => format!("{}.{field}", arm.name),
+            false => format!("{}.{field}", arm.first()),
+        };
+        let fields = words(field);
+        all.extend(
+            shapes
+                .iter()
+                .map(|shape| made(shape, &path(first), &path(second), &arms, &fields, 0.0, None)),
+        );
+    }
+    for function in ["total", "active"] {
+        let of = |arm: &NamedArm| format!("{function}({})", arm.first());
+        let fields = joined(&words(function), &["parameters", "params"]);
+        all.extend(
+            OF_RUNS
+                .iter()
+                .map(|shape| made(shape, &of(first), &of(second), &arms, &fields, 0.5, None)),
+        );
+    }
+    for path in first.settings.iter().filter(|path| second.settings.contains(path)) {
+        let of = |arm: &NamedArm| format!("{}.{path}", arm.first());
+        let ratio = OF_RUNS.iter().take(1);
+        all.extend(
+            ratio.map(|shape| made(shape, &of(first), &of(second), &arms, &words(path), 1.5, None)),
+        );
+    }
+}
+
+/// What is one and the same in all arms.
+fn of_all(arms: &[NamedArm], all: &mut Vec<DraftCandidate>) {
+    let [first, others @ ..] = arms else { return };
+    if others.is_empty() {
+        return;
+    }
+    let everywhere = |path: &String, of: fn(&NamedArm) -> &[String]| {
+        others.iter().all(|arm| of(arm).contains(path))
+    };
+    let each = |path: &str, of: &dyn Fn(&NamedArm) -> String| {
+        let parts: Vec<_> = arms.iter().map(of).collect();
+        DraftCandidate::unvalued(
+            format!("each({})", parts.join(", ")),
+            Vec::new(),
+            words(path),
+            1.1,
+        )
+    };
+    let settings = first.settings.iter().filter(|path| everywhere(path, |arm| &arm.settings));
+    let course = first.recorded.iter().filter(|path| COURSE.contains(&path.as_str()));
+    let course = course.filter(|path| everywhere(path, |arm| &arm.recorded));
+    for path in settings.chain(course) {
+        all.push(each(path, &|arm| format!("{}.{path}", arm.first())));
+    }
+    if arms.iter().all(NamedArm::is_group) {
+        let mut counts = each("count", &|arm| format!("count({})", arm.name));
+        counts.words = joined(&[], &["seeds", "runs", "seed", "run", "n", "replicates", "each"]);
+        all.push(counts);
+    }
+}

@@ -1,0 +1,295 @@
+//! What the bundles at hand are called in a post: runs that differ in a number at the end of their names are a group.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use repro_judge::library::Library;
+use repro_judge::page::PostPage;
+use repro_judge::verify::BundleStore;
+use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
+use repro_receipt::source::{Document, Error, Kind, Location, Node, Source};
+
+use crate::{NO_EVIDENCE, OUTSIDE};
+
+/// Runs of one arm, by the name that the post gives them.
+#[derive(Debug, Clone)]
+pub struct NamedArm {
+    /// Its name in the post.
+    pub name: String,
+    /// What the name stands for: `runs-moe-s{1..3}`.
+    pub locator: String,
+    /// The bundles.
+    pub runs: Vec<String>,
+    /// The words by which a text may speak of it.
+    pub words: Vec<String>,
+    /// What a run of it records at an evaluation, and at which steps,
+    pub recorded: Vec<String>,
+    pub steps: Vec<u64>,
+    /// what its configuration and its receipt hold: paths to numbers.
+    pub settings: Vec<String>,
+}
+
+impl NamedArm {
+    /// The name of its first run.
+    pub fn first(&self) -> String {
+        match self.is_group() {
+            true => format!("one.{}", self.name),
+            false => self.name.clone(),
+        }
+    }
+
+    /// Whether it has several runs.
+    pub fn is_group(&self) -> bool {
+        self.runs.len() > 1
+    }
+}
+
+/// The arms, and their bundles loaded.
+#[derive(Debug)]
+pub struct DraftEvidence {
+    pub arms: Vec<NamedArm>,
+    pub store: BundleStore<'static>,
+}
+
+impl DraftEvidence {
+    /// Loads the bundles below `paths`, or all of the project.
+    pub fn load(root: &Path, paths: &[PathBuf], threads: usize) -> Result<Self, Vec<Error>> {
+        let names = bundles(root, paths)?;
+        if names.is_empty() {
+            let place = Location::file(root.join("receipts").display().to_string());
+            return Err(vec![NO_EVIDENCE.at(place, "a bundle", "none")]);
+        }
+        let mut arms = arms(&names);
+        let mut store = BundleStore::new(threads, &[]);
+        store.fetch(root, &page(&arms, "draft", "draft")?, None)?;
+        for arm in &mut arms {
+            if let Some(bundle) = arm.runs.first().and_then(|name| store.library.bundle(name)) {
+                describe(arm, bundle);
+            }
+        }
+        Ok(Self { arms, store })
+    }
+
+    /// What is loaded.
+    pub fn library(&self) -> &Library {
+        &self.store.library
+    }
+}
+
+/// A post that names the arms and says nothing.
+pub fn page(arms: &[NamedArm], id: &str, statements: &str) -> Result<PostPage, Vec<Error>> {
+    let statements = if statements == id { "" } else { statements };
+    let names = names(arms);
+    let text = format!(
+        "schema = \"repro.post/2\"\nid = \"{id}\"\ntitle = \"{id}\"\n\n[names]\n{names}\n{statements}"
+    );
+    let source = Source::new(format!("repro/{id}.toml"), text.into_bytes());
+    let page = source.and_then(Document::parse_toml).and_then(PostPage::parse);
+    page.map_err(|error| vec![error])
+}
+
+/// The lines of `[names]`.
+pub fn names(arms: &[NamedArm]) -> String {
+    let mut text = String::new();
+    for arm in arms {
+        text.push_str(&format!("{} = \"{}\"\n", arm.name, arm.locator));
+    }
+    for arm in arms.iter().filter(|arm| arm.is_group()) {
+        if let Some(first) = arm.runs.first() {
+            text.push_str(&format!("{} = \"{first}\"\n", arm.first()));
+        }
+    }
+    text
+}
+
+/// The names of the bundles that lie below the paths.
+fn bundles(root: &Path, paths: &[PathBuf]) -> Result<Vec<String>, Vec<Error>> {
+    let receipts = root.join("receipts");
+    let real = receipts.canonicalize().unwrap_or_else(|_| receipts.clone());
+    let all = [receipts.clone()];
+    let paths = if paths.is_empty() { &all[..] } else { paths };
+    let (mut names, mut errors) = (Vec::new(), Vec::new());
+    for path in paths {
+        let is_bundle = |path: &Path| path.join("bagit.txt").is_file();
+        let found: Vec<PathBuf> = match is_bundle(path) {
+            true => vec![path.clone()],
+            false => {
+                let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+                entries.map(|entry| entry.path()).filter(|path| is_bundle(path)).collect()
+            }
+        };
+        for bundle in &found {
+            let folder =
+                bundle.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned));
+            let name = bundle.file_name().map(|name| name.to_string_lossy().into_owned());
+            match name.filter(|_| folder.as_ref() == Some(&real)) {
+                Some(name) => names.push(name),
+                None => {
+                    let place = Location::file(bundle.display().to_string());
+                    let expected = format!("a bundle in `{}`", receipts.display());
+                    errors.push(OUTSIDE.at(place, expected, "one elsewhere"));
+                }
+            }
+        }
+        if found.is_empty() {
+            let place = Location::file(path.display().to_string());
+            errors.push(NO_EVIDENCE.at(place, "a bundle, or a folder of bundles", "none"));
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    if errors.is_empty() { Ok(names) } else { Err(errors) }
+}
+
+/// The name of a run without the number at its end, and that number.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (stem, number) = name.split_at(name.len() - digits);
+    let number = number.parse().ok().filter(|_| !number.starts_with('0') || number == "0")?;
+    let is_seed = ["-s", "_s", "-seed", "_seed", "-seed-", "_seed_", "-seed_", "-", "_"];
+    is_seed.iter().any(|end| stem.ends_with(end)).then_some((stem, number))
+}
+
+/// The arms of some bundles, by their names.
+fn arms(names: &[String]) -> Vec<NamedArm> {
+    let mut stems: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
+    for name in names {
+        match numbered(name) {
+            Some((stem, number)) => {
+                stems.entry(stem.to_owned()).or_default().push((number, name.clone()))
+            }
+            None => drop(stems.insert(name.clone(), vec![(0, name.clone())])),
+        }
+    }
+    let shared = shared_prefix(stems.keys().map(String::as_str));
+    let arm = |(stem, mut runs): (String, Vec<(u64, String)>)| {
+        runs.sort();
+        let locator = match runs.as_slice() {
+            [(_, only)] => only.clone(),
+            several => format!("{stem}{}", range(several)),
+        };
+        let own = stem.get(shared..).unwrap_or(&stem);
+        let words = words_of(own);
+        NamedArm {
+            name: identifier(&words),
+            locator,
+            runs: runs.into_iter().map(|(_, name)| name).collect(),
+            words,
+            recorded: Vec::new(),
+            steps: Vec::new(),
+            settings: Vec::new(),
+        }
+    };
+    let mut arms: Vec<_> = stems.into_iter().map(arm).collect();
+    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    for arm in &mut arms {
+        let count = used.entry(arm.name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            arm.name = format!("{}{count}", arm.name);
+        }
+    }
+    arms
+}
+
+/// `{1..3}`, or `{1,2,5}`.
+fn range(runs: &[(u64, String)]) -> String {
+    let numbers: Vec<u64> = runs.iter().map(|(number, _)| *number).collect();
+    let is_whole =
+        numbers.windows(2).all(|pair| pair.first().map(|a| a + 1) == pair.last().copied());
+    match (numbers.first(), numbers.last()) {
+        (Some(first), Some(last)) if is_whole => format!("{{{first}..{last}}}"),
+        _ => format!("{{{}}}", numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",")),
+    }
+}
+
+/// How many bytes all names begin with, up to a mark between words.
+fn shared_prefix<'n>(names: impl Iterator<Item = &'n str>) -> usize {
+    let names: Vec<_> = names.collect();
+    let [first, others @ ..] = names.as_slice() else { return 0 };
+    if others.is_empty() {
+        return 0;
+    }
+    let same = |at: &usize| {
+        others.iter().all(|other| other.as_bytes().get(*at) == first.as_bytes().get(*at))
+    };
+    let length = (0..first.len()).take_while(same).count();
+    first.get(..length).and_then(|shared| shared.rfind(['-', '_'])).map_or(0, |at| at + 1)
+}
+
+/// The words of a name, without what only says that it is a run or a seed.
+pub fn words_of(name: &str) -> Vec<String> {
+    let parts = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    let words = parts.filter(|part| !part.is_empty()).map(str::to_lowercase);
+    let words: Vec<_> =
+        words.filter(|word| !["s", "seed", "run", "runs"].contains(&word.as_str())).collect();
+    if words.is_empty() { vec!["runs".to_owned()] } else { words }
+}
+
+/// A name of the language from words.
+fn identifier(words: &[String]) -> String {
+    let joined = words.join("_").replace('.', "_");
+    match joined.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("run_{joined}"),
+        false => joined,
+    }
+}
+
+/// Notes what a run of an arm records and how it is configured.
+fn describe(arm: &mut NamedArm, bundle: &Bundle) {
+    let evaluated = bundle.receipt().checkpoints.iter();
+    let evaluated = evaluated.filter_map(|saved| Some((saved.step, saved.evaluation.as_deref()?)));
+    let mut evaluated: Vec<_> = evaluated.collect();
+    evaluated.sort_unstable();
+    arm.steps = evaluated.iter().map(|(step, _)| *step).collect();
+    if let Some(document) = evaluated.last().and_then(|(_, file)| bundle.document(file).ok()) {
+        numbers(document.root(), "", &mut arm.recorded);
+    }
+    if let Ok(document) = bundle.document(CONFIG) {
+        numbers(document.root(), "config", &mut arm.settings);
+    }
+    if let Ok(document) = bundle.document(RECEIPT)
+        && let Some(predicate) = document.root().get("predicate")
+    {
+        for key in ["contract", "data", "seeds"] {
+            if let Some(part) = predicate.get(key) {
+                numbers(part, &format!("receipt.{key}"), &mut arm.settings);
+            }
+        }
+    }
+}
+
+/// The paths to the numbers of an object.
+fn numbers(node: Node<'_>, path: &str, found: &mut Vec<String>) {
+    /// So many of one document.
+    const MOST: usize = 400;
+    let Ok(members) = node.members() else { return };
+    for (key, value) in members {
+        let is_name = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !is_name || found.len() >= MOST {
+            continue;
+        }
+        let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        match &value.value().kind {
+            Kind::Number(_) => found.push(path),
+            Kind::Object(_) => numbers(value, &path, found),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_differ_in_their_last_number_are_an_arm() {
+        let names = ["x-dense-s1", "x-dense-s2", "x-dense-s3", "x-moe-s1", "x-moe-s4", "x-ref"];
+        let arms = arms(&names.map(str::to_owned));
+        let told: Vec<_> =
+            arms.iter().map(|arm| (arm.name.as_str(), arm.locator.as_str())).collect();
+        let expected = [("dense", "x-dense-s{1..3}"), ("moe", "x-moe-s{1,4}"), ("ref", "x-ref")];
+        assert_eq!(told, expected);
+    }
+}

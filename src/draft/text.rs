@@ -1,0 +1,151 @@
+//! The numbers of a text, by the sentences and the tables in which they stand.
+
+use std::ops::Range;
+
+use repro_claim::quote::{self, ItemKind, QuoteItem};
+use repro_claim::sentence;
+use repro_claim::table::{self, PrintedCell, PrintedTable};
+
+/// A text taken apart.
+#[derive(Debug)]
+pub struct DraftText<'t> {
+    pub text: &'t str,
+    pub sentences: Vec<DraftSentence>,
+    pub tables: Vec<DraftTable>,
+}
+
+/// A sentence with numbers.
+#[derive(Debug, Clone)]
+pub struct DraftSentence {
+    pub span: Range<usize>,
+    /// The heading that it stands under.
+    pub place: String,
+    pub items: Vec<QuoteItem>,
+}
+
+/// A table with its heading and the words before it.
+#[derive(Debug, Clone)]
+pub struct DraftTable {
+    pub table: PrintedTable,
+    /// The line of its head.
+    pub head: String,
+    pub place: String,
+    pub span: Range<usize>,
+}
+
+impl<'t> DraftText<'t> {
+    /// Of a text as readers see it.
+    pub fn of(text: &'t str) -> Self {
+        let tables = tables(text);
+        let in_table = |at: usize| tables.iter().any(|table| table.span.contains(&at));
+        let mut sentences: Vec<DraftSentence> = Vec::new();
+        let items = quote::items(text);
+        for item in items
+            .into_iter()
+            .filter(|item| !in_table(item.span.start) && !is_heading(text, item.span.start))
+        {
+            let span = sentence::around(text, &item.span);
+            match sentences.last_mut().filter(|last| last.span.end > item.span.start) {
+                Some(last) => {
+                    last.span.end = last.span.end.max(span.end);
+                    last.items.push(item);
+                }
+                None => {
+                    let place = heading(text, item.span.start);
+                    sentences.push(DraftSentence { span, place, items: vec![item] });
+                }
+            }
+        }
+        Self { text, sentences, tables }
+    }
+
+    /// The line of a place.
+    pub fn line(&self, at: usize) -> usize {
+        self.text.get(..at).map_or(0, |before| before.matches('\n').count()) + 1
+    }
+}
+
+/// Whether an item is a number, or a spread behind one.
+pub fn is_number(item: &QuoteItem) -> bool {
+    matches!(item.kind, ItemKind::Number(_) | ItemKind::Spread(_))
+}
+
+fn line_of(text: &str, at: usize) -> &str {
+    let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+    text.get(start..).unwrap_or_default().lines().next().unwrap_or_default()
+}
+
+fn is_heading(text: &str, at: usize) -> bool {
+    line_of(text, at).trim_start().starts_with('#')
+}
+
+/// The heading above a place.
+fn heading(text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.lines().rev().find(|line| line.starts_with('#'));
+    line.map_or_else(String::new, |line| line.trim_start_matches('#').trim().to_owned())
+}
+
+/// Every table of lines between bars with a rule below its head.
+fn tables(text: &str) -> Vec<DraftTable> {
+    let mut start = 0;
+    let mut lines = Vec::new();
+    for line in text.split_inclusive('\n') {
+        lines.push((start, line.trim_end_matches(['\n', '\r'])));
+        start += line.len();
+    }
+    let is_rule = |cells: &[PrintedCell]| {
+        cells
+            .iter()
+            .all(|cell| !cell.text.is_empty() && cell.text.chars().all(|c| ":-".contains(c)))
+    };
+    let cells_at = |at: usize| lines.get(at).and_then(|(start, line)| table::cells(line, *start));
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at + 1 < lines.len() {
+        let (head, rule) = (cells_at(at), cells_at(at + 1));
+        let (Some(head), Some(rule)) = (head, rule) else {
+            at += 1;
+            continue;
+        };
+        if !is_rule(&rule) {
+            at += 1;
+            continue;
+        }
+        let mut rows = Vec::new();
+        let mut end = at + 2;
+        while let Some(row) = cells_at(end) {
+            rows.push(row);
+            end += 1;
+        }
+        let (first, head_line) = lines.get(at).copied().unwrap_or_default();
+        let last = lines.get(end - 1).map_or(first, |(start, line)| start + line.len());
+        let place = heading(text, first);
+        let head_line = head_line.trim().to_owned();
+        found.push(DraftTable {
+            table: PrintedTable { head, rows },
+            head: head_line,
+            place,
+            span: first..last,
+        });
+        at = end;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_in_sentences_or_in_tables() {
+        let text =
+            "# A 2 b\n\nLoss is 1.5 ± 0.1. Then\n3 runs.\n\n| a | b |\n|---|---|\n| x | 7 |\n";
+        let of = DraftText::of(text);
+        let told: Vec<_> =
+            of.sentences.iter().map(|one| (one.items.len(), one.place.as_str())).collect();
+        assert_eq!(told, [(2, "A 2 b"), (1, "A 2 b")]);
+        assert_eq!(of.tables.len(), 1);
+        assert_eq!(of.tables[0].head, "| a | b |");
+    }
+}
