@@ -66,7 +66,8 @@ fn way(text: &str) -> Option<Vec<String>> {
         let (part, after) = match quote {
             Some(quote) => {
                 let inside = rest.get(1..)?;
-                let (part, after) = inside.split_once(quote).filter(|(part, _)| !part.is_empty())?;
+                let (part, after) =
+                    inside.split_once(quote).filter(|(part, _)| !part.is_empty())?;
                 (part, after)
             }
             None => {
@@ -138,8 +139,10 @@ mod tests {
 
     #[test]
     fn metrics_of_any_name_can_be_named() {
-        for name in ["eval_wer", "eval/wer", "metrics/mAP50(B)", "lm loss", "a.b", "it's", "µ=0=1"] {
-            let text = format!("run:data/printed/training.csv#step=60.{}", part_text(name).unwrap());
+        for name in ["eval_wer", "eval/wer", "metrics/mAP50(B)", "lm loss", "a.b", "it's", "µ=0=1"]
+        {
+            let text =
+                format!("run:data/printed/training.csv#step=60.{}", part_text(name).unwrap());
             assert_eq!(Locator::parse(&text).unwrap().path, ["step=60", name], "{text}");
         }
         assert_eq!((part_text(""), part_text("'\"")), (None, None));

@@ -4,12 +4,13 @@
 
 use std::io::Read;
 
-use serde_json::{Number, Value as Json};
+use serde_json::Value as Json;
 
 use super::columns::{LogTable, Mapping};
 use super::jsonl::parse_python;
 use super::log::Log;
 use super::run::LoggedRun;
+use super::tracker::settings::setting;
 use super::{BEST_DIFFERS, STEPS_DIFFER};
 use repro_receipt::source::{Error, Kind, Node};
 
@@ -47,23 +48,29 @@ pub fn parse<R: Read>(log: Log<R>) -> Result<LoggedRun, Error> {
         run.exclude(STEPS_DIFFER.at(reached.place(), format!("{last}"), found));
     }
     run.reached = Some(step);
-    run.planned = state.get("max_steps").map(Node::integer).transpose()?.filter(|steps| *steps > 0);
+    run.planned = state.get("max_steps").and_then(planned);
     for key in CONFIG {
         if let Some(number) = state.get(key).and_then(scalar) {
             run.config.insert((*key).to_owned(), number);
         }
     }
-    if let Some(best) = state.get("best_metric") {
+    if let Some(best) =
+        state.get("best_metric").filter(|best| matches!(best.value().kind, Kind::Number(_)))
+    {
         check_best(best, &mut run)?;
     }
     Ok(run)
 }
 
+/// The planned number of steps; a trainer of data without an end has the largest integer for it, or none.
+fn planned(node: Node<'_>) -> Option<u64> {
+    node.integer().ok().filter(|steps| (1..1 << 53).contains(steps))
+}
+
 /// A number of the state, as JSON.
 fn scalar(node: Node<'_>) -> Option<Json> {
     let Kind::Number(text) = &node.value().kind else { return None };
-    let whole = text.parse::<u64>().ok().map(Json::from);
-    whole.or_else(|| Number::from_f64(text.parse().ok()?).map(Json::Number))
+    Some(setting(text))
 }
 
 /// The best metric is one that some evaluation printed.

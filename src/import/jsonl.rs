@@ -30,11 +30,7 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
         }
     }
     let identity = log.finish()?;
-    let unmapped = table.unmapped(&name, mapping);
     let mut run = table.into_run(&name, identity, mapping)?;
-    if let Some(error) = unmapped {
-        run.note(error);
-    }
     if let Some(place) = torn {
         run.note(TORN_LINE.at(place, "a complete last line", "a truncated line"));
     }
@@ -119,8 +115,7 @@ mod tests {
         );
         assert_eq!(told(1, Metric::Seconds), "3");
         assert_eq!(run.final_loss().unwrap().text(), "3.5000");
-        assert_eq!(run.findings.len(), 1, "{:?}", run.findings);
-        assert_eq!(run.findings[0].error.found, "`note`");
+        assert!(run.findings.is_empty(), "{:?}", run.findings);
     }
 
     #[test]
@@ -142,7 +137,7 @@ mod tests {
             ("{\"step\":0,\"loss\":1}\n{\"step\":\n{}\n", "", "source::syntax", 2, 8),
             ("{\"step\":0,\"step\":1}\n", "", "source::duplicate-key", 1, 11),
             ("[1]\n", "", "source::wrong-type", 1, 1),
-            ("{\"step\":0,\"x\":1}\n", "", "import::no-values", 0, 0),
+            ("{\"step\":0,\"x\":\"y\"}\n", "", "import::no-values", 0, 0),
             ("", "", "import::no-values", 0, 0),
             ("{\"step\":0,\"loss\":1}\n", "lr=rate", "import::unknown-name", 0, 0),
         ] {
@@ -150,10 +145,26 @@ mod tests {
             let place = (error.place.line, error.place.column);
             assert_eq!((error.code.id, place), (code, (line, column)), "{text}: {error}");
         }
-        let error = read("{\"iter\":0,\"loss\":1}\n", "").unwrap_err();
-        assert_eq!(error.help, "perhaps `--map step=iter`");
         let error = read("{\"step\":0,\"loss\":1}\n", "lr=los").unwrap_err();
         assert_eq!(error.help, "perhaps `--map lr=loss`");
+    }
+
+    #[test]
+    fn metrics_of_any_name_are_kept() {
+        let text = "{\"_step\":1,\"train/loss\":4.50,\"reward\":-1,\"ok\":true}\n\
+                    {\"_step\":2,\"eval/wer\":0.250,\"perplexity\":9.0}\n{\"_step\":2,\"perplexity\":9.5}\n";
+        let run = read(text, "").unwrap();
+        let told = |row: &super::super::LogRow| -> Vec<String> {
+            row.cells
+                .iter()
+                .map(|(metric, number)| format!("{}={}", metric.name(), number.text()))
+                .collect()
+        };
+        assert_eq!(told(&run.training[0]), ["loss=4.50", "reward=-1"]);
+        assert_eq!(told(&run.evaluations[0]), ["eval/wer=0.250", "perplexity=9.0"]);
+        assert_eq!(&*run.theirs[&Metric::Loss], "train/loss");
+        let codes: Vec<_> = run.findings.iter().map(|finding| finding.error.code.id).collect();
+        assert_eq!(codes, ["import::step-column"]);
     }
 
     #[test]

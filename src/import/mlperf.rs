@@ -1,6 +1,5 @@
 //! MLPerf Training result logs: lines that hold `:::MLLOG` and a JSON record; others are passed over.
 
-use std::borrow::Cow;
 use std::io::Read;
 
 use memchr::memmem;
@@ -259,10 +258,9 @@ impl Reader {
                     format!("step {step}"),
                 ));
             }
-            let mut cells =
-                vec![(Metric::Other(Cow::Borrowed("eval_accuracy")), evaluation.value.clone())];
+            let mut cells = vec![(Metric::Other("eval_accuracy".into()), evaluation.value.clone())];
             for (name, _, number) in &evaluation.progress {
-                cells.push((Metric::Other(Cow::Borrowed(name)), number.clone()));
+                cells.push((Metric::Other((*name).into()), number.clone()));
             }
             let passed = evaluation.time.saturating_sub(started);
             let seconds = format!("{}.{:03}", passed / 1000, passed % 1000);

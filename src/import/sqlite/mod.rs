@@ -1,0 +1,135 @@
+//! SQLite databases, read only: the rows of whole tables, and no more.
+//!
+//! A crate with all of SQLite is a C library of nine megabytes of text; a table is read by a walk over its tree.
+//! Pages, records and the schema are those of file format 3. What a journal still holds is not seen, so a database with
+//! an unfinished one is refused.
+
+mod pages;
+mod record;
+mod schema;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::BAD_DATABASE;
+use super::log::{Identity, Tally, open, unreadable};
+use pages::Pages;
+pub use record::SqlCell;
+use repro_receipt::source::{Error, Location};
+use schema::SqlTable;
+
+/// The largest database.
+const BYTES_CAP: u64 = 4 << 30;
+/// The most rows that are read of one.
+const ROWS_CAP: usize = 32 << 20;
+
+/// What is wrong with a database, in words.
+pub type NoDatabase = String;
+
+/// A database whose tables are known.
+pub struct Database {
+    pages: Pages,
+    tables: HashMap<String, SqlTable>,
+}
+
+/// One row: its cells by the names of their columns.
+pub struct DatabaseRow<'a> {
+    columns: &'a [String],
+    cells: Vec<SqlCell>,
+    /// The key of the row, which an integer primary key is another name of: its own cell is empty.
+    pub key: i64,
+}
+
+impl DatabaseRow<'_> {
+    /// The cell of a column; nothing where the table has no such column.
+    pub fn get(&self, column: &str) -> SqlCell {
+        let at = self.columns.iter().position(|name| name == column);
+        // A column that was added later has no cell in the rows before.
+        at.and_then(|at| self.cells.get(at)).cloned().unwrap_or(SqlCell::Null)
+    }
+}
+
+impl Database {
+    /// Reads the database at `path`.
+    pub fn open(path: &Path, name: &str, hashed: bool) -> Result<(Self, Identity), Error> {
+        let refused = |found: NoDatabase| {
+            BAD_DATABASE.at(Location::file(name), "a SQLite database, whole and closed", found)
+        };
+        for journal in ["-wal", "-journal"] {
+            let mut beside = path.as_os_str().to_owned();
+            beside.push(journal);
+            if std::fs::metadata(&beside).is_ok_and(|about| about.len() > 0) {
+                return Err(refused(format!("`{name}{journal}`, which holds changes to it")));
+            }
+        }
+        let file = open(path, name)?;
+        if file.metadata().map_err(|error| unreadable(name, &error))?.len() > BYTES_CAP {
+            return Err(refused(format!("more than {BYTES_CAP} bytes")));
+        }
+        let (mut bytes, mut tally) = (Vec::new(), Tally::new(file, hashed));
+        while tally.fill(&mut bytes, 1 << 20).map_err(|error| unreadable(name, &error))? > 0 {}
+        let identity = tally.finish().map_err(|error| unreadable(name, &error))?;
+        Self::of(bytes).map(|database| (database, identity)).map_err(refused)
+    }
+
+    /// The database that `bytes` are.
+    pub fn of(bytes: Vec<u8>) -> Result<Self, NoDatabase> {
+        let pages = Pages::of(bytes)?;
+        let mut tables = HashMap::new();
+        let schema = ["type", "name", "tbl_name", "rootpage", "sql"].map(str::to_owned);
+        each_row(&pages, 1, &schema, &mut |row| {
+            let (SqlCell::Text(kind), SqlCell::Text(name)) = (row.get("type"), row.get("name"))
+            else {
+                return;
+            };
+            let (SqlCell::Integer(root), SqlCell::Text(sql)) =
+                (row.get("rootpage"), row.get("sql"))
+            else {
+                return;
+            };
+            if kind == "table"
+                && let Some(table) =
+                    u32::try_from(root).ok().and_then(|root| SqlTable::of(&sql, root))
+            {
+                tables.insert(name, table);
+            }
+        })?;
+        Ok(Self { pages, tables })
+    }
+
+    /// Whether there is a table of that name with these columns.
+    pub fn has(&self, table: &str, columns: &[&str]) -> bool {
+        let found = self.tables.get(table);
+        found.is_some_and(|table| {
+            columns.iter().all(|name| table.columns.iter().any(|column| column == name))
+        })
+    }
+
+    /// Calls `see` with each row of a table, in the order of their keys.
+    pub fn rows(
+        &self,
+        table: &str,
+        mut see: impl FnMut(&DatabaseRow<'_>),
+    ) -> Result<(), NoDatabase> {
+        let Some(table) = self.tables.get(table) else { return Err(format!("no table `{table}`")) };
+        each_row(&self.pages, table.root, &table.columns, &mut see)
+    }
+}
+
+fn each_row(
+    pages: &Pages,
+    root: u32,
+    columns: &[String],
+    see: &mut dyn FnMut(&DatabaseRow<'_>),
+) -> Result<(), NoDatabase> {
+    let mut rows = 0;
+    pages.each_cell(root, &mut |key, payload| {
+        rows += 1;
+        if rows > ROWS_CAP {
+            return Err(format!("more than {ROWS_CAP} rows"));
+        }
+        let cells = record::cells(payload).ok_or("a row that is no record")?;
+        see(&DatabaseRow { columns, cells, key });
+        Ok(())
+    })
+}
