@@ -181,7 +181,10 @@ pub fn read(format: Option<LogFormat>, paths: &[PathBuf], options: &ImportOption
         }
     }
     let mut judged = Vec::new();
-    for (name, format, runs) in groups {
+    for (name, format, mut runs) in groups {
+        runs.sort_by(|one, other| {
+            lineage::by_number(&one.name).cmp(&lineage::by_number(&other.name))
+        });
         match LogGroup::new(format, name, runs, options) {
             Ok(group) => judged.push(group),
             Err(error) => failures.push(error),
@@ -204,14 +207,24 @@ fn placed(
     taken: &mut HashSet<String>,
 ) -> (String, LoggedRun) {
     let own = run.group.take().filter(|_| !is_grouped).map(|group| files::plain(&group));
-    let group = own.unwrap_or_else(|| found.group.clone());
+    let mut group = own.unwrap_or_else(|| found.group.clone());
     // Several runs of one file have names of their own; without, they are called as the file.
     let name = match (run.name.is_empty(), found.format) {
         (true, _) => found.own.clone(),
         (false, LogFormat::Marin) => format!("{}-{}", found.own, run.name),
         (false, _) => run.name.clone(),
     };
-    run.name = files::bundle_name(&group, &name, taken);
+    let mut own = name.as_str();
+    if let Some((arm, rest, seed)) = lineage::of_name(&name).filter(|_| !run.name.is_empty()) {
+        if !is_grouped {
+            group = format!("{group}-{}", files::plain(arm));
+            own = rest;
+        }
+        if run.seed.is_none() {
+            (run.seed, run.seed_from_path) = (Some(seed.to_owned()), true);
+        }
+    }
+    run.name = files::bundle_name(&group, own, taken);
     run.format = found.format;
     if run.seed.is_none() && found.seed.is_some() {
         (run.seed, run.seed_from_path) = (found.seed.clone(), true);

@@ -52,6 +52,26 @@ pub fn of(format: LogFormat, path: &Path, is_folder: bool) -> Lineage {
     })
 }
 
+/// What the name that a tracker gives a run tells, `dense-s1`: its group, its own name there and the seed.
+pub fn of_name(name: &str) -> Option<(&str, &str, &str)> {
+    seed_in(name, true).filter(|(rest, ..)| !rest.is_empty())
+}
+
+/// A key by which `s2` comes before `s10`.
+pub fn by_number(name: &str) -> Vec<(String, u64)> {
+    let mut key = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let word = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (before, after) = rest.split_at_checked(word).unwrap_or((rest, ""));
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let (number, after) = after.split_at_checked(digits).unwrap_or((after, ""));
+        key.push((before.to_owned(), number.parse().unwrap_or_default()));
+        rest = after;
+    }
+    key
+}
+
 /// Gives runs whose names are those of a rerun's group their place beside it.
 pub fn join_reruns(lineages: &mut [Lineage]) {
     let groups: Vec<PathBuf> = lineages
@@ -192,6 +212,13 @@ mod tests {
         ] {
             assert_eq!(told(path), (group.into(), own.into(), Some(seed.into())), "{path}");
         }
+    }
+
+    #[test]
+    fn numbers_in_names_are_counted() {
+        let mut names = ["a-s10", "a-s2", "a", "a-s2-2", "b1"];
+        names.sort_by_key(|name| by_number(name));
+        assert_eq!(names, ["a", "a-s2", "a-s2-2", "a-s10", "b1"]);
     }
 
     #[test]

@@ -158,6 +158,9 @@ fn long(bytes: &[u8]) -> Option<Metrics> {
     let mut row = LogRow { step, cells: Vec::with_capacity(3) };
     for field in fields {
         let (name, number) = halves(field)?;
+        if is_word(name, number) {
+            continue;
+        }
         let (metric, number) = cell(name, number)?;
         if row.get(&metric).is_some() {
             return None;
@@ -170,6 +173,25 @@ fn long(bytes: &[u8]) -> Option<Metrics> {
         return None;
     }
     Some(Metrics { dialect: Dialect::Long, planned: Some(planned), evaluation, row })
+}
+
+/// Whether a field of a name that nobody knows here is a word, as in `handoff:keep`, and no number.
+fn is_word(name: &[u8], word: &[u8]) -> bool {
+    const KNOWN: [&[u8]; 8] = [
+        b"val_loss",
+        b"train_loss",
+        b"loss",
+        b"train_time",
+        b"step_avg",
+        b"grad_norm",
+        b"lr",
+        b"tokens",
+    ];
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let begins = word.first().is_some_and(u8::is_ascii_alphabetic);
+    let told =
+        begins && word.len() <= 40 && word.iter().all(plain) && LogNumber::parse(word).is_none();
+    told && !KNOWN.contains(&name) && other(name).is_some()
 }
 
 /// `name:rest`.
@@ -580,6 +602,21 @@ mod tests {
         ] {
             let error = read(&text).unwrap_err();
             assert_eq!((error.code.id, error.place.line), (code, line), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn words_beside_the_numbers_are_passed_over() {
+        let run = read(&LOG.replace("val_loss:3.2790", "val_loss:3.2790 rank:0.50 handoff:keep"))
+            .unwrap();
+        assert_eq!(run.evaluations[1].cells.len(), 4);
+        assert!(run.findings.is_empty());
+        for field in ["val_loss:high", "step:keep", "a:{x}", "a:keep!"] {
+            let strange = LOG.replace("val_loss:3.2790", &format!("{field} val_loss:3.2790"));
+            assert_eq!(
+                read(&strange).unwrap().findings[0].error.code.id,
+                "import::not-a-metric-line"
+            );
         }
     }
 

@@ -118,7 +118,7 @@ fn seeds_text(group: &LogGroup, width: usize, text: &mut String) {
     if !seeds.is_empty() {
         text.push_str(&paragraph(
             "  seeds",
-            &format!("{}, from the paths", seeds.join(", ")),
+            &format!("{}, from the names", seeds.join(", ")),
             width,
         ));
     }

@@ -176,6 +176,7 @@ struct Story {
     config: Map<String, Json>,
     summary: Map<String, Json>,
     id: Option<String>,
+    group: Option<String>,
     display_name: Option<String>,
     exit: Option<i64>,
     /// The step of the last history, and whether there was one.
@@ -189,6 +190,7 @@ impl Default for Story {
             config: Map::new(),
             summary: Map::new(),
             id: None,
+            group: None,
             display_name: None,
             exit: None,
             histories: 0,
@@ -221,6 +223,7 @@ impl Story {
                 (1, id) => self.id = id.text().map(str::to_owned),
                 (4, FieldValue::Bytes(config)) => update(&mut self.config, config)?,
                 (5, FieldValue::Bytes(summary)) => update(&mut self.summary, summary)?,
+                (6, group) => self.group = group.text().map(str::to_owned),
                 (8, name) => self.display_name = name.text().map(str::to_owned),
                 _ => {}
             }
@@ -268,9 +271,11 @@ impl Story {
             true => LoggedRun::new(name, identity, crate::tracker::settings::digest(&self.summary)),
             false => self.points.into_run(name, identity)?,
         };
-        run.name = self.display_name.or(self.id).unwrap_or_default();
+        run.group = self.group.filter(|group| !group.is_empty());
+        run.name =
+            self.display_name.filter(|name| !name.is_empty()).or(self.id).unwrap_or_default();
         let numbers = self.summary.iter().flat_map(|(key, value)| sums(key, value));
-        run.sum_up(numbers.filter(|(name, _)| name != "_step"));
+        run.sum_up(numbers.filter(|(name, _)| name != "_step" && !name.starts_with("_wandb")));
         run.seed = self.config.get("seed").filter(|seed| seed.is_u64()).map(Json::to_string);
         run.config = kept(self.config);
         run.ended = Some(self.exit == Some(0));
