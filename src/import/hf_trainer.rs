@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::columns::{LogTable, Mapping};
 use super::jsonl::parse_python;
 use super::log::Log;
-use super::run::LoggedRun;
+use super::run::{LogNumber, LoggedRun};
 use super::tracker::settings::setting;
 use super::{BEST_DIFFERS, STEPS_DIFFER};
 use repro_receipt::source::{Error, Kind, Node};
@@ -69,8 +69,12 @@ fn planned(node: Node<'_>) -> Option<u64> {
 
 /// A number of the state, as JSON.
 fn scalar(node: Node<'_>) -> Option<Json> {
-    let Kind::Number(text) = &node.value().kind else { return None };
-    Some(setting(text))
+    match &node.value().kind {
+        Kind::Number(text) => Some(setting(text)),
+        // An integer beyond 2^53.
+        Kind::Text(text) if LogNumber::parse(text.as_bytes()).is_some() => Some(setting(text)),
+        _ => None,
+    }
 }
 
 /// The best metric is one that some evaluation printed.
@@ -120,6 +124,19 @@ mod tests {
         assert_eq!(run.final_loss().unwrap().text(), "2.5");
         assert_eq!(run.config["train_batch_size"], 8);
         assert!(run.findings.is_empty(), "{:?}", run.findings);
+    }
+
+    #[test]
+    fn data_without_an_end_and_any_metric_are_read() {
+        let history = r#"{"eval_wer": 2.5, "eval_accuracy": 0.90, "eval_runtime": 3.5, "step": 20},
+            {"eval_wer": 2.5, "eval_accuracy": 0.90, "eval_runtime": 3.25, "step": 20}"#;
+        let text = state(history, "\"num_train_epochs\": 9223372036854775807, ");
+        let text = text.replace("\"max_steps\": 20", "\"max_steps\": 9223372036854775807");
+        let run = read(&text).unwrap();
+        let told = |name: &str| run.evaluations[0].get(&Metric::Other(name.into())).unwrap().text();
+        assert_eq!((told("eval_wer"), told("eval_runtime"), run.planned), ("2.5", "3.25", None));
+        assert_eq!(run.config["num_train_epochs"], "9223372036854775807");
+        assert_eq!(run.findings[0].error.code.id, "import::repeated");
     }
 
     #[test]

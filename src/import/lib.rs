@@ -190,6 +190,7 @@ pub fn read(format: Option<LogFormat>, paths: &[PathBuf], options: &ImportOption
             Err(error) => failures.push(error),
         }
     }
+    judged.sort_by(|one, other| one.name.cmp(&other.name));
     group::across(&mut judged);
     Import { format, groups: judged, skipped, failures }
 }

@@ -133,3 +133,52 @@ fn each_row(
         Ok(())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables with pages of 512 bytes: a tree with inner pages, rows on pages of their own, columns added later.
+    const FILE: &[u8] = include_bytes!("../../../tests/corpus/import/mixed/mlflow.db");
+
+    fn rows(bytes: &[u8], table: &str, column: &str) -> Result<Vec<SqlCell>, NoDatabase> {
+        let database = Database::of(bytes.to_vec())?;
+        let mut cells = Vec::new();
+        database.rows(table, |row| cells.push(row.get(column)))?;
+        Ok(cells)
+    }
+
+    #[test]
+    fn rows_are_read_whole_and_in_order() {
+        let steps = rows(FILE, "metrics", "step").unwrap();
+        let wanted = (0..12).chain([0]).map(SqlCell::Integer);
+        assert_eq!(steps, wanted.clone().chain(wanted).collect::<Vec<_>>());
+        let values = rows(FILE, "metrics", "value").unwrap();
+        assert_eq!(values[1], SqlCell::Real(0.5 + 1.0 / 32.0 + 1.0 / 1024.0));
+        let notes = rows(FILE, "params", "value").unwrap();
+        assert_eq!(notes, [SqlCell::Text("long ".repeat(200)), SqlCell::Text("long ".repeat(200))]);
+        assert_eq!(rows(FILE, "params", "none").unwrap(), [SqlCell::Null, SqlCell::Null]);
+        assert!(rows(FILE, "none", "x").is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_refused() {
+        for length in (0..200).chain((200..FILE.len()).step_by(61)) {
+            assert!(Database::of(FILE[..length].to_vec()).is_err(), "{length}");
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever bytes change, reading ends in rows or a refusal.
+        #[test]
+        fn any_database_is_read_or_refused(changes in proptest::collection::vec((0..FILE.len(), 0..=255_u8), 1..20)) {
+            let mut bytes = FILE.to_vec();
+            for (at, byte) in changes {
+                bytes[at] = byte;
+            }
+            for (table, column) in [("metrics", "step"), ("params", "value"), ("runs", "name")] {
+                let _ = rows(&bytes, table, column);
+            }
+        }
+    }
+}

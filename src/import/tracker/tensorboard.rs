@@ -252,3 +252,125 @@ fn half(bits: u16) -> f32 {
     };
     f32::from_bits(sign | magnitude)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::protobuf::tests::{bytes, integer};
+    use super::super::tfrecord::tests::record;
+    use super::*;
+
+    /// An event with one value of a summary.
+    fn event(step: u64, value: &[u8]) -> Vec<u8> {
+        record(&[integer(2, step), bytes(5, &bytes(1, value))].concat())
+    }
+
+    fn simple(tag: &str, value: f32) -> Vec<u8> {
+        [bytes(1, tag.as_bytes()), vec![0x15], value.to_le_bytes().to_vec()].concat()
+    }
+
+    fn tensor(tag: &str, kind: u64, rest: &[u8]) -> Vec<u8> {
+        let tensor = [integer(1, kind), bytes(2, &[]), rest.to_vec()].concat();
+        [bytes(1, tag.as_bytes()), bytes(8, &tensor)].concat()
+    }
+
+    /// The numbers of a file as `step tag=number`, and the code of what is said about its end.
+    fn read(file: &[u8]) -> Result<(Vec<String>, Option<&'static str>), Error> {
+        let mut events = Events { points: Points::new(1), others: HashSet::new() };
+        let (identity, finding) = events.read(Tally::new(file, true), "f")?;
+        let code = finding.map(|finding| finding.code.id);
+        if events.points.is_empty() {
+            return Ok((Vec::new(), code));
+        }
+        let run = events.points.into_run("f", identity)?;
+        let rows = run.training.iter().chain(&run.evaluations);
+        let cells = rows.flat_map(|row| row.cells.iter().map(|cell| (row.step, cell)));
+        let told = cells
+            .map(|(step, (metric, number))| format!("{step} {}={}", metric.name(), number.text()));
+        Ok((told.collect(), code))
+    }
+
+    #[test]
+    fn scalars_of_both_sorts_are_read() {
+        let half = [0x3c, 0x00, 0x00, 0x01];
+        let file = [
+            record(&bytes(3, b"brain.Event:2")),
+            event(1, &simple("a", 0.1)),
+            event(1, &tensor("b", 2, &bytes(4, &0.1_f64.to_le_bytes()))),
+            event(1, &tensor("c", 1, &bytes(5, &2.5_f32.to_le_bytes()))),
+            event(1, &tensor("d", 9, &integer(10, (-3_i64).cast_unsigned()))),
+            event(
+                1,
+                &tensor("e", 19, &integer(13, u64::from(u16::from_be_bytes([half[0], half[1]])))),
+            ),
+            event(
+                1,
+                &tensor("f", 19, &integer(13, u64::from(u16::from_be_bytes([half[2], half[3]])))),
+            ),
+            event(1, &tensor("g", 14, &bytes(4, &0x4049_u16.to_le_bytes()))),
+            event(1, &tensor("zero", 1, &[])),
+            event(1, &tensor("words", 7, &bytes(8, b"x"))),
+            event(1, &tensor("list", 1, &bytes(2, &bytes(2, &integer(1, 2))))),
+        ];
+        let wanted = [
+            "1 a=0.1",
+            "1 b=0.1",
+            "1 c=2.5",
+            "1 d=-3",
+            "1 e=1.0",
+            "1 f=5.9604645e-8",
+            "1 g=3.140625",
+            "1 zero=0.0",
+        ];
+        assert_eq!(read(&file.concat()).unwrap(), (wanted.map(str::to_owned).to_vec(), None));
+    }
+
+    #[test]
+    fn what_another_plugin_draws_is_no_scalar() {
+        let drawn = |name: &[u8], mut value: Vec<u8>| {
+            value.extend(bytes(9, &bytes(1, &bytes(1, name))));
+            value
+        };
+        let file = [
+            event(1, &drawn(b"pr_curves", simple("a", 1.0))),
+            event(2, &simple("a", 1.0)),
+            event(1, &drawn(b"scalars", simple("b", 1.0))),
+        ];
+        assert_eq!(read(&file.concat()).unwrap().0, ["1 b=1.0"]);
+    }
+
+    #[test]
+    fn a_restarted_run_takes_the_place_of_what_it_logs_again() {
+        let start = record(&[integer(2, 2), bytes(7, &integer(1, 1))].concat());
+        let old = [1, 2, 3].map(|step| event(step, &simple("a", 1.0))).concat();
+        let file = [old, start, event(2, &simple("a", 2.0))].concat();
+        assert_eq!(read(&file).unwrap().0, ["1 a=1.0", "2 a=2.0"]);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_read_up_to_there() {
+        let events: Vec<_> = (1..4).map(|step| event(step, &simple("a", 0.5))).collect();
+        let file = events.concat();
+        let each = events[0].len();
+        for length in 0..=file.len() {
+            let (told, code) = read(&file[..length]).unwrap();
+            assert_eq!(told.len(), length / each, "{length}");
+            assert_eq!(code, (length % each > 0).then_some("import::cut"), "{length}");
+        }
+        let mut damaged = file.clone();
+        damaged[each + 14] ^= 1;
+        assert_eq!(read(&damaged).unwrap().1, Some("import::damaged"));
+        damaged[1] ^= 1;
+        assert_eq!(read(&damaged).unwrap_err().code.id, "import::bad-record");
+        assert_eq!(read(&record(&[0x0b])).unwrap_err().code.id, "import::bad-record");
+    }
+
+    proptest::proptest! {
+        /// Whatever the events are, reading ends in numbers or a refusal.
+        #[test]
+        fn any_event_is_read_or_refused(value in proptest::collection::vec(0..=255_u8, 0..40), kind in 0..25_u64) {
+            let _ = read(&record(&value));
+            let _ = read(&event(1, &value));
+            let _ = read(&event(1, &tensor("a", kind, &value)));
+        }
+    }
+}

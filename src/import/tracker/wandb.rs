@@ -334,3 +334,65 @@ fn update(values: &mut Map<String, Json>, record: &[u8]) -> Result<(), Malformed
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of four histories with 40,000 bytes of output, so that a record goes over two blocks.
+    const FILE: &[u8] = include_bytes!(
+        "../../../tests/corpus/import/mixed/asr/wandb/offline-run-20250101_000000-a1b2/run-a1b2.wandb"
+    );
+
+    fn run(file: &[u8]) -> Result<LoggedRun, Error> {
+        read(Tally::new(file, true), "run.wandb", 1)
+    }
+
+    fn codes(run: &LoggedRun) -> Vec<&str> {
+        run.findings.iter().map(|finding| finding.error.code.id).collect()
+    }
+
+    #[test]
+    fn a_run_is_read_with_its_config_and_summary() {
+        let run = run(FILE).unwrap();
+        assert_eq!(
+            (run.name.as_str(), run.seed.as_deref(), run.ended),
+            ("small-s7", Some("7"), Some(true))
+        );
+        assert_eq!((run.training.len(), run.evaluations.len()), (4, 4));
+        assert_eq!(Json::Object(run.config), serde_json::json!({"seed": 7, "lr": 0.001}));
+        assert_eq!((&*run.summary[0].0, run.summary[0].1.text()), ("best.min", "0.47"));
+        assert!(run.findings.is_empty(), "{:?}", run.findings);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_read_up_to_there() {
+        let mut whole = 0;
+        for length in (HEADER.len()..900).chain((900..FILE.len()).step_by(1009)) {
+            let run = run(&FILE[..length]).unwrap();
+            assert!(run.training.len() >= whole && run.training.len() <= 4, "{length}");
+            whole = run.training.len();
+            assert!(codes(&run).contains(&"import::unfinished"), "{length}");
+        }
+        assert_eq!(whole, 4);
+        for length in 0..HEADER.len() {
+            assert_eq!(run(&FILE[..length]).unwrap_err().code.id, "import::bad-record");
+        }
+        // The output goes over the end of a block.
+        assert!(codes(&run(&FILE[..33_000]).unwrap()).contains(&"import::cut"));
+    }
+
+    #[test]
+    fn a_changed_byte_ends_the_file_there() {
+        for at in (HEADER.len()..600).chain((600..FILE.len()).step_by(1013)) {
+            let mut changed = FILE.to_vec();
+            changed[at] ^= 4;
+            let run = run(&changed).unwrap();
+            let told = codes(&run);
+            assert!(
+                told.contains(&"import::damaged") || told.contains(&"import::cut"),
+                "{at}: {told:?}"
+            );
+        }
+    }
+}
