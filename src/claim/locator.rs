@@ -1,7 +1,8 @@
 //! How evidence is named: `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#PATH`, `BUNDLE:FILE#PATH`.
 //!
 //! A bundle's name may hold one range, `run-s{1..6}`, or one list, `{dense,moe}-s1`; then it stands for
-//! several bundles. PATH is the way into the file, or the beginning of the names of facts.
+//! several bundles. PATH is the way into the file, or the beginning of the names of facts; a part of it stands in
+//! quotes where a metric is called `metrics/mAP50(B)` or `lm loss`.
 
 /// The most bundles of a name, and of all names of a post: more are a slip of the pen.
 pub const MOST_BUNDLES: usize = 10_000;
@@ -23,7 +24,7 @@ impl Locator {
     /// Reads the name of a piece of evidence; none where it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let (before, path) = match text.split_once('#') {
-            Some((before, path)) => (before, path.split('.').map(str::to_owned).collect()),
+            Some((before, path)) => (before, way(path)?),
             None => (text, Vec::new()),
         };
         let (bundle, file) = match before.split_once(':') {
@@ -34,11 +35,53 @@ impl Locator {
         let good = |part: &str| !part.is_empty() && part.chars().all(plain);
         let bundles = expand(bundle)?;
         let names = bundles.iter().all(|name| good(name) && !name.contains('/'));
-        // `step=60` picks the line of a table whose `step` is 60.
-        let parts = path.iter().all(|part: &String| good(&part.replacen('=', "", 1)));
-        let whole = names && parts && file.is_none_or(good);
+        let whole = names && file.is_none_or(good);
         let is_group = bundle.contains('{');
         whole.then(|| Self { bundles, is_group, file: file.map(str::to_owned), path })
+    }
+}
+
+/// A part of a way as [`Locator::parse`] reads it: plain, or in quotes; none where it holds both sorts of quotes.
+pub fn part_text(part: &str) -> Option<String> {
+    match (is_plain(part), part.contains('\''), part.contains('"')) {
+        (true, ..) => Some(part.to_owned()),
+        (_, false, _) if !part.is_empty() => Some(format!("'{part}'")),
+        (_, _, false) if !part.is_empty() => Some(format!("\"{part}\"")),
+        _ => None,
+    }
+}
+
+/// Whether a part of a way needs no quotes; `step=60` picks the line of a table whose `step` is 60.
+fn is_plain(part: &str) -> bool {
+    let part = part.replacen('=', "", 1);
+    !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c))
+}
+
+/// The parts of a way, between dots.
+fn way(text: &str) -> Option<Vec<String>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    loop {
+        let quote = rest.chars().next().filter(|first| ['\'', '"'].contains(first));
+        let (part, after) = match quote {
+            Some(quote) => {
+                let inside = rest.get(1..)?;
+                let (part, after) =
+                    inside.split_once(quote).filter(|(part, _)| !part.is_empty())?;
+                (part, after)
+            }
+            None => {
+                let end = rest.find('.').unwrap_or(rest.len());
+                let (part, after) = rest.split_at_checked(end)?;
+                (Some(part).filter(|part| is_plain(part))?, after)
+            }
+        };
+        parts.push(part.to_owned());
+        match after.strip_prefix('.') {
+            Some(next) => rest = next,
+            None if after.is_empty() => return Some(parts),
+            None => return None,
+        }
     }
 }
 
@@ -95,6 +138,17 @@ mod tests {
     }
 
     #[test]
+    fn metrics_of_any_name_can_be_named() {
+        for name in ["eval_wer", "eval/wer", "metrics/mAP50(B)", "lm loss", "a.b", "it's", "µ=0=1"]
+        {
+            let text =
+                format!("run:data/printed/training.csv#step=60.{}", part_text(name).unwrap());
+            assert_eq!(Locator::parse(&text).unwrap().path, ["step=60", name], "{text}");
+        }
+        assert_eq!((part_text(""), part_text("'\"")), (None, None));
+    }
+
+    #[test]
     fn malformed_names_are_none() {
         for text in [
             "",
@@ -113,6 +167,10 @@ mod tests {
             "a + b",
             "f(x)",
             "a{-1..2}",
+            "a#'b",
+            "a#''",
+            "a#'b'c",
+            "a#'b'.",
         ] {
             assert_eq!(Locator::parse(text), None, "{text}");
         }

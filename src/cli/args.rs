@@ -419,11 +419,8 @@ pub struct StatsArgs {
 
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Format of the logs
-    #[arg(value_enum)]
-    pub logs: Logs,
-    /// Logs, or folders of logs; the logs of one folder form a group
-    #[arg(required = true, value_name = "PATH")]
+    /// Format of the logs; left out, it is that of each
+    #[arg(value_name = "FORMAT|PATH", required = true, num_args = 1.., help = help::FORMATS)]
     pub paths: Vec<PathBuf>,
     /// The folder for the bundles, one per run
     #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
@@ -434,6 +431,12 @@ pub struct ImportArgs {
     /// Copy each log into its bundle [default: only its digest]
     #[arg(long)]
     pub keep_source: bool,
+    /// Write what can be read where something cannot: the exit status stays 2
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Keep every n-th step alone, and the last, of event files and other files of trackers
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..))]
+    pub every: u64,
     /// Put all runs into one group of this name
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
@@ -441,7 +444,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "LOSS", allow_negative_numbers = true)]
     pub target: Option<String>,
     /// Meaning of columns, our name first: `loss=val_loss,step=iter`; a `loss` whose name says
-    /// validation loss is one; only jsonl and csv
+    /// validation loss is one; only of jsonl and csv
     #[arg(long, value_name = "OURS=THEIRS")]
     pub map: Vec<String>,
     /// Reference convergence points of the benchmark; only mlperf
@@ -453,20 +456,6 @@ pub struct ImportArgs {
     /// Logs to read in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse)]
     pub threads: Option<usize>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Logs {
-    /// `s:N tel:X`, or `step:N/M val_loss:X train_time:Yms step_avg:Zms`
-    Speedrun,
-    /// MLPerf Training results, lines with `:::MLLOG`
-    Mlperf,
-    /// One JSON object per line
-    Jsonl,
-    /// A table whose first row names the columns
-    Csv,
-    /// `trainer_state.json` of Hugging Face's Trainer
-    HfTrainer,
 }
 
 #[derive(Debug, Args)]

@@ -1,10 +1,31 @@
 //! What stands under the options of commands that need more words than their options have.
 
+/// What `repro import` takes first.
+pub const FORMATS: &str = "\
+A format, or `auto`, and logs or folders of logs. Without a format each log tells its own:
+- speedrun: `s:N tel:X`, or `step:N/M val_loss:X train_time:Yms step_avg:Zms`
+- mlperf: results of MLPerf Training, lines with `:::MLLOG`
+- jsonl: one JSON object per line, as W&B exports histories
+- csv: a table whose first row names the columns: Lightning, Ultralytics, Keras, exports
+- hf-trainer: `trainer_state.json` of Hugging Face's Trainer; of several checkpoints the last
+- tensorboard: event files; those of one folder are one run
+- wandb: `run-ID.wandb`, which W&B keeps of a run, offline ones too
+- mlflow: runs of a file store, or a SQLite database
+- dvclive: folders with `plots/metrics`
+- megatron: golden values of Megatron's tests
+- step-loss: a step and a loss per line, as torchtitan's tests keep them
+- marin: results of Marin's speedrun leaderboard";
+
 /// Under the options of `repro import`.
 pub const IMPORT: &str = "\
-Each run becomes a bundle `DIR/<group>-<file>` that `repro verify` accepts. Numbers of a log are kept as
-printed in `data/printed/`. The bundle holds the log's digest, and with --keep-source the whole log. An
-existing bundle is refused, and if one log is refused nothing is written.
+Each run becomes a bundle `DIR/<group>-<run>` that `repro verify` accepts. Metrics keep their names, whatever they
+are, and their numbers as printed, in `data/printed/`; the report says how a post names each of them. The bundle holds
+the log's digest, and with --keep-source the whole log. An existing bundle is refused, and if one log is refused
+nothing is written, or with --keep-going the bundles of the others.
+
+The logs of a folder are a group; so are folders beside each other that hold one run each. Where names tell a seed, as
+`dense/1/metrics.csv`, `dense-s1.csv`, `dense_seed2.csv` or `seed_1/dense/metrics.csv`, what differs in it alone is a
+group, and so are a log and its `-rerun`.
 
 Copies (equal bytes, equal metric lines, equal seeds), runs that stop early, end without a validation or
 diverge are reported and do not count in the statistics of their group. With --target each group gets a
@@ -20,7 +41,7 @@ are dropped, as are those of smaller batches than the fastest. Between two batch
 interpolated; above the largest nothing is decided. The rules' own checker divides by n in s; the report says
 where that changes the result.
 
-Exit status: 0 if every log was read, 2 if one was refused or the usage was bad.";
+Exit status: 0 if every log was read, 2 if one was refused (with --keep-going too) or the usage was bad.";
 
 /// Under the options of `repro check`.
 pub const CHECK: &str = "\

@@ -54,6 +54,7 @@ A post binds each number and each comparison of a text to evidence. `repro/ID.to
                                      or, where it is not redistributed, `sha256`: `--text FILE` gives it
   [names]                            evidence, each said once
   moe64 = \"nmoe-0003:data/configs/moe64.toml\"     BUNDLE:FILE, BUNDLE:FILE#FIELD
+  map50 = \"yolo-s{1..3}:data/printed/validation.csv#step=99.'metrics/mAP50(B)'\"   the row of a step; other signs in quotes
   bf16  = \"nmoe-0003#closure.bf16\"                BUNDLE#FACTS
   moe   = \"tiny-moe-moe-active12-s{1..6}\"         a group of runs
 

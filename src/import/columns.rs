@@ -1,50 +1,21 @@
 //! What the columns of other people's tables mean, and how their rows become those of a run.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::log::Identity;
+use super::names::{STEP, known, known_as, likely, nearest, our_names, step_among};
+use super::points::NUMBERS_CAP;
 use super::run::{LogNumber, LogRow, LoggedRun, Metric};
 use super::{
-    BAD_MAP, NO_STEP, NO_VALUES, NOT_A_NUMBER, STEPS_GO_BACK, TOLD_TWICE, TOO_MANY_LINES,
-    TOO_MANY_NUMBERS, UNKNOWN_NAME, UNMAPPED,
+    BAD_MAP, NO_STEP, NO_VALUES, NOT_A_NUMBER, REPEATED, STEP_COLUMN, STEPS_GO_BACK, TOLD_TWICE,
+    TOO_MANY_LINES, TOO_MANY_NUMBERS, UNKNOWN_NAME, counted,
 };
 use repro_receipt::digest::Hasher;
 use repro_receipt::source::{Error, Kind, Location, Node};
 
-/// The name of the column that counts steps.
-const STEP: &str = "step";
 /// The most names that a message lists.
 const LISTED: usize = 12;
-
-/// Names under which others log what we know: our name, and theirs with `_` between words.
-const ALIASES: &[(&str, &[&str])] = &[
-    (
-        "step",
-        &[
-            "iter",
-            "iteration",
-            "global_step",
-            "trainer_global_step",
-            "steps",
-            "it",
-            "update",
-            "batch",
-        ],
-    ),
-    (
-        "tokens",
-        &["tokens_seen", "num_tokens", "total_tokens", "consumed_tokens", "num_input_tokens_seen"],
-    ),
-    ("loss", &["train_loss", "training_loss", "loss_train", "lm_loss"]),
-    (
-        "val_loss",
-        &["valid_loss", "validation_loss", "eval_loss", "test_loss", "loss_val", "loss_eval"],
-    ),
-    ("grad_norm", &["gradnorm", "gradient_norm", "grad_norm_total", "train_grad_norm", "norm"]),
-    ("lr", &["learning_rate", "train_lr", "lr_0"]),
-    ("seconds", &["time", "elapsed", "wall_time", "runtime", "train_time", "elapsed_seconds"]),
-];
 
 /// Which of their columns is which of ours, as a person said; a column of our own name needs no word.
 #[derive(Debug, Clone, Default)]
@@ -94,72 +65,17 @@ impl Mapping {
         )
     }
 
+    /// Whether it says which column counts steps.
+    fn says_steps(&self) -> bool {
+        self.0.iter().any(|(ours, _)| ours == STEP)
+    }
+
     /// Our name for one of their columns.
     fn ours(&self, theirs: &str) -> Option<&str> {
         let said = self.0.iter().find(|(_, name)| name == theirs).map(|(ours, _)| ours.as_str());
         let taken = |name: &&str| !self.0.iter().any(|(ours, _)| ours == name);
         said.or_else(|| our_names().find(|name| *name == theirs).filter(taken))
     }
-}
-
-fn known(name: &str) -> Option<Metric> {
-    Metric::KNOWN.into_iter().find(|metric| metric.name() == name)
-}
-
-fn our_names() -> impl Iterator<Item = &'static str> {
-    [
-        STEP,
-        "tokens",
-        "loss",
-        "grad_norm",
-        "lr",
-        "val_loss",
-        "train_time_ms",
-        "step_avg_ms",
-        "seconds",
-    ]
-    .into_iter()
-}
-
-/// The name that differs least from `name`, if it differs little.
-fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let far = |other: &&str| distance(&plain(name), &plain(other));
-    names.min_by_key(far).filter(|other| far(other) <= 1 + name.chars().count() / 4)
-}
-
-/// How many characters must change to make one text the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, left) in one.chars().take(64).enumerate() {
-        let mut before = at;
-        let mut last = at + 1;
-        for (cell, right) in row.iter_mut().skip(1).zip(&other) {
-            let change = before + usize::from(left != *right);
-            before = *cell;
-            last = change.min(last + 1).min(*cell + 1);
-            *cell = last;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = at + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
-/// `train/Loss` as `train_loss`.
-fn plain(name: &str) -> String {
-    let lower = name.trim_start_matches('_').to_ascii_lowercase();
-    lower.replace(['/', '.', '-', ' '], "_")
-}
-
-/// What a column is likely to be, from its name.
-fn likely(theirs: &str) -> Option<&'static str> {
-    let plain = plain(theirs);
-    let own = our_names().find(|name| *name == plain);
-    own.or_else(|| {
-        ALIASES.iter().find(|(_, names)| names.contains(&plain.as_str())).map(|(ours, _)| *ours)
-    })
 }
 
 /// A table on its way to a run.
@@ -169,16 +85,61 @@ pub struct LogTable {
     evaluations: Vec<LogRow>,
     /// Their names, in alphabetical order.
     names: BTreeSet<String>,
+    /// The column that counts steps, where it has none of the names of ours.
+    counter: Option<String>,
     hasher: Hasher,
     /// How many rows there were, and numbers in them.
     rows: usize,
     numbers: usize,
+    /// Values that a later row about the same step replaced: how many, and the first.
+    repeated: Option<(usize, String)>,
 }
 
 /// The most rows of a log: what is read is held until it is written.
 const ROWS_CAP: usize = 1 << 20;
-/// The most numbers of a log.
-const NUMBERS_CAP: usize = 8 << 20;
+
+/// The numbers of one row, by where they belong.
+#[derive(Default)]
+struct Cells {
+    step: Option<u64>,
+    training: Vec<(Metric, LogNumber)>,
+    evaluation: Vec<(Metric, LogNumber)>,
+    /// What belongs to the evaluation of a row that has nothing else, and to training otherwise.
+    either: Vec<(Metric, LogNumber)>,
+    /// What belongs to both.
+    shared: Vec<(Metric, LogNumber)>,
+}
+
+impl Cells {
+    fn take(&mut self, metric: Metric, number: LogNumber) {
+        let of_training = matches!(metric, Metric::Loss | Metric::GradNorm | Metric::LearningRate);
+        let cells = match metric {
+            Metric::Tokens => &mut self.shared,
+            _ if metric.is_evaluated() => &mut self.evaluation,
+            _ if of_training || metric.is_of_training() => &mut self.training,
+            _ => &mut self.either,
+        };
+        cells.push((metric, number));
+    }
+
+    fn is_empty(&self) -> bool {
+        [&self.training, &self.evaluation, &self.either, &self.shared].iter().all(|c| c.is_empty())
+    }
+
+    /// The numbers of training and those of an evaluation.
+    fn parted(mut self) -> [Vec<(Metric, LogNumber)>; 2] {
+        if self.training.is_empty() && !self.evaluation.is_empty() {
+            self.evaluation.append(&mut self.either);
+        } else {
+            self.training.append(&mut self.either);
+            self.training.extend(self.shared.iter().cloned());
+        }
+        if !self.evaluation.is_empty() {
+            self.evaluation.append(&mut self.shared);
+        }
+        [self.training, self.evaluation]
+    }
+}
 
 impl LogTable {
     /// Takes one row, a table of cells by name.
@@ -186,81 +147,67 @@ impl LogTable {
         self.rows += 1;
         self.numbers += node.members()?.count();
         if self.rows > ROWS_CAP {
-            return Err(TOO_MANY_LINES.at(
-                node.place(),
-                format!("at most {ROWS_CAP} lines"),
-                "more",
-            ));
+            let expected = format!("at most {ROWS_CAP} lines");
+            return Err(TOO_MANY_LINES.at(node.place(), expected, "more"));
         }
         if self.numbers > NUMBERS_CAP {
             let expected = format!("at most {NUMBERS_CAP} numbers");
             return Err(TOO_MANY_NUMBERS.at(node.place(), expected, "more"));
         }
-        let mut step = None;
-        let (mut training, mut evaluation) = (Vec::new(), Vec::new());
-        let (mut shared, mut others) = (Vec::new(), Vec::new());
-        for (theirs, cell) in node.members()? {
-            if !self.names.contains(theirs) {
-                self.names.insert(theirs.to_owned());
-            }
-            let ours = mapping.ours(theirs);
-            let Some(number) = number(cell, ours.is_some())? else { continue };
-            match ours.map(|name| (name, known(name))) {
-                Some((STEP, _)) => step = Some(whole(cell, &number)?),
-                Some((_, Some(Metric::ValidationLoss))) => {
-                    evaluation.push((Metric::ValidationLoss, number))
-                }
-                Some((_, Some(Metric::Tokens))) => {
-                    whole(cell, &number)?;
-                    shared.push((Metric::Tokens, number));
-                }
-                Some((_, Some(metric))) if metric.is_time() => others.push((metric, number)),
-                Some((_, Some(metric))) => training.push((metric, number)),
-                _ => others.push((Metric::Other(Cow::Owned(theirs.to_owned())), number)),
-            }
-        }
-        if training.is_empty() && evaluation.is_empty() && others.is_empty() && shared.is_empty() {
+        let cells = self.cells(node, mapping)?;
+        if cells.is_empty() {
             return Ok(());
         }
-        let Some(step) = step else { return Err(self.no_step(node, mapping)) };
-        let evaluates = training.is_empty() && !evaluation.is_empty();
-        if evaluates {
-            evaluation.extend(others);
-        } else {
-            training.extend(others);
-            training.extend(shared.iter().cloned());
-        }
-        if !evaluation.is_empty() {
-            evaluation.extend(shared);
-        }
-        for (rows, cells) in [(&mut self.training, training), (&mut self.evaluations, evaluation)] {
+        let Some(step) = cells.step else { return Err(self.no_step(node, mapping)) };
+        let [training, evaluation] = cells.parted();
+        for (is_training, cells) in [(true, training), (false, evaluation)] {
             if !cells.is_empty() {
-                add(rows, LogRow { step, cells }, &mut self.hasher, node)?;
+                self.add(is_training, LogRow { step, cells }, node)?;
             }
         }
         Ok(())
     }
 
-    fn no_step(&self, node: Node<'_>, mapping: &Mapping) -> Error {
-        let said = mapping
-            .0
-            .iter()
-            .find(|(ours, _)| ours == STEP)
-            .map_or(STEP, |(_, theirs)| theirs.as_str());
-        let error = NO_STEP.at(
-            node.place(),
-            format!("a number in `{said}`"),
-            format!("a row with {}", listed(&self.names)),
-        );
-        match self.names.iter().find(|name| likely(name) == Some(STEP) && *name != said) {
-            Some(name) => error.help(format!("perhaps `--map {STEP}={name}`")),
-            None => error,
+    /// The numbers of a row.
+    fn cells(&mut self, node: Node<'_>, mapping: &Mapping) -> Result<Cells, Error> {
+        let names = || node.members().into_iter().flatten().map(|(name, _)| name.trim());
+        if self.counter.is_none() && !mapping.says_steps() {
+            let names: Vec<&str> = names().collect();
+            let counter = step_among(names.iter().copied());
+            self.counter = counter.map(str::to_owned);
         }
+        let mut cells = Cells::default();
+        for (theirs, cell) in node.members()? {
+            let theirs = theirs.trim();
+            if !self.names.contains(theirs) {
+                self.names.insert(theirs.to_owned());
+            }
+            if mapping.ours(theirs) == Some(STEP) || self.counter.as_deref() == Some(theirs) {
+                let number = number(cell, true)?;
+                cells.step = number.map(|number| whole(cell, &number)).transpose()?;
+                continue;
+            }
+            let metric = mapping.ours(theirs).and_then(known);
+            let Some(number) = number(cell, metric.is_some())? else { continue };
+            if metric == Some(Metric::Tokens) {
+                whole(cell, &number)?;
+            }
+            cells.take(metric.unwrap_or_else(|| Metric::Other(theirs.into())), number);
+        }
+        Ok(cells)
+    }
+
+    fn no_step(&self, node: Node<'_>, mapping: &Mapping) -> Error {
+        let said =
+            mapping.0.iter().find(|(ours, _)| ours == STEP).map(|(_, theirs)| theirs.as_str());
+        let said = said.or(self.counter.as_deref()).unwrap_or(STEP);
+        let found = format!("a row with {}", listed(&self.names));
+        NO_STEP.at(node.place(), format!("a number in `{said}`"), found)
     }
 
     /// The run that the rows are; `file` is its log.
     pub fn into_run(
-        self,
+        mut self,
         file: &str,
         identity: Identity,
         mapping: &Mapping,
@@ -276,47 +223,99 @@ impl LogTable {
                 None => error,
             });
         }
-        let mut rows = self.training.iter().chain(&self.evaluations);
-        if !rows.any(|row| row.cells.iter().any(|(metric, _)| !matches!(metric, Metric::Other(_))))
-        {
-            let error = NO_VALUES.at(place(), "known or mapped columns", listed(&self.names));
-            let maps: Vec<_> = self
-                .names
-                .iter()
-                .filter_map(|name| Some(format!("{}={name}", likely(name)?)))
-                .collect();
-            return Err(if maps.is_empty() {
-                error
-            } else {
-                error.help(format!("perhaps `--map {}`", maps.join(",")))
-            });
+        if self.training.is_empty() && self.evaluations.is_empty() {
+            return Err(NO_VALUES.at(place(), "columns of numbers", listed(&self.names)));
         }
+        let theirs = self.adopt(mapping);
         let mut run = LoggedRun::new(file, identity, self.hasher.finish());
-        run.training = self.training;
-        run.evaluations = self.evaluations;
+        (run.training, run.evaluations) = (self.training, self.evaluations);
+        run.theirs.extend(theirs);
+        if let Some(counter) = self.counter.filter(|counter| counter != STEP) {
+            let found = format!("`{counter}`");
+            run.note(STEP_COLUMN.at(place(), "a column `step`", found));
+        }
+        if let Some((count, first)) = self.repeated {
+            let found = format!("{}, the first {first}", counted(count, "other value"));
+            run.note(REPEATED.at(place(), "one value for each step of a metric", found));
+        }
         Ok(run)
+    }
+
+    /// Gives metrics their meaning that only their names tell; the answer says what the log calls them.
+    fn adopt(&mut self, mapping: &Mapping) -> Vec<(Metric, Arc<str>)> {
+        let names: Vec<Arc<str>> = self.names.iter().map(|name| name.as_str().into()).collect();
+        let mut known = known_as(&names);
+        known.retain(|(metric, theirs)| {
+            let said =
+                mapping.0.iter().any(|(ours, name)| ours == metric.name() || **name == ***theirs);
+            !said && metric.name() != &***theirs
+        });
+        let known: Vec<_> =
+            known.into_iter().map(|(metric, name)| (metric, name.clone())).collect();
+        for row in self.training.iter_mut().chain(&mut self.evaluations) {
+            for (metric, _) in &mut row.cells {
+                let Metric::Other(name) = &*metric else { continue };
+                if let Some((ours, _)) = known.iter().find(|(_, theirs)| theirs == name) {
+                    *metric = ours.clone();
+                }
+            }
+        }
+        known
+    }
+
+    /// Adds a row behind the others, or to the last one where both are about one step.
+    fn add(&mut self, is_training: bool, row: LogRow, node: Node<'_>) -> Result<(), Error> {
+        self.hasher.update(row.step.to_string().as_bytes());
+        for (metric, number) in &row.cells {
+            self.hasher.update(format!(" {}={}", metric.name(), number.text()).as_bytes());
+        }
+        self.hasher.update(b"\n");
+        let rows = if is_training { &mut self.training } else { &mut self.evaluations };
+        match rows.last_mut() {
+            Some(last) if row.step < last.step => {
+                let expected = format!("a step of at least {}", last.step);
+                Err(STEPS_GO_BACK.at(node.place(), expected, row.step.to_string()))
+            }
+            Some(last) if row.step == last.step => join(last, row, &mut self.repeated, node),
+            _ => {
+                rows.push(row);
+                Ok(())
+            }
+        }
     }
 
     /// The part of a mapping whose names the table has.
     pub fn only_named(&self, mapping: Mapping) -> Mapping {
         Mapping(mapping.0.into_iter().filter(|(_, theirs)| self.names.contains(theirs)).collect())
     }
+}
 
-    /// Their columns that nobody knows, each with what it may be.
-    pub fn unmapped(&self, file: &str, mapping: &Mapping) -> Option<Error> {
-        let names: Vec<_> = self.names.iter().filter(|name| mapping.ours(name).is_none()).collect();
-        let with_guess = |name: &&String| match likely(name) {
-            Some(ours) => format!("`{name}` (perhaps `--map {ours}={name}`)"),
-            None => format!("`{name}`"),
+/// Joins two rows about one step. A loss that they tell differently is refused; of what else they do the last is kept.
+fn join(
+    last: &mut LogRow,
+    row: LogRow,
+    repeated: &mut Option<(usize, String)>,
+    node: Node<'_>,
+) -> Result<(), Error> {
+    for (metric, number) in row.cells {
+        let Some((_, told)) = last.cells.iter_mut().find(|(other, _)| *other == metric) else {
+            last.cells.push((metric, number));
+            continue;
         };
-        let mut shown: Vec<_> = names.iter().take(LISTED).map(with_guess).collect();
-        if names.len() > LISTED {
-            shown.push(format!("{} more", names.len() - LISTED));
+        if *told == number {
+            continue;
         }
-        let found = shown.join(", ");
-        (!names.is_empty())
-            .then(|| UNMAPPED.at(Location::file(file), "known or mapped columns", found))
+        if metric.is_loss() {
+            let (name, told) = (metric.name(), told.text());
+            let expected = format!("`{name}` = {told}, as before, for step {}", row.step);
+            return Err(TOLD_TWICE.at(node.place(), expected, number.text()));
+        }
+        let first = || format!("`{}` at step {}", metric.name(), row.step);
+        let (count, first) = repeated.take().unwrap_or_else(|| (0, first()));
+        *repeated = Some((count + 1, first));
+        *told = number;
     }
+    Ok(())
 }
 
 fn listed(names: &BTreeSet<String>) -> String {
@@ -334,6 +333,7 @@ fn number(cell: Node<'_>, wanted: bool) -> Result<Option<LogNumber>, Error> {
         _ if !wanted => return Ok(None),
         other => return Err(NOT_A_NUMBER.at(cell.place(), "a number", other.word())),
     };
+    let text = text.trim();
     let number = LogNumber::parse(text.as_bytes());
     if number.is_none() && wanted {
         let found: String = text.chars().take(60).collect();
@@ -350,45 +350,6 @@ fn whole(cell: Node<'_>, number: &LogNumber) -> Result<u64, Error> {
         let found = format!("`{}`", number.text());
         NOT_A_NUMBER.at(cell.place(), "a non-negative integer", found)
     })
-}
-
-/// Adds a row behind the others, or to the last one where both are about one step.
-fn add(
-    rows: &mut Vec<LogRow>,
-    row: LogRow,
-    hasher: &mut Hasher,
-    node: Node<'_>,
-) -> Result<(), Error> {
-    hasher.update(row.step.to_string().as_bytes());
-    for (metric, number) in &row.cells {
-        hasher.update(format!(" {}={}", metric.name(), number.text()).as_bytes());
-    }
-    hasher.update(b"\n");
-    match rows.last_mut() {
-        Some(last) if row.step < last.step => {
-            let expected = format!("a step of at least {}", last.step);
-            Err(STEPS_GO_BACK.at(node.place(), expected, row.step.to_string()))
-        }
-        Some(last) if row.step == last.step => {
-            let repeats = |(metric, number): &&(Metric, LogNumber)| {
-                last.get(metric).is_some_and(|told| told != number)
-            };
-            if let Some((metric, number)) = row.cells.iter().find(repeats) {
-                let told = last.get(metric).map_or("", LogNumber::text);
-                let expected =
-                    format!("`{}` = {told}, as before, for step {}", metric.name(), row.step);
-                return Err(TOLD_TWICE.at(node.place(), expected, number.text()));
-            }
-            let new: Vec<_> =
-                row.cells.into_iter().filter(|(metric, _)| last.get(metric).is_none()).collect();
-            last.cells.extend(new);
-            Ok(())
-        }
-        _ => {
-            rows.push(row);
-            Ok(())
-        }
-    }
 }
 
 #[cfg(test)]
@@ -438,24 +399,5 @@ mod tests {
             assert_eq!(error.code.id, code, "{text}");
             assert!(error.help.contains(help), "{text}: {}", error.help);
         }
-    }
-
-    #[test]
-    fn distances_count_changes() {
-        for (one, other, wanted) in
-            [("", "", 0), ("a", "", 1), ("", "ab", 2), ("loss", "los", 1), ("kitten", "sitting", 3)]
-        {
-            assert_eq!(distance(one, other), wanted, "{one} {other}");
-        }
-    }
-
-    #[test]
-    fn every_known_column_has_a_name() {
-        let names: Vec<_> = our_names().collect();
-        for metric in Metric::KNOWN {
-            assert!(names.contains(&metric.name()), "{metric:?}");
-            assert_eq!(known(metric.name()), Some(metric));
-        }
-        assert!(ALIASES.iter().all(|(ours, _)| names.contains(ours)));
     }
 }

@@ -1,27 +1,149 @@
-//! Logs that are tables: the first row names the columns.
+//! Logs that are tables: the first row names the columns, as in the files of Lightning, Ultralytics and Keras.
+//!
+//! A table may be longer than a document may be, so it is read in pieces, each below the names of its columns.
 
 use std::io::Read;
 
 use super::columns::{LogTable, Mapping};
 use super::log::Log;
 use super::run::LoggedRun;
-use repro_receipt::source::{Document, Error};
+use super::{LONG_LINE, TORN_LINE};
+use repro_receipt::source::{Document, Error, Location, Source};
+
+/// How many bytes a piece has, and how many values.
+const PIECE_BYTES: usize = 4 << 20;
+const PIECE_VALUES: usize = 200_000;
 
 /// Reads one table.
-pub fn parse<R: Read>(log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, Error> {
+pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, Error> {
     let name = log.name().to_owned();
-    let (source, identity) = log.into_source()?;
-    let document = Document::parse_csv(source)?;
     let mut table = LogTable::default();
-    for row in document.root().items()? {
-        table.row(row, mapping)?;
+    let mut torn = None;
+    if let Some(header) = next_row(&mut log)? {
+        let mut piece = Piece::below(&header);
+        while let Some(row) = next_row(&mut log)? {
+            if row.ended {
+                piece.push(&row);
+                if piece.is_full() {
+                    piece.read(&name, &mut table, mapping)?;
+                    piece.clear();
+                }
+                continue;
+            }
+            // The last row of a run that was killed may lack cells.
+            piece.read(&name, &mut table, mapping)?;
+            piece.clear();
+            piece.push(&row);
+            match piece.document(&name) {
+                Ok(_) => {}
+                Err(error) => {
+                    torn = Some(piece.shifted(error).place.clone());
+                    piece.clear();
+                }
+            }
+        }
+        piece.read(&name, &mut table, mapping)?;
     }
-    let unmapped = table.unmapped(&name, mapping);
+    let identity = log.finish()?;
     let mut run = table.into_run(&name, identity, mapping)?;
-    if let Some(error) = unmapped {
-        run.note(error);
+    if let Some(place) = torn {
+        run.note(TORN_LINE.at(place, "a complete last line", "a truncated line"));
     }
     Ok(run)
+}
+
+/// A row, which a quoted cell may carry over several lines.
+struct Row {
+    text: Vec<u8>,
+    line: usize,
+    ended: bool,
+}
+
+fn next_row<R: Read>(log: &mut Log<R>) -> Result<Option<Row>, Error> {
+    let name = log.name().to_owned();
+    let mut row: Option<Row> = None;
+    while let Some(line) = log.next_line()? {
+        if line.cut {
+            return Err(LONG_LINE.at(line.place(&name), "a line of at most 64 KiB", "more"));
+        }
+        let (number, ended) = (line.number, line.ended);
+        let row = row.get_or_insert_with(|| Row { text: Vec::new(), line: number, ended });
+        row.text.extend_from_slice(line.bytes);
+        row.text.extend(ended.then_some(b'\n'));
+        row.ended = ended;
+        let quotes = row.text.iter().filter(|byte| **byte == b'"').count();
+        if quotes % 2 == 0 || row.text.len() > PIECE_BYTES {
+            break;
+        }
+    }
+    Ok(row)
+}
+
+/// Some rows below the names of the columns.
+struct Piece {
+    header: Vec<u8>,
+    text: Vec<u8>,
+    values: usize,
+    /// The line of the log that the first row is, and how many lines the header has.
+    first: usize,
+    header_lines: usize,
+}
+
+impl Piece {
+    fn below(header: &Row) -> Self {
+        let text = header.text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&header.text);
+        let mut text = text.to_vec();
+        // Where rows are numbered by a program for tables, their column has no name.
+        if text.first() == Some(&b',') {
+            text.splice(..0, *b"row");
+        }
+        if !text.ends_with(b"\n") {
+            text.push(b'\n');
+        }
+        let header_lines = memchr::memchr_iter(b'\n', &text).count();
+        Self { text: text.clone(), header: text, values: 0, first: 0, header_lines }
+    }
+
+    fn push(&mut self, row: &Row) {
+        if self.values == 0 {
+            self.first = row.line;
+        }
+        self.values += memchr::memchr_iter(b',', &row.text).count() + 2;
+        self.text.extend_from_slice(&row.text);
+    }
+
+    fn is_full(&self) -> bool {
+        self.values > PIECE_VALUES || self.text.len() > PIECE_BYTES
+    }
+
+    fn clear(&mut self) {
+        (self.text, self.values) = (self.header.clone(), 0);
+    }
+
+    fn document(&self, name: &str) -> Result<Document, Error> {
+        Document::parse_csv(Source::new(name, self.text.clone())?)
+    }
+
+    fn read(&self, name: &str, table: &mut LogTable, mapping: &Mapping) -> Result<(), Error> {
+        let shift = |error| self.shifted(error);
+        let document = self.document(name).map_err(shift)?;
+        for row in document.root().items()? {
+            table.row(row, mapping).map_err(shift)?;
+        }
+        Ok(())
+    }
+
+    /// An error at its place in the log.
+    fn shifted(&self, error: Error) -> Error {
+        let place = error.place.clone();
+        match place.line > self.header_lines && self.first > 0 {
+            true => {
+                let line = self.first + (place.line - self.header_lines) - 1;
+                error.moved(Location { line, ..place })
+            }
+            false => error,
+        }
+    }
 }
 
 #[cfg(test)]

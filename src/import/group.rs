@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value as Json;
+
+use super::format::LogFormat;
 use super::run::{LoggedRun, Metric};
 use super::{
-    ALSO_ELSEWHERE, EARLY_STOP, ImportOptions, LogFormat, NO_FINAL_VALIDATION, NOT_FINITE,
-    SAME_BYTES, SAME_LOSSES, SAME_METRICS, SAME_SEED, counted, scoring,
+    ALSO_ELSEWHERE, EARLY_STOP, ImportOptions, NO_FINAL_VALIDATION, NOT_FINITE, SAME_BYTES,
+    SAME_LOSSES, SAME_METRICS, SAME_SEED, counted, scoring,
 };
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
@@ -16,6 +19,8 @@ use repro_stats::{self as stats, Refused, Summary, T};
 pub struct LogGroup {
     /// Its name.
     pub name: String,
+    /// The format of its logs.
+    pub format: LogFormat,
     /// Its runs, by file.
     pub runs: Vec<LoggedRun>,
     /// What they say together.
@@ -66,14 +71,16 @@ impl LogGroup {
         if format == LogFormat::Mlperf {
             duplicates(&mut runs);
             let figures = Figures::Score(Box::new(scoring::MlperfScore::of(&mut runs, options)?));
-            return Ok(Self { name, runs, figures });
+            return Ok(Self { name, format, runs, figures });
         }
+        // Runs that have no validation loss at all are compared by what they have.
+        let validates = runs.iter().any(LoggedRun::validates);
         for run in &mut runs {
-            ending(run);
+            ending(run, validates);
         }
         duplicates(&mut runs);
         let figures = Figures::Losses(losses(&runs, options.target));
-        Ok(Self { name, runs, figures })
+        Ok(Self { name, format, runs, figures })
     }
 
     /// How many runs count.
@@ -90,7 +97,7 @@ fn duplicates(runs: &mut [LoggedRun]) {
     let mut seeds: BTreeMap<String, usize> = BTreeMap::new();
     for at in 0..runs.len() {
         let Some(run) = runs.get(at) else { continue };
-        let (metrics, seed) = (run.metrics_sha256, run.seed.clone().filter(|_| run.counts()));
+        let (metrics, seed) = (run.metrics_sha256, seed_of(run));
         let of = |first: &usize| runs.get(*first).map(|first| (first, first.file.clone()));
         let copied = logs.get(&metrics).and_then(of).map(|(first, file)| {
             // Only logs of equal length can be equal, and only then they are compared.
@@ -106,8 +113,9 @@ fn duplicates(runs: &mut [LoggedRun]) {
         let traced = curve.as_ref().and_then(|curve| of(curves.get(curve)?));
         let traced = traced.map(|(_, file)| (&SAME_LOSSES, format!("the losses of `{file}`")));
         let again = seed.as_ref().and_then(|seed| Some((seed, of(seeds.get(seed)?)?)));
+        let told = run.seed.as_deref().unwrap_or_default();
         let again =
-            again.map(|(seed, (_, file))| (&SAME_SEED, format!("the seed {seed} of `{file}`")));
+            again.map(|(_, (_, file))| (&SAME_SEED, format!("the seed {told} of `{file}`")));
         let place = Location::file(run.file.as_str());
         match copied.or(traced).or(again) {
             Some((code, found)) => {
@@ -122,6 +130,12 @@ fn duplicates(runs: &mut [LoggedRun]) {
             }
         }
     }
+}
+
+/// The seed of a run that counts, with its settings: with others it is another run.
+fn seed_of(run: &LoggedRun) -> Option<String> {
+    let seed = run.seed.as_ref().filter(|_| run.counts())?;
+    Some(format!("{seed} {}", Json::Object(run.config.clone())))
 }
 
 /// Notes runs that stand in several groups; they stay in the figures of each.
@@ -148,7 +162,7 @@ pub fn across(groups: &mut [LogGroup]) {
 }
 
 /// Takes a run out of the figures that has no final validation loss.
-fn ending(run: &mut LoggedRun) {
+fn ending(run: &mut LoggedRun, validates: bool) {
     let place = || Location::file(run.file.as_str());
     let Some(last) = run.last_step() else { return };
     let error: Option<Error> = match (run.planned, run.final_loss()) {
@@ -156,6 +170,7 @@ fn ending(run: &mut LoggedRun) {
             let expected = format!("a run to step {planned}");
             Some(EARLY_STOP.at(place(), expected, format!("step {last} as the last one")))
         }
+        (_, None) if !validates => None,
         (_, None) => {
             let found = match run
                 .evaluations

@@ -4,12 +4,13 @@
 
 use std::io::Read;
 
-use serde_json::{Number, Value as Json};
+use serde_json::Value as Json;
 
 use super::columns::{LogTable, Mapping};
 use super::jsonl::parse_python;
 use super::log::Log;
-use super::run::LoggedRun;
+use super::run::{LogNumber, LoggedRun};
+use super::tracker::settings::setting;
 use super::{BEST_DIFFERS, STEPS_DIFFER};
 use repro_receipt::source::{Error, Kind, Node};
 
@@ -47,23 +48,33 @@ pub fn parse<R: Read>(log: Log<R>) -> Result<LoggedRun, Error> {
         run.exclude(STEPS_DIFFER.at(reached.place(), format!("{last}"), found));
     }
     run.reached = Some(step);
-    run.planned = state.get("max_steps").map(Node::integer).transpose()?.filter(|steps| *steps > 0);
+    run.planned = state.get("max_steps").and_then(planned);
     for key in CONFIG {
         if let Some(number) = state.get(key).and_then(scalar) {
             run.config.insert((*key).to_owned(), number);
         }
     }
-    if let Some(best) = state.get("best_metric") {
+    if let Some(best) =
+        state.get("best_metric").filter(|best| matches!(best.value().kind, Kind::Number(_)))
+    {
         check_best(best, &mut run)?;
     }
     Ok(run)
 }
 
+/// The planned number of steps; a trainer of data without an end has the largest integer for it, or none.
+fn planned(node: Node<'_>) -> Option<u64> {
+    node.integer().ok().filter(|steps| (1..1 << 53).contains(steps))
+}
+
 /// A number of the state, as JSON.
 fn scalar(node: Node<'_>) -> Option<Json> {
-    let Kind::Number(text) = &node.value().kind else { return None };
-    let whole = text.parse::<u64>().ok().map(Json::from);
-    whole.or_else(|| Number::from_f64(text.parse().ok()?).map(Json::Number))
+    match &node.value().kind {
+        Kind::Number(text) => Some(setting(text)),
+        // An integer beyond 2^53.
+        Kind::Text(text) if LogNumber::parse(text.as_bytes()).is_some() => Some(setting(text)),
+        _ => None,
+    }
 }
 
 /// The best metric is one that some evaluation printed.
@@ -113,6 +124,19 @@ mod tests {
         assert_eq!(run.final_loss().unwrap().text(), "2.5");
         assert_eq!(run.config["train_batch_size"], 8);
         assert!(run.findings.is_empty(), "{:?}", run.findings);
+    }
+
+    #[test]
+    fn data_without_an_end_and_any_metric_are_read() {
+        let history = r#"{"eval_wer": 2.5, "eval_accuracy": 0.90, "eval_runtime": 3.5, "step": 20},
+            {"eval_wer": 2.5, "eval_accuracy": 0.90, "eval_runtime": 3.25, "step": 20}"#;
+        let text = state(history, "\"num_train_epochs\": 9223372036854775807, ");
+        let text = text.replace("\"max_steps\": 20", "\"max_steps\": 9223372036854775807");
+        let run = read(&text).unwrap();
+        let told = |name: &str| run.evaluations[0].get(&Metric::Other(name.into())).unwrap().text();
+        assert_eq!((told("eval_wer"), told("eval_runtime"), run.planned), ("2.5", "3.25", None));
+        assert_eq!(run.config["num_train_epochs"], "9223372036854775807");
+        assert_eq!(run.findings[0].error.code.id, "import::repeated");
     }
 
     #[test]

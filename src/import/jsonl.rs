@@ -30,11 +30,7 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
         }
     }
     let identity = log.finish()?;
-    let unmapped = table.unmapped(&name, mapping);
     let mut run = table.into_run(&name, identity, mapping)?;
-    if let Some(error) = unmapped {
-        run.note(error);
-    }
     if let Some(place) = torn {
         run.note(TORN_LINE.at(place, "a complete last line", "a truncated line"));
     }
@@ -48,9 +44,9 @@ pub fn document(name: &str, line: LogLine<'_>) -> Result<Document, Error> {
     parse_python(source).map_err(at)
 }
 
-/// Parses JSON as Python writes it, with bare words for what is not finite.
+/// Parses JSON as Python writes it, with bare words for what is not finite and integers of any length.
 pub fn parse_python(source: Source) -> Result<Document, Error> {
-    match quote_nonfinite(source.text()) {
+    match quote_unusual(source.text()) {
         Cow::Borrowed(_) => Document::parse_json(source),
         Cow::Owned(text) => Document::parse_json(Source::new(source.name(), text.into_bytes())?),
     }
@@ -63,35 +59,62 @@ pub fn in_line(number: usize, error: Error) -> Error {
     error.moved(Location { line: number, column, ..place })
 }
 
-/// Python writes `NaN`, `Infinity` and `-Infinity`, which are no JSON; here they become strings.
-fn quote_nonfinite(text: &str) -> Cow<'_, str> {
+/// Python writes `NaN`, `Infinity` and `-Infinity`, which are no JSON, and integers beyond 2^53, as a trainer does that
+/// has data without an end; here they become strings.
+fn quote_unusual(text: &str) -> Cow<'_, str> {
     const WORDS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
-    if !WORDS.iter().any(|word| text.contains(word)) {
+    if !WORDS.iter().any(|word| text.contains(word)) && !has_long_number(text) {
         return Cow::Borrowed(text);
     }
     let (mut quoted, mut inside, mut rest) = (String::with_capacity(text.len() + 16), false, text);
     while let Some(first) = rest.chars().next() {
         let word = WORDS.iter().find(|word| !inside && rest.starts_with(**word));
-        let length = match (word, first) {
-            (Some(word), _) => {
-                quoted.push('"');
-                quoted.push_str(word);
-                quoted.push('"');
-                rest = rest.get(word.len()..).unwrap_or_default();
-                continue;
-            }
+        let number = if inside { "" } else { number_at(rest) };
+        let (length, is_unusual) = match (word, first) {
+            (Some(word), _) => (word.len(), true),
+            _ if !number.is_empty() => (number.len(), is_inexact(number)),
             // An escaped character cannot end the string.
-            (None, '\\') if inside => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
+            (None, '\\') if inside => (1 + rest.chars().nth(1).map_or(0, char::len_utf8), false),
             (None, '"') => {
                 inside = !inside;
-                1
+                (1, false)
             }
-            (None, first) => first.len_utf8(),
+            (None, first) => (first.len_utf8(), false),
         };
-        quoted.push_str(rest.get(..length).unwrap_or_default());
-        rest = rest.get(length..).unwrap_or_default();
+        let (piece, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        quoted.extend(is_unusual.then_some('"'));
+        quoted.push_str(piece);
+        quoted.extend(is_unusual.then_some('"'));
+        rest = after;
     }
     Cow::Owned(quoted)
+}
+
+/// The digits of 2^53, less one.
+const LONG: usize = 16;
+
+/// Whether so many digits stand in a row.
+fn has_long_number(text: &str) -> bool {
+    let mut run = 0;
+    text.bytes().any(|byte| {
+        run = if byte.is_ascii_digit() { run + 1 } else { 0 };
+        run >= LONG
+    })
+}
+
+/// The number with which a text begins, or nothing.
+fn number_at(text: &str) -> &str {
+    let begins = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let in_number = |c: char| c.is_ascii_digit() || ['-', '+', '.', 'e', 'E'].contains(&c);
+    let end = text.find(|c| !in_number(c)).unwrap_or(text.len());
+    text.get(..end).filter(|_| begins).unwrap_or_default()
+}
+
+/// Whether a number is an integer on which JSON readers disagree.
+fn is_inexact(number: &str) -> bool {
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
+    is_whole && digits.len() >= LONG && digits.parse::<u64>().map_or(true, |value| value > 1 << 53)
 }
 
 #[cfg(test)]
@@ -119,8 +142,7 @@ mod tests {
         );
         assert_eq!(told(1, Metric::Seconds), "3");
         assert_eq!(run.final_loss().unwrap().text(), "3.5000");
-        assert_eq!(run.findings.len(), 1, "{:?}", run.findings);
-        assert_eq!(run.findings[0].error.found, "`note`");
+        assert!(run.findings.is_empty(), "{:?}", run.findings);
     }
 
     #[test]
@@ -142,7 +164,7 @@ mod tests {
             ("{\"step\":0,\"loss\":1}\n{\"step\":\n{}\n", "", "source::syntax", 2, 8),
             ("{\"step\":0,\"step\":1}\n", "", "source::duplicate-key", 1, 11),
             ("[1]\n", "", "source::wrong-type", 1, 1),
-            ("{\"step\":0,\"x\":1}\n", "", "import::no-values", 0, 0),
+            ("{\"step\":0,\"x\":\"y\"}\n", "", "import::no-values", 0, 0),
             ("", "", "import::no-values", 0, 0),
             ("{\"step\":0,\"loss\":1}\n", "lr=rate", "import::unknown-name", 0, 0),
         ] {
@@ -150,10 +172,26 @@ mod tests {
             let place = (error.place.line, error.place.column);
             assert_eq!((error.code.id, place), (code, (line, column)), "{text}: {error}");
         }
-        let error = read("{\"iter\":0,\"loss\":1}\n", "").unwrap_err();
-        assert_eq!(error.help, "perhaps `--map step=iter`");
         let error = read("{\"step\":0,\"loss\":1}\n", "lr=los").unwrap_err();
         assert_eq!(error.help, "perhaps `--map lr=loss`");
+    }
+
+    #[test]
+    fn metrics_of_any_name_are_kept() {
+        let text = "{\"_step\":1,\"train/loss\":4.50,\"reward\":-1,\"ok\":true}\n\
+                    {\"_step\":2,\"eval/wer\":0.250,\"perplexity\":9.0}\n{\"_step\":2,\"perplexity\":9.5}\n";
+        let run = read(text, "").unwrap();
+        let told = |row: &super::super::LogRow| -> Vec<String> {
+            row.cells
+                .iter()
+                .map(|(metric, number)| format!("{}={}", metric.name(), number.text()))
+                .collect()
+        };
+        assert_eq!(told(&run.training[0]), ["loss=4.50", "reward=-1"]);
+        assert_eq!(told(&run.evaluations[0]), ["eval/wer=0.250", "perplexity=9.0"]);
+        assert_eq!(&*run.theirs[&Metric::Loss], "train/loss");
+        let codes: Vec<_> = run.findings.iter().map(|finding| finding.error.code.id).collect();
+        assert_eq!(codes, ["import::step-column"]);
     }
 
     #[test]
@@ -175,8 +213,13 @@ mod tests {
             ),
             (r#"{"NaN":"NaN \" NaN","é":1}"#, r#"{"NaN":"NaN \" NaN","é":1}"#),
             ("\"\\", "\"\\"),
+            (
+                r#"{"a":9223372036854775807,"b":[-99999999999999999999,9007199254740992,0.12345678901234567],"c":"12345678901234567890"}"#,
+                r#"{"a":"9223372036854775807","b":["-99999999999999999999",9007199254740992,0.12345678901234567],"c":"12345678901234567890"}"#,
+            ),
+            ("-NaN-Infinity", "-\"NaN\"\"-Infinity\""),
         ] {
-            assert_eq!(quote_nonfinite(text), wanted);
+            assert_eq!(quote_unusual(text), wanted);
         }
     }
 

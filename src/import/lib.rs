@@ -10,33 +10,46 @@
 
 mod columns;
 mod csv;
+mod detect;
 mod files;
+mod format;
 mod group;
 mod hf_trainer;
 mod jsonl;
+mod lineage;
 mod log;
 mod mlperf;
+mod names;
+mod pointers;
+mod points;
 mod run;
 pub mod scoring;
 mod speedrun;
+mod sqlite;
+mod tables;
 mod timed;
+mod tracker;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::path::PathBuf;
 
 use repro_receipt::parallel;
 use repro_receipt::source::{Error, codes};
 
 pub use columns::Mapping;
+pub use format::LogFormat;
 pub use group::{Figures, LogGroup, Losses, NoFigure};
 pub use log::Identity;
-pub use run::{LogNumber, LogRow, LoggedRun, Metric, Oddity};
+use log::Log;
+pub use pointers::{MetricPlace, places};
+pub use run::{LogNumber, LogPart, LogRow, LoggedRun, Metric, Oddity};
 pub use timed::{ProgressUnit, Timed};
 pub use write::write;
 
 codes! {
     NOT_A_FILE = "import::not-a-file", "a log is not a plain file", "pass the file itself";
-    NO_LOGS = "import::no-logs", "a folder has no log of this format", "name the files one by one, or choose another format";
+    NO_LOGS = "import::no-logs", "a folder has no such log", "name the files one by one, or choose another format";
     SKIPPED = "import::skipped", "a file in a folder was skipped", "name it explicitly if it is a log";
     TOO_MANY_FILES = "import::too-many-files", "too many logs for one import", "import them in batches";
     NO_METRICS = "import::no-metrics", "the file has no metric lines", "leave the file out, or name its format";
@@ -69,7 +82,15 @@ codes! {
     NOT_A_NUMBER = "import::not-a-number", "a mapped value is not a number", "correct the log, or map another column";
     STEPS_GO_BACK = "import::steps-go-back", "a step is smaller than the one before it", "put each run in its own file";
     TOLD_TWICE = "import::told-twice", "a step has two values for one column", "put each run in its own file";
-    UNMAPPED = "import::unmapped", "unrecognized columns were only kept as printed", "map the ones that matter";
+    STEP_COLUMN = "import::step-column", "steps are counted by a column with another name", "name it where it is another one: `--map step=NAME`";
+    UNKNOWN_FORMAT = "import::unknown-format", "the file is no log that is recognized", "name its format, or leave it out";
+    REPEATED = "import::repeated", "a step has several values of a metric, of which the last was kept", "nothing to do if the run went back to a checkpoint; otherwise put each run in its own file";
+    LEFT_OUT = "import::left-out", "what is no number of a metric at a step was left out", "nothing to do unless a claim is about it";
+    THINNED = "import::thinned", "steps were left out, as `--every` asks", "nothing to do unless a claim is about one of them";
+    CUT = "import::cut", "the file ends in the middle of a record; what stands before was read", "import the whole file";
+    DAMAGED = "import::damaged", "the checksum of a record is wrong; what stands before was read", "import an undamaged copy";
+    UNFINISHED = "import::unfinished", "the run has no regular end", "import the finished run, or say that it was stopped";
+    BAD_DATABASE = "import::bad-database", "the database cannot be read", "close it with the program that writes it, or import a copy that `sqlite3 DB '.backup COPY'` makes";
     STEPS_DIFFER = "import::steps-differ", "the state and its history have different last steps", "import the state that the Trainer saved last";
     BEST_DIFFERS = "import::best-differs", "the best metric is not among the evaluations", "import the state that the Trainer saved last";
     NO_RECORD = "import::no-record", "a record that every such log has is missing", "import the whole log";
@@ -81,58 +102,6 @@ codes! {
     FEW_RUNS = "import::few-runs", "the number of runs is not the one that the rules require", "import all runs of the submission";
     SCALING_DIFFERS = "import::scaling-differs", "the scaling factor is not the one that the reference points give", "use the reference's factor, or say where the other one comes from";
     BAD_REFERENCE = "import::bad-reference", "the reference points are invalid", "use the file from the benchmark's rules";
-}
-
-/// A sort of log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// Speedrun leaderboards.
-    Speedrun,
-    /// MLPerf Training results.
-    Mlperf,
-    /// One JSON object a line.
-    Jsonl,
-    /// A table.
-    Csv,
-    /// `trainer_state.json` of Hugging Face's Trainer.
-    HfTrainer,
-}
-
-impl LogFormat {
-    /// The word of the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Speedrun => "speedrun",
-            Self::Mlperf => "mlperf",
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-            Self::HfTrainer => "hf-trainer",
-        }
-    }
-
-    /// The files of a folder that are logs, in words.
-    fn files(self) -> &'static str {
-        match self {
-            Self::Speedrun => "`*.txt` or `*.log`",
-            Self::Mlperf => "`result_*.txt` or `*.log`",
-            Self::Jsonl => "`*.jsonl` or `*.ndjson`",
-            Self::Csv => "`*.csv`",
-            Self::HfTrainer => "`trainer_state.json`",
-        }
-    }
-
-    /// Whether a file found in a folder is such a log, by its name.
-    fn is_log(self, path: &Path) -> bool {
-        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-        match self {
-            Self::Speedrun => ends(&[".txt", ".log"]),
-            Self::Mlperf => ends(&[".log"]) || name.starts_with("result_") && ends(&[".txt"]),
-            Self::Jsonl => ends(&[".jsonl", ".ndjson"]),
-            Self::Csv => ends(&[".csv"]),
-            Self::HfTrainer => name == "trainer_state.json",
-        }
-    }
 }
 
 /// What an import shall do beside reading.
@@ -150,6 +119,8 @@ pub struct ImportOptions {
     pub scaling: Option<scoring::Scaling>,
     /// Whether the digest of every log is taken while it is read; bundles and programs want it.
     pub hashed: bool,
+    /// Of the rows of a tracker every n-th step is kept; 0 and 1 keep all.
+    pub every: u64,
     /// How many logs are read at a time; the answer does not depend on it.
     pub threads: usize,
 }
@@ -157,8 +128,8 @@ pub struct ImportOptions {
 /// What was read.
 #[derive(Debug)]
 pub struct Import {
-    /// The format.
-    pub format: LogFormat,
+    /// The format that was asked for; none where each log tells its own.
+    pub format: Option<LogFormat>,
     /// The groups, by name.
     pub groups: Vec<LogGroup>,
     /// The files of the folders that are no logs.
@@ -174,57 +145,127 @@ impl Import {
     }
 }
 
-/// Reads the logs of `format` at `paths`. A log that cannot be used is among the failures; the others
+/// Reads the logs at `paths`, of one format or of any. A log that cannot be used is among the failures; the others
 /// are read all the same.
-pub fn read(format: LogFormat, paths: &[PathBuf], options: &ImportOptions) -> Import {
+pub fn read(format: Option<LogFormat>, paths: &[PathBuf], options: &ImportOptions) -> Import {
     let finds = files::find(format, paths, options.group.as_deref());
-    let mut failures = finds.failures;
-    let mut groups: Vec<(String, Vec<LoggedRun>)> = Vec::new();
-    for (found, run) in finds.logs.iter().zip(parse_all(format, &finds.logs, options)) {
-        match run {
-            Ok(run) => {
-                let run = LoggedRun { name: found.bundle.clone(), ..run };
-                match groups.last_mut().filter(|(name, _)| *name == found.group) {
-                    Some((_, runs)) => runs.push(run),
-                    None => groups.push((found.group.clone(), vec![run])),
-                }
+    let (mut failures, mut skipped) = (finds.failures, finds.skipped);
+    let mut groups: Vec<(String, LogFormat, Vec<LoggedRun>)> = Vec::new();
+    let mut taken = HashSet::new();
+    for (found, runs) in finds.logs.iter().zip(parse_all(&finds.logs, options)) {
+        let runs = match runs {
+            Ok(runs) => runs,
+            // What only looked like a log.
+            Err(error) if format.is_none() && !found.is_named && is_no_log(&error) => {
+                skipped.push(SKIPPED.at(
+                    error.place.clone(),
+                    error.expected.clone(),
+                    error.found.clone(),
+                ));
+                continue;
             }
-            Err(error) => failures.push(error),
+            Err(error) => {
+                failures.push(error);
+                continue;
+            }
+        };
+        for run in runs {
+            let (group, run) = placed(found, run, options.group.is_some(), &mut taken);
+            match groups
+                .iter_mut()
+                .rfind(|(name, format, _)| *name == group && *format == found.format)
+            {
+                Some((_, _, runs)) => runs.push(run),
+                None => groups.push((group, found.format, vec![run])),
+            }
         }
     }
     let mut judged = Vec::new();
-    for (name, runs) in groups {
+    for (name, format, mut runs) in groups {
+        runs.sort_by(|one, other| {
+            lineage::by_number(&one.name).cmp(&lineage::by_number(&other.name))
+        });
         match LogGroup::new(format, name, runs, options) {
             Ok(group) => judged.push(group),
             Err(error) => failures.push(error),
         }
     }
+    judged.sort_by(|one, other| one.name.cmp(&other.name));
     group::across(&mut judged);
-    Import { format, groups: judged, skipped: finds.skipped, failures }
+    Import { format, groups: judged, skipped, failures }
+}
+
+/// Whether a file that looked like a log has nothing of one.
+fn is_no_log(error: &Error) -> bool {
+    [&NO_METRICS, &NO_VALUES, &NO_STEP].contains(&error.code)
+}
+
+/// The group of a run, and the run with its name and what its path tells.
+fn placed(
+    found: &files::FoundLog,
+    mut run: LoggedRun,
+    is_grouped: bool,
+    taken: &mut HashSet<String>,
+) -> (String, LoggedRun) {
+    let own = run.group.take().filter(|_| !is_grouped).map(|group| files::plain(&group));
+    let mut group = own.unwrap_or_else(|| found.group.clone());
+    // Several runs of one file have names of their own; without, they are called as the file.
+    let name = match (run.name.is_empty(), found.format) {
+        (true, _) => found.own.clone(),
+        (false, LogFormat::Marin) => format!("{}-{}", found.own, run.name),
+        (false, _) => run.name.clone(),
+    };
+    let mut own = name.as_str();
+    if let Some((arm, rest, seed)) = lineage::of_name(&name).filter(|_| !run.name.is_empty()) {
+        if !is_grouped {
+            group = format!("{group}-{}", files::plain(arm));
+            own = rest;
+        }
+        if run.seed.is_none() {
+            (run.seed, run.seed_from_path) = (Some(seed.to_owned()), true);
+        }
+    }
+    run.name = files::bundle_name(&group, own, taken);
+    run.format = found.format;
+    if run.seed.is_none() && found.seed.is_some() {
+        (run.seed, run.seed_from_path) = (found.seed.clone(), true);
+    }
+    (group, run)
 }
 
 /// Reads all logs, several at a time; the answers come in the order of the logs.
 fn parse_all(
-    format: LogFormat,
     logs: &[files::FoundLog],
     options: &ImportOptions,
-) -> Vec<Result<LoggedRun, Error>> {
-    parallel::map(logs, options.threads, |found| parse(format, found, options))
+) -> Vec<Result<Vec<LoggedRun>, Error>> {
+    parallel::map(logs, options.threads, |found| parse(found, options))
 }
 
-fn parse(
-    format: LogFormat,
-    found: &files::FoundLog,
-    options: &ImportOptions,
-) -> Result<LoggedRun, Error> {
-    let log = log::Log::open(&found.path, &found.shown, options.hashed)?;
-    match format {
-        LogFormat::Speedrun => speedrun::parse(log),
-        LogFormat::Mlperf => mlperf::parse(log),
-        LogFormat::Jsonl => jsonl::parse(log, &options.mapping),
-        LogFormat::Csv => csv::parse(log, &options.mapping),
-        LogFormat::HfTrainer => hf_trainer::parse(log),
-    }
+fn parse(found: &files::FoundLog, options: &ImportOptions) -> Result<Vec<LoggedRun>, Error> {
+    let (path, shown, every) = (found.path.as_path(), found.shown.as_str(), options.every);
+    let log = || Log::open(path, shown, options.hashed);
+    let run = match found.format {
+        LogFormat::Speedrun => speedrun::parse(log()?),
+        LogFormat::Mlperf => mlperf::parse(log()?),
+        LogFormat::Jsonl => jsonl::parse(log()?, &options.mapping),
+        LogFormat::Csv => csv::parse(log()?, &options.mapping),
+        LogFormat::HfTrainer => hf_trainer::parse(log()?),
+        LogFormat::TensorBoard => {
+            let one = [path.to_owned()];
+            let files = if found.files.is_empty() { &one[..] } else { &found.files };
+            tracker::tensorboard::parse(files, shown, options.hashed, every)
+        }
+        LogFormat::Wandb => tracker::wandb::parse(path, shown, options.hashed, every),
+        LogFormat::Mlflow if path.is_dir() => tracker::mlflow::parse_folder(path, shown, every),
+        LogFormat::Mlflow => {
+            return tracker::mlflow::parse_database(path, shown, options.hashed, every);
+        }
+        LogFormat::DvcLive => tracker::dvclive::parse(path, shown, every),
+        LogFormat::Megatron => tracker::results::parse_golden(path, every),
+        LogFormat::StepLoss => tracker::results::parse_step_loss(path, every),
+        LogFormat::Marin => return tracker::results::parse_marin(path),
+    };
+    run.map(|run| vec![run])
 }
 
 /// `1 run`, `2 runs`.

@@ -29,6 +29,60 @@ pub struct Identity {
     pub bytes: u64,
 }
 
+/// The refusal of a file that cannot be read.
+pub fn unreadable(name: &str, error: &io::Error) -> Error {
+    UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
+}
+
+/// The plain file at `path`, which messages call `name`.
+pub fn open(path: &Path, name: &str) -> Result<File, Error> {
+    let failed = |error: io::Error| unreadable(name, &error);
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(NOT_A_FILE.at(Location::file(name), "a plain file", "something else"));
+    }
+    File::open(path).map_err(failed)
+}
+
+/// Bytes that pass by while they are counted and hashed.
+pub struct Tally<R> {
+    reader: R,
+    hasher: Option<Hasher>,
+    bytes: u64,
+}
+
+impl<R: Read> Tally<R> {
+    /// What `reader` gives, hashed if it shall be.
+    pub fn new(reader: R, hashed: bool) -> Self {
+        Self { reader, hasher: hashed.then(Hasher::default), bytes: 0 }
+    }
+
+    /// Reads up to `count` bytes behind those in `into`; fewer at the end alone.
+    pub fn fill(&mut self, into: &mut Vec<u8>, count: usize) -> io::Result<usize> {
+        let held = into.len();
+        into.reserve(count);
+        let read = self.reader.by_ref().take(count as u64).read_to_end(into)?;
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(into.get(held..).unwrap_or_default());
+        }
+        self.bytes += read as u64;
+        Ok(read)
+    }
+
+    /// Reads on to the end and answers which bytes there were.
+    pub fn finish(mut self) -> io::Result<Identity> {
+        let mut rest = Vec::new();
+        while self.fill(&mut rest, READ_SIZE)? > 0 {
+            rest.clear();
+        }
+        Ok(self.identity())
+    }
+
+    /// Which bytes there were up to here.
+    fn identity(&mut self) -> Identity {
+        Identity { sha256: self.hasher.take().map(Hasher::finish), bytes: self.bytes }
+    }
+}
+
 /// One line, without its end.
 #[derive(Debug, Clone, Copy)]
 pub struct LogLine<'a> {
@@ -55,9 +109,7 @@ impl LogLine<'_> {
 /// A log that is being read.
 pub struct Log<R = File> {
     name: String,
-    reader: R,
-    hasher: Option<Hasher>,
-    bytes: u64,
+    reader: Tally<R>,
     /// What was read and not yet taken begins at `start`.
     buffer: Vec<u8>,
     start: usize,
@@ -69,13 +121,7 @@ impl Log {
     /// Opens the plain file at `path`, naming it `name` in every message; its digest is taken if it is
     /// `hashed`.
     pub fn open(path: &Path, name: &str, hashed: bool) -> Result<Self, Error> {
-        let unreadable = |error: io::Error| {
-            UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
-        };
-        if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-            return Err(NOT_A_FILE.at(Location::file(name), "a plain file", "something else"));
-        }
-        Ok(Self::new(File::open(path).map_err(unreadable)?, name, hashed))
+        Ok(Self::new(open(path, name)?, name, hashed))
     }
 }
 
@@ -84,9 +130,7 @@ impl<R: Read> Log<R> {
     pub fn new(reader: R, name: &str, hashed: bool) -> Self {
         Self {
             name: name.to_owned(),
-            reader,
-            hasher: hashed.then(Hasher::default),
-            bytes: 0,
+            reader: Tally::new(reader, hashed),
             buffer: Vec::new(),
             start: 0,
             exhausted: false,
@@ -174,7 +218,7 @@ impl<R: Read> Log<R> {
             self.start = self.buffer.len();
             self.fill()?;
         }
-        Ok(self.identity())
+        Ok(self.reader.identity())
     }
 
     /// The whole log as a document's source, and which bytes it has.
@@ -186,12 +230,8 @@ impl<R: Read> Log<R> {
                 return Err(TOO_LARGE.at(Location::file(self.name), expected, "more"));
             }
         }
-        let identity = self.identity();
+        let identity = self.reader.identity();
         Ok((Source::new(self.name, self.buffer)?, identity))
-    }
-
-    fn identity(&mut self) -> Identity {
-        Identity { sha256: self.hasher.take().map(Hasher::finish), bytes: self.bytes }
     }
 
     /// The bytes up to `end` as a line; the next one begins at `next`.
@@ -231,17 +271,8 @@ impl<R: Read> Log<R> {
     fn fill(&mut self) -> Result<(), Error> {
         self.buffer.drain(..self.start);
         self.start = 0;
-        let held = self.buffer.len();
-        self.buffer.reserve(READ_SIZE);
-        let mut piece = self.reader.by_ref().take(READ_SIZE as u64);
-        let count = piece.read_to_end(&mut self.buffer).map_err(|error| {
-            let place = Location::file(self.name.as_str());
-            UNREADABLE.at(place, "a readable file", error.to_string())
-        })?;
-        if let Some(hasher) = &mut self.hasher {
-            hasher.update(self.buffer.get(held..).unwrap_or_default());
-        }
-        self.bytes += count as u64;
+        let failed = |error: io::Error| unreadable(&self.name, &error);
+        let count = self.reader.fill(&mut self.buffer, READ_SIZE).map_err(failed)?;
         self.exhausted = count < READ_SIZE;
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! MLPerf Training result logs: lines that hold `:::MLLOG` and a JSON record; others are passed over.
 
-use std::borrow::Cow;
 use std::io::Read;
 
 use memchr::memmem;
@@ -67,9 +66,11 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<LoggedRun, Error> {
     Ok(run)
 }
 
-/// An evaluation.
+/// One value of an evaluation.
 struct Evaluation {
     time: u64,
+    /// The metric, where the benchmark has several: `FID` and `CLIP`.
+    metric: Option<String>,
     value: LogNumber,
     progress: Vec<(&'static str, ProgressUnit, LogNumber)>,
     place: Location,
@@ -142,7 +143,7 @@ impl Reader {
             LogNumber::parse(text.as_bytes())
                 .ok_or_else(|| BAD_RECORD.at(node.place(), "a number", format!("`{text}`")))
         };
-        let value = told(root.required("value")?)?;
+        let value = root.required("value")?;
         let metadata = root.required("metadata")?;
         let mut progress = Vec::new();
         for (name, measure) in PROGRESS {
@@ -154,7 +155,16 @@ impl Reader {
             let expected = "`samples_count`, `epoch_num` or `step_num` of an evaluation";
             return Err(NO_RECORD.at(metadata.place(), expected, "none"));
         }
-        self.evaluations.push(Evaluation { time, value, progress, place });
+        let named = metadata.get("metric").map(Node::text).transpose()?;
+        let values = match value.members() {
+            Ok(members) => members.map(|(name, value)| (Some(name), value)).collect(),
+            Err(_) => vec![(named, value)],
+        };
+        for (metric, value) in values {
+            let (metric, value) = (metric.map(str::to_owned), told(value)?);
+            let (progress, place) = (progress.clone(), place.clone());
+            self.evaluations.push(Evaluation { time, metric, value, progress, place });
+        }
         Ok(())
     }
 
@@ -222,18 +232,26 @@ impl Reader {
         Ok(())
     }
 
-    /// The last evaluation of a success meets the target of its benchmark.
+    /// The last evaluation of a success meets each target of its benchmark.
     fn target(&self, benchmark: &str, run: &mut LoggedRun) {
-        let Some(target) = rule(benchmark).and_then(|rule| rule.target) else { return };
-        let last = self.evaluations.last();
-        let met =
-            last.is_some_and(|last| last.value.value().is_some_and(|value| target.is_met(value)));
-        if !met {
+        for (metric, target) in rule(benchmark).map_or(&[][..], |rule| rule.targets) {
+            let is_of = |evaluation: &&Evaluation| {
+                metric.is_empty() || evaluation.metric.as_deref() == Some(*metric)
+            };
+            let last = self.evaluations.iter().rev().find(is_of);
+            let value = last.and_then(|last| last.value.value());
+            if value.is_some_and(|value| target.is_met(value)) {
+                continue;
+            }
             let found =
                 last.map_or("no evaluation".to_owned(), |last| last.value.text().to_owned());
             let place =
                 last.map_or_else(|| Location::file(run.file.as_str()), |last| last.place.clone());
-            run.exclude(TARGET_MISSED.at(place, format!("a last evaluation {target}"), found));
+            let expected = match metric.is_empty() {
+                true => format!("a last evaluation {target}"),
+                false => format!("a last {metric} {target}"),
+            };
+            run.exclude(TARGET_MISSED.at(place, expected, found));
         }
     }
 
@@ -251,6 +269,16 @@ impl Reader {
             else {
                 continue;
             };
+            let name =
+                Metric::Other(evaluation.metric.as_deref().unwrap_or("eval_accuracy").into());
+            // Several metrics of one evaluation are one row.
+            if let Some(last) = run.evaluations.last_mut()
+                && last.step == step
+                && last.get(&name).is_none()
+            {
+                last.cells.push((name, evaluation.value.clone()));
+                continue;
+            }
             if run.evaluations.last().is_some_and(|last| last.step >= step) {
                 let expected = "later evaluations at later steps";
                 return Err(STEPS_GO_BACK.at(
@@ -259,10 +287,9 @@ impl Reader {
                     format!("step {step}"),
                 ));
             }
-            let mut cells =
-                vec![(Metric::Other(Cow::Borrowed("eval_accuracy")), evaluation.value.clone())];
+            let mut cells = vec![(name, evaluation.value.clone())];
             for (name, _, number) in &evaluation.progress {
-                cells.push((Metric::Other(Cow::Borrowed(name)), number.clone()));
+                cells.push((Metric::Other((*name).into()), number.clone()));
             }
             let passed = evaluation.time.saturating_sub(started);
             let seconds = format!("{}.{:03}", passed / 1000, passed % 1000);
@@ -319,6 +346,34 @@ mod tests {
             (Some("17"), &json!(0.0004))
         );
         assert!(run.findings.is_empty());
+    }
+
+    #[test]
+    fn a_benchmark_may_have_several_metrics() {
+        let evaluated = |fid: &str, clip: &str| {
+            let mut lines = log("success", "0.92");
+            lines[0] = record(1, "submission_benchmark", "\"stable_diffusion\"", "");
+            lines[6] =
+                record(31_000, "eval_error", fid, "\"samples_count\": 1536, \"metric\": \"FID\"");
+            lines[7] = record(
+                32_000,
+                "eval_accuracy",
+                clip,
+                "\"samples_count\": 1536, \"metric\": \"CLIP\"",
+            );
+            read(&lines.concat()).unwrap()
+        };
+        let run = evaluated("88.5", "0.151");
+        let row = &run.evaluations[0];
+        let told = |name: &str| row.get(&Metric::Other(name.into())).unwrap().text();
+        assert_eq!((run.evaluations.len(), told("FID"), told("CLIP")), (1, "88.5", "0.151"));
+        assert!(run.findings.is_empty());
+        let missed = evaluated("90.5", "0.151");
+        assert_eq!(missed.findings[0].error.expected, "a last FID of at most 90");
+        let mut lines = log("success", "{\"BBOX\": 0.38, \"SEGM\": 0.3}");
+        lines[0] = record(1, "submission_benchmark", "\"maskrcnn\"", "");
+        let run = read(&lines.concat()).unwrap();
+        assert_eq!(run.findings[0].error.expected, "a last SEGM of at least 0.339");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! One run as its log tells it: rows of numbers as printed, by step, and what is odd about it.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
 use super::CHANGED;
+use super::format::LogFormat;
 use super::log::{Identity, Log};
 use super::timed::Timed;
 use repro_receipt::digest::Digest;
@@ -29,6 +31,16 @@ impl LogNumber {
     /// The text.
     pub fn text(&self) -> &str {
         &self.0
+    }
+
+    /// The shortest decimal that a binary file's float is the nearest to.
+    pub fn of_double(value: f64) -> Self {
+        Self(format!("{value:?}").into())
+    }
+
+    /// The same of a float of 32 bits.
+    pub fn of_single(value: f32) -> Self {
+        Self(format!("{value:?}").into())
     }
 
     /// The nearest float, where it is finite.
@@ -96,8 +108,8 @@ pub enum Metric {
     StepAverage,
     /// Seconds so far.
     Seconds,
-    /// Anything else, under its name in the log.
-    Other(Cow<'static, str>),
+    /// Anything else, under its name in the log: accuracies, rewards, word error rates.
+    Other(Arc<str>),
 }
 
 impl Metric {
@@ -133,10 +145,40 @@ impl Metric {
         }
     }
 
+    /// What a metric means that a log calls `name`, if it is one of ours by that very name.
+    pub fn of_name(name: &str) -> Self {
+        let known = Self::KNOWN.into_iter().find(|metric| metric.name() == name);
+        known.unwrap_or_else(|| Self::Other(name.into()))
+    }
+
+    /// Whether an evaluation measures it, by its name: `eval_wer`, `val/loss`, `metrics/mAP50(B)`.
+    pub fn is_evaluated(&self) -> bool {
+        match self {
+            Self::ValidationLoss => true,
+            Self::Other(name) => has_word(name, &EVALUATED),
+            _ => false,
+        }
+    }
+
+    /// Whether training measures it, by its name: `train_accuracy`.
+    pub fn is_of_training(&self) -> bool {
+        matches!(self, Self::Other(name) if has_word(name, &["train", "training"]))
+    }
+
     /// Whether it says how long something took.
     pub fn is_time(&self) -> bool {
         matches!(self, Self::TrainTime | Self::StepAverage | Self::Seconds)
     }
+}
+
+/// Words of names of metrics that evaluations measure.
+const EVALUATED: [&str; 9] =
+    ["eval", "evaluation", "val", "valid", "validation", "test", "dev", "heldout", "metrics"];
+
+/// Whether one of the words of a name is among `known`.
+fn has_word(name: &str, known: &[&str]) -> bool {
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| known.iter().any(|known| known.eq_ignore_ascii_case(word)))
 }
 
 /// The numbers that a log prints for one step.
@@ -164,6 +206,15 @@ pub struct Oddity {
     pub excludes: bool,
 }
 
+/// One of the files that tell a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPart {
+    /// Its path, as the run's was named.
+    pub file: String,
+    /// Its bytes.
+    pub identity: Identity,
+}
+
 /// So many equal losses are no chance.
 const CURVE_FROM: usize = 4;
 
@@ -174,8 +225,14 @@ pub struct LoggedRun {
     pub name: String,
     /// The file that it was read from, as it was named.
     pub file: String,
-    /// The bytes of that file.
+    /// The bytes of that file, or of all of them.
     pub identity: Identity,
+    /// The format that it was read in.
+    pub format: LogFormat,
+    /// The group that the file itself puts it into, as an experiment of MLflow does.
+    pub group: Option<String>,
+    /// The files, where a run is told by several.
+    pub parts: Vec<LogPart>,
     /// The digest of the metric lines alone, which a renamed or re-wrapped copy shares.
     pub metrics_sha256: Digest,
     /// Training records, by rising step.
@@ -188,8 +245,16 @@ pub struct LoggedRun {
     pub reached: Option<u64>,
     /// The seed, as printed.
     pub seed: Option<String>,
+    /// Whether the seed was read from the path, because the log has none.
+    pub seed_from_path: bool,
+    /// Whether it came to its regular end, where the log says so.
+    pub ended: Option<bool>,
     /// What the log says about how the run was made.
     pub config: Map<String, Json>,
+    /// Numbers about the whole run, by name.
+    pub summary: Vec<(Arc<str>, LogNumber)>,
+    /// What the log calls the metrics that have a meaning of their own.
+    pub theirs: BTreeMap<Metric, Arc<str>>,
     /// What an MLPerf log says about its time.
     pub timed: Option<Timed>,
     /// What else the receipt shall say about the run.
@@ -205,17 +270,40 @@ impl LoggedRun {
             name: String::new(),
             file: file.to_owned(),
             identity,
+            format: LogFormat::Csv,
+            group: None,
+            parts: Vec::new(),
             metrics_sha256,
             training: Vec::new(),
             evaluations: Vec::new(),
             planned: None,
             reached: None,
             seed: None,
+            seed_from_path: false,
+            ended: None,
             config: Map::new(),
+            summary: Vec::new(),
+            theirs: BTreeMap::new(),
             timed: None,
             extra: Map::new(),
             findings: Vec::new(),
         }
+    }
+
+    /// Keeps numbers about the whole run, but for those that only repeat the last one of a metric.
+    pub fn sum_up(&mut self, numbers: impl IntoIterator<Item = (String, LogNumber)>) {
+        let mut lasts: BTreeMap<&str, &LogNumber> = BTreeMap::new();
+        for row in self.training.iter().chain(&self.evaluations) {
+            for (metric, number) in &row.cells {
+                let name = self.theirs.get(metric).map_or(metric.name(), |theirs| theirs);
+                lasts.insert(name, number);
+            }
+        }
+        let is_new = |(name, number): &(String, LogNumber)| {
+            lasts.get(name.as_str()).is_none_or(|last| last.value() != number.value())
+        };
+        let numbers: Vec<_> = numbers.into_iter().filter(is_new).collect();
+        self.summary = numbers.into_iter().map(|(name, number)| (name.into(), number)).collect();
     }
 
     /// Every loss as printed, by step; none for so few that they may be equal by chance.
@@ -250,6 +338,11 @@ impl LoggedRun {
         last(&self.training).max(last(&self.evaluations)).max(self.reached)
     }
 
+    /// Whether it has a validation loss at any step.
+    pub fn validates(&self) -> bool {
+        self.evaluations.iter().any(|row| row.get(&Metric::ValidationLoss).is_some())
+    }
+
     /// The validation loss at the last step.
     pub fn final_loss(&self) -> Option<&LogNumber> {
         let last = self.last_step()?;
@@ -260,9 +353,9 @@ impl LoggedRun {
             .find_map(|row| row.get(&Metric::ValidationLoss))
     }
 
-    /// Whether it ran to its planned end, where a plan is known.
+    /// Whether it ran to its end, where the log says so or a plan is known.
     pub fn finished(&self) -> Option<bool> {
-        Some(self.last_step()? >= self.planned?)
+        self.ended.or_else(|| Some(self.last_step()? >= self.planned?))
     }
 
     /// Whether it counts in the figures of its group.

@@ -3,13 +3,13 @@
 //!
 //! A complete log prints the program's source and the machine before the first metric line, between
 //! lines of `=`. That text may hold anything, metric lines too. So a line counts only if it follows
-//! the grammar from its first byte to its last, and the lines that count are one block: it begins at
-//! the start of training, its steps never go back, and no such block follows it. Blocks in the text
+//! the grammar from its first byte to its last, and the lines that count are one block: its steps never
+//! go back, and no such block follows it. Blocks in the text
 //! before the first line of `=` are embedded text. Two blocks anywhere else are two runs, or a run
 //! and something that looks like one: such a file is refused, with both places.
 
-use std::borrow::Cow;
 use std::io::Read;
+use std::sync::Arc;
 
 use super::log::{Identity, LineStarts, Log, LogLine};
 use super::run::{LogNumber, LogRow, LoggedRun, Metric};
@@ -72,6 +72,17 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<LoggedRun, Error> {
     reader.finish(&name, identity)
 }
 
+/// Whether a log has a metric line.
+pub fn has_metrics<R: Read>(mut log: Log<R>) -> bool {
+    let starts = LineStarts::new([b's', b'=']);
+    while let Ok(Some(line)) = log.next_line_from(&starts) {
+        if matches!(said(line), Said::Metrics(_)) {
+            return true;
+        }
+    }
+    false
+}
+
 /// What `line` is, on its own.
 fn said(line: LogLine<'_>) -> Said {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(line.bytes);
@@ -125,7 +136,7 @@ fn short(bytes: &[u8]) -> Option<Metrics> {
     let metric = match tag {
         b"tel" => Metric::ValidationLoss,
         b"trl" => Metric::Loss,
-        b"hel" => Metric::Other(Cow::Borrowed("hel")),
+        b"hel" => Metric::Other("hel".into()),
         _ => return None,
     };
     let number = LogNumber::parse(number)?;
@@ -147,6 +158,9 @@ fn long(bytes: &[u8]) -> Option<Metrics> {
     let mut row = LogRow { step, cells: Vec::with_capacity(3) };
     for field in fields {
         let (name, number) = halves(field)?;
+        if is_word(name, number) {
+            continue;
+        }
         let (metric, number) = cell(name, number)?;
         if row.get(&metric).is_some() {
             return None;
@@ -159,6 +173,25 @@ fn long(bytes: &[u8]) -> Option<Metrics> {
         return None;
     }
     Some(Metrics { dialect: Dialect::Long, planned: Some(planned), evaluation, row })
+}
+
+/// Whether a field of a name that nobody knows here is a word, as in `handoff:keep`, and no number.
+fn is_word(name: &[u8], word: &[u8]) -> bool {
+    const KNOWN: [&[u8]; 8] = [
+        b"val_loss",
+        b"train_loss",
+        b"loss",
+        b"train_time",
+        b"step_avg",
+        b"grad_norm",
+        b"lr",
+        b"tokens",
+    ];
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let begins = word.first().is_some_and(u8::is_ascii_alphabetic);
+    let told =
+        begins && word.len() <= 40 && word.iter().all(plain) && LogNumber::parse(word).is_none();
+    told && !KNOWN.contains(&name) && other(name).is_some()
 }
 
 /// `name:rest`.
@@ -189,12 +222,12 @@ fn cell(name: &[u8], number: &[u8]) -> Option<(Metric, LogNumber)> {
 }
 
 /// The name of a field that nobody knows here.
-fn other(name: &[u8]) -> Option<Cow<'static, str>> {
+fn other(name: &[u8]) -> Option<Arc<str>> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'/');
     let fits = !name.is_empty() && name.len() <= 40 && name.iter().all(plain);
     let text = std::str::from_utf8(name).ok().filter(|_| fits)?;
     // It would stand beside the step in one table.
-    (text != "step").then(|| Cow::Owned(text.to_owned()))
+    (text != "step").then(|| text.into())
 }
 
 /// Metric lines that follow each other.
@@ -406,12 +439,14 @@ impl Reader {
             .filter_map(|rows| rows.first())
             .map(|row| row.step)
             .min();
-        if let Some(step) = start.filter(|step| *step > LATEST_START) {
-            let found = format!("step {step}");
-            return Err(NO_START.at(block.first, "step 0 or 1 in the first metric line", found));
-        }
         let mut run = LoggedRun::new(file, identity, std::mem::take(&mut block.hasher).finish());
         block.findings(&mut run);
+        // Some programs print no line before their first evaluation.
+        if let Some(step) = start.filter(|step| *step > LATEST_START) {
+            let (expected, found) =
+                ("step 0 or 1 in the first metric line", format!("step {step}"));
+            run.note(NO_START.at(block.first.clone(), expected, found));
+        }
         if let Some((block, _)) = embedded {
             let found =
                 format!("{} from line {} on", counted(block.lines, "line"), block.first.line);
@@ -564,11 +599,35 @@ mod tests {
                 2,
             ),
             (LOG.replace("step:50/50", "step:0/50"), "import::two-runs", 3),
-            (LOG.lines().skip(1).map(|line| format!("{line}\n")).collect(), "import::no-start", 1),
         ] {
             let error = read(&text).unwrap_err();
             assert_eq!((error.code.id, error.place.line), (code, line), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn words_beside_the_numbers_are_passed_over() {
+        let run = read(&LOG.replace("val_loss:3.2790", "val_loss:3.2790 rank:0.50 handoff:keep"))
+            .unwrap();
+        assert_eq!(run.evaluations[1].cells.len(), 4);
+        assert!(run.findings.is_empty());
+        for field in ["val_loss:high", "step:keep", "a:{x}", "a:keep!"] {
+            let strange = LOG.replace("val_loss:3.2790", &format!("{field} val_loss:3.2790"));
+            assert_eq!(
+                read(&strange).unwrap().findings[0].error.code.id,
+                "import::not-a-metric-line"
+            );
+        }
+    }
+
+    #[test]
+    fn a_log_may_begin_at_its_first_evaluation() {
+        let text: String = LOG.lines().skip(1).map(|line| format!("{line}\n")).collect();
+        let run = read(&format!("import torch\n{}{text}", rule())).unwrap();
+        assert_eq!((run.training[0].step, run.final_loss().unwrap().text()), (25, "3.2790"));
+        let noted = &run.findings[0];
+        assert_eq!((noted.error.code.id, noted.error.place.line), ("import::no-start", 3));
+        assert!(run.counts());
     }
 
     #[test]

@@ -7,26 +7,25 @@
 //! JSON documents hold numbers in their canonical form, in which 3.2790 is 3.279. So the tables in
 //! `data/printed/` hold every number a second time as the log prints it, for claims about printed digits.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Number, Value as Json, json};
 
-use super::run::{LogNumber, LogRow, LoggedRun, Metric};
-use super::{BUSY, CHANGED, EXISTS, Import, LogGroup, TOO_MANY_NUMBERS};
+use super::run::{LogNumber, LogPart, LogRow, LoggedRun, Metric};
+use super::{BUSY, CHANGED, EXISTS, Import, LogGroup, tables};
 use repro_receipt::bundle::{
     self, Bundle, BundleWriter, CANNOT_WRITE, CONFIG, Chain, Checkpoint, METRICS, Origin, Receipt,
 };
 use repro_receipt::digest::Digest;
 use repro_receipt::disk::{Disk, LocalDisk};
 use repro_receipt::parallel;
-use repro_receipt::source::{DOCUMENT_CAP, Error, Location};
+use repro_receipt::source::{Error, Location};
 
-/// The tables of printed numbers.
-const TRAINING: &str = "data/printed/training.csv";
-const VALIDATION: &str = "data/printed/validation.csv";
+/// How many evaluations have a document of their own: the last ones.
+const EVALUATIONS: usize = 4_096;
 /// Where bundles are until all of them are whole.
 const SCRATCH: &str = ".import";
 /// Where whole bundles are until all of them have their names.
@@ -71,7 +70,7 @@ fn write_on(
     let written = parallel::map(&runs, threads, |(group, run)| {
         let folder = scratch.folder(SCRATCH).join(&run.name);
         let writer = BundleWriter::create_on(disk, &folder)?;
-        write_one(writer, import, group, run, &folder, keep_source)
+        write_one(writer, group, run, &folder, keep_source)
     });
     let (digests, errors): (Vec<_>, Vec<_>) = written.into_iter().partition(Result::is_ok);
     if !errors.is_empty() {
@@ -171,7 +170,6 @@ impl Drop for Scratch<'_> {
 /// Writes one bundle and reads it back.
 fn write_one(
     mut writer: BundleWriter<'_>,
-    import: &Import,
     group: &LogGroup,
     run: &LoggedRun,
     path: &Path,
@@ -198,20 +196,17 @@ fn write_one(
         );
         timing.push('\n');
     }
-    for (name, text) in [
-        (METRICS, metrics),
-        ("data/timing.jsonl", timing),
-        (TRAINING, table(TRAINING, &run.training)?),
-        (VALIDATION, table(VALIDATION, &run.evaluations)?),
-    ] {
+    let lines = [(METRICS.to_owned(), metrics), ("data/timing.jsonl".to_owned(), timing)];
+    for (name, text) in lines.into_iter().chain(tables::all(run)?) {
         if !text.is_empty() {
-            writer.file(name, text.as_bytes())?;
+            writer.file(&name, text.as_bytes())?;
         }
     }
     let mut checkpoints = Vec::new();
-    for row in &run.evaluations {
+    let earlier = run.evaluations.len().saturating_sub(EVALUATIONS);
+    for row in run.evaluations.iter().skip(earlier) {
         let name = format!("data/evaluation/step-{:06}.json", row.step);
-        writer.json(&name, &Json::Object(evaluation(row)))?;
+        writer.json(&name, &Json::Object(evaluation(row, run)))?;
         let tokens_seen = row.get(&Metric::Tokens).and_then(|tokens| tokens.text().parse().ok());
         checkpoints.push(Checkpoint {
             step: row.step,
@@ -223,26 +218,36 @@ fn write_one(
         });
     }
     if keep_source {
-        writer.file("data/source.log", &source(run)?)?;
+        keep(&mut writer, run)?;
     }
-    let digest = writer.finish(&receipt(import, group, run, run.sha256()?, checkpoints))?;
+    let digest = writer.finish(&receipt(group, run, run.sha256()?, checkpoints))?;
     Bundle::load_folder(path, &path.display().to_string(), Some(&digest), 1)?;
     Ok(digest)
 }
 
-/// The bytes of the log, if they are still those that were read.
-fn source(run: &LoggedRun) -> Result<Vec<u8>, Error> {
-    let bytes = fs::read(&run.file).map_err(|error| cannot_write(Path::new(&run.file), &error))?;
-    let wanted = run.sha256()?;
+/// Puts the log into the bundle, or each of its files.
+fn keep(writer: &mut BundleWriter<'_>, run: &LoggedRun) -> Result<(), Error> {
+    if run.parts.is_empty() {
+        return writer.file("data/source.log", &source(&run.file, run.sha256()?)?);
+    }
+    for (part, number) in run.parts.iter().zip(1..) {
+        let Some(digest) = part.identity.sha256 else { continue };
+        writer.file(&format!("data/source/{number:04}.log"), &source(&part.file, digest)?)?;
+    }
+    Ok(())
+}
+
+/// The bytes of a file, if they are still those that were read.
+fn source(file: &str, wanted: Digest) -> Result<Vec<u8>, Error> {
+    let bytes = fs::read(file).map_err(|error| cannot_write(Path::new(file), &error))?;
     if Digest::of(&bytes) == wanted {
         return Ok(bytes);
     }
     let expected = format!("the bytes with sha256 {wanted}");
-    Err(CHANGED.at(Location::file(run.file.as_str()), expected, "others"))
+    Err(CHANGED.at(Location::file(file), expected, "others"))
 }
 
 fn receipt(
-    import: &Import,
     group: &LogGroup,
     run: &LoggedRun,
     sha256: Digest,
@@ -254,7 +259,7 @@ fn receipt(
     extra.insert(
         "importer".to_owned(),
         json!({
-            "format": import.format.word(),
+            "format": run.format.word(),
             "name": "repro",
             "version": env!("CARGO_PKG_VERSION"),
         }),
@@ -267,7 +272,18 @@ fn receipt(
             "sha256": sha256.to_string(),
         }),
     );
+    if !run.parts.is_empty() {
+        let part = |part: &LogPart| {
+            let name = Path::new(&part.file).file_name().map(|name| name.to_string_lossy());
+            let digest = part.identity.sha256.map(|digest| digest.to_string());
+            json!({"bytes": part.identity.bytes, "name": name, "sha256": digest})
+        };
+        extra.insert("sources".to_owned(), run.parts.iter().map(part).collect());
+    }
     extra.insert("group".to_owned(), group.name.as_str().into());
+    if run.seed_from_path {
+        extra.insert("seed_in_path".to_owned(), json!(run.seed));
+    }
     if !codes.is_empty() {
         extra.insert("findings".to_owned(), json!(codes));
     }
@@ -339,13 +355,17 @@ fn timing_records(run: &LoggedRun) -> Vec<Map<String, Json>> {
 }
 
 /// The evaluation of a row.
-fn evaluation(row: &LogRow) -> Map<String, Json> {
+fn evaluation(row: &LogRow, run: &LoggedRun) -> Map<String, Json> {
     let mut record = Map::new();
+    let is_free = |name: &str| !RESERVED.contains(&name) && name != "nonfinite";
     for (metric, printed) in &row.cells {
+        if let Some(theirs) = run.theirs.get(metric).filter(|theirs| is_free(theirs)) {
+            put(&mut record, theirs, printed);
+        }
         match metric {
             Metric::ValidationLoss => put(&mut record, "loss", printed),
             Metric::Tokens => put(&mut record, "tokens_seen", printed),
-            Metric::Other(name) if !RESERVED.contains(&&**name) => put(&mut record, name, printed),
+            Metric::Other(name) if is_free(name) => put(&mut record, name, printed),
             _ => {}
         }
     }
@@ -353,74 +373,10 @@ fn evaluation(row: &LogRow) -> Map<String, Json> {
     record
 }
 
-/// Rows as a table of printed numbers, the document `name`; nothing where there are none. One that is longer than
-/// documents may be is refused before anything is written.
-fn table(name: &str, rows: &[LogRow]) -> Result<String, Error> {
-    let told: BTreeSet<&Metric> =
-        rows.iter().flat_map(|row| row.cells.iter().map(|(metric, _)| metric)).collect();
-    if told.is_empty() {
-        return Ok(String::new());
-    }
-    let fits = |length: usize| {
-        let expected = format!("at most {DOCUMENT_CAP} bytes of printed numbers");
-        let (place, found) = (Location::file(name), format!("{length} bytes or more"));
-        if length <= DOCUMENT_CAP {
-            Ok(())
-        } else {
-            Err(TOO_MANY_NUMBERS.at(place, expected, found))
-        }
-    };
-    // A cell takes a comma at least.
-    fits(rows.len().saturating_mul(told.len()))?;
-    let columns: HashMap<&Metric, usize> = told.iter().copied().zip(0..).collect();
-    let mut text = String::from("step");
-    for metric in &told {
-        text.push(',');
-        text.push_str(&quoted(&heading(metric)));
-    }
-    text.push('\n');
-    for row in rows {
-        let mut cells = vec![""; told.len()];
-        // Of a metric that a row has twice the first is told.
-        for (metric, number) in row.cells.iter().rev() {
-            if let Some(cell) = columns.get(metric).and_then(|at| cells.get_mut(*at)) {
-                *cell = number.text();
-            }
-        }
-        text.push_str(&row.step.to_string());
-        for cell in cells {
-            text.push(',');
-            text.push_str(cell);
-        }
-        text.push('\n');
-        fits(text.len())?;
-    }
-    Ok(text)
-}
-
-/// The name of a column; those of others may not be taken for ours.
-fn heading(metric: &Metric) -> String {
-    match metric {
-        Metric::Other(name) => {
-            let ours = name.is_empty()
-                || name == "step"
-                || Metric::KNOWN.iter().any(|known| known.name() == name);
-            if ours { format!("their {name}") } else { name.to_string() }
-        }
-        known => known.name().to_owned(),
-    }
-}
-
-/// A cell of a table, in quotes where it needs them.
-fn quoted(text: &str) -> String {
-    let plain = !text.contains([',', '"', '\n', '\r']);
-    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ImportOptions, LogFormat, Mapping, read};
+    use crate::{ImportOptions, LogFormat, read};
     use repro_receipt::disk::trial::{DiskFault, Trial, tree};
 
     fn printed(text: &str) -> LogNumber {
@@ -447,24 +403,28 @@ mod tests {
     }
 
     #[test]
-    fn tables_keep_what_is_printed() {
-        let other = |name: &str| Metric::Other(name.to_owned().into());
-        let row = |step, cells: Vec<(Metric, &str)>| LogRow {
-            step,
-            cells: cells.into_iter().map(|(metric, text)| (metric, printed(text))).collect(),
+    fn evaluations_keep_the_names_of_their_metrics() {
+        let cells = |cells: Vec<(Metric, &str)>| {
+            let row = cells.into_iter().map(|(metric, text)| (metric, printed(text))).collect();
+            LogRow { step: 5, cells: row }
         };
-        let rows = [
-            row(0, vec![(Metric::ValidationLoss, "3.2790"), (other("a,b"), "1")]),
-            row(5, vec![(other("loss"), "nan"), (other(""), "2.0")]),
-        ];
+        let identity = crate::Identity { sha256: None, bytes: 0 };
+        let mut run = LoggedRun::new("f", identity, Digest::of(b""));
+        let other = |name: &str| Metric::Other(name.into());
+        let row = cells(vec![
+            (Metric::ValidationLoss, "3.2790"),
+            (other("eval/wer"), "0.10"),
+            (other("bpb"), "1"),
+        ]);
+        let told = |run: &LoggedRun| Json::Object(evaluation(&row, run));
+        assert_eq!(told(&run), json!({"step": 5, "loss": 3.279, "eval/wer": 0.1}));
+        run.theirs.insert(Metric::ValidationLoss, "eval/loss".into());
         assert_eq!(
-            table(TRAINING, &rows).unwrap(),
-            "step,val_loss,their ,\"a,b\",their loss\n0,3.2790,,1,\n5,,2.0,,nan\n"
+            told(&run),
+            json!({"step": 5, "loss": 3.279, "eval/loss": 3.279, "eval/wer": 0.1})
         );
-        assert_eq!(table(TRAINING, &[]).unwrap(), "");
-        assert_eq!(Json::Object(evaluation(&rows[0])), json!({"step": 0, "loss": 3.279, "a,b": 1}));
-        assert_eq!(Json::Object(evaluation(&rows[1])), json!({"step": 5, "": 2.0}));
     }
+
     #[test]
     fn whatever_stops_an_import_the_next_one_ends_it() {
         let logs = tempfile::tempdir().unwrap();
@@ -472,16 +432,8 @@ mod tests {
             let text = format!("{{\"step\":1,\"loss\":{loss},\"val_loss\":{loss}}}\n");
             fs::write(logs.path().join(name).with_extension("jsonl"), text).unwrap();
         }
-        let options = ImportOptions {
-            group: None,
-            target: None,
-            mapping: Mapping::parse(&[]).unwrap(),
-            reference: None,
-            scaling: None,
-            hashed: true,
-            threads: 1,
-        };
-        let import = read(LogFormat::Jsonl, &[logs.path().to_owned()], &options);
+        let options = ImportOptions { hashed: true, threads: 1, ..ImportOptions::default() };
+        let import = read(Some(LogFormat::Jsonl), &[logs.path().to_owned()], &options);
         let names: Vec<_> = import.runs().map(|(_, run)| run.name.clone()).collect();
         assert_eq!((names.len(), &*import.failures), (2, &[][..]));
         let load = |root: &Path, name: &str| {

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use repro_import::ImportOptions;
 use repro_receipt::bundle::Bundle;
 use serde_json::{Value, json};
 
@@ -467,4 +468,179 @@ fn a_submission_with_a_copy_lacks_a_run() {
         (&group["figures"]["n"], &group["figures"]["score"]),
         (&json!(6), &group["figures"]["olympic_mean_minutes"])
     );
+}
+
+/// A post whose one sentence is `quote`, about the evidence `locator`.
+fn judged(folder: &Path, locator: &str, quote: &str) -> Value {
+    let post = format!(
+        "schema = \"repro.post/2\"\nid = \"p\"\ntitle = \"A post\"\n[texts.post]\nwhat = \"the post\"\n\
+         [names]\nx = '''{locator}'''\n[[sentence]]\nplace = \"table 1\"\nquote = \"{quote}\"\nis = \"x\"\n"
+    );
+    fs::create_dir_all(folder.join("repro")).unwrap();
+    fs::write(folder.join("repro/p.toml"), post).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_repro"));
+    let arguments = ["verify", "--post", "p", "--format", "json", "--root"];
+    let output = command.args(arguments).arg(folder).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["posts"][0]["claims"][0].clone()
+}
+
+#[test]
+fn a_folder_of_trackers_is_recognized() {
+    snapshot("mixed", &drawn(&["auto", "mixed", "--dry-run"]));
+    // The word may be left out.
+    assert_eq!(import(&["mixed", "--dry-run"]), import(&["auto", "mixed", "--dry-run"]));
+    let (_, stderr, code) = import(&["tensorbord", "mixed", "--dry-run"]);
+    assert!(code == 2 && stderr.contains("tensorboard"), "{stderr}");
+}
+
+#[test]
+fn metrics_of_any_name_are_claimed_by_the_pointer_of_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("receipts");
+    let read = parsed(&["auto", "mixed", "--keep-source", "--out", out.to_str().unwrap()]);
+    let groups = read["groups"].as_array().unwrap();
+    let mut names = Vec::new();
+    for group in groups {
+        for metric in group["metrics"].as_array().unwrap() {
+            let [value] = metric["values"].as_array().unwrap().as_slice() else { continue };
+            let (name, value) = (metric["name"].as_str().unwrap(), value.as_str().unwrap());
+            if value == "nan" || name == "lr" {
+                continue;
+            }
+            let claim = judged(folder.path(), metric["pointer"].as_str().unwrap(), value);
+            assert_eq!(claim["verdict"], json!("verified"), "{metric}: {claim}");
+            names.push(name.to_owned());
+        }
+    }
+    for name in
+        ["metrics/mAP50(B)", "lm loss", "eval_wer", "eval/wer", "best.min", "eval/paloma/c4_en/bpb"]
+    {
+        assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
+    }
+    let bundles: Vec<_> =
+        groups.iter().flat_map(|group| group["runs"].as_array().unwrap()).collect();
+    let verify = Command::new(env!("CARGO_BIN_EXE_repro"))
+        .arg("verify")
+        .args(bundles.iter().map(|run| out.join(run["bundle"].as_str().unwrap())))
+        .output();
+    assert_eq!(verify.unwrap().status.code(), Some(0));
+    let kept = fs::read(out.join("asr-small-s7/data/source.log")).unwrap();
+    let file = "mixed/asr/wandb/offline-run-20250101_000000-a1b2/run-a1b2.wandb";
+    assert_eq!(kept, fs::read(corpus().join(file)).unwrap());
+    // Of a run that several files tell, each is kept.
+    assert_eq!(fs::read_dir(out.join("forest-tree-s1/data/source")).unwrap().count(), 2);
+}
+
+#[test]
+fn arms_and_seeds_are_read_from_paths() {
+    let table = |loss: f64| format!("step,val_loss\n0,4.5\n10,{loss:.2}\n");
+    let layouts: [fn(&str, u32) -> String; 5] = [
+        |arm, seed| format!("{arm}/{seed}/metrics.csv"),
+        |arm, seed| format!("{arm}-s{seed}.csv"),
+        |arm, seed| format!("{arm}_seed{seed}.csv"),
+        |arm, seed| format!("seed_{seed}/{arm}/metrics.csv"),
+        |arm, seed| format!("{arm}/seed={seed}/lightning_logs/version_0/metrics.csv"),
+    ];
+    for layout in layouts {
+        let folder = tempfile::tempdir().unwrap();
+        for (arm, loss) in [("dense", 3.5), ("moe", 3.25)] {
+            for seed in 1..=3 {
+                let path = folder.path().join("runs").join(layout(arm, seed));
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, table(loss + f64::from(seed) / 100.0)).unwrap();
+            }
+        }
+        let (stdout, _, code) =
+            import_in(folder.path(), &["auto", "runs", "--dry-run", "--format", "json"]);
+        let read: Value = serde_json::from_str(&stdout).unwrap();
+        let groups: Vec<_> = read["groups"].as_array().unwrap().iter().collect();
+        let told = |group: &Value| {
+            let runs = group["runs"].as_array().unwrap();
+            let seeds: Vec<_> = runs.iter().map(|run| run["seed"].clone()).collect();
+            (group["name"].clone(), group["figures"]["mean"].clone(), seeds)
+        };
+        let seeds = || vec![json!("1"), json!("2"), json!("3")];
+        let wanted = [(json!("dense"), json!(3.52), seeds()), (json!("moe"), json!(3.27), seeds())];
+        let found: Vec<_> = groups.into_iter().map(told).collect();
+        assert_eq!((code, found.as_slice()), (0, &wanted[..]), "{}", layout("ARM", 1));
+    }
+}
+
+#[test]
+fn what_can_be_read_is_written_where_something_cannot() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    write("good.csv", b"step,val_loss\n0,4.5\n10,3.5\n");
+    write("back.csv", b"step,val_loss\n10,4.5\n0,3.5\n");
+    write("cut.jsonl", b"{\"step\":1,\"val_loss\":2.5}\n{\"step\":2,\"val_");
+    write("noise.log", &[0xff, 0, 0xfe, b'\n'].repeat(100));
+    write("empty.jsonl", b"");
+    write("half.db", b"SQLite format 3\0run_uuid");
+    let arguments = ["auto", ".", "--out", "receipts"];
+    let (stdout, _, code) = import_in(folder.path(), &arguments);
+    assert!(code == 2 && stdout.contains("written  nothing"), "{stdout}");
+    let (stdout, stderr, code) =
+        import_in(folder.path(), &[&arguments[..], &["--keep-going"]].concat());
+    assert!(code == 2 && stdout.contains("written  2 bundles"), "{stdout}");
+    let refused = ["import::steps-go-back", "import::bad-database"];
+    assert!(refused.iter().all(|code| stderr.contains(code)), "{stderr}");
+    assert!(
+        stdout.contains("import::torn-line") && stdout.contains("skipped  2 files"),
+        "{stdout}"
+    );
+    // A file that is named is not passed over.
+    let (_, stderr, code) =
+        import_in(folder.path(), &["auto", "noise.log", "empty.jsonl", "--dry-run"]);
+    assert!(code == 2 && stderr.matches("import::unknown-format").count() == 2, "{stderr}");
+}
+
+#[test]
+fn files_of_trackers_as_published_are_read() {
+    let Some(shared) = crate::shared::folder("import trackers") else { return };
+    let folder = shared.join("strangers/trackers");
+    let read = parsed(&["auto", folder.to_str().unwrap(), "--dry-run"]);
+    let groups = read["groups"].as_array().unwrap();
+    let group = |name: &str| groups.iter().find(|group| group["name"] == name).unwrap();
+    assert_eq!(read["failures"], json!([]));
+    // A configuration and its rerun are two runs of one group.
+    for (name, step) in [("190M-1xC", 7272), ("760M-1xC", 11580)] {
+        assert_eq!(group(name)["counted"], 2);
+        let metrics = group(name)["metrics"].as_array().unwrap();
+        assert_eq!(metrics.len(), 96);
+        assert!(metrics.iter().all(
+            |metric| metric["values"].as_array().unwrap().len() == 2 && metric["step"] == step
+        ));
+    }
+    assert_eq!(group("megatron")["counted"], 3);
+    assert_eq!(group("torchtitan")["runs"][0]["last_step"], 100);
+    let events = group("wandb")["metrics"].as_array().unwrap();
+    let accuracy = events.iter().find(|metric| metric["name"] == "epoch_val_acc").unwrap();
+    assert_eq!((&accuracy["step"], &accuracy["values"]), (&json!(16), &json!(["1.0"])));
+    assert_eq!(group("wandb_tests")["format"], "wandb");
+}
+
+#[test]
+fn a_published_database_gives_its_expected_values() {
+    let Some(shared) = crate::shared::folder("import mlflow") else { return };
+    let folder = shared.join("strangers/trackers/mlflow/db");
+    let database = folder.join("db_version_7ac759974ad8_with_metrics.sql");
+    let expected = folder.join("db_version_7ac759974ad8_with_metrics_expected_values.json");
+    let expected: BTreeMap<String, BTreeMap<String, f64>> =
+        serde_json::from_str(&fs::read_to_string(expected).unwrap()).unwrap();
+    let options = ImportOptions { hashed: true, threads: 1, ..ImportOptions::default() };
+    let import = repro_import::read(None, &[database], &options);
+    assert!(import.failures.is_empty(), "{:?}", import.failures);
+    let found: BTreeMap<String, BTreeMap<String, f64>> = import
+        .runs()
+        .map(|(_, run)| {
+            let rows = run.training.iter().chain(&run.evaluations);
+            let cells = rows.flat_map(|row| &row.cells);
+            // The last one of a metric stands last.
+            let last =
+                cells.map(|(metric, number)| (metric.name().to_owned(), number.value().unwrap()));
+            (run.extra["run"].as_str().unwrap().to_owned(), last.collect())
+        })
+        .collect();
+    assert_eq!(found, expected);
 }

@@ -4,7 +4,10 @@ use serde_json::{Value as Json, json};
 
 use super::{against, exact, fixed, minutes};
 use repro_import::scoring::{Convergence, MlperfScore};
-use repro_import::{Figures, Import, LogGroup, LogNumber, LoggedRun, Losses, NoFigure, Oddity};
+use repro_import::{
+    Figures, Import, LogFormat, LogGroup, LogNumber, LoggedRun, Losses, MetricPlace, NoFigure,
+    Oddity, places,
+};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::Error;
 use repro_stats::T;
@@ -36,7 +39,7 @@ pub fn document(import: &Import, digests: Option<&[Digest]>, failures: &[Error])
         import.groups.iter().map(|group| group_json(group, &mut digests)).collect();
     json!({
         "schema": SCHEMA,
-        "format": import.format.word(),
+        "format": import.format.map_or("auto", LogFormat::word),
         "groups": groups,
         "skipped": import.skipped.iter().map(refusal_json).collect::<Vec<_>>(),
         "failures": failures.iter().map(refusal_json).collect::<Vec<_>>(),
@@ -53,10 +56,21 @@ fn group_json<'a>(group: &LogGroup, digests: &mut impl Iterator<Item = &'a Diges
     };
     json!({
         "name": group.name,
+        "format": group.format.word(),
+        "metrics": places(group).iter().map(metric_json).collect::<Vec<_>>(),
         "runs": runs,
         "counted": group.counted(),
         "figures": figures,
         "findings": findings,
+    })
+}
+
+fn metric_json(place: &MetricPlace) -> Json {
+    json!({
+        "name": place.name,
+        "step": place.step,
+        "pointer": place.pointer,
+        "values": place.values.iter().map(LogNumber::text).collect::<Vec<_>>(),
     })
 }
 
@@ -78,6 +92,7 @@ fn run_json(run: &LoggedRun, digest: Option<&Digest>) -> Json {
         "last_step": run.last_step(),
         "planned_steps": run.planned,
         "seed": run.seed,
+        "seed_in_path": run.seed_from_path,
         "training_records": run.training.len(),
         "evaluations": run.evaluations.len(),
         "final_loss": run.final_loss().map(LogNumber::text),

@@ -3,15 +3,18 @@
 mod json;
 mod text;
 
+use std::path::PathBuf;
+
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-use super::args::{self, Logs};
+use super::args;
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
 use repro_exact::decimal::Printed;
 use repro_import::scoring::{Against, Reference, Scaling};
 use repro_import::{ImportOptions, LogFormat, Mapping, read, write};
+use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 
@@ -22,19 +25,14 @@ const DECIMALS: u32 = 10;
 pub fn run(own: &args::ImportArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json()?;
     let one = |error: Error| vec![error];
-    let format = match own.logs {
-        Logs::Speedrun => LogFormat::Speedrun,
-        Logs::Mlperf => LogFormat::Mlperf,
-        Logs::Jsonl => LogFormat::Jsonl,
-        Logs::Csv => LogFormat::Csv,
-        Logs::HfTrainer => LogFormat::HfTrainer,
-    };
+    let (format, paths) = format_and_paths(&own.paths).map_err(one)?;
     let hashed = wants_json || !own.dry_run;
     let options = ImportOptions { hashed, ..options(format, own).map_err(one)? };
-    let import = read(format, &own.paths, &options);
+    let import = read(format, paths, &options);
     let mut failures = import.failures.clone();
     let mut digests = None;
-    if let Some(out) = own.out.as_ref().filter(|_| !own.dry_run && failures.is_empty()) {
+    let writes = failures.is_empty() || own.keep_going && import.runs().next().is_some();
+    if let Some(out) = own.out.as_ref().filter(|_| !own.dry_run && writes) {
         match write(&import, out, own.keep_source, options.threads) {
             Ok(written) => digests = Some(written),
             Err(errors) => failures.extend(errors),
@@ -51,17 +49,50 @@ pub fn run(own: &args::ImportArgs, output: &Output) -> Answer {
     Ok(if failures.is_empty() { ExitStatus::Verified } else { ExitStatus::Refused })
 }
 
-fn options(format: LogFormat, own: &args::ImportArgs) -> Result<ImportOptions, Error> {
-    let table = matches!(format, LogFormat::Jsonl | LogFormat::Csv);
-    let score = format == LogFormat::Mlperf;
+/// The format, if the first word is one, and the paths behind it.
+fn format_and_paths(words: &[PathBuf]) -> Result<(Option<LogFormat>, &[PathBuf]), Error> {
+    let Some((first, rest)) = words.split_first() else { return Ok((None, words)) };
+    let word = first.to_str().unwrap_or_default();
+    let format = LogFormat::ALL.into_iter().find(|format| format.word() == word);
+    if format.is_none() && word != "auto" {
+        return match first.exists() {
+            true => Ok((None, words)),
+            false => Err(no_format(word)),
+        };
+    }
+    if rest.is_empty() {
+        return Err(BAD_USAGE.at(
+            Location::file(word),
+            "a log, or a folder of logs, behind it",
+            "none",
+        ));
+    }
+    Ok((format, rest))
+}
+
+/// The refusal of a first word that is neither a format nor a path.
+fn no_format(word: &str) -> Error {
+    let words: Vec<_> = LogFormat::ALL.iter().map(|format| format.word()).collect();
+    let expected = format!("a path that exists, `auto`, or one of `{}`", words.join("`, `"));
+    let error = BAD_USAGE.at(Location::file(word), expected, format!("`{word}`"));
+    match did_you_mean(word, words) {
+        Some(hint) => error.help(hint),
+        None => error,
+    }
+}
+
+fn options(format: Option<LogFormat>, own: &args::ImportArgs) -> Result<ImportOptions, Error> {
+    let table = format.is_none_or(|format| matches!(format, LogFormat::Jsonl | LogFormat::Csv));
+    let score = format.is_none_or(|format| format == LogFormat::Mlperf);
+    let loss = format != Some(LogFormat::Mlperf);
     for (option, given, suits) in [
         ("--map", !own.map.is_empty(), table),
         ("--rcp", own.rcp.is_some(), score),
         ("--scaling", own.scaling.is_some(), score),
-        ("--target", own.target.is_some(), !score),
+        ("--target", own.target.is_some(), loss),
     ] {
         if given && !suits {
-            let found = format!("`{}`", format.word());
+            let found = format!("`{}`", format.map_or("auto", LogFormat::word));
             return Err(BAD_USAGE.at(Location::file(option), "a format that it is for", found));
         }
     }
@@ -77,6 +108,7 @@ fn options(format: LogFormat, own: &args::ImportArgs) -> Result<ImportOptions, E
         mapping: Mapping::parse(&own.map)?,
         reference: own.rcp.as_deref().map(Reference::load).transpose()?,
         scaling: own.scaling.as_deref().map(Scaling::load).transpose()?,
+        every: own.every,
         hashed: false,
         threads: own.threads.unwrap_or_else(super::threads::cores),
     })

@@ -7,14 +7,19 @@ use super::super::output::Output;
 use super::{against, exact, fixed, minutes};
 use repro_exact::decimal::grouped;
 use repro_import::scoring::{Convergence, ConvergenceVerdict, MlperfScore};
-use repro_import::{Figures, Import, LogGroup, LogNumber, LoggedRun, Losses, Metric, counted};
+use repro_import::{
+    Figures, Import, LogFormat, LogGroup, LogNumber, LoggedRun, Losses, Metric, counted, places,
+};
 use repro_receipt::digest::Digest;
 use repro_report::{Columns, clipped, paragraph, visible};
+use repro_stats::Summary;
 
 /// The most runs of a group that are listed without being asked for.
 const LISTED: usize = 24;
 /// The most notes of one code that are listed without being asked for.
 const NOTES: usize = 5;
+/// The most metrics of a group that are listed without being asked for.
+const METRICS: usize = 12;
 /// The longest name of a run in a table.
 const LABEL: usize = 26;
 
@@ -26,12 +31,12 @@ pub fn text(
     output: &Output,
 ) -> String {
     let runs = import.runs().count();
-    let word = import.format.word();
+    let word = import.format.map_or("auto", LogFormat::word);
     let mut text =
         format!("{word}  {} in {}\n", counted(runs, "run"), counted(import.groups.len(), "group"));
     for group in &import.groups {
         text.push('\n');
-        text.push_str(&group_text(group, output));
+        text.push_str(&group_text(group, import.format.is_none(), output));
     }
     text.push('\n');
     if !import.skipped.is_empty() {
@@ -51,6 +56,7 @@ pub fn text(
             format!("written  {} in {}", counted(written.len(), "bundle"), out.display())
         }
         _ if own.dry_run => "written  nothing (dry run)".to_owned(),
+        _ if import.failures.is_empty() || own.keep_going => "written  nothing".to_owned(),
         _ => "written  nothing, because of the errors".to_owned(),
     };
     text.push_str(&visible(&last));
@@ -58,7 +64,7 @@ pub fn text(
     text
 }
 
-fn group_text(group: &LogGroup, output: &Output) -> String {
+fn group_text(group: &LogGroup, is_mixed: bool, output: &Output) -> String {
     let timed = matches!(group.figures, Figures::Score(_));
     let headings: &[&str] =
         if timed { &["minutes", "to target", "status"] } else { &["steps", "final loss", "time"] };
@@ -71,6 +77,9 @@ fn group_text(group: &LogGroup, output: &Output) -> String {
     }
     let left_out = group.runs.len() - group.counted();
     let mut title = format!("{}  {}", group.name, counted(group.runs.len(), "run"));
+    if is_mixed {
+        let _ = write!(title, " of {}", group.format.word());
+    }
     if left_out > 0 {
         let _ = write!(title, ", {left_out} not counted (~)");
     }
@@ -88,11 +97,73 @@ fn group_text(group: &LogGroup, output: &Output) -> String {
         }
     }
     match &group.figures {
+        // Runs without validation losses are compared by the metrics that they have.
+        Figures::Losses(losses) if losses.values.is_empty() && losses.test.is_none() => {}
         Figures::Losses(losses) => losses_text(losses, width, &mut text),
         Figures::Score(score) => score_text(score, width, &mut text),
     }
+    if !output.quiet() {
+        seeds_text(group, width, &mut text);
+        metrics_text(group, output, &mut text);
+    }
     notes_text(group, output, &mut text);
     text
+}
+
+/// The seeds that the paths of the runs tell.
+fn seeds_text(group: &LogGroup, width: usize, text: &mut String) {
+    let seeds =
+        group.runs.iter().filter(|run| run.seed_from_path).filter_map(|run| run.seed.as_deref());
+    let seeds: Vec<_> = seeds.collect();
+    if !seeds.is_empty() {
+        text.push_str(&paragraph(
+            "  seeds",
+            &format!("{}, from the names", seeds.join(", ")),
+            width,
+        ));
+    }
+}
+
+/// The metrics of a group with their last values, and how a post names them.
+fn metrics_text(group: &LogGroup, output: &Output, text: &mut String) {
+    let places = places(group);
+    let listed = if output.verbose() { places.len() } else { METRICS };
+    if !places.is_empty() {
+        text.push_str("  metrics, in `[names]` of a post:\n");
+    }
+    for place in places.iter().take(listed) {
+        let step =
+            place.step.map_or_else(|| "the whole run".to_owned(), |step| format!("step {step}"));
+        let told = format!("{} at {step}: {}", place.name, values_text(&place.values));
+        let _ = writeln!(text, "    {}", visible(&told));
+        let pointer =
+            place.pointer.as_deref().unwrap_or("no post can name it: it has both sorts of quotes");
+        let _ = writeln!(text, "      {}", visible(pointer));
+    }
+    if places.len() > listed {
+        let _ = writeln!(text, "    {} more, listed by --verbose", places.len() - listed);
+    }
+}
+
+/// One value as printed, or how many there are with their mean and spread.
+fn values_text(values: &[LogNumber]) -> String {
+    if let [value] = values {
+        return value.text().to_owned();
+    }
+    let numbers: Option<Vec<f64>> = values.iter().map(LogNumber::value).collect();
+    let summary = numbers.and_then(|numbers| Summary::of(&numbers).ok());
+    match summary {
+        Some(summary) => {
+            let (mean, sd) = (significant(summary.mean), significant(summary.sd));
+            format!("n {} · mean {mean} · sd {sd}", values.len())
+        }
+        None => values.iter().map(LogNumber::text).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// At most ten significant digits, and none that say nothing.
+fn significant(value: f64) -> f64 {
+    format!("{value:.9e}").parse().unwrap_or(value)
 }
 
 /// What is odd about the runs; where many share one oddity, how many.

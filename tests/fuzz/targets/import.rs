@@ -20,6 +20,12 @@ pub fn check(bytes: &[u8]) {
         b'j' => (LogFormat::Jsonl, "log.jsonl"),
         b'c' => (LogFormat::Csv, "log.csv"),
         b'h' => (LogFormat::HfTrainer, "trainer_state.json"),
+        b't' => (LogFormat::TensorBoard, "events.out.tfevents.1.a"),
+        b'w' => (LogFormat::Wandb, "run-a.wandb"),
+        b'q' => (LogFormat::Mlflow, "mlflow.db"),
+        b'g' => (LogFormat::Megatron, "golden_values.json"),
+        b'l' => (LogFormat::StepLoss, "losses.txt"),
+        b'n' => (LogFormat::Marin, "results.json"),
         b'r' => return reference(log),
         _ => return,
     };
@@ -51,8 +57,11 @@ fn imported(format: LogFormat, folder: &Path, name: &str) {
         threads: 1,
         ..ImportOptions::default()
     };
-    let (once, twice) = (read(format, &paths, &options), read(format, &paths, &options));
+    let (once, twice) =
+        (read(Some(format), &paths, &options), read(Some(format), &paths, &options));
     assert_eq!(format!("{once:?}"), format!("{twice:?}"));
+    // What a file is recognized as reads it or refuses it, too.
+    read(None, &paths, &options).failures.iter().for_each(|error| refused(error, None));
     once.failures.iter().chain(&once.skipped).for_each(|error| refused(error, None));
     once.runs().for_each(|(_, run)| run_is_sound(run));
     for group in &once.groups {

@@ -1,0 +1,143 @@
+//! The pages of a database, and the walk over the tree of a table.
+
+use super::NoDatabase;
+use super::record::varint;
+
+/// What the file begins with.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+/// How long the header of the file is; the first page begins behind it.
+const FILE_HEADER: usize = 100;
+/// Kinds of pages in the tree of a table.
+const INTERIOR: u8 = 5;
+const LEAF: u8 = 13;
+/// No tree is deeper, however long its table.
+const DEEPEST: usize = 32;
+/// The longest row.
+const PAYLOAD_CAP: usize = 64 << 20;
+
+/// What is called with the key and the payload of a row.
+pub type SeePayload<'a> = dyn FnMut(i64, &[u8]) -> Result<(), NoDatabase> + 'a;
+
+/// The pages.
+pub struct Pages {
+    bytes: Vec<u8>,
+    size: usize,
+    /// The bytes of a page that hold something.
+    usable: usize,
+}
+
+impl Pages {
+    /// The pages of the file that `bytes` are.
+    pub fn of(bytes: Vec<u8>) -> Result<Self, NoDatabase> {
+        let header = bytes.get(..FILE_HEADER).filter(|header| header.starts_with(MAGIC));
+        let header = header.ok_or("no header of SQLite")?;
+        let size = match u16_at(header, 16) {
+            Some(1) => 1 << 16,
+            Some(size) if size >= 512 && size.is_power_of_two() => usize::from(size),
+            _ => return Err("a page size that is none".to_owned()),
+        };
+        let reserved = usize::from(header.get(20).copied().unwrap_or_default());
+        let usable = size - reserved;
+        if usable < 480 {
+            return Err("pages without room".to_owned());
+        }
+        match header.get(56..60) {
+            Some([0, 0, 0, 0 | 1]) => {}
+            _ => return Err("texts that are not UTF-8".to_owned()),
+        }
+        let pages = u32_at(header, 28).unwrap_or_default() as usize;
+        if bytes.len() < size || bytes.len() / size < pages {
+            return Err(format!("{} bytes of {pages} pages", bytes.len()));
+        }
+        Ok(Self { bytes, size, usable })
+    }
+
+    /// A page, by its number from one.
+    fn page(&self, number: u32) -> Option<&[u8]> {
+        let start = (number as usize).checked_sub(1)?.checked_mul(self.size)?;
+        self.bytes.get(start..start + self.size)
+    }
+
+    /// Calls `see` with the payload of each row of the table whose tree begins at `root`.
+    pub fn each_cell(&self, root: u32, see: &mut SeePayload<'_>) -> Result<(), NoDatabase> {
+        // A sound tree has each page once.
+        let mut left = self.bytes.len() / self.size;
+        self.walk(root, DEEPEST, &mut left, see)
+    }
+
+    fn walk(
+        &self,
+        number: u32,
+        depth: usize,
+        left: &mut usize,
+        see: &mut SeePayload<'_>,
+    ) -> Result<(), NoDatabase> {
+        let broken = || format!("page {number}, which is no part of a table");
+        if depth == 0 || *left == 0 {
+            return Err(broken());
+        }
+        *left -= 1;
+        let page = self.page(number).ok_or_else(broken)?;
+        let start = if number == 1 { FILE_HEADER } else { 0 };
+        let kind = page.get(start).copied();
+        let count = u16_at(page, start + 3).ok_or_else(broken)?;
+        let pointers = start + if kind == Some(INTERIOR) { 12 } else { 8 };
+        for at in 0..usize::from(count) {
+            let cell = u16_at(page, pointers + 2 * at).map(usize::from).ok_or_else(broken)?;
+            match kind {
+                Some(INTERIOR) => {
+                    let child = u32_at(page, cell).ok_or_else(broken)?;
+                    self.walk(child, depth - 1, left, see)?;
+                }
+                Some(LEAF) => self.leaf(page, cell, see).ok_or_else(broken)??,
+                _ => return Err(broken()),
+            }
+        }
+        match kind {
+            Some(INTERIOR) => {
+                let last = u32_at(page, start + 8).ok_or_else(broken)?;
+                self.walk(last, depth - 1, left, see)
+            }
+            Some(LEAF) => Ok(()),
+            _ => Err(broken()),
+        }
+    }
+
+    /// One row of a leaf; nothing where the page is broken.
+    fn leaf(
+        &self,
+        page: &[u8],
+        at: usize,
+        see: &mut SeePayload<'_>,
+    ) -> Option<Result<(), NoDatabase>> {
+        let mut rest = page.get(at..self.usable)?;
+        let length =
+            usize::try_from(varint(&mut rest)?).ok().filter(|length| *length <= PAYLOAD_CAP)?;
+        let key = varint(&mut rest)?.cast_signed();
+        let largest = self.usable - 35;
+        if length <= largest {
+            return Some(see(key, rest.get(..length)?));
+        }
+        // A long row begins on this page and goes on on pages of its own.
+        let least = (self.usable - 12) * 32 / 255 - 23;
+        let fitting = least + (length - least) % (self.usable - 4);
+        let here = if fitting <= largest { fitting } else { least };
+        let mut payload = rest.get(..here)?.to_vec();
+        let mut next = u32_at(rest, here)?;
+        while payload.len() < length {
+            let page = self.page(next)?;
+            next = u32_at(page, 0)?;
+            let part = (length - payload.len()).min(self.usable - 4);
+            payload.extend_from_slice(page.get(4..4 + part)?);
+        }
+        Some(see(key, &payload))
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..)?.first_chunk().copied()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..)?.first_chunk().copied()?))
+}

@@ -1,0 +1,11 @@
+//! What trackers of experiments keep: TensorBoard, W&B, MLflow, DVCLive, and small documents of results.
+
+pub mod dvclive;
+pub mod files;
+pub mod mlflow;
+mod protobuf;
+pub mod results;
+pub mod settings;
+pub mod tensorboard;
+mod tfrecord;
+pub mod wandb;
