@@ -260,5 +260,5 @@ relations! {
         "evaluation" => "abs(perplexity / exp(loss) - 1) <= 0.0002", from "definition of perplexity, `exp(loss)`",
         perhaps "abs(perplexity / 2 ^ loss - 1) <= 0.0002": "it is 2 to the power of the loss";
     RATE = "hf-trainer::learning-rate", "a learning rate is below zero";
-        "logged" => "learning_rate >= 0", from "definition";
+        "logged" => "learning_rate >= -0.000000001", from "definition, up to roundings of a schedule";
 }

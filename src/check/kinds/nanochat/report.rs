@@ -184,6 +184,9 @@ fn base_training(row: &mut StatedRow, vocabulary: Option<f64>) {
     {
         row.compute_number("batch", tokens / steps, "the tokens by the iterations");
     }
+    let is_resumed = row.number("resume_from_step").is_some_and(|step| step >= 0.0);
+    let resumed = repro_relation::Term::Truth(is_resumed);
+    row.compute("is_resumed", resumed, "whether it went on from a checkpoint");
     row.alias("horizon_ratio", &["tokens_params_ratio", "tokens_scaling_params_ratio"]);
     let scaling = row.cell("tokens_scaling_params_ratio").is_some();
     let sizes = if scaling { "counted.scaling" } else { "number_of_parameters" };
@@ -444,11 +447,11 @@ relations! {
     BEST_BPB = "nanochat::minimum-bpb", "the smallest bits per byte are more than the last";
         "section" => "minimum_validation_bpb <= final_validation_bpb", from "definition of a minimum";
     SPEED = "nanochat::speed", "the training time is shorter than the peak of the GPUs allows";
-        "section" if "absent(fp8) = 1" && "calculated_number_of_iterations > 11"
+        "section" if "absent(fp8) = 1" && "is_resumed = false" && "calculated_number_of_iterations > 11"
         => "total_training_time >= number_of_flops_per_token * batch * (calculated_number_of_iterations - 11) / (60 * ddp_world_size * peak)",
         from "scripts/base_train.py: the first 11 steps are not in the time";
     TRAINING_TIME = "nanochat::training-time", "base training took longer than the run had lasted", doubt;
-        "section" if "logged_at >= header.started_at" => "total_training_time <= (logged_at - header.started_at + 1) / 60",
+        "section" if "logged_at >= header.started_at" && "is_resumed = false" => "total_training_time <= (logged_at - header.started_at + 1) / 60",
         from "one clock; a run that was resumed has older time in it";
     STEP = "nanochat::step", "another step was evaluated than the last one", doubt;
         "document" => "evaluated_step = trained_steps", from "one run; older checkpoints can be evaluated too";
