@@ -186,7 +186,21 @@ impl AskableRelation {
         let of_name = |name: &String| scope.used(name);
         let is_printed = |value: &UsedValue| value.place.is_some();
         let alone = self.says.first_name().and_then(|at| self.names.get(at)).and_then(of_name);
-        let is_alone = alone.is_some();
+        let other = self.says.second_name().and_then(|at| self.names.get(at)).and_then(of_name);
+        let other = other.filter(is_printed);
+        let others = || sides.get(1..).unwrap_or_default().join(" and ");
+        let is_computed = alone.as_ref().is_some_and(|value| !is_printed(value));
+        let (relation, recomputed) = match (&alone, &other) {
+            (None, _) => ("", String::new()),
+            // The printed value stands on the right alone.
+            (Some(own), Some(_)) if is_computed && self.says.operator() == "=" => {
+                ("=", own.value.clone())
+            }
+            (Some(_), Some(_)) if is_computed => ("", String::new()),
+            // What is printed is told as it is printed.
+            (Some(_), Some(other)) => (self.says.operator(), other.value.clone()),
+            (Some(_), None) => (self.says.operator(), others()),
+        };
         let own = self.says.names.iter().filter_map(|at| of_name(self.names.get(*at)?));
         let printed = alone.filter(is_printed).or_else(|| own.into_iter().find(is_printed));
         let causes = std::iter::zip(self.relation.perhaps, &self.perhaps);
@@ -195,11 +209,8 @@ impl AskableRelation {
         Broken {
             label: scope.label(),
             printed,
-            relation: if is_alone { self.says.operator() } else { "" },
-            recomputed: match is_alone {
-                true => sides.get(1..).unwrap_or_default().join(" and "),
-                false => String::new(),
-            },
+            relation,
+            recomputed,
             values: names.filter_map(of_name).take(TOLD).collect(),
             causes: causes.map(|((_, text), _)| *text).collect(),
             reason: String::new(),
@@ -264,5 +275,61 @@ impl<'r> RowScope<'r> {
             (_, true) => above,
             _ => format!("{above}, {}", self.row.label),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stated::Digits;
+    use repro_receipt::source::Source;
+    use std::sync::Arc;
+
+    /// The relation `says` of a row in which `a` and `c` are printed and `b` is computed.
+    fn broken(says: &'static str) -> Broken {
+        let relation = Box::leak(Box::new(Relation {
+            code: &crate::NOTHING_ASKED,
+            over: DOCUMENT,
+            when: &[],
+            says,
+            source: "",
+            perhaps: &[],
+            weight: Weight::Doubt,
+        }));
+        let source = Arc::new(Source::new("x.md", b"0.50 3h".to_vec()).unwrap());
+        let mut row = StatedRow::default();
+        row.print("a", &source, 0..4, Digits::Rounded);
+        row.print("c", &source, 5..7, Digits::Rounded);
+        row.compute_number("b", 0.75, "in a test");
+        let mut asked = AskableRelation::of(relation).unwrap().ask(&row);
+        assert_eq!(asked.times, 1, "{says}");
+        asked.broken.remove(0)
+    }
+
+    #[test]
+    fn what_is_printed_is_told_as_it_is_printed() {
+        let told = |says| {
+            let Broken { printed, relation, recomputed, .. } = broken(says);
+            (printed.map_or(String::new(), |printed| printed.value), relation, recomputed)
+        };
+        let is = |a: &str, relation, b: &str| (a.to_owned(), relation, b.to_owned());
+        assert_eq!(told("a = b"), is("0.50", "=", "0.75"));
+        assert_eq!(told("a = b + 1"), is("0.50", "=", "1.75"));
+        // The printed number may stand on the right.
+        assert_eq!(told("b = a"), is("0.50", "=", "0.75"));
+        assert_eq!(told("b <= a"), is("0.50", "", ""));
+        assert_eq!(told("c = '4h'"), is("3h", "=", "`4h`"));
+        assert_eq!(told("a + 1 = b"), is("0.50", "", ""));
+    }
+
+    #[test]
+    fn values_of_a_row_can_be_those_of_another() {
+        let mut from = StatedRow::default();
+        from.compute_number("x", 2.0, "in a test");
+        let mut row = StatedRow::default();
+        row.copy("y", &from, "x");
+        row.copy("z", &from, "nothing");
+        assert_eq!(row.names().collect::<Vec<_>>(), ["y"]);
+        assert_eq!(row.range("y"), Some(PrintedRange::between(2.0, 2.0)));
     }
 }

@@ -225,7 +225,8 @@ fn place(broken: &Broken, document: Option<&CheckedDocument>, folder: &str) -> S
     let place = match (printed, document) {
         (Some(place), _) => {
             let file = within(&place.file, folder);
-            format!("{file}:{} {}", place.line, place.pointer).trim_end().to_owned()
+            let line = if place.line > 0 { format!(":{}", place.line) } else { String::new() };
+            format!("{file}{line} {}", place.pointer).trim_end().to_owned()
         }
         (None, Some(document)) => within(&document.path, folder).to_owned(),
         (None, None) => String::new(),

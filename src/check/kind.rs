@@ -24,7 +24,7 @@ pub struct DocumentKind {
     pub twins: Option<Twins>,
 }
 
-/// Rows of several documents that tell of one thing.
+/// Rows of several documents that tell of one thing; kinds with the same relations tell of the same things.
 #[derive(Debug)]
 pub struct Twins {
     pub table: &'static str,

@@ -143,12 +143,18 @@ fn relations(kind: &DocumentKind) -> &'static [Vec<AskableRelation>; 2] {
 
 /// What must hold between rows of several documents that tell of one thing.
 fn together(rows: &[(&'static DocumentKind, StatedRow)]) -> Vec<AskedRelation> {
+    // Kinds with the same relations between twins tell of the same things.
+    let family = |kind: &DocumentKind| {
+        let code = |kind: &DocumentKind| Some(kind.twins.as_ref()?.relations.first()?.code.id);
+        let same = |other: &&&DocumentKind| code(other) == code(kind);
+        KINDS.iter().find(same).map_or(kind.id, |first| first.id)
+    };
     let mut same: BTreeMap<(&str, String), Vec<&StatedRow>> = BTreeMap::new();
     for (kind, document) in rows {
         let Some(Twins { table, identity, .. }) = &kind.twins else { continue };
         for row in document.rows(table) {
             if let Some(of) = row.cell(identity) {
-                same.entry((kind.id, of.printed.clone())).or_default().push(row);
+                same.entry((family(kind), of.printed.clone())).or_default().push(row);
             }
         }
     }

@@ -87,8 +87,13 @@ impl StatedRow {
 
     /// A number by its name.
     pub fn number(&self, name: &str) -> Option<f64> {
-        match &self.cell(name)?.term {
-            Term::Number(number) => Some(number.middle()),
+        self.range(name).map(PrintedRange::middle)
+    }
+
+    /// What a number by its name can have been.
+    pub fn range(&self, name: &str) -> Option<PrintedRange> {
+        match self.cell(name)?.term {
+            Term::Number(number) => Some(number),
             _ => None,
         }
     }
@@ -107,6 +112,11 @@ impl StatedRow {
             Term::Truth(truth) => Some(truth),
             _ => None,
         }
+    }
+
+    /// The names of its values, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.cells.keys().map(String::as_str)
     }
 
     /// The rows of a table.
@@ -172,6 +182,13 @@ impl StatedRow {
     pub fn alias(&mut self, name: &str, of: &[&str]) {
         if let Some(cell) = of.iter().find_map(|known| self.cells.get(*known)).cloned() {
             self.cells.insert(name.to_owned(), cell);
+        }
+    }
+
+    /// States a value of another row here too.
+    pub fn copy(&mut self, name: impl Into<String>, from: &Self, known: &str) {
+        if let Some(cell) = from.cell(known) {
+            self.cells.insert(name.into(), cell.clone());
         }
     }
 

@@ -39,7 +39,7 @@ pub fn parameters(text: &str) -> Vec<(PrintedRange, String)> {
 }
 
 /// What a number in prose can have been: half a unit of its last digit that is not zero to both sides.
-fn spoken(digits: &str) -> Option<PrintedRange> {
+pub fn spoken(digits: &str) -> Option<PrintedRange> {
     if digits.contains('.') {
         return PrintedRange::printed(digits);
     }

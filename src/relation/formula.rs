@@ -191,6 +191,14 @@ impl Formula {
         }
     }
 
+    /// The number of the name that its second and last side is, where it is no more than that.
+    pub fn second_name(&self) -> Option<usize> {
+        match self.rest.as_slice() {
+            [(_, Part::Named(at))] => Some(*at),
+            _ => None,
+        }
+    }
+
     /// The sign between its first two sides.
     pub fn operator(&self) -> &'static str {
         self.rest.first().map_or("", |(operator, _)| operator.sign())

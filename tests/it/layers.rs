@@ -187,7 +187,7 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "check",
-        on: &["claim", "exact", "judge", "params", "receipt", "relation", "report"],
+        on: &["claim", "exact", "import", "judge", "params", "receipt", "relation", "report"],
         rows: &[
             &["stated", "words"],
             &["asked"],

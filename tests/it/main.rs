@@ -2,6 +2,7 @@
 
 mod attacks;
 mod bundle;
+mod check;
 mod cli;
 mod core;
 #[cfg(feature = "train")]

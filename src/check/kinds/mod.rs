@@ -1,14 +1,36 @@
 //! The kinds of documents, a file each.
 
 mod bundle;
+mod hf_trainer;
 mod marin;
+mod mlperf;
+mod modded_nanogpt;
+mod nanochat;
 
 use repro_receipt::source::Code;
 
 use crate::kind::DocumentKind;
 
 /// Every kind, in the order in which they are tried.
-pub static KINDS: &[&DocumentKind] = &[&bundle::KIND, &marin::KIND];
+pub static KINDS: &[&DocumentKind] = &[
+    &bundle::KIND,
+    &mlperf::RESULTS,
+    &mlperf::SUMMARY,
+    &marin::KIND,
+    &nanochat::report::KIND,
+    &nanochat::leaderboard::KIND,
+    &hf_trainer::KIND,
+    &modded_nanogpt::KIND,
+];
 
 /// The codes of their relations.
-pub static CODES: &[&[&Code]] = &[marin::CODES, marin::TWIN_CODES];
+pub static CODES: &[&[&Code]] = &[
+    mlperf::CODES,
+    marin::CODES,
+    marin::TWIN_CODES,
+    nanochat::report::CODES,
+    nanochat::leaderboard::CODES,
+    nanochat::leaderboard::TWIN_CODES,
+    hf_trainer::CODES,
+    modded_nanogpt::CODES,
+];
