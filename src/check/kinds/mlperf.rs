@@ -73,7 +73,7 @@ fn read_folder(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     };
     let names = folder.names.iter().filter(|name| is_result(name));
     let paths: Vec<_> = names.map(|name| folder.file(name)).collect();
-    let import = repro_import::read(LogFormat::Mlperf, &paths, &options);
+    let import = repro_import::read(Some(LogFormat::Mlperf), &paths, &options);
     if let Some(error) = import.failures.into_iter().next() {
         return Err(error);
     }
