@@ -84,16 +84,36 @@ pub enum Convention {
     HeadOnly,
     /// Without embeddings, positions and head.
     NonEmbedding,
+    /// Without a head of its own.
+    NoHead,
+    /// Everything, layers for multi-token prediction too.
+    WithMtp,
+    /// What a checkpoint stores that repeats embedding and head in each layer for multi-token prediction.
+    WithMtpCopies,
+    /// Without embeddings, positions and head, but with layers for multi-token prediction.
+    NonEmbeddingWithMtp,
+}
+
+/// What a convention counts of layers for multi-token prediction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MtpShare {
+    Nothing,
+    Own,
+    WithCopies,
 }
 
 impl Convention {
     /// Every convention, the default first.
-    pub const ALL: [Convention; 5] = [
+    pub const ALL: [Convention; 9] = [
         Convention::Default,
         Convention::NoEmbeddings,
         Convention::NoRouter,
         Convention::HeadOnly,
         Convention::NonEmbedding,
+        Convention::NoHead,
+        Convention::WithMtp,
+        Convention::WithMtpCopies,
+        Convention::NonEmbeddingWithMtp,
     ];
 
     /// Its name in JSON and in claims.
@@ -104,6 +124,10 @@ impl Convention {
             Convention::NoRouter => "no_router",
             Convention::HeadOnly => "head_only",
             Convention::NonEmbedding => "non_embedding",
+            Convention::NoHead => "no_head",
+            Convention::WithMtp => "with_mtp",
+            Convention::WithMtpCopies => "with_mtp_copies",
+            Convention::NonEmbeddingWithMtp => "non_embedding_with_mtp",
         }
     }
 
@@ -115,15 +139,24 @@ impl Convention {
     /// Whether `part` counts; `tied` says that the embedding is also the head.
     pub fn counts(self, part: Part, tied: bool) -> bool {
         match self {
-            Convention::Default => true,
+            Convention::Default | Convention::WithMtp | Convention::WithMtpCopies => true,
             Convention::NoRouter => part != Part::Router,
+            Convention::NoHead => part != Part::Head,
             Convention::HeadOnly if tied => part != Part::Positions,
             Convention::NoEmbeddings | Convention::HeadOnly => {
                 !matches!(part, Part::Embedding | Part::Positions)
             }
-            Convention::NonEmbedding => {
+            Convention::NonEmbedding | Convention::NonEmbeddingWithMtp => {
                 !matches!(part, Part::Embedding | Part::Positions | Part::Head)
             }
+        }
+    }
+
+    fn mtp(self) -> MtpShare {
+        match self {
+            Convention::WithMtp | Convention::NonEmbeddingWithMtp => MtpShare::Own,
+            Convention::WithMtpCopies => MtpShare::WithCopies,
+            _ => MtpShare::Nothing,
         }
     }
 }
@@ -200,6 +233,15 @@ impl Sums {
     }
 }
 
+/// Layers for multi-token prediction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MtpCounts {
+    /// What they have of their own, by part.
+    pub breakdown: Breakdown,
+    /// Elements of the copies of embedding and head that checkpoints store with them.
+    pub copies: u64,
+}
+
 /// The numbers of a model's shape that other modules ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ModelShape {
@@ -232,6 +274,8 @@ pub struct ParameterCounts {
     pub family: &'static str,
     /// Both objects by part.
     pub breakdown: Breakdown,
+    /// Layers for multi-token prediction, where the config has them; the default convention leaves them out.
+    pub mtp: Option<MtpCounts>,
     /// Whether the head is the embedding matrix.
     pub tied: bool,
     /// The shape.
@@ -248,11 +292,29 @@ pub struct ParameterCounts {
 impl ParameterCounts {
     /// One object under one convention.
     pub fn count(&self, object: ParameterCount, convention: Convention) -> u64 {
-        let parts = self.breakdown.parts();
-        parts
-            .filter(|(part, _)| convention.counts(*part, self.tied))
-            .map(|(_, count)| count.of(object))
-            .sum()
+        let counted = |breakdown: &Breakdown| -> u64 {
+            let parts = breakdown.parts();
+            parts
+                .filter(|(part, _)| convention.counts(*part, self.tied))
+                .map(|(_, count)| count.of(object))
+                .sum()
+        };
+        let mtp = match (&self.mtp, convention.mtp(), object) {
+            (None, ..) | (_, MtpShare::Nothing, _) => 0,
+            (Some(mtp), MtpShare::WithCopies, ParameterCount::Total) => {
+                counted(&mtp.breakdown) + mtp.copies
+            }
+            (Some(mtp), ..) => counted(&mtp.breakdown),
+        };
+        counted(&self.breakdown) + mtp
+    }
+
+    /// The conventions that can differ for this model: those about multi-token prediction only where it has any.
+    pub fn conventions(&self) -> impl Iterator<Item = (Convention, Count)> + '_ {
+        let apart = |convention: &Convention| {
+            self.mtp.is_some() || convention.mtp() == MtpShare::Nothing
+        };
+        Convention::ALL.into_iter().filter(apart).map(|convention| (convention, self.both(convention)))
     }
 
     /// Both objects under one convention.
@@ -290,6 +352,10 @@ mod tests {
         ParameterCounts {
             family: "test",
             breakdown: sums.finish().unwrap(),
+            mtp: Some(MtpCounts {
+                breakdown: Sums::of([(Part::Norms, 4.into())]).finish().unwrap(),
+                copies: 1000,
+            }),
             tied,
             shape: ModelShape::default(),
             active_ffn_width: 0,
@@ -306,8 +372,36 @@ mod tests {
                 (count.total, count.active)
             })
         };
-        assert_eq!(counts(false), [(260, 230), (150, 120), (257, 227), (150, 120), (50, 20)]);
-        assert_eq!(counts(true), [(160, 130), (50, 20), (157, 127), (150, 120), (50, 20)]);
+        let (mtp, copied, rest) = ((264, 234), (1264, 234), (54, 24));
+        assert_eq!(
+            counts(false),
+            [
+                (260, 230),
+                (150, 120),
+                (257, 227),
+                (150, 120),
+                (50, 20),
+                (160, 130),
+                mtp,
+                copied,
+                rest
+            ]
+        );
+        let (mtp, copied) = ((164, 134), (1164, 134));
+        assert_eq!(
+            counts(true),
+            [
+                (160, 130),
+                (50, 20),
+                (157, 127),
+                (150, 120),
+                (50, 20),
+                (160, 130),
+                mtp,
+                copied,
+                rest
+            ]
+        );
     }
 
     #[test]

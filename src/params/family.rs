@@ -45,6 +45,18 @@ pub struct Blueprint {
     pub tensors: TensorList,
     /// The closed form.
     pub closed: Sums,
+    /// Layers for multi-token prediction, which the reference model leaves out.
+    pub mtp: Option<Mtp>,
+}
+
+/// Layers for multi-token prediction, counted in both ways.
+pub struct Mtp {
+    /// The named list.
+    pub tensors: TensorList,
+    /// The closed form.
+    pub closed: Sums,
+    /// Elements of the copies of embedding and head that checkpoints store with them.
+    pub copies: Size,
 }
 
 /// No config of this family comes without a model type.

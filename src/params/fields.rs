@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use repro_receipt::source::{Error, Kind, Location, Node, WRONG_TYPE};
 
 use super::blocks::{ExpertCounts, Heads};
-use super::{IMPOSSIBLE_SHAPE, Layers, Size, UNKNOWN_SHAPE_FIELD, UNSUPPORTED};
+use super::{IMPOSSIBLE_SHAPE, LayerSet, Layers, Size, UNKNOWN_SHAPE_FIELD, UNSUPPORTED};
 
 /// The most layers that are read: beyond every model, and small enough to list.
 const LAYER_CAP: u64 = 1 << 16;
@@ -101,6 +101,10 @@ const INERT: &[&str] = &[
 /// The root of a config and which of its fields were asked for.
 pub struct ConfigFields<'a> {
     root: Node<'a>,
+    /// The config of a model for images and text around that of its text part.
+    outer: Option<Node<'a>>,
+    /// The size of the vocabulary, where it is known from elsewhere.
+    vocabulary: Option<u64>,
     read: RefCell<BTreeSet<String>>,
     notes: RefCell<Vec<String>>,
 }
@@ -145,7 +149,25 @@ pub enum HeadSize {
 impl<'a> ConfigFields<'a> {
     /// The fields of the table `root`.
     pub fn new(root: Node<'a>) -> Self {
-        Self { root, read: RefCell::default(), notes: RefCell::default() }
+        let (read, notes) = (RefCell::default(), RefCell::default());
+        Self { root, outer: None, vocabulary: None, read, notes }
+    }
+
+    /// The same fields below `outer`, which may say for them whether the head is tied.
+    pub fn inside(self, outer: Option<Node<'a>>) -> Self {
+        Self { outer, ..self }
+    }
+
+    /// The same fields with a size of the vocabulary that they need not name.
+    pub fn with_vocabulary(self, vocabulary: Option<u64>) -> Self {
+        Self { vocabulary, ..self }
+    }
+
+    /// The fields of the table `name`, which must be there.
+    pub fn table(&self, name: &str) -> Result<Self, Error> {
+        self.find(name)?;
+        let table = self.root.required(name)?;
+        table.members().map(|_| Self::new(table))
     }
 
     /// Adds a remark that goes into the report.
@@ -159,9 +181,9 @@ impl<'a> ConfigFields<'a> {
         let mut found: Option<Node<'a>> = None;
         for name in names.split('|') {
             self.read.borrow_mut().insert(name.to_owned());
-            let Some((_, node)) = self.root.members()?.find(|(key, _)| *key == name) else {
-                continue;
-            };
+            let inner = self.root.members()?.find(|(key, _)| *key == name).map(|(_, node)| node);
+            let outer = || self.outer.filter(|_| name == "tie_word_embeddings")?.get(name);
+            let Some(node) = inner.or_else(outer) else { continue };
             match found {
                 Some(first) if first.value().kind != node.value().kind => {
                     return Err(IMPOSSIBLE_SHAPE.at(
@@ -202,9 +224,10 @@ impl<'a> ConfigFields<'a> {
 
     /// A whole number, 0 allowed.
     pub fn count(&self, names: &str, default: u64) -> Result<Size, Error> {
-        match self.find(names)? {
-            Some(node) => Ok(node.integer()?.into()),
-            None => Ok(default.into()),
+        match (self.find(names)?, self.vocabulary) {
+            (Some(node), _) => Ok(node.integer()?.into()),
+            (None, Some(known)) if names == "vocab_size" => Ok(known.into()),
+            (None, _) => Ok(default.into()),
         }
     }
 
@@ -214,6 +237,12 @@ impl<'a> ConfigFields<'a> {
             None if self.find(names)?.is_some() => Ok(Size::ZERO),
             _ => self.count(names, default),
         }
+    }
+
+    /// Whether there is more than one of something.
+    pub fn several(&self, names: &str, default: u64) -> Result<bool, Error> {
+        let count = self.count_or_none(names, default)?;
+        Ok(count.value().is_none_or(|count| count > 1))
     }
 
     /// A dimension: at least 1.
@@ -250,11 +279,70 @@ impl<'a> ConfigFields<'a> {
         self.size_unless_null(names, 0)
     }
 
-    fn nonzero(&self, names: &str, size: Size) -> Result<Size, Error> {
+    /// Refuses 0.
+    pub fn nonzero(&self, names: &str, size: Size) -> Result<Size, Error> {
         if size == Size::ZERO {
             return Err(self.impossible(names, "at least 1"));
         }
         Ok(size)
+    }
+
+    /// A width that is needed only where some layer has what it is of; elsewhere it may be null or 0.
+    pub fn width(&self, names: &str, default: u64, layers: Size) -> Result<Size, Error> {
+        if layers != Size::ZERO {
+            return self.size(names, default);
+        }
+        self.count_or_none(names, default)
+    }
+
+    /// A number that is the same in all layers, written once or for each of them.
+    pub fn uniform(&self, names: &str, default: u64) -> Result<Size, Error> {
+        let Some(node) = self.present(names)? else { return Ok(default.into()) };
+        let Kind::Array(_) = &node.value().kind else { return Ok(node.integer()?.into()) };
+        let numbers: Vec<u64> = node.items()?.map(Node::integer).collect::<Result<_, _>>()?;
+        match numbers.first() {
+            None => Ok(default.into()),
+            Some(&first) if numbers.iter().all(|number| *number == first) => Ok(first.into()),
+            Some(_) => Err(UNSUPPORTED.at(
+                self.place(names),
+                format!("the same `{names}` in all layers"),
+                "numbers that differ",
+            )),
+        }
+    }
+
+    /// Layers for multi-token prediction; `default` is how many there are where the config does not say.
+    pub fn mtp(&self, default: u64) -> Result<Size, Error> {
+        let names = "num_nextn_predict_layers|num_mtp_layers|mtp_num_hidden_layers";
+        let count = self.count_or_none(names, default)?;
+        if count.value().is_none_or(|count| count > LAYER_CAP) {
+            return Err(self.impossible(names, format!("at most {LAYER_CAP} layers")));
+        }
+        Ok(count)
+    }
+
+    /// The kind of each layer by the list `layer_types`, or by `default` where the config has none.
+    pub fn layer_kinds(
+        &self,
+        layers: &Layers,
+        known: [&str; 2],
+        default: impl Fn(u64) -> bool,
+    ) -> Result<LayerSet, Error> {
+        let Some(node) = self.present("layer_types")? else { return Ok(layers.set(default)) };
+        let [no, yes] = known;
+        let mut kinds = Vec::new();
+        for item in node.items()? {
+            let word = item.text()?;
+            if word != yes && word != no {
+                let expected = format!("\"{no}\" or \"{yes}\"");
+                return Err(UNSUPPORTED.at(item.place(), expected, format!("\"{word}\"")));
+            }
+            kinds.push(word == yes);
+        }
+        if layers.all() != Size::from(kinds.len() as u64) {
+            return Err(self.impossible("layer_types", "as many kinds as there are layers"));
+        }
+        Ok(layers.set(|layer| kinds.get(layer as usize) == Some(&true)))
     }
 
     /// A switch; null is off.
@@ -263,6 +351,26 @@ impl<'a> ConfigFields<'a> {
             None => Ok(default),
             Some(node) if node.value().kind == Kind::Null => Ok(false),
             Some(node) => node.truth(),
+        }
+    }
+
+    /// What kind of model the config says it is.
+    pub fn model_type(&self) -> Option<&'a str> {
+        self.root.get("model_type")?.text().ok()
+    }
+
+    /// Whether a field holds this word; it is read as something else where it does not.
+    pub fn says(&self, name: &str, word: &str) -> bool {
+        let said = self.root.get(name).and_then(|node| node.text().ok());
+        self.read.borrow_mut().insert(name.to_owned());
+        said == Some(word)
+    }
+
+    /// The number of the last layer of something; absent, null and -1 are the last of all.
+    pub fn last(&self, name: &str) -> Result<Option<u64>, Error> {
+        match self.present(name)? {
+            Some(node) if node.printed() != Ok("-1") => node.integer().map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -277,6 +385,23 @@ impl<'a> ConfigFields<'a> {
         match self.flag(name, false)? {
             false => Ok(()),
             true => Err(self.unsupported(name, format!("`{name}` off"))),
+        }
+    }
+
+    /// The word of a field, if it holds one.
+    pub fn word_of(&self, name: &str) -> Result<Option<&'a str>, Error> {
+        let node = self.present(name)?;
+        Ok(node.and_then(|node| match &node.value().kind {
+            Kind::Text(text) => Some(&**text),
+            _ => None,
+        }))
+    }
+
+    /// The size of the vocabulary, of the config or known from elsewhere.
+    pub fn vocabulary(&self) -> Result<Size, Error> {
+        match self.vocabulary {
+            Some(_) => self.size("vocab_size", 0),
+            None => self.required("vocab_size"),
         }
     }
 
@@ -334,11 +459,12 @@ impl<'a> ConfigFields<'a> {
 
     /// The common dimensions; `sparse` says which layers have routed experts.
     pub fn dims(&self, defaults: Defaults, sparse: impl Fn(u64) -> bool) -> Result<Dims, Error> {
+        let layers = self.layers("num_hidden_layers", defaults.layers, sparse)?;
         Ok(Dims {
             v: self.size("vocab_size", defaults.vocabulary)?,
             h: self.size("hidden_size", defaults.hidden)?,
-            i: self.size("intermediate_size", defaults.width)?,
-            layers: self.layers("num_hidden_layers", defaults.layers, sparse)?,
+            i: self.width("intermediate_size", defaults.width, layers.dense())?,
+            layers,
             tied: self.flag("tie_word_embeddings", defaults.tied)?,
         })
     }
@@ -377,13 +503,29 @@ impl<'a> ConfigFields<'a> {
         Ok(Heads { count, key_value, size })
     }
 
+    /// E and K under their names where some layer has experts; elsewhere they may be null or 0.
+    pub fn experts_of(
+        &self,
+        layers: &Layers,
+        all: (&str, u64),
+        used: (&str, u64),
+    ) -> Result<ExpertCounts, Error> {
+        if layers.sparse() != Size::ZERO {
+            return self.experts(all, used);
+        }
+        self.count_or_none(all.0, 0)?;
+        self.find(used.0)?;
+        Ok(ExpertCounts { count: 1.into(), per_token: 1.into() })
+    }
+
     /// E and K under their names, with K at most E.
     pub fn experts(
         &self,
         (all, all_default): (&str, u64),
         (used, used_default): (&str, u64),
     ) -> Result<ExpertCounts, Error> {
-        let (count, per_token) = (self.size(all, all_default)?, self.size(used, used_default)?);
+        let count = self.size(all, all_default)?;
+        let per_token = self.nonzero(used, self.uniform(used, used_default)?)?;
         if (count - per_token).value().is_none() {
             return Err(self.impossible(used, "at most the number of experts"));
         }
@@ -419,7 +561,7 @@ impl<'a> ConfigFields<'a> {
 fn looks_like_a_shape(name: &str) -> bool {
     let ends = ["_dim", "_size", "_rank"];
     let starts = ["num_", "n_", "tie_", "tied_"];
-    let holds = ["bias", "layers", "experts", "qk_norm", "qk_layernorm"];
+    let holds = ["bias", "layers", "experts", "qk_norm", "qk_layernorm", "vocab"];
     ends.iter().any(|end| name.ends_with(end))
         || starts.iter().any(|start| name.starts_with(start))
         || holds.iter().any(|part| name.contains(part))

@@ -6,8 +6,10 @@
 
 #![forbid(unsafe_code)]
 
+mod attention;
 mod blocks;
 mod counts;
+mod decoder;
 mod families;
 mod family;
 mod fields;
@@ -16,14 +18,16 @@ mod recompute;
 mod size;
 mod tensors;
 
-use repro_receipt::source::codes;
+use repro_receipt::source::{Error, codes};
 
 use counts::Sums;
-pub use counts::{Breakdown, Convention, Count, ModelShape, ParameterCount, ParameterCounts, Part};
+pub use counts::{
+    Breakdown, Convention, Count, ModelShape, MtpCounts, ParameterCount, ParameterCounts, Part,
+};
 pub use model::{ModelCounts, load};
-pub use recompute::{recompute, tensors};
+pub use recompute::{recompute, recompute_levanter, tensors};
 use size::Size;
-use tensors::Layers;
+use tensors::{LayerSet, Layers};
 pub use tensors::{Tensor, TensorList};
 
 codes! {

@@ -2,36 +2,58 @@
 
 use repro_receipt::source::{Document, Error, Node};
 
-use super::families::find;
-use super::family::Blueprint;
+use super::families::{find, find_text, levanter};
+use super::family::{Blueprint, Family};
 use super::fields::{ConfigFields, table};
-use super::{Breakdown, DISAGREE, ModelShape, OVERFLOW, ParameterCounts, Part, TensorList};
+use super::{
+    Breakdown, DISAGREE, ModelShape, MtpCounts, OVERFLOW, ParameterCounts, Part, Size, Sums, TensorList,
+};
 
 /// The parameter counts of a parsed config, JSON or TOML.
 pub fn recompute(document: &Document) -> Result<ParameterCounts, Error> {
-    blueprint(document).map(|(counts, _)| counts)
+    blueprint(document.root(), None).map(|(counts, _)| counts)
 }
 
-/// The named list of tensors of a parsed config.
+/// The parameter counts of a `model_config` in the words of Levanter, which leaves the vocabulary to the tokenizer.
+pub fn recompute_levanter(config: Node<'_>, vocabulary: u64) -> Result<ParameterCounts, Error> {
+    count(levanter(config), config, None, Some(vocabulary)).map(|(counts, _)| counts)
+}
+
+/// The named list of tensors of a parsed config, those of layers for multi-token prediction left out.
 pub fn tensors(document: &Document) -> Result<TensorList, Error> {
-    blueprint(document).map(|(_, tensors)| tensors)
+    blueprint(document.root(), None).map(|(_, tensors)| tensors)
 }
 
-fn blueprint(document: &Document) -> Result<(ParameterCounts, TensorList), Error> {
-    let root = table(document.root())?;
-    let family = find(root)?;
-    let fields = ConfigFields::new(nested(root));
+fn blueprint(
+    root: Node<'_>,
+    vocabulary: Option<u64>,
+) -> Result<(ParameterCounts, TensorList), Error> {
+    let root = table(root)?;
+    match text_part(root) {
+        Some(text) => count(find_text(root, text)?, text, Some(root), vocabulary),
+        None => count(find(root)?, nested(root), None, vocabulary),
+    }
+}
+
+fn count<'a>(
+    family: &'static Family,
+    config: Node<'a>,
+    outer: Option<Node<'a>>,
+    vocabulary: Option<u64>,
+) -> Result<(ParameterCounts, TensorList), Error> {
+    let root = table(config)?;
+    let fields = ConfigFields::new(root).inside(outer).with_vocabulary(vocabulary);
     fields.off("is_encoder_decoder")?;
     let blueprint = (family.read)(&fields)?;
-    if root.get("quantization_config").is_some() {
-        fields.note("`quantization_config`: counted as the unquantized model");
-    }
-    let breakdown = agree(root, &blueprint)?;
+    remark(&fields, outer.unwrap_or(root), outer.is_some());
+    let breakdown = agree(root, &blueprint.closed, &blueprint.tensors)?;
+    let mtp = mtp(root, &blueprint, &breakdown)?;
     let (ignored, notes) = fields.finish(family.inert)?;
     let (shape, active_ffn_width) = shape(&blueprint).ok_or_else(|| overflow(root))?;
     let counts = ParameterCounts {
         family: family.id,
         breakdown,
+        mtp,
         tied: blueprint.dims.tied,
         shape,
         active_ffn_width,
@@ -39,6 +61,32 @@ fn blueprint(document: &Document) -> Result<(ParameterCounts, TensorList), Error
         notes,
     };
     Ok((counts, blueprint.tensors))
+}
+
+/// What the count leaves out whatever the family.
+fn remark(fields: &ConfigFields<'_>, root: Node<'_>, part: bool) {
+    if part {
+        fields.note("`text_config`: the language model alone is counted, without towers for images or sound and what joins them");
+    }
+    if root.get("quantization_config").is_some() {
+        fields.note("`quantization_config`: counted as the unquantized model");
+    }
+}
+
+/// Layers for multi-token prediction, once both ways agree; the whole with them must have a number, too.
+fn mtp(
+    root: Node<'_>,
+    blueprint: &Blueprint,
+    main: &Breakdown,
+) -> Result<Option<MtpCounts>, Error> {
+    let Some(mtp) = &blueprint.mtp else { return Ok(None) };
+    let breakdown = agree(root, &mtp.closed, &mtp.tensors)?;
+    let parts = main.parts().chain(breakdown.parts());
+    let whole = parts.map(|(_, count)| Size::from(count.total)).sum::<Size>() + mtp.copies;
+    match (mtp.copies.value(), whole.value()) {
+        (Some(copies), Some(_)) => Ok(Some(MtpCounts { breakdown, copies })),
+        _ => Err(overflow(root)),
+    }
 }
 
 /// The table that holds the model's fields: some trainers keep them one level down.
@@ -49,10 +97,15 @@ fn nested(root: Node<'_>) -> Node<'_> {
     }
 }
 
+/// The table of the language model, in the config of a model for images or sound and text.
+fn text_part(root: Node<'_>) -> Option<Node<'_>> {
+    ["text_config", "llm_config", "language_config"].into_iter().find_map(|key| root.get(key))
+}
+
 /// The breakdown, once the closed form and the list of tensors agree in every part.
-fn agree(root: Node<'_>, blueprint: &Blueprint) -> Result<Breakdown, Error> {
-    let closed = blueprint.closed.finish().ok_or_else(|| overflow(root))?;
-    let listed = blueprint.tensors.sums().finish().ok_or_else(|| overflow(root))?;
+fn agree(root: Node<'_>, closed: &Sums, tensors: &TensorList) -> Result<Breakdown, Error> {
+    let closed = closed.finish().ok_or_else(|| overflow(root))?;
+    let listed = tensors.sums().finish().ok_or_else(|| overflow(root))?;
     for part in Part::ALL {
         let (formula, sum) = (closed.part(part), listed.part(part));
         if formula != sum {
@@ -100,8 +153,7 @@ fn shape(blueprint: &Blueprint) -> Option<(ModelShape, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fields::Dims;
-    use crate::{Layers, Size, Sums};
+    use crate::Layers;
     use repro_receipt::source::Source;
 
     #[test]
@@ -111,15 +163,9 @@ mod tests {
         let layers = Layers::new(2, |_| false);
         let mut tensors = TensorList::new(&layers);
         tensors.linear(Part::DenseFfn, "l.{layer}.up", 3.into(), 5.into(), true);
-        let mut blueprint = Blueprint {
-            dims: Dims { v: 1.into(), h: 5.into(), i: 3.into(), layers, tied: false },
-            mixture: None,
-            tensors,
-            closed: Sums::of([(Part::DenseFfn, Size::from(2 * 18))]),
-        };
-        assert!(agree(document.root(), &blueprint).is_ok());
-        blueprint.closed = Sums::of([(Part::DenseFfn, Size::from(2 * 15))]);
-        let error = agree(document.root(), &blueprint).unwrap_err();
+        let closed = |count: u64| Sums::of([(Part::DenseFfn, Size::from(count))]);
+        assert!(agree(document.root(), &closed(2 * 18), &tensors).is_ok());
+        let error = agree(document.root(), &closed(2 * 15), &tensors).unwrap_err();
         assert_eq!(error.code.id, "params::disagree");
         assert!(error.expected.contains("total: 30") && error.found.contains("total: 36"));
     }

@@ -1,26 +1,58 @@
 //! The named list of tensors that a checkpoint of a family holds, kept as patterns: 45,000 expert
 //! matrices are three rows.
 
+use std::sync::Arc;
+
 use super::{Part, Size, Sums};
+
+/// The layers of a model that are of one kind.
+#[derive(Debug, Clone)]
+pub struct LayerSet(Arc<[bool]>);
+
+impl LayerSet {
+    /// How many there are.
+    pub fn count(&self) -> Size {
+        Size::from(self.0.iter().filter(|&&within| within).count() as u64)
+    }
+
+    /// The other layers.
+    pub fn others(&self) -> Self {
+        Self(self.0.iter().map(|within| !within).collect())
+    }
+}
 
 /// Which layers have routed experts.
 #[derive(Debug, Clone)]
-pub struct Layers(Vec<bool>);
+pub struct Layers {
+    sparse: Vec<bool>,
+    /// The number of the first: layers for multi-token prediction follow those of the model.
+    first: usize,
+}
 
 impl Layers {
     /// `count` layers, of which those are sparse for which `sparse` says so.
     pub fn new(count: u64, sparse: impl Fn(u64) -> bool) -> Self {
-        Self((0..count).map(sparse).collect())
+        Self { sparse: (0..count).map(sparse).collect(), first: 0 }
+    }
+
+    /// The same layers, with numbers that follow those of `others`.
+    pub fn after(self, others: &Layers) -> Self {
+        Self { first: others.sparse.len(), ..self }
+    }
+
+    /// Those for which `within` says so.
+    pub fn set(&self, within: impl Fn(u64) -> bool) -> LayerSet {
+        LayerSet((0..self.sparse.len() as u64).map(within).collect())
     }
 
     /// How many there are.
     pub fn all(&self) -> Size {
-        Size::from(self.0.len() as u64)
+        Size::from(self.sparse.len() as u64)
     }
 
     /// How many have routed experts.
     pub fn sparse(&self) -> Size {
-        Size::from(self.0.iter().filter(|&&sparse| sparse).count() as u64)
+        Size::from(self.sparse.iter().filter(|&&sparse| sparse).count() as u64)
     }
 
     /// How many have none.
@@ -28,14 +60,22 @@ impl Layers {
         self.all() - self.sparse()
     }
 
-    /// The numbers of the layers in which `part` stands.
-    fn with(&self, part: Part) -> impl Iterator<Item = usize> + '_ {
+    /// The numbers of the layers, of those in `set` or of all, in which `part` stands.
+    fn with<'a>(
+        &'a self,
+        part: Part,
+        set: Option<&'a LayerSet>,
+    ) -> impl Iterator<Item = usize> + 'a {
         let stands = move |sparse: bool| match part {
             Part::DenseFfn => !sparse,
             Part::Router | Part::RoutedExperts | Part::SharedExperts => sparse,
             _ => true,
         };
-        self.0.iter().enumerate().filter(move |(_, sparse)| stands(**sparse)).map(|(at, _)| at)
+        let within = move |at: usize| set.is_none_or(|set| set.0.get(at) == Some(&true));
+        let layers = self.sparse.iter().enumerate();
+        layers
+            .filter(move |(at, sparse)| stands(**sparse) && within(*at))
+            .map(move |(at, _)| self.first + at)
     }
 }
 
@@ -58,6 +98,8 @@ struct Row {
     shape: Vec<Size>,
     copies: Size,
     part: Part,
+    /// Nothing: all layers.
+    within: Option<LayerSet>,
 }
 
 /// The tensors of one model.
@@ -66,13 +108,23 @@ pub struct TensorList {
     layers: Layers,
     /// E and K of the routed experts.
     experts: (Size, Size),
+    /// Where rows that are added stand.
+    within: Option<LayerSet>,
     rows: Vec<Row>,
 }
 
 impl TensorList {
     /// An empty list for a model with these layers and no experts.
     pub fn new(layers: &Layers) -> Self {
-        Self { layers: layers.clone(), experts: (1.into(), 1.into()), rows: Vec::new() }
+        let experts = (1.into(), 1.into());
+        Self { layers: layers.clone(), experts, within: None, rows: Vec::new() }
+    }
+
+    /// Has what `add` adds stand in the layers of `set` alone.
+    pub fn within(&mut self, set: &LayerSet, add: impl FnOnce(&mut Self)) {
+        self.within = Some(set.clone());
+        add(self);
+        self.within = None;
     }
 
     /// The same list for `experts` routed experts a layer, of which a token uses `used`.
@@ -88,7 +140,8 @@ impl TensorList {
 
     /// Adds one tensor for each of `copies` values of `{copy}`.
     pub fn copied(&mut self, part: Part, name: &str, copies: Size, shape: &[Size]) {
-        self.rows.push(Row { name: name.to_owned(), shape: shape.to_vec(), copies, part });
+        let (name, shape, within) = (name.to_owned(), shape.to_vec(), self.within.clone());
+        self.rows.push(Row { name, shape, copies, part, within });
     }
 
     /// Adds the `.weight`, out × in, of a linear map and its `.bias` if it has one.
@@ -125,7 +178,7 @@ impl TensorList {
         self.rows.iter().fold(Sums::NONE, |sums, row| {
             let one = row.shape.iter().fold(row.copies, |product, &size| product * size);
             let places = match row.name.contains("{layer}") {
-                true => Size::from(self.layers.with(row.part).count() as u64),
+                true => Size::from(self.layers.with(row.part, row.within.as_ref()).count() as u64),
                 false => 1.into(),
             };
             let total = one * places;
@@ -145,7 +198,7 @@ impl TensorList {
         self.rows.iter().flat_map(move |row| {
             let layers: Box<dyn Iterator<Item = Option<usize>>> = match row.name.contains("{layer}")
             {
-                true => Box::new(self.layers.with(row.part).map(Some)),
+                true => Box::new(self.layers.with(row.part, row.within.as_ref()).map(Some)),
                 false => Box::new(std::iter::once(None)),
             };
             layers.flat_map(move |layer| {

@@ -1,16 +1,16 @@
-//! DeepSeek-V2 and V3: latent attention (queries through `q_lora_rank` unless it is null, keys and
-//! values through `kv_lora_rank`), `first_k_dense_replace` dense layers, then routed and shared
-//! experts.
+//! DeepSeek-V2 and V3, Kimi K2, Moonlight: latent attention (queries through `q_lora_rank` unless it is null, keys and
+//! values through `kv_lora_rank`), `first_k_dense_replace` dense layers, then routed and shared experts, and layers for
+//! multi-token prediction.
 //!
-//! V3's `e_score_correction_bias` is a buffer that no gradient reaches, and the layers for
-//! multi-token prediction are no part of the reference model: neither is counted.
+//! V3's `e_score_correction_bias` is a buffer that no gradient reaches: it is not counted.
 
-use repro_receipt::source::Error;
+use repro_receipt::source::{Error, Node};
 
-use crate::blocks::{MLP_EXPERTS, PRE_NORMS};
-use crate::family::{Blueprint, Family, MixtureShape, never};
+use crate::attention::Latent;
+use crate::decoder::{Decoder, Mixture};
+use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, Dims};
-use crate::{Part, Size, Sums, TensorList};
+use crate::{Layers, Size};
 
 const INERT: &[&str] = &[
     "aux_loss_alpha",
@@ -45,31 +45,40 @@ pub static V2: Family = Family {
     },
 };
 
-/// DeepSeek-V3 and R1.
+/// DeepSeek-V3 and R1, Kimi K2, Moonlight.
 pub static V3: Family = Family {
     id: "deepseek_v3",
-    model_types: &["deepseek_v3"],
+    model_types: &["deepseek_v3", "kimi_k2"],
     architectures: &["DeepseekV3ForCausalLM"],
     inert: INERT,
     looks_like: never,
     read: |fields| {
         let defaults =
             Defaults { vocabulary: 129_280, hidden: 7168, width: 18_432, layers: 61, tied: false };
-        if fields.count("num_nextn_predict_layers|num_mtp_layers", 0)? != Size::ZERO {
-            fields.note(
-                "`num_nextn_predict_layers`: layers for multi-token prediction are not counted",
-            );
-        }
-        let release = Release {
-            first: 3,
-            heads: 128,
-            experts: (256, 8),
-            shared: 1,
-            width: 2048,
-            mlp_bias: false,
-        };
-        read(fields, defaults, release)
+        read(fields, defaults, V3_RELEASE)
     },
+};
+
+const V3_RELEASE: Release = Release {
+    first: 3,
+    heads: 128,
+    experts: (256, 8),
+    shared: 1,
+    width: 2048,
+    mlp_bias: false,
+};
+
+/// The same models in the words of the programs that DeepSeek published to run them.
+pub static INFERENCE: Family = Family {
+    id: "deepseek-inference",
+    model_types: &["deepseek-inference"],
+    architectures: &[],
+    inert: &["n_expert_groups", "n_limited_groups"],
+    looks_like: |root: Node<'_>| {
+        let has = |key: &&str| root.get(key).is_some();
+        ["dim", "inter_dim", "kv_lora_rank", "route_scale"].iter().all(has) && !has(&"attn")
+    },
+    read: read_inference,
 };
 
 /// Where the releases differ: defaults, and a switch that only V2 has.
@@ -82,112 +91,71 @@ struct Release {
     mlp_bias: bool,
 }
 
-/// Latent attention.
-struct Latent {
-    heads: Size,
-    /// Rank of the queries; nothing where they are projected in one step.
-    query_rank: Option<Size>,
-    rank: Size,
-    /// Parts of a query or key head without and with positions.
-    plain: Size,
-    rotary: Size,
-    value: Size,
-    bias: bool,
-}
-
-impl Latent {
-    fn read(fields: &ConfigFields<'_>, heads: u64) -> Result<Self, Error> {
-        Ok(Self {
-            heads: fields.size("num_attention_heads", heads)?,
-            query_rank: fields.size_unless_null("q_lora_rank", 1536)?,
-            rank: fields.size("kv_lora_rank", 512)?,
-            plain: fields.size("qk_nope_head_dim", 128)?,
-            rotary: fields.size("qk_rope_head_dim", 64)?,
-            value: fields.size("v_head_dim", 128)?,
-            bias: fields.flag("attention_bias", false)?,
-        })
-    }
-
-    fn list(&self, tensors: &mut TensorList, hidden: Size) {
-        let name = |name: &str| format!("model.layers.{{layer}}.self_attn.{name}");
-        let queries = self.heads * (self.plain + self.rotary);
-        let mut linear = |part: &str, output, input, bias| {
-            tensors.linear(Part::Attention, &name(part), output, input, bias);
-        };
-        match self.query_rank {
-            Some(rank) => {
-                linear("q_a_proj", rank, hidden, self.bias);
-                linear("q_b_proj", queries, rank, false);
-            }
-            None => linear("q_proj", queries, hidden, false),
-        }
-        linear("kv_a_proj_with_mqa", self.rank + self.rotary, hidden, self.bias);
-        linear("kv_b_proj", self.heads * (self.plain + self.value), self.rank, false);
-        linear("o_proj", hidden, self.heads * self.value, self.bias);
-        if let Some(rank) = self.query_rank {
-            tensors.norm(&name("q_a_layernorm"), rank, false);
-        }
-        tensors.norm(&name("kv_a_layernorm"), self.rank, false);
-    }
-
-    /// Projections of one layer in closed form.
-    fn projections(&self, h: Size) -> Size {
-        let Self { heads: n, rank: c, plain: p, rotary: r, value: u, bias, .. } = *self;
-        let queries = match self.query_rank {
-            Some(q) => h * q + q * bias + q * n * (p + r),
-            None => h * n * (p + r),
-        };
-        queries + (h + bias) * (c + r) + c * n * (p + u) + n * u * h + h * bias
-    }
-
-    /// Norms of one layer inside attention in closed form.
-    fn norms(&self) -> Size {
-        self.rank + self.query_rank.unwrap_or(Size::ZERO)
-    }
-}
-
 fn read(
     fields: &ConfigFields<'_>,
     defaults: Defaults,
     release: Release,
 ) -> Result<Blueprint, Error> {
     fields.exactly("moe_layer_freq", 1)?;
-    let first = fields.count("first_k_dense_replace", release.first)?.value().unwrap_or(0);
-    let dims = fields.dims(defaults, |layer| layer >= first)?;
-    let Dims { v, h, i, ref layers, tied } = dims;
-    let latent = Latent::read(fields, release.heads)?;
-    let experts = fields.experts(
-        ("n_routed_experts|num_experts|num_local_experts", release.experts.0),
-        ("num_experts_per_tok", release.experts.1),
-    )?;
-    let (e, k) = (experts.count, experts.per_token);
-    let d = fields.size("moe_intermediate_size", release.width)?;
-    let shared = fields.count_or_none("n_shared_experts", release.shared)?;
-    let (s, bias) = (shared * d, release.mlp_bias);
-    let (l, ld, lm) = (layers.all(), layers.dense(), layers.sparse());
-    if bias && lm != Size::ZERO {
+    let experts = fields.count_or_none("n_routed_experts", release.experts.0)?;
+    let first = fields.count_or_none("first_k_dense_replace", release.first)?.value().unwrap_or(0);
+    let dims = fields.dims(defaults, |layer| experts != Size::ZERO && layer >= first)?;
+    let names = Names {
+        routed: "n_routed_experts|num_experts|num_local_experts",
+        used: "num_experts_per_tok",
+        shared: "n_shared_experts",
+        width: "moe_intermediate_size",
+    };
+    let mixture = mixture(fields, &dims.layers, &names, &release)?;
+    let mlp_bias = release.mlp_bias;
+    if mlp_bias && dims.layers.sparse() != Size::ZERO {
         return Err(fields.unsupported("mlp_bias", "`mlp_bias` off in a model with experts"));
     }
+    let latent = Latent::read(fields, release.heads, 1536)?;
+    let mtp = fields.mtp(0)?;
+    let mixture = Some(mixture);
+    Ok(Decoder { mlp_bias, mixture, mtp, ..Decoder::new(dims, latent) }.finish())
+}
 
-    let mut tensors = TensorList::new(layers).with_experts(e, k);
-    tensors.ends(v, h, tied, false);
-    latent.list(&mut tensors, h);
-    tensors.gated(Part::DenseFfn, "mlp", h, i, bias);
-    tensors.expert_layer(h, d, experts, "mlp.gate", MLP_EXPERTS);
-    if shared != Size::ZERO {
-        tensors.gated(Part::SharedExperts, "mlp.shared_experts", h, s, bias);
-    }
-    tensors.layer_norms(h, PRE_NORMS, false);
-    let closed = Sums::of([
-        (Part::Embedding, v * h),
-        (Part::Attention, l * latent.projections(h)),
-        (Part::DenseFfn, ld * (h * i * 3 + (i * 2 + h) * bias)),
-        (Part::Router, lm * h * e),
-        (Part::SharedExperts, lm * h * s * 3),
-        (Part::Norms, (l * 2 + 1) * h + l * latent.norms()),
-        (Part::Head, v * h * !tied),
-    ])
-    .routed(lm * h * d * 3, e, k);
-    let mixture = MixtureShape { experts, width: d, shared, shared_width: s };
-    Ok(Blueprint { dims, mixture: Some(mixture), tensors, closed })
+fn read_inference(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
+    let first = fields.count("n_dense_layers", 1)?.value().unwrap_or(0);
+    let layers = fields.layers("n_layers", 27, |layer| layer >= first)?;
+    let dims = Dims {
+        v: fields.size("vocab_size", 102_400)?,
+        h: fields.size("dim", 2048)?,
+        i: fields.width("inter_dim", 10_944, layers.dense())?,
+        layers,
+        tied: false,
+    };
+    let names = Names {
+        routed: "n_routed_experts",
+        used: "n_activated_experts",
+        shared: "n_shared_experts",
+        width: "moe_inter_dim",
+    };
+    let release = Release { experts: (64, 6), shared: 2, width: 1408, ..V3_RELEASE };
+    let mixture = Some(mixture(fields, &dims.layers, &names, &release)?);
+    let latent = Latent::read(fields, 16, 0)?;
+    Ok(Decoder { mixture, ..Decoder::new(dims, latent) }.finish())
+}
+
+/// What the fields of experts are called.
+struct Names {
+    routed: &'static str,
+    used: &'static str,
+    shared: &'static str,
+    width: &'static str,
+}
+
+fn mixture(
+    fields: &ConfigFields<'_>,
+    layers: &Layers,
+    names: &Names,
+    release: &Release,
+) -> Result<Mixture, Error> {
+    let (all, used) = release.experts;
+    let experts = fields.experts_of(layers, (names.routed, all), (names.used, used))?;
+    let width = fields.width(names.width, release.width, layers.sparse())?;
+    let shared = fields.count_or_none(names.shared, release.shared)?;
+    Ok(Mixture::new(experts, width).sharing(shared, shared * width))
 }

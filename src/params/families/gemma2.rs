@@ -1,49 +1,34 @@
-//! Gemma-2: Gemma with four norms a layer.
+//! Gemma-2: Gemma with norms before and after each block.
 
 use repro_receipt::source::Error;
 
-use crate::blocks::PRE_NORMS;
+use crate::attention::Grouped;
+use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
-use crate::{Part, Sums, TensorList};
+use crate::fields::{ConfigFields, Defaults, HeadSize};
 
 /// The family.
 pub static FAMILY: Family = Family {
     id: "gemma2",
     model_types: &["gemma2"],
     architectures: &["Gemma2ForCausalLM"],
-    inert: &[
-        "attn_logit_softcapping",
-        "cache_implementation",
-        "final_logit_softcapping",
-        "hidden_activation",
-        "query_pre_attn_scalar",
-    ],
+    inert: &["attn_logit_softcapping", "cache_implementation", "final_logit_softcapping", "hidden_activation", "query_pre_attn_scalar"],
     looks_like: never,
     read,
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults =
-        Defaults { vocabulary: 256_000, hidden: 2304, width: 9216, layers: 26, tied: true };
+    let defaults = Defaults { vocabulary: 256_000, hidden: 2304, width: 9216, layers: 26, tied: true };
     let dims = fields.dims(defaults, |_| false)?;
-    let Dims { v, h, i, ref layers, tied } = dims;
-    let heads = fields.heads(h, 8, Some(4), HeadSize::Fixed(256))?;
+    let heads = fields.heads(dims.h, 8, Some(4), HeadSize::Fixed(256))?;
     let bias = fields.flag("attention_bias", false)?;
-    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
-
-    let mut tensors = TensorList::new(layers);
-    tensors.ends(v, h, tied, false);
-    tensors.attention(h, heads, bias, bias);
-    tensors.gated(Part::DenseFfn, "mlp", h, i, false);
-    tensors.layer_norms(h, PRE_NORMS, false);
-    tensors.layer_norms(h, &["pre_feedforward_layernorm", "post_feedforward_layernorm"], false);
-    let closed = Sums::of([
-        (Part::Embedding, v * h),
-        (Part::Attention, l * (h * (a + g) * 2 + (a + g * 2 + h) * bias)),
-        (Part::DenseFfn, l * h * i * 3),
-        (Part::Norms, (l * 4 + 1) * h),
-        (Part::Head, v * h * !tied),
-    ]);
-    Ok(Blueprint { dims, mixture: None, tensors, closed })
+    Ok(Decoder { norms: NORMS, ..Decoder::new(dims, Grouped::new(heads).biased(bias)) }.finish())
 }
+
+/// Norms before and after attention, before and after the feed-forward block.
+pub const NORMS: &[&str] = &[
+    "input_layernorm",
+    "post_attention_layernorm",
+    "pre_feedforward_layernorm",
+    "post_feedforward_layernorm",
+];

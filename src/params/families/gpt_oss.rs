@@ -53,5 +53,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     ])
     .routed(l * (h * i * 3 + i * 2 + h), e, k);
     let mixture = MixtureShape { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
-    Ok(Blueprint { dims, mixture: Some(mixture), tensors, closed })
+    Ok(Blueprint { dims, mixture: Some(mixture), tensors, closed, mtp: None })
 }

@@ -1,44 +1,28 @@
-//! Llama, and what shares its architecture: SmolLM, TinyLlama. RMS norms, rotary positions, grouped heads,
+//! Llama, and what shares its architecture: SmolLM, TinyLlama, Granite. RMS norms, rotary positions, grouped heads,
 //! a gated feed-forward block, biases only where the config switches them on.
 
 use repro_receipt::source::Error;
 
-use crate::blocks::PRE_NORMS;
+use crate::attention::Grouped;
+use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
-use crate::{Part, Sums, TensorList};
+use crate::fields::{ConfigFields, Defaults, HeadSize};
 
 /// The family.
 pub static FAMILY: Family = Family {
     id: "llama",
-    model_types: &["llama"],
-    architectures: &["LlamaForCausalLM", "LLaMAForCausalLM"],
-    inert: &[],
+    model_types: &["llama", "granite"],
+    architectures: &["LlamaForCausalLM", "LLaMAForCausalLM", "GraniteForCausalLM"],
+    inert: &["attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"],
     looks_like: never,
     read,
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults =
-        Defaults { vocabulary: 32_000, hidden: 4096, width: 11_008, layers: 32, tied: false };
+    let defaults = Defaults { vocabulary: 32_000, hidden: 4096, width: 11_008, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| false)?;
-    let Dims { v, h, i, ref layers, tied } = dims;
-    let heads = fields.heads(h, 32, None, HeadSize::Derived)?;
-    let bias = fields.flag("attention_bias", false)?;
+    let heads = fields.heads(dims.h, 32, None, HeadSize::Derived)?;
     let mlp_bias = fields.flag("mlp_bias", false)?;
-    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
-
-    let mut tensors = TensorList::new(layers);
-    tensors.ends(v, h, tied, false);
-    tensors.attention(h, heads, bias, bias);
-    tensors.gated(Part::DenseFfn, "mlp", h, i, mlp_bias);
-    tensors.layer_norms(h, PRE_NORMS, false);
-    let closed = Sums::of([
-        (Part::Embedding, v * h),
-        (Part::Attention, l * (h * (a + g) * 2 + (a + g * 2 + h) * bias)),
-        (Part::DenseFfn, l * (h * i * 3 + (i * 2 + h) * mlp_bias)),
-        (Part::Norms, (l * 2 + 1) * h),
-        (Part::Head, v * h * !tied),
-    ]);
-    Ok(Blueprint { dims, mixture: None, tensors, closed })
+    let attention = Grouped::new(heads).biased(fields.flag("attention_bias", false)?);
+    Ok(Decoder { mlp_bias, ..Decoder::new(dims, attention) }.finish())
 }

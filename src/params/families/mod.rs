@@ -1,15 +1,28 @@
 //! The families, a file each, and how a config finds its own.
 
+mod dbrx;
 mod deepseek;
+mod ernie4_5;
+mod ernie4_5_moe;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod glm4;
+mod glm4_moe;
 mod gpt2;
 mod gpt_neox;
 mod gpt_oss;
 mod gptj;
 mod granite_moe;
+mod granitemoeshared;
+mod grok;
+mod hunyuan;
+mod jamba;
+mod levanter;
 mod llama;
+mod llama4;
+mod minimax;
+mod minimax_m2;
 mod mistral;
 mod mixtral;
 mod nanochat;
@@ -18,11 +31,14 @@ mod nmoe;
 mod olmo2;
 mod olmoe;
 mod phi3;
+mod phimoe;
 mod qwen2;
 mod qwen2_moe;
 mod qwen3;
 mod qwen3_moe;
+mod qwen3_next;
 mod repro_llama;
+mod smollm3;
 mod stablelm;
 mod starcoder2;
 
@@ -33,6 +49,7 @@ use crate::{UNKNOWN_FAMILY, UNSUPPORTED};
 
 /// Every family.
 pub static FAMILIES: &[&Family] = &[
+    &deepseek::INFERENCE,
     &nmoe::FAMILY,
     &nanochat::FAMILY,
     &nanogpt::FAMILY,
@@ -58,9 +75,66 @@ pub static FAMILIES: &[&Family] = &[
     &stablelm::FAMILY,
     &starcoder2::FAMILY,
     &granite_moe::FAMILY,
+    &glm4::FAMILY,
+    &glm4_moe::FAMILY,
+    &qwen3_next::FAMILY,
+    &llama4::FAMILY,
+    &hunyuan::FAMILY,
+    &dbrx::FAMILY,
+    &grok::FAMILY,
+    &jamba::FAMILY,
+    &minimax::FAMILY,
+    &minimax_m2::FAMILY,
+    &phimoe::FAMILY,
+    &granitemoeshared::FAMILY,
+    &ernie4_5::FAMILY,
+    &ernie4_5_moe::FAMILY,
+    &smollm3::FAMILY,
     &repro_llama::DENSE,
     &repro_llama::MIXTURE,
+    &levanter::MIXTRAL,
+    &levanter::PARALLEL,
+    &levanter::HACKABLE,
+    &levanter::QWEN2,
+    &levanter::QWEN3,
+    LEVANTER,
 ];
+
+/// What a record of Levanter is that no other of its classes knows as its own.
+const LEVANTER: &Family = &levanter::LLAMA;
+
+/// The text models of configs for images and text whose `text_config` names no model type.
+const TEXT_MODELS: &[(&str, &str)] = &[
+    ("gemma3", "gemma3_text"),
+    ("kimi_k25", "kimi_k2"),
+    ("llama4", "llama4_text"),
+    ("llava", "llama"),
+    ("mistral3", "mistral"),
+    ("qwen3_vl", "qwen3_vl_text"),
+    ("qwen3_vl_moe", "qwen3_vl_moe_text"),
+];
+
+/// The class of a record of Levanter.
+pub fn levanter(config: Node<'_>) -> &'static Family {
+    let alike = |family: &&&Family| {
+        family.id.starts_with("levanter-") && (family.looks_like)(config)
+    };
+    FAMILIES.iter().find(alike).copied().unwrap_or(LEVANTER)
+}
+
+/// The family of the text model within a config for images or sound and text.
+pub fn find_text(root: Node<'_>, text: Node<'_>) -> Result<&'static Family, Error> {
+    let outer = root.get("model_type").and_then(|node| node.text().ok());
+    let known = TEXT_MODELS.iter().find(|(name, _)| Some(*name) == outer);
+    match (text.get("model_type"), known) {
+        (None, Some((_, model_type))) => {
+            let named = |family: &&&Family| family.model_types.contains(model_type);
+            let family = FAMILIES.iter().find(named).copied();
+            family.ok_or_else(|| UNKNOWN_FAMILY.at(text.place(), "a known family", *model_type))
+        }
+        _ => find(text),
+    }
+}
 
 /// The family of a config by its model type, its architecture or its looks.
 pub fn find(root: Node<'_>) -> Result<&'static Family, Error> {

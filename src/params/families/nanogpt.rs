@@ -49,5 +49,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l * 2 + 1) * (h + h * is_biased)),
     ]);
     let dims = Dims { v, h, i: h * 4, layers, tied: true };
-    Ok(Blueprint { dims, mixture: None, tensors, closed })
+    Ok(Blueprint { dims, mixture: None, tensors, closed, mtp: None })
 }

@@ -1,10 +1,12 @@
-//! OLMo-2 and OLMo-3, which differ in what their blocks see: norms after attention and after the feed-forward block, and norms over all queries and all keys.
+//! OLMo-2 and OLMo-3, which differ in what their blocks see: norms after attention and after the feed-forward block,
+//! and norms over all queries and all keys.
 
 use repro_receipt::source::Error;
 
+use crate::attention::{Grouped, HeadNorms};
+use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
-use crate::{Part, Sums, TensorList};
+use crate::fields::{ConfigFields, Defaults, HeadSize};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -17,26 +19,12 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults =
-        Defaults { vocabulary: 50_304, hidden: 4096, width: 11_008, layers: 32, tied: false };
+    let defaults = Defaults { vocabulary: 50_304, hidden: 4096, width: 11_008, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| false)?;
-    let Dims { v, h, i, ref layers, tied } = dims;
-    let heads = fields.heads(h, 32, None, HeadSize::Derived)?;
+    let heads = fields.heads(dims.h, 32, None, HeadSize::Derived)?;
     let bias = fields.flag("attention_bias", false)?;
-    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
-
-    let mut tensors = TensorList::new(layers);
-    tensors.ends(v, h, tied, false);
-    tensors.attention(h, heads, bias, bias);
-    tensors.head_norms(a, g);
-    tensors.gated(Part::DenseFfn, "mlp", h, i, false);
-    tensors.layer_norms(h, &["post_attention_layernorm", "post_feedforward_layernorm"], false);
-    let closed = Sums::of([
-        (Part::Embedding, v * h),
-        (Part::Attention, l * (h * (a + g) * 2 + (a + g * 2 + h) * bias)),
-        (Part::DenseFfn, l * h * i * 3),
-        (Part::Norms, (l * 2 + 1) * h + l * (a + g)),
-        (Part::Head, v * h * !tied),
-    ]);
-    Ok(Blueprint { dims, mixture: None, tensors, closed })
+    let norms = Some(HeadNorms::of_all_heads(heads));
+    let attention = Grouped { norms, ..Grouped::new(heads).biased(bias) };
+    let norms = &["post_attention_layernorm", "post_feedforward_layernorm"];
+    Ok(Decoder { norms, ..Decoder::new(dims, attention) }.finish())
 }

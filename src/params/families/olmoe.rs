@@ -2,10 +2,10 @@
 
 use repro_receipt::source::Error;
 
-use crate::blocks::{MLP_EXPERTS, PRE_NORMS};
-use crate::family::{Blueprint, Family, MixtureShape, never};
-use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
-use crate::{Part, Size, Sums, TensorList};
+use crate::attention::{Grouped, HeadNorms};
+use crate::decoder::{Decoder, Mixture};
+use crate::family::{Blueprint, Family, never};
+use crate::fields::{ConfigFields, Defaults, HeadSize};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -18,34 +18,18 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults =
-        Defaults { vocabulary: 50_304, hidden: 2048, width: 2048, layers: 16, tied: false };
+    let defaults = Defaults { vocabulary: 50_304, hidden: 2048, width: 2048, layers: 16, tied: false };
     let dims = fields.dims(defaults, |_| true)?;
-    let Dims { v, h, i, ref layers, tied } = dims;
-    let heads = fields.heads(h, 16, None, HeadSize::Derived)?;
-    if heads.queries() != h {
+    let heads = fields.heads(dims.h, 16, None, HeadSize::Derived)?;
+    if heads.queries() != dims.h {
         return Err(fields.impossible("head_dim", "the width divided by the number of heads"));
     }
     let experts =
         fields.experts(("num_experts|num_local_experts", 64), ("num_experts_per_tok", 8))?;
-    let (e, k) = (experts.count, experts.per_token);
     let bias = fields.flag("attention_bias", false)?;
-    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
-
-    let mut tensors = TensorList::new(layers).with_experts(e, k);
-    tensors.ends(v, h, tied, false);
-    tensors.attention(h, heads, bias, bias);
-    tensors.head_norms(a, g);
-    tensors.expert_layer(h, i, experts, "mlp.gate", MLP_EXPERTS);
-    tensors.layer_norms(h, PRE_NORMS, false);
-    let closed = Sums::of([
-        (Part::Embedding, v * h),
-        (Part::Attention, l * (h * (a + g) * 2 + (a + g * 2 + h) * bias)),
-        (Part::Router, l * h * e),
-        (Part::Norms, (l * 2 + 1) * h + l * (a + g)),
-        (Part::Head, v * h * !tied),
-    ])
-    .routed(l * h * i * 3, e, k);
-    let mixture = MixtureShape { experts, width: i, shared: Size::ZERO, shared_width: Size::ZERO };
-    Ok(Blueprint { dims, mixture: Some(mixture), tensors, closed })
+    let norms = Some(HeadNorms::of_all_heads(heads));
+    let attention = Grouped { norms, ..Grouped::new(heads).biased(bias) };
+    let width = fields.nonzero("intermediate_size", dims.i)?;
+    let mixture = Some(Mixture::new(experts, width));
+    Ok(Decoder { mixture, ..Decoder::new(dims, attention) }.finish())
 }

@@ -2,40 +2,28 @@
 
 use repro_receipt::source::Error;
 
-use crate::blocks::PRE_NORMS;
+use crate::attention::Grouped;
+use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
-use crate::{Part, Sums, TensorList};
+use crate::fields::{ConfigFields, Defaults, HeadSize};
 
 /// The family.
 pub static FAMILY: Family = Family {
     id: "qwen2",
-    model_types: &["qwen2"],
-    architectures: &["Qwen2ForCausalLM"],
-    inert: &[],
+    model_types: &["qwen2", "qwen2_vl", "qwen2_5_vl", "qwen2_vl_text", "qwen2_5_vl_text"],
+    architectures: &["Qwen2ForCausalLM", "Qwen2VLForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration"],
+    inert: &["vision_config", "use_mrope"],
     looks_like: never,
     read,
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults =
-        Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
+    if fields.given("vision_config")? {
+        fields.note("`vision_config`: the language model alone is counted");
+    }
+    let defaults = Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| false)?;
-    let Dims { v, h, i, ref layers, tied } = dims;
-    let heads = fields.heads(h, 32, Some(32), HeadSize::Derived)?;
-    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
-
-    let mut tensors = TensorList::new(layers);
-    tensors.ends(v, h, tied, false);
-    tensors.attention(h, heads, true, false);
-    tensors.gated(Part::DenseFfn, "mlp", h, i, false);
-    tensors.layer_norms(h, PRE_NORMS, false);
-    let closed = Sums::of([
-        (Part::Embedding, v * h),
-        (Part::Attention, l * (h * (a + g) * 2 + a + g * 2)),
-        (Part::DenseFfn, l * h * i * 3),
-        (Part::Norms, (l * 2 + 1) * h),
-        (Part::Head, v * h * !tied),
-    ]);
-    Ok(Blueprint { dims, mixture: None, tensors, closed })
+    let heads = fields.heads(dims.h, 32, Some(32), HeadSize::Derived)?;
+    let attention = Grouped { input_bias: true, ..Grouped::new(heads) };
+    Ok(Decoder::new(dims, attention).finish())
 }

@@ -2,15 +2,15 @@
 
 use repro_receipt::source::Error;
 
-use crate::blocks::PRE_NORMS;
+use crate::attention::Grouped;
+use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
-use crate::{Part, Sums, TensorList};
+use crate::fields::{ConfigFields, Defaults, HeadSize};
 
 /// The family.
 pub static FAMILY: Family = Family {
     id: "qwen3",
-    model_types: &["qwen3"],
+    model_types: &["qwen3", "qwen3_vl_text"],
     architectures: &["Qwen3ForCausalLM"],
     inert: &[],
     looks_like: never,
@@ -18,26 +18,9 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults =
-        Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
+    let defaults = Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| false)?;
-    let Dims { v, h, i, ref layers, tied } = dims;
-    let heads = fields.heads(h, 32, Some(32), HeadSize::Fixed(128))?;
+    let heads = fields.heads(dims.h, 32, Some(32), HeadSize::Fixed(128))?;
     let bias = fields.flag("attention_bias", false)?;
-    let (l, a, g) = (layers.all(), heads.queries(), heads.keys());
-
-    let mut tensors = TensorList::new(layers);
-    tensors.ends(v, h, tied, false);
-    tensors.attention(h, heads, bias, bias);
-    tensors.head_norms(heads.size, heads.size);
-    tensors.gated(Part::DenseFfn, "mlp", h, i, false);
-    tensors.layer_norms(h, PRE_NORMS, false);
-    let closed = Sums::of([
-        (Part::Embedding, v * h),
-        (Part::Attention, l * (h * (a + g) * 2 + (a + g * 2 + h) * bias)),
-        (Part::DenseFfn, l * h * i * 3),
-        (Part::Norms, (l * 2 + 1) * h + l * heads.size * 2),
-        (Part::Head, v * h * !tied),
-    ]);
-    Ok(Blueprint { dims, mixture: None, tensors, closed })
+    Ok(Decoder::new(dims, Grouped::new(heads).biased(bias).normed()).finish())
 }

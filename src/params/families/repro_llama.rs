@@ -30,7 +30,7 @@ pub static DENSE: Family = Family {
         common.dims.i = fields.required("intermediate_size")?;
         let tensors = common.tensors(TensorList::new(&common.dims.layers));
         let closed = common.closed();
-        Ok(Blueprint { dims: common.dims, mixture: None, tensors, closed })
+        Ok(Blueprint { dims: common.dims, mixture: None, tensors, closed, mtp: None })
     },
 };
 
@@ -113,5 +113,5 @@ fn read_mixture(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         .routed(lm * h * d * 3, e, k)
         .plus(Part::SharedExperts, lm * h * shared * d * 3, lm * h * shared * d * 3);
     let mixture = MixtureShape { experts, width: d, shared, shared_width: shared * d };
-    Ok(Blueprint { dims: common.dims, mixture: Some(mixture), tensors, closed })
+    Ok(Blueprint { dims: common.dims, mixture: Some(mixture), tensors, closed, mtp: None })
 }

@@ -52,5 +52,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l + l * !parallel + 1) * h * 2 + l * (a + g) * head_norms),
         (Part::Head, v * h * !tied),
     ]);
-    Ok(Blueprint { dims, mixture: None, tensors, closed })
+    Ok(Blueprint { dims, mixture: None, tensors, closed, mtp: None })
 }

@@ -49,5 +49,5 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l * 2 + 1) * h * 2),
         (Part::Head, v * h * !tied),
     ]);
-    Ok(Blueprint { dims, mixture: None, tensors, closed })
+    Ok(Blueprint { dims, mixture: None, tensors, closed, mtp: None })
 }

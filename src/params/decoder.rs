@@ -1,0 +1,270 @@
+//! The decoder that most families are: an embedding, layers of a mixer and a gated feed-forward block or experts,
+//! norms, a head, and layers for multi-token prediction where a config has them.
+//!
+//! A family fills in a [`Decoder`]; the closed form and the named list are made here, each from the shape alone.
+
+use super::attention::Mixer;
+use super::blocks::ExpertCounts;
+use super::family::{Blueprint, MixtureShape, Mtp};
+use super::fields::Dims;
+use super::{LayerSet, Layers, Part, Size, Sums, TensorList};
+
+/// How the routed experts of a layer are stored.
+#[derive(Debug, Clone, Copy)]
+pub enum Stored {
+    /// Three matrices an expert, below a name: gate, up, down.
+    Each(&'static str, [&'static str; 3]),
+    /// Two tensors for all experts, gate and up in one.
+    Stacked(&'static str),
+}
+
+/// Experts in the sparse layers.
+pub struct Mixture {
+    /// E and K.
+    pub experts: ExpertCounts,
+    /// Inner width of one.
+    pub width: Size,
+    /// How many shared experts there are.
+    pub shared: Size,
+    /// Their inner width together; nothing is stored where it is 0.
+    pub shared_width: Size,
+    /// Whether a vector decides how much of the shared expert a token gets; the reference keeps it even where that
+    /// expert is turned off.
+    pub shared_gate: bool,
+    /// Names: the router, the routed experts, the shared ones.
+    pub router: &'static str,
+    /// See [`Stored`].
+    pub stored: Stored,
+    /// Below what the shared experts are.
+    pub shared_name: &'static str,
+}
+
+impl Mixture {
+    /// Experts under the names that most checkpoints use, without shared ones.
+    pub fn new(experts: ExpertCounts, width: Size) -> Self {
+        Self {
+            experts,
+            width,
+            shared: Size::ZERO,
+            shared_width: Size::ZERO,
+            shared_gate: false,
+            router: "mlp.gate",
+            stored: Stored::Each("mlp.experts", ["gate_proj", "up_proj", "down_proj"]),
+            shared_name: "mlp.shared_experts",
+        }
+    }
+
+    /// With `shared` experts of `width` together.
+    pub fn sharing(self, shared: Size, width: Size) -> Self {
+        Self { shared, shared_width: width, ..self }
+    }
+
+    fn shape(&self) -> MixtureShape {
+        let Self { experts, width, shared, shared_width, .. } = *self;
+        MixtureShape { experts, width, shared, shared_width }
+    }
+
+    fn list(&self, tensors: &mut TensorList, h: Size, biased: bool) {
+        let (layer, e, d) = ("model.layers.{layer}", self.experts.count, self.width);
+        match self.stored {
+            Stored::Each(below, names) => {
+                tensors.expert_layer(h, d, self.experts, self.router, (below, names));
+            }
+            Stored::Stacked(below) => {
+                tensors.linear(Part::Router, &format!("{layer}.{}", self.router), e, h, false);
+                for (name, shape) in [("gate_up_proj", [e, h, d * 2]), ("down_proj", [e, d, h])] {
+                    let name = format!("{layer}.{below}.{name}");
+                    tensors.tensor(Part::RoutedExperts, &name, &shape);
+                }
+            }
+        }
+        if self.shared_width != Size::ZERO {
+            let width = self.shared_width;
+            tensors.gated(Part::SharedExperts, self.shared_name, h, width, biased);
+        }
+        if self.shared_gate {
+            let name = format!("{layer}.{}_gate", self.shared_name);
+            tensors.linear(Part::SharedExperts, &name, 1.into(), h, false);
+        }
+    }
+
+    fn closed(&self, sums: Sums, layers: Size, h: Size, biased: bool) -> Sums {
+        let (e, k, s) = (self.experts.count, self.experts.per_token, self.shared_width);
+        let any = s != Size::ZERO;
+        let shared = h * s * 3 + (s * 2 + h) * (any && biased) + h * self.shared_gate;
+        sums.plus(Part::Router, layers * h * e, layers * h * e)
+            .plus(Part::SharedExperts, layers * shared, layers * shared)
+            .routed(layers * h * self.width * 3, e, k)
+    }
+}
+
+/// A model of this kind.
+pub struct Decoder {
+    /// The common dimensions.
+    pub dims: Dims,
+    /// What mixes positions, and in which layers; every layer is in one of the sets.
+    pub mixers: Vec<(LayerSet, Box<dyn Mixer>)>,
+    /// Whether the embedding is normed.
+    pub embedding_norm: bool,
+    /// Norms of a layer that are as wide as the residual stream.
+    pub norms: &'static [&'static str],
+    /// Whether norms have biases.
+    pub norm_bias: bool,
+    /// What the last norm is called.
+    pub last_norm: &'static str,
+    /// Below what dense feed-forward blocks are.
+    pub mlp: &'static str,
+    /// What the matrix of gate and up is called, where dense blocks keep them in one.
+    pub gate_and_up: Option<&'static str>,
+    /// Whether the matrices of feed-forward blocks have biases.
+    pub mlp_bias: bool,
+    /// Whether the head has a bias.
+    pub head_bias: bool,
+    /// Experts, if there are any.
+    pub mixture: Option<Mixture>,
+    /// Layers for multi-token prediction.
+    pub mtp: Size,
+}
+
+impl Decoder {
+    /// A dense decoder with one kind of mixer and a norm before each block.
+    pub fn new(dims: Dims, mixer: impl Mixer + 'static) -> Self {
+        let all = dims.layers.set(|_| true);
+        Self::mixed(dims, vec![(all, Box::new(mixer))])
+    }
+
+    /// The same with several kinds of mixers.
+    pub fn mixed(dims: Dims, mixers: Vec<(LayerSet, Box<dyn Mixer>)>) -> Self {
+        Self {
+            dims,
+            mixers,
+            embedding_norm: false,
+            norms: super::blocks::PRE_NORMS,
+            norm_bias: false,
+            last_norm: "model.norm",
+            mlp: "mlp",
+            gate_and_up: None,
+            mlp_bias: false,
+            head_bias: false,
+            mixture: None,
+            mtp: Size::ZERO,
+        }
+    }
+
+    /// Both counts.
+    pub fn finish(self) -> Blueprint {
+        let tensors = self.list();
+        let closed = self.closed();
+        let mtp = (self.mtp != Size::ZERO).then(|| self.prediction());
+        let mixture = self.mixture.as_ref().map(Mixture::shape);
+        Blueprint { dims: self.dims, mixture, tensors, closed, mtp }
+    }
+
+    fn empty(&self, layers: &Layers) -> TensorList {
+        let tensors = TensorList::new(layers);
+        match &self.mixture {
+            Some(Mixture { experts, .. }) => tensors.with_experts(experts.count, experts.per_token),
+            None => tensors,
+        }
+    }
+
+    fn list(&self) -> TensorList {
+        let Dims { v, h, ref layers, tied, .. } = self.dims;
+        let mut tensors = self.empty(layers);
+        tensors.tensor(Part::Embedding, "model.embed_tokens.weight", &[v, h]);
+        if self.embedding_norm {
+            tensors.norm("model.embed_norm", h, self.norm_bias);
+        }
+        for (set, mixer) in &self.mixers {
+            tensors.within(set, |tensors| mixer.list(tensors, h));
+        }
+        self.list_blocks(&mut tensors);
+        tensors.norm(self.last_norm, h, self.norm_bias);
+        if !tied {
+            tensors.tensor(Part::Head, "lm_head.weight", &[v, h]);
+        }
+        if self.head_bias {
+            tensors.tensor(Part::Other, "lm_head.bias", &[v]);
+        }
+        tensors
+    }
+
+    /// What a layer has beside its mixer.
+    fn list_blocks(&self, tensors: &mut TensorList) {
+        let Dims { h, i, .. } = self.dims;
+        match self.gate_and_up {
+            None => tensors.gated(Part::DenseFfn, self.mlp, h, i, self.mlp_bias),
+            Some(name) => {
+                let layer = format!("model.layers.{{layer}}.{}", self.mlp);
+                let (part, bias) = (Part::DenseFfn, self.mlp_bias);
+                tensors.linear(part, &format!("{layer}.{name}"), i * 2, h, bias);
+                tensors.linear(part, &format!("{layer}.down_proj"), h, i, bias);
+            }
+        }
+        if let Some(mixture) = &self.mixture {
+            mixture.list(tensors, h, self.mlp_bias);
+        }
+        tensors.layer_norms(h, self.norms, self.norm_bias);
+    }
+
+    fn closed(&self) -> Sums {
+        let Dims { v, h, ref layers, tied, .. } = self.dims;
+        let biases = Size::from(1) + self.norm_bias;
+        let kinds = || self.mixers.iter().map(|(set, mixer)| (set.count(), mixer));
+        let inner: Size = kinds().map(|(count, mixer)| count * mixer.norms()).sum();
+        let projections = kinds().map(|(count, mixer)| count * mixer.projections(h)).sum();
+        let sums = Sums::of([
+            (Part::Embedding, v * h),
+            (Part::Attention, projections),
+            (Part::Norms, self.norms_of_all(layers) * h * biases + inner),
+            (Part::Head, v * h * !tied),
+            (Part::Other, v * self.head_bias),
+        ]);
+        self.closed_blocks(sums, layers)
+    }
+
+    fn norms_of_all(&self, layers: &Layers) -> Size {
+        layers.all() * self.norms_of_a_layer() + 1 + self.embedding_norm
+    }
+
+    fn norms_of_a_layer(&self) -> Size {
+        Size::from(self.norms.len() as u64)
+    }
+
+    fn closed_blocks(&self, sums: Sums, layers: &Layers) -> Sums {
+        let Dims { h, i, .. } = self.dims;
+        let dense = layers.dense() * (h * i * 3 + (i * 2 + h) * self.mlp_bias);
+        let sums = sums.plus(Part::DenseFfn, dense, dense);
+        match &self.mixture {
+            Some(mixture) => mixture.closed(sums, layers.sparse(), h, self.mlp_bias),
+            None => sums,
+        }
+    }
+
+    /// Layers for multi-token prediction: a norm for the embedding and one for the state, a matrix that joins the
+    /// two, a layer like the last one, and a norm before the head. Embedding and head are those of the model;
+    /// checkpoints store copies of them.
+    fn prediction(&self) -> Mtp {
+        let Dims { v, h, ref layers, .. } = self.dims;
+        let sparse = layers.sparse() != Size::ZERO;
+        let count = self.mtp.value().unwrap_or(0);
+        let own = Layers::new(count, |_| sparse).after(layers);
+        let (mut tensors, mut sums) = (self.empty(&own), Sums::NONE);
+        let layer = "model.layers.{layer}";
+        tensors.linear(Part::Other, &format!("{layer}.eh_proj"), h, h * 2, false);
+        tensors.layer_norms(h, &["enorm", "hnorm", "shared_head.norm"], self.norm_bias);
+        let biases = Size::from(1) + self.norm_bias;
+        let norms = self.mtp * h * (self.norms_of_a_layer() + 3) * biases;
+        if let Some((_, mixer)) = self.mixers.last() {
+            mixer.list(&mut tensors, h);
+            let (projections, inner) = (mixer.projections(h), mixer.norms());
+            sums = sums
+                .plus(Part::Attention, self.mtp * projections, self.mtp * projections)
+                .plus(Part::Norms, self.mtp * inner, self.mtp * inner);
+        }
+        self.list_blocks(&mut tensors);
+        let joined = self.mtp * h * h * 2;
+        sums = sums.plus(Part::Norms, norms, norms).plus(Part::Other, joined, joined);
+        Mtp { tensors, closed: self.closed_blocks(sums, &own), copies: self.mtp * v * h * 2 }
+    }
+}

@@ -1,0 +1,34 @@
+//! GLM-4: biases on queries, keys and values, gate and up in one matrix, norms before and after each block.
+
+use repro_receipt::source::Error;
+
+use crate::attention::Grouped;
+use crate::decoder::Decoder;
+use crate::family::{Blueprint, Family, never};
+use crate::fields::{ConfigFields, Defaults, HeadSize};
+
+/// The family.
+pub static FAMILY: Family = Family {
+    id: "glm4",
+    model_types: &["glm4"],
+    architectures: &["Glm4ForCausalLM"],
+    inert: &[],
+    looks_like: never,
+    read,
+};
+
+fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
+    let defaults = Defaults { vocabulary: 151_552, hidden: 4096, width: 13_696, layers: 40, tied: false };
+    let dims = fields.dims(defaults, |_| false)?;
+    let heads = fields.heads(dims.h, 32, Some(2), HeadSize::Fixed(128))?;
+    let input_bias = fields.flag("attention_bias", true)?;
+    let attention = Grouped { input_bias, ..Grouped::new(heads) };
+    let norms = &[
+        "input_layernorm",
+        "post_attention_layernorm",
+        "post_self_attn_layernorm",
+        "post_mlp_layernorm",
+    ];
+    let gate_and_up = Some("gate_up_proj");
+    Ok(Decoder { norms, gate_and_up, ..Decoder::new(dims, attention) }.finish())
+}
