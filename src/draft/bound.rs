@@ -246,12 +246,17 @@ fn chosen(sought: &Sought<'_>, held: &[usize]) -> DraftBinding {
     let Some((score, best)) = held.first().and_then(of) else {
         return DraftBinding { nearest: sought.nearest.clone(), ..DraftBinding::default() };
     };
-    let alike: Vec<&DraftCandidate> =
-        held.iter().filter_map(of).filter(|(other, _)| score - other < ALIKE).map(|(_, one)| one).collect();
+    let alike: Vec<&DraftCandidate> = held
+        .iter()
+        .filter_map(of)
+        .filter(|(other, _)| score - other < ALIKE)
+        .map(|(_, one)| one)
+        .collect();
     // What is the same in all arms is a fact of all of them.
     let of_all = |one: &&&DraftCandidate| one.arms.is_empty() && one.says_the_same(best);
     let best = alike.iter().find(of_all).copied().unwrap_or(best);
-    let others = alike.iter().filter(|one| one.expression != best.expression && !one.says_the_same(best));
+    let others =
+        alike.iter().filter(|one| one.expression != best.expression && !one.says_the_same(best));
     DraftBinding {
         expression: Some(best.expression.clone()),
         others: others.map(|one| one.expression.clone()).collect(),
@@ -338,8 +343,8 @@ pub fn trimmed(text: &str, span: Range<usize>) -> Range<usize> {
 
 /// Words that a quote does not end with.
 const LEADING_ON: &[&str] = &[
-    "a", "after", "against", "an", "and", "at", "before", "but", "by", "for", "from", "in", "is", "of", "on", "or",
-    "than", "the", "to", "versus", "vs", "was", "were", "with",
+    "a", "after", "against", "an", "and", "at", "before", "but", "by", "for", "from", "in", "is",
+    "of", "on", "or", "than", "the", "to", "versus", "vs", "was", "were", "with",
 ];
 
 impl std::fmt::Debug for Around<'_> {

@@ -173,7 +173,10 @@ impl DraftCandidate {
         let is_field = |one: &Self| !one.expression.contains(['*', '/', '-', '+']);
         self.number == other.number
             && (is_symmetric && arms(self) == arms(other)
-                || is_field(self) && is_field(other) && self.words == other.words && path(self) == path(other))
+                || is_field(self)
+                    && is_field(other)
+                    && self.words == other.words
+                    && path(self) == path(other))
     }
 }
 
@@ -280,7 +283,12 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
         }
     }
     for step in &arm.steps {
-        let one = DraftCandidate::unvalued(format!("{first}.step @ {step}"), vec![at], words("step"), 2.0);
+        let one = DraftCandidate::unvalued(
+            format!("{first}.step @ {step}"),
+            vec![at],
+            words("step"),
+            2.0,
+        );
         all.push(DraftCandidate { step: Some(*step), ..one });
     }
     let measured = arm.recorded.iter().filter(|field| !COURSE.contains(&field.as_str()));

@@ -39,7 +39,7 @@ impl HeadNorms {
 
 /// What multiplies the output of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gate {
+pub enum OutputGate {
     /// Nothing.
     None,
     /// A gate for each element, in the matrix of the queries.
@@ -61,8 +61,8 @@ pub struct Grouped {
     pub norms: Option<HeadNorms>,
     /// Whether keys and values are its own, and not those of a layer before.
     pub own_keys: bool,
-    /// See [`Gate`].
-    pub gate: Gate,
+    /// See [`OutputGate`].
+    pub gate: OutputGate,
     /// Whether each head has a learned sink.
     pub sinks: bool,
 }
@@ -71,7 +71,15 @@ impl Grouped {
     /// Without biases, norms, gates and sinks.
     pub fn new(heads: Heads) -> Self {
         let (input_bias, output_bias, sinks) = (false, false, false);
-        Self { heads, input_bias, output_bias, norms: None, own_keys: true, gate: Gate::None, sinks }
+        Self {
+            heads,
+            input_bias,
+            output_bias,
+            norms: None,
+            own_keys: true,
+            gate: OutputGate::None,
+            sinks,
+        }
     }
 
     /// With the same biases on input and output.
@@ -86,7 +94,7 @@ impl Grouped {
 
     /// Width of what the queries are projected to.
     fn queries(&self) -> Size {
-        self.heads.queries() * if self.gate == Gate::InQueries { 2 } else { 1 }
+        self.heads.queries() * if self.gate == OutputGate::InQueries { 2 } else { 1 }
     }
 }
 
@@ -100,7 +108,7 @@ impl Mixer for Grouped {
                 tensors.linear(Part::Attention, &name, width, hidden, self.input_bias);
             }
         }
-        if let Gate::Own(width) = self.gate {
+        if let OutputGate::Own(width) = self.gate {
             tensors.linear(Part::Attention, &format!("{layer}.gate_proj"), width, hidden, false);
         }
         let (name, width) = (format!("{layer}.o_proj"), self.heads.queries());
@@ -118,8 +126,8 @@ impl Mixer for Grouped {
     fn projections(&self, h: Size) -> Size {
         let (q, a, g) = (self.queries(), self.heads.queries(), self.heads.keys() * self.own_keys);
         let gate = match self.gate {
-            Gate::Own(width) => h * width,
-            Gate::None | Gate::InQueries => Size::ZERO,
+            OutputGate::Own(width) => h * width,
+            OutputGate::None | OutputGate::InQueries => Size::ZERO,
         };
         h * (q + a + g * 2)
             + (q + g * 2) * self.input_bias

@@ -311,10 +311,12 @@ impl ParameterCounts {
 
     /// The conventions that can differ for this model: those about multi-token prediction only where it has any.
     pub fn conventions(&self) -> impl Iterator<Item = (Convention, Count)> + '_ {
-        let apart = |convention: &Convention| {
-            self.mtp.is_some() || convention.mtp() == MtpShare::Nothing
-        };
-        Convention::ALL.into_iter().filter(apart).map(|convention| (convention, self.both(convention)))
+        let apart =
+            |convention: &Convention| self.mtp.is_some() || convention.mtp() == MtpShare::Nothing;
+        Convention::ALL
+            .into_iter()
+            .filter(apart)
+            .map(|convention| (convention, self.both(convention)))
     }
 
     /// Both objects under one convention.
@@ -390,17 +392,7 @@ mod tests {
         let (mtp, copied) = ((164, 134), (1164, 134));
         assert_eq!(
             counts(true),
-            [
-                (160, 130),
-                (50, 20),
-                (157, 127),
-                (150, 120),
-                (50, 20),
-                (160, 130),
-                mtp,
-                copied,
-                rest
-            ]
+            [(160, 130), (50, 20), (157, 127), (150, 120), (50, 20), (160, 130), mtp, copied, rest]
         );
     }
 

@@ -11,7 +11,7 @@ use super::{LayerSet, Layers, Part, Size, Sums, TensorList};
 
 /// How the routed experts of a layer are stored.
 #[derive(Debug, Clone, Copy)]
-pub enum Stored {
+pub enum StoredAs {
     /// Three matrices an expert, below a name: gate, up, down.
     Each(&'static str, [&'static str; 3]),
     /// Two tensors for all experts, gate and up in one.
@@ -19,7 +19,7 @@ pub enum Stored {
 }
 
 /// Experts in the sparse layers.
-pub struct Mixture {
+pub struct ExpertParts {
     /// E and K.
     pub experts: ExpertCounts,
     /// Inner width of one.
@@ -33,13 +33,13 @@ pub struct Mixture {
     pub shared_gate: bool,
     /// Names: the router, the routed experts, the shared ones.
     pub router: &'static str,
-    /// See [`Stored`].
-    pub stored: Stored,
+    /// See [`StoredAs`].
+    pub stored: StoredAs,
     /// Below what the shared experts are.
     pub shared_name: &'static str,
 }
 
-impl Mixture {
+impl ExpertParts {
     /// Experts under the names that most checkpoints use, without shared ones.
     pub fn new(experts: ExpertCounts, width: Size) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Mixture {
             shared_width: Size::ZERO,
             shared_gate: false,
             router: "mlp.gate",
-            stored: Stored::Each("mlp.experts", ["gate_proj", "up_proj", "down_proj"]),
+            stored: StoredAs::Each("mlp.experts", ["gate_proj", "up_proj", "down_proj"]),
             shared_name: "mlp.shared_experts",
         }
     }
@@ -67,10 +67,10 @@ impl Mixture {
     fn list(&self, tensors: &mut TensorList, h: Size, biased: bool) {
         let (layer, e, d) = ("model.layers.{layer}", self.experts.count, self.width);
         match self.stored {
-            Stored::Each(below, names) => {
+            StoredAs::Each(below, names) => {
                 tensors.expert_layer(h, d, self.experts, self.router, (below, names));
             }
-            Stored::Stacked(below) => {
+            StoredAs::Stacked(below) => {
                 tensors.linear(Part::Router, &format!("{layer}.{}", self.router), e, h, false);
                 for (name, shape) in [("gate_up_proj", [e, h, d * 2]), ("down_proj", [e, d, h])] {
                     let name = format!("{layer}.{below}.{name}");
@@ -121,7 +121,7 @@ pub struct Decoder {
     /// Whether the head has a bias.
     pub head_bias: bool,
     /// Experts, if there are any.
-    pub mixture: Option<Mixture>,
+    pub mixture: Option<ExpertParts>,
     /// Layers for multi-token prediction.
     pub mtp: Size,
 }
@@ -156,14 +156,16 @@ impl Decoder {
         let tensors = self.list();
         let closed = self.closed();
         let mtp = (self.mtp != Size::ZERO).then(|| self.prediction());
-        let mixture = self.mixture.as_ref().map(Mixture::shape);
+        let mixture = self.mixture.as_ref().map(ExpertParts::shape);
         Blueprint { dims: self.dims, mixture, tensors, closed, mtp }
     }
 
     fn empty(&self, layers: &Layers) -> TensorList {
         let tensors = TensorList::new(layers);
         match &self.mixture {
-            Some(Mixture { experts, .. }) => tensors.with_experts(experts.count, experts.per_token),
+            Some(ExpertParts { experts, .. }) => {
+                tensors.with_experts(experts.count, experts.per_token)
+            }
             None => tensors,
         }
     }
@@ -258,9 +260,11 @@ impl Decoder {
         if let Some((_, mixer)) = self.mixers.last() {
             mixer.list(&mut tensors, h);
             let (projections, inner) = (mixer.projections(h), mixer.norms());
-            sums = sums
-                .plus(Part::Attention, self.mtp * projections, self.mtp * projections)
-                .plus(Part::Norms, self.mtp * inner, self.mtp * inner);
+            sums = sums.plus(Part::Attention, self.mtp * projections, self.mtp * projections).plus(
+                Part::Norms,
+                self.mtp * inner,
+                self.mtp * inner,
+            );
         }
         self.list_blocks(&mut tensors);
         let joined = self.mtp * h * h * 2;

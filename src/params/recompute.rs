@@ -6,7 +6,8 @@ use super::families::{find, find_text, levanter};
 use super::family::{Blueprint, Family};
 use super::fields::{ConfigFields, table};
 use super::{
-    Breakdown, DISAGREE, ModelShape, MtpCounts, OVERFLOW, ParameterCounts, Part, Size, Sums, TensorList,
+    Breakdown, DISAGREE, ModelShape, MtpCounts, OVERFLOW, ParameterCounts, Part, Size, Sums,
+    TensorList,
 };
 
 /// The parameter counts of a parsed config, JSON or TOML.

@@ -180,11 +180,17 @@ const CRATES: &[Crate] = &[
             &["covered", "texts", "value"],
             &["compare", "context", "loss_unit"],
             &["evaluate"],
+            &["given"],
             &["statement"],
             &["verify"],
             &["mutated"],
             &["mutants"],
         ],
+    },
+    Crate {
+        name: "draft",
+        on: &["claim", "exact", "judge", "receipt", "report"],
+        rows: &[&["evidence", "text", "written"], &["candidates"], &["bound"], &["tables"]],
     },
     Crate {
         name: "check",
@@ -203,6 +209,7 @@ const CRATES: &[Crate] = &[
         on: &[
             "check",
             "device",
+            "draft",
             "exact",
             "import",
             "judge",
@@ -595,7 +602,7 @@ fn planted_edges_are_found() {
     all.push(own("judge/later.rs", ""));
     let modules = Modules::of("judge", &all);
     let one = |file: &str, text: &str| complaints(file, text, &modules).join("; ");
-    let up = "src/judge/evaluate/call.rs (row 6) imports statement (row 7)";
+    let up = "src/judge/evaluate/call.rs (row 6) imports statement (row 8)";
     for text in [
         "use crate::statement::judge;",
         "fn f() { crate::statement::judge(claim) }",

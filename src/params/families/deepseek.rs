@@ -7,7 +7,7 @@
 use repro_receipt::source::{Error, Node};
 
 use crate::attention::Latent;
-use crate::decoder::{Decoder, Mixture};
+use crate::decoder::{Decoder, ExpertParts};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, Dims};
 use crate::{Layers, Size};
@@ -59,14 +59,8 @@ pub static V3: Family = Family {
     },
 };
 
-const V3_RELEASE: Release = Release {
-    first: 3,
-    heads: 128,
-    experts: (256, 8),
-    shared: 1,
-    width: 2048,
-    mlp_bias: false,
-};
+const V3_RELEASE: Release =
+    Release { first: 3, heads: 128, experts: (256, 8), shared: 1, width: 2048, mlp_bias: false };
 
 /// The same models in the words of the programs that DeepSeek published to run them.
 pub static INFERENCE: Family = Family {
@@ -152,10 +146,10 @@ fn mixture(
     layers: &Layers,
     names: &Names,
     release: &Release,
-) -> Result<Mixture, Error> {
+) -> Result<ExpertParts, Error> {
     let (all, used) = release.experts;
     let experts = fields.experts_of(layers, (names.routed, all), (names.used, used))?;
     let width = fields.width(names.width, release.width, layers.sparse())?;
     let shared = fields.count_or_none(names.shared, release.shared)?;
-    Ok(Mixture::new(experts, width).sharing(shared, shared * width))
+    Ok(ExpertParts::new(experts, width).sharing(shared, shared * width))
 }

@@ -19,7 +19,8 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 103_424, hidden: 1024, width: 3072, layers: 18, tied: true };
+    let defaults =
+        Defaults { vocabulary: 103_424, hidden: 1024, width: 3072, layers: 18, tied: true };
     let dims = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(dims.h, 16, Some(2), HeadSize::Fixed(128))?;
     let bias = fields.flag("use_bias", false)?;

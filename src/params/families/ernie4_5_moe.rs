@@ -4,11 +4,11 @@
 
 use repro_receipt::source::Error;
 
+use crate::Size;
 use crate::attention::Grouped;
-use crate::decoder::{Decoder, Mixture};
+use crate::decoder::{Decoder, ExpertParts};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
-use crate::Size;
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -21,14 +21,16 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let (start, end) = (fields.count("moe_layer_start_index", 1)?, fields.last("moe_layer_end_index")?);
+    let (start, end) =
+        (fields.count("moe_layer_start_index", 1)?, fields.last("moe_layer_end_index")?);
     let every = fields.size("moe_layer_interval", 1)?.value().unwrap_or(1);
     let (start, any) = (start.value().unwrap_or(0), fields.count_or_none("moe_num_experts", 64)?);
     let sparse = |layer: u64| {
         let within = layer >= start && end.is_none_or(|end| layer <= end);
         any != Size::ZERO && within && (layer + 1).is_multiple_of(every)
     };
-    let defaults = Defaults { vocabulary: 103_424, hidden: 2560, width: 12_288, layers: 28, tied: true };
+    let defaults =
+        Defaults { vocabulary: 103_424, hidden: 2560, width: 12_288, layers: 28, tied: true };
     let dims = fields.dims(defaults, sparse)?;
     let heads = fields.heads(dims.h, 20, Some(4), HeadSize::Derived)?;
     let bias = fields.flag("use_bias", false)?;
@@ -38,7 +40,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     if bias {
         return Err(fields.unsupported("use_bias", "`use_bias` off in a model with experts"));
     }
-    let mixture = Some(Mixture::new(experts, width).sharing(shared, shared * width));
+    let mixture = Some(ExpertParts::new(experts, width).sharing(shared, shared * width));
     let mtp = fields.mtp(0)?;
     Ok(Decoder { mixture, mtp, ..Decoder::new(dims, Grouped::new(heads)) }.finish())
 }

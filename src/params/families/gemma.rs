@@ -18,7 +18,8 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 256_000, hidden: 3072, width: 24_576, layers: 28, tied: true };
+    let defaults =
+        Defaults { vocabulary: 256_000, hidden: 3072, width: 24_576, layers: 28, tied: true };
     let dims = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(dims.h, 16, Some(16), HeadSize::Fixed(256))?;
     let bias = fields.flag("attention_bias", false)?;

@@ -2,24 +2,35 @@
 
 use repro_receipt::source::Error;
 
+use super::gemma2::NORMS;
 use crate::attention::Grouped;
 use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
-use super::gemma2::NORMS;
 
 /// The family.
 pub static FAMILY: Family = Family {
     id: "gemma3_text",
     model_types: &["gemma3_text"],
     architectures: &["Gemma3ForCausalLM"],
-    inert: &["_sliding_window_pattern", "attn_logit_softcapping", "cache_implementation", "final_logit_softcapping", "hidden_activation", "query_pre_attn_scalar", "rope_local_base_freq", "sliding_window_pattern", "use_bidirectional_attention"],
+    inert: &[
+        "_sliding_window_pattern",
+        "attn_logit_softcapping",
+        "cache_implementation",
+        "final_logit_softcapping",
+        "hidden_activation",
+        "query_pre_attn_scalar",
+        "rope_local_base_freq",
+        "sliding_window_pattern",
+        "use_bidirectional_attention",
+    ],
     looks_like: never,
     read,
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 262_208, hidden: 2304, width: 9216, layers: 26, tied: true };
+    let defaults =
+        Defaults { vocabulary: 262_208, hidden: 2304, width: 9216, layers: 26, tied: true };
     let dims = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(dims.h, 8, Some(4), HeadSize::Fixed(256))?;
     let attention = Grouped::new(heads).biased(fields.flag("attention_bias", false)?).normed();

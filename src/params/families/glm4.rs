@@ -18,7 +18,8 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 151_552, hidden: 4096, width: 13_696, layers: 40, tied: false };
+    let defaults =
+        Defaults { vocabulary: 151_552, hidden: 4096, width: 13_696, layers: 40, tied: false };
     let dims = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(dims.h, 32, Some(2), HeadSize::Fixed(128))?;
     let input_bias = fields.flag("attention_bias", true)?;

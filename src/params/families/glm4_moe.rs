@@ -4,7 +4,7 @@
 use repro_receipt::source::Error;
 
 use crate::attention::{Grouped, HeadNorms};
-use crate::decoder::{Decoder, Mixture};
+use crate::decoder::{Decoder, ExpertParts};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
 
@@ -20,7 +20,8 @@ pub static FAMILY: Family = Family {
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let first = fields.count_or_none("first_k_dense_replace", 1)?.value().unwrap_or(0);
-    let defaults = Defaults { vocabulary: 151_552, hidden: 4096, width: 10_944, layers: 46, tied: false };
+    let defaults =
+        Defaults { vocabulary: 151_552, hidden: 4096, width: 10_944, layers: 46, tied: false };
     let dims = fields.dims(defaults, |layer| layer >= first)?;
     let heads = fields.heads(dims.h, 96, Some(8), HeadSize::Derived)?;
     let all = ("n_routed_experts|num_local_experts", 128);
@@ -30,7 +31,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let norms = fields.flag("use_qk_norm", false)?.then(|| HeadNorms::of_a_head(heads));
     let input_bias = fields.flag("attention_bias", false)?;
     let attention = Grouped { input_bias, norms, ..Grouped::new(heads) };
-    let mixture = Some(Mixture::new(experts, width).sharing(shared, shared * width));
+    let mixture = Some(ExpertParts::new(experts, width).sharing(shared, shared * width));
     let mtp = fields.mtp(1)?;
     Ok(Decoder { mixture, mtp, ..Decoder::new(dims, attention) }.finish())
 }

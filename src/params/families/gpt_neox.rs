@@ -48,5 +48,11 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Norms, (l * 2 + 1) * 2 * h),
         (Part::Head, v * h * !tied),
     ]);
-    Ok(Blueprint { dims: Dims { v, h, i, layers, tied }, mixture: None, tensors, closed, mtp: None })
+    Ok(Blueprint {
+        dims: Dims { v, h, i, layers, tied },
+        mixture: None,
+        tensors,
+        closed,
+        mtp: None,
+    })
 }

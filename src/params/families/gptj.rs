@@ -49,5 +49,11 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::Head, v * h * !tied),
         (Part::Other, v),
     ]);
-    Ok(Blueprint { dims: Dims { v, h, i, layers, tied }, mixture: None, tensors, closed, mtp: None })
+    Ok(Blueprint {
+        dims: Dims { v, h, i, layers, tied },
+        mixture: None,
+        tensors,
+        closed,
+        mtp: None,
+    })
 }

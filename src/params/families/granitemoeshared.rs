@@ -2,35 +2,41 @@
 
 use repro_receipt::source::Error;
 
+use crate::Size;
 use crate::attention::Grouped;
-use crate::decoder::{Decoder, Mixture, Stored};
+use crate::decoder::{Decoder, ExpertParts, StoredAs};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
-use crate::Size;
 
 /// The family.
 pub static FAMILY: Family = Family {
     id: "granitemoeshared",
     model_types: &["granitemoeshared"],
     architectures: &["GraniteMoeSharedForCausalLM"],
-    inert: &["attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"],
+    inert: &[
+        "attention_multiplier",
+        "embedding_multiplier",
+        "logits_scaling",
+        "residual_multiplier",
+    ],
     looks_like: never,
     read,
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 32_000, hidden: 4096, width: 11_008, layers: 32, tied: false };
+    let defaults =
+        Defaults { vocabulary: 32_000, hidden: 4096, width: 11_008, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| true)?;
     let heads = fields.heads(dims.h, 32, None, HeadSize::Derived)?;
     let experts = fields.experts(("num_local_experts", 8), ("num_experts_per_tok", 2))?;
     let width = fields.nonzero("intermediate_size", dims.i)?;
     let shared = fields.count_or_none("shared_intermediate_size", 0)?;
     let attention = Grouped::new(heads).biased(fields.flag("attention_bias", false)?);
-    let mixture = Mixture {
+    let mixture = ExpertParts {
         router: "block_sparse_moe.router.layer",
-        stored: Stored::Stacked("block_sparse_moe.experts"),
+        stored: StoredAs::Stacked("block_sparse_moe.experts"),
         shared_name: "shared_mlp",
-        ..Mixture::new(experts, width).sharing(Size::from(shared != Size::ZERO), shared)
+        ..ExpertParts::new(experts, width).sharing(Size::from(shared != Size::ZERO), shared)
     };
     Ok(Decoder { mixture: Some(mixture), ..Decoder::new(dims, attention) }.finish())
 }

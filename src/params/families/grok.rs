@@ -5,7 +5,7 @@ use repro_receipt::source::Error;
 
 use crate::attention::Grouped;
 use crate::blocks::Heads;
-use crate::decoder::{Decoder, Mixture, Stored};
+use crate::decoder::{Decoder, ExpertParts, StoredAs};
 use crate::family::{Blueprint, Family};
 use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
 
@@ -14,7 +14,12 @@ pub static FAMILY: Family = Family {
     id: "grok-1",
     model_types: &["grok-1", "grok"],
     architectures: &["GrokForCausalLM", "Grok1ModelForCausalLM", "Grok1ForCausalLM"],
-    inert: &["attn_output_multiplier", "embedding_multiplier_scale", "max_attn_value", "output_multiplier_scale"],
+    inert: &[
+        "attn_output_multiplier",
+        "embedding_multiplier_scale",
+        "max_attn_value",
+        "output_multiplier_scale",
+    ],
     looks_like: |root| ["emb_size", "num_q_heads"].iter().all(|key| root.get(key).is_some()),
     read,
 };
@@ -40,8 +45,9 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let experts =
         fields.experts(("num_experts", 8), ("num_experts_per_tok|num_selected_experts", 2))?;
     let width = fields.nonzero("intermediate_size", dims.i)?;
-    let stored = Stored::Each("moe_block.experts", ["linear_v", "linear", "linear_1"]);
-    let mixture = Mixture { router: "moe_block.gate", stored, ..Mixture::new(experts, width) };
+    let stored = StoredAs::Each("moe_block.experts", ["linear_v", "linear", "linear_1"]);
+    let mixture =
+        ExpertParts { router: "moe_block.gate", stored, ..ExpertParts::new(experts, width) };
     let (norms, mixture) = (NORMS, Some(mixture));
     Ok(Decoder { norms, mixture, ..Decoder::new(dims, Grouped::new(heads)) }.finish())
 }

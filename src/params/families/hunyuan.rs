@@ -3,19 +3,69 @@
 
 use repro_receipt::source::Error;
 
-use crate::attention::{Grouped, HeadNorms, Mixer};
-use crate::decoder::{Decoder, Mixture};
-use crate::family::{Blueprint, Family, never};
-use crate::fields::{ConfigFields, Defaults, HeadSize};
-use crate::fields::Dims;
 use crate::Size;
+use crate::attention::{Grouped, HeadNorms, Mixer};
+use crate::decoder::{Decoder, ExpertParts};
+use crate::family::{Blueprint, Family, never};
+use crate::fields::Dims;
+use crate::fields::{ConfigFields, Defaults, HeadSize};
 
 /// The family.
 pub static FAMILY: Family = Family {
     id: "hunyuan",
     model_types: &["hunyuan", "hunyuan_v1_moe", "hunyuan_v1_dense"],
     architectures: &["HunYuanForCausalLM", "HunYuanMoEV1ForCausalLM", "HunYuanDenseV1ForCausalLM"],
-    inert: &["add_classification_head", "anyres_pooling_size", "anyres_vit_max_image_size", "anyres_vit_two_views", "capacity_factor", "class_num", "enable_lm_head_fp32", "eod_token_id", "group_limited_greedy", "im_end_id", "im_newline_id", "im_start_id", "kv_lora_rank", "mask_init_id", "moe_drop_tokens", "moe_layer_num_skipped", "moe_random_routing_dropped_token", "n_group", "norm_type", "num_media_embeds", "org_vocab_size", "pool_type", "position_embedding_xdrope", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "rope_type", "routed_scaling_factor", "sep_token_id", "skip_cls_token", "text_end_id", "text_start_id", "topk_group", "use_mla", "use_rotary_pos_emb", "v_head_dim", "video_end_id", "video_start_id", "vit_add_patchemb_bias", "vit_input_resolution", "vit_mapping_type", "vit_norm_type", "vit_patch", "vit_path", "vit_remove_prenorm", "vit_token", "vit_type", "vit_used_rms_norm", "xdrope_section"],
+    inert: &[
+        "add_classification_head",
+        "anyres_pooling_size",
+        "anyres_vit_max_image_size",
+        "anyres_vit_two_views",
+        "capacity_factor",
+        "class_num",
+        "enable_lm_head_fp32",
+        "eod_token_id",
+        "group_limited_greedy",
+        "im_end_id",
+        "im_newline_id",
+        "im_start_id",
+        "kv_lora_rank",
+        "mask_init_id",
+        "moe_drop_tokens",
+        "moe_layer_num_skipped",
+        "moe_random_routing_dropped_token",
+        "n_group",
+        "norm_type",
+        "num_media_embeds",
+        "org_vocab_size",
+        "pool_type",
+        "position_embedding_xdrope",
+        "q_lora_rank",
+        "qk_nope_head_dim",
+        "qk_rope_head_dim",
+        "rope_type",
+        "routed_scaling_factor",
+        "sep_token_id",
+        "skip_cls_token",
+        "text_end_id",
+        "text_start_id",
+        "topk_group",
+        "use_mla",
+        "use_rotary_pos_emb",
+        "v_head_dim",
+        "video_end_id",
+        "video_start_id",
+        "vit_add_patchemb_bias",
+        "vit_input_resolution",
+        "vit_mapping_type",
+        "vit_norm_type",
+        "vit_patch",
+        "vit_path",
+        "vit_remove_prenorm",
+        "vit_token",
+        "vit_type",
+        "vit_used_rms_norm",
+        "xdrope_section",
+    ],
     looks_like: never,
     read,
 };
@@ -25,7 +75,8 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let skipped = fields.count_or_none("moe_layer_num_skipped", 0)?.value().unwrap_or(0);
     let moe = fields.model_type() != Some("hunyuan_v1_dense");
     let any = moe && fields.several("num_experts|num_local_experts", 1)?;
-    let defaults = Defaults { vocabulary: 290_943, hidden: 4096, width: 11_008, layers: 32, tied: false };
+    let defaults =
+        Defaults { vocabulary: 290_943, hidden: 4096, width: 11_008, layers: 32, tied: false };
     let dims = fields.dims(defaults, |layer| any && layer >= skipped)?;
     let mlp_bias = fields.flag("mlp_bias", false)?;
     let mixture = match any {
@@ -65,7 +116,7 @@ fn attention(
 
 /// The releases write numbers of experts once or for each layer, and a width of their own only where it differs. The
 /// port to transformers always has one shared expert.
-fn mixture(fields: &ConfigFields<'_>, dims: &Dims) -> Result<Mixture, Error> {
+fn mixture(fields: &ConfigFields<'_>, dims: &Dims) -> Result<ExpertParts, Error> {
     let all = ("num_experts|num_local_experts", 1);
     let used = ("moe_topk|num_experts_per_tok", 1);
     let experts = fields.experts_of(&dims.layers, all, used)?;
@@ -76,6 +127,6 @@ fn mixture(fields: &ConfigFields<'_>, dims: &Dims) -> Result<Mixture, Error> {
         true => fields.uniform("num_shared_expert", 1)?,
         false => Size::ZERO,
     };
-    let mixture = Mixture::new(experts, width).sharing(shared, shared * width);
-    Ok(Mixture { router: "mlp.gate.wg", shared_name: "mlp.shared_mlp", ..mixture })
+    let mixture = ExpertParts::new(experts, width).sharing(shared, shared * width);
+    Ok(ExpertParts { router: "mlp.gate.wg", shared_name: "mlp.shared_mlp", ..mixture })
 }

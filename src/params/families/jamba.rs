@@ -2,11 +2,11 @@
 
 use repro_receipt::source::Error;
 
+use crate::Size;
 use crate::attention::{Grouped, Mamba, Mixer};
-use crate::decoder::{Decoder, Mixture, Stored};
+use crate::decoder::{Decoder, ExpertParts, StoredAs};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
-use crate::Size;
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -22,7 +22,8 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let any = fields.several("num_experts|num_local_experts", 16)?;
     let experts = period(fields, "expert_layer", (2, 1))?;
     let attention = period(fields, "attn_layer", (8, 4))?;
-    let defaults = Defaults { vocabulary: 65_536, hidden: 4096, width: 14_336, layers: 32, tied: false };
+    let defaults =
+        Defaults { vocabulary: 65_536, hidden: 4096, width: 14_336, layers: 32, tied: false };
     let dims = fields.dims(defaults, |layer| any && experts(layer))?;
     let heads = fields.heads(dims.h, 32, Some(8), HeadSize::Derived)?;
     let full = dims.layers.set(attention);
@@ -31,10 +32,10 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let all = ("num_experts|num_local_experts", 16);
     let experts = fields.experts_of(&dims.layers, all, ("num_experts_per_tok", 2))?;
     let names = ["gate_proj", "up_proj", "down_proj"];
-    let mixture = Mixture {
+    let mixture = ExpertParts {
         router: "feed_forward.router",
-        stored: Stored::Each("feed_forward.experts", names),
-        ..Mixture::new(experts, width)
+        stored: StoredAs::Each("feed_forward.experts", names),
+        ..ExpertParts::new(experts, width)
     };
     let mixers: Vec<(_, Box<dyn Mixer>)> = vec![
         (full.others(), Box::new(mamba(fields, dims.h)?)),

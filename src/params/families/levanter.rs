@@ -6,9 +6,9 @@
 
 use repro_receipt::source::{Error, Node};
 
-use crate::attention::{DeltaNet, Gate, Grouped, Mixer};
+use crate::attention::{DeltaNet, Grouped, Mixer, OutputGate};
 use crate::blocks::Heads;
-use crate::decoder::{Decoder, Mixture};
+use crate::decoder::{Decoder, ExpertParts};
 use crate::family::{Blueprint, Family};
 use crate::fields::{ConfigFields, Dims};
 use crate::{LayerSet, Size, UNSUPPORTED};
@@ -198,33 +198,29 @@ impl Class {
 }
 
 /// Norms before and behind each block.
-const HYBRID: &[&str] = &[
-    "input_layernorm",
-    "post_attention_layernorm",
-    "post_attn_layernorm",
-    "post_mlp_layernorm",
-];
+const HYBRID: &[&str] =
+    &["input_layernorm", "post_attention_layernorm", "post_attn_layernorm", "post_mlp_layernorm"];
 
 /// The experts; a config may speak of shared ones, which the class estimates and never builds.
-fn mixture(fields: &ConfigFields<'_>, width: Size) -> Result<Mixture, Error> {
+fn mixture(fields: &ConfigFields<'_>, width: Size) -> Result<ExpertParts, Error> {
     let experts = fields.experts(("n_routed_experts", 8), ("num_experts_per_tok", 2))?;
     if fields.count_or_none("n_shared_experts", 0)? != Size::ZERO {
         return Err(fields.unsupported("n_shared_experts", "no shared experts"));
     }
-    Ok(Mixture::new(experts, width))
+    Ok(ExpertParts::new(experts, width))
 }
 
 /// The gate of attention: for each element, as the switch of the first version meant, or for each head.
-fn gate(fields: &ConfigFields<'_>, heads: Heads) -> Result<Gate, Error> {
+fn gate(fields: &ConfigFields<'_>, heads: Heads) -> Result<OutputGate, Error> {
     let word = match fields.word_of("use_gated_attention")? {
         Some(word) => word,
         None if fields.flag("use_gated_attention", false)? => "elementwise",
         None => "none",
     };
     match word {
-        "none" => Ok(Gate::None),
-        "headwise" => Ok(Gate::Own(heads.count)),
-        "elementwise" => Ok(Gate::Own(heads.queries())),
+        "none" => Ok(OutputGate::None),
+        "headwise" => Ok(OutputGate::Own(heads.count)),
+        "elementwise" => Ok(OutputGate::Own(heads.queries())),
         other => Err(UNSUPPORTED.at(
             fields.place("use_gated_attention"),
             "\"none\", \"headwise\" or \"elementwise\"",

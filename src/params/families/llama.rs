@@ -13,13 +13,19 @@ pub static FAMILY: Family = Family {
     id: "llama",
     model_types: &["llama", "granite"],
     architectures: &["LlamaForCausalLM", "LLaMAForCausalLM", "GraniteForCausalLM"],
-    inert: &["attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"],
+    inert: &[
+        "attention_multiplier",
+        "embedding_multiplier",
+        "logits_scaling",
+        "residual_multiplier",
+    ],
     looks_like: never,
     read,
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 32_000, hidden: 4096, width: 11_008, layers: 32, tied: false };
+    let defaults =
+        Defaults { vocabulary: 32_000, hidden: 4096, width: 11_008, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(dims.h, 32, None, HeadSize::Derived)?;
     let mlp_bias = fields.flag("mlp_bias", false)?;

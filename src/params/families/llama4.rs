@@ -4,7 +4,7 @@
 use repro_receipt::source::Error;
 
 use crate::attention::Grouped;
-use crate::decoder::{Decoder, Mixture, Stored};
+use crate::decoder::{Decoder, ExpertParts, StoredAs};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Dims, HeadSize};
 
@@ -13,7 +13,16 @@ pub static FAMILY: Family = Family {
     id: "llama4_text",
     model_types: &["llama4_text"],
     architectures: &["Llama4ForCausalLM"],
-    inert: &["attention_chunk_size", "attn_scale", "attn_temperature_tuning", "floor_scale", "for_llm_compressor", "no_rope_layers", "no_rope_layer_interval", "use_qk_norm"],
+    inert: &[
+        "attention_chunk_size",
+        "attn_scale",
+        "attn_temperature_tuning",
+        "floor_scale",
+        "for_llm_compressor",
+        "no_rope_layers",
+        "no_rope_layer_interval",
+        "use_qk_norm",
+    ],
     looks_like: never,
     read,
 };
@@ -39,11 +48,11 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let experts = fields.experts_of(&dims.layers, all, ("num_experts_per_tok", 1))?;
     let width = fields.width("intermediate_size", 8192, dims.layers.sparse())?;
     let attention = Grouped::new(heads).biased(fields.flag("attention_bias", false)?);
-    let mixture = Mixture {
+    let mixture = ExpertParts {
         router: "feed_forward.router",
-        stored: Stored::Stacked("feed_forward.experts"),
+        stored: StoredAs::Stacked("feed_forward.experts"),
         shared_name: "feed_forward.shared_expert",
-        ..Mixture::new(experts, width).sharing(1.into(), width)
+        ..ExpertParts::new(experts, width).sharing(1.into(), width)
     };
     let (mlp, mixture) = ("feed_forward", Some(mixture));
     Ok(Decoder { mlp, mixture, ..Decoder::new(dims, attention) }.finish())

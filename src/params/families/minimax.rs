@@ -3,11 +3,11 @@
 
 use repro_receipt::source::Error;
 
+use super::mixtral::mixture;
 use crate::attention::{Grouped, Lightning, Mixer};
 use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
-use super::mixtral::mixture;
 use crate::{LayerSet, Layers, Size};
 
 /// The family.
@@ -15,13 +15,24 @@ pub static FAMILY: Family = Family {
     id: "minimax",
     model_types: &["minimax", "minimax_text_01", "minimax_m1"],
     architectures: &["MiniMaxForCausalLM", "MiniMaxText01ForCausalLM", "MiniMaxM1ForCausalLM"],
-    inert: &["block_size", "full_attn_alpha_factor", "full_attn_beta_factor", "linear_attn_alpha_factor", "linear_attn_beta_factor", "mlp_alpha_factor", "mlp_beta_factor", "postnorm", "shared_moe_mode"],
+    inert: &[
+        "block_size",
+        "full_attn_alpha_factor",
+        "full_attn_beta_factor",
+        "linear_attn_alpha_factor",
+        "linear_attn_beta_factor",
+        "mlp_alpha_factor",
+        "mlp_beta_factor",
+        "postnorm",
+        "shared_moe_mode",
+    ],
     looks_like: never,
     read,
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 32_000, hidden: 4096, width: 14_336, layers: 32, tied: false };
+    let defaults =
+        Defaults { vocabulary: 32_000, hidden: 4096, width: 14_336, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| true)?;
     let heads = fields.heads(dims.h, 32, Some(8), HeadSize::Derived)?;
     if fields.count_or_none("shared_intermediate_size", 0)? != Size::ZERO {
@@ -32,10 +43,8 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         fields.experts(("num_local_experts|num_experts", 8), ("num_experts_per_tok", 2))?;
     let width = fields.nonzero("intermediate_size", dims.i)?;
     let lightning = Lightning { width: heads.queries() };
-    let mixers: Vec<(_, Box<dyn Mixer>)> = vec![
-        (softmax.others(), Box::new(lightning)),
-        (softmax, Box::new(Grouped::new(heads))),
-    ];
+    let mixers: Vec<(_, Box<dyn Mixer>)> =
+        vec![(softmax.others(), Box::new(lightning)), (softmax, Box::new(Grouped::new(heads)))];
     let mixture = Some(mixture(experts, width));
     Ok(Decoder { mixture, ..Decoder::mixed(dims, mixers) }.finish())
 }

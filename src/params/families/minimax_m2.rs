@@ -2,25 +2,37 @@
 
 use repro_receipt::source::Error;
 
+use super::mixtral::mixture;
 use crate::attention::{Grouped, HeadNorms};
 use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
-use super::mixtral::mixture;
 
 /// The family.
 pub static FAMILY: Family = Family {
     id: "minimax_m2",
     model_types: &["minimax_m2"],
     architectures: &["MiniMaxM2ForCausalLM"],
-    inert: &["attn_type_list", "mtp_transformer_layers", "num_mtp_modules", "qk_norm_type", "rotary_dim", "scoring_func", "use_mtp", "use_routing_bias", "shared_intermediate_size", "layernorm_full_attention_beta"],
+    inert: &[
+        "attn_type_list",
+        "mtp_transformer_layers",
+        "num_mtp_modules",
+        "qk_norm_type",
+        "rotary_dim",
+        "scoring_func",
+        "use_mtp",
+        "use_routing_bias",
+        "shared_intermediate_size",
+        "layernorm_full_attention_beta",
+    ],
     looks_like: never,
     read,
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     fields.count_or_none("num_mtp_modules", 0)?;
-    let defaults = Defaults { vocabulary: 200_064, hidden: 3072, width: 1536, layers: 62, tied: false };
+    let defaults =
+        Defaults { vocabulary: 200_064, hidden: 3072, width: 1536, layers: 62, tied: false };
     let dims = fields.dims(defaults, |_| true)?;
     let heads = fields.heads(dims.h, 48, Some(8), HeadSize::Fixed(128))?;
     let experts =

@@ -2,12 +2,12 @@
 
 use repro_receipt::source::Error;
 
+use crate::Size;
 use crate::attention::Grouped;
-use crate::decoder::{Decoder, Mixture, Stored};
+use crate::blocks::ExpertCounts;
+use crate::decoder::{Decoder, ExpertParts, StoredAs};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
-use crate::blocks::ExpertCounts;
-use crate::Size;
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -20,7 +20,8 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 32_000, hidden: 4096, width: 14_336, layers: 32, tied: false };
+    let defaults =
+        Defaults { vocabulary: 32_000, hidden: 4096, width: 14_336, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| true)?;
     let heads = fields.heads(dims.h, 32, Some(8), HeadSize::Derived)?;
     let experts =
@@ -31,7 +32,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
 }
 
 /// Experts under the names of Mixtral.
-pub fn mixture(experts: ExpertCounts, width: Size) -> Mixture {
-    let stored = Stored::Each("block_sparse_moe.experts", ["w1", "w3", "w2"]);
-    Mixture { router: "block_sparse_moe.gate", stored, ..Mixture::new(experts, width) }
+pub fn mixture(experts: ExpertCounts, width: Size) -> ExpertParts {
+    let stored = StoredAs::Each("block_sparse_moe.experts", ["w1", "w3", "w2"]);
+    ExpertParts { router: "block_sparse_moe.gate", stored, ..ExpertParts::new(experts, width) }
 }

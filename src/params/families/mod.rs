@@ -116,9 +116,8 @@ const TEXT_MODELS: &[(&str, &str)] = &[
 
 /// The class of a record of Levanter.
 pub fn levanter(config: Node<'_>) -> &'static Family {
-    let alike = |family: &&&Family| {
-        family.id.starts_with("levanter-") && (family.looks_like)(config)
-    };
+    let alike =
+        |family: &&&Family| family.id.starts_with("levanter-") && (family.looks_like)(config);
     FAMILIES.iter().find(alike).copied().unwrap_or(LEVANTER)
 }
 

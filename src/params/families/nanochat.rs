@@ -64,5 +64,11 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (Part::DenseFfn, l * 2 * h * i),
         (Part::Head, v * h),
     ]);
-    Ok(Blueprint { dims: Dims { v, h, i, layers, tied: false }, mixture: None, tensors, closed, mtp: None })
+    Ok(Blueprint {
+        dims: Dims { v, h, i, layers, tied: false },
+        mixture: None,
+        tensors,
+        closed,
+        mtp: None,
+    })
 }

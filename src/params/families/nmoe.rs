@@ -85,7 +85,13 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     }
     tensors.norm("norm", h, false);
     tensors.tensor(Part::Head, "lm_head.weight", &[v, h]);
-    Ok(Blueprint { dims: Dims { v, h, i, layers, tied: false }, mixture, tensors, closed, mtp: None })
+    Ok(Blueprint {
+        dims: Dims { v, h, i, layers, tied: false },
+        mixture,
+        tensors,
+        closed,
+        mtp: None,
+    })
 }
 
 /// The experts, which a config must name only if some layer has them.

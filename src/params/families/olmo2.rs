@@ -19,7 +19,8 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 50_304, hidden: 4096, width: 11_008, layers: 32, tied: false };
+    let defaults =
+        Defaults { vocabulary: 50_304, hidden: 4096, width: 11_008, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(dims.h, 32, None, HeadSize::Derived)?;
     let bias = fields.flag("attention_bias", false)?;

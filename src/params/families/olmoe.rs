@@ -3,7 +3,7 @@
 use repro_receipt::source::Error;
 
 use crate::attention::{Grouped, HeadNorms};
-use crate::decoder::{Decoder, Mixture};
+use crate::decoder::{Decoder, ExpertParts};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
 
@@ -18,7 +18,8 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 50_304, hidden: 2048, width: 2048, layers: 16, tied: false };
+    let defaults =
+        Defaults { vocabulary: 50_304, hidden: 2048, width: 2048, layers: 16, tied: false };
     let dims = fields.dims(defaults, |_| true)?;
     let heads = fields.heads(dims.h, 16, None, HeadSize::Derived)?;
     if heads.queries() != dims.h {
@@ -30,6 +31,6 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let norms = Some(HeadNorms::of_all_heads(heads));
     let attention = Grouped { norms, ..Grouped::new(heads).biased(bias) };
     let width = fields.nonzero("intermediate_size", dims.i)?;
-    let mixture = Some(Mixture::new(experts, width));
+    let mixture = Some(ExpertParts::new(experts, width));
     Ok(Decoder { mixture, ..Decoder::new(dims, attention) }.finish())
 }

@@ -2,11 +2,11 @@
 
 use repro_receipt::source::Error;
 
+use super::mixtral::mixture;
 use crate::attention::Grouped;
 use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
-use super::mixtral::mixture;
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -19,7 +19,8 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 32_064, hidden: 4096, width: 6400, layers: 32, tied: false };
+    let defaults =
+        Defaults { vocabulary: 32_064, hidden: 4096, width: 6400, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| true)?;
     let heads = fields.heads(dims.h, 32, Some(8), HeadSize::Derived)?;
     let experts =

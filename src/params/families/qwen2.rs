@@ -11,7 +11,11 @@ use crate::fields::{ConfigFields, Defaults, HeadSize};
 pub static FAMILY: Family = Family {
     id: "qwen2",
     model_types: &["qwen2", "qwen2_vl", "qwen2_5_vl", "qwen2_vl_text", "qwen2_5_vl_text"],
-    architectures: &["Qwen2ForCausalLM", "Qwen2VLForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration"],
+    architectures: &[
+        "Qwen2ForCausalLM",
+        "Qwen2VLForConditionalGeneration",
+        "Qwen2_5_VLForConditionalGeneration",
+    ],
     inert: &["vision_config", "use_mrope"],
     looks_like: never,
     read,
@@ -21,7 +25,8 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     if fields.given("vision_config")? {
         fields.note("`vision_config`: the language model alone is counted");
     }
-    let defaults = Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
+    let defaults =
+        Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(dims.h, 32, Some(32), HeadSize::Derived)?;
     let attention = Grouped { input_bias: true, ..Grouped::new(heads) };

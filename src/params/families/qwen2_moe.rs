@@ -3,7 +3,7 @@
 use repro_receipt::source::Error;
 
 use crate::attention::Grouped;
-use crate::decoder::{Decoder, Mixture};
+use crate::decoder::{Decoder, ExpertParts};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
 use crate::{Layers, Size};
@@ -20,16 +20,16 @@ pub static FAMILY: Family = Family {
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let sparse = sparse_layers(fields)?;
-    let defaults = Defaults { vocabulary: 151_936, hidden: 2048, width: 5632, layers: 24, tied: false };
+    let defaults =
+        Defaults { vocabulary: 151_936, hidden: 2048, width: 5632, layers: 24, tied: false };
     let dims = fields.dims(defaults, sparse)?;
     let heads = fields.heads(dims.h, 16, Some(16), HeadSize::Derived)?;
     let input_bias = fields.flag("qkv_bias", true)?;
-    let mixture = Some(mixture(fields, &dims.layers, MixtureDefaults {
-        experts: 60,
-        used: 4,
-        width: 1408,
-        shared: 5632,
-    })?);
+    let mixture = Some(mixture(
+        fields,
+        &dims.layers,
+        MixtureDefaults { experts: 60, used: 4, width: 1408, shared: 5632 },
+    )?);
     let attention = Grouped { input_bias, ..Grouped::new(heads) };
     Ok(Decoder { mixture, ..Decoder::new(dims, attention) }.finish())
 }
@@ -51,14 +51,14 @@ pub fn mixture(
     fields: &ConfigFields<'_>,
     layers: &Layers,
     defaults: MixtureDefaults,
-) -> Result<Mixture, Error> {
+) -> Result<ExpertParts, Error> {
     let all = ("num_experts|num_local_experts", defaults.experts);
     let experts = fields.experts_of(layers, all, ("num_experts_per_tok", defaults.used))?;
     let width = fields.width("moe_intermediate_size", defaults.width, layers.sparse())?;
     let shared = fields.count_or_none("shared_expert_intermediate_size", defaults.shared)?;
     let count = Size::from(shared != Size::ZERO);
-    let mixture = Mixture::new(experts, width).sharing(count, shared);
-    Ok(Mixture { shared_gate: true, shared_name: "mlp.shared_expert", ..mixture })
+    let mixture = ExpertParts::new(experts, width).sharing(count, shared);
+    Ok(ExpertParts { shared_gate: true, shared_name: "mlp.shared_expert", ..mixture })
 }
 
 /// Which layers have experts: every `decoder_sparse_step`-th but those in `mlp_only_layers`, and none where there are

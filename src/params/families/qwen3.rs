@@ -18,7 +18,8 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
+    let defaults =
+        Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(dims.h, 32, Some(32), HeadSize::Fixed(128))?;
     let bias = fields.flag("attention_bias", false)?;

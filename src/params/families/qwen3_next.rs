@@ -2,11 +2,11 @@
 
 use repro_receipt::source::Error;
 
-use crate::attention::{DeltaNet, Gate, Grouped, Mixer};
+use super::qwen2_moe::{MixtureDefaults, mixture, sparse_layers};
+use crate::attention::{DeltaNet, Grouped, Mixer, OutputGate};
 use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
-use super::qwen2_moe::{MixtureDefaults, mixture, sparse_layers};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -20,13 +20,15 @@ pub static FAMILY: Family = Family {
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let sparse = sparse_layers(fields)?;
-    let defaults = Defaults { vocabulary: 151_936, hidden: 2048, width: 5632, layers: 48, tied: false };
+    let defaults =
+        Defaults { vocabulary: 151_936, hidden: 2048, width: 5632, layers: 48, tied: false };
     let dims = fields.dims(defaults, sparse)?;
     let heads = fields.heads(dims.h, 16, Some(2), HeadSize::Fixed(256))?;
     let every = fields.size("full_attention_interval", 4)?.value().unwrap_or(1);
-    let full = fields.layer_kinds(&dims.layers, ["linear_attention", "full_attention"], |layer| {
-        (layer + 1).is_multiple_of(every)
-    })?;
+    let full =
+        fields.layer_kinds(&dims.layers, ["linear_attention", "full_attention"], |layer| {
+            (layer + 1).is_multiple_of(every)
+        })?;
     let delta = DeltaNet {
         key_heads: fields.size("linear_num_key_heads", 16)?,
         value_heads: fields.size("linear_num_value_heads", 32)?,
@@ -35,13 +37,13 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         kernel: fields.size("linear_conv_kernel_dim", 4)?,
     };
     let bias = fields.flag("attention_bias", false)?;
-    let attention = Grouped { gate: Gate::InQueries, ..Grouped::new(heads).biased(bias).normed() };
-    let mixture = Some(mixture(fields, &dims.layers, MixtureDefaults {
-        experts: 512,
-        used: 10,
-        width: 512,
-        shared: 512,
-    })?);
+    let attention =
+        Grouped { gate: OutputGate::InQueries, ..Grouped::new(heads).biased(bias).normed() };
+    let mixture = Some(mixture(
+        fields,
+        &dims.layers,
+        MixtureDefaults { experts: 512, used: 10, width: 512, shared: 512 },
+    )?);
     let mtp = fields.mtp(0)?;
     let mixers: Vec<(_, Box<dyn Mixer>)> =
         vec![(full.others(), Box::new(delta)), (full, Box::new(attention))];

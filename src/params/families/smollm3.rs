@@ -18,7 +18,8 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    let defaults = Defaults { vocabulary: 128_256, hidden: 2048, width: 11_008, layers: 36, tied: true };
+    let defaults =
+        Defaults { vocabulary: 128_256, hidden: 2048, width: 11_008, layers: 36, tied: true };
     let dims = fields.dims(defaults, |_| false)?;
     let heads = fields.heads(dims.h, 16, Some(4), HeadSize::Derived)?;
     let mlp_bias = fields.flag("mlp_bias", false)?;
