@@ -228,6 +228,23 @@ impl StatedRow {
         }
     }
 
+    /// Reads a text as the float that a program has printed in full, where it is one.
+    pub fn read_float(&mut self, name: &str) {
+        if let Some(cell) = self.cells.get_mut(name)
+            && let Term::Text(text) = &cell.term
+            && let Some(number) = PrintedRange::float(text)
+        {
+            cell.term = Term::Number(number);
+        }
+    }
+
+    /// States a value of another row, where that has it.
+    pub fn copy(&mut self, name: &str, of: &Self, known: &str) {
+        if let Some(cell) = of.cell(known) {
+            self.cells.insert(name.to_owned(), cell.clone());
+        }
+    }
+
     /// A value that follows from others, and how.
     pub fn compute(&mut self, name: impl Into<String>, term: StatedTerm, how: impl Into<String>) {
         let place = StatedPlace::Computed(how.into());
