@@ -37,6 +37,8 @@ pub struct Twins {
 pub enum Reads {
     /// A JSON document.
     Json { is: fn(Node<'_>) -> bool, read: fn(&Document) -> StatedRow },
+    /// JSON lines, recognised by the first of them.
+    Lines { is: fn(Node<'_>) -> bool, read: fn(&Document) -> StatedRow },
     /// A text, recognised by its name and by what it says.
     Text { is: fn(&str, &str) -> bool, read: fn(&Arc<Source>) -> StatedRow },
     /// A folder, recognised by the names of its files; it takes those that the second function picks.
@@ -53,6 +55,14 @@ pub struct FolderAnswer {
     pub row: StatedRow,
     /// What was asked of it by other means than relations of its kind.
     pub asked: Vec<AskedRelation>,
+    /// Files of it that cannot be read; the others are checked.
+    pub failures: Vec<Error>,
+}
+
+impl From<StatedRow> for FolderAnswer {
+    fn from(row: StatedRow) -> Self {
+        Self { row, ..Self::default() }
+    }
 }
 
 /// A folder and the names of its plain files, in order.

@@ -30,6 +30,7 @@ enum ReadDocument {
         document: CheckedDocument,
         row: StatedRow,
         kind: &'static DocumentKind,
+        failures: Vec<Error>,
     },
     /// A file of no kind that is known.
     Unknown {
@@ -48,7 +49,8 @@ pub fn read(found: FoundDocuments, threads: usize) -> CheckReport {
     let mut rows: Vec<(&'static DocumentKind, StatedRow)> = Vec::new();
     for one in read {
         match one {
-            ReadDocument::Known { document, row, kind } => {
+            ReadDocument::Known { document, row, kind, failures } => {
+                report.failures.extend(failures);
                 report.documents.push(document);
                 if kind.twins.is_some() {
                     rows.push((kind, row));
@@ -75,7 +77,7 @@ fn folder(kind: &'static DocumentKind, listing: &FolderListing) -> ReadDocument 
     };
     match read(listing) {
         Err(error) => ReadDocument::Failed(error),
-        Ok(FolderAnswer { row, asked }) => known(kind, &listing.shown, row, asked),
+        Ok(answer) => known(kind, &listing.shown, answer),
     }
 }
 
@@ -85,6 +87,7 @@ fn file(found: &FoundFile) -> ReadDocument {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     let read = match ending.as_deref() {
         Some("json") => json(path, shown),
+        Some("jsonl") => lines(path, shown),
         Some("md" | "txt" | "log" | "out") => text(path, shown),
         _ => return unknown(),
     };
@@ -96,7 +99,20 @@ fn json(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
     let document = Document::parse_loose_json(source)?;
     let of_kind = |kind: &&'static DocumentKind| match kind.reads {
         Reads::Json { is, read } if is(document.root()) => {
-            Some(known(kind, shown, read(&document), Vec::new()))
+            Some(known(kind, shown, read(&document).into()))
+        }
+        _ => None,
+    };
+    Ok(KINDS.iter().find_map(of_kind))
+}
+
+fn lines(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
+    let source = Source::load_plain(path, shown)?;
+    let document = Document::parse_loose_json_lines(source)?;
+    let first = document.root().items()?.next();
+    let of_kind = |kind: &&'static DocumentKind| match kind.reads {
+        Reads::Lines { is, read } if first.is_some_and(is) => {
+            Some(known(kind, shown, read(&document).into()))
         }
         _ => None,
     };
@@ -109,26 +125,22 @@ fn text(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let of_kind = |kind: &&'static DocumentKind| match kind.reads {
         Reads::Text { is, read } if is(&name, source.text()) => {
-            Some(known(kind, shown, read(&source), Vec::new()))
+            Some(known(kind, shown, read(&source).into()))
         }
         _ => None,
     };
     Ok(KINDS.iter().find_map(of_kind))
 }
 
-fn known(
-    kind: &'static DocumentKind,
-    shown: &str,
-    mut row: StatedRow,
-    mut asked: Vec<AskedRelation>,
-) -> ReadDocument {
+fn known(kind: &'static DocumentKind, shown: &str, answer: FolderAnswer) -> ReadDocument {
+    let FolderAnswer { mut row, mut asked, failures } = answer;
     let [relations, _] = relations(kind);
     asked.extend(relations.iter().map(|relation| relation.ask(&row)).filter(was_asked));
     let counts = row.rows("count").to_vec();
     row.label = shown.to_owned();
     let document =
         CheckedDocument { path: shown.to_owned(), kind: kind.id, what: kind.what, counts, asked };
-    ReadDocument::Known { document, row, kind }
+    ReadDocument::Known { document, row, kind, failures }
 }
 
 fn was_asked(asked: &AskedRelation) -> bool {

@@ -17,6 +17,8 @@ pub enum Digits {
     Rounded,
     /// By a program that writes floats in full.
     Full,
+    /// The same, of sums of many floats: the last digits depend on the order, and all behind the seventh where they are a float32's.
+    Summed,
 }
 
 impl Digits {
@@ -25,8 +27,25 @@ impl Digits {
         match self {
             Self::Rounded => PrintedRange::printed(text),
             Self::Full => PrintedRange::float(text),
+            Self::Summed => PrintedRange::float(text).map(summed),
         }
     }
+}
+
+/// A float with what the order of its sum may have changed in it, of its size; counts are themselves.
+fn summed(float: PrintedRange) -> PrintedRange {
+    const OF_FLOAT64: f64 = 1e-9;
+    const OF_FLOAT32: f64 = 6e-8;
+    let middle = float.middle();
+    let is_count = middle.fract() == 0.0;
+    let is_float32 = f64::from(middle as f32) == middle;
+    let share = match (is_count, is_float32) {
+        (true, _) => 0.0,
+        (false, true) => OF_FLOAT32,
+        (false, false) => OF_FLOAT64,
+    };
+    let slack = share * middle.abs();
+    PrintedRange::between(middle - slack, middle + slack)
 }
 
 /// Where a value stands, or where it comes from.
@@ -147,6 +166,23 @@ impl StatedRow {
         self.cells.insert(name.into(), StatedCell { term, printed, place });
     }
 
+    /// States a number, or the word that stands for none; nothing where it is anything else, as `N/A`.
+    pub fn measure(
+        &mut self,
+        name: impl Into<String>,
+        node: Node<'_>,
+        pointer: String,
+        digits: Digits,
+    ) {
+        if let Some(word) = bare_word(node) {
+            let place = StatedPlace::of(node, pointer);
+            let (term, printed) = (Term::Text(word.into()), word.to_owned());
+            self.cells.insert(name.into(), StatedCell { term, printed, place });
+        } else if matches!(node.value().kind, NodeKind::Number(_)) {
+            self.state(name, node, pointer, digits);
+        }
+    }
+
     /// States all values of an object, and of the objects in it, by the path to each: `config.lr`. Keys that are no names are left out.
     pub fn state_all(&mut self, node: Node<'_>, pointer: &str, digits: Digits) {
         self.state_below("", node, pointer, digits);
@@ -209,6 +245,16 @@ impl StatedRow {
         }
     }
 
+    /// Reads a text as the float that a program has printed in full, where it is one.
+    pub fn read_float(&mut self, name: &str) {
+        if let Some(cell) = self.cells.get_mut(name)
+            && let Term::Text(text) = &cell.term
+            && let Some(number) = PrintedRange::float(text)
+        {
+            cell.term = Term::Number(number);
+        }
+    }
+
     /// A value that follows from others, and how.
     pub fn compute(&mut self, name: impl Into<String>, term: StatedTerm, how: impl Into<String>) {
         let place = StatedPlace::Computed(how.into());
@@ -253,6 +299,17 @@ fn term_of_text(printed: &str, digits: Digits) -> StatedTerm {
     }
 }
 
+/// What Python writes for no finite number, which the loose reader gives as a string of the same length.
+fn bare_word(node: Node<'_>) -> Option<&'static str> {
+    let NodeKind::Text(text) = &node.value().kind else { return None };
+    match &**text {
+        "N" => Some("NaN"),
+        "Infini" => Some("Infinity"),
+        "-Infini" => Some("-Infinity"),
+        _ => None,
+    }
+}
+
 fn term_of(node: Node<'_>, digits: Digits) -> Option<(StatedTerm, String)> {
     Some(match &node.value().kind {
         NodeKind::Number(text) => (Term::Number(digits.read(text)?), text.to_string()),
@@ -270,4 +327,31 @@ fn term_of(node: Node<'_>, digits: Digits) -> Option<(StatedTerm, String)> {
         }
         NodeKind::Null | NodeKind::Object(_) => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_carry_their_order_and_float32s_their_rounding() {
+        let width = |text: &str| Digits::Summed.read(text).unwrap().width();
+        assert_eq!(width("12"), 0.0);
+        assert!((width("0.1") / 0.1 - 2e-9).abs() < 1e-12);
+        // a float32 that was widened
+        assert!((width("0.10000000149011612") / 0.1 - 1.2e-7).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_no_number_is_told_as_it_is_written() {
+        let source = Source::new("t.json", b"{\"a\": NaN, \"b\": \"N/A\", \"c\": 1.5}".to_vec());
+        let document = repro_receipt::source::Document::parse_loose_json(source.unwrap()).unwrap();
+        let mut row = StatedRow::default();
+        for (key, node) in document.root().members().unwrap() {
+            row.measure(key, node, format!("/{key}"), Digits::Full);
+        }
+        assert_eq!(row.cell("a").unwrap().printed, "NaN");
+        assert_eq!(row.cell("b").map(|cell| &cell.printed), None);
+        assert_eq!(row.number("c"), Some(1.5));
+    }
 }

@@ -83,6 +83,8 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("count", Builtin::Count),
     ("ceil", Builtin::One(OfOne::Ceil)),
     ("floor", Builtin::One(OfOne::Floor)),
+    ("round", Builtin::One(OfOne::Round)),
+    ("sqrt", Builtin::One(OfOne::Sqrt)),
     ("min", Builtin::Min),
     ("max", Builtin::Max),
     ("abs", Builtin::One(OfOne::Abs)),
@@ -622,6 +624,8 @@ mod tests {
         assert_eq!(holds("ones(t) = 6", &[("t", Term::Text("3f".into()))]), Some(true));
         assert_eq!(holds("t = 17", &[("t", Term::Text("17".into()))]), Some(true));
         assert_eq!(holds("ceil(x.y) = 3", &[x(3.000_000_000_1)]), Some(true));
+        assert_eq!(holds("round(x.y) = sqrt(9)", &[x(2.6)]), Some(true));
+        assert_eq!(holds("sqrt(x.y) = 0", &[x(-1.0)]), None);
         assert_eq!(holds("absent(x.y) = 1", &[]), Some(true));
         assert_eq!(holds("given(x.y, l, 'a') = 2", &[x(2.0)]), Some(true));
         assert_eq!(holds("numbers(x.y, l, 'a', sum(l)) = 2", &[x(2.0), list()]), Some(true));

@@ -14,6 +14,8 @@ const NOTHING: f64 = 1e-12;
 pub enum OfOne {
     Ceil,
     Floor,
+    Round,
+    Sqrt,
     Abs,
     Ln,
     Exp,
@@ -77,6 +79,8 @@ impl RelationNumber for f64 {
             // What is a hair below a whole number was one.
             OfOne::Ceil => (self - NEARLY).ceil(),
             OfOne::Floor => (self + NEARLY).floor(),
+            OfOne::Round => self.round(),
+            OfOne::Sqrt => libm::sqrt(self),
             OfOne::Abs => self.abs(),
             OfOne::Ln => libm::log(self),
             OfOne::Exp => libm::exp(self),

@@ -158,6 +158,11 @@ impl RelationNumber for PrintedRange {
             // What is a hair below a whole number may have been one.
             OfOne::Ceil => Self { low: nearly(self.low).ceil(), high: nearly(self.high).ceil() },
             OfOne::Floor => Self { low: nearly(self.low).floor(), high: nearly(self.high).floor() },
+            // No rounding goes on: a whole number is itself.
+            OfOne::Round => Self { low: self.low.round(), high: self.high.round() },
+            OfOne::Sqrt if self.high < 0.0 => Self::UNDEFINED,
+            // What is a hair below zero was zero.
+            OfOne::Sqrt => Self::of_ends([libm::sqrt(self.low.max(0.0)), libm::sqrt(self.high)]),
             OfOne::Abs if self.low < 0.0 && self.high > 0.0 => {
                 Self { low: 0.0, high: self.high.max(-self.low) }
             }

@@ -66,9 +66,11 @@ fn every_family_counts_as_its_publishers_say() {
         let found = (model.total.to_string(), model.active.unwrap().to_string());
         assert_eq!(found, (total.to_owned(), active.to_owned()), "{file}");
         let counts = model.counts.unwrap();
-        let shapes_nothing = ["step", "route_scale", "score_func", "layernorm_full_attention_alpha"];
+        let shapes_nothing =
+            ["step", "route_scale", "score_func", "layernorm_full_attention_alpha"];
         let ignored = counts.ignored.iter();
-        let others: Vec<_> = ignored.filter(|one| !shapes_nothing.contains(&one.as_str())).collect();
+        let others: Vec<_> =
+            ignored.filter(|one| !shapes_nothing.contains(&one.as_str())).collect();
         assert!(others.is_empty(), "{file}: {others:?}");
         families.insert(counts.family);
         rows += 1;

@@ -9,7 +9,6 @@ use repro_report::outcome::{ClaimReport, Report, Verdict};
 
 use crate::asked::{AskedRelation, Broken, UsedValue};
 use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads};
-use crate::stated::StatedRow;
 
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
@@ -27,7 +26,7 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
         return Err(error);
     }
     let claims = report.posts.iter().flat_map(|post| &post.claims);
-    Ok(FolderAnswer { row: StatedRow::default(), asked: claims.filter_map(asked).collect() })
+    Ok(FolderAnswer { asked: claims.filter_map(asked).collect(), ..FolderAnswer::default() })
 }
 
 /// What a claim that a bundle makes of itself came to; what could not be looked at is not asked.

@@ -2,10 +2,14 @@
 
 mod bundle;
 mod hf_trainer;
+mod lm_eval;
 mod marin;
 mod mlperf;
 mod modded_nanogpt;
 mod nanochat;
+mod python;
+mod scores;
+mod sizes;
 
 use repro_receipt::source::Code;
 
@@ -16,6 +20,9 @@ pub static KINDS: &[&DocumentKind] = &[
     &bundle::KIND,
     &mlperf::RESULTS,
     &mlperf::SUMMARY,
+    &lm_eval::FOLDER,
+    &lm_eval::KIND,
+    &lm_eval::SAMPLES,
     &marin::KIND,
     &nanochat::report::KIND,
     &nanochat::leaderboard::KIND,
@@ -26,6 +33,7 @@ pub static KINDS: &[&DocumentKind] = &[
 /// The codes of their relations.
 pub static CODES: &[&[&Code]] = &[
     mlperf::CODES,
+    lm_eval::CODES,
     marin::CODES,
     marin::TWIN_CODES,
     nanochat::report::CODES,

@@ -12,8 +12,8 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 use serde_json::value::RawValue;
 
 use super::{
-    DEPTH_CAP, DUPLICATE_KEY, Error, INEXACT_INTEGER, Kind, Member, NOT_FINITE, SYNTAX, Source,
-    TOO_DEEP, TOO_MANY_VALUES, VALUE_CAP, Value,
+    DEPTH_CAP, DUPLICATE_KEY, Error, INEXACT_INTEGER, Kind, LOOSE_VALUE_CAP, Member, NOT_FINITE,
+    SYNTAX, Source, TOO_DEEP, TOO_MANY_VALUES, VALUE_CAP, Value,
 };
 
 /// Every integer up to this one is the same in every reader of JSON.
@@ -30,9 +30,7 @@ pub fn parse(source: &Source, range: Range<usize>) -> Result<Value, Error> {
 
 /// The same with integers of any size: they keep their digits.
 pub fn parse_loose(source: &Source) -> Result<Value, Error> {
-    let mut reader = Reader::new(source);
-    reader.takes_large_integers = true;
-    reader.document(0..source.text().len())
+    Reader::loose(source).document(0..source.text().len())
 }
 
 /// The text of a document of Python's, which writes what is no finite number as a word: each such word becomes a string of the same
@@ -63,6 +61,21 @@ pub fn without_bare_words(text: String) -> String {
         rest = rest.get(next.len_utf8()..).unwrap_or_default();
     }
     written
+}
+
+/// Parses one document a line, as programs of others write them: lines may be empty, and the last one need not end.
+pub fn parse_loose_lines(source: &Source) -> Result<Value, Error> {
+    let text = source.text();
+    let mut reader = Reader::loose(source);
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if !line.trim().is_empty() {
+            lines.push(reader.document(start..start + line.len())?);
+        }
+        start += line.len();
+    }
+    Ok(Value { kind: Kind::Array(lines), span: 0..text.len() })
 }
 
 /// Parses one document a line.
@@ -115,6 +128,8 @@ struct Reader<'a> {
     stopped: Option<Error>,
     /// Whether integers may be beyond what a float holds.
     takes_large_integers: bool,
+    /// The most values.
+    cap: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -130,7 +145,12 @@ impl<'a> Reader<'a> {
             members,
             stopped: None,
             takes_large_integers: false,
+            cap: VALUE_CAP,
         }
+    }
+
+    fn loose(source: &'a Source) -> Self {
+        Self { takes_large_integers: true, cap: LOOSE_VALUE_CAP, ..Self::new(source) }
     }
 
     fn document(&mut self, range: Range<usize>) -> Result<Value, Error> {
@@ -180,11 +200,12 @@ impl<'a> Reader<'a> {
 
     fn count<E: de::Error>(&mut self) -> Result<(), E> {
         self.values += 1;
-        if self.values <= VALUE_CAP {
+        let cap = self.cap;
+        if self.values <= cap {
             return Ok(());
         }
         let place = self.source.place(self.at..self.at + 1);
-        self.stop(TOO_MANY_VALUES.at(place, format!("at most {VALUE_CAP} values"), "more"))
+        self.stop(TOO_MANY_VALUES.at(place, format!("at most {cap} values"), "more"))
     }
 
     /// The key `key`, which is the one at `index` of its object: shared with the element before in a list, whose
@@ -430,6 +451,17 @@ mod tests {
         );
         assert_eq!(root.at("/b").unwrap().text().unwrap(), "NaN \"NaN");
         assert_eq!(root.at("/b").unwrap().place().column, text.find("\"NaN \\").unwrap() + 1);
+    }
+
+    #[test]
+    fn lines_of_others_may_be_empty_and_need_not_end() {
+        let source = Source::new("t.jsonl", b"{\"a\": NaN}\n\n{\"a\": 1}".to_vec()).unwrap();
+        let document = Document::parse_loose_json_lines(source).unwrap();
+        assert_eq!(document.root().items().unwrap().len(), 2);
+        assert_eq!(document.root().at("/1/a").unwrap().place().line, 3);
+        let source = Source::new("t.jsonl", b"{\"a\": 1}\n{\"a\"".to_vec()).unwrap();
+        let error = Document::parse_loose_json_lines(source).unwrap_err();
+        assert_eq!((error.code.id, error.place.line), ("source::syntax", 2));
     }
 
     #[test]

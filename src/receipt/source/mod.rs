@@ -30,6 +30,8 @@ pub use pointer::{Pointer, escape};
 pub const DOCUMENT_CAP: usize = 16 << 20;
 /// The most values that one document may hold: a value takes several times the memory of its text.
 pub const VALUE_CAP: usize = 250_000;
+/// The same for documents of others that are read loosely, of which few are held at a time.
+pub const LOOSE_VALUE_CAP: usize = 1_000_000;
 /// About how many bytes of a line are kept as the excerpt of a place: a line may be a whole document, and every
 /// number on it has a place.
 const EXCERPT: usize = 2_000;
@@ -302,6 +304,14 @@ impl Document {
         let Source { name, text, .. } = source;
         let source = Source::new(name, json::without_bare_words(text).into_bytes())?;
         let root = json::parse_loose(&source)?;
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
+    }
+
+    /// The same for JSON lines; the last of them need not end.
+    pub fn parse_loose_json_lines(source: Source) -> Result<Self, Error> {
+        let Source { name, text, .. } = source;
+        let source = Source::new(name, json::without_bare_words(text).into_bytes())?;
+        let root = json::parse_loose_lines(&source)?;
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 

@@ -1,0 +1,142 @@
+//! Groups of tasks: those that new versions aggregate, and the tasks of old ones that are others put together.
+
+use std::collections::BTreeSet;
+
+use repro_receipt::source::{Node, escape};
+use repro_relation::Term;
+
+use super::tasks::stderr_key;
+use crate::kinds::scores;
+use crate::stated::{Digits, StatedRow};
+
+/// The most groups in groups.
+const DEPTH: usize = 8;
+/// The parts of CrowS-Pairs, which are disjoint.
+const CROWS_PAIRS: &[&str] = &[
+    "age",
+    "autre",
+    "disability",
+    "gender",
+    "nationality",
+    "physical_appearance",
+    "race_color",
+    "religion",
+    "sexual_orientation",
+    "socioeconomic",
+];
+
+/// Whether results of this name are those of a group.
+pub fn is_group(root: Node<'_>, name: &str) -> bool {
+    let has = |key: &str| root.get(key).is_some_and(|all| all.get(name).is_some());
+    !has("configs") && subtasks(root, name).next().is_some()
+}
+
+fn subtasks<'n>(root: Node<'n>, group: &str) -> impl Iterator<Item = &'n str> {
+    let listed = root.get("group_subtasks").and_then(|all| all.get(group));
+    scores::elements(listed, "").filter_map(|(name, _)| name.text().ok())
+}
+
+/// The tasks of a group and of all groups in it.
+fn leaves<'n>(root: Node<'n>, group: &str, depth: usize, into: &mut BTreeSet<&'n str>) {
+    for name in subtasks(root, group) {
+        if depth < DEPTH && subtasks(root, name).next().is_some() {
+            leaves(root, name, depth + 1, into);
+        } else {
+            into.insert(name);
+        }
+    }
+}
+
+/// The metrics of all groups, each with those of its tasks.
+pub fn read(root: Node<'_>) -> Vec<StatedRow> {
+    let results = root.get("results");
+    let digits = results.map_or(Digits::Rounded, scores::digits);
+    let groups = scores::members(results, "/results").filter(|(name, ..)| is_group(root, name));
+    let mut rows = Vec::new();
+    for (name, node, pointer) in groups {
+        let mut tasks = BTreeSet::new();
+        leaves(root, name, 0, &mut tasks);
+        for (key, value, below) in scores::members(Some(node), &pointer) {
+            if key.contains("_stderr") {
+                continue;
+            }
+            let mut row = StatedRow::new(format!("{name}, {key}"));
+            row.measure("value", value, below, digits);
+            if row.number("value").is_none() {
+                continue;
+            }
+            let stderr = stderr_key(key);
+            if let Some(value) = node.get(&stderr) {
+                row.measure("stderr", value, format!("{pointer}/{}", escape(&stderr)), digits);
+            }
+            let members = tasks.iter().filter_map(|task| member(root, task, key, digits));
+            let members: Vec<_> = members.collect();
+            // A task without its size leaves the group open.
+            if !members.is_empty() && members.iter().all(|member| member.cell("size").is_some()) {
+                row.add("member", members);
+            }
+            of_parts(&mut row, root, name, key);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// The plain mean of what directly belongs to the group, which are groups themselves.
+fn of_parts(row: &mut StatedRow, root: Node<'_>, group: &str, key: &str) {
+    let of = |name: &str| scores::number(root.get("results")?.get(name)?, key);
+    let values: Option<Vec<f64>> = subtasks(root, group).map(of).collect();
+    if let Some(values) = values.filter(|values| !values.is_empty()) {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        row.compute_number("mean_of_parts", mean, "the mean of what is listed for the group");
+    }
+}
+
+fn member(root: Node<'_>, task: &str, key: &str, digits: Digits) -> Option<StatedRow> {
+    let node = root.get("results")?.get(task)?;
+    let pointer = format!("/results/{}", escape(task));
+    let mut row = StatedRow::new(task);
+    row.measure("value", node.get(key)?, format!("{pointer}/{}", escape(key)), digits);
+    let stderr = stderr_key(key);
+    if let Some(value) = node.get(&stderr) {
+        row.measure("stderr", value, format!("{pointer}/{}", escape(&stderr)), digits);
+    }
+    let size = root.get("n-samples").and_then(|all| all.get(task)?.get("effective"));
+    if let Some(size) = size {
+        let pointer = format!("/n-samples/{}/effective", escape(task));
+        row.state("size", size, pointer, Digits::Full);
+    }
+    Some(row)
+}
+
+/// CrowS-Pairs as a whole, whose parts are tasks of their own.
+pub fn concatenated(tasks: &[StatedRow]) -> Vec<StatedRow> {
+    let mut rows = Vec::new();
+    let task = |name: &str| tasks.iter().find(|task| task.label == name);
+    for whole in ["crows_pairs_english", "crows_pairs_french"].into_iter().filter_map(task) {
+        let of = |part: &&str| task(&format!("{}_{part}", whole.label));
+        let Some(parts) = CROWS_PAIRS.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
+        for metric in whole.rows("metric") {
+            let members = parts.iter().map(|part| part_of(part, &metric.label));
+            let Some(members) = members.collect::<Option<Vec<_>>>() else { continue };
+            let mut row = StatedRow::new(format!("{}, {}", whole.label, metric.label));
+            for (own, of) in [("whole.value", "value"), ("whole.stderr", "stderr")] {
+                row.copy(own, metric, of);
+            }
+            row.add("part", members);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn part_of(task: &StatedRow, metric: &str) -> Option<StatedRow> {
+    let metric = task.rows("metric").iter().find(|row| row.label == metric)?;
+    let mut row = StatedRow::new(task.label.clone());
+    row.copy("size", task, "items");
+    row.copy("value", metric, "value");
+    row.copy("stderr", metric, "stderr");
+    let is_number =
+        |name: &str| row.cell(name).is_some_and(|cell| matches!(cell.term, Term::Number(_)));
+    ["size", "value", "stderr"].iter().all(|name| is_number(name)).then_some(row)
+}

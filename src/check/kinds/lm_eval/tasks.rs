@@ -1,0 +1,216 @@
+//! The tasks of results and their metrics.
+
+use repro_receipt::source::{Node, escape};
+
+use super::samples::SampleFiles;
+use crate::kinds::{scores, sizes};
+use crate::stated::{Digits, StatedRow};
+
+/// Metrics that are 0 or 1 for each item, wherever lm-evaluation-harness itself computes them.
+const ZERO_ONE: &[&str] =
+    &["acc", "acc_norm", "exact_match", "em", "mc1", "pct_stereotype", "acc_mutual_info"];
+/// Metrics that are means of fractions from 0 to 1, and tasks whose `f1` is one.
+const FRACTIONS: &[&str] = &["mc2"];
+const F1_MEANS: &[&str] = &["drop", "record", "coqa"];
+/// Tasks whose scores have names like those and are none, by what their names hold.
+const OTHERWISE: &[&str] = &["mc2", "multirc", "winogender", "longbench", "ethics"];
+const PERPLEXITIES: &[&str] = &["ppl", "perplexity", "word_perplexity", "byte_perplexity"];
+
+/// All tasks; groups of the new versions are none.
+pub fn read(root: Node<'_>, file: &str, samples: &mut SampleFiles) -> Vec<StatedRow> {
+    let results = root.get("results");
+    let digits = results.map_or(Digits::Rounded, scores::digits);
+    let all = scores::members(results, "/results");
+    let tasks = all.filter(|(name, ..)| !super::groups::is_group(root, name));
+    tasks
+        .map(|(name, node, pointer)| {
+            let mut row = StatedRow::new(name);
+            told_again(&mut row, root, name);
+            counts(&mut row, root, name);
+            let mut metrics = metrics(root, name, node, &pointer, digits);
+            for key in ["bits_per_byte", "byte_perplexity", "word_perplexity"] {
+                let with_filter = format!("{key},none");
+                let found = [key, &with_filter].into_iter().find_map(|k| Some((k, node.get(k)?)));
+                if let Some((known, value)) = found {
+                    row.measure(key, value, format!("{pointer}/{known}"), digits);
+                }
+            }
+            items(&mut row, &mut metrics, name, digits);
+            if let Some(mut file) = samples.of(name, file) {
+                file.score(&mut row, &mut metrics);
+                row.add("samples", [file.into_row()]);
+            }
+            row.add("metric", metrics);
+            row
+        })
+        .collect()
+}
+
+/// The version, shots and directions of a task, each of which is told twice.
+fn told_again(row: &mut StatedRow, root: Node<'_>, task: &str) {
+    let escaped = escape(task);
+    let of = |key: &str| root.get(key)?.get(task);
+    let mut state = |name: &str, node: Option<Node<'_>>, pointer: String| {
+        if let Some(node) = node {
+            row.state(name, node, pointer, Digits::Full);
+        }
+    };
+    state("version", of("versions"), format!("/versions/{escaped}"));
+    state("shots", of("n-shot"), format!("/n-shot/{escaped}"));
+    let config = of("configs");
+    let metadata = config.and_then(|config| config.get("metadata"));
+    let below = format!("/configs/{escaped}");
+    let version = metadata.and_then(|metadata| metadata.get("version"));
+    state("config.version", version, format!("{below}/metadata/version"));
+    let shots = config.and_then(|config| config.get("num_fewshot"));
+    let is_zero = shots.is_some_and(|shots| shots.float() == Ok(0.0));
+    let in_prompt = metadata.and_then(|metadata| metadata.get("num_fewshot"));
+    match in_prompt.filter(|_| is_zero) {
+        // Shots that stand in the prompt itself.
+        Some(shots) => {
+            state("config.shots", Some(shots), format!("{below}/metadata/num_fewshot"));
+        }
+        None => state("config.shots", shots, format!("{below}/num_fewshot")),
+    }
+}
+
+/// How many items there are, and how many were scored.
+fn counts(row: &mut StatedRow, root: Node<'_>, task: &str) {
+    if let Some(counts) = root.get("n-samples").and_then(|all| all.get(task)) {
+        let pointer = format!("/n-samples/{}", escape(task));
+        scores::state_some(row, counts, &pointer, &["original", "effective"]);
+    }
+    let hash = root.get("task_hashes").and_then(|all| all.get(task));
+    if let Some(hash) = hash.filter(|hash| hash.text().is_ok_and(|hash| !hash.is_empty())) {
+        let pointer = format!("/task_hashes/{}", escape(task));
+        row.state("task_hash", hash, pointer, Digits::Full);
+    }
+}
+
+/// A key of results without its filter, and the filter.
+fn parts(key: &str) -> (&str, Option<&str>) {
+    match key.split_once(',') {
+        Some((metric, filter)) => (metric, Some(filter)),
+        None => (key, None),
+    }
+}
+
+/// Where the standard error of a metric stands.
+pub fn stderr_key(key: &str) -> String {
+    match parts(key) {
+        (metric, Some(filter)) => format!("{metric}_stderr,{filter}"),
+        (metric, None) => format!("{metric}_stderr"),
+    }
+}
+
+fn metrics(
+    root: Node<'_>,
+    task: &str,
+    node: Node<'_>,
+    pointer: &str,
+    digits: Digits,
+) -> Vec<StatedRow> {
+    let all = scores::members(Some(node), pointer);
+    let metrics = all.filter(|(key, ..)| !parts(key).0.ends_with("_stderr"));
+    metrics
+        .filter_map(|(key, value, below)| {
+            let mut row = StatedRow::new(key);
+            row.measure("value", value, below, digits);
+            row.cell("value")?;
+            let stderr = stderr_key(key);
+            if let Some(value) = node.get(&stderr) {
+                row.measure("stderr", value, format!("{pointer}/{}", escape(&stderr)), digits);
+            }
+            let (metric, filter) = parts(key);
+            row.compute_text("metric", metric, "");
+            row.compute_text("filter", filter.unwrap_or_default(), "");
+            declared(&mut row, root, task, metric);
+            Some(row)
+        })
+        .collect()
+}
+
+/// What the configuration says of a metric, and what sort of number it so is.
+fn declared(row: &mut StatedRow, root: Node<'_>, task: &str, metric: &str) {
+    let config = root.get("configs").and_then(|configs| configs.get(task));
+    let pointer = format!("/configs/{}/metric_list", escape(task));
+    let list = config.and_then(|config| config.get("metric_list"));
+    let of_metric = scores::elements(list, &pointer)
+        .find(|(entry, _)| scores::text(*entry, "metric") == Some(metric));
+    let aggregation = of_metric.as_ref().and_then(|(entry, _)| scores::text(*entry, "aggregation"));
+    if let Some(aggregation) = aggregation {
+        row.compute_text("aggregation", aggregation, "as the configuration says");
+    }
+    if let Some((entry, below)) = &of_metric {
+        if let Some(direction) = entry.get("higher_is_better") {
+            let pointer = format!("{below}/higher_is_better");
+            row.state("config.higher_is_better", direction, pointer, Digits::Full);
+        }
+        let direction = root.get("higher_is_better").and_then(|all| all.get(task)?.get(metric));
+        if let Some(direction) = direction {
+            let pointer = format!("/higher_is_better/{}/{}", escape(task), escape(metric));
+            row.state("higher_is_better", direction, pointer, Digits::Full);
+        }
+    }
+    // Where the task scores for itself, `acc` may be anything.
+    let is_own = config.is_some_and(|config| config.get("process_results").is_none())
+        && of_metric.is_some()
+        && aggregation.is_none_or(|aggregation| aggregation == "mean");
+    let (sort, how) = sort(task, metric, is_own);
+    row.compute_text("sort", sort, how);
+}
+
+fn sort(task: &str, metric: &str, is_own: bool) -> (&'static str, &'static str) {
+    let is_otherwise = OTHERWISE.iter().any(|part| task.contains(part));
+    let is_known = sizes::of_task(task).is_some() || task.starts_with("crows_pairs_");
+    let is_fraction = FRACTIONS.contains(&metric) || metric == "f1" && F1_MEANS.contains(&task);
+    match metric {
+        _ if PERPLEXITIES.contains(&metric) => ("perplexity", "by its name"),
+        _ if is_fraction => ("fraction", "by its name"),
+        _ if !ZERO_ONE.contains(&metric) => ("other", "by its name"),
+        _ if task.contains("mc2") => ("fraction", "by the name of its task"),
+        _ if is_otherwise => ("other", "by the name of its task"),
+        _ if is_own || is_known => ("proportion", "0 or 1 for each item"),
+        _ => ("likely", "0 or 1 for each item, by its name"),
+    }
+}
+
+/// Whether a metric is a share of items that are 0 or 1.
+fn is_share(metric: &StatedRow) -> bool {
+    matches!(metric.text("sort"), Some("proportion" | "likely"))
+}
+
+/// The number of items of a task: as it says, else as the first metric gives it that gives a whole number.
+fn items(row: &mut StatedRow, metrics: &mut [StatedRow], task: &str, digits: Digits) {
+    if row.cell("effective").is_some() {
+        row.alias("items", &["effective"]);
+        return;
+    }
+    let of = |metric: &StatedRow| {
+        let items = scores::items(metric.number("value")?, metric.number("stderr")?)?;
+        Some((items, metric.label.clone()))
+    };
+    let shares = metrics.iter().filter(|metric| is_share(metric));
+    let found = shares.filter(|_| digits == Digits::Summed).find_map(of);
+    if let Some((items, metric)) = &found {
+        row.compute_number("items", *items, format!("what `{metric}` and its error give"));
+        // Two metrics of one task that are shares have the same items.
+        for metric in metrics.iter_mut().filter(|metric| is_share(metric)) {
+            metric.compute_text("sort", "proportion", "0 or 1 for each item");
+        }
+    }
+    if let Some(known) = sizes::of_task(task) {
+        let how = format!("the items of {task}");
+        match found {
+            Some(_) => row.compute_number("known.items", known, how),
+            None => row.compute_number("items", known, how),
+        }
+    }
+    for metric in metrics.iter_mut().filter(|metric| is_share(metric)) {
+        let (value, stderr) = (metric.number("value"), metric.number("stderr"));
+        if let Some((value, stderr)) = value.zip(stderr).filter(|(_, stderr)| *stderr > 0.0) {
+            let nearest = (value * (1.0 - value) / (stderr * stderr) + 1.0).round().max(2.0);
+            metric.compute_number("nearest.items", nearest, "the nearest whole number of items");
+        }
+    }
+}
