@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::asked::{AskedRelation, Broken, UsedValue};
 use crate::outcome::{CheckCounts, CheckReport, CheckedDocument};
+use crate::stated::StatedRow;
 
 const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().effects(Effects::BOLD);
@@ -127,36 +128,40 @@ fn seen(page: &mut Page, report: &CheckReport, options: &ReportOptions, folder: 
     page.paragraph(0, 2, BOLD, &parts.join(" · "));
 }
 
-/// Parameter counts side by side.
+/// Parameter counts side by side, then what is said of them.
 fn counts(page: &mut Page, report: &CheckReport, folder: &str) {
+    /// Where the numbers of a count end.
+    const NUMBERS: usize = 48;
     for document in report.documents.iter().filter(|one| !one.counts.is_empty()) {
         page.blank();
         page.paragraph(0, 2, BOLD, &visible(within(&document.path, folder)));
-        let cell = |row: &crate::stated::StatedRow, name: &str| {
-            row.cell(name).map(|cell| cell.printed.clone()).unwrap_or_default()
-        };
-        let lines: Vec<[String; 4]> = document
-            .counts
-            .iter()
-            .map(|row| {
-                [row.label.clone(), cell(row, "total"), cell(row, "active"), cell(row, "note")]
-            })
-            .collect();
-        let wide = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
-        let widths = [wide(0), wide(1).max("total".len()), wide(2).max("active".len())];
-        let line = |cells: [&str; 4]| {
-            let [label, total, active, note] = cells;
-            let [first, second, third] = widths;
-            format!("{label:first$}  {total:>second$}  {active:>third$}  {note}")
-        };
-        page.block(
-            2,
-            &visible(&line(["parameters", "total", "active", ""])).replace("parameters", ""),
-        );
-        for [label, total, active, note] in &lines {
-            page.block(2, &visible(&line([label, total, active, note])));
+        let heads = ["", "total", "active", ""].map(str::to_owned);
+        let counted = document.counts.iter().filter(|row| row.cell("total").is_some());
+        let rows = std::iter::once(heads).chain(counted.map(count_cells));
+        for cells in rows {
+            let [label, total, active, note] = cells.map(|cell| visible(&cell));
+            let line = format!("{label:<22} {total:>19} {active:>19}  {note}");
+            page.paragraph(2, 2 + NUMBERS, PLAIN, &held_together(&line));
+        }
+        for row in document.counts.iter().filter(|row| row.cell("total").is_none()) {
+            let [label, _, _, note] = count_cells(row).map(|cell| visible(&cell));
+            page.paragraph(2, 4, PLAIN, &format!("{label}: {note}"));
         }
     }
+}
+
+/// The label, the total, the active part and the note of a count.
+fn count_cells(row: &StatedRow) -> [String; 4] {
+    let cell = |name: &str| row.cell(name).map(|cell| cell.printed.clone()).unwrap_or_default();
+    [row.label.clone(), cell("total"), cell("active"), cell("note")]
+}
+
+/// A line whose columns are not broken at the spaces between them.
+fn held_together(line: &str) -> String {
+    let end = line.trim_end();
+    let columns = end.char_indices().nth(64).map_or(end.len(), |(at, _)| at);
+    let (columns, note) = end.split_at(columns);
+    columns.replace(' ', "\u{a0}") + note
 }
 
 fn findings(page: &mut Page, group: &Alike<'_>, options: &ReportOptions, folder: &str) {
@@ -374,7 +379,7 @@ pub fn json(report: &CheckReport) -> String {
 }
 
 fn document_json(document: &CheckedDocument) -> DocumentJson<'_> {
-    let count = |row: &crate::stated::StatedRow| {
+    let count = |row: &StatedRow| {
         let cell = |name: &'static str| Some((name, row.cell(name)?.printed.clone()));
         let cells = ["total", "active", "note"].into_iter().filter_map(cell);
         std::iter::once(("what", row.label.clone())).chain(cells).collect()

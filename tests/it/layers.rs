@@ -370,6 +370,7 @@ fn paths(module: &[String], text: &str) -> BTreeSet<Vec<String>> {
             }
             "{" => depth += 1,
             "}" => {
+                assert!(depth > 0, "{module:?} closes more braces than it opens");
                 depth -= 1;
                 inline.retain(|(at, _)| *at < depth);
             }

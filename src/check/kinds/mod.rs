@@ -6,6 +6,7 @@ mod lm_eval;
 mod marin;
 mod mlperf;
 mod modded_nanogpt;
+mod model_folder;
 mod nanochat;
 mod python;
 mod scores;
@@ -20,6 +21,7 @@ pub static KINDS: &[&DocumentKind] = &[
     &bundle::KIND,
     &mlperf::RESULTS,
     &mlperf::SUMMARY,
+    &model_folder::KIND,
     &lm_eval::FOLDER,
     &lm_eval::KIND,
     &lm_eval::SAMPLES,
@@ -33,6 +35,7 @@ pub static KINDS: &[&DocumentKind] = &[
 /// The codes of their relations.
 pub static CODES: &[&[&Code]] = &[
     mlperf::CODES,
+    model_folder::CODES,
     lm_eval::CODES,
     marin::CODES,
     marin::TWIN_CODES,

@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn items_follow_from_a_mean_and_its_error() {
-        let stderr = |value: f64, items: f64| libm::sqrt(value * (1.0 - value) / (items - 1.0));
-        assert_eq!(items(0.3, stderr(0.3, 40.0)), Some(40.0));
-        assert_eq!(items(0.3, stderr(0.3, 40.3)), None);
+        let error_of = |value: f64, items: f64| libm::sqrt(value * (1.0 - value) / (items - 1.0));
+        assert_eq!(items(0.3, error_of(0.3, 40.0)), Some(40.0));
+        assert_eq!(items(0.3, error_of(0.3, 40.3)), None);
         assert_eq!(items(1.0, 0.0), None);
         assert_eq!(significant("-0.00123e-10"), 3);
     }

@@ -1,7 +1,9 @@
 //! `repro check`: every kind of document over files of its corpus, as they are and with one passage changed, and the files of strangers
 //! in the shared data.
 
+mod folders;
 mod hf_trainer;
+mod marin;
 mod mlperf;
 mod modded_nanogpt;
 mod nanochat;

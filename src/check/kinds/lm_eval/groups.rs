@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use repro_receipt::source::{Node, escape};
 use repro_relation::Term;
 
-use super::tasks::stderr_key;
+use super::tasks::{is_group, stderr_key, subtasks};
 use crate::kinds::scores;
 use crate::stated::{Digits, StatedRow};
 
@@ -24,17 +24,6 @@ const CROWS_PAIRS: &[&str] = &[
     "sexual_orientation",
     "socioeconomic",
 ];
-
-/// Whether results of this name are those of a group.
-pub fn is_group(root: Node<'_>, name: &str) -> bool {
-    let has = |key: &str| root.get(key).is_some_and(|all| all.get(name).is_some());
-    !has("configs") && subtasks(root, name).next().is_some()
-}
-
-fn subtasks<'n>(root: Node<'n>, group: &str) -> impl Iterator<Item = &'n str> {
-    let listed = root.get("group_subtasks").and_then(|all| all.get(group));
-    scores::elements(listed, "").filter_map(|(name, _)| name.text().ok())
-}
 
 /// The tasks of a group and of all groups in it.
 fn leaves<'n>(root: Node<'n>, group: &str, depth: usize, into: &mut BTreeSet<&'n str>) {

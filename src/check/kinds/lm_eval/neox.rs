@@ -57,9 +57,9 @@ mod tests {
 
     #[test]
     fn settings_are_read_from_the_files_in_the_arguments() {
-        let text = br#"{"config": {"model_args": {"num_layers": 16, "attention_config": ["a", "b"],
+        let text = r#"{"config": {"model_args": {"num_layers": 16, "attention_config": ["a", "b"],
             "config_files": {"a.yml": "{\n  \"num-layers\": 12, # deep\n  \"lr\": 1\n}"}}}}"#;
-        let document = Document::parse_json(Source::new("t.json", text.to_vec()).unwrap()).unwrap();
+        let document = Document::parse_json(Source::new("t.json", text.into()).unwrap()).unwrap();
         let mut row = StatedRow::default();
         read(&mut row, document.root());
         assert_eq!(row.number("attention_layers"), Some(2.0));

@@ -21,7 +21,7 @@ pub fn read(root: Node<'_>, file: &str, samples: &mut SampleFiles) -> Vec<Stated
     let results = root.get("results");
     let digits = results.map_or(Digits::Rounded, scores::digits);
     let all = scores::members(results, "/results");
-    let tasks = all.filter(|(name, ..)| !super::groups::is_group(root, name));
+    let tasks = all.filter(|(name, ..)| !is_group(root, name));
     tasks
         .map(|(name, node, pointer)| {
             let mut row = StatedRow::new(name);
@@ -93,6 +93,18 @@ fn parts(key: &str) -> (&str, Option<&str>) {
         Some((metric, filter)) => (metric, Some(filter)),
         None => (key, None),
     }
+}
+
+/// Whether results of this name are those of a group.
+pub fn is_group(root: Node<'_>, name: &str) -> bool {
+    let has = |key: &str| root.get(key).is_some_and(|all| all.get(name).is_some());
+    !has("configs") && subtasks(root, name).next().is_some()
+}
+
+/// The tasks that a group names.
+pub fn subtasks<'n>(root: Node<'n>, group: &str) -> impl Iterator<Item = &'n str> {
+    let listed = root.get("group_subtasks").and_then(|all| all.get(group));
+    scores::elements(listed, "").filter_map(|(name, _)| name.text().ok())
 }
 
 /// Where the standard error of a metric stands.
