@@ -84,7 +84,7 @@ fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Ou
     let Draft { bound, total, tried, confirmed, .. } = drafted;
     line(format!("{bound} of {total} numbers are bound, by {tried} expressions that were tried"));
     if *confirmed > 0 {
-        line(format!("{confirmed} statements were confirmed before and stand as they were"));
+        line(format!("confirmed before, and left as they were: {confirmed}"));
     }
     for DraftedNumber { line: at, printed, expression, others, nearest } in &drafted.numbers {
         let printed = visible(printed);

@@ -123,6 +123,12 @@ impl<'s> Around<'s> {
         score
     }
 
+    /// Whether the words name the statistic that a candidate is, where it must be named.
+    fn names(&self, candidate: &DraftCandidate) -> bool {
+        let is_said = |word: &&str| self.words.iter().any(|known| known == word);
+        candidate.needs.is_empty() || candidate.needs.iter().any(is_said)
+    }
+
     /// Whether any word speaks for a candidate.
     fn speaks_for(&self, candidate: &DraftCandidate) -> bool {
         let is_step = candidate.step.is_some_and(|step| self.steps.contains(&step));
@@ -172,6 +178,7 @@ fn fitting<'c>(
         .iter()
         .filter(fits)
         .filter(means)
+        .filter(|candidate| around.names(candidate))
         .map(|candidate| (around.score(candidate), candidate))
         .collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.expression.cmp(&b.1.expression)));
@@ -190,9 +197,9 @@ fn nearest(
         let value = 0.5 * (candidate.number.low + candidate.number.high);
         ((value - middle) / middle.abs().max(f64::MIN_POSITIVE)).abs()
     };
-    let likely = candidates
-        .iter()
-        .filter(|one| around.speaks_for(one) && around.score(one) > 1.0 && off(one) < NEAR);
+    let likely = candidates.iter().filter(|one| {
+        around.names(one) && around.speaks_for(one) && around.score(one) > 1.0 && off(one) < NEAR
+    });
     let best = likely.min_by(|a, b| off(a).total_cmp(&off(b)))?;
     Some((best.expression.clone(), 0.5 * (best.number.low + best.number.high)))
 }

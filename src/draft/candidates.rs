@@ -4,7 +4,7 @@ use repro_judge::given::{GivenNumber, given};
 use repro_judge::page::PostPage;
 use repro_receipt::source::Error;
 
-use crate::evidence::{DraftEvidence, NamedArm, words_of};
+use crate::evidence::{DraftEvidence, NamedArm, NamedMetric, words_of};
 
 /// The most expressions that are tried.
 const MOST: usize = 200_000;
@@ -29,6 +29,8 @@ pub struct DraftCandidate {
     pub cost: f64,
     /// Whether it stands behind a ±.
     pub is_spread: bool,
+    /// Words of which the text must have one: no other statistic is meant where a text names none.
+    pub needs: &'static [&'static str],
 }
 
 /// What is done to fields, how a text says so, and what it costs.
@@ -155,7 +157,7 @@ const SAME: &[(&str, &[&str])] = &[
 impl DraftCandidate {
     fn unvalued(expression: String, arms: Vec<usize>, words: Vec<String>, cost: f64) -> Self {
         let number = GivenNumber { low: f64::NAN, high: f64::NAN };
-        Self { expression, number, arms, words, step: None, cost, is_spread: false }
+        Self { expression, number, arms, words, step: None, cost, is_spread: false, needs: &[] }
     }
 
     /// Whether another is the same field, or the same of the same arms in another order.
@@ -282,7 +284,7 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
             plain(format!("{first}.{field}"), words(field), 1.0);
         }
     }
-    for step in &arm.steps {
+    for step in arm.steps.split_last().map_or(&[][..], |(_, before)| before) {
         let one = DraftCandidate::unvalued(
             format!("{first}.step @ {step}"),
             vec![at],
@@ -294,19 +296,31 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
     let measured = arm.recorded.iter().filter(|field| !COURSE.contains(&field.as_str()));
     for field in measured {
         let steps = arm.steps.split_last().map_or(&[][..], |(_, before)| before);
-        let at_steps = steps.iter().map(|step| (Some(*step), format!("{name}.{field} @ {step}")));
-        for (step, path) in std::iter::once((None, format!("{name}.{field}"))).chain(at_steps) {
-            let later = if step.is_some() { 1.5 } else { 0.0 };
-            let shapes: &[Shape] = if arm.is_group() { OF_GROUP } else { &[] };
-            let made = shapes
-                .iter()
-                .map(|shape| made(shape, &path, "", &[at], &words(field), later, step));
-            all.extend(made);
-            if !arm.is_group() && step.is_some() {
-                let one = DraftCandidate::unvalued(path, vec![at], words(field), 1.0 + later);
-                all.push(DraftCandidate { step, ..one });
-            }
+        of_field(at, arm, &format!("{name}.{field}"), &words(field), None, all);
+        for step in steps {
+            of_field(at, arm, &format!("{name}.{field} @ {step}"), &words(field), Some(*step), all);
         }
+    }
+    for metric in &arm.metrics {
+        of_field(at, arm, &metric.name, &words(&metric.metric), None, all);
+    }
+}
+
+/// What a quantity of the runs of an arm gives.
+fn of_field(
+    at: usize,
+    arm: &NamedArm,
+    path: &str,
+    fields: &[String],
+    step: Option<u64>,
+    all: &mut Vec<DraftCandidate>,
+) {
+    let later = if step.is_some() { 1.5 } else { 0.0 };
+    if arm.is_group() {
+        all.extend(OF_GROUP.iter().map(|shape| made(shape, path, "", &[at], fields, later, step)));
+    } else {
+        let one = DraftCandidate::unvalued(path.to_owned(), vec![at], fields.to_vec(), 1.0 + later);
+        all.push(DraftCandidate { step, ..one });
     }
 }
 
@@ -323,7 +337,9 @@ fn made(
     let expression = shape.pattern.replace('A', "\u{1}").replace('B', b).replace('\u{1}', a);
     let words = joined(fields, shape.words);
     let one = DraftCandidate::unvalued(expression, arms.to_vec(), words, shape.cost + more);
-    DraftCandidate { step, is_spread: shape.is_spread, ..one }
+    let is_special = ["median", "min", "max"].iter().any(|name| shape.pattern.starts_with(name));
+    let needs = if is_special { shape.words } else { &[] };
+    DraftCandidate { step, is_spread: shape.is_spread, needs, ..one }
 }
 
 /// What two arms give together.
@@ -347,6 +363,15 @@ fn of_pair(
                 .iter()
                 .map(|shape| made(shape, &path(first), &path(second), &arms, &fields, 0.0, None)),
         );
+    }
+    for metric in &first.metrics {
+        let other = second.metrics.iter().find(|other| other.metric == metric.metric);
+        let fields = words(&metric.metric);
+        let made = |other: &NamedMetric| {
+            let of = |shape| made(shape, &metric.name, &other.name, &arms, &fields, 0.0, None);
+            shapes.iter().map(of).collect::<Vec<_>>()
+        };
+        all.extend(other.map(made).into_iter().flatten());
     }
     for function in ["total", "active"] {
         let of = |arm: &NamedArm| format!("{function}({})", arm.first());

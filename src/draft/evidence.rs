@@ -9,7 +9,11 @@ use repro_judge::verify::BundleStore;
 use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
 use repro_receipt::source::{Document, Error, Kind, Location, Node, Source};
 
+use crate::written::toml_text;
 use crate::{NO_EVIDENCE, OUTSIDE};
+
+/// Where a bundle keeps the tables of a log as they were printed.
+const PRINTED: &str = "data/printed/";
 
 /// Runs of one arm, by the name that the post gives them.
 #[derive(Debug, Clone)]
@@ -27,6 +31,19 @@ pub struct NamedArm {
     pub steps: Vec<u64>,
     /// what its configuration and its receipt hold: paths to numbers.
     pub settings: Vec<String>,
+    /// What its log says besides, at its last step: columns of tables as they were printed.
+    pub metrics: Vec<NamedMetric>,
+}
+
+/// A metric of an arm that has a name of its own in the post.
+#[derive(Debug, Clone)]
+pub struct NamedMetric {
+    /// As the log calls it,
+    pub metric: String,
+    /// as the post does: `val_accuracy.moe`,
+    pub name: String,
+    /// and what that stands for.
+    pub locator: String,
 }
 
 impl NamedArm {
@@ -99,7 +116,19 @@ pub fn names(arms: &[NamedArm]) -> String {
             text.push_str(&format!("{} = \"{first}\"\n", arm.first()));
         }
     }
+    for NamedMetric { name, locator, .. } in arms.iter().flat_map(|arm| &arm.metrics) {
+        text.push_str(&format!("{name} = {}\n", toml_text(locator)));
+    }
     text
+}
+
+/// The lines of `[names]` that some statements use; those of the arms always.
+pub fn used_names(arms: &[NamedArm], statements: &str) -> String {
+    let is_used = |line: &&str| {
+        let name = line.split(" = ").next().unwrap_or_default();
+        arms.iter().any(|arm| arm.name == name) || statements.contains(name)
+    };
+    names(arms).lines().filter(is_used).map(|line| format!("{line}\n")).collect()
 }
 
 /// The names of the bundles that lie below the paths.
@@ -178,6 +207,7 @@ fn arms(names: &[String]) -> Vec<NamedArm> {
             recorded: Vec::new(),
             steps: Vec::new(),
             settings: Vec::new(),
+            metrics: Vec::new(),
         }
     };
     let mut arms: Vec<_> = stems.into_iter().map(arm).collect();
@@ -248,6 +278,25 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
     if let Ok(document) = bundle.document(CONFIG) {
         numbers(document.root(), "config", &mut arm.settings);
     }
+    for file in
+        bundle.files().keys().filter(|file| file.starts_with(PRINTED) && file.ends_with(".csv"))
+    {
+        if let Ok(document) = bundle.document(file) {
+            let columns = last_values(document.root());
+            let columns = columns.into_iter().filter(|(column, _)| !arm.recorded.contains(column));
+            // The loss of evaluations has its own name.
+            let is_loss = |column: &str| {
+                column == "val_loss" && arm.recorded.iter().any(|field| field == "loss")
+            };
+            let named =
+                columns.filter(|(column, _)| !is_loss(column)).map(|(column, step)| NamedMetric {
+                    name: format!("{}.{}", metric_name(&column), arm.name),
+                    locator: format!("{}:{file}#step={step}.{}", arm.locator, part(&column)),
+                    metric: column,
+                });
+            arm.metrics.extend(named.collect::<Vec<_>>());
+        }
+    }
     if let Ok(document) = bundle.document(RECEIPT)
         && let Some(predicate) = document.root().get("predicate")
     {
@@ -257,6 +306,38 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
             }
         }
     }
+}
+
+/// The columns of a table of a log, each with the last step at which it has a number.
+fn last_values(table: Node<'_>) -> Vec<(String, String)> {
+    let rows: Vec<_> = table.items().into_iter().flatten().collect();
+    let Some(first) = rows.first() else { return Vec::new() };
+    let columns = first.members().into_iter().flatten().map(|(key, _)| key.to_owned());
+    let last = |column: String| {
+        let has = |row: &&Node<'_>| {
+            let cell = row.get(&column).and_then(|cell| cell.text().ok());
+            cell.is_some_and(|cell| cell.parse::<f64>().is_ok_and(f64::is_finite))
+        };
+        let step = rows.iter().rev().find(has)?.get("step")?.text().ok()?.to_owned();
+        Some((column, step))
+    };
+    columns.filter(|column| column != "step").filter_map(last).collect()
+}
+
+/// A metric as the first part of a name.
+fn metric_name(metric: &str) -> String {
+    let plain = metric.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    let plain: String = plain.collect();
+    match plain.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("m{plain}"),
+        false => plain,
+    }
+}
+
+/// A part of a way into a file, in quotes where it has other signs than a name.
+fn part(key: &str) -> String {
+    let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    if is_plain { key.to_owned() } else { format!("'{key}'") }
 }
 
 /// The paths to the numbers of an object.

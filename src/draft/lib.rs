@@ -102,7 +102,8 @@ pub fn draft(request: &DraftRequest<'_>) -> Result<Draft, Vec<Error>> {
     let page = evidence::page(&evidence.arms, "draft", "draft")?;
     let candidates = candidates(&evidence, &page, request.threads).map_err(one)?;
     let before = request.before.as_deref().map(WrittenPost::of).unwrap_or_default();
-    let head = head(request, &before, text, &evidence);
+    let names = evidence::names(&evidence.arms);
+    let head = head(request, &before, text, &names);
     let kept = before.confirmed().collect::<String>();
     let drafting = Drafting {
         request,
@@ -112,22 +113,23 @@ pub fn draft(request: &DraftRequest<'_>) -> Result<Draft, Vec<Error>> {
         head: &head,
         kept: &kept,
     };
-    drafting.draft(before.confirmed().count())
+    let mut draft = drafting.draft(before.confirmed().count())?;
+    let names = evidence::used_names(&evidence.arms, &draft.post);
+    draft.post = format!(
+        "{}\n{}",
+        self::head(request, &before, text, &names).trim_end().to_owned() + "\n",
+        draft.post
+    );
+    Ok(draft)
 }
 
 /// The head of the post: that of before with the names that it lacks, or a new one.
-fn head(
-    request: &DraftRequest<'_>,
-    before: &WrittenPost,
-    text: &str,
-    evidence: &DraftEvidence,
-) -> String {
-    let names = evidence::names(&evidence.arms);
+fn head(request: &DraftRequest<'_>, before: &WrittenPost, text: &str, names: &str) -> String {
     if !before.head.is_empty() {
-        return with_names(&before.head, &names);
+        return with_names(&before.head, names);
     }
     let heading = text.lines().find_map(|line| line.strip_prefix("# "));
-    new_head(request.id, heading.unwrap_or(request.id).trim(), request.text_name, &names)
+    new_head(request.id, heading.unwrap_or(request.id).trim(), request.text_name, names)
 }
 
 /// What a draft is made of.
@@ -338,11 +340,7 @@ impl Drafting<'_> {
             (column.head.clone(), first, column.misfits.clone())
         });
         Ok(Draft {
-            post: format!(
-                "{}\n{}{open}",
-                self.head.trim_end().to_owned() + "\n",
-                body.trim_start_matches('\n')
-            ),
+            post: format!("{}{open}", body.trim_start_matches('\n')),
             numbers,
             columns: columns.collect(),
             open_columns: tables.iter().flat_map(|(_, table)| table.open.clone()).collect(),

@@ -8,7 +8,7 @@ use repro_exact::decimal::{Printed, Unit, nearest_f64};
 
 use crate::bound::{printed, range, words_of_text};
 use crate::candidates::DraftCandidate;
-use crate::evidence::NamedArm;
+use crate::evidence::{NamedArm, NamedMetric};
 use crate::text::DraftTable;
 use crate::written::toml_text;
 
@@ -30,7 +30,8 @@ pub struct ColumnDraft {
 pub struct BoundTable {
     pub head: String,
     pub place: String,
-    pub rows: Vec<(String, String)>,
+    /// The labels of its rows, each with what its variables stand for.
+    pub rows: Vec<(String, Vec<(String, String)>)>,
     pub columns: Vec<ColumnDraft>,
     /// The heads of columns with numbers to which nothing fits.
     pub open: Vec<String>,
@@ -54,7 +55,28 @@ fn arm_of(row: &[PrintedCell], arms: &[NamedArm]) -> Option<usize> {
 /// An expression about an arm as one about the row.
 fn template(candidate: &DraftCandidate, arm: &NamedArm) -> String {
     let of_first = replaced(&candidate.expression, &arm.first(), "run");
-    if arm.is_group() { replaced(&of_first, &arm.name, "runs") } else { of_first }
+    let of_group = match arm.is_group() {
+        true => replaced(&of_first, &arm.name, "runs"),
+        false => of_first,
+    };
+    // A metric with a name of its own has a variable of its own in each row.
+    let own = |text: String, metric: &NamedMetric| replaced(&text, &metric.name, &variable(metric));
+    arm.metrics.iter().fold(of_group, own)
+}
+
+/// What the variables of the columns stand for in the row of an arm.
+fn variables(arm: &NamedArm) -> Vec<(String, String)> {
+    let mut all = vec![("run".to_owned(), arm.first())];
+    if arm.is_group() {
+        all.push(("runs".to_owned(), arm.name.clone()));
+    }
+    all.extend(arm.metrics.iter().map(|metric| (variable(metric), metric.name.clone())));
+    all
+}
+
+/// The variable for a metric in the rows of a table.
+fn variable(metric: &NamedMetric) -> String {
+    metric.name.split('.').next().unwrap_or(&metric.name).to_owned()
 }
 
 /// An expression with another name for a name.
@@ -92,12 +114,7 @@ pub fn bind(
         return None;
     }
     let label = |row: &[PrintedCell]| row.first().map(|cell| cell.text.clone()).unwrap_or_default();
-    let stands_for = |arm: &NamedArm| match arm.is_group() {
-        true => format!("{{ runs = {}, run = {} }}", toml_text(&arm.name), toml_text(&arm.first())),
-        false => format!("{{ run = {} }}", toml_text(&arm.name)),
-    };
-    let named =
-        rows.iter().filter_map(|(arm, row)| Some((label(row), stands_for(arms.get(*arm)?))));
+    let named = rows.iter().filter_map(|(arm, row)| Some((label(row), variables(arms.get(*arm)?))));
     let mut bound = BoundTable {
         head: table.head.clone(),
         place: table.place.clone(),
@@ -151,7 +168,9 @@ fn column(
             for candidate in candidates {
                 let is_about = candidate.arms.first() == Some(arm);
                 let meets = candidate.number.low <= high && low <= candidate.number.high;
-                if !is_about || !meets || candidate.is_spread != is_spread {
+                let is_named = candidate.needs.is_empty()
+                    || candidate.needs.iter().any(|word| words.iter().any(|known| known == word));
+                if !is_about || !meets || !is_named || candidate.is_spread != is_spread {
                     continue;
                 }
                 let hits = candidate.words.iter().filter(|word| words.contains(word)).count();
@@ -206,8 +225,13 @@ impl BoundTable {
             toml_text(&self.place),
             toml_text(&self.head)
         );
-        for (label, stands_for) in &self.rows {
-            text.push_str(&format!("{} = {stands_for}\n", toml_text(label)));
+        let columns = self.columns.iter().filter_map(|column| column.templates.first()).flatten();
+        let used: Vec<&String> = columns.collect();
+        let is_used = |name: &str| used.iter().any(|one| replaced(one, name, "\u{1}") != **one);
+        for (label, variables) in &self.rows {
+            let own = variables.iter().filter(|(name, _)| is_used(name));
+            let own: Vec<_> = own.map(|(name, of)| format!("{name} = {}", toml_text(of))).collect();
+            text.push_str(&format!("{} = {{ {} }}\n", toml_text(label), own.join(", ")));
         }
         text.push_str("[table.columns]\n");
         for column in &self.columns {

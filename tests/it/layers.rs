@@ -190,7 +190,7 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "draft",
         on: &["claim", "exact", "judge", "receipt", "report"],
-        rows: &[&["evidence", "text", "written"], &["candidates"], &["bound"], &["tables"]],
+        rows: &[&["text", "written"], &["evidence"], &["candidates"], &["bound"], &["tables"]],
     },
     Crate {
         name: "check",

@@ -9,6 +9,7 @@ mod core;
 mod device;
 mod diff;
 #[cfg(feature = "train")]
+mod draft;
 mod emitter;
 #[cfg(feature = "train")]
 mod evaluation;
