@@ -79,7 +79,7 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
         );
     }
     if let Some(counts) = computed.as_ref().and_then(|computed| computed.counts.as_ref()) {
-        for (convention, both) in counts.conventions().into_iter().skip(1) {
+        for (convention, both) in counts.conventions().skip(1) {
             let name = convention.name().replace('_', " ");
             row.compute_number(
                 format!("computed.{}", convention.name()),

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{check, corpus, snapshot};
+use crate::schemas::Schema;
 use crate::shared;
 use repro_report::ReportOptions;
 use repro_report::outcome::ExitStatus;
@@ -68,4 +69,6 @@ fn the_answer_does_not_depend_on_the_number_of_threads() {
         repro_check::json(&repro_check::check(&options))
     };
     assert_eq!(of(1), of(7));
+    let value = serde_json::from_str(&of(2)).unwrap();
+    assert_eq!(Schema::closed("check").fault(&value), None);
 }
