@@ -153,6 +153,11 @@ impl StatedRow {
         self.tables.entry(table).or_default().extend(rows);
     }
 
+    /// Puts rows in the place of a table.
+    pub fn set(&mut self, table: &'static str, rows: Vec<StatedRow>) {
+        self.tables.insert(table, rows);
+    }
+
     /// States a value that stands in a document.
     pub fn state(
         &mut self,

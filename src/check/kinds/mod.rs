@@ -1,7 +1,11 @@
 //! The kinds of documents, a file each.
 
 mod bundle;
+mod every_eval_ever;
+mod helm;
 mod hf_trainer;
+mod inspect;
+mod lighteval;
 mod lm_eval;
 mod marin;
 mod mlperf;
@@ -22,6 +26,12 @@ pub static KINDS: &[&DocumentKind] = &[
     &mlperf::RESULTS,
     &mlperf::SUMMARY,
     &model_folder::KIND,
+    &helm::KIND,
+    &every_eval_ever::KIND,
+    &every_eval_ever::INSTANCES,
+    &every_eval_ever::STORE,
+    &inspect::KIND,
+    &lighteval::KIND,
     &lm_eval::FOLDER,
     &lm_eval::KIND,
     &lm_eval::SAMPLES,
@@ -36,6 +46,10 @@ pub static KINDS: &[&DocumentKind] = &[
 pub static CODES: &[&[&Code]] = &[
     mlperf::CODES,
     model_folder::CODES,
+    helm::CODES,
+    every_eval_ever::CODES,
+    inspect::CODES,
+    lighteval::CODES,
     lm_eval::CODES,
     marin::CODES,
     marin::TWIN_CODES,

@@ -75,6 +75,25 @@ pub fn text<'n>(node: Node<'n>, key: &str) -> Option<&'n str> {
     node.get(key)?.text().ok()
 }
 
+/// The tokens that a total holds beside input and output, and which they are: what is counted depends on the provider. None where no reading
+/// gives the total.
+pub fn counted_as_well(usage: Node<'_>) -> (f64, &'static str) {
+    let of = |key: &str| number(usage, key).unwrap_or(0.0);
+    let (written, read) = (of("input_tokens_cache_write"), of("input_tokens_cache_read"));
+    let reasoning = of("reasoning_tokens");
+    let readings = [
+        (0.0, "nothing else"),
+        (written + read, "the cache, written and read"),
+        (reasoning, "reasoning"),
+        (written + read + reasoning, "the cache, written and read, and reasoning"),
+        (written, "the cache, written"),
+        (read, "the cache, read"),
+    ];
+    let rest = of("total_tokens") - of("input_tokens") - of("output_tokens");
+    let fitting = readings.into_iter().find(|(tokens, _)| *tokens == rest);
+    fitting.unwrap_or((0.0, "nothing else"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -78,6 +78,26 @@ const MMLU: &[(&str, u32)] = &[
     ("world_religions", 171),
 ];
 
+/// MMLU-Pro's subjects.
+const MMLU_PRO: &[(&str, u32)] = &[
+    ("biology", 717),
+    ("business", 789),
+    ("chemistry", 1132),
+    ("computer_science", 410),
+    ("economics", 844),
+    ("engineering", 969),
+    ("health", 818),
+    ("history", 381),
+    ("law", 1101),
+    ("math", 1351),
+    ("philosophy", 499),
+    ("physics", 1299),
+    ("psychology", 798),
+    ("other", 924),
+];
+/// How many subjects MMLU-Pro has.
+pub const MMLU_PRO_SUBJECTS: usize = MMLU_PRO.len();
+
 fn found(table: &[(&str, u32)], name: &str) -> Option<f64> {
     table.iter().find(|(known, _)| *known == name).map(|(_, items)| f64::from(*items))
 }
@@ -91,6 +111,16 @@ pub fn of_task(task: &str) -> Option<f64> {
     }
 }
 
+/// The items of a subject of MMLU-Pro.
+pub fn of_mmlu_pro(subject: &str) -> Option<f64> {
+    found(MMLU_PRO, &subject.to_ascii_lowercase().replace([' ', '-'], "_"))
+}
+
+/// The items of all subjects of MMLU-Pro.
+pub fn mmlu_pro() -> f64 {
+    MMLU_PRO.iter().map(|(_, items)| f64::from(*items)).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +129,8 @@ mod tests {
     fn the_subjects_are_all_there() {
         let sum = |table: &[(&str, u32)]| table.iter().map(|(_, items)| items).sum::<u32>();
         assert_eq!((MMLU.len(), sum(MMLU)), (57, 14042));
+        assert_eq!((MMLU_PRO_SUBJECTS, mmlu_pro()), (14, 12032.0));
+        assert_eq!(of_mmlu_pro("Computer Science"), Some(410.0));
         assert_eq!(of_task("hendrycksTest-virology"), of_task("mmlu:virology"));
     }
 }

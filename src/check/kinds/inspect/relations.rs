@@ -1,0 +1,61 @@
+//! What must hold in logs of Inspect.
+
+use crate::kind::relations;
+
+relations! {
+    COMPLETED = "inspect::completed", "more samples were completed than there are";
+        "document" => "completed_samples <= total_samples", from "`EvalResults`";
+    TOTAL = "inspect::total", "there are not as many samples as the data set has, times the epochs";
+        "document" if "status = 'success'" && "absent(stopped) = 1" => "total_samples = ids * epochs",
+        from "`EvalDataset.sample_ids`, which are those after `limit`, each run in every epoch";
+    LIMIT = "inspect::limit", "there are not as many samples as the limit leaves of the data set, times the epochs";
+        "document" if "status = 'success'" && "absent(stopped) = 1" && "absent(ids) = 1" && "limit >= 1" =>
+        "total_samples = min(limit, dataset.samples) * epochs", from "`limit` of `EvalConfig`";
+    AT_MOST = "inspect::at-most", "there are more samples than the data set has, times the epochs";
+        "document" if "absent(ids) = 1" => "total_samples <= dataset.samples * epochs", from "`EvalDataset.samples`";
+    LISTED = "inspect::listed", "the log does not hold all samples", doubt;
+        "document" if "status = 'success'" && "log_samples = true" => "total_samples = listed", from "`log_samples` of `EvalConfig`";
+    REPEATED = "inspect::repeated", "a sample stands twice in the log", doubt;
+        "document" => "listed = different", from "one entry for each sample and epoch";
+    SCORED = "inspect::scored", "more samples were scored than there are";
+        "score" => "scored_samples + unscored_samples <= total_samples", from "`EvalScore`";
+    SHARE = "inspect::share", "an accuracy is no whole number of right answers over the answers";
+        "score" if "sort = 'proportion'" => "value = round(value * items * epochs) / (items * epochs)",
+        from "`accuracy` in `scorer/_metrics`, of answers that are right or wrong";
+    STDERR = "inspect::stderr", "a standard error is not that of so many answers that are right or wrong";
+        "score" if "sort = 'proportion'" && "epochs = 1" && "items > 1" => "stderr = sqrt(value * (1 - value) / (items - 1))",
+        from "`stderr` in `scorer/_metrics`: the sample deviation over the root of the number of scores",
+        perhaps "stderr = sqrt(value * (1 - value) / items)": "the deviation was taken with a divisor of all scores";
+    GRADED = "inspect::graded-stderr", "an accuracy and its standard error fit no numbers of right and half right answers", doubt;
+        "score" if "epochs = 1" && "items > 1" => "stderr = sqrt((value * (1 - value) - partial / 4 / items) / (items - 1))",
+        from "`stderr` in `scorer/_metrics`, of values 1, 1/2 and 0";
+    DEVIATION = "inspect::deviation", "the standard error is not the deviation over the root of the number of scores";
+        "score" if "items > 1" => "stderr = deviation / sqrt(items)", from "`std` and `stderr` in `scorer/_metrics`";
+    VARIANCE = "inspect::variance", "the variance is not the square of the deviation";
+        "score" => "variance = deviation ^ 2", from "`var` and `std` in `scorer/_metrics`";
+    REDUCED = "inspect::mean-of-scores", "a value is not the mean of the reduced scores";
+        "score" => "value = reduced.mean", from "`accuracy` and `mean` in `scorer/_metrics`, over `reductions`";
+    REDUCED_STDERR = "inspect::error-of-scores", "a standard error is not that of the reduced scores";
+        "score" => "stderr = sqrt(reduced.variance / items)", from "`stderr` in `scorer/_metrics`, over `reductions`";
+    SAMPLES = "inspect::mean-of-samples", "a value is not the mean over the samples";
+        "score" => "value = samples.mean", from "`accuracy` and `mean` in `scorer/_metrics`";
+    SAMPLES_STDERR = "inspect::error-of-samples", "a standard error is not that over the samples";
+        "score" => "stderr = sqrt(samples.variance / items)", from "`stderr` in `scorer/_metrics`";
+    TOKENS = "inspect::tokens", "the total of tokens is no sum of its parts, whatever a provider counts", doubt;
+        "usage" => "total_tokens = input_tokens + output_tokens + counted_as_well",
+        from "`ModelUsage`: input and output, and for some providers the cache or reasoning";
+    TOKENS_OF_SAMPLES = "inspect::tokens-of-samples", "the samples took more tokens than all of the log", doubt;
+        "whole_usage" => "total_tokens >= of_samples", from "`EvalStats.model_usage`, unless samples are from a log before";
+    BACKWARDS = "inspect::backwards", "it was completed before it started";
+        "document" => "completed + 1 >= started", from "`EvalStats`, in whole seconds";
+    EARLY = "inspect::early", "it started before it was made", doubt;
+        "document" => "started + 1 >= created", from "`EvalSpec.created`";
+    WORKING = "inspect::working-time", "a sample worked for longer than it took";
+        "sample" => "working_time <= total_time + 0.002", from "`EvalSample`: working time is the time without waiting, both to three decimals";
+    UNPLANNED = "inspect::unplanned", "a sample is not one of the data set", doubt;
+        "sample" => "given(id, unplanned) = 1", from "`EvalDataset.sample_ids`";
+    EPOCH = "inspect::epoch", "a sample is of an epoch that there is not";
+        "sample" => "1 <= epoch <= epochs", from "`EvalConfig.epochs`";
+    CHOICE = "inspect::choice", "an answer is not marked as its letters and the target's have it";
+        "sample" => "choice = by_letters", from "`choice` in `scorer/_choice.py`";
+}
