@@ -91,6 +91,8 @@ impl FolderListing {
     }
 }
 
+/// Whether a number is a whole one over `n` is asked as `x = floor(x * n + 0.499) / n`: a half, which rounds to neither side, is none.
+///
 /// Declares the relations of a kind: their codes as statics, `CODES`, and `RELATIONS`.
 ///
 /// `NAME = "kind::what-is-wrong", "its meaning", doubt; "table" if "condition" => "left = right", from "source",

@@ -295,7 +295,7 @@ relations! {
     RANGE = "lighteval::range", "a share of items is not between 0 and 1";
         "metric" if "sort = 'proportion'" => "0 <= value <= 1", from "a mean of numbers from 0 to 1";
     SHARE = "lighteval::share", "a share is no whole number of items over their number";
-        "metric" if "sort = 'proportion'" && "seeds = 1" => "value = round(value * effective) / effective", from "the mean over the items that were scored";
+        "metric" if "sort = 'proportion'" && "seeds = 1" => "value = floor(value * effective + 0.499) / effective", from "the mean over the items that were scored";
     STDERR = "lighteval::stderr", "a standard error is not that of so many items that are 0 or 1";
         "metric" if "sort = 'proportion'" && "seeds = 1" => "stderr = sqrt(value * (1 - value) / (effective - 1))",
         from "`mean_stderr` in `metrics/stderr.py`: the sample deviation over the root of the number of items",

@@ -28,12 +28,15 @@ fn significant(text: &str) -> usize {
     digits.trim_start_matches('0').len()
 }
 
-/// The number of items, each scored 0 or 1, that a mean and its standard error give, where that is a whole number.
+/// The number of items, each scored 0 or 1, that a mean and its standard error give, where that is a whole number and so many items have
+/// the mean.
 pub fn items(value: f64, stderr: f64) -> Option<f64> {
     let items = value * (1.0 - value) / (stderr * stderr) + 1.0;
     let whole = items.round();
     let is_whole = whole >= 2.0 && (items - whole).abs() <= (WHOLE * items).min(0.1);
-    (is_whole && value > 0.0 && value < 1.0).then_some(whole)
+    let ones = value * whole;
+    let has_mean = (ones - ones.round()).abs() <= (WHOLE * whole).min(0.1);
+    (is_whole && has_mean && value > 0.0 && value < 1.0).then_some(whole)
 }
 
 /// The members of an object, each with its pointer; none where it is no object.
@@ -104,6 +107,8 @@ mod tests {
         assert_eq!(items(0.3, error_of(0.3, 40.0)), Some(40.0));
         assert_eq!(items(0.3, error_of(0.3, 40.3)), None);
         assert_eq!(items(1.0, 0.0), None);
+        // 12 of 40, with the error of 41
+        assert_eq!(items(0.3, error_of(0.3, 41.0)), None);
         assert_eq!(significant("-0.00123e-10"), 3);
     }
 }

@@ -1,6 +1,7 @@
 //! `repro check`: every kind of document over files of its corpus, as they are and with one passage changed, and the files of strangers
 //! in the shared data.
 
+mod evals;
 mod folders;
 mod hf_trainer;
 mod marin;

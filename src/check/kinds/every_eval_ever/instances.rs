@@ -53,12 +53,12 @@ fn instance(line: Node<'_>, pointer: &str) -> StatedRow {
 
 /// The instances that an evaluation names, where their file lies beside it.
 #[derive(Debug, Default)]
-pub struct Details {
+pub struct InstancesBeside {
     /// The scores by result.
     scores: BTreeMap<String, Vec<f64>>,
 }
 
-impl Details {
+impl InstancesBeside {
     /// Reads the file beside an evaluation, and holds it against what the evaluation says of it.
     pub fn read(row: &mut StatedRow, root: Node<'_>, folder: &Path) -> Self {
         let mut details = Self::default();

@@ -76,10 +76,9 @@ fn read(document: &Document) -> StatedRow {
         }
     }
     let results = root.get("evaluation_results");
-    let digits = results.map_or(Digits::Rounded, scores::digits);
-    let details = instances::Details::read(&mut row, root, &folder(document));
+    let details = instances::InstancesBeside::read(&mut row, root, &folder(document));
     let mut rows: Vec<_> = scores::elements(results, "/evaluation_results")
-        .map(|(result, pointer)| self::result(result, &pointer, digits, &details))
+        .map(|(result, pointer)| self::result(result, &pointer, &details))
         .collect();
     overall(&mut rows);
     let mut ids: Vec<&str> =
@@ -111,12 +110,7 @@ fn state_paths(
     }
 }
 
-fn result(
-    result: Node<'_>,
-    pointer: &str,
-    digits: Digits,
-    details: &instances::Details,
-) -> StatedRow {
+fn result(result: Node<'_>, pointer: &str, details: &instances::InstancesBeside) -> StatedRow {
     let name = scores::text(result, "evaluation_name").unwrap_or_default();
     let mut row = StatedRow::new(name);
     scores::state_some(&mut row, result, pointer, &["evaluation_result_id", "evaluation_name"]);
@@ -127,7 +121,8 @@ fn result(
         ("lower", "score_details/uncertainty/confidence_interval/lower"),
         ("upper", "score_details/uncertainty/confidence_interval/upper"),
     ];
-    state_paths(&mut row, result, pointer, digits, &numbers);
+    // Records are put together from many sources, some of which round.
+    state_paths(&mut row, result, pointer, Digits::Rounded, &numbers);
     let bounds = [
         ("min_score", "metric_config/min_score"),
         ("max_score", "metric_config/max_score"),

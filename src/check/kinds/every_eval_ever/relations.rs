@@ -20,11 +20,11 @@ relations! {
     STDERR = "every-eval-ever::stderr", "a standard error is not the deviation over the root of the number of samples", doubt;
         "result" if "deviation > 0" => "stderr = deviation / sqrt(samples)", from "`uncertainty.standard_error` in the schema; converters may mean another deviation";
     SHARE = "every-eval-ever::share", "an accuracy is no whole number of right answers over the questions", doubt;
-        "result" if "metric_kind = 'accuracy'" && "metric_unit = 'proportion'" => "score = round(score * known.items) / known.items",
+        "result" if "metric_kind = 'accuracy'" && "metric_unit = 'proportion'" => "score = floor(score * known.items + 0.499) / known.items",
         from "the published data set";
     SHARE_STATED = "every-eval-ever::stated-share", "an accuracy is no whole number of right answers over the samples", doubt;
         "result" if "metric_kind = 'accuracy'" && "metric_unit = 'proportion'" && "absent(known.items) = 1" =>
-        "score = round(score * samples) / samples", from "`uncertainty.num_samples`";
+        "score = floor(score * samples + 0.499) / samples", from "`uncertainty.num_samples`";
     QUESTIONS = "every-eval-ever::questions", "the data set has another number of questions", doubt;
         "result" => "questions = known.questions", from "the published data set";
     OVERALL = "every-eval-ever::overall", "the overall score is not that of all questions of the subjects", doubt;

@@ -92,10 +92,13 @@ fn spec(row: &mut StatedRow, folder: &FolderListing, files: &RunFiles) {
     }
     let Some(spec) = files.spec.as_ref().map(Document::root) else { return };
     scores::state_some(row, spec, "", &["name"]);
-    let named = |name: &str| name.replace(['/', ':'], "_").replace('-', "_");
-    let folder = folder.shown.trim_end_matches('/').rsplit('/').next().map(named);
-    if let (Some(folder), Some(name)) = (folder, row.text("name").map(named)) {
-        row.compute_text("folder.name", &folder, "the folder, with one sign for `/`, `:` and `-`");
-        row.compute_text("spec.name", &name, "the name of the run, in the same way");
+    // `/` is no part of a file's name, and `:` of none on some systems.
+    let plain = |name: &str| name.replace(['/', ':', '-'], "_");
+    let own = folder.shown.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let Some(name) = row.text("name").map(str::to_owned) else { return };
+    if matches!(own, "" | "." | "..") {
+        return;
     }
+    let is_same = plain(own) == plain(&name);
+    row.compute_text("folder.name", if is_same { &name } else { own }, "the folder's name");
 }

@@ -37,7 +37,7 @@ relations! {
     SETTING = "helm::setting", "the requests were made with another setting than the run's";
         "setting" => "value = again", from "one fact, written twice: `run_spec.json` and `scenario_state.json`";
     NAME = "helm::name", "the folder is not named after its run", doubt;
-        "document" => "spec.name = folder.name", from "one fact, written twice";
+        "document" => "name = folder.name", from "one fact, written twice";
     MODEL = "helm::model", "a request is for another model";
         "request" => "model = spec.model", from "`adapter_spec` in each request";
     DEPLOYMENT = "helm::deployment", "a request is for another deployment";

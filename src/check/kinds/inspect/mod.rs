@@ -191,7 +191,7 @@ fn graded(row: &mut StatedRow) {
         return;
     }
     let partial = 4.0 * (items * value * (1.0 - value) - stderr * stderr * items * (items - 1.0));
-    let partial = partial.round().clamp(0.0, items);
+    let partial = partial.round().max(0.0).min(items);
     row.compute_number("partial", partial, "the nearest number of samples that are half right");
 }
 

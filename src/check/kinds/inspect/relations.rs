@@ -16,11 +16,11 @@ relations! {
     LISTED = "inspect::listed", "the log does not hold all samples", doubt;
         "document" if "status = 'success'" && "log_samples = true" => "total_samples = listed", from "`log_samples` of `EvalConfig`";
     REPEATED = "inspect::repeated", "a sample stands twice in the log", doubt;
-        "document" => "listed = different", from "one entry for each sample and epoch";
+        "sample" => "given(id, again) = 1", from "one entry for each sample and epoch";
     SCORED = "inspect::scored", "more samples were scored than there are";
         "score" => "scored_samples + unscored_samples <= total_samples", from "`EvalScore`";
     SHARE = "inspect::share", "an accuracy is no whole number of right answers over the answers";
-        "score" if "sort = 'proportion'" => "value = round(value * items * epochs) / (items * epochs)",
+        "score" if "sort = 'proportion'" => "value = floor(value * items * epochs + 0.499) / (items * epochs)",
         from "`accuracy` in `scorer/_metrics`, of answers that are right or wrong";
     STDERR = "inspect::stderr", "a standard error is not that of so many answers that are right or wrong";
         "score" if "sort = 'proportion'" && "epochs = 1" && "items > 1" => "stderr = sqrt(value * (1 - value) / (items - 1))",

@@ -46,15 +46,16 @@ pub fn read(row: &mut StatedRow, root: Node<'_>) -> Samples {
     for (node, pointer) in scores::elements(root.get("samples"), "/samples") {
         samples.listed += 1;
         let id = node.get("id").and_then(|id| id.printed().ok()).unwrap_or_default();
-        seen.insert((id, scores::number(node, "epoch").map(f64::to_bits)));
         samples.take(node);
-        rows.push(sample(node, &pointer, id, (!ids.is_empty()).then(|| ids.contains(id))));
+        let mut row = sample(node, &pointer, id, (!ids.is_empty()).then(|| ids.contains(id)));
+        if !seen.insert((id, scores::number(node, "epoch").map(f64::to_bits))) {
+            row.compute_text("again", id, "a sample before has the same identifier and epoch");
+        }
+        rows.push(row);
     }
     if samples.listed > 0 {
         let how = "the samples in the log";
         row.compute_number("listed", samples.listed as f64, how);
-        let how = "the different samples and epochs in the log";
-        row.compute_number("different", seen.len() as f64, how);
     }
     row.add("sample", rows);
     for (reduction, _) in scores::elements(root.get("reductions"), "") {

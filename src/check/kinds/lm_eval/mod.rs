@@ -10,6 +10,7 @@ mod samples;
 mod tasks;
 
 use repro_receipt::source::{Document, Error, Node, Source};
+use repro_relation::{PrintedRange, RelationNumber};
 
 use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads};
 use crate::kinds::scores;
@@ -153,8 +154,11 @@ fn said(row: &mut StatedRow, path: &str) {
         row.compute_number("said.shots", shots, "in the name of the file or its folder");
     }
     let revision = row.text("model_args").and_then(|args| behind(args, "revision=step"));
-    if let Some(step) = revision.or_else(|| row.number("model_args.iteration")) {
-        row.compute_number("named.step", step, "in `/config/model_args`");
+    match revision {
+        Some(step) => {
+            row.quote("named.step", "model_args", PrintedRange::of(step), &step.to_string())
+        }
+        None => row.alias("named.step", &["model_args.iteration"]),
     }
     if let Some(step) = behind(file, "step") {
         row.compute_number("said.step", step, "in the name of the file");

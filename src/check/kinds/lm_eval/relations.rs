@@ -10,7 +10,7 @@ relations! {
     NEGATIVE = "lm-eval::negative-error", "a standard error is negative";
         "metric" => "stderr >= 0", from "a square root";
     SHARE = "lm-eval::share", "a share is no whole number of items over their number";
-        "metric" if "sort = 'proportion'" => "value = round(value * items) / items", from "`mean` in `api/metrics.py`, over items that are 0 or 1";
+        "metric" if "sort = 'proportion'" => "value = floor(value * items + 0.499) / items", from "`mean` in `api/metrics.py`, over items that are 0 or 1";
     STDERR = "lm-eval::stderr", "a standard error is not that of so many items that are 0 or 1";
         "metric" if "sort = 'proportion'" => "stderr = sqrt(value * (1 - value) / (items - 1))",
         from "`mean_stderr` in `api/metrics.py`: the sample deviation over the root of the number of items",
@@ -21,13 +21,13 @@ relations! {
         "metric" if "sort = 'proportion'" && "absent(items) = 1" => "stderr = sqrt(value * (1 - value) / (nearest.items - 1))",
         from "`mean_stderr` in `api/metrics.py`";
     LIKELY = "lm-eval::likely-stderr", "a standard error is not that of items that are 0 or 1, as the metric's name has it", doubt;
-        "metric" if "sort = 'likely'" && "value = round(value * items) / items" => "stderr = sqrt(value * (1 - value) / (items - 1))",
+        "metric" if "sort = 'likely'" && "value = floor(value * items + 0.499) / items" => "stderr = sqrt(value * (1 - value) / (items - 1))",
         from "`mean_stderr` in `api/metrics.py`, unless the task scores otherwise";
     UNLIKELY = "lm-eval::unlikely-count", "a mean and its standard error fit no number of items that are 0 or 1, as the metric's name has it", doubt;
         "metric" if "sort = 'likely'" && "absent(items) = 1" => "stderr = sqrt(value * (1 - value) / (nearest.items - 1))",
         from "`mean_stderr` in `api/metrics.py`, unless the task scores otherwise";
     KNOWN = "lm-eval::known-size", "the evaluation set has another number of items", doubt;
-        "metric" if "sort = 'proportion'" && "absent(limit) = 1" => "stderr = sqrt(value * (1 - value) / (known.items - 1))",
+        "metric" if "sort = 'proportion'" => "stderr = sqrt(value * (1 - value) / (known.items - 1))",
         from "the published data sets";
     BOUND = "lm-eval::bound", "a standard error is larger than numbers from 0 to 1 with this mean can have";
         "metric" if "sort = 'fraction'" => "stderr <= sqrt(value * (1 - value) / (items - 1)) * (1 + 1e-9)",
@@ -69,7 +69,7 @@ relations! {
     NAMED_SHOTS = "lm-eval::named-shots", "the file is named after another number of shots", doubt;
         "results" => "num_fewshot = said.shots", from "one fact, written twice";
     NAMED_STEP = "lm-eval::named-step", "the file is named after another step than that of the model", doubt;
-        "results" => "said.step = named.step", from "one fact, written twice";
+        "results" => "named.step = said.step", from "one fact, written twice";
     NAMED_MODEL = "lm-eval::named-model", "the model's name is not that among its arguments", doubt;
         "results" => "model_name = named.model", from "`get_model_name` in `loggers/evaluation_tracker.py`";
     NAMED_FILE = "lm-eval::file-name", "the name of the model for files is not its name", doubt;
@@ -83,18 +83,18 @@ relations! {
     NEOX_LAYERS = "lm-eval::neox-layers", "the list of kinds of attention has another length than there are layers";
         "results" => "model_args.num_layers = attention_layers", from "`expand_attention_types` of GPT-NeoX";
     NEOX_HEADS = "lm-eval::neox-heads", "the width is not a multiple of the heads";
-        "results" => "model_args.hidden_size = model_args.num_attention_heads * round(model_args.hidden_size / model_args.num_attention_heads)",
+        "results" => "model_args.hidden_size = model_args.num_attention_heads * floor(model_args.hidden_size / model_args.num_attention_heads + 0.499)",
         from "`validate_values` of GPT-NeoX";
     NEOX_VOCAB = "lm-eval::neox-vocab", "the padded vocabulary is not a multiple of what it is padded to";
         "results" => "model_args.padded_vocab_size = model_args.make_vocab_size_divisible_by * max(model_args.model_parallel_size, 1) * \
-            round(model_args.padded_vocab_size / (model_args.make_vocab_size_divisible_by * max(model_args.model_parallel_size, 1)))",
+            floor(model_args.padded_vocab_size / (model_args.make_vocab_size_divisible_by * max(model_args.model_parallel_size, 1)) + 0.499)",
         from "`_vocab_size_with_padding` of GPT-NeoX";
     NEOX_SETTING = "lm-eval::neox-setting", "an argument is not what its configuration file says", doubt;
         "setting" => "value = written", from "GPT-NeoX reads its arguments from files, and may override them";
     PARTIAL = "lm-eval::partial-samples", "the file of samples does not hold all of them", doubt;
         "task" => "effective = lines", from "one line for each item and filter";
-    REPEATED = "lm-eval::repeated-samples", "an item stands twice in the samples";
-        "samples" => "all_lines = different", from "one line for each item and filter";
+    REPEATED = "lm-eval::repeated-samples", "an item stands twice in the samples", doubt;
+        "sample" => "given(doc_id, again) = 1", from "one line for each item and filter";
     LINES = "lm-eval::mean-of-samples", "a value is not the mean over the samples";
         "metric" if "aggregation = 'mean'" && "lines = items" => "value = sum_of_lines / lines", from "`mean` in `api/metrics.py`";
     LINES_STDERR = "lm-eval::error-of-samples", "a standard error is not that over the samples";

@@ -73,16 +73,16 @@ impl SampleFile {
         let mut lines = Vec::new();
         for (line, pointer) in scores::elements(Some(document.root()), "") {
             let filter = scores::text(line, "filter").unwrap_or("none").to_owned();
-            if let Some(item) = line.get("doc_id").and_then(|item| item.printed().ok()) {
-                seen.insert((filter.clone(), item.to_owned()));
+            let mut row = hashes(line, &pointer);
+            if let Some(item) = line.get("doc_id").and_then(|item| item.printed().ok())
+                && !seen.insert((filter.clone(), item))
+            {
+                row.compute_text("again", item, "a line before has the same item and filter");
             }
             file.take(line, &filter);
-            lines.push(hashes(line, &pointer));
+            lines.push(row);
             *file.lines.entry(filter).or_default() += 1;
         }
-        file.row.compute_number("all_lines", lines.len() as f64, "the lines of the file");
-        let how = "the different items with their filters";
-        file.row.compute_number("different", seen.len() as f64, how);
         file.row.add("sample", lines);
         file
     }
@@ -153,7 +153,12 @@ impl SampleFile {
 /// What a line is hashed by.
 fn hashes(line: Node<'_>, pointer: &str) -> StatedRow {
     let mut row = StatedRow::default();
-    scores::state_some(&mut row, line, pointer, &["doc_hash", "prompt_hash", "target_hash"]);
+    scores::state_some(
+        &mut row,
+        line,
+        pointer,
+        &["doc_id", "doc_hash", "prompt_hash", "target_hash"],
+    );
     let digest = |text: &str| Digest::of(text.as_bytes()).to_string();
     if let Some(target) = scores::text(line, "target") {
         row.compute_text("target_digest", &digest(target), "SHA-256 of the target");

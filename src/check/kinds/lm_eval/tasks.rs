@@ -35,7 +35,7 @@ pub fn read(root: Node<'_>, file: &str, samples: &mut SampleFiles) -> Vec<Stated
                     row.measure(key, value, format!("{pointer}/{known}"), digits);
                 }
             }
-            items(&mut row, &mut metrics, name, digits);
+            items(&mut row, &mut metrics, known_items(root, name), digits);
             if let Some(mut file) = samples.of(name, file) {
                 file.score(&mut row, &mut metrics);
                 row.add("samples", [file.into_row()]);
@@ -192,8 +192,14 @@ fn is_share(metric: &StatedRow) -> bool {
     matches!(metric.text("sort"), Some("proportion" | "likely"))
 }
 
+/// The published number of items of a task that is not limited.
+fn known_items(root: Node<'_>, task: &str) -> Option<f64> {
+    let limit = root.get("config").and_then(|config| config.get("limit"));
+    sizes::of_task(task).filter(|_| limit.is_none())
+}
+
 /// The number of items of a task: as it says, else as the first metric gives it that gives a whole number.
-fn items(row: &mut StatedRow, metrics: &mut [StatedRow], task: &str, digits: Digits) {
+fn items(row: &mut StatedRow, metrics: &mut [StatedRow], known: Option<f64>, digits: Digits) {
     if row.cell("effective").is_some() {
         row.alias("items", &["effective"]);
         return;
@@ -211,8 +217,8 @@ fn items(row: &mut StatedRow, metrics: &mut [StatedRow], task: &str, digits: Dig
             metric.compute_text("sort", "proportion", "0 or 1 for each item");
         }
     }
-    if let Some(known) = sizes::of_task(task) {
-        let how = format!("the items of {task}");
+    if let Some(known) = known {
+        let how = "the published size of the evaluation set";
         match found {
             Some(_) => row.compute_number("known.items", known, how),
             None => row.compute_number("items", known, how),

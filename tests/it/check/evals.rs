@@ -1,0 +1,448 @@
+//! Results of evaluation harnesses: files and folders that agree with themselves, the same with one passage changed, and those of strangers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use repro_check::CheckReport;
+use repro_relation::Weight;
+
+use super::{ShortFinding, check, check_text, corpus, drawn, edits, snapshot};
+use crate::shared;
+
+const RESULTS: &str = "results_2026-09-01T10-00-00.000001.json";
+const SAMPLES: &str = "samples_sums_2026-09-01T10-00-00.000001.jsonl";
+const HELM: &str = "helm/colours-model=acme_tiny";
+const OBJECT: &str = "datastore/flat/objects/0b/1c/0b1c2d3e-0000-4000-8000-000000000001.json";
+
+/// Copies a folder with all that is below it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => fs::write(&to, fs::read(entry.path()).unwrap()).unwrap(),
+        }
+    }
+}
+
+/// Changes one passage of one file of a folder that agrees with itself, and expects a finding of that code.
+fn folder_edits(snapshot_name: &str, folder: &str, edits: &[(&str, &str, &str, &str)]) {
+    assert_eq!(ShortFinding::all(&check(&[corpus(folder)])), [], "{folder}");
+    let mut told = String::new();
+    for (file, from, to, code) in edits {
+        let copied = tempfile::tempdir().unwrap();
+        let own = copied.path().join(Path::new(folder).file_name().unwrap());
+        copy(&corpus(folder), &own);
+        let text = fs::read_to_string(own.join(file)).unwrap();
+        assert!(text.contains(from), "{file}: {from}");
+        fs::write(own.join(file), text.replacen(from, to, 1)).unwrap();
+        let found = ShortFinding::all(&check(&[own]));
+        assert!(found.iter().any(|one| one.code == *code), "{from} -> {to}: {found:#?}");
+        told.push_str(&format!("{file}: {} -> {}\n", from.escape_debug(), to.escape_debug()));
+        found.iter().for_each(|one| told.push_str(&format!("  {}\n", one.told())));
+    }
+    snapshot(snapshot_name, &told);
+}
+
+#[test]
+fn results_of_old_harnesses_with_one_change() {
+    let changes = [
+        ("0.3792087542087542", "0.3792187542087542", "lm-eval::stderr"),
+        ("0.3792087542087542", "0.3792087552087542", "lm-eval::share"),
+        ("0.009955891668865676", "0.009953796285216823", "lm-eval::stderr"),
+        ("0.009955891668865676", "-0.009955891668865676", "lm-eval::negative-error"),
+        ("0.015410011955494015", "0.0154121", "lm-eval::unlikely-count"),
+        ("\"mc2_stderr\": 0.013671", "\"mc2_stderr\": 0.18", "lm-eval::bound"),
+        ("\"mc2\": 0.3871215", "\"mc2\": 1.3871215", "lm-eval::range"),
+        ("\"ppl\": 14.71", "\"ppl\": 0.71", "lm-eval::perplexity"),
+        ("0.9270371687202947", "0.6425731980195", "lm-eval::bits-per-byte"),
+        ("0.5043478260869565", "0.5130434782608696", "lm-eval::whole"),
+        ("0.04682752006203914", "0.04662391", "lm-eval::whole-stderr"),
+        ("\"limit\": 6000", "\"limit\": null", "lm-eval::known-size"),
+        ("\"num_fewshot\": 5", "\"num_fewshot\": 0", "lm-eval::named-shots"),
+        ("\"iteration\": 700", "\"iteration\": 600", "lm-eval::named-step"),
+        ("\"train_batch_size\": 64", "\"train_batch_size\": 32", "lm-eval::neox-batch"),
+        ("\"num_layers\": 3", "\"num_layers\": 4", "lm-eval::neox-layers"),
+        ("\"hidden_size\": 48", "\"hidden_size\": 50", "lm-eval::neox-heads"),
+        ("\"padded_vocab_size\": 50304", "\"padded_vocab_size\": 50257", "lm-eval::neox-vocab"),
+        ("narrow", "narrow\\n  \\\"train-iters\\\": 9", "lm-eval::neox-setting"),
+    ];
+    // The last one adds to the file and to the arguments.
+    edits("lm_eval_old", "lm-eval/old_5shot_step700.json", &changes[..changes.len() - 1]);
+    let text = fs::read_to_string(corpus("lm-eval/old_5shot_step700.json")).unwrap();
+    let text = text.replace("\\\"num-layers\\\": 3", "\\\"num-layers\\\": 5");
+    let found = ShortFinding::all(&check_text("old_5shot_step700.json", &text));
+    assert_eq!(found.iter().map(|one| one.code).collect::<Vec<_>>(), ["lm-eval::neox-setting"]);
+}
+
+#[test]
+fn results_with_samples_with_one_change() {
+    let one = |from, to, code| (RESULTS, from, to, code);
+    let line = |from, to, code| (SAMPLES, from, to, code);
+    folder_edits(
+        "lm_eval_samples",
+        "lm-eval/run",
+        &[
+            one("0.21081851067789195", "0.19245008972987526", "lm-eval::stderr"),
+            one("0.6666666666666666", "0.5", "lm-eval::mean-of-samples"),
+            one("\"acc,none\": 0.55", "\"acc,none\": 0.56", "lm-eval::group"),
+            one("0.034439505592481226", "0.035266223", "lm-eval::group-stderr"),
+            one("\"logic_b\": 2.0", "\"logic_b\": 1.0", "lm-eval::config-version"),
+            one("\"logic_a\": 0,", "\"logic_a\": 5,", "lm-eval::shots"),
+            one("\"acc\": true", "\"acc\": false", "lm-eval::direction"),
+            one("\"original\": 400", "\"original\": 100", "lm-eval::effective"),
+            one("\"limit\": 160", "\"limit\": 200", "lm-eval::limit"),
+            one("\"limit\": 160", "\"limit\": 0.5", "lm-eval::limit-share"),
+            one("\"limit\": 160", "\"limit\": null", "lm-eval::all-items"),
+            one(
+                "\"model_name\": \"acme/tiny-7\"",
+                "\"model_name\": \"acme/tiny-8\"",
+                "lm-eval::named-model",
+            ),
+            one("acme__tiny-7", "acme_tiny-7", "lm-eval::file-name"),
+            one("61.875", "62.875", "lm-eval::seconds"),
+            one("\"sums\": \"", "\"sums\": \"0", "lm-eval::task-hash"),
+            line("\"exact_match\": 1.0", "\"exact_match\": 0.0", "lm-eval::mean-of-samples"),
+            line("\"target\": \"3\"", "\"target\": \"4\"", "lm-eval::target-hash"),
+            line("\"arg_0\": \"Question", "\"arg_0\": \"Q", "lm-eval::prompt-hash"),
+            line("\"h\": [0.5,", "\"h\": [1.5,", "lm-eval::doc-hash"),
+            line("\"doc_id\": 1,", "\"doc_id\": 0,", "lm-eval::repeated-samples"),
+        ],
+    );
+}
+
+#[test]
+fn samples_that_are_missing_leave_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&corpus("lm-eval/run"), folder.path());
+    let path = folder.path().join(SAMPLES);
+    let text = fs::read_to_string(&path).unwrap();
+    let first: String = text.split_inclusive('\n').take(2).collect();
+    fs::write(&path, &first).unwrap();
+    let codes = |report: &CheckReport| -> Vec<_> {
+        ShortFinding::all(report).iter().map(|one| one.code).collect()
+    };
+    assert_eq!(codes(&check(&[folder.path().to_owned()])), ["lm-eval::partial-samples"]);
+    // None of the two lines is right, and all four others cannot come to five.
+    fs::write(&path, first.replace("\"exact_match\": 1.0", "\"exact_match\": 0.0")).unwrap();
+    let results = folder.path().join(RESULTS);
+    let stated = fs::read_to_string(&results).unwrap();
+    let stated = stated.replace("0.6666666666666666", "0.8333333333333334");
+    fs::write(&results, stated.replace("0.21081851067789195", "0.16666666666666666")).unwrap();
+    let found = codes(&check(&[folder.path().to_owned()]));
+    assert_eq!(found, ["lm-eval::most", "lm-eval::partial-samples"]);
+}
+
+#[test]
+fn results_of_lighteval_with_one_change() {
+    edits(
+        "lighteval",
+        "lighteval/results.json",
+        &[
+            ("\"acc\": 0.42", "\"acc\": 0.43", "lighteval::share"),
+            ("\"acc\": 0.42", "\"acc\": 1.42", "lighteval::range"),
+            ("0.07050835816716038", "0.06979972636", "lighteval::stderr"),
+            ("0.07050835816716038", "NaN", "lighteval::stderr"),
+            ("0.07050835816716038", "NaN", "lighteval::skipped"),
+            ("0.07050835816716038", "-0.07050835816716038", "lighteval::negative-error"),
+            ("\"acc\": 0.485", "\"acc\": 0.4909090909090909", "lighteval::average"),
+            ("0.5733333333333334", "0.5512500000000001", "lighteval::average"),
+            ("\"acc\": 0.42,", "\"acc\": 0.42, \"style\": 1.5,", "lighteval::undeclared"),
+            ("\"acc\": 0.42,", "\"acc\": 0.42, \"style\": 1.5,", "lighteval::missing"),
+            ("\"effective_num_docs\": 50", "\"effective_num_docs\": 40", "lighteval::all-items"),
+            ("\"max_samples\": null", "\"max_samples\": 20", "lighteval::effective"),
+            ("\"non_truncated\": 49", "\"non_truncated\": 39", "lighteval::requests"),
+            ("\"padded\": 200", "\"padded\": 100", "lighteval::total"),
+            ("\"hash_examples\": \"", "\"hash_examples\": \"0", "lighteval::hash"),
+            ("\"128.25\"", "\"129.25\"", "lighteval::seconds"),
+            ("\"num_fewshots\": 2", "\"num_fewshots\": 5", "lighteval::shots"),
+            ("\"logic:one|2\": 0", "\"logic:one|2\": 1", "lighteval::version"),
+        ],
+    );
+}
+
+#[test]
+fn logs_of_inspect_with_one_change() {
+    edits(
+        "inspect",
+        "inspect/log.json",
+        &[
+            ("\"completed_samples\": 5", "\"completed_samples\": 6", "inspect::completed"),
+            ("    5\n   ]", "    5,\n    6\n   ]", "inspect::total"),
+            ("\"epochs\": 1", "\"epochs\": 2", "inspect::total"),
+            ("\"unscored_samples\": 0", "\"unscored_samples\": 1", "inspect::scored"),
+            ("\"value\": 0.7", "\"value\": 0.8", "inspect::mean-of-scores"),
+            ("\"value\": 0.6", "\"value\": 0.65", "inspect::share"),
+            ("0.2449489742783178", "0.2190890230020664", "inspect::stderr"),
+            ("\"value\": 0.2,", "\"value\": 0.1,", "inspect::graded-stderr"),
+            ("\"value\": \"I\"", "\"value\": \"C\"", "inspect::mean-of-samples"),
+            ("\"answer\": \"B\"", "\"answer\": \"A\"", "inspect::choice"),
+            ("\"total_tokens\": 85", "\"total_tokens\": 84", "inspect::tokens"),
+            ("\"total_tokens\": 85", "\"total_tokens\": 84", "inspect::tokens-of-samples"),
+            ("10:00:31Z", "09:00:31Z", "inspect::backwards"),
+            ("12:00:01+02:00", "12:00:01+03:00", "inspect::early"),
+            ("\"working_time\": 2.25", "\"working_time\": 22.5", "inspect::working-time"),
+            ("\"id\": 5,\n   \"epoch\": 1", "\"id\": 9,\n   \"epoch\": 1", "inspect::unplanned"),
+            ("\"id\": 5,\n   \"epoch\": 1", "\"id\": 5,\n   \"epoch\": 3", "inspect::epoch"),
+            ("\"id\": 5,\n   \"epoch\": 1", "\"id\": 4,\n   \"epoch\": 1", "inspect::repeated"),
+        ],
+    );
+    edits(
+        "inspect_header",
+        "inspect/header.json",
+        &[
+            ("\"limit\": 20", "\"limit\": 30", "inspect::limit"),
+            ("\"samples\": 40", "\"samples\": 10", "inspect::at-most"),
+            ("0.09511073878158527", "0.0961", "inspect::graded-stderr"),
+            ("0.10942433098048311", "0.1066536450385077", "inspect::stderr"),
+            ("0.4893604849295929", "0.4769696007084728", "inspect::deviation"),
+            ("0.2394736842105263", "0.2275", "inspect::variance"),
+            ("\"total_tokens\": 720", "\"total_tokens\": 721", "inspect::tokens"),
+        ],
+    );
+}
+
+#[test]
+fn a_log_that_was_cut_is_told_as_such() {
+    let text = fs::read_to_string(corpus("inspect/log.json")).unwrap();
+    let at = text.find("  {\n   \"id\": 5").unwrap();
+    let end = at + text[at..].find("\n  }\n ],").unwrap() + "\n  }".len();
+    let cut = format!("{}{}", text[..at].trim_end().trim_end_matches(','), &text[end..]);
+    let found = ShortFinding::all(&check_text("log.json", &cut));
+    assert_eq!(found.iter().map(|one| one.code).collect::<Vec<_>>(), ["inspect::listed"]);
+}
+
+#[test]
+fn runs_of_helm_with_one_change() {
+    let stats = |from, to, code| ("stats.json", from, to, code);
+    let state = |from, to, code| ("scenario_state.json", from, to, code);
+    let instances = |from, to, code| ("per_instance_stats.json", from, to, code);
+    folder_edits(
+        "helm",
+        HELM,
+        &[
+            stats("\"mean\": 0.4583333333333333", "\"mean\": 0.4683333333333333", "helm::mean"),
+            stats("0.02430555555555558", "0.036458333333333", "helm::variance"),
+            stats("\"stddev\": 0.15590", "\"stddev\": 0.16590", "helm::stddev"),
+            stats("\"max\": 0.625", "\"max\": 0.425", "helm::max"),
+            stats(
+                "\"min\": 0.25,\n  \"max\": 0.625",
+                "\"min\": 0.5,\n  \"max\": 0.625",
+                "helm::min",
+            ),
+            stats("\"count\": 0,\n  \"sum\": 0", "\"count\": 0,\n  \"sum\": 1", "helm::empty"),
+            stats("\"mean\": 0.75", "\"mean\": 0.5", "helm::mean-of-instances"),
+            stats("\"mean\": 1.957904952942918", "\"mean\": 1.857904952942918", "helm::perplexity"),
+            stats(
+                "\"mean\": 0.26739606361304064",
+                "\"mean\": 0.1853448275862069",
+                "helm::bits-per-byte",
+            ),
+            stats(
+                "\"mean\": -0.1853448275862069",
+                "\"mean\": -0.1953448275862069",
+                "helm::logprob-per-byte",
+            ),
+            stats("\"mean\": 4.0", "\"mean\": 5.0", "helm::instances"),
+            instances("\"mean\": 3.0", "\"mean\": 2.0", "helm::references"),
+            (
+                "run_spec.json",
+                "\"max_eval_instances\": 4",
+                "\"max_eval_instances\": 3",
+                "helm::max-instances",
+            ),
+            state("\"num_train_trials\": 1", "\"num_train_trials\": 2", "helm::setting"),
+            state(
+                "\"temperature\": 0.0,\n  \"max",
+                "\"temperature\": 0.5,\n  \"max",
+                "helm::temperature",
+            ),
+            state(
+                "\"max_tokens\": 8,\n    \"echo",
+                "\"max_tokens\": 9,\n    \"echo",
+                "helm::max-tokens",
+            ),
+            state(
+                "\"model\": \"acme/tiny\",\n    \"prompt",
+                "\"model\": \"acme/small\",\n    \"prompt",
+                "helm::model",
+            ),
+            state("\"num_train_instances\": 2", "\"num_train_instances\": 3", "helm::shots"),
+            state("\"num_train_instances\": 2", "\"num_train_instances\": 1", "helm::stated-shots"),
+            state("\"prompt_truncated\": false", "\"prompt_truncated\": true", "helm::truncated"),
+            state("\"request_time\": 0.5", "\"request_time\": 0.75", "helm::seconds"),
+            state("\"logprob\": -0.5\n", "\"logprob\": -0.625\n", "helm::logprob"),
+            state("\"text\": \" r\"", "\"text\": \" \u{159}\"", "helm::bytes"),
+            state("\"text\": \"Red\"", "\"text\": \"red\"", "helm::exact-match"),
+            state("\"text\": \"Red\"", "\"text\": \"rose\"", "helm::quasi-exact-match"),
+            state(
+                "\"text\": \" green tea\"",
+                "\"text\": \" a green tea\"",
+                "helm::prefix-exact-match",
+            ),
+            ("run_spec.json", "colours:model", "colors:model", "helm::name"),
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_leaves_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&corpus(HELM), folder.path());
+    let path = folder.path().join("scenario_state.json");
+    fs::write(&path, " ".repeat((16 << 20) + 1)).unwrap();
+    let report = check(&[folder.path().to_owned()]);
+    let codes: Vec<_> = report.failures.iter().map(|error| error.code.id).collect();
+    assert_eq!(codes, ["source::too-large"]);
+    let held: usize = report.asked().map(|(asked, _)| asked.times - asked.broken.len()).sum();
+    assert!(held > 200, "{held}");
+}
+
+#[test]
+fn records_of_every_eval_ever_with_one_change() {
+    edits(
+        "every_eval_ever_instances",
+        "every-eval-ever/sums/sums_samples.jsonl",
+        &[
+            ("\"total_tokens\": 12", "\"total_tokens\": 11", "every-eval-ever::tokens"),
+            ("\"num_turns\": 2", "\"num_turns\": 3", "every-eval-ever::turns"),
+            ("\"tool_calls_count\": 1", "\"tool_calls_count\": 2", "every-eval-ever::calls"),
+            ("\"is_correct\": true", "\"is_correct\": false", "every-eval-ever::correct"),
+        ],
+    );
+    let record = |from, to, code| ("sums/sums.json", from, to, code);
+    let object = |from, to, code| (OBJECT, from, to, code);
+    let index = |from, to, code| ("aggregate.jsonl", from, to, code);
+    folder_edits(
+        "every_eval_ever",
+        "every-eval-ever",
+        &[
+            record("\"score\": 0.75", "\"score\": 1.75", "every-eval-ever::max"),
+            record("\"score\": 0.75", "\"score\": -0.75", "every-eval-ever::min"),
+            record("\"score\": 0.75", "\"score\": 0.12", "every-eval-ever::interval"),
+            record("\"score\": 0.75", "\"score\": 0.80", "every-eval-ever::mean-of-instances"),
+            record("\"score\": 1\n", "\"score\": 2\n", "every-eval-ever::level"),
+            record("\"max_score\": 1.0", "\"max_score\": 100.0", "every-eval-ever::proportion"),
+            record("\"value\": 0.25", "\"value\": 0.50", "every-eval-ever::stderr"),
+            record("\"value\": 0.25", "\"value\": -0.25", "every-eval-ever::negative-error"),
+            record("\"num_samples\": 4", "\"num_samples\": 9", "every-eval-ever::stated-share"),
+            record(
+                "1790000000.25\",\n \"retr",
+                "1790000009.25\",\n \"retr",
+                "every-eval-ever::timestamp",
+            ),
+            record(
+                "\"developer\": \"acme\"",
+                "\"developer\": \"bcme\"",
+                "every-eval-ever::developer",
+            ),
+            record("\"sums/level\"", "\"sums/acc\"", "every-eval-ever::result-id"),
+            record("\"total_rows\": 4", "\"total_rows\": 5", "every-eval-ever::rows"),
+            record("\"checksum\": \"", "\"checksum\": \"0", "every-eval-ever::checksum"),
+            object("\"score\": 0.4355", "\"score\": 0.4365", "every-eval-ever::overall"),
+            object("\"score\": 0.4355", "\"score\": 0.4365", "every-eval-ever::sha256"),
+            object("\"score\": 0.4355", "\"score\": 0.435", "every-eval-ever::size"),
+            object("\"12032\"", "\"12000\"", "every-eval-ever::questions"),
+            object(
+                "\"schema_version\": \"0.2.2\"",
+                "\"schema_version\": \"0.3.0\"",
+                "every-eval-ever::schema-version",
+            ),
+            index("flat/objects/0b/1c", "flat/objects/0b/1d", "every-eval-ever::object-path"),
+            index("acme/tiny/0b1c2d3e", "acme/tiny/0b1c2d3f", "every-eval-ever::legacy-path"),
+        ],
+    );
+}
+
+#[test]
+fn paths_of_an_index_stay_below_it() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("secret.json"), "{}").unwrap();
+    let store = folder.path().join("store");
+    copy(&corpus("every-eval-ever"), &store);
+    let index = store.join("aggregate.jsonl");
+    let text = fs::read_to_string(&index).unwrap();
+    let path = OBJECT.trim_start_matches("datastore/");
+    fs::write(&index, text.replace(path, "../secret.json")).unwrap();
+    let found = ShortFinding::all(&check(&[index]));
+    let codes: Vec<_> = found.iter().map(|one| one.code).collect();
+    assert_eq!(codes, ["every-eval-ever::object-path"]);
+}
+
+#[test]
+fn evaluations_as_people_see_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(corpus("lighteval/results.json")).unwrap();
+    let path: PathBuf = folder.path().join("results.json");
+    fs::write(&path, text.replacen("0.07050835816716038", "NaN", 1)).unwrap();
+    let report = check(&[path, corpus("inspect/log.json")]);
+    let shown = drawn(&report).replace(&folder.path().display().to_string(), "FOLDER");
+    snapshot("evals", &shown);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+    /// Results with values put in the place of others end in a report.
+    #[test]
+    fn any_results_are_read(
+        of in 0..5_usize,
+        at in proptest::collection::vec((0..100_000_usize, 0..9_usize), 1..12),
+    ) {
+        const VALUES: [&str; 9] =
+            ["null", "NaN", "-1", "1e308", "0", "\"x\"", "[]", "{}", "9007199254740993"];
+        let names = [
+            "lm-eval/old_5shot_step700.json",
+            "lighteval/results.json",
+            "inspect/log.json",
+            "inspect/header.json",
+            "every-eval-ever/sums/sums.json",
+        ];
+        let text = fs::read_to_string(corpus(names[of])).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (line, value) in at {
+            let line = line % lines.len();
+            if let Some((key, old)) = lines[line].clone().split_once("\": ") && !old.ends_with(['{', '[']) {
+                let comma = if old.ends_with(',') { "," } else { "" };
+                lines[line] = format!("{key}\": {}{comma}", VALUES[value]);
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.json"), lines.join("\n")).unwrap();
+        let report = check(&[folder.path().to_owned()]);
+        proptest::prop_assert_eq!(report.documents.len() + report.unknown.len() + report.failures.len(), 1);
+        drawn(&report);
+    }
+}
+
+#[test]
+fn results_of_strangers_have_exactly_the_findings_that_were_audited() {
+    let test = "check::evals::results_of_strangers_have_exactly_the_findings_that_were_audited";
+    let Some(folder) = shared::folder(test) else { return };
+    let folder = folder.join("strangers/evals");
+    let report = check(std::slice::from_ref(&folder));
+    assert_eq!(report.failures, []);
+    assert_eq!(report.unknown, <Vec<String>>::new());
+    let counts = |weight| -> usize {
+        let asked = report.asked().filter(|(asked, _)| asked.weight == weight);
+        asked.map(|(asked, _)| asked.broken.len()).sum()
+    };
+    assert_eq!((counts(Weight::Contradiction), counts(Weight::Doubt)), (7, 26));
+    let told: Vec<_> = report
+        .asked()
+        .flat_map(|(asked, _)| asked.broken.iter().map(move |broken| (asked, broken)))
+        .map(|(asked, broken)| {
+            let printed = broken.printed.as_ref().unwrap();
+            let place = printed.place.as_ref().unwrap();
+            let file = Path::new(&place.file).strip_prefix(&folder).unwrap().display();
+            let (code, recomputed) = (asked.code.id, &broken.recomputed);
+            format!(
+                "{code} {file} {} printed {}, recomputed {recomputed}",
+                place.pointer, printed.value
+            )
+        })
+        .collect();
+    snapshot("evals_strangers", &told.join("\n"));
+}
