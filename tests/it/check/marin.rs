@@ -58,3 +58,23 @@ fn the_shared_results_have_these_findings() {
     let told = found.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>().join("\n");
     snapshot("marin_strangers", &told);
 }
+
+#[test]
+fn settings_that_no_model_has_are_read_all_the_same() {
+    for (key, value) in [
+        ("gdn_block_size", json!(-4)),
+        ("gdn_block_size", json!(0)),
+        ("gdn_layers_per_block", json!(-1)),
+        ("num_layers", json!(-2)),
+        ("num_heads", json!(0)),
+        ("hidden_dim", json!(1e300)),
+    ] {
+        let mut edited = result();
+        let config = &mut edited["runs"][0]["run_info"]["model_config"];
+        config["use_gated_deltanet"] = json!(true);
+        config["gdn_layers_per_block"] = json!(3);
+        config["gdn_block_size"] = json!(4);
+        config[key] = value;
+        check_text("speedrun_results.json", &edited.to_string());
+    }
+}

@@ -53,7 +53,9 @@ impl Shape {
         };
         let deltanet = if flag("use_gated_deltanet") {
             let (block, own) = (number("gdn_block_size")?, number("gdn_layers_per_block")?);
-            let own = own.clamp(0.0, block);
+            // No block has less than one layer, whatever a config says.
+            let block = block.max(1.0);
+            let own = own.max(0.0).min(block);
             let (whole, rest) = ((layers / block).floor(), layers % block);
             whole * own + rest.min(own)
         } else {

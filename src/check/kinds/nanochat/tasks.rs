@@ -77,7 +77,7 @@ impl PrintedScore {
     fn nearest(&self, most: u32) -> (f64, f64) {
         let (chance, all) = (self.chance(), self.problems(most));
         let accuracy = self.score.middle() * (1.0 - chance) + chance;
-        let solved = (accuracy * all).round().clamp(0.0, all);
+        let solved = (accuracy * all).round().max(0.0).min(all);
         ((solved / all - chance) / (1.0 - chance), solved)
     }
 
