@@ -6,6 +6,10 @@
 
 use super::{Part, Size, TensorList};
 
+/// What Granite's models multiply with, which shapes nothing.
+pub const GRANITE_FACTORS: &[&str] =
+    &["attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"];
+
 /// Attention heads.
 #[derive(Debug, Clone, Copy)]
 pub struct Heads {

@@ -103,8 +103,6 @@ pub struct ConfigFields<'a> {
     root: Node<'a>,
     /// The config of a model for images and text around that of its text part.
     outer: Option<Node<'a>>,
-    /// The size of the vocabulary, where it is known from elsewhere.
-    vocabulary: Option<u64>,
     read: RefCell<BTreeSet<String>>,
     notes: RefCell<Vec<String>>,
 }
@@ -150,17 +148,12 @@ impl<'a> ConfigFields<'a> {
     /// The fields of the table `root`.
     pub fn new(root: Node<'a>) -> Self {
         let (read, notes) = (RefCell::default(), RefCell::default());
-        Self { root, outer: None, vocabulary: None, read, notes }
+        Self { root, outer: None, read, notes }
     }
 
     /// The same fields below `outer`, which may say for them whether the head is tied.
     pub fn inside(self, outer: Option<Node<'a>>) -> Self {
         Self { outer, ..self }
-    }
-
-    /// The same fields with a size of the vocabulary that they need not name.
-    pub fn with_vocabulary(self, vocabulary: Option<u64>) -> Self {
-        Self { vocabulary, ..self }
     }
 
     /// The fields of the table `name`, which must be there.
@@ -224,10 +217,9 @@ impl<'a> ConfigFields<'a> {
 
     /// A whole number, 0 allowed.
     pub fn count(&self, names: &str, default: u64) -> Result<Size, Error> {
-        match (self.find(names)?, self.vocabulary) {
-            (Some(node), _) => Ok(node.integer()?.into()),
-            (None, Some(known)) if names == "vocab_size" => Ok(known.into()),
-            (None, _) => Ok(default.into()),
+        match self.find(names)? {
+            Some(node) => Ok(node.integer()?.into()),
+            None => Ok(default.into()),
         }
     }
 
@@ -395,14 +387,6 @@ impl<'a> ConfigFields<'a> {
             Kind::Text(text) => Some(&**text),
             _ => None,
         }))
-    }
-
-    /// The size of the vocabulary, of the config or known from elsewhere.
-    pub fn vocabulary(&self) -> Result<Size, Error> {
-        match self.vocabulary {
-            Some(_) => self.size("vocab_size", 0),
-            None => self.required("vocab_size"),
-        }
     }
 
     /// Refuses a word other than `known`; where it is absent `default` holds.

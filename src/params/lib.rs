@@ -25,7 +25,7 @@ pub use counts::{
     Breakdown, Convention, Count, ModelShape, MtpCounts, ParameterCount, ParameterCounts, Part,
 };
 pub use model::{ModelCounts, load};
-pub use recompute::{recompute, recompute_levanter, tensors};
+pub use recompute::{recompute, tensors};
 use size::Size;
 use tensors::{LayerSet, Layers};
 pub use tensors::{Tensor, TensorList};

@@ -2,7 +2,7 @@
 
 use repro_receipt::source::{Document, Error, Node};
 
-use super::families::{find, find_text, levanter};
+use super::families::{find, find_text};
 use super::family::{Blueprint, Family};
 use super::fields::{ConfigFields, table};
 use super::{
@@ -12,27 +12,19 @@ use super::{
 
 /// The parameter counts of a parsed config, JSON or TOML.
 pub fn recompute(document: &Document) -> Result<ParameterCounts, Error> {
-    blueprint(document.root(), None).map(|(counts, _)| counts)
-}
-
-/// The parameter counts of a `model_config` in the words of Levanter, which leaves the vocabulary to the tokenizer.
-pub fn recompute_levanter(config: Node<'_>, vocabulary: u64) -> Result<ParameterCounts, Error> {
-    count(levanter(config), config, None, Some(vocabulary)).map(|(counts, _)| counts)
+    blueprint(document.root()).map(|(counts, _)| counts)
 }
 
 /// The named list of tensors of a parsed config, those of layers for multi-token prediction left out.
 pub fn tensors(document: &Document) -> Result<TensorList, Error> {
-    blueprint(document.root(), None).map(|(_, tensors)| tensors)
+    blueprint(document.root()).map(|(_, tensors)| tensors)
 }
 
-fn blueprint(
-    root: Node<'_>,
-    vocabulary: Option<u64>,
-) -> Result<(ParameterCounts, TensorList), Error> {
+fn blueprint(root: Node<'_>) -> Result<(ParameterCounts, TensorList), Error> {
     let root = table(root)?;
     match text_part(root) {
-        Some(text) => count(find_text(root, text)?, text, Some(root), vocabulary),
-        None => count(find(root)?, nested(root), None, vocabulary),
+        Some(text) => count(find_text(root, text)?, text, Some(root)),
+        None => count(find(root)?, nested(root), None),
     }
 }
 
@@ -40,10 +32,9 @@ fn count<'a>(
     family: &'static Family,
     config: Node<'a>,
     outer: Option<Node<'a>>,
-    vocabulary: Option<u64>,
 ) -> Result<(ParameterCounts, TensorList), Error> {
     let root = table(config)?;
-    let fields = ConfigFields::new(root).inside(outer).with_vocabulary(vocabulary);
+    let fields = ConfigFields::new(root).inside(outer);
     fields.off("is_encoder_decoder")?;
     let blueprint = (family.read)(&fields)?;
     remark(&fields, outer.unwrap_or(root), outer.is_some());

@@ -2,7 +2,7 @@
 
 use repro_receipt::source::Error;
 
-use crate::blocks::PRE_NORMS;
+use crate::blocks::{GRANITE_FACTORS, PRE_NORMS};
 use crate::family::{Blueprint, Family, MixtureShape, never};
 use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
 use crate::{Part, Size, Sums, TensorList};
@@ -12,12 +12,7 @@ pub static FAMILY: Family = Family {
     id: "granitemoe",
     model_types: &["granitemoe"],
     architectures: &["GraniteMoeForCausalLM"],
-    inert: &[
-        "attention_multiplier",
-        "embedding_multiplier",
-        "logits_scaling",
-        "residual_multiplier",
-    ],
+    inert: GRANITE_FACTORS,
     looks_like: never,
     read,
 };

@@ -4,6 +4,7 @@ use repro_receipt::source::Error;
 
 use crate::Size;
 use crate::attention::Grouped;
+use crate::blocks::GRANITE_FACTORS;
 use crate::decoder::{Decoder, ExpertParts, StoredAs};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
@@ -13,12 +14,7 @@ pub static FAMILY: Family = Family {
     id: "granitemoeshared",
     model_types: &["granitemoeshared"],
     architectures: &["GraniteMoeSharedForCausalLM"],
-    inert: &[
-        "attention_multiplier",
-        "embedding_multiplier",
-        "logits_scaling",
-        "residual_multiplier",
-    ],
+    inert: GRANITE_FACTORS,
     looks_like: never,
     read,
 };

@@ -157,7 +157,7 @@ impl Class {
             None => fields.head_size("num_heads", h, count)?,
         };
         let dims = Dims {
-            v: fields.vocabulary()?,
+            v: fields.required("vocab_size")?,
             h,
             i: fields.required("intermediate_dim")?,
             layers: fields.required_layers("num_layers", |_| sparse)?,

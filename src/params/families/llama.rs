@@ -4,6 +4,7 @@
 use repro_receipt::source::Error;
 
 use crate::attention::Grouped;
+use crate::blocks::GRANITE_FACTORS;
 use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
@@ -13,12 +14,7 @@ pub static FAMILY: Family = Family {
     id: "llama",
     model_types: &["llama", "granite"],
     architectures: &["LlamaForCausalLM", "LLaMAForCausalLM", "GraniteForCausalLM"],
-    inert: &[
-        "attention_multiplier",
-        "embedding_multiplier",
-        "logits_scaling",
-        "residual_multiplier",
-    ],
+    inert: GRANITE_FACTORS,
     looks_like: never,
     read,
 };

@@ -97,11 +97,9 @@ pub static FAMILIES: &[&Family] = &[
     &levanter::HACKABLE,
     &levanter::QWEN2,
     &levanter::QWEN3,
-    LEVANTER,
+    // What no other class of Levanter knows as its own.
+    &levanter::LLAMA,
 ];
-
-/// What a record of Levanter is that no other of its classes knows as its own.
-const LEVANTER: &Family = &levanter::LLAMA;
 
 /// The text models of configs for images and text whose `text_config` names no model type.
 const TEXT_MODELS: &[(&str, &str)] = &[
@@ -113,13 +111,6 @@ const TEXT_MODELS: &[(&str, &str)] = &[
     ("qwen3_vl", "qwen3_vl_text"),
     ("qwen3_vl_moe", "qwen3_vl_moe_text"),
 ];
-
-/// The class of a record of Levanter.
-pub fn levanter(config: Node<'_>) -> &'static Family {
-    let alike =
-        |family: &&&Family| family.id.starts_with("levanter-") && (family.looks_like)(config);
-    FAMILIES.iter().find(alike).copied().unwrap_or(LEVANTER)
-}
 
 /// The family of the text model within a config for images or sound and text.
 pub fn find_text(root: Node<'_>, text: Node<'_>) -> Result<&'static Family, Error> {
