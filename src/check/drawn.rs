@@ -6,7 +6,7 @@ use anstyle::{Effects, Style};
 use repro_receipt::source::{Error, Location};
 use repro_relation::Weight;
 use repro_report::outcome::Verdict;
-use repro_report::{Page, ReportOptions, mark, render_failure, scope, visible};
+use repro_report::{Page, Piece, ReportOptions, columns, mark, render_failure, scope, visible};
 use serde::Serialize;
 
 use crate::asked::{AskedRelation, Broken, UsedValue};
@@ -130,18 +130,22 @@ fn seen(page: &mut Page, report: &CheckReport, options: &ReportOptions, folder: 
 
 /// Parameter counts side by side, then what is said of them.
 fn counts(page: &mut Page, report: &CheckReport, folder: &str) {
-    /// Where the numbers of a count end.
-    const NUMBERS: usize = 48;
+    /// Where totals and active parts end, and where notes begin.
+    const STOPS: [usize; 3] = [44, 64, 66];
     for document in report.documents.iter().filter(|one| !one.counts.is_empty()) {
         page.blank();
         page.paragraph(0, 2, BOLD, &visible(within(&document.path, folder)));
         let heads = ["", "total", "active", ""].map(str::to_owned);
         let counted = document.counts.iter().filter(|row| row.cell("total").is_some());
-        let rows = std::iter::once(heads).chain(counted.map(count_cells));
-        for cells in rows {
+        for cells in std::iter::once(heads).chain(counted.map(count_cells)) {
             let [label, total, active, note] = cells.map(|cell| visible(&cell));
-            let line = format!("{label:<22} {total:>19} {active:>19}  {note}");
-            page.paragraph(2, 2 + NUMBERS, PLAIN, &held_together(&line));
+            let [total_end, active_end, notes] = STOPS;
+            let ending = |end: usize, cell: String| {
+                Piece::at(end.saturating_sub(columns(&cell)), PLAIN, cell)
+            };
+            let label = Piece::at(2, PLAIN, label);
+            let (total, active) = (ending(total_end, total), ending(active_end, active));
+            page.row(4, &[label, total, active, Piece::at(notes, PLAIN, note)]);
         }
         for row in document.counts.iter().filter(|row| row.cell("total").is_none()) {
             let [label, _, _, note] = count_cells(row).map(|cell| visible(&cell));
@@ -154,14 +158,6 @@ fn counts(page: &mut Page, report: &CheckReport, folder: &str) {
 fn count_cells(row: &StatedRow) -> [String; 4] {
     let cell = |name: &str| row.cell(name).map(|cell| cell.printed.clone()).unwrap_or_default();
     [row.label.clone(), cell("total"), cell("active"), cell("note")]
-}
-
-/// A line whose columns are not broken at the spaces between them.
-fn held_together(line: &str) -> String {
-    let end = line.trim_end();
-    let columns = end.char_indices().nth(64).map_or(end.len(), |(at, _)| at);
-    let (columns, note) = end.split_at(columns);
-    columns.replace(' ', "\u{a0}") + note
 }
 
 fn findings(page: &mut Page, group: &Alike<'_>, options: &ReportOptions, folder: &str) {
@@ -384,20 +380,17 @@ fn document_json(document: &CheckedDocument) -> DocumentJson<'_> {
         let cells = ["total", "active", "note"].into_iter().filter_map(cell);
         std::iter::once(("what", row.label.clone())).chain(cells).collect()
     };
-    let relation = |asked: &'_ AskedRelation| (asked.code.id, asked.times, asked.broken.len());
     DocumentJson {
         path: &document.path,
         kind: document.kind,
         counts: document.counts.iter().map(count).collect(),
-        relations: document
-            .asked
-            .iter()
-            .map(|asked| {
-                let (code, times, broken) = relation(asked);
-                RelationJson { code, says: &asked.says, asked: times, broken }
-            })
-            .collect(),
+        relations: document.asked.iter().map(relation_json).collect(),
     }
+}
+
+fn relation_json(asked: &AskedRelation) -> RelationJson<'_> {
+    let AskedRelation { code, says, times, broken, .. } = asked;
+    RelationJson { code: code.id, says, asked: *times, broken: broken.len() }
 }
 
 fn finding_json<'r>(

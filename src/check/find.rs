@@ -85,8 +85,7 @@ impl FoundDocuments {
         names.sort_unstable();
         folders.sort_unstable();
         let listing = FolderListing { path: path.to_owned(), shown: shown.clone(), names };
-        let is_whole = self.take(listing);
-        if is_whole {
+        if self.take(listing) {
             return;
         }
         for name in folders {
@@ -108,14 +107,14 @@ impl FoundDocuments {
 
     /// Takes the files of a folder; answers whether the folder is one thing with all that is below it.
     fn take(&mut self, mut listing: FolderListing) -> bool {
-        let mut is_whole = false;
+        let mut has_all = false;
         for kind in KINDS {
-            let Reads::Folder { is, takes, .. } = kind.reads else { continue };
+            let Reads::Folder { is, takes, is_whole, .. } = kind.reads else { continue };
             if !is(&listing) {
                 continue;
             }
             let (taken, left) = listing.names.iter().cloned().partition(|name| takes(name));
-            is_whole |= left == Vec::<String>::new() && listing.has("bagit.txt");
+            has_all |= is_whole;
             let FolderListing { path, shown, .. } = &listing;
             let part = FolderListing { path: path.clone(), shown: shown.clone(), names: taken };
             self.folders.push((kind, part));
@@ -127,6 +126,6 @@ impl FoundDocuments {
             shown: Path::new(&shown).join(&name).display().to_string(),
             is_named: false,
         }));
-        is_whole
+        has_all
     }
 }

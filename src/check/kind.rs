@@ -45,6 +45,8 @@ pub enum Reads {
     Folder {
         is: fn(&FolderListing) -> bool,
         takes: fn(&str) -> bool,
+        /// Whether what lies in the folders below belongs to it, too.
+        is_whole: bool,
         read: fn(&FolderListing) -> Result<FolderAnswer, Error>,
     },
 }

@@ -155,24 +155,20 @@ fn relations(kind: &DocumentKind) -> &'static [Vec<AskableRelation>; 2] {
 
 /// What must hold between rows of several documents that tell of one thing.
 fn together(rows: &[(&'static DocumentKind, StatedRow)]) -> Vec<AskedRelation> {
-    // Kinds with the same relations between twins tell of the same things.
-    let family = |kind: &DocumentKind| {
-        let code = |kind: &DocumentKind| Some(kind.twins.as_ref()?.relations.first()?.code.id);
-        let same = |other: &&&DocumentKind| code(other) == code(kind);
-        KINDS.iter().find(same).map_or(kind.id, |first| first.id)
-    };
-    let mut same: BTreeMap<(&str, String), Vec<&StatedRow>> = BTreeMap::new();
+    let mut same: BTreeMap<(&str, &str), (&DocumentKind, Vec<&StatedRow>)> = BTreeMap::new();
     for (kind, document) in rows {
-        let Some(Twins { table, identity, .. }) = &kind.twins else { continue };
+        let Some(Twins { table, identity, relations }) = &kind.twins else { continue };
+        // Kinds with the same relations between twins tell of the same things.
+        let Some(family) = relations.first() else { continue };
         for row in document.rows(table) {
             if let Some(of) = row.cell(identity) {
-                same.entry((family(kind), of.printed.clone())).or_default().push(row);
+                let known = same.entry((family.code.id, &of.printed));
+                known.or_insert_with(|| (kind, Vec::new())).1.push(row);
             }
         }
     }
     let mut asked: Vec<AskedRelation> = Vec::new();
-    for ((id, _), rows) in &same {
-        let Some(kind) = KINDS.iter().find(|kind| kind.id == *id) else { continue };
+    for (kind, rows) in same.values() {
         let [_, relations] = relations(kind);
         for one in relations.iter().map(|relation| relation.ask_together(rows)).filter(was_asked) {
             match asked.iter_mut().find(|known| known.code == one.code) {

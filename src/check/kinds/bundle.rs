@@ -14,7 +14,12 @@ use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads};
 pub static KIND: DocumentKind = DocumentKind {
     id: "bundle",
     what: "receipt bundle",
-    reads: Reads::Folder { is: |folder| folder.has("bagit.txt"), takes: |_| true, read },
+    reads: Reads::Folder {
+        is: |folder| folder.has("bagit.txt"),
+        takes: |_| true,
+        is_whole: true,
+        read,
+    },
     relations: &[],
     twins: None,
 };

@@ -20,7 +20,7 @@ use crate::stated::{Digits, StatedRow};
 pub static RESULTS: DocumentKind = DocumentKind {
     id: "mlperf",
     what: "results of MLPerf training",
-    reads: Reads::Folder { is: is_folder, takes, read: read_folder },
+    reads: Reads::Folder { is: is_folder, takes, is_whole: false, read: read_folder },
     relations: &[],
     twins: Some(Twins { table: "score", identity: "identity", relations: RELATIONS }),
 };

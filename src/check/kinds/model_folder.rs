@@ -16,7 +16,12 @@ use crate::words;
 pub static KIND: DocumentKind = DocumentKind {
     id: "model-folder",
     what: "folder of a model",
-    reads: Reads::Folder { is, takes: |name| is_weights(name) || is_text(name), read },
+    reads: Reads::Folder {
+        is,
+        takes: |name| is_weights(name) || is_text(name),
+        is_whole: false,
+        read,
+    },
     relations: RELATIONS,
     twins: None,
 };

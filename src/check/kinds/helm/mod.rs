@@ -25,6 +25,7 @@ pub static KIND: DocumentKind = DocumentKind {
             folder.has(STATS) && [INSTANCES, STATE, SPEC].iter().any(|name| folder.has(name))
         },
         takes: |name| FILES.contains(&name),
+        is_whole: false,
         read,
     },
     relations: relations::RELATIONS,

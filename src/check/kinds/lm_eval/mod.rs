@@ -45,6 +45,7 @@ pub static FOLDER: DocumentKind = DocumentKind {
     reads: Reads::Folder {
         is: |folder| folder.names.iter().any(is_results) && folder.names.iter().any(is_samples),
         takes: |name| is_results(name) || is_samples(name),
+        is_whole: false,
         read: folder,
     },
     relations: RELATIONS,
