@@ -333,7 +333,7 @@ pub fn same(a: &[PrintedCell], b: &[PrintedCell]) -> bool {
 }
 
 /// Whether a line is the rule below a head: `|---|:--:|`.
-fn is_rule(row: &[PrintedCell]) -> bool {
+pub fn is_rule(row: &[PrintedCell]) -> bool {
     row.iter()
         .all(|cell| cell.text.contains('-') && cell.text.chars().all(|c| matches!(c, '-' | ':')))
 }

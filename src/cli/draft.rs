@@ -54,7 +54,7 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
     };
     let drafted = draft::draft(&request)?;
     let copied = beside(&folder, &name, &text).map_err(one)?;
-    write_file(&post, drafted.post.as_bytes()).map_err(one)?;
+    write_file(&post, &post_shown, drafted.post.as_bytes()).map_err(one)?;
     output.print(&told(&drafted, &post_shown, copied.then_some(name.as_str()), &id, output));
     let is_whole = drafted.bound == drafted.total;
     Ok(if is_whole { ExitStatus::Verified } else { ExitStatus::Undecided })
@@ -71,7 +71,7 @@ fn beside(folder: &Path, name: &str, text: &Source) -> Result<bool, Error> {
         let expected = format!("the text of `{}`", text.name());
         return Err(draft::OTHER_TEXT.at(place, expected, "another text"));
     }
-    write_file(&path, text.text().as_bytes()).map(|()| true)
+    write_file(&path, &format!("repro/{name}"), text.text().as_bytes()).map(|()| true)
 }
 
 fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Output) -> String {

@@ -214,14 +214,14 @@ pub fn outside_bundles(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Writes a file of a project whole, or leaves it as it was; its folder is made where it is absent.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+/// Writes a file of a project, which messages call `shown`, whole or not at all; its folder is made where it is absent.
+pub fn write_file(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), Error> {
     let folder = folder_of(path);
     LocalDisk
         .make_folders(folder)
         .and_then(|()| LocalDisk.replace(path, &partial_of(path), bytes))
         .and_then(|()| LocalDisk.sync(folder))
-        .map_err(|error| cannot_write(path, &error))
+        .map_err(|error| cannot_write(Path::new(shown), &error))
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Error {

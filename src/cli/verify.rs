@@ -6,15 +6,14 @@ use std::time::SystemTime;
 
 use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::history::GitHistory;
-use super::output::Output;
-use super::{Answer, BAD_USAGE, CANNOT_WRITE, trainer};
+use super::output::{Output, write_file};
+use super::{Answer, BAD_USAGE, trainer};
 use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::verify::{self, Demands, Replayer};
 use repro_receipt::bundle::{Cache, ReadOptions};
-use repro_receipt::disk::{Disk, LocalDisk};
 use repro_receipt::source::{Error, Location};
-use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, Report};
+use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, PostReport, Report};
 use repro_runs::challenge::Challenge;
 use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
 
@@ -215,16 +214,9 @@ fn gone_posts(root: &Path, ids: &[String]) -> Vec<Error> {
 
 /// Records what was found of each post.
 fn write_lock(root: &Path, report: &Report) -> Result<(), Vec<Error>> {
-    let mut posts = report.posts.iter();
-    posts.try_for_each(|post| write(root, &lock::file(&post.id), &PostLock::of(post).render()))
-}
-
-/// Replaces a lock as a whole.
-fn write(root: &Path, name: &str, text: &str) -> Result<(), Vec<Error>> {
-    let path = root.join(name);
-    let cannot = |error: std::io::Error| {
-        let expected = "a file that can be written";
-        vec![CANNOT_WRITE.at(Location::file(name), expected, error.to_string())]
+    let write = |post: &PostReport| {
+        let name = lock::file(&post.id);
+        write_file(&root.join(&name), &name, PostLock::of(post).render().as_bytes())
     };
-    LocalDisk.replace(&path, &path.with_extension("lock.new"), text.as_bytes()).map_err(cannot)
+    report.posts.iter().try_for_each(write).map_err(|error| vec![error])
 }

@@ -6,14 +6,14 @@ use std::ops::Range;
 use repro_claim::quote::{Hedge, ItemKind, QuoteItem};
 use repro_exact::decimal::{Interval, Printed, about_tolerance, nearest_f64};
 use repro_judge::texts::TextsAtHand;
-use repro_judge::verify::judge;
 use repro_receipt::source::Error;
-use repro_report::outcome::{ClaimReport, Verdict};
+use repro_report::outcome::Verdict;
 
 use crate::candidates::DraftCandidate;
-use crate::evidence::{DraftEvidence, NamedArm, page};
+use crate::evidence::{DraftEvidence, NamedArm, TRIED, head};
+use crate::judged::TriedPost;
 use crate::text::{DraftSentence, is_number};
-use crate::written::{quoted, toml_text};
+use crate::written::{quoted, sentence_statement};
 
 /// So many candidates of a number are judged.
 const JUDGED: usize = 8;
@@ -36,7 +36,7 @@ pub struct DraftBinding {
 }
 
 /// The words around a number, as far as they tell what it is.
-struct Around<'s> {
+struct Around {
     /// Those of the sentence, or of the head and the row of a cell.
     words: Vec<String>,
     /// Those next to it.
@@ -45,7 +45,6 @@ struct Around<'s> {
     arms: Vec<usize>,
     steps: Vec<u64>,
     is_percent: bool,
-    text: &'s str,
 }
 
 /// What a printed number can be, in units of one.
@@ -80,12 +79,12 @@ pub fn words_of_text(text: &str) -> Vec<String> {
     words
 }
 
-impl<'s> Around<'s> {
-    fn of(text: &'s str, near: &str, arms: &[NamedArm], is_percent: bool) -> Self {
+impl Around {
+    fn of(text: &str, near: &str, arms: &[NamedArm], is_percent: bool) -> Self {
         let words = words_of_text(text);
         let steps = words.iter().filter_map(|word| word.parse().ok()).collect();
         let arms = named(&words, arms);
-        Self { near: words_of_text(near), words, arms, steps, is_percent, text }
+        Self { near: words_of_text(near), words, arms, steps, is_percent }
     }
 
     /// How well a candidate fits: what the words say, less what it takes.
@@ -162,7 +161,7 @@ fn fitting<'c>(
     printed: &Printed,
     hedge: Option<Hedge>,
     is_spread: bool,
-    around: &Around<'_>,
+    around: &Around,
     candidates: &'c [DraftCandidate],
 ) -> Vec<(f64, &'c DraftCandidate)> {
     let [low, high] = range(printed, hedge);
@@ -188,7 +187,7 @@ fn fitting<'c>(
 /// What comes nearest among what the words plainly mean.
 fn nearest(
     printed: &Printed,
-    around: &Around<'_>,
+    around: &Around,
     candidates: &[DraftCandidate],
 ) -> Option<(String, f64)> {
     let [low, high] = range(printed, None);
@@ -289,37 +288,27 @@ fn judged(
     evidence: &DraftEvidence,
     threads: usize,
 ) -> Result<BTreeSet<(usize, usize)>, Vec<Error>> {
-    let mut statements = String::new();
-    let mut state = |number: usize, rank: usize, words: String, is: String| {
-        statements.push_str(&format!(
-            "[[sentence]]\nid = \"n{number}-{rank}\"\nplace = \"p\"\nquote = {}\nis = [{is}]\n",
-            toml_text(&words)
-        ));
-    };
+    let (mut places, mut statements) = (Vec::new(), Vec::new());
     for (number, one) in sought.iter().enumerate() {
         let Some(sentence) = sentences.get(one.sentence) else { continue };
-        let clause = clause(text, sentence, one.item);
+        let whole = quoted(text, &sentence.span);
+        let clause = quoted(text, &clause(text, sentence, one.item));
         for (rank, (_, candidate)) in one.fitting.iter().take(JUDGED).enumerate() {
-            let own = toml_text(&candidate.expression);
+            let own = candidate.expression.as_str();
             let is = sentence.items.iter().enumerate().filter(|(_, item)| is_number(item));
-            let is = is.map(|(at, _)| match at == one.item {
-                true => own.clone(),
-                false => toml_text("_ another number"),
-            });
-            let is = is.collect::<Vec<_>>().join(", ");
-            state(number, rank, quoted(text, &sentence.span), is);
-            state(number, rank + JUDGED, quoted(text, &clause), own);
+            let is = is.map(|(at, _)| if at == one.item { own } else { "_ another number" });
+            places.extend([(number, rank); 2]);
+            statements.push(sentence_statement("p", &whole, is));
+            statements.push(sentence_statement("p", &clause, [own]));
         }
     }
-    let page = page(&evidence.arms, "candidates", &statements)?;
-    let judged = judge(&page, evidence.library(), &TextsAtHand::new(), threads);
-    let held = judged.post.claims.iter().filter(|claim| claim.outcome.verdict == Verdict::Verified);
-    let place = |claim: &ClaimReport| {
-        let (number, rest) = claim.id.strip_prefix('n')?.split_once('-')?;
-        let rank: usize = rest.split(['-', '.', ',', ' ']).next().unwrap_or(rest).parse().ok()?;
-        Some((number.parse().ok()?, rank % JUDGED))
-    };
-    Ok(held.filter_map(place).collect())
+    let (head, texts) = (head(&evidence.arms), TextsAtHand::new());
+    let library = evidence.library();
+    let trial = TriedPost { id: TRIED, head: &head, library, texts: &texts, threads };
+    let verdicts = trial.verdicts(&statements)?;
+    let held = std::iter::zip(places, verdicts);
+    let held = held.filter(|(_, verdicts)| verdicts.contains(&Verdict::Verified));
+    Ok(held.map(|(place, _)| place).collect())
 }
 
 /// The words around one number of a sentence, up to its neighbours.
@@ -353,9 +342,3 @@ const LEADING_ON: &[&str] = &[
     "a", "after", "against", "an", "and", "at", "before", "but", "by", "for", "from", "in", "is",
     "of", "on", "or", "than", "the", "to", "versus", "vs", "was", "were", "with",
 ];
-
-impl std::fmt::Debug for Around<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.text)
-    }
-}

@@ -40,27 +40,33 @@ struct Shape {
     words: &'static [&'static str],
     cost: f64,
     is_spread: bool,
+    /// Whether a text means it only where it says one of its words.
+    is_named: bool,
 }
 
 const fn shape(pattern: &'static str, words: &'static [&'static str], cost: f64) -> Shape {
-    Shape { pattern, words, cost, is_spread: false }
+    Shape { pattern, words, cost, is_spread: false, is_named: false }
 }
 
 const fn spread(pattern: &'static str, words: &'static [&'static str], cost: f64) -> Shape {
-    Shape { pattern, words, cost, is_spread: true }
+    Shape { is_spread: true, ..shape(pattern, words, cost) }
+}
+
+const fn named(pattern: &'static str, words: &'static [&'static str], cost: f64) -> Shape {
+    Shape { is_named: true, ..shape(pattern, words, cost) }
 }
 
 /// Of a field of a group.
 const OF_GROUP: &[Shape] = &[
     shape("mean(A)", &["mean", "average", "averaged"], 1.0),
-    shape("median(A)", &["median"], 2.0),
-    shape("min(A)", &["best", "lowest", "min", "minimum", "smallest"], 2.0),
-    shape("max(A)", &["worst", "highest", "max", "maximum", "largest", "best"], 2.0),
+    named("median(A)", &["median"], 2.0),
+    named("min(A)", &["best", "lowest", "min", "minimum", "smallest"], 2.0),
+    named("max(A)", &["worst", "highest", "max", "maximum", "largest", "best"], 2.0),
     spread("sd(A)", &["sd", "std", "deviation"], 1.0),
     spread("se(A)", &["se", "sem", "error"], 1.5),
     spread("ci95(A)", &["ci", "interval", "95"], 1.5),
     spread("population_sd(A)", &["population"], 2.5),
-    shape("max(A) - min(A)", &["range", "spread", "apart", "between"], 3.0),
+    named("max(A) - min(A)", &["range", "spread", "apart", "between"], 3.0),
 ];
 
 /// Of a field in two groups.
@@ -337,8 +343,7 @@ fn made(
     let expression = shape.pattern.replace('A', "\u{1}").replace('B', b).replace('\u{1}', a);
     let words = joined(fields, shape.words);
     let one = DraftCandidate::unvalued(expression, arms.to_vec(), words, shape.cost + more);
-    let is_special = ["median", "min", "max"].iter().any(|name| shape.pattern.starts_with(name));
-    let needs = if is_special { shape.words } else { &[] };
+    let needs = if shape.is_named { shape.words } else { &[] };
     DraftCandidate { step, is_spread: shape.is_spread, needs, ..one }
 }
 

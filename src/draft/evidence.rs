@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use repro_judge::library::Library;
-use repro_judge::page::PostPage;
 use repro_judge::verify::BundleStore;
 use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
-use repro_receipt::source::{Document, Error, Kind, Location, Node, Source};
+use repro_receipt::source::{Error, Kind, Location, Node};
 
+use crate::judged::parsed;
 use crate::written::toml_text;
 use crate::{NO_EVIDENCE, OUTSIDE};
 
@@ -78,7 +78,7 @@ impl DraftEvidence {
         }
         let mut arms = arms(&names);
         let mut store = BundleStore::new(threads, &[]);
-        store.fetch(root, &page(&arms, "draft", "draft")?, None)?;
+        store.fetch(root, &parsed(TRIED, head(&arms))?, None)?;
         for arm in &mut arms {
             if let Some(bundle) = arm.runs.first().and_then(|name| store.library.bundle(name)) {
                 describe(arm, bundle);
@@ -93,16 +93,13 @@ impl DraftEvidence {
     }
 }
 
+/// The name of the posts in which candidates are tried.
+pub const TRIED: &str = "candidates";
+
 /// A post that names the arms and says nothing.
-pub fn page(arms: &[NamedArm], id: &str, statements: &str) -> Result<PostPage, Vec<Error>> {
-    let statements = if statements == id { "" } else { statements };
+pub fn head(arms: &[NamedArm]) -> String {
     let names = names(arms);
-    let text = format!(
-        "schema = \"repro.post/2\"\nid = \"{id}\"\ntitle = \"{id}\"\n\n[names]\n{names}\n{statements}"
-    );
-    let source = Source::new(format!("repro/{id}.toml"), text.into_bytes());
-    let page = source.and_then(Document::parse_toml).and_then(PostPage::parse);
-    page.map_err(|error| vec![error])
+    format!("schema = \"repro.post/2\"\nid = \"{TRIED}\"\ntitle = \"{TRIED}\"\n\n[names]\n{names}")
 }
 
 /// The lines of `[names]`.

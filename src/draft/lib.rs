@@ -9,6 +9,7 @@
 mod bound;
 mod candidates;
 mod evidence;
+mod judged;
 mod tables;
 mod text;
 mod written;
@@ -17,18 +18,19 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use repro_claim::quote;
-use repro_judge::covered::covered;
-use repro_judge::texts::{TextAtHand, TextsAtHand};
-use repro_judge::verify::judge;
-use repro_receipt::source::{Error, Source, codes};
+use repro_judge::covered::{Coverage, Number, covered};
+use repro_judge::page::TextSource;
+use repro_judge::texts::{NONE_NAMED, TextAtHand, TextsAtHand};
+use repro_receipt::source::{Error, Location, Source, codes};
 use repro_report::outcome::Verdict;
 
 use bound::{DraftBinding, clause, trimmed};
 use candidates::{DraftCandidate, candidates};
-use evidence::DraftEvidence;
+use evidence::{DraftEvidence, TRIED};
+use judged::{TriedPost, parsed};
 use tables::BoundTable;
 use text::{DraftSentence, DraftText, is_number};
-use written::{MARK, WrittenPost, new_head, quoted, toml_text, with_names};
+use written::{MARK, WrittenPost, new_head, quoted, sentence_statement, with_names};
 
 codes! {
     NO_EVIDENCE = "draft::no-evidence", "there is no bundle to draft from", "write receipts while you train, or make bundles of logs: `repro import PATH... --out receipts`";
@@ -95,31 +97,31 @@ pub fn draft(request: &DraftRequest<'_>) -> Result<Draft, Vec<Error>> {
     let at_hand = TextAtHand::of(&request.text).map_err(one)?;
     let text = at_hand.text();
     if quote::items(text).is_empty() {
-        let place = repro_receipt::source::Location::file(request.text.name());
+        let place = Location::file(request.text.name());
         return Err(vec![NO_NUMBERS.at(place, "a text with numbers", "none")]);
     }
     let evidence = DraftEvidence::load(request.root, request.evidence, request.threads)?;
-    let page = evidence::page(&evidence.arms, "draft", "draft")?;
+    let page = parsed(TRIED, evidence::head(&evidence.arms))?;
     let candidates = candidates(&evidence, &page, request.threads).map_err(one)?;
     let before = request.before.as_deref().map(WrittenPost::of).unwrap_or_default();
     let names = evidence::names(&evidence.arms);
-    let head = head(request, &before, text, &names);
-    let kept = before.confirmed().collect::<String>();
-    let drafting = Drafting {
-        request,
-        evidence: &evidence,
-        candidates: &candidates,
-        at_hand: &at_hand,
-        head: &head,
-        kept: &kept,
+    let head = self::head(request, &before, at_hand.text(), &names);
+    let page = parsed(request.id, head.clone())?;
+    let source = page.texts.first();
+    let texts: TextsAtHand =
+        source.map(|source| (source.id.clone(), at_hand)).into_iter().collect();
+    let (Some(source), Some(TextAtHand { seen, .. })) = (source, texts.values().next()) else {
+        return Err(vec![NONE_NAMED.at(page.place(), "the text of the post", "none")]);
     };
+    let kept = before.confirmed().collect::<String>();
+    let (library, threads) = (evidence.library(), request.threads);
+    let trial = TriedPost { id: request.id, head: &head, library, texts: &texts, threads };
+    let drafting =
+        Drafting { trial, evidence: &evidence, candidates: &candidates, source, seen, kept: &kept };
     let mut draft = drafting.draft(before.confirmed().count())?;
     let names = evidence::used_names(&evidence.arms, &draft.post);
-    draft.post = format!(
-        "{}\n{}",
-        self::head(request, &before, text, &names).trim_end().to_owned() + "\n",
-        draft.post
-    );
+    let head = self::head(request, &before, seen.text(), &names);
+    draft.post = format!("{}\n\n{}", head.trim_end(), draft.post);
     Ok(draft)
 }
 
@@ -134,11 +136,14 @@ fn head(request: &DraftRequest<'_>, before: &WrittenPost, text: &str, names: &st
 
 /// What a draft is made of.
 struct Drafting<'d> {
-    request: &'d DraftRequest<'d>,
+    /// The post as it is so far.
+    trial: TriedPost<'d>,
     evidence: &'d DraftEvidence,
     candidates: &'d [DraftCandidate],
-    at_hand: &'d TextAtHand,
-    head: &'d str,
+    /// The text in the post,
+    source: &'d TextSource,
+    /// and what readers see of it.
+    seen: &'d Source,
     kept: &'d str,
 }
 
@@ -152,9 +157,18 @@ struct DraftedStatement {
     parts: Vec<DraftedStatement>,
 }
 
+impl DraftedStatement {
+    /// Whether it may stand in a post: a sentence where all of it is verified. The columns of a table were chosen so.
+    fn holds(&self, verdicts: &[Verdict]) -> bool {
+        let is_table = self.text.starts_with("[[table]]");
+        let is_verified = |verdict: &Verdict| *verdict == Verdict::Verified;
+        !verdicts.is_empty() && (is_table || verdicts.iter().all(is_verified))
+    }
+}
+
 impl Drafting<'_> {
     fn draft(&self, confirmed: usize) -> Result<Draft, Vec<Error>> {
-        let text = self.at_hand.text();
+        let text = self.seen.text();
         let of_text = DraftText::of(text);
         let taken = self.taken()?;
         let is_free = |span: &Range<usize>| {
@@ -167,7 +181,7 @@ impl Drafting<'_> {
             .cloned()
             .collect();
         let bindings =
-            bound::bind(text, &sentences, self.candidates, self.evidence, self.request.threads)?;
+            bound::bind(text, &sentences, self.candidates, self.evidence, self.trial.threads)?;
         let mut statements = Vec::new();
         let mut numbers = Vec::new();
         for (sentence, bindings) in std::iter::zip(&sentences, &bindings) {
@@ -194,7 +208,7 @@ impl Drafting<'_> {
         self.settle(&mut bound_tables);
         statements.extend(bound_tables.iter().map(|(at, table)| of_table(*at, table)));
         statements.sort_by_key(|statement| statement.at);
-        let statements = self.holding(statements);
+        let statements = self.holding(statements)?;
         self.finished(&statements, numbers, &bound_tables, confirmed)
     }
 
@@ -203,14 +217,12 @@ impl Drafting<'_> {
         if self.kept.is_empty() {
             return Ok(Vec::new());
         }
-        let page = self.page(self.kept)?;
-        let source = &self.at_hand.seen;
-        let Some(text) = page.texts.first() else { return Ok(Vec::new()) };
-        let coverage = covered(&page, text, source).map_err(|error| vec![error])?;
+        let source = self.seen;
+        let coverage = self.coverage(self.kept)?;
         let starts: Vec<usize> = std::iter::once(0)
             .chain(source.text().match_indices('\n').map(|(at, _)| at + 1))
             .collect();
-        let span = |number: &repro_judge::covered::Number| {
+        let span = |number: &Number| {
             let line = *starts.get(number.line.checked_sub(1)?)?;
             let rest = source.text().get(line..)?;
             let (at, _) = rest.char_indices().nth(number.column.checked_sub(1)?)?;
@@ -219,28 +231,10 @@ impl Drafting<'_> {
         Ok(coverage.numbers.iter().filter(|number| !number.is_unbound()).filter_map(span).collect())
     }
 
-    fn page(&self, statements: &str) -> Result<repro_judge::page::PostPage, Vec<Error>> {
-        let text = format!("{}\n{statements}", self.head);
-        let source = Source::new(format!("repro/{}.toml", self.request.id), text.into_bytes());
-        let page = source
-            .and_then(repro_receipt::source::Document::parse_toml)
-            .and_then(repro_judge::page::PostPage::parse);
-        page.map_err(|error| vec![error])
-    }
-
-    /// The verdicts on some statements, in their words in the text.
-    fn judged(&self, statements: &str) -> Vec<(String, Verdict)> {
-        let Ok(page) = self.page(statements) else { return Vec::new() };
-        let mut texts = TextsAtHand::new();
-        if let (Some(text), Ok(at_hand)) = (page.texts.first(), TextAtHand::of(&self.request.text))
-        {
-            texts.insert(text.id.clone(), at_hand);
-        }
-        let judged = judge(&page, self.evidence.library(), &texts, self.request.threads);
-        if !judged.failures.is_empty() {
-            return Vec::new();
-        }
-        judged.post.claims.into_iter().map(|claim| (claim.id, claim.outcome.verdict)).collect()
+    /// Which numbers of the text some statements bind.
+    fn coverage(&self, statements: &str) -> Result<Coverage, Vec<Error>> {
+        let page = self.trial.page(statements)?;
+        covered(&page, self.source, self.seen).map_err(|error| vec![error])
     }
 
     /// Takes for each column the first template that some row bears out and no other row of those that fit refutes.
@@ -252,12 +246,14 @@ impl Drafting<'_> {
                     let one =
                         tables::ColumnDraft { templates: vec![template.clone()], ..column.clone() };
                     let alone = BoundTable { columns: vec![one], ..table.clone() };
-                    let verdicts = self.judged(&alone.written());
-                    let refuted =
-                        verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Refuted).count();
+                    // A table that no post can have, as one with a row twice, stays open.
+                    let verdicts = self.trial.verdicts(&[alone.written()]).unwrap_or_default();
+                    let count = |wanted: Verdict| {
+                        verdicts.iter().flatten().filter(|verdict| **verdict == wanted).count()
+                    };
                     let parts = template.len().max(1);
-                    verdicts.iter().any(|(_, verdict)| *verdict == Verdict::Verified)
-                        && refuted <= column.misfits.len() * parts
+                    count(Verdict::Verified) > 0
+                        && count(Verdict::Refuted) <= column.misfits.len() * parts
                 };
                 match column.templates.iter().position(holds) {
                     Some(first) => {
@@ -274,18 +270,25 @@ impl Drafting<'_> {
 
     /// The statements that are verified in their words. Where one is not as a whole, each of its numbers is quoted in its own
     /// clause; what does not hold there is left open.
-    fn holding(&self, statements: Vec<DraftedStatement>) -> Vec<DraftedStatement> {
-        let holds = |statement: &DraftedStatement| {
-            let verdicts = self.judged(&statement.text);
-            let is_table = statement.text.starts_with("[[table]]");
-            !verdicts.is_empty()
-                && (is_table || verdicts.iter().all(|(_, verdict)| *verdict == Verdict::Verified))
-        };
-        let one = |statement: DraftedStatement| match holds(&statement) {
-            true => vec![statement],
-            false => statement.parts.into_iter().filter(|part| holds(part)).collect(),
-        };
-        statements.into_iter().flat_map(one).collect()
+    fn holding(
+        &self,
+        statements: Vec<DraftedStatement>,
+    ) -> Result<Vec<DraftedStatement>, Vec<Error>> {
+        let texts = statements.iter().map(|statement| statement.text.clone());
+        let verdicts = self.trial.verdicts(&texts.collect::<Vec<_>>())?;
+        let (mut held, mut parts) = (Vec::new(), Vec::new());
+        for (statement, verdicts) in std::iter::zip(statements, verdicts) {
+            match statement.holds(&verdicts) {
+                true => held.push(statement),
+                false => parts.extend(statement.parts),
+            }
+        }
+        let texts = parts.iter().map(|part| part.text.clone());
+        let verdicts = self.trial.verdicts(&texts.collect::<Vec<_>>())?;
+        let parts = std::iter::zip(parts, verdicts);
+        held.extend(parts.filter(|(part, verdicts)| part.holds(verdicts)).map(|(part, _)| part));
+        held.sort_by_key(|statement| statement.at);
+        Ok(held)
     }
 
     fn finished(
@@ -306,13 +309,11 @@ impl Drafting<'_> {
         let kept = self.kept.trim_end();
         let kept = if kept.is_empty() { String::new() } else { format!("{kept}\n") };
         let body = format!("{kept}{drafted}");
-        let page = self.page(&body)?;
-        let Some(text) = page.texts.first() else { return Err(Vec::new()) };
-        let coverage = covered(&page, text, &self.at_hand.seen).map_err(|error| vec![error])?;
+        let coverage = self.coverage(&body)?;
         let (bound, excused, unbound) = coverage.counts();
         // A number whose statement did not hold in the end is open.
         for number in &mut numbers {
-            let is_open = |one: &repro_judge::covered::Number| {
+            let is_open = |one: &Number| {
                 one.line == number.line && one.text == number.printed && one.is_unbound()
             };
             if coverage.numbers.iter().any(is_open) {
@@ -412,28 +413,16 @@ fn statement(
     span: Range<usize>,
 ) -> Option<DraftedStatement> {
     let quote = quoted(text, &span);
-    let is: Vec<_> = run
-        .iter()
-        .filter_map(|(_, binding)| binding.expression.as_deref())
-        .map(toml_text)
-        .collect();
+    let is = run.iter().filter_map(|(_, binding)| binding.expression.as_deref());
     let comments =
         run.iter().filter(|(_, binding)| !binding.others.is_empty()).filter_map(|(at, binding)| {
             let number = sentence.items.get(*at)?.text(text);
             Some(format!("ambiguous: {number} is also {}", binding.others.join("; ")))
         });
     let place = if sentence.place.is_empty() { "at the beginning" } else { &sentence.place };
-    let is = match is.as_slice() {
-        [one] => one.clone(),
-        several => format!("[{}]", several.join(", ")),
-    };
     Some(DraftedStatement {
         comments: comments.collect(),
-        text: format!(
-            "[[sentence]]\nplace = {}\nquote = {}\nis = {is}\n",
-            toml_text(place),
-            toml_text(&quote)
-        ),
+        text: sentence_statement(place, &quote, is),
         at: span.start,
         parts: Vec::new(),
     })

@@ -10,7 +10,7 @@ use crate::bound::{printed, range, words_of_text};
 use crate::candidates::DraftCandidate;
 use crate::evidence::{NamedArm, NamedMetric};
 use crate::text::DraftTable;
-use crate::written::toml_text;
+use crate::written::{one_or_list, toml_text};
 
 /// Of so many templates of a column the best are kept.
 const KEPT: usize = 4;
@@ -237,10 +237,7 @@ impl BoundTable {
         for column in &self.columns {
             let Some(first) = column.templates.first() else { continue };
             let parts: Vec<_> = first.iter().map(|part| toml_text(part)).collect();
-            let is = match parts.as_slice() {
-                [one] => one.clone(),
-                several => format!("[{}]", several.join(", ")),
-            };
+            let is = one_or_list(&parts);
             text.push_str(&format!("{} = {is}\n", toml_text(&column.head)));
         }
         text

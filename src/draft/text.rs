@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::sentence;
-use repro_claim::table::{self, PrintedCell, PrintedTable};
+use repro_claim::table::{self, PrintedTable};
 
 /// A text taken apart.
 #[derive(Debug)]
@@ -94,11 +94,6 @@ fn tables(text: &str) -> Vec<DraftTable> {
         lines.push((start, line.trim_end_matches(['\n', '\r'])));
         start += line.len();
     }
-    let is_rule = |cells: &[PrintedCell]| {
-        cells
-            .iter()
-            .all(|cell| !cell.text.is_empty() && cell.text.chars().all(|c| ":-".contains(c)))
-    };
     let cells_at = |at: usize| lines.get(at).and_then(|(start, line)| table::cells(line, *start));
     let mut found = Vec::new();
     let mut at = 0;
@@ -108,7 +103,7 @@ fn tables(text: &str) -> Vec<DraftTable> {
             at += 1;
             continue;
         };
-        if !is_rule(&rule) {
+        if !table::is_rule(&rule) {
             at += 1;
             continue;
         }

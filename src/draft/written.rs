@@ -37,6 +37,25 @@ pub fn quoted(text: &str, span: &Range<usize>) -> String {
     bare.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A sentence as a statement of a post file, without its mark.
+pub fn sentence_statement<'e>(
+    place: &str,
+    quote: &str,
+    is: impl IntoIterator<Item = &'e str>,
+) -> String {
+    let is: Vec<_> = is.into_iter().map(toml_text).collect();
+    let (place, quote) = (toml_text(place), toml_text(quote));
+    format!("[[sentence]]\nplace = {place}\nquote = {quote}\nis = {}\n", one_or_list(&is))
+}
+
+/// One value of TOML as it is, several as a list.
+pub fn one_or_list(values: &[String]) -> String {
+    match values {
+        [one] => one.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
 /// A post file taken apart: what stands before its first statement, and each statement with the comments above it.
 #[derive(Debug, Default)]
 pub struct WrittenPost {

@@ -190,7 +190,13 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "draft",
         on: &["claim", "exact", "judge", "receipt", "report"],
-        rows: &[&["text", "written"], &["evidence"], &["candidates"], &["bound"], &["tables"]],
+        rows: &[
+            &["judged", "text", "written"],
+            &["evidence"],
+            &["candidates"],
+            &["bound"],
+            &["tables"],
+        ],
     },
     Crate {
         name: "check",

@@ -160,6 +160,16 @@ pub fn judge(page: &PostPage, library: &Library, texts: &TextsAtHand, threads: u
     judge_within(page, library, texts, threads, &Work::of_a_post())
 }
 
+/// The same without an end to the work: for those who try many statements of one text, and bound them themselves.
+pub fn judge_without_end(
+    page: &PostPage,
+    library: &Library,
+    texts: &TextsAtHand,
+    threads: usize,
+) -> Judged {
+    judge_within(page, library, texts, threads, &Work::without_end())
+}
+
 fn judge_within(
     page: &PostPage,
     library: &Library,
