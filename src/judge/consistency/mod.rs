@@ -246,4 +246,15 @@ mod tests {
         let read = RELATIONS.iter().filter_map(ReadRelation::of).count();
         assert_eq!(read, RELATIONS.len());
     }
+
+    #[test]
+    fn what_is_asked_of_the_free_text_of_a_header_is_kept() {
+        let asked = RELATIONS.iter().flat_map(|relation| relation.says.split("metadata.").skip(1));
+        let keys = asked.map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next());
+        let keys: std::collections::BTreeSet<_> = keys.flatten().collect();
+        assert_eq!(
+            keys.into_iter().collect::<Vec<_>>(),
+            repro_receipt::bundle::PassedTensors::COMPARED
+        );
+    }
 }

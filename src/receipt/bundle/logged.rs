@@ -62,10 +62,24 @@ impl Holdings {
 pub struct PassedTensors {
     /// What it holds of a model.
     pub holdings: Holdings,
-    /// The free text of its header.
+    /// Of the free text of its header, what somebody may hold against the receipt ([`COMPARED`](Self::COMPARED)).
     pub metadata: BTreeMap<String, String>,
     /// Its logged tensors by their names behind `logged.`, where there was room for them.
     pub logged: BTreeMap<String, LoggedTensor>,
+}
+
+impl PassedTensors {
+    /// The keys of free text that are kept: what a trainer writes there beside them may be sixteen megabytes in each file.
+    pub const COMPARED: [&str; 3] = ["arithmetic", "rng", "step"];
+    /// No receipt says so much of one of them.
+    const LONGEST_TEXT: usize = 4 << 10;
+
+    /// What is kept of the free text of a header.
+    fn compared(metadata: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let kept = Self::COMPARED.iter().filter_map(|key| metadata.get_key_value(*key));
+        let kept = kept.filter(|(_, text)| text.len() <= Self::LONGEST_TEXT);
+        kept.map(|(key, text)| (key.clone(), text.clone())).collect()
+    }
 }
 
 /// A logged tensor.
@@ -134,7 +148,7 @@ impl LoggedReader {
         });
         let passed = PassedTensors {
             holdings: Holdings::of(header),
-            metadata: header.metadata.clone(),
+            metadata: PassedTensors::compared(&header.metadata),
             logged: BTreeMap::new(),
         };
         Self { passed, wanted: wanted.collect(), at: 0 }
