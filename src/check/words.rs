@@ -21,21 +21,32 @@ pub fn parameters(text: &str) -> Vec<(PrintedRange, String)> {
         let digits = text.get(at..end).unwrap_or_default().trim_end_matches('.');
         let rest = text.get(at + digits.len()..).unwrap_or_default();
         let unit = rest.strip_prefix(' ').unwrap_or(rest);
-        let is_word = |unit: &str| !unit.chars().nth(1).is_some_and(char::is_alphanumeric);
-        let scale = match unit.chars().next() {
-            Some('M' | 'm') if is_word(unit) => Some(1e6),
-            Some('B' | 'b') if is_word(unit) => Some(1e9),
-            Some('T') if is_word(unit) => Some(1e12),
-            _ => None,
-        };
-        if let Some((size, scale)) = spoken(digits).zip(scale) {
-            let length = rest.len() - unit.len() + 1;
+        if let Some((size, (word, scale))) = spoken(digits).zip(scale_of(unit)) {
+            let length = rest.len() - unit.len() + word.len();
             let words = format!("{digits}{}", rest.get(..length).unwrap_or_default());
             found.push((size.scaled(scale), words));
         }
         at = end.max(at + 1);
     }
     found
+}
+
+/// The word for a power of ten that a text begins with.
+fn scale_of(text: &str) -> Option<(&'static str, f64)> {
+    const WORDS: [(&str, f64); 8] = [
+        ("trillion", 1e12),
+        ("billion", 1e9),
+        ("million", 1e6),
+        ("T", 1e12),
+        ("B", 1e9),
+        ("b", 1e9),
+        ("M", 1e6),
+        ("m", 1e6),
+    ];
+    let is_whole = |word: &str| {
+        text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
+    WORDS.into_iter().find(|(word, _)| is_whole(word))
 }
 
 /// What a number in prose can have been: half a unit of its last digit that is not zero to both sides.
@@ -62,6 +73,7 @@ mod tests {
             all.map(|(range, words)| (words, range.ends().map(f64::round))).collect()
         };
         assert_eq!(found("a 130M model"), [("130M".to_owned(), [125e6, 135e6])]);
+        assert_eq!(found("15 trillion tokens"), [("15 trillion".to_owned(), [14.5e12, 15.5e12])]);
         assert_eq!(found("~1.2B (v2)"), [("1.2B".to_owned(), [1.15e9, 1.25e9])]);
         assert_eq!(
             found("300 M of 8xH200, 4M0, 10 Mb/s, llama_75M"),

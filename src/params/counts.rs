@@ -319,6 +319,14 @@ impl ParameterCounts {
             .map(|convention| (convention, self.both(convention)))
     }
 
+    /// The convention under which weights hold `total` parameters: most models with layers for multi-token prediction
+    /// are published with them and without, some with copies of embeddings and head.
+    pub fn stored_as(&self, total: u64) -> Option<Convention> {
+        [Convention::Default, Convention::WithMtp, Convention::WithMtpCopies]
+            .into_iter()
+            .find(|convention| self.both(*convention).total == total)
+    }
+
     /// Both objects under one convention.
     pub fn both(&self, convention: Convention) -> Count {
         Count {

@@ -13,6 +13,8 @@ mod decoder;
 mod families;
 mod family;
 mod fields;
+mod gguf;
+mod load;
 mod model;
 mod recompute;
 mod size;
@@ -24,7 +26,8 @@ use counts::Sums;
 pub use counts::{
     Breakdown, Convention, Count, ModelShape, MtpCounts, ParameterCount, ParameterCounts, Part,
 };
-pub use model::{ModelCounts, load};
+pub use load::{load, load_shards, shard_of};
+pub use model::ModelCounts;
 pub use recompute::{recompute, tensors};
 use size::Size;
 use tensors::{LayerSet, Layers};

@@ -1,4 +1,4 @@
-//! The report on one file: a config, a checkpoint, or the index of a sharded one.
+//! The report on one file: what a config describes, and what headers hold.
 
 use std::path::Path;
 
@@ -6,8 +6,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::{Convention, ParameterCounts, recompute};
-use repro_receipt::checkpoint::{FOREIGN_FORMAT, Header, HeaderSummary, Shards, read_document};
-use repro_receipt::source::{Document, Error, Location};
+use repro_receipt::checkpoint::{HeaderSummary, read_document};
 
 /// One entry of `models` in `repro.params/1`.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,16 +21,20 @@ pub struct ModelCounts {
     pub counts: Option<ParameterCounts>,
     /// What the count leaves out or could not see.
     pub notes: Vec<String>,
+    /// Whether other files of the same model are missing.
+    pub is_part: bool,
 }
 
 impl ModelCounts {
-    fn of(file: &str, mut counts: ParameterCounts) -> Self {
+    /// The report on a config.
+    pub fn of(file: &str, mut counts: ParameterCounts) -> Self {
         Self {
             file: file.to_owned(),
             total: counts.total(),
             active: Some(counts.active()),
             notes: std::mem::take(&mut counts.notes),
             counts: Some(counts),
+            is_part: false,
         }
     }
 }
@@ -77,88 +80,91 @@ impl Serialize for Conventions<'_> {
     }
 }
 
-/// Counts the model in the file at `path`, called `name` in every message.
-pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
-    let ending = name.rsplit('.').next().unwrap_or_default();
-    match ending {
-        "safetensors" => {
-            let header = Header::load(path, name)?;
-            let mut seen = HeaderSummary::default();
-            header.tensors.iter().for_each(|tensor| seen.add(tensor));
-            let mut notes = Vec::new();
-            if let Some(count) = shard_count(name) {
-                notes.push(format!("one shard of {count}: load the index to count the model"));
-            }
-            Ok(stored(path, name, &seen, notes))
-        }
-        "pt" | "pth" | "bin" | "ckpt" | "pkl" | "pickle" | "zip" | "tar" | "npz" | "gguf" => {
-            let expected = "`.json`, `.toml` or `.safetensors`";
-            Err(FOREIGN_FORMAT.at(Location::file(name), expected, format!("`.{ending}`")))
-        }
-        _ => {
-            let document = read_document(path, name)?;
-            if document.root().get("weight_map").is_none() {
-                return recompute(&document).map(|counts| ModelCounts::of(name, counts));
-            }
-            index(path, name, &document)
-        }
-    }
-}
-
-/// Counts the shards that lie beside an index.
-fn index(path: &Path, name: &str, document: &Document) -> Result<ModelCounts, Error> {
-    let beside = path.parent().unwrap_or(Path::new(""));
-    let folder = name.rfind('/').map_or("", |at| &name[..=at]);
-    let shards = Shards::load(document, beside, folder)?;
-    let mut notes = Vec::new();
-    if !shards.missing.is_empty() {
-        let missing = shards.missing.join("`, `");
-        notes.push(format!("not counted, because the shards are missing: `{missing}`"));
-    }
-    Ok(stored(path, name, &shards.seen, notes))
+/// What headers say of what one token touches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ActiveByHeader {
+    /// Nothing: shapes do not tell how many experts a token goes to.
+    NotSaid,
+    /// So many parameters.
+    Is(u64),
+    /// Not enough, for this reason.
+    Unknown(String),
 }
 
 /// The report on what headers show, joined with the config beside them if there is one.
-fn stored(path: &Path, name: &str, seen: &HeaderSummary, mut notes: Vec<String>) -> ModelCounts {
+pub fn stored(
+    path: &Path,
+    name: &str,
+    seen: &HeaderSummary,
+    mut notes: Vec<String>,
+    active: ActiveByHeader,
+) -> ModelCounts {
     notes.extend(seen.notes());
-    let mut total = seen.parameters();
-    let config = path.with_file_name("config.json");
-    let folder = name.rfind('/').map_or("", |at| &name[..=at]);
-    let counts = match config.exists() {
-        true => read_document(&config, &format!("{folder}config.json"))
-            .and_then(|document| recompute(&document))
-            .map_err(|error| format!("the config next to the file cannot be used: {error}")),
-        false => Err("no `config.json` next to the file gives the experts per token".into()),
-    };
-    let counts = counts.and_then(|counts| {
-        if counts.tied && total.saturating_sub(seen.head()) == counts.total() {
-            total = counts.total();
-        }
-        match total == counts.total() {
-            true => Ok(counts),
-            false => Err(format!(
-                "the config next to the file describes {} parameters, not {total}",
-                counts.total()
-            )),
-        }
-    });
-    match counts {
-        Ok(counts) => {
+    let total = seen.parameters();
+    let file = name.to_owned();
+    let beside = path.with_file_name("config.json").exists();
+    match beside_config(path, name).and_then(|counts| agreed(counts, total, seen.head())) {
+        Ok((counts, total, note)) => {
             let mut model = ModelCounts::of(name, counts);
-            model.notes.extend(notes);
-            model
+            model.notes.extend(note.into_iter().chain(notes));
+            ModelCounts { total, ..model }
         }
         Err(why) => {
-            notes.push(format!("the active count is unknown: {why}"));
-            ModelCounts { file: name.to_owned(), total, active: None, counts: None, notes }
+            let active = match active {
+                ActiveByHeader::Is(active) => {
+                    if beside {
+                        notes.push(why);
+                    }
+                    Some(active)
+                }
+                ActiveByHeader::NotSaid => {
+                    notes.push(format!("the active count is unknown: {why}"));
+                    None
+                }
+                ActiveByHeader::Unknown(own) => {
+                    notes.push(format!("the active count is unknown: {own}"));
+                    None
+                }
+            };
+            ModelCounts { file, total, active, counts: None, notes, is_part: false }
         }
     }
 }
 
-/// How many shards a checkpoint has whose name ends in `-00001-of-00002.safetensors`.
-fn shard_count(name: &str) -> Option<u64> {
-    let (rest, count) = name.strip_suffix(".safetensors")?.rsplit_once("-of-")?;
-    let number = rest.rsplit_once('-')?.1;
-    number.parse::<u64>().ok()?;
-    count.parse().ok()
+/// The counts of the config that lies beside a file.
+fn beside_config(path: &Path, name: &str) -> Result<ParameterCounts, String> {
+    let config = path.with_file_name("config.json");
+    let folder = name.rfind('/').map_or("", |at| &name[..=at]);
+    if !config.exists() {
+        return Err("no `config.json` next to the file gives the experts per token".into());
+    }
+    read_document(&config, &format!("{folder}config.json"))
+        .and_then(|document| recompute(&document))
+        .map_err(|error| {
+            let (meaning, found) = (error.code.meaning, &error.found);
+            format!("the config next to the file cannot be used: {meaning}, {found}")
+        })
+}
+
+/// The counts of a config that describes `total` stored parameters, of which a head has `head`; with the total to
+/// tell and a note on it.
+fn agreed(
+    counts: ParameterCounts,
+    total: u64,
+    head: u64,
+) -> Result<(ParameterCounts, u64, Option<String>), String> {
+    let expected = counts.total();
+    if counts.tied && total.saturating_sub(head) == expected {
+        return Ok((counts, expected, None));
+    }
+    if let Some(convention) = counts.stored_as(total) {
+        let is_default = convention == Convention::Default;
+        let note = format!(
+            "{} of the parameters are of layers for multi-token prediction, as `{}` counts them; the active count is without them",
+            total - expected,
+            convention.name()
+        );
+        return Ok((counts, total, (!is_default).then_some(note)));
+    }
+    Err(format!("the config next to the file describes {expected} parameters, not {total}"))
 }

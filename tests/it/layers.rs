@@ -118,6 +118,8 @@ const CRATES: &[Crate] = &[
             &["families"],
             &["recompute"],
             &["model"],
+            &["gguf"],
+            &["load"],
         ],
     },
     Crate {

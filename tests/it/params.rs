@@ -563,9 +563,105 @@ fn what_is_no_regular_file_is_never_waited_for() {
         assert_eq!(load(&pipe, name).unwrap_err().code.id, "checkpoint::not-a-file");
     }
     assert_eq!(load(folder.path(), "x.json").unwrap_err().code.id, "checkpoint::not-a-file");
-    for name in ["model.pt", "model.bin", "model.gguf"] {
+    assert_eq!(load(&pipe, "model.gguf").unwrap_err().code.id, "checkpoint::not-a-file");
+    for name in ["model.pt", "model.bin"] {
         assert_eq!(load(&pipe, name).unwrap_err().code.id, "checkpoint::foreign-format");
     }
     let absent = folder.path().join("absent.json");
     assert_eq!(load(&absent, "absent.json").unwrap_err().code.id, "source::unreadable");
+}
+
+/// Writes a GGUF file with candle: Mixtral's names, two layers of four experts of which two are used.
+fn mixture(path: &Path, tensors: &[(&str, &[usize])], more: &[(&str, u32)]) {
+    use candle_core::quantized::{GgmlDType, QTensor, gguf_file};
+    use candle_core::{DType, Device, Tensor};
+    let quantized = |(name, shape): &(&str, &[usize])| {
+        let tensor = Tensor::zeros(*shape, DType::F32, &Device::Cpu).unwrap();
+        let is_wide = shape.last().is_some_and(|row| row.is_multiple_of(32)) && shape.len() > 1;
+        let kind = if is_wide { GgmlDType::Q8_0 } else { GgmlDType::F32 };
+        ((*name).to_owned(), QTensor::quantize(&tensor, kind).unwrap())
+    };
+    let tensors: Vec<_> = tensors.iter().map(quantized).collect();
+    let tensors: Vec<_> = tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+    let text = |text: &str| gguf_file::Value::String(text.into());
+    let words = gguf_file::Value::Array(vec![text("a"), text("b")]);
+    let mut keys = vec![
+        ("general.architecture", text("llama")),
+        ("general.size_label", text("4x10K")),
+        ("tokenizer.ggml.tokens", words),
+    ];
+    keys.extend(more.iter().map(|(key, value)| (*key, gguf_file::Value::U32(*value))));
+    let keys: Vec<_> = keys.iter().map(|(key, value)| (*key, value)).collect();
+    let mut file = std::fs::File::create(path).unwrap();
+    gguf_file::write(&mut file, &keys, &tensors).unwrap();
+}
+
+const BLOCK: [(&str, &[usize]); 7] = [
+    ("token_embd.weight", &[96, 64]),
+    ("output_norm.weight", &[64]),
+    ("blk.0.attn_q.weight", &[64, 64]),
+    ("blk.0.ffn_gate_inp.weight", &[4, 64]),
+    ("blk.0.ffn_up_exps.weight", &[4, 32, 64]),
+    ("blk.0.ffn_down_exps.weight", &[4, 64, 32]),
+    ("rope_freqs.weight", &[32]),
+];
+const ALWAYS: u64 = 96 * 64 + 64 + 64 * 64 + 4 * 64;
+const EXPERT: u64 = 2 * 64 * 32;
+
+#[test]
+fn a_gguf_header_says_what_is_active() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.gguf");
+    let counted = |keys: &[(&str, u32)]| {
+        mixture(&path, &BLOCK, keys);
+        let counts = load(&path, "m.gguf").unwrap();
+        (counts.total, counts.active, counts.notes.join("\n"))
+    };
+    let total = ALWAYS + 4 * EXPERT;
+    let experts =
+        [("llama.expert_count", 4), ("llama.expert_used_count", 2), ("llama.block_count", 1)];
+    let (stored, active, notes) = counted(&experts);
+    assert_eq!((stored, active), (total, Some(ALWAYS + 2 * EXPERT)));
+    assert!(notes.contains("\"4x10K\"") && notes.contains("rope_freqs.weight"), "{notes}");
+    for unknown in
+        [&experts[..1], &[], &[("llama.expert_count", 8), ("llama.expert_used_count", 2)]]
+    {
+        let (stored, active, notes) = counted(unknown);
+        assert_eq!((stored, active), (total, None));
+        assert!(notes.contains("the active count is unknown"), "{notes}");
+    }
+}
+
+#[test]
+fn layers_for_prediction_ahead_are_stored_and_not_active() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.gguf");
+    let own: [(&str, &[usize]); 3] = [
+        ("token_embd.weight", &[96, 64]),
+        ("blk.0.attn_q.weight", &[64, 64]),
+        ("blk.1.nextn.eh_proj.weight", &[64, 128]),
+    ];
+    mixture(&path, &own, &[("llama.block_count", 2), ("llama.nextn_predict_layers", 1)]);
+    let counts = load(&path, "m.gguf").unwrap();
+    let always = 96 * 64 + 64 * 64;
+    assert_eq!((counts.total, counts.active), (always + 64 * 128, Some(always)));
+    assert!(counts.notes.join(" ").contains("multi-token prediction"));
+}
+
+#[test]
+fn parts_of_a_gguf_file_are_counted_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = |at: usize| folder.path().join(format!("m-{at:05}-of-00002.gguf"));
+    let split = |at: u32| [("split.count", 2), ("split.no", at)];
+    let keys =
+        [&split(0)[..], &[("llama.expert_count", 4), ("llama.expert_used_count", 1)]].concat();
+    mixture(&part(1), &BLOCK[..4], &keys);
+    let alone = load(&part(1), "m-00001-of-00002.gguf").unwrap();
+    assert_eq!((alone.total, alone.active, alone.is_part), (ALWAYS, None, true));
+    mixture(&part(2), &BLOCK[4..], &split(1));
+    for at in [1, 2] {
+        let counts = load(&part(at), &format!("m-{at:05}-of-00002.gguf")).unwrap();
+        assert_eq!((counts.total, counts.active), (ALWAYS + 4 * EXPERT, Some(ALWAYS + EXPERT)));
+        assert!(!counts.is_part);
+    }
 }

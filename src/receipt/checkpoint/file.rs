@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-use super::NOT_A_FILE;
+use super::{FOREIGN_FORMAT, NOT_A_FILE};
 use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source, UNREADABLE};
 
 /// Opens a regular file and tells its length. Links are followed: caches of models are made of them.
@@ -36,4 +36,14 @@ pub fn read_document(path: &Path, name: &str) -> Result<Document, Error> {
 /// A refusal for a file that the system does not let us read.
 pub fn unreadable(name: &str, error: &std::io::Error) -> Error {
     UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
+}
+
+/// What the file begins with that Git LFS leaves in the place of a large one.
+pub const LFS_POINTER: &[u8; 8] = b"version ";
+
+/// A refusal for what Git LFS left in the place of a file.
+pub fn lfs_pointer(name: &str) -> Error {
+    let error =
+        FOREIGN_FORMAT.at(Location::file(name), "the file itself", "the pointer of Git LFS to it");
+    error.help("fetch the file with `git lfs pull`")
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
-use super::file::{open, unreadable};
+use super::file::{LFS_POINTER, lfs_pointer, open, unreadable};
 use super::{FOREIGN_FORMAT, LAYOUT, LENGTH, TENSOR};
 use crate::source::{DOCUMENT_CAP, Document, Error, Kind, Location, Node, Source, WRONG_TYPE};
 
@@ -103,6 +103,9 @@ impl Header {
         let cap = HEADER_CAP.min(file_length.saturating_sub(PREFIX));
         if length <= cap {
             return Ok(length);
+        }
+        if prefix == *LFS_POINTER {
+            return Err(lfs_pointer(name));
         }
         // A header of 1,152 bytes begins like a pickle, too; what these begin with is longer than any header.
         if prefix.starts_with(b"PK\x03\x04") || matches!(prefix, [0x80, 2..=5, ..]) {

@@ -1,4 +1,4 @@
-//! Checkpoints: what the header of a `.safetensors` file says, checked before anything else reads it.
+//! Checkpoints: what the header of a `.safetensors` or `.gguf` file says, checked before anything else reads it.
 //!
 //! Only the header is read, so a file of 300 GB takes as long as one of 3 kB. Pickles and archives
 //! are never opened.
@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod file;
+mod gguf;
 mod header;
 mod role;
 mod shards;
@@ -13,6 +14,7 @@ mod shards;
 use crate::source::codes;
 
 pub use file::{open, read_document};
+pub use gguf::{BlockTensor, GgufHeader};
 pub use header::{Dtype, HEADER_CAP, Header, Stored};
 pub use role::{HeaderSummary, Role};
 pub use shards::Shards;

@@ -110,21 +110,25 @@ pub struct HeaderSummary {
 }
 
 /// Names of the matrix of an output head.
-const HEADS: &[&str] = &["lm_head.weight", "embed_out.weight"];
+const HEADS: &[&str] = &["lm_head.weight", "embed_out.weight", "output.weight"];
 
 impl HeaderSummary {
-    /// Takes note of one tensor; elements beyond `u64` saturate, which no real file reaches.
+    /// Takes note of one tensor.
     pub fn add(&mut self, tensor: &Stored) {
-        let role = Role::of(tensor);
+        self.add_as(Role::of(tensor), &tensor.name, tensor.elements);
+    }
+
+    /// Takes note of a tensor with this role; elements beyond `u64` saturate, which no real file reaches.
+    pub fn add_as(&mut self, role: Role, name: &str, elements: u64) {
         let group = self.groups.entry(role).or_default();
         if group.tensors == 0 {
-            group.example.clone_from(&tensor.name);
+            name.clone_into(&mut group.example);
         }
-        if role == Role::Parameter && HEADS.contains(&tensor.name.as_str()) {
-            self.head = tensor.elements;
+        if role == Role::Parameter && HEADS.contains(&name) {
+            self.head = elements;
         }
         group.tensors += 1;
-        group.elements = group.elements.saturating_add(tensor.elements);
+        group.elements = group.elements.saturating_add(elements);
     }
 
     /// The elements of all parameters.

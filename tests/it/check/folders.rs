@@ -72,3 +72,72 @@ fn the_answer_does_not_depend_on_the_number_of_threads() {
     let value = serde_json::from_str(&of(2)).unwrap();
     assert_eq!(Schema::closed("check").fault(&value), None);
 }
+
+/// A `.safetensors` file of float32 tensors, all zero.
+fn weights(tensors: &[(&str, &[usize])]) -> Vec<u8> {
+    let zeros = vec![0; 1 << 16];
+    let view = |(name, shape): &(&str, &[usize])| {
+        let bytes = shape.iter().product::<usize>() * 4;
+        let view = safetensors::tensor::TensorView::new(
+            safetensors::Dtype::F32,
+            shape.to_vec(),
+            &zeros[..bytes],
+        );
+        ((*name).to_owned(), view.unwrap())
+    };
+    safetensors::serialize(tensors.iter().map(view), None).unwrap()
+}
+
+#[test]
+fn weights_of_an_unknown_architecture_are_counted_by_their_headers() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model");
+    fs::create_dir(&model).unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(model.join(name), bytes).unwrap();
+    write("config.json", br#"{"model_type": "of-next-year", "hidden_size": 8}"#);
+    write("README.md", b"It has 304 parameters; the larger one has 1.5B parameters, or 0.3K.\n");
+    write("model-00001-of-00002.safetensors", &weights(&[("a.weight", &[8, 30])]));
+    write("model-00002-of-00002.safetensors", &weights(&[("b.weight", &[8, 8])]));
+    let report = check(&[model]);
+    let text = repro_check::text(&report, &ReportOptions::default());
+    snapshot(
+        "model_folder_unknown",
+        &text.replace(&format!("{}", folder.path().display()), "FOLDER"),
+    );
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+}
+
+#[test]
+fn what_an_index_says_alone_is_held_against_the_config() {
+    let folder = model("deepseek_v3.json", "# A model\n");
+    let index = |count: u64| {
+        let text = format!(
+            r#"{{"metadata": {{"total_parameters": {count}, "total_size": {}}}, "weight_map": {{}}}}"#,
+            2 * count
+        );
+        fs::write(folder.path().join("model/model.safetensors.index.json"), text).unwrap();
+        let report = check(&[folder.path().join("model")]);
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        let text = repro_check::text(&report, &ReportOptions::default());
+        (report.counts().consistent, text)
+    };
+    assert_eq!(index(671_026_404_352).0, 1);
+    // With the layers for multi-token prediction, without them, and with copies of embeddings and head.
+    assert_eq!([682_636_472_320, 684_489_830_400].map(|count| index(count).0), [1, 1]);
+    assert!(index(684_489_830_401).1.contains("model::index-total"));
+}
+
+#[test]
+fn a_part_of_the_shards_refutes_nothing() {
+    let folder = model("deepseek_v3.json", "# A model\n");
+    let shard = folder.path().join("model/model-00001-of-00060.safetensors");
+    fs::write(&shard, weights(&[("a.weight", &[8, 30])])).unwrap();
+    let report = check(&[folder.path().join("model")]);
+    let text = repro_check::text(&report, &ReportOptions::default());
+    assert!(text.contains("1 of 60 shards") && !text.contains("model::stored"), "{text}");
+    // What Git leaves of a large file names the way to it.
+    fs::write(&shard, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+        .unwrap();
+    let report = check(&[folder.path().join("model")]);
+    assert!(format!("{:?}", report.failures).contains("git lfs pull"));
+}
