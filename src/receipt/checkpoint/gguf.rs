@@ -370,7 +370,7 @@ impl<R: Read> Fields<'_, R> {
             _ => 0,
         };
         if width > 0 {
-            let bytes = length.checked_mul(width).unwrap_or(u64::MAX);
+            let bytes = length.saturating_mul(width);
             return self.pass(bytes);
         }
         // Each text or list takes bytes, so that the length of the file ends this.
