@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use repro_receipt::checkpoint::{FOREIGN_FORMAT, Header, HeaderSummary, Shards, read_document};
+use repro_receipt::checkpoint::{
+    FOREIGN_FORMAT, Header, HeaderSummary, Shards, read_document, read_index,
+};
 use repro_receipt::source::{Document, Error, Location};
 
 use crate::model::{ActiveByHeader, ModelCounts, stored};
@@ -31,6 +33,7 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
             let expected = "`.json`, `.toml`, `.safetensors` or `.gguf`";
             Err(FOREIGN_FORMAT.at(Location::file(name), expected, format!("`.{ending}`")))
         }
+        _ if name.ends_with(".index.json") => index(path, name, &read_index(path, name)?),
         _ => {
             let document = read_document(path, name)?;
             if document.root().get("weight_map").is_none() {

@@ -665,3 +665,22 @@ fn parts_of_a_gguf_file_are_counted_together() {
         assert!(!counts.is_part);
     }
 }
+
+#[test]
+fn an_index_may_be_longer_than_a_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = br#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+    let shard = [&(header.len() as u64).to_le_bytes()[..], header, &[0; 8]].concat();
+    std::fs::write(folder.path().join("model-00001-of-00002.safetensors"), shard).unwrap();
+    let long = |at: usize| format!("\"experts.{at:0180}\":\"model-00002-of-00002.safetensors\"");
+    let others: Vec<_> = (0..90_000).map(long).collect();
+    let index = format!(
+        "{{\"weight_map\":{{\"a\":\"model-00001-of-00002.safetensors\",{}}}}}",
+        others.join(",")
+    );
+    assert!(index.len() > 16 << 20);
+    let path = folder.path().join("model.safetensors.index.json");
+    std::fs::write(&path, index).unwrap();
+    let counts = load(&path, "model.safetensors.index.json").unwrap();
+    assert_eq!((counts.total, counts.is_part), (2, true));
+}

@@ -25,12 +25,25 @@ pub fn open(path: &Path, name: &str) -> Result<(File, u64), Error> {
 
 /// Reads a whole JSON or TOML document.
 pub fn read_document(path: &Path, name: &str) -> Result<Document, Error> {
+    Document::parse(Source::new(name, read_at_most(DOCUMENT_CAP, path, name)?)?)
+}
+
+/// The most bytes of an index: one that names all experts of all layers is longer than any document.
+const INDEX_CAP: usize = 64 << 20;
+
+/// Reads the index of a checkpoint of many shards.
+pub fn read_index(path: &Path, name: &str) -> Result<Document, Error> {
+    let bytes = read_at_most(INDEX_CAP, path, name)?;
+    Document::parse_loose_json(Source::of_at_most(INDEX_CAP, name, bytes)?)
+}
+
+/// All bytes of a file; of one that is longer than `cap`, one more than these.
+fn read_at_most(cap: usize, path: &Path, name: &str) -> Result<Vec<u8>, Error> {
     let (file, _) = open(path, name)?;
     let mut bytes = Vec::new();
-    file.take(DOCUMENT_CAP as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| unreadable(name, &error))?;
-    Document::parse(Source::new(name, bytes)?)
+    let read = file.take(cap as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(name, &error))?;
+    Ok(bytes)
 }
 
 /// A refusal for a file that the system does not let us read.

@@ -77,27 +77,30 @@ impl Source {
     /// Takes the bytes of the file called `name`; refuses what is not UTF-8, a byte order mark, and
     /// documents beyond [`DOCUMENT_CAP`].
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, Error> {
+        Self::of_at_most(DOCUMENT_CAP, name, bytes)
+    }
+
+    /// The same for a kind of document that may have another length than most, of `cap` bytes.
+    pub fn of_at_most(cap: usize, name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, Error> {
         let name = name.into();
-        if bytes.len() > DOCUMENT_CAP {
+        if bytes.len() > cap {
             let found = format!("{} bytes", bytes.len());
-            return Err(TOO_LARGE.at(
-                Location::file(name),
-                format!("at most {DOCUMENT_CAP} bytes"),
-                found,
-            ));
+            return Err(TOO_LARGE.at(Location::file(name), format!("at most {cap} bytes"), found));
         }
         if bytes.starts_with(b"\xef\xbb\xbf") {
             return Err(NOT_UTF8.at(Location::file(name), "text", "a byte order mark"));
         }
         match String::from_utf8(bytes) {
-            Ok(text) => {
-                Ok(Self { name, text, lines: OnceLock::new(), characters: OnceLock::new() })
-            }
+            Ok(text) => Ok(Self::of_text(name, text)),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 Err(not_utf8(name, error.as_bytes(), at))
             }
         }
+    }
+
+    fn of_text(name: String, text: String) -> Self {
+        Self { name, text, lines: OnceLock::new(), characters: OnceLock::new() }
     }
 
     /// Reads the file at `path`, naming it `name` in every message.
@@ -302,7 +305,7 @@ impl Document {
     /// number, as strings. For documents that are looked at, never for what is hashed or signed.
     pub fn parse_loose_json(source: Source) -> Result<Self, Error> {
         let Source { name, text, .. } = source;
-        let source = Source::new(name, json::without_bare_words(text).into_bytes())?;
+        let source = Source::of_text(name, json::without_bare_words(text));
         let root = json::parse_loose(&source)?;
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
@@ -310,7 +313,7 @@ impl Document {
     /// The same for JSON lines; the last of them need not end.
     pub fn parse_loose_json_lines(source: Source) -> Result<Self, Error> {
         let Source { name, text, .. } = source;
-        let source = Source::new(name, json::without_bare_words(text).into_bytes())?;
+        let source = Source::of_text(name, json::without_bare_words(text));
         let root = json::parse_loose_lines(&source)?;
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }

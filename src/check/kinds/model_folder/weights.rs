@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use repro_params::{ModelCounts, load, load_shards, shard_of};
-use repro_receipt::checkpoint::read_document;
+use repro_receipt::checkpoint::read_index;
 use repro_receipt::source::Error;
 
 use crate::kind::FolderListing;
@@ -21,7 +21,7 @@ pub fn is(name: &str) -> bool {
 /// What an index says of all shards: newer ones name the number of parameters.
 pub fn index(folder: &FolderListing) -> Option<Result<StatedRow, Error>> {
     let document =
-        folder.has(INDEX).then(|| read_document(&folder.file(INDEX), &folder.told(INDEX)))?;
+        folder.has(INDEX).then(|| read_index(&folder.file(INDEX), &folder.told(INDEX)))?;
     Some(document.map(|document| {
         let mut row = StatedRow::new(INDEX);
         if let Some(metadata) = document.root().get("metadata") {
